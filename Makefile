@@ -1,0 +1,150 @@
+# One Makefile, no configure step.  build/ holds everything made; -MMD -MP keeps it right.
+#
+#   make run     start a host            make test    every test, from a bare Debian 12
+#   make help    all targets
+
+SHELL   := /bin/bash
+VERSION := $(shell sed -n 's/^\#define QUIVER_VERSION *"\(.*\)"/\1/p' runtime/version.h)
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+# SAN=asan (address + undefined) or SAN=tsan builds into a folder of its own.
+SAN ?=
+B   := build$(if $(SAN),/$(SAN))
+
+CC       ?= cc
+CXX      ?= c++
+OPT      ?= -O2
+WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla -Wpointer-arith
+CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE
+CFLAGS   += -std=gnu11 $(OPT) -g $(WARN) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
+LDFLAGS  += -pthread
+LDLIBS   += -luv -ldl -lm
+ifeq ($(SAN),asan)
+CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined
+LDFLAGS += -fsanitize=address,undefined
+endif
+ifeq ($(SAN),tsan)
+CFLAGS  += -fsanitize=thread
+LDFLAGS += -fsanitize=thread
+endif
+
+# --- what is made -----------------------------------------------------------------------------------------------------
+
+LIB_SRC  := $(filter-out runtime/main.c,$(wildcard runtime/*/*.c runtime/*/*/*.c))
+LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o)
+QUIVER   := $B/quiver
+
+PLUGINS  := $(patsubst plugins/%/,%,$(wildcard plugins/*/))
+PLUGIN_SO := $(PLUGINS:%=plugins/%.so)
+
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT     := $(UNIT_SRC:tests/%.c=$B/tests/%)
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ     := $(FUZZ_SRC:tests/%.c=$B/tests/%)
+VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/villains/*.c)) \
+            $(patsubst tests/villains/%.cc,$B/villains/%.so,$(wildcard tests/villains/*.cc))
+
+# --- packages ---------------------------------------------------------------------------------------------------------
+
+DEPS      := gcc make libc6-dev libuv1-dev
+TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev pkg-config libcmocka-dev python3 \
+             python3-pytest valgrind
+PYTHON    := /usr/bin/python3
+
+.DEFAULT_GOAL := build
+.PHONY: help deps test-deps build run demo test test-all unit asan tsan fuzz e2e lint format format-check bench chaos \
+        install uninstall clean plugins villains
+
+help:
+	@echo "make run        start a host with the embedded default: no server needed"
+	@echo "make demo       watch a small scenario run and check itself"
+	@echo "make test       unit, sanitizer, fuzz and end-to-end tests; last line: N passed, N failed"
+	@echo "make test-all   the same and the long runs"
+	@echo "make build      build/quiver and plugins/*.so (the default)"
+	@echo "make bench      measure; make chaos: break things on purpose"
+	@echo "make lint       clang-format, clang-tidy, cppcheck; make format: apply clang-format"
+	@echo "make deps       install what is missing from Debian (run and test do it themselves)"
+	@echo "make install    into PREFIX=$(PREFIX), DESTDIR honoured; make uninstall takes it back"
+	@echo "make clean      remove build/ and the built plugins"
+	@echo "settings: SAN=asan|tsan  WERROR=1  CC=clang  PREFIX=  DESTDIR="
+
+# $(call install_missing,PACKAGES): one dpkg-query; apt-get only if something is not there.
+define install_missing
+@command -v dpkg-query >/dev/null || { echo "make deps: this is not Debian; install these yourself: $(1)" >&2; exit 1; }; \
+missing=$$(comm -23 <(printf '%s\n' $(1) | sort -u) \
+        <(dpkg-query -W -f='$${db:Status-Abbrev} $${Package}\n' $(1) 2>/dev/null | sed -n 's/^.i *//p' | sort -u)); \
+[ -z "$$missing" ] && exit 0; \
+echo "installing from Debian:" $$missing; \
+sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+[ -z "$$sudo" ] || command -v sudo >/dev/null || { \
+        echo "make deps: needs root or sudo; as root: apt-get install" $$missing >&2; exit 1; }; \
+$$sudo apt-get update -q >/dev/null && \
+DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -qy --no-install-recommends $$missing >/dev/null
+endef
+
+deps:
+	$(call install_missing,$(DEPS))
+
+test-deps:
+	$(call install_missing,$(TEST_DEPS))
+
+# --- build ------------------------------------------------------------------------------------------------------------
+
+build: $(QUIVER) plugins
+
+$B/obj/%.o: %.c | deps
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
+
+$B/libruntime.a: $(LIB_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(QUIVER): $B/obj/runtime/main.o $B/libruntime.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+plugins: $(PLUGIN_SO)
+
+# A stock plugin is a folder of C files.  Installed by rename: a host may have the old file open.
+.SECONDEXPANSION:
+plugins/%.so: $$(wildcard plugins/%/*.c) sdk/include/quiver/plugin.h sdk/plugin.map | deps
+	$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
+	        -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -Wl,-z,defs -o $@.new $(filter %.c,$^) \
+	        -pthread $(PLUGIN_LIBS_$*)
+	mv $@.new $@
+
+# --- tests ------------------------------------------------------------------------------------------------------------
+
+$B/tests/%: $B/obj/tests/%.o $B/libruntime.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+$B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk
+
+test: test-deps
+	@$(PYTHON) tests/run.py
+
+test-all: test-deps
+	@$(PYTHON) tests/run.py --all
+
+# --- house ------------------------------------------------------------------------------------------------------------
+
+C_FILES   := $(shell git ls-files '*.c' '*.h' '*.cc' 2>/dev/null)
+TIDY_SRC  := $(filter runtime/%.c sdk/mock/%.c plugins/%.c,$(C_FILES))
+
+lint: format-check
+	clang-tidy --quiet $(TIDY_SRC) -- $(CPPFLAGS) -std=gnu11 2>/dev/null
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	        --suppress=missingIncludeSystem -Iruntime -Isdk/include $(TIDY_SRC)
+
+format-check:
+	clang-format --dry-run -Werror $(C_FILES)
+
+format:
+	clang-format -i $(C_FILES)
+
+clean:
+	rm -rf build plugins/*.so
+
+-include $(wildcard $B/obj/*/*.d $B/obj/*/*/*.d $B/obj/*/*/*/*.d)

@@ -1,0 +1,16 @@
+/* command.h: the commands that main.c's table names, one file each in this folder. */
+#ifndef QUIVER_CLI_COMMAND_H
+#define QUIVER_CLI_COMMAND_H
+
+struct command {
+        const char *name;
+        /* argv[0] is the command's name.  Returns an exit code (cli/options.h). */
+        int (*run)(int argc, char **argv);
+        const char *about; /* one line; NULL hides it from the help */
+};
+
+int cmd_new(int argc, char **argv);
+int cmd_try(int argc, char **argv);
+int cmd_runner(int argc, char **argv);
+
+#endif

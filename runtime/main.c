@@ -1,0 +1,69 @@
+/* main.c: argv → command table. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "version.h"
+
+static const struct command commands[] = {
+        { "new", cmd_new, "make a folder with a new plugin, its test and its Makefile" },
+        { "try", cmd_try, "run tasks through a plugin, in a real runner, with no server" },
+        { "runner", cmd_runner, NULL }, /* started by a host, never by hand */
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void help(void)
+{
+        (void)printf("usage: quiver COMMAND [options]\n\n"
+                     "Quiver runs handler plugins: every key's tasks in order, one at a time, none lost.\n\n"
+                     "commands:\n");
+        for (size_t i = 0; i < COMMANDS; i++)
+                if (commands[i].about)
+                        (void)printf("  %-10s %s\n", commands[i].name, commands[i].about);
+        (void)printf("\n  quiver COMMAND --help      the command's options, with examples\n"
+                     "  quiver --version           the version, and the plugin ABI it speaks\n\n"
+                     "exit codes: 0 done, 1 failed, 2 wrong usage, 3 store or coordination unreachable\n");
+}
+
+static int unknown(const char *name)
+{
+        const char *known[COMMANDS];
+        size_t count = 0;
+        for (size_t i = 0; i < COMMANDS; i++)
+                if (commands[i].about)
+                        known[count++] = commands[i].name;
+        const char *nearest = error_nearest(name, known, count);
+        if (nearest)
+                (void)fprintf(stderr, "quiver: no command %s; did you mean %s?\n", name, nearest);
+        else
+                (void)fprintf(stderr, "quiver: no command %s\n", name);
+        (void)fprintf(stderr, "Try: quiver --help\n");
+        return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+        /* A peer that went away is an error return, not a reason to die. */
+        (void)signal(SIGPIPE, SIG_IGN);
+        if (argc < 2) {
+                help();
+                return EXIT_USAGE;
+        }
+        const char *name = argv[1];
+        if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+                help();
+                return EXIT_DONE;
+        }
+        if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+                (void)printf("quiver %s (plugin abi %u.%u)\n", QUIVER_VERSION, QUIVER_ABI_MAJOR, QUIVER_ABI_MINOR);
+                return EXIT_DONE;
+        }
+        for (size_t i = 0; i < COMMANDS; i++)
+                if (!strcmp(commands[i].name, name))
+                        return commands[i].run(argc - 1, argv + 1);
+        return unknown(name);
+}

@@ -1,0 +1,300 @@
+/* plugin.h: everything a Quiver handler plugin needs.  Header only; C11 and C++17.
+ *
+ * A plugin is a shared object that exports one table, `quiver_plugin`.  Write init, handle and close, name them
+ * with QV_PLUGIN(), build with sdk/plugin.mk (or `cc -shared -fPIC`), and try it: `quiver try ./mine.so`.
+ *
+ * Threads.  A runner process loads the plugin once and has one or more *seats*.  A seat is a thread with an
+ * instance of its own: init, handle, handle_many and close of one instance are all called on that one thread,
+ * one after the other, never at once.  Different seats call at the same time; a runner has more than one seat
+ * only if the plugin's flags say QV_THREADS.
+ *
+ * Memory.  What the host hands in is borrowed: a task and all it points to live until handle() returns, a
+ * `struct qv_host` and the strings of config() until close() returns.  What the plugin hands in is copied before
+ * the service returns.  All strings are NUL-terminated UTF-8 unless a size stands beside them.
+ *
+ * Growth.  Tables only grow at their end, and each begins with its size; a field that the other side does not
+ * have reads as zero.  A plugin built against 1.x runs on every host that speaks 1.y.
+ *
+ * Services return 0, or a negative errno: -EINVAL (called wrongly), -EMSGSIZE (over a limit), -ENOTSUP (this host
+ * cannot do it; the log names the service), others as documented. */
+#ifndef QUIVER_PLUGIN_H
+#define QUIVER_PLUGIN_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define QV_NOEXCEPT noexcept /* part of the function's type: an exception ends in terminate(), never in the host */
+#else
+#define QV_NOEXCEPT
+#endif
+
+#define QV_ABI_MAJOR 1u /* another major: refused */
+#define QV_ABI_MINOR 0u /* a higher minor than the host's: fine, what it added is not there */
+
+#if defined(__GNUC__)
+#define QV_EXPORT        __attribute__((visibility("default")))
+#define QV_PRINTF(f, va) __attribute__((format(printf, f, va)))
+#else
+#define QV_EXPORT
+#define QV_PRINTF(f, va)
+#endif
+
+/* What handle() returns.  Anything else counts as QV_RETRY with an error that says so. */
+enum {
+        QV_DONE = 0,        /* finished: completion, result and follow-ups are committed together */
+        QV_RETRY = 1,       /* failed; try again later, in place: the key's later tasks wait.  Costs one attempt */
+        QV_REJECT = 2,      /* can never succeed: dead at once, kept with its error */
+        QV_UNAVAILABLE = 3, /* not the task's fault (database down): costs nothing, the handler pauses and probes */
+        QV_PENDING = 4,     /* reserved for answering later; today it counts as QV_RETRY */
+};
+
+enum { QV_LOG_ERROR = 0, QV_LOG_WARN = 1, QV_LOG_INFO = 2, QV_LOG_DEBUG = 3 };
+
+/* Flags of a plugin. */
+#define QV_THREADS 0x1u /* seats may share a process: no unprotected globals */
+
+/* Limits that hold on every host. */
+#define QV_CHECKPOINT_MAX 4096u /* bytes of one checkpoint */
+#define QV_ERROR_MAX      1024u /* bytes of one error text; longer is cut */
+#define QV_LOG_MAX        2048u /* bytes of one log line; longer is cut */
+#define QV_SUBMITS_MAX    256u  /* follow-ups of one task */
+#define QV_LOCK_NAME_MAX  200u  /* bytes of a lock's name */
+
+struct qv_host;
+
+struct qv_header {
+        const char *name;
+        const char *value;
+};
+
+/* One claimed task.  Read-only, valid until handle() returns. */
+struct qv_task {
+        uint32_t size;    /* of this struct, as the host knows it */
+        uint32_t attempt; /* 1 at the first start; grows only when the handler itself said no */
+
+        const struct qv_host *host; /* the seat's services */
+        const char *id;
+        const char *key;
+        const char *handler; /* the name the task carries; one plugin may serve several */
+
+        const void *payload; /* followed by a NUL that is not counted, so text can be used in place */
+        size_t payload_size;
+
+        /* Grows with every start of a task of this shard, over all hosts: write it beside what you change elsewhere,
+         * and refuse a write whose pair is lower.  See "Fencing your own writes" in sdk/README.md. */
+        uint64_t fence_epoch;
+        uint64_t fence_start;
+
+        uint64_t deadline_ns; /* CLOCK_BOOTTIME at which stop is raised; 0: no timeout */
+
+        const struct qv_header *headers;
+        size_t headers_count;
+
+        const void *checkpoint; /* what an earlier attempt saved last; NULL: nothing */
+        size_t checkpoint_size;
+
+        const uint32_t *stop_word; /* private: see qv_stop() */
+        uint32_t stop_value;
+};
+
+/* A follow-up task.  Start from QV_SUBMIT_INIT, set at least `handler`. */
+struct qv_submit {
+        uint32_t size;
+        int32_t lane; /* -1 low, 0 normal, 1 high */
+        const char *handler;
+        const char *key; /* NULL: none, the new task's id is its key */
+        const void *payload;
+        size_t payload_size;
+        uint64_t delay_ms;
+        const struct qv_header *headers;
+        size_t headers_count;
+};
+#define QV_SUBMIT_INIT                                                                                                 \
+        {                                                                                                              \
+                (uint32_t)sizeof(struct qv_submit), 0, NULL, NULL, NULL, 0, 0, NULL, 0                                 \
+        }
+
+/* The services of one seat.  Call them on the seat's own thread, unless the comment says otherwise.
+ * Those that take a task may only be called while that task is being handled. */
+struct qv_host {
+        uint32_t size;
+        uint32_t seat;       /* this seat's number within its runner, from 0 */
+        const char *handler; /* the name in runtime.cfg */
+
+        /* One line into the host's log, with the task's id if one is running.  Never blocks; beyond the rate limit
+         * lines are dropped and their count is logged.  Any thread. */
+        void (*log)(const struct qv_host *host, int32_t level, const char *text) QV_NOEXCEPT;
+
+        /* A setting of the handler's `config = { … }`, as text; nested groups by dots ("db.url"), list elements by
+         * number ("tables.0").  NULL if it is not there.  Read all you know in init: what init never asked for is
+         * reported as a likely misspelling. */
+        const char *(*config)(const struct qv_host *host, const char *name) QV_NOEXCEPT;
+
+        /* Why it failed: kept in the task's history.  With task = NULL, inside init: why init fails.  The last call
+         * wins.  0 or -EINVAL. */
+        int32_t (*error)(const struct qv_host *host, const struct qv_task *task, const char *text) QV_NOEXCEPT;
+
+        /* Stages the task's result; committed with QV_DONE, dropped otherwise.  The last call wins.  0, -EMSGSIZE. */
+        int32_t (*result)(
+                const struct qv_host *host, const struct qv_task *task, const void *data, size_t size) QV_NOEXCEPT;
+
+        /* Stages a follow-up task; committed with QV_DONE, dropped otherwise.  0, -EINVAL (names the field in the
+         * log), -EMSGSIZE, -E2BIG (too many), -ENOTSUP. */
+        int32_t (*submit)(const struct qv_host *host, const struct qv_task *task,
+                const struct qv_submit *submit) QV_NOEXCEPT;
+
+        /* With QV_RETRY: wait this long instead of the configured backoff.  0. */
+        int32_t (*retry_after)(const struct qv_host *host, const struct qv_task *task, uint64_t delay_ms) QV_NOEXCEPT;
+
+        /* "Still getting somewhere": resets the handler's stall timer, never its deadline; the numbers are shown in
+         * status.  total = 0: unknown.  Costs two stores.  0. */
+        int32_t (*progress)(
+                const struct qv_host *host, const struct qv_task *task, uint64_t done, uint64_t total) QV_NOEXCEPT;
+
+        /* Saves up to QV_CHECKPOINT_MAX bytes that the next attempt gets in task->checkpoint, after a crash too.
+         * The last one wins; it is fenced like an outcome.  0, -EMSGSIZE. */
+        int32_t (*checkpoint)(
+                const struct qv_host *host, const struct qv_task *task, const void *data, size_t size) QV_NOEXCEPT;
+
+        /* A lock across the app, lost at the latest ttl_ms after the last trylock of it (call again to renew).
+         * 0: held, *ret_token is its fencing token; -EBUSY: another has it; -ENOTSUP; -ETIMEDOUT. */
+        int32_t (*trylock)(
+                const struct qv_host *host, const char *name, uint64_t ttl_ms, uint64_t *ret_token) QV_NOEXCEPT;
+
+        /* 0; -ENOENT: no longer held with that token. */
+        int32_t (*unlock)(const struct qv_host *host, const char *name, uint64_t token) QV_NOEXCEPT;
+
+        /* A number that no one else in the app gets, growing within this process.  0, -ENOTSUP, -ETIMEDOUT. */
+        int32_t (*next_id)(const struct qv_host *host, uint64_t *ret_id) QV_NOEXCEPT;
+
+        /* An extension by name, or NULL.  None are defined in 1.0. */
+        const void *(*ext)(const struct qv_host *host, const char *name) QV_NOEXCEPT;
+};
+
+/* The table.  Use QV_PLUGIN() rather than filling it by hand. */
+struct qv_plugin {
+        uint32_t size;
+        uint32_t abi_major;
+        uint32_t abi_minor;
+        uint32_t flags;
+        const char *name;
+        const char *version;
+
+        /* Makes one instance.  0: *ret_self is handed to every later call (NULL is fine).  Anything else: the runner
+         * does not start; call qv_init_errorf() first.  close() is not called after a failed init. */
+        int32_t (*init)(const struct qv_host *host, void **ret_self) QV_NOEXCEPT;
+
+        /* Does one task and returns QV_DONE, QV_RETRY, QV_REJECT or QV_UNAVAILABLE.  Look at qv_stop() now and then
+         * in anything long: the process is killed `grace` after it was raised. */
+        int32_t (*handle)(void *self, const struct qv_task *task) QV_NOEXCEPT;
+
+        /* Undoes init.  Optional. */
+        void (*close)(void *self) QV_NOEXCEPT;
+
+        /* Does `count` tasks of different keys in one go and writes one outcome for each.  Optional; used when the
+         * handler's batch.max is above 1.  outcomes[] arrives filled with QV_RETRY. */
+        void (*handle_many)(
+                void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes) QV_NOEXCEPT;
+};
+
+/* Defines the exported table, at file scope:  QV_PLUGIN("echo", "1.0", QV_THREADS, my_init, my_handle, my_close, NULL)
+ * init, close and handle_many may be NULL. */
+#define QV_PLUGIN(name, version, flags, init, handle, close, handle_many)                                              \
+        QV_EXTERN QV_EXPORT const struct qv_plugin quiver_plugin;                                                      \
+        const struct qv_plugin quiver_plugin = { (uint32_t)sizeof(struct qv_plugin), QV_ABI_MAJOR, QV_ABI_MINOR,       \
+                (flags), (name), (version), (init), (handle), (close), (handle_many) };
+#ifdef __cplusplus
+#define QV_EXTERN extern "C"
+#else
+#define QV_EXTERN extern
+#endif
+#define QV_PLUGIN_SYMBOL "quiver_plugin"
+
+/* Nonzero once the task has to end: its timeout passed, it was cancelled, its lease was lost, the host shuts down.
+ * One atomic load; call it as often as you like, from any thread while the task is being handled. */
+static inline int qv_stop(const struct qv_task *task)
+{
+        return __atomic_load_n(task->stop_word, __ATOMIC_ACQUIRE) == task->stop_value;
+}
+
+/* printf into the log.  The line goes out when the function returns. */
+QV_PRINTF(3, 4) static inline void qv_logf(const struct qv_host *host, int32_t level, const char *format, ...)
+{
+        char text[QV_LOG_MAX];
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        host->log(host, level, text);
+}
+
+/* Says why the task fails.  Typically: return qv_errorf(task, "no such user: %s", name), QV_REJECT; */
+QV_PRINTF(2, 3) static inline void qv_errorf(const struct qv_task *task, const char *format, ...)
+{
+        char text[QV_ERROR_MAX];
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        (void)task->host->error(task->host, task, text);
+}
+
+/* Says why init fails, and returns -1 for it to return. */
+QV_PRINTF(2, 3) static inline int32_t qv_init_errorf(const struct qv_host *host, const char *format, ...)
+{
+        char text[QV_ERROR_MAX];
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        (void)host->error(host, NULL, text);
+        return -1;
+}
+
+/* A setting with a default.  The number forms fall back, with a warning in the log, if the text is no number. */
+static inline const char *qv_config(const struct qv_host *host, const char *name, const char *fallback)
+{
+        const char *text = host->config(host, name);
+        return text ? text : fallback;
+}
+
+static inline int64_t qv_config_int(const struct qv_host *host, const char *name, int64_t fallback)
+{
+        const char *text = host->config(host, name);
+        char *end = NULL;
+        long long value = text ? strtoll(text, &end, 10) : 0;
+        if (!text)
+                return fallback;
+        if (end == text || *end) {
+                qv_logf(host, QV_LOG_WARN, "setting %s = \"%s\" is not an integer; using %lld", name, text,
+                        (long long)fallback);
+                return fallback;
+        }
+        return value;
+}
+
+static inline int qv_config_bool(const struct qv_host *host, const char *name, int fallback)
+{
+        const char *text = host->config(host, name);
+        if (!text)
+                return fallback;
+        if (!strcmp(text, "true") || !strcmp(text, "1"))
+                return 1;
+        if (!strcmp(text, "false") || !strcmp(text, "0"))
+                return 0;
+        qv_logf(host, QV_LOG_WARN, "setting %s = \"%s\" is neither true nor false; using %s", name, text,
+                fallback ? "true" : "false");
+        return fallback;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
