@@ -134,7 +134,7 @@ struct qv_host {
         /* A setting of the handler's `config = { … }`, as text; nested groups by dots ("db.url"), list elements by
          * number ("tables.0").  NULL if it is not there.  Read all you know in init: what init never asked for is
          * reported as a likely misspelling. */
-        const char *(*config)(const struct qv_host *host, const char *name) QV_NOEXCEPT;
+        const char *(*config)(const struct qv_host *host, const char *name)QV_NOEXCEPT;
 
         /* Why it failed: kept in the task's history.  With task = NULL, inside init: why init fails.  The last call
          * wins.  0 or -EINVAL. */
@@ -146,8 +146,8 @@ struct qv_host {
 
         /* Stages a follow-up task; committed with QV_DONE, dropped otherwise.  0, -EINVAL (names the field in the
          * log), -EMSGSIZE, -E2BIG (too many), -ENOTSUP. */
-        int32_t (*submit)(const struct qv_host *host, const struct qv_task *task,
-                const struct qv_submit *submit) QV_NOEXCEPT;
+        int32_t (*submit)(
+                const struct qv_host *host, const struct qv_task *task, const struct qv_submit *submit) QV_NOEXCEPT;
 
         /* With QV_RETRY: wait this long instead of the configured backoff.  0. */
         int32_t (*retry_after)(const struct qv_host *host, const struct qv_task *task, uint64_t delay_ms) QV_NOEXCEPT;
@@ -174,7 +174,7 @@ struct qv_host {
         int32_t (*next_id)(const struct qv_host *host, uint64_t *ret_id) QV_NOEXCEPT;
 
         /* An extension by name, or NULL.  None are defined in 1.0. */
-        const void *(*ext)(const struct qv_host *host, const char *name) QV_NOEXCEPT;
+        const void *(*ext)(const struct qv_host *host, const char *name)QV_NOEXCEPT;
 };
 
 /* The table.  Use QV_PLUGIN() rather than filling it by hand. */
