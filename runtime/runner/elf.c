@@ -145,7 +145,7 @@ static bool is_function_around(const Elf64_Sym *symbol, uint64_t address)
 {
         unsigned type = ELF64_ST_TYPE(symbol->st_info);
         return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
-                address >= symbol->st_value && address - symbol->st_value < symbol->st_size;
+               address >= symbol->st_value && address - symbol->st_value < symbol->st_size;
 }
 
 static bool find_symbol(const struct elf *elf, const Elf64_Shdr *table, uint64_t address, Elf64_Sym *ret)

@@ -1,8 +1,8 @@
-/* elf.h: the little of an ELF file that a runner has to read: is this a whole plugin for this machine, and which function
- * does an address belong to.
+/* elf.h: the little of an ELF file that a runner has to read: is this a whole plugin for this machine, and which
+ * function does an address belong to.
  *
- * Reads with pread() only, so that a file that shrinks meanwhile is a short read and never a SIGBUS; allocates nothing, so
- * that a fault handler may use it.  Nothing in the file is trusted. */
+ * Reads with pread() only, so that a file that shrinks meanwhile is a short read and never a SIGBUS; allocates nothing,
+ * so that a fault handler may use it.  Nothing in the file is trusted. */
 #ifndef QUIVER_RUNNER_ELF_H
 #define QUIVER_RUNNER_ELF_H
 

@@ -63,8 +63,8 @@ static int allow(const struct ruleset *set, const char *path, uint64_t rights)
 }
 
 /* A path that somebody wrote into the config has to be there: a misspelt one would only show when the task fails. */
-static int allow_listed(const struct ruleset *set, const char *const *paths, size_t count, uint64_t rights,
-        struct error *error)
+static int allow_listed(
+        const struct ruleset *set, const char *const *paths, size_t count, uint64_t rights, struct error *error)
 {
         for (size_t i = 0; i < count; i++) {
                 int r = allow(set, paths[i], rights);

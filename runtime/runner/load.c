@@ -58,7 +58,7 @@ int load_check_file(const char *path, const char *label, struct error *error)
 }
 
 /* Whether the plugin's table reaches to the end of `field`. */
-#define HAS_FIELD(table, field) \
+#define HAS_FIELD(table, field)                                                                                        \
         ((table)->size >= offsetof(struct qv_plugin, field) + sizeof(((struct qv_plugin *)0)->field))
 
 int load_check_table(
@@ -79,8 +79,8 @@ int load_check_table(
         if (!known.handle)
                 return REFUSE(-EINVAL, "handle is missing; QV_PLUGIN() takes it as its fifth argument");
         if (seats > 1 && !(known.flags & QV_THREADS))
-                return REFUSE(-EINVAL, "threads = %u, but its flags lack QV_THREADS; set threads = 1 and raise processes",
-                        seats);
+                return REFUSE(-EINVAL,
+                        "threads = %u, but its flags lack QV_THREADS; set threads = 1 and raise processes", seats);
         if (!known.version)
                 known.version = "";
         *ret = known;

@@ -73,8 +73,8 @@ static int set_limit(__rlimit_resource_t resource, const char *name, uint64_t va
                         limit.rlim_cur = limit.rlim_max;
         }
         if (setrlimit(resource, &limit) < 0)
-                return error_set(error, -errno, "cannot limit %s to %llu: %s", name, (unsigned long long)value,
-                        strerror(errno));
+                return error_set(
+                        error, -errno, "cannot limit %s to %llu: %s", name, (unsigned long long)value, strerror(errno));
         return 0;
 }
 
@@ -96,8 +96,8 @@ int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct
         if (!r && start->processes_max) {
                 r = set_limit(RLIMIT_NPROC, "processes", start->processes_max, start->processes_max, error);
                 if (geteuid() == 0 && !*start->user)
-                        buffer_printf(notes, "%sprocesses is not limited: root never is; set user",
-                                notes->size ? "; " : "");
+                        buffer_printf(
+                                notes, "%sprocesses is not limited: root never is; set user", notes->size ? "; " : "");
         }
         return r;
 }
@@ -121,8 +121,8 @@ int sandbox_become(const char *user, struct error *error)
         errno = 0;
         const struct passwd *who = getpwnam(user);
         if (!who)
-                return error_set(error, -ENOENT, "user %s does not exist on this machine; create it or change `user`",
-                        user);
+                return error_set(
+                        error, -ENOENT, "user %s does not exist on this machine; create it or change `user`", user);
         if (who->pw_uid == getuid() && who->pw_uid == geteuid())
                 return 0;
         if (geteuid() != 0)

@@ -1,8 +1,8 @@
 /* symbol.h: what stands at an address, for a backtrace: "resize+0x12 (thumbs.so)".
  *
- * Plugins hide their symbols, so dladdr() would name none of them; this reads .symtab of the mapped file instead.  Looks
- * into /proc/self/maps each time, so it knows what was loaded a moment ago.  Safe in a signal handler: open, read, pread,
- * fstat and close are all it calls. */
+ * Plugins hide their symbols, so dladdr() would name none of them; this reads .symtab of the mapped file instead. Looks
+ * into /proc/self/maps each time, so it knows what was loaded a moment ago.  Safe in a signal handler: open, read,
+ * pread, fstat and close are all it calls. */
 #ifndef QUIVER_RUNNER_SYMBOL_H
 #define QUIVER_RUNNER_SYMBOL_H
 
