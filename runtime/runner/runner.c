@@ -266,6 +266,7 @@ static _Noreturn void run(pid_t parent)
         struct error error;
         if (sandbox_tie_to_parent(parent) < 0)
                 leave(EXIT_FAILED);
+        sandbox_leave_terminal();
         sandbox_close_strangers();
         if (receive_start(&error) < 0)
                 refuse(&error);
