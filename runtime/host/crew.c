@@ -236,7 +236,7 @@ static void do_hand(struct crew *crew, const struct pool_action *action)
 {
         struct process *p = action->runner->process;
         struct pool_task *const *batch = crew->actions.batch + action->first;
-        struct ring_task one;
+        struct ring_task one = { 0 };
         struct ring_task *tasks = &one;
         uint64_t ticket = 0;
         if (action->count > 1 && !(tasks = calloc(action->count, sizeof(*tasks))))

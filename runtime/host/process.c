@@ -137,7 +137,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
                 (void)uv_poll_stop(poll);
 }
 
-static void on_exit(uv_process_t *handle, int64_t exit_status, int term_signal)
+static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal)
 {
         struct process *p = handle->data;
         p->exit_status = exit_status;
@@ -172,7 +172,7 @@ static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases
                 stdio[i].data.fd = fds[i];
         }
         uv_process_options_t options = {
-                .exit_cb = on_exit,
+                .exit_cb = on_exited,
                 .file = "/proc/self/exe", /* what runs now, whatever has been installed since */
                 .args = args,
                 .stdio_count = sizeof(fds) / sizeof(fds[0]),
