@@ -28,7 +28,8 @@ static int32_t echo_handle(void *self, const struct qv_task *task)
         if (!text)
                 return QV_UNAVAILABLE; /* not the task's fault: it keeps its attempts */
         memcpy(text, echo->greeting, echo->greeting_size);
-        memcpy(text + echo->greeting_size, ", ", 2);
+        text[echo->greeting_size] = ',';
+        text[echo->greeting_size + 1] = ' ';
         memcpy(text + echo->greeting_size + 2, task->payload, task->payload_size);
         int32_t r = task->host->result(task->host, task, text, size);
         free(text); /* the host has copied it */
