@@ -33,6 +33,7 @@ endif
 
 LIB_SRC  := $(filter-out runtime/main.c,$(wildcard runtime/*/*.c runtime/*/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o)
+MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))
 QUIVER   := $B/quiver
 
 PLUGINS  := $(patsubst plugins/%/,%,$(wildcard plugins/*/))
@@ -104,6 +105,11 @@ $B/libruntime.a: $(LIB_OBJ)
 $(QUIVER): $B/obj/runtime/main.o $B/libruntime.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# The fake host that plugin authors test against.  A library of its own: it shares no code with the runtime.
+$B/libquiver-mock.a: $(MOCK_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
 plugins: $(PLUGIN_SO)
 
 # A stock plugin is a folder of C files.  Installed by rename: a host may have the old file open.
@@ -119,6 +125,9 @@ plugins/%.so: $$(wildcard plugins/%/*.c) sdk/include/quiver/plugin.h sdk/plugin.
 $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+# The way an author does it: the plugin's own source, the mock, and the test.
+$B/tests/unit/test_mock $B/tests/unit/test_mock_services: $B/obj/plugins/echo/echo.o $B/libquiver-mock.a
 
 $B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk
 
