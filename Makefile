@@ -98,6 +98,9 @@ $B/obj/%.o: %.c | deps
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
+# `quiver new` has the templates in it.
+$B/obj/runtime/cli/new.o: $(wildcard sdk/templates/*)
+
 $B/libruntime.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^

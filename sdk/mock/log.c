@@ -28,7 +28,7 @@ void qv_mock_set_running(struct qv_mock *mock, struct record *const *running, ui
         (void)pthread_mutex_unlock(&mock->log_lock);
 }
 
-const struct qv_mock_log *qv_mock_log(struct qv_mock *mock, size_t index)
+const struct qv_mock_log *qv_mock_log_at(struct qv_mock *mock, size_t index)
 {
         (void)pthread_mutex_lock(&mock->log_lock);
         const struct qv_mock_log *log = index < mock->logs_count ? mock->logs[index] : NULL;
@@ -39,7 +39,7 @@ const struct qv_mock_log *qv_mock_log(struct qv_mock *mock, size_t index)
 const struct qv_mock_log *qv_mock_logged(struct qv_mock *mock, int32_t level, const char *part)
 {
         const struct qv_mock_log *log;
-        for (size_t i = 0; (log = qv_mock_log(mock, i)); i++)
+        for (size_t i = 0; (log = qv_mock_log_at(mock, i)); i++)
                 if (log->level == level && strstr(log->text, part))
                         return log;
         return NULL;

@@ -21,7 +21,7 @@ const char *qv_mock_check_handler(const char *name)
         return NULL;
 }
 
-struct qv_mock_task *qv_mock_task_bytes(struct qv_mock *mock, const char *key, const void *payload, size_t size)
+struct qv_mock_task *qv_mock_new_task_bytes(struct qv_mock *mock, const char *key, const void *payload, size_t size)
 {
         const char *problem = key ? qv_mock_check_key(key) : NULL;
         if (problem)
@@ -42,9 +42,9 @@ struct qv_mock_task *qv_mock_task_bytes(struct qv_mock *mock, const char *key, c
         return &record->task;
 }
 
-struct qv_mock_task *qv_mock_task(struct qv_mock *mock, const char *key, const char *payload)
+struct qv_mock_task *qv_mock_new_task(struct qv_mock *mock, const char *key, const char *payload)
 {
-        return qv_mock_task_bytes(mock, key, payload, strlen(payload));
+        return qv_mock_new_task_bytes(mock, key, payload, strlen(payload));
 }
 
 void qv_mock_header(struct qv_mock *mock, struct qv_mock_task *task, const char *name, const char *value)

@@ -69,7 +69,7 @@ static struct qv_mock_task *run(int32_t (*action)(const struct qv_task *task))
 {
         act = action;
         assert_int_equal(qv_mock_init(mock), 0);
-        struct qv_mock_task *task = qv_mock_task(mock, "k", "payload");
+        struct qv_mock_task *task = qv_mock_new_task(mock, "k", "payload");
         (void)qv_mock_handle(mock, task);
         return task;
 }

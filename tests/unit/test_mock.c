@@ -16,7 +16,7 @@ static void echo_greets_with_the_word_from_its_config(void **state)
         qv_mock_config(host, "greeting", "hi");
         assert_int_equal(qv_mock_init(host), 0);
         assert_null(qv_mock_unread(host, 0));
-        struct qv_mock_task *task = qv_mock_task_bytes(host, NULL, "a\0b", 3);
+        struct qv_mock_task *task = qv_mock_new_task_bytes(host, NULL, "a\0b", 3);
         assert_int_equal(qv_mock_handle(host, task), QV_DONE);
         assert_int_equal(task->result_size, 7);
         assert_memory_equal(task->result, "hi, a\0b", 8);
@@ -28,7 +28,7 @@ static void echo_answers_every_task_of_a_batch(void **state)
         (void)state;
         struct qv_mock *host = qv_mock_new(&quiver_plugin);
         assert_int_equal(qv_mock_init(host), 0);
-        struct qv_mock_task *tasks[] = { qv_mock_task(host, "a", "1"), qv_mock_task(host, "b", "") };
+        struct qv_mock_task *tasks[] = { qv_mock_new_task(host, "a", "1"), qv_mock_new_task(host, "b", "") };
         assert_int_equal(qv_mock_handle_many(host, tasks, 2), 2);
         assert_string_equal(tasks[0]->result, "hello, 1");
         assert_string_equal(tasks[1]->result, "hello, ");
@@ -41,7 +41,7 @@ static void echo_rejects_what_the_host_refuses(void **state)
         struct qv_mock *host = qv_mock_new(&quiver_plugin);
         assert_int_equal(qv_mock_init(host), 0);
         qv_mock_fail(host, "result", -EMSGSIZE);
-        struct qv_mock_task *task = qv_mock_task(host, "a", "1");
+        struct qv_mock_task *task = qv_mock_new_task(host, "a", "1");
         assert_int_equal(qv_mock_handle(host, task), QV_REJECT);
         assert_non_null(strstr(task->error, "result of 8 bytes"));
         qv_mock_free(host);
@@ -176,8 +176,8 @@ static void a_batch_has_an_outcome_for_each_task(void **state)
         (void)state;
         act = by_key;
         assert_int_equal(qv_mock_init(mock), 0);
-        struct qv_mock_task *tasks[] = { qv_mock_task(mock, "a", ""), qv_mock_task(mock, "bad", ""),
-                qv_mock_task(mock, "c", "") };
+        struct qv_mock_task *tasks[] = { qv_mock_new_task(mock, "a", ""), qv_mock_new_task(mock, "bad", ""),
+                qv_mock_new_task(mock, "c", "") };
         assert_int_equal(qv_mock_handle_many(mock, tasks, 3), 2);
         assert_string_equal(tasks[0]->result, "a");
         assert_int_equal(tasks[1]->outcome, QV_REJECT);
@@ -228,7 +228,7 @@ static void a_task_arrives_as_it_was_made(void **state)
         (void)state;
         act = look_at_the_task;
         assert_int_equal(qv_mock_init(mock), 0);
-        struct qv_mock_task *task = qv_mock_task_bytes(mock, NULL, "\1\2\3", 3);
+        struct qv_mock_task *task = qv_mock_new_task_bytes(mock, NULL, "\1\2\3", 3);
         task->handler = "resize";
         task->timeout_ms = 50;
         qv_mock_header(mock, task, "a", "1");
@@ -293,7 +293,7 @@ static void wrong_service(void)
 
 static void wrong_no_init(void)
 {
-        (void)qv_mock_handle(mock, qv_mock_task(mock, "k", ""));
+        (void)qv_mock_handle(mock, qv_mock_new_task(mock, "k", ""));
 }
 
 static int32_t succeed(const struct qv_task *task)
@@ -309,13 +309,13 @@ static void wrong_restart(void)
 
 static void wrong_key(void)
 {
-        (void)qv_mock_task(mock, "a\tb", "");
+        (void)qv_mock_new_task(mock, "a\tb", "");
 }
 
 static void wrong_batch(void)
 {
         assert_int_equal(qv_mock_init(mock), 0);
-        struct qv_mock_task *tasks[] = { qv_mock_task(mock, "a", ""), qv_mock_task(mock, "a", "") };
+        struct qv_mock_task *tasks[] = { qv_mock_new_task(mock, "a", ""), qv_mock_new_task(mock, "a", "") };
         (void)qv_mock_handle_many(mock, tasks, 2);
 }
 

@@ -140,7 +140,7 @@ static void stop_is_raised_when_the_deadline_passes(void **state)
         qv_mock_on_call(mock, step_10_ms, NULL);
         act = work_until_stopped;
         assert_int_equal(qv_mock_init(mock), 0);
-        struct qv_mock_task *task = qv_mock_task(mock, "k", "");
+        struct qv_mock_task *task = qv_mock_new_task(mock, "k", "");
         task->timeout_ms = 45;
         assert_int_equal(qv_mock_handle(mock, task), QV_RETRY);
         assert_int_equal(task->progress_done, 5);
@@ -246,7 +246,7 @@ static void a_service_fails_as_told_until_it_works_again(void **state)
         assert_int_equal(qv_mock_calls(mock, "submit"), 2);
 
         qv_mock_fail(mock, "submit", -ENOTSUP);
-        assert_int_equal(qv_mock_handle(mock, qv_mock_task(mock, "k", "")), QV_REJECT);
+        assert_int_equal(qv_mock_handle(mock, qv_mock_new_task(mock, "k", "")), QV_REJECT);
         assert_non_null(qv_mock_logged(mock, QV_LOG_ERROR, "submit: not supported"));
 }
 
@@ -293,7 +293,7 @@ static void only_log_may_be_called_from_another_thread(void **state)
         const struct qv_mock_log *log = qv_mock_logged(mock, QV_LOG_INFO, "helper thread");
         assert_non_null(log);
         assert_string_equal(log->task_id, task->id);
-        assert_ptr_equal(qv_mock_log(mock, 0), log);
+        assert_ptr_equal(qv_mock_log_at(mock, 0), log);
         assert_non_null(qv_mock_logged(mock, QV_LOG_ERROR, "progress: called from another thread"));
         assert_int_equal(progress_from_outside, -EINVAL);
         assert_int_equal(task->progress_done, 0);

@@ -5,7 +5,7 @@
  *         struct qv_mock *mock = qv_mock_new(&quiver_plugin);
  *         qv_mock_config(mock, "greeting", "hi");
  *         assert(qv_mock_init(mock) == 0);
- *         struct qv_mock_task *task = qv_mock_task(mock, "user-7", "world");
+ *         struct qv_mock_task *task = qv_mock_new_task(mock, "user-7", "world");
  *         assert(qv_mock_handle(mock, task) == QV_DONE);
  *         assert(!strcmp(task->result, "hi, world"));
  *         qv_mock_free(mock);
@@ -93,8 +93,8 @@ void qv_mock_close(struct qv_mock *mock);
 /* --- tasks --- */
 
 /* A new task.  The key is 1 to 255 bytes without control characters, or NULL for none; the payload is copied. */
-struct qv_mock_task *qv_mock_task(struct qv_mock *mock, const char *key, const char *payload);
-struct qv_mock_task *qv_mock_task_bytes(struct qv_mock *mock, const char *key, const void *payload, size_t size);
+struct qv_mock_task *qv_mock_new_task(struct qv_mock *mock, const char *key, const char *payload);
+struct qv_mock_task *qv_mock_new_task_bytes(struct qv_mock *mock, const char *key, const void *payload, size_t size);
 void qv_mock_header(struct qv_mock *mock, struct qv_mock_task *task, const char *name, const char *value);
 
 /* Starts the task once and settles it: returns task->outcome.  A task that came back with QV_RETRY or QV_UNAVAILABLE
@@ -140,7 +140,7 @@ uint64_t qv_mock_lock_token(const struct qv_mock *mock, const char *name);
 /* --- logs (any thread) --- */
 
 /* The index-th line; NULL: no more. */
-const struct qv_mock_log *qv_mock_log(struct qv_mock *mock, size_t index);
+const struct qv_mock_log *qv_mock_log_at(struct qv_mock *mock, size_t index);
 
 /* The first line of that level with `part` in it; NULL: none. */
 const struct qv_mock_log *qv_mock_logged(struct qv_mock *mock, int32_t level, const char *part);
