@@ -118,6 +118,10 @@ __attribute__((format(printf, 1, 2), noreturn)) void qv_mock_wrong(const char *f
 /* NULL if it is fine, else what is wrong with it. */
 const char *qv_mock_check_key(const char *key);
 const char *qv_mock_check_handler(const char *name);
+/* 0, or what submit returns, with `problem` naming the field. */
+int32_t qv_mock_check_submit(const struct qv_submit *submit, char *problem, size_t size);
+/* Copies it and all it points to. */
+void qv_mock_stage_submit(struct qv_mock *mock, struct staged *staged, const struct qv_submit *submit);
 
 enum service qv_mock_service(const char *name);
 void qv_mock_fill_services(struct qv_host *host);

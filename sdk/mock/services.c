@@ -58,8 +58,12 @@ static int32_t enter(struct qv_mock *mock, enum service service)
         (void)__atomic_add_fetch(&mock->calls[service], 1, __ATOMIC_RELEASE);
         if (mock->hook)
                 mock->hook(mock, names[service], mock->hook_arg);
-        if (mock->failures[service] == -ENOTSUP)
-                return refuse(mock, service, -ENOTSUP, "not supported by this host");
+        if (mock->failures[service] == -ENOTSUP) {
+                char text[96];
+                (void)snprintf(
+                        text, sizeof(text), "%s is not supported by this host; it returns -ENOTSUP", names[service]);
+                qv_mock_put_log(mock, QV_LOG_WARN, text);
+        }
         return mock->failures[service];
 }
 
@@ -147,67 +151,24 @@ static int32_t service_result(const struct qv_host *host, const struct qv_task *
         return 0;
 }
 
-static int32_t check_submit(struct qv_mock *mock, const struct qv_submit *submit)
-{
-        if (!submit || submit->size < sizeof(*submit))
-                return refuse(mock, SERVICE_SUBMIT, -EINVAL, "size is too small; start from QV_SUBMIT_INIT");
-        const char *problem = submit->handler ? qv_mock_check_handler(submit->handler) : "is NULL";
-        if (problem)
-                return refuse(mock, SERVICE_SUBMIT, -EINVAL, "handler %s", problem);
-        problem = submit->key ? qv_mock_check_key(submit->key) : NULL;
-        if (problem)
-                return refuse(mock, SERVICE_SUBMIT, -EINVAL, "key %s", problem);
-        if (submit->lane < -1 || submit->lane > 1)
-                return refuse(mock, SERVICE_SUBMIT, -EINVAL, "lane is %d; it is -1, 0 or 1", submit->lane);
-        if (!submit->headers && submit->headers_count)
-                return refuse(mock, SERVICE_SUBMIT, -EINVAL, "headers is NULL");
-        for (size_t i = 0; i < submit->headers_count; i++)
-                if (!submit->headers[i].name || !*submit->headers[i].name || !submit->headers[i].value)
-                        return refuse(mock, SERVICE_SUBMIT, -EINVAL, "headers[%zu] has no name or no value", i);
-        return check_bytes(mock, SERVICE_SUBMIT, "payload", submit->payload, submit->payload_size, QV_MOCK_PAYLOAD_MAX);
-}
-
-static void stage_submit(struct qv_mock *mock, struct staged *staged, const struct qv_submit *submit)
-{
-        if (staged->submits_count == staged->submits_room) {
-                size_t room = staged->submits_room ? 2 * staged->submits_room : 8;
-                struct qv_submit *submits = qv_mock_keep(&mock->kept, room * sizeof(*submits));
-                if (staged->submits_count)
-                        memcpy(submits, staged->submits, staged->submits_count * sizeof(*submits));
-                staged->submits = submits;
-                staged->submits_room = room;
-        }
-        struct qv_header *headers = qv_mock_keep(&mock->kept, submit->headers_count * sizeof(*headers));
-        for (size_t i = 0; i < submit->headers_count; i++) {
-                headers[i].name = qv_mock_keep_text(&mock->kept, submit->headers[i].name);
-                headers[i].value = qv_mock_keep_text(&mock->kept, submit->headers[i].value);
-        }
-        staged->submits[staged->submits_count++] = (struct qv_submit){
-                .size = sizeof(*submit),
-                .lane = submit->lane,
-                .handler = qv_mock_keep_text(&mock->kept, submit->handler),
-                .key = submit->key ? qv_mock_keep_text(&mock->kept, submit->key) : NULL,
-                .payload = qv_mock_keep_bytes(&mock->kept, submit->payload, submit->payload_size),
-                .payload_size = submit->payload_size,
-                .delay_ms = submit->delay_ms,
-                .headers = headers,
-                .headers_count = submit->headers_count,
-        };
-}
-
 static int32_t service_submit(const struct qv_host *host, const struct qv_task *task, const struct qv_submit *submit)
 {
         struct qv_mock *mock = mock_of(host);
+        struct qv_submit known = { 0 };
+        char problem[128] = "";
         int32_t r = 0;
         struct record *record = enter_task(mock, SERVICE_SUBMIT, task, &r);
         if (!record)
                 return r;
-        r = check_submit(mock, submit);
-        if (r)
-                return r;
+        if (!submit || submit->size < offsetof(struct qv_submit, key))
+                return refuse(mock, SERVICE_SUBMIT, -EINVAL, "size is too small; start from QV_SUBMIT_INIT");
+        memcpy(&known, submit, submit->size < sizeof(known) ? submit->size : sizeof(known));
         if (record->staged.submits_count == QV_SUBMITS_MAX)
                 return refuse(mock, SERVICE_SUBMIT, -E2BIG, "a task has at most %u follow-ups", QV_SUBMITS_MAX);
-        stage_submit(mock, &record->staged, submit);
+        r = qv_mock_check_submit(&known, problem, sizeof(problem));
+        if (r)
+                return refuse(mock, SERVICE_SUBMIT, r, "%s", problem);
+        qv_mock_stage_submit(mock, &record->staged, &known);
         return 0;
 }
 

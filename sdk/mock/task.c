@@ -1,26 +1,6 @@
 /* task.c: a task from its first start to its last outcome. */
 #include "internal.h"
 
-const char *qv_mock_check_key(const char *key)
-{
-        size_t size = strlen(key);
-        if (size < 1 || size > 255)
-                return "is not 1 to 255 bytes long";
-        for (const unsigned char *c = (const unsigned char *)key; *c; c++)
-                if (*c < ' ' || *c == 0x7f)
-                        return "has a control character";
-        return NULL;
-}
-
-const char *qv_mock_check_handler(const char *name)
-{
-        static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-        static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-        if (!strspn(name, letters) || strspn(name, others) != strlen(name) || strlen(name) > 64)
-                return "is not a name: a letter, then at most 63 letters, digits, _ or -";
-        return NULL;
-}
-
 struct qv_mock_task *qv_mock_new_task_bytes(struct qv_mock *mock, const char *key, const void *payload, size_t size)
 {
         const char *problem = key ? qv_mock_check_key(key) : NULL;

@@ -73,11 +73,19 @@ static int32_t submit_wrongly(const struct qv_task *task)
         submit.lane = -1;
         submit.headers = &header;
         submit.headers_count = 1;
-        expect_refusal(task, &submit, "submit: headers[0]");
+        expect_refusal(task, &submit, "submit: headers[0] has no name");
+        header.name = "a:b";
+        expect_refusal(task, &submit, "colon in its name");
+        header.name = "a";
+        header.value = "1\n2";
+        expect_refusal(task, &submit, "submit: headers[0] is too long, has a control character");
         submit.headers_count = 0;
         submit.payload_size = 1;
         expect_refusal(task, &submit, "submit: payload is NULL");
         submit.payload_size = 0;
+        submit.delay_ms = UINT64_MAX;
+        expect_refusal(task, &submit, "submit: delay_ms");
+        submit.delay_ms = 0;
         submit.size = 0;
         expect_refusal(task, &submit, "QV_SUBMIT_INIT");
         return QV_DONE;
@@ -247,7 +255,7 @@ static void a_service_fails_as_told_until_it_works_again(void **state)
 
         qv_mock_fail(mock, "submit", -ENOTSUP);
         assert_int_equal(qv_mock_handle(mock, qv_mock_new_task(mock, "k", "")), QV_REJECT);
-        assert_non_null(qv_mock_logged(mock, QV_LOG_ERROR, "submit: not supported"));
+        assert_non_null(qv_mock_logged(mock, QV_LOG_WARN, "submit is not supported"));
 }
 
 static int32_t use_another_task(const struct qv_task *task)
