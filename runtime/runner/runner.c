@@ -281,6 +281,7 @@ static _Noreturn void run(pid_t parent)
         if (load(&error) < 0 || start_seats(&error) < 0)
                 refuse(&error);
         wait_for(&crew.opened);
+        fault_catch_exit();
         if (crew.has_failed)
                 refuse(&crew.error);
         say_ready();
