@@ -132,7 +132,7 @@ QV_PLUGIN("leaky", "1", 0, nullptr, handle, nullptr, nullptr)
 """)
     make(tmp_path, f"CC={cc}", f"CXX={cxx}")
     assert exports(tmp_path / "leaky.so") == ["quiver_plugin"]
-    assert " u " not in run("nm", tmp_path / "leaky.so")
+    assert " u " not in run("nm", tmp_path / "build/leaky.cc.o")
 
 
 def test_an_undefined_symbol_fails_the_build(root, tmp_path):
@@ -228,12 +228,12 @@ def test_an_author_outside_the_tree_needs_only_the_prefix(prefix, tmp_path):
 
     flags = run("pkg-config", "--cflags", "--libs", "quiver-mock", env=env).split()
     source = tmp_path / "by_hand.c"
-    source.write_text(README_TEST)
+    source.write_text(BY_HAND)
     run("gcc", *STRICT.split(), "-o", tmp_path / "by_hand", source, *flags)
     run(tmp_path / "by_hand")
 
 
-README_TEST = """
+BY_HAND = """
 #include <quiver/mock.h>
 static int32_t handle(void *self, const struct qv_task *task)
 {
@@ -278,15 +278,31 @@ def test_uninstall_takes_back_exactly_what_install_put_there(root, quiver, tmp_p
     assert foreign.read_text() == "not ours"
 
 
-def test_a_plugin_is_installed_by_rename(root, quiver, tmp_path):
-    """A host that has the old file open keeps the old bytes."""
-    words = [f"PREFIX={tmp_path}"]
-    make(root, "install", *words)
-    with open(tmp_path / "lib/quiver/plugins/echo.so", "rb") as held:
-        before = os.fstat(held.fileno()).st_ino
-        make(root, "install", *words)
-        assert os.fstat(held.fileno()).st_nlink == 0
-        assert os.stat(tmp_path / "lib/quiver/plugins/echo.so").st_ino != before
+@pytest.fixture
+def torn_copy(tmp_path):
+    """A PATH on which install(1) writes half a file and dies."""
+    fake = tmp_path / "fake" / "install"
+    fake.parent.mkdir()
+    fake.write_text('#!/bin/sh\nfor to; do :; done\n[ -d "$to" ] || [ "$1" = -d ] && exit 0\n'
+                    'rm -f "$to"; echo half > "$to"; exit 1\n')
+    fake.chmod(0o755)
+    return clean_env(PATH=f"{fake.parent}:{os.environ['PATH']}")
+
+
+def test_an_install_that_dies_leaves_the_old_files_whole(root, quiver, tmp_path, torn_copy):
+    """By rename: whoever looks sees the old file or the new one, never half of one."""
+    make(root, "install", f"PREFIX={tmp_path}/q")
+    before = {name: (tmp_path / "q" / name).read_bytes() for name in files_below(tmp_path / "q")}
+    make(root, "install", f"PREFIX={tmp_path}/q", env=torn_copy, code=2)
+    assert before == {name: (tmp_path / "q" / name).read_bytes() for name in before}
+
+
+def test_an_author_s_install_that_dies_leaves_the_old_plugin_whole(quiver, tmp_path, torn_copy):
+    run(quiver, "new", "mine", cwd=tmp_path)
+    make(tmp_path / "mine", "install", f"PLUGINS={tmp_path}/plugins")
+    before = (tmp_path / "plugins/mine.so").read_bytes()
+    make(tmp_path / "mine", "install", f"PLUGINS={tmp_path}/plugins", env=torn_copy, code=2)
+    assert (tmp_path / "plugins/mine.so").read_bytes() == before
 
 
 # --- what the guides say ----------------------------------------------------------------------------------------------
