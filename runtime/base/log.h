@@ -23,8 +23,7 @@ bool log_level_parse(const char *name, enum log_level *ret_level);
 
 /* `event` is one lower-case word; `format` gives the rest as key=value pairs.  Values that may hold spaces go through
  * log_quote(). */
-__attribute__((format(printf, 3, 4))) void log_event(
-        enum log_level level, const char *event, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void log_event(enum log_level level, const char *event, const char *format, ...);
 
 /* `value` as a logfmt value: as it is, or in double quotes with control characters, quotes and backslashes escaped, cut
  * to fit.  Returns `text`. */

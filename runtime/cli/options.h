@@ -39,8 +39,8 @@ enum { OPTIONS_END = 0, OPTIONS_WORD = -1, OPTIONS_HELP = -2, OPTIONS_WRONG = -3
 void options_start(struct options *o, int argc, char **argv);
 
 /* The next option's id with o->value set; OPTIONS_WORD with a plain word in o->value (everything after "--" is one);
- * OPTIONS_END; OPTIONS_HELP after it printed the help to standard output (return EXIT_DONE); OPTIONS_WRONG after it said
- * on standard error what is wrong (return EXIT_USAGE). */
+ * OPTIONS_END; OPTIONS_HELP after it printed the help to standard output (return EXIT_DONE); OPTIONS_WRONG after it
+ * said on standard error what is wrong (return EXIT_USAGE). */
 int options_next(struct options *o);
 
 /* Says "quiver COMMAND: TEXT" and where the help is; returns EXIT_USAGE. */

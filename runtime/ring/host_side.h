@@ -28,12 +28,13 @@ struct ring_host {
         struct ring_flight *flights; /* one per entry */
         uint32_t free_entry;         /* list through next_free; UINT32_MAX: none */
         uint32_t in_flight;
-        uint32_t free_spills;   /* bit per task spill */
-        uint64_t tail;          /* next submit cell */
-        uint64_t next_ticket;   /* grows by one per task */
-        uint64_t answer_head;   /* next answer cell to read */
-        struct buffer scratch;  /* the answer being looked at */
-        bool needs_bell;        /* something was submitted since the last ring_host_ring() */
+        uint32_t free_spills;  /* bit per task spill */
+        uint64_t tail;         /* next submit cell */
+        uint64_t next_ticket;  /* grows by one per task */
+        uint64_t answer_head;  /* next answer cell to read */
+        struct buffer scratch; /* the answer being looked at */
+        uint32_t attention;    /* the header's, as last seen */
+        bool needs_bell;       /* something was submitted since the last ring_host_ring() */
 };
 
 /* Creates the memfd, maps and seals it.  0 or -errno. */
@@ -46,8 +47,8 @@ bool ring_host_has_room(const struct ring_host *r, uint32_t tasks, size_t size);
 /* Hands over `count` tasks as one batch (1: a plain task) and returns the first one's ticket; the others follow it.
  * owners[i] comes back with the answer.  The runner is not woken yet: ring_host_ring() after the last one.
  * 0, -EAGAIN (no room), -EMSGSIZE (over the shape's limit; nothing was handed over). */
-int ring_host_submit(struct ring_host *r, const struct ring_task *tasks, void *const *owners, uint32_t count,
-        uint64_t *ret_ticket);
+int ring_host_submit(
+        struct ring_host *r, const struct ring_task *tasks, void *const *owners, uint32_t count, uint64_t *ret_ticket);
 
 /* Wakes a sleeping seat if something was submitted since the last call. */
 void ring_host_ring(struct ring_host *r);
@@ -86,7 +87,8 @@ struct ring_seat_sight {
 };
 void ring_host_seat(const struct ring_host *r, uint32_t seat, struct ring_seat_sight *ret);
 
-/* Raises the stop flag of the seat for that ticket, and only for that one. */
+/* Raises the stop flag of the seat for that ticket, and only for that one.  A batch is stopped by the ticket that its
+ * seat shows. */
 void ring_host_stop(struct ring_host *r, uint32_t seat, uint64_t ticket);
 
 /* No new starts: seats finish, close and leave. */
@@ -107,13 +109,18 @@ void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault
 int ring_host_checkpoint(const struct ring_host *r, uint32_t seat, uint64_t ticket, uint8_t ret[QV_CHECKPOINT_MAX],
         uint32_t *ret_version);
 
-/* A service call that waits for an answer: true and a checked copy. */
+/* Whether a seat made a checkpoint or a service call since the last time this was asked. */
+bool ring_host_has_attention(struct ring_host *r);
+
+/* A service call that waits for an answer: true and a copy.  The service's number is the runner's word: check it. */
 struct ring_call_sight {
-        enum ring_service service;
+        uint32_t word;
+        uint32_t service;
         uint64_t number;
         char name[QV_LOCK_NAME_MAX + 1];
 };
 bool ring_host_call(const struct ring_host *r, uint32_t seat, struct ring_call_sight *ret);
-void ring_host_reply(struct ring_host *r, uint32_t seat, int status, uint64_t number);
+void ring_host_reply(
+        struct ring_host *r, uint32_t seat, const struct ring_call_sight *call, int status, uint64_t number);
 
 #endif

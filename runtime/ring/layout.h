@@ -1,17 +1,17 @@
 /* layout.h: the memory that a host and one of its runners share.
  *
  * One memfd per runner, sealed against resizing.  The host writes tasks into *entries*, and the numbers of entries into
- * the submit cells; seats take cells in order.  A seat writes its *answer* beside the entry, and the entry's number into
- * the answer cells.  What does not fit beside an entry goes to a *spill*: there are few, large, and made of memory only
- * while they are used.
+ * the submit cells; seats take cells in order.  A seat writes its *answer* beside the entry, and the entry's number
+ * into the answer cells.  What does not fit beside an entry goes to a *spill*: there are few, large, and made of memory
+ * only while they are used.
  *
  *         header | submit cells | answer cells | entries | answers | seats | task spills | answer spills
  *
- * A *ticket* numbers the tasks handed to one runner, from 1.  An entry's state word holds ticket, seat and state, and is
- * the one place where "who has this task" is decided:
+ * A *ticket* numbers the tasks handed to one runner, from 1.  An entry's state word holds ticket, seat and state, and
+ * is the one place where "who has this task" is decided:
  *
- *         host:  FREE → QUEUED (store)          host:  QUEUED → TAKEN  (compare-and-swap: back to the host, never started)
- *         seat:  QUEUED → STARTED (compare-and-swap, after the seat was written)
+ *         host:  FREE → QUEUED (store)          host:  QUEUED → TAKEN  (compare-and-swap: back to the host, never
+ * started) seat:  QUEUED → STARTED (compare-and-swap, after the seat was written)
  *
  * The host trusts nothing here: it keeps its own record of every entry (host_side.h) and checks each number that it
  * reads.  The runner trusts the host.  There is no lock in this memory. */
@@ -64,6 +64,7 @@ struct ring_header {
         /* Runner → host.  A cell holds its own number, so a cell reserved and not yet written is not mistaken. */
         alignas(RING_LINE) _Atomic uint64_t answer_tail;
         alignas(RING_LINE) _Atomic uint32_t host_is_asleep; /* then write to the host's eventfd */
+        _Atomic uint32_t attention; /* grows with each checkpoint and service call: have a look at the seats */
 
         /* One flag per answer spill: set by the seat that fills it, cleared by the host once it was read. */
         alignas(RING_LINE) _Atomic uint32_t answer_spill_used[RING_SPILLS];
@@ -108,15 +109,18 @@ struct ring_fault {
         char text[RING_FAULT_TEXT]; /* backtrace, one frame a line; may be empty */
 };
 
-/* A service that only the host can do: the seat fills it in, rings the host, and sleeps on `state`. */
+/* A service that only the host can do: the seat fills it in, rings the host, and sleeps on `word`, which is the call's
+ * number << 2 | state, so that an answer that comes after the seat gave up does not answer its next question. */
 enum ring_call_state { CALL_IDLE, CALL_ASKED, CALL_ANSWERED };
+#define RING_CALL_STATE(word) ((enum ring_call_state)((word)&3))
 enum ring_service { SERVICE_NEXT_ID, SERVICE_TRYLOCK, SERVICE_UNLOCK };
 
 struct ring_call {
-        _Atomic uint32_t state; /* futex */
+        _Atomic uint32_t word; /* futex */
         uint32_t service;
-        int32_t status;  /* answer: 0 or -errno */
-        uint64_t number; /* ask: ttl_ms or token; answer: id or token */
+        int32_t status;         /* answer: 0 or -errno */
+        uint64_t asked_number;  /* ttl_ms or token */
+        uint64_t answer_number; /* id or token */
         char name[QV_LOCK_NAME_MAX + 1];
 };
 

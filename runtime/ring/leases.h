@@ -1,7 +1,8 @@
 /* leases.h: until when each lease of this host holds, in memory that runners can read and not write.
  *
  * One memfd per host.  The host maps it writable and then seals it against any further writable mapping, so a plugin
- * that runs wild cannot extend a lease.  A runner looks right before handle(): a stopped host's runners start nothing. */
+ * that runs wild cannot extend a lease.  A runner looks right before handle(): a stopped host's runners start nothing.
+ */
 #ifndef QUIVER_RING_LEASES_H
 #define QUIVER_RING_LEASES_H
 

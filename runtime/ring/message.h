@@ -1,4 +1,5 @@
-/* message.h: the few words that host and runner exchange over their control socket (SOCK_SEQPACKET, one message a packet).
+/* message.h: the few words that host and runner exchange over their control socket (SOCK_SEQPACKET, one message a
+ * packet).
  *
  * Everything hot goes through the shared memory; here go the start, the answer to it, log lines and captured output.
  * End-of-file tells either side that the other is gone. */

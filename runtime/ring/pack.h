@@ -34,9 +34,9 @@ struct ring_task {
         uint32_t lease; /* index into the lease page (leases.h) */
         uint64_t fence_epoch;
         uint64_t fence_start;
-        uint64_t timeout_ms;     /* 0: none.  deadline = start + timeout */
-        const void *headers;     /* name NUL value NUL … */
-        size_t headers_size;     /* 0: none */
+        uint64_t timeout_ms; /* 0: none.  deadline = start + timeout */
+        const void *headers; /* name NUL value NUL … */
+        size_t headers_size; /* 0: none */
         const void *checkpoint;
         size_t checkpoint_size;
         const void *payload; /* unpacked: a NUL follows */

@@ -12,7 +12,8 @@
 
 struct ring_runner {
         struct ring_map map;
-        int bell_fd; /* eventfd of the host */
+        int bell_fd;               /* eventfd of the host */
+        _Atomic bool bell_is_lost; /* it could not be rung: somebody closed it, and the host would sleep on */
 };
 
 /* A task that this seat has started. */
@@ -26,19 +27,19 @@ struct ring_taken {
 int ring_attach(struct ring_runner *r, int ring_fd, int bell_fd);
 void ring_detach(struct ring_runner *r);
 
-/* Waits for work and starts it: the seat is written first, then the entry is won by compare-and-swap.  Fills up to `max`
- * tasks (more than one only if the host sent them as a batch) and returns how many; 0 once the runner is retiring and
- * nothing is left. */
+/* Waits for work and starts it: the seat is written first, then the entry is won by compare-and-swap.  Fills up to
+ * `max` tasks (more than one only if the host sent them as a batch) and returns how many; 0 once the runner is retiring
+ * and nothing is left. */
 uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret, uint32_t max);
 
 /* Answers one started task and rings the host if it sleeps.  0, or -EMSGSIZE if the packed answer is over the limit
  * (nothing was sent: answer again with less). */
-int ring_answer(struct ring_runner *r, uint32_t seat, const struct ring_taken *taken, const struct ring_reply *reply);
+int ring_answer(struct ring_runner *r, const struct ring_taken *taken, const struct ring_reply *reply);
 
 /* All that the seat had taken is answered: it is idle. */
 void ring_seat_idle(struct ring_runner *r, uint32_t seat);
 
-/* Writes the eventfd if the host sleeps (after a checkpoint or a call, which no answer announces). */
+/* Writes the eventfd if the host sleeps. */
 void ring_wake_host(struct ring_runner *r);
 
 /* Makes the checkpoint visible to the host, whatever becomes of this process afterwards. */
