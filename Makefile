@@ -33,6 +33,7 @@ endif
 
 LIB_SRC  := $(filter-out runtime/main.c,$(wildcard runtime/*/*.c runtime/*/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o)
+MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))
 QUIVER   := $B/quiver
 
 PLUGINS  := $(patsubst plugins/%/,%,$(wildcard plugins/*/))
@@ -97,12 +98,20 @@ $B/obj/%.o: %.c | deps
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
+# `quiver new` has the templates in it.
+$B/obj/runtime/cli/new.o: $(wildcard sdk/templates/*)
+
 $B/libruntime.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
 $(QUIVER): $B/obj/runtime/main.o $B/libruntime.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# The fake host that plugin authors test against.  A library of its own: it shares no code with the runtime.
+$B/libquiver-mock.a: $(MOCK_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
 
 plugins: $(PLUGIN_SO)
 
@@ -114,11 +123,48 @@ plugins/%.so: $$(wildcard plugins/%/*.c) sdk/include/quiver/plugin.h sdk/plugin.
 	        -pthread $(PLUGIN_LIBS_$*)
 	mv $@.new $@
 
+# --- install ----------------------------------------------------------------------------------------------------------
+
+# What goes where under PREFIX: mode:from:to.  uninstall removes exactly this.
+INSTALLED := 755:$(QUIVER):bin/quiver \
+             $(foreach h,$(notdir $(wildcard sdk/include/quiver/*.h)),644:sdk/include/quiver/$h:include/quiver/$h) \
+             644:sdk/plugin.mk:share/quiver/plugin.mk \
+             644:sdk/plugin.map:share/quiver/plugin.map \
+             644:$B/libquiver-mock.a:lib/libquiver-mock.a \
+             644:$B/quiver-plugin.pc:lib/pkgconfig/quiver-plugin.pc \
+             644:$B/quiver-mock.pc:lib/pkgconfig/quiver-mock.pc \
+             $(foreach p,$(PLUGINS),644:plugins/$p.so:lib/quiver/plugins/$p.so)
+# Folders that are Quiver's own; removed if nothing else is left in them.
+OWN_DIRS  := include/quiver share/quiver lib/quiver/plugins lib/quiver
+
+PC        := $B/quiver-plugin.pc $B/quiver-mock.pc
+# Made anew each time: PREFIX may have changed.
+.PHONY: $(PC)
+$(PC): $B/%.pc: sdk/%.pc.in
+	@mkdir -p $(@D)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+
+# Every file by rename: a host may have the old one open, and must not see half of the new one.
+install: build $B/libquiver-mock.a $(PC)
+	@for entry in $(INSTALLED); do \
+	        IFS=: read -r mode from to <<< "$$entry"; \
+	        to="$(DESTDIR)$(PREFIX)/$$to"; \
+	        install -D -m "$$mode" "$$from" "$$to.new" && mv -f "$$to.new" "$$to" || exit 1; \
+	        echo "$$to"; \
+	done
+
+uninstall:
+	@for entry in $(INSTALLED); do rm -f "$(DESTDIR)$(PREFIX)/$${entry##*:}"; done
+	@for dir in $(OWN_DIRS); do rmdir "$(DESTDIR)$(PREFIX)/$$dir" 2>/dev/null || true; done
+
 # --- tests ------------------------------------------------------------------------------------------------------------
 
 $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+# The way an author does it: the plugin's own source, the mock, and the test.
+$B/tests/unit/test_mock $B/tests/unit/test_mock_services: $B/obj/plugins/echo/echo.o $B/libquiver-mock.a
 
 $B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk
 

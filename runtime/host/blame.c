@@ -1,0 +1,129 @@
+#include "host/blame.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NO_SEAT UINT32_MAX
+
+static uint32_t seat_at_fault(const struct death *death)
+{
+        for (uint32_t i = 0; i < death->seats; i++)
+                if (death->faults[i].kind != FAULT_NONE)
+                        return i;
+        return NO_SEAT;
+}
+
+static void set(struct blamed *b, enum outcome outcome, enum blame_why why, bool is_suspect)
+{
+        b->outcome = outcome;
+        b->why = why;
+        b->is_suspect = is_suspect;
+}
+
+/* We killed it because some had run for too long: those pay, their neighbours do not. */
+static void blame_overdue(struct blamed *running, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                if (running[i].stopped == BLAME_TIMEOUT || running[i].stopped == BLAME_STALL)
+                        set(&running[i], OUTCOME_TIMED_OUT, running[i].stopped, false);
+                else if (running[i].stopped == BLAME_CANCEL)
+                        set(&running[i], OUTCOME_INTERRUPTED, BLAME_CANCEL, false);
+                else
+                        set(&running[i], OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false);
+        }
+}
+
+void blame(struct blamed *running, size_t count, const struct death *death, enum blame_why killed, bool is_solo)
+{
+        if (killed == BLAME_TIMEOUT || killed == BLAME_STALL || killed == BLAME_CANCEL) {
+                blame_overdue(running, count);
+                return;
+        }
+        enum blame_why why = killed == BLAME_SCRIBBLE ? BLAME_SCRIBBLE : BLAME_CRASH;
+        uint32_t fault = seat_at_fault(death);
+        size_t on_seat = 0;
+        for (size_t i = 0; i < count; i++)
+                on_seat += running[i].seat == fault;
+        for (size_t i = 0; i < count; i++) {
+                struct blamed *b = &running[i];
+                if (killed == BLAME_SHUTDOWN)
+                        set(b, OUTCOME_INTERRUPTED, BLAME_SHUTDOWN, false);
+                else if (count == 1 || is_solo || (on_seat == 1 && b->seat == fault))
+                        set(b, OUTCOME_CRASHED, why, false);
+                else if (on_seat == 1)
+                        set(b, OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false);
+                else if (on_seat > 1 && b->seat != fault)
+                        /* A batch crashed: its tasks are suspects, the other seats' are not. */
+                        set(b, OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false);
+                else
+                        set(b, OUTCOME_INTERRUPTED, BLAME_UNSURE, true);
+        }
+}
+
+static size_t describe_end(char *text, size_t size, const struct death *death)
+{
+        int n;
+        if (death->signal)
+                n = snprintf(text, size, "killed by SIG%s", sigabbrev_np(death->signal));
+        else
+                n = snprintf(text, size, "the process ended with exit status %d", death->exit_status);
+        return n > 0 && (size_t)n < size ? (size_t)n : size - 1;
+}
+
+static void describe_crash(char *text, size_t size, uint32_t seat, const struct death *death)
+{
+        const struct ring_fault_sight *f = seat < death->seats ? &death->faults[seat] : NULL;
+        size_t n = (size_t)snprintf(text, size, "crashed: ");
+        if (!f || f->kind == FAULT_NONE) {
+                (void)describe_end(text + n, size - n, death);
+                return;
+        }
+        if (f->kind == FAULT_EXIT) {
+                (void)snprintf(text + n, size - n, "the handler called exit(%d)", death->exit_status);
+                return;
+        }
+        const char *name = f->signal > 0 && f->signal < 65 ? sigabbrev_np(f->signal) : NULL;
+        (void)snprintf(text + n, size - n, "SIG%s at address 0x%" PRIx64 "%s%s", name ? name : "?", f->address,
+                *f->text ? "\n" : "", f->text);
+}
+
+const char *blame_text(char *text, size_t size, enum blame_why why, uint32_t seat, const struct death *death)
+{
+        switch (why) {
+        case BLAME_CRASH:
+                describe_crash(text, size, seat, death);
+                break;
+        case BLAME_TIMEOUT:
+                (void)snprintf(
+                        text, size, "timed out: it ran past its timeout, did not stop when told, and was killed");
+                break;
+        case BLAME_STALL:
+                (void)snprintf(text, size, "timed out: no progress for too long, and it did not stop when told");
+                break;
+        case BLAME_SCRIBBLE:
+                (void)snprintf(text, size, "crashed: the handler wrote over the memory shared with the host");
+                break;
+        case BLAME_NEIGHBOUR:
+                (void)snprintf(text, size, "interrupted: another task took the process down");
+                break;
+        case BLAME_UNSURE:
+                (void)snprintf(text, size,
+                        "interrupted: the process died and it is not known which task did it; "
+                        "it will run alone next");
+                break;
+        case BLAME_SHUTDOWN:
+                (void)snprintf(text, size, "interrupted: the host ended the process");
+                break;
+        case BLAME_CANCEL:
+                (void)snprintf(text, size, "interrupted: cancelled");
+                break;
+        case BLAME_INIT:
+                (void)snprintf(text, size, "init did not return in time");
+                break;
+        case BLAME_NOTHING:
+                *text = 0;
+                break;
+        }
+        return text;
+}
