@@ -24,17 +24,17 @@ static bool is_equal(const struct field *f, const void *before, const void *afte
         return equal;
 }
 
-static void compare_settings(const struct settings *before, const struct settings *after, const char *name,
+static void compare_settings(const struct setting_list *before, const struct setting_list *after, const char *name,
         enum config_effect effect, struct config_changes *changes)
 {
         for (size_t i = 0; i < before->count; i++) {
                 const struct setting *s = &before->items[i];
-                const char *value = settings_get(after, s->name);
+                const char *value = setting_list_get(after, s->name);
                 if (!value || strcmp(value, s->value) != 0)
                         add(changes, effect, text_printf("%s.%s", name, s->name));
         }
         for (size_t i = 0; i < after->count; i++)
-                if (!settings_get(before, after->items[i].name))
+                if (!setting_list_get(before, after->items[i].name))
                         add(changes, effect, text_printf("%s.%s", name, after->items[i].name));
 }
 

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "config/problems.h"
-#include "config/settings.h"
+#include "config/setting_list.h"
 #include "config/texts.h"
 #include "config/url.h"
 
@@ -130,7 +130,7 @@ struct handler_config {
         uint64_t payload_max_bytes;
         uint64_t result_max_bytes;
 
-        struct settings settings; /* for the plugin */
+        struct setting_list settings; /* for the plugin */
 };
 
 struct config {
@@ -175,9 +175,9 @@ const struct handler_config *config_serving(const struct config *config, const c
  *
  * From a whole runtime.cfg it takes the handler named `which`, or else the only handler whose plugin has the same file
  * name as `which` ("./build/echo.so" finds plugin = "echo.so").  Nothing else in that file is checked.
- * 0 with *ret_settings for settings_free(); -ENOENT if no handler fits, -EEXIST if several do, others; the text has
+ * 0 with *ret_settings for setting_list_free(); -ENOENT if no handler fits, -EEXIST if several do, others; the text has
  * file and line, and says what there is. */
-int config_load_settings(const char *path, const char *which, struct settings *ret_settings, struct error *error);
+int config_load_settings(const char *path, const char *which, struct setting_list *ret_settings, struct error *error);
 
 #define SECRET_MAX 1024
 

@@ -281,7 +281,7 @@ static void field_free(const struct field *f, void *base)
                 group_free(f->group, at);
                 break;
         case FIELD_SETTINGS:
-                settings_free(at);
+                setting_list_free(at);
                 break;
         case FIELD_HANDLERS:
                 handlers_free(base);

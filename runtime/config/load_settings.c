@@ -43,7 +43,7 @@ static int find_handler(const struct config_setting_t *handlers, const char *whi
         return 0;
 }
 
-static int take_settings(struct tree *t, const char *which, struct settings *settings, struct error *error)
+static int take_settings(struct tree *t, const char *which, struct setting_list *settings, struct error *error)
 {
         const struct config_setting_t *group = tree_root(t);
         const struct config_setting_t *handlers = tree_find(t, "handlers");
@@ -63,10 +63,10 @@ static int take_settings(struct tree *t, const char *which, struct settings *set
         return 0;
 }
 
-int config_load_settings(const char *path, const char *which, struct settings *ret_settings, struct error *error)
+int config_load_settings(const char *path, const char *which, struct setting_list *ret_settings, struct error *error)
 {
         struct problems problems = { 0 };
-        struct settings settings = { 0 };
+        struct setting_list settings = { 0 };
         struct tree tree;
         int r = tree_open(&tree, path, NULL, 0, &problems);
         if (!r && problems.errors)
@@ -80,7 +80,7 @@ int config_load_settings(const char *path, const char *which, struct settings *r
         tree_close(&tree);
         problems_free(&problems);
         if (r)
-                settings_free(&settings);
+                setting_list_free(&settings);
         else
                 *ret_settings = settings;
         return r;

@@ -122,7 +122,7 @@ static void read_list(struct tree *t, const struct field *f, const struct config
 static void read_group(
         struct tree *t, const struct group *group, const struct config_setting_t *s, const char *name, void *base);
 
-static void read_settings(struct tree *t, const struct config_setting_t *s, struct settings *settings)
+static void read_settings(struct tree *t, const struct config_setting_t *s, struct setting_list *settings)
 {
         char path[NAME_MAX_SHOWN];
         if (tree_flatten(s, settings) < 0)

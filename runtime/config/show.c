@@ -38,7 +38,7 @@ static size_t part_size(const char *at)
 }
 
 /* How many settings from `from` on, before `to`, have the same part at `prefix`. */
-static size_t same_part(const struct settings *s, size_t from, size_t to, size_t prefix)
+static size_t same_part(const struct setting_list *s, size_t from, size_t to, size_t prefix)
 {
         const char *name = s->items[from].name;
         size_t whole = prefix + part_size(name + prefix);
@@ -50,7 +50,7 @@ static size_t same_part(const struct settings *s, size_t from, size_t to, size_t
 
 /* Settings [from, to) share the first `prefix` bytes of their names: writes them as the members of a group or, if the
  * next part is a number, of a list. */
-static void show_settings(const struct settings *s, size_t from, size_t to, size_t prefix, int depth, FILE *out)
+static void show_settings(const struct setting_list *s, size_t from, size_t to, size_t prefix, int depth, FILE *out)
 {
         struct buffer text = { 0 };
         while (from < to) {
@@ -99,7 +99,7 @@ static void show_nested(const struct field *f, const void *base, int depth, FILE
         if (f->type == FIELD_HANDLERS)
                 show_handlers(base, depth + 1, out);
         else if (f->type == FIELD_SETTINGS)
-                show_settings(at, 0, ((const struct settings *)at)->count, 0, depth + 1, out);
+                show_settings(at, 0, ((const struct setting_list *)at)->count, 0, depth + 1, out);
         else
                 show_group(f->group, at, depth + 1, out);
         indent(out, depth);
@@ -133,7 +133,7 @@ void config_show(const struct config *config, FILE *out)
 
 /* --- JSON -------------------------------------------------------------------------------------------------------- */
 
-static json_t *json_settings(const struct settings *s)
+static json_t *json_settings(const struct setting_list *s)
 {
         json_t *object = json_object();
         for (size_t i = 0; i < s->count; i++)

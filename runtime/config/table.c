@@ -255,7 +255,7 @@ static const struct field handler_fields[] = {
                 "The largest result that it may return."),
         { .name = "config",
                 .type = FIELD_SETTINGS,
-                .offset = AT(handler_config, settings, struct settings),
+                .offset = AT(handler_config, settings, struct setting_list),
                 .otherwise = "none",
                 .effect = EFFECT_GENERATION,
                 .help = "The plugin's own settings, any that it knows." },

@@ -21,7 +21,7 @@ enum field_type {
         FIELD_PATHS,    /* the same, absolute */
         FIELD_URL,      /* → struct url */
         FIELD_GROUP,    /* { … } → the struct at the offset */
-        FIELD_SETTINGS, /* { anything } → struct settings */
+        FIELD_SETTINGS, /* { anything } → struct setting_list */
         FIELD_HANDLERS, /* { NAME = { … }; … } → handlers and handlers_count of struct config */
 };
 

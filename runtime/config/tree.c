@@ -108,7 +108,7 @@ bool tree_scalar(const struct config_setting_t *setting, struct buffer *b)
 }
 
 /* `name` is the dotted name so far, and the same again afterwards. */
-static int flatten(const struct config_setting_t *group, struct buffer *name, struct settings *settings)
+static int flatten(const struct config_setting_t *group, struct buffer *name, struct setting_list *settings)
 {
         size_t prefix = name->size;
         int r = 0;
@@ -121,7 +121,7 @@ static int flatten(const struct config_setting_t *group, struct buffer *name, st
                 else
                         buffer_printf(name, "%s%d", dot, i);
                 if (tree_scalar(s, &value))
-                        r = settings_add(settings, buffer_text(name), buffer_text(&value));
+                        r = setting_list_add(settings, buffer_text(name), buffer_text(&value));
                 else if (config_setting_is_aggregate(s))
                         r = flatten(s, name, settings);
                 buffer_free(&value);
@@ -130,7 +130,7 @@ static int flatten(const struct config_setting_t *group, struct buffer *name, st
         return r;
 }
 
-int tree_flatten(const struct config_setting_t *group, struct settings *settings)
+int tree_flatten(const struct config_setting_t *group, struct setting_list *settings)
 {
         struct buffer name = { 0 };
         int r = flatten(group, &name, settings);

@@ -6,7 +6,7 @@
 
 #include "base/buffer.h"
 #include "config/problems.h"
-#include "config/settings.h"
+#include "config/setting_list.h"
 #include "config/source.h"
 
 struct tree {
@@ -31,10 +31,10 @@ const char *tree_folder(const struct tree *t, const struct config_setting_t *set
 /* "handlers.echo.retry.max" */
 const char *tree_path(const struct config_setting_t *setting, char *text, size_t size);
 
-/* The value of a number, text or bool as text, as settings.h says; false if it is none of these. */
+/* The value of a number, text or bool as text, as setting_list.h says; false if it is none of these. */
 bool tree_scalar(const struct config_setting_t *setting, struct buffer *b);
 
 /* The members of a group, flattened.  0, or -E2BIG. */
-int tree_flatten(const struct config_setting_t *group, struct settings *settings);
+int tree_flatten(const struct config_setting_t *group, struct setting_list *settings);
 
 #endif

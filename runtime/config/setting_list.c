@@ -1,4 +1,4 @@
-#include "config/settings.h"
+#include "config/setting_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "config/texts.h"
 
-int settings_add(struct settings *s, const char *name, const char *value)
+int setting_list_add(struct setting_list *s, const char *name, const char *value)
 {
         size_t bytes = strlen(name) + strlen(value) + 2;
         if (bytes > SETTINGS_BYTES_MAX - s->bytes)
@@ -17,7 +17,7 @@ int settings_add(struct settings *s, const char *name, const char *value)
         return 0;
 }
 
-const char *settings_get(const struct settings *s, const char *name)
+const char *setting_list_get(const struct setting_list *s, const char *name)
 {
         for (size_t i = 0; i < s->count; i++)
                 if (!strcmp(s->items[i].name, name))
@@ -25,12 +25,12 @@ const char *settings_get(const struct settings *s, const char *name)
         return NULL;
 }
 
-void settings_free(struct settings *s)
+void setting_list_free(struct setting_list *s)
 {
         for (size_t i = 0; i < s->count; i++) {
                 free((char *)s->items[i].name);
                 free((char *)s->items[i].value);
         }
         free(s->items);
-        *s = (struct settings){ 0 };
+        *s = (struct setting_list){ 0 };
 }
