@@ -58,6 +58,16 @@ def test_a_new_plugin_builds_passes_and_exports_one_symbol(quiver, tmp_path, lan
         [".gitignore", "Makefile", "README.md", f"geo-lookup.{suffix}", f"test_geo-lookup.{suffix}"])
 
 
+@pytest.mark.parametrize("more", [[], ["--cpp"]])
+def test_a_new_plugin_runs_in_a_real_runner(quiver, tmp_path, more):
+    run(quiver, "new", "counter", *more, cwd=tmp_path)
+    make(tmp_path / "counter")
+    plugin = tmp_path / "counter/counter.so"
+    assert re.search(r"result +3$", run(quiver, "try", plugin, "--payload", "one two three"), re.M)
+    assert "the payload is empty" in run(quiver, "try", plugin, "--payload", "", code=1)
+    assert "2 words are too many" in run(quiver, "try", plugin, "--payload", "a b", "--set", "words_max=1", code=1)
+
+
 def test_nothing_of_the_template_is_left_in_a_new_plugin(quiver, tmp_path):
     for name, more in (("alpha", []), ("beta-2", ["--cpp"])):
         said = run(quiver, "new", name, *more, cwd=tmp_path)
@@ -342,9 +352,18 @@ def test_a_whole_plugin_in_a_guide_builds_with_plugin_mk(root, tmp_path, guide):
         assert exports(tmp_path / f"p{number}.so") == ["quiver_plugin"]
 
 
-def test_the_plugin_of_the_readme_has_at_most_thirty_lines(root):
-    first = blocks(root / "README.md", "c")[0]
-    assert len(first.splitlines()) <= 30
+def test_the_plugin_of_the_readme_does_what_it_says_in_thirty_lines(root, quiver, tmp_path):
+    source = blocks(root / "README.md", "c")[0]
+    assert len(source.splitlines()) <= 30
+    (tmp_path / "ledger.c").write_text(source)
+    (tmp_path / "Makefile").write_text(f"NAME = ledger\nSRC = ledger.c\ninclude {root}/sdk/plugin.mk\n")
+    make(tmp_path)
+    ledger = tmp_path / "ledger.txt"
+    for payload in ("first", "second"):
+        run(quiver, "try", tmp_path / "ledger.so", "--set", f"path={ledger}", "--key", "user-7", "--payload", payload)
+    assert ledger.read_text() == "user-7 first\nuser-7 second\n"
+    assert "nothing to write down" in run(quiver, "try", tmp_path / "ledger.so", "--set", f"path={ledger}",
+                                          "--payload", "", code=1)
 
 
 def test_the_fencing_sql_refuses_an_older_start(root):
