@@ -1,10 +1,11 @@
 /* try.c: `quiver try`: tasks through a plugin in a real runner, with no server.
  *
- * The same pool, ring and runner as in a host; only the queue is missing: tasks come from the command line, follow-ups and
- * results are shown, locks and ids live in memory. */
+ * The same pool, ring and runner as in a host; only the queue is missing: tasks come from the command line, follow-ups
+ * and results are shown, locks and ids live in memory. */
 #include "cli/try.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +21,6 @@
 #define LEASES        1
 #define LOG_RATE      10000
 #define RESULT_MAX    (UINT64_C(1) << 20)
-#define SUSPECT_TRIES 1
 
 struct try_run {
         const struct try_request *request;
@@ -76,7 +76,8 @@ static const struct option_spec specs[] = {
 
 static struct options options = {
         .usage = "try PLUGIN.so [options]",
-        .about = "Runs tasks through a plugin in a real runner, with no server.  Shows outcome, result, follow-ups, logs\n"
+        .about = "Runs tasks through a plugin in a real runner, with no server.  Shows outcome, result, follow-ups, "
+                 "logs\n"
                  "and time of each.  Exit code 0 only if all are DONE.",
         .specs = specs,
         .count = sizeof(specs) / sizeof(specs[0]),
@@ -225,8 +226,8 @@ static int open_folder(struct try_run *t, struct error *error)
         if (!mkdtemp(t->folder)) {
                 int r = -errno;
                 *t->folder = 0;
-                return error_set(error, r, "cannot make a temporary folder in %s: %s",
-                        temporary ? temporary : "/tmp", strerror(-r));
+                return error_set(error, r, "cannot make a temporary folder in %s: %s", temporary ? temporary : "/tmp",
+                        strerror(-r));
         }
         return stage_copy(t->request->plugin, t->folder, &t->staged, error);
 }
@@ -332,14 +333,12 @@ static int parse_count(const char *text, uint64_t max, uint64_t *ret)
         return 0;
 }
 
+/* The first one counts: the command line's are added before the file's. */
 static void add_setting(struct try_request *q, const char *name, const char *value)
 {
-        for (size_t i = 0; i < q->settings_count; i++) {
-                if (!strcmp(q->settings[i].name, name)) {
-                        q->settings[i].value = value;
+        for (size_t i = 0; i < q->settings_count; i++)
+                if (!strcmp(q->settings[i].name, name))
                         return;
-                }
-        }
         struct setting *settings = realloc(q->settings, (q->settings_count + 1) * sizeof(*settings));
         if (!settings)
                 abort();
@@ -480,7 +479,7 @@ int cmd_try(int argc, char **argv)
                 .grace_ms = 5000,
                 .payload_max = UINT64_C(1) << 20 };
         struct try_run t = { .request = &q, .begun_ns = clock_boot_ns() };
-        struct settings settings = { 0 };
+        struct setting_list settings = { 0 };
         struct error error = { "" };
         const char *config = NULL;
         char handler[80];
@@ -506,6 +505,8 @@ int cmd_try(int argc, char **argv)
                 r = EXIT_FAILED;
                 goto out;
         }
+        for (size_t i = 0; i < settings.count; i++)
+                add_setting(&q, settings.items[i].name, settings.items[i].value);
         r = try_source_open(&t.source, &q, &error);
         if (r < 0) {
                 try_show_error(&q, error.text);
@@ -523,7 +524,7 @@ int cmd_try(int argc, char **argv)
         }
         try_source_close(&t.source);
 out:
-        settings_free(&settings);
+        setting_list_free(&settings);
         free(q.settings);
         return r < 0 ? EXIT_DONE : r;
 }

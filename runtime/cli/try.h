@@ -1,5 +1,5 @@
-/* try.h: the parts of `quiver try`: where tasks come from, how what became of them is shown, and the services that a host
- * would do, in memory. */
+/* try.h: the parts of `quiver try`: where tasks come from, how what became of them is shown, and the services that a
+ * host would do, in memory. */
 #ifndef QUIVER_CLI_TRY_H
 #define QUIVER_CLI_TRY_H
 

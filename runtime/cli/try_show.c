@@ -29,8 +29,8 @@ static void set_bytes(json_t *object, const char *name, const void *data, size_t
         const uint8_t *b = data;
         for (size_t i = 0; i < size; i += 3) {
                 size_t left = size - i;
-                uint32_t three = (uint32_t)b[i] << 16 | (left > 1 ? (uint32_t)b[i + 1] << 8 : 0) |
-                                 (left > 2 ? b[i + 2] : 0u);
+                uint32_t three =
+                        (uint32_t)b[i] << 16 | (left > 1 ? (uint32_t)b[i + 1] << 8 : 0) | (left > 2 ? b[i + 2] : 0u);
                 char four[4] = { digits[three >> 18], digits[three >> 12 & 63],
                         left > 1 ? digits[three >> 6 & 63] : '=', left > 2 ? digits[three & 63] : '=' };
                 buffer_put(&coded, four, sizeof(four));
@@ -126,8 +126,8 @@ static void task_as_text(const struct try_task *task, const struct settled *sett
         char time[UNITS_TEXT_MAX] = "-";
         if (reply && reply->ended_ns)
                 (void)units_format_ns(time, reply->ended_ns - reply->started_ns);
-        (void)printf("%-11s id=%s key=%s time=%s\n", outcome_name(settled->outcome), task->id, task->pool.task.key,
-                time);
+        (void)printf(
+                "%-11s id=%s key=%s time=%s\n", outcome_name(settled->outcome), task->id, task->pool.task.key, time);
         if (*settled->error)
                 print_bytes("error", settled->error, strlen(settled->error));
         if (reply && reply->has_result)

@@ -104,8 +104,8 @@ static struct try_task *next_line(struct try_source *s, struct error *error)
         const char *payload = tab ? tab + 1 : s->line;
         size_t size = (size_t)(s->line + n - payload);
         if (size > s->request->payload_max) {
-                (void)error_set(error, -EMSGSIZE, "line %" PRIu64 ": the payload is larger than --max-payload",
-                        s->line_number);
+                (void)error_set(
+                        error, -EMSGSIZE, "line %" PRIu64 ": the payload is larger than --max-payload", s->line_number);
                 return NULL;
         }
         if (tab && (tab == s->line || tab - s->line > 255)) {

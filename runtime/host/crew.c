@@ -112,7 +112,8 @@ static void answer_calls(struct crew *crew, struct process *p)
                 uint64_t holder = (uint64_t)p->pid << 16 | seat;
                 int status = -ENOTSUP;
                 if (call.service <= SERVICE_UNLOCK && (crew->start.can_call & 1u << call.service))
-                        status = crew->events->call(crew->owner, (enum ring_service)call.service, holder, call.name, &number);
+                        status = crew->events->call(
+                                crew->owner, (enum ring_service)call.service, holder, call.name, &number);
                 ring_host_reply(&p->ring, seat, &call, status, number);
         }
 }
