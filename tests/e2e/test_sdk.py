@@ -321,7 +321,8 @@ GUIDES = ["README.md", "sdk/README.md"]
 
 
 def blocks(path, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.M | re.S)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", path.read_text(), re.M | re.S)
+    return [text for name, text in found if name == language]
 
 
 @pytest.mark.parametrize("guide", GUIDES)
@@ -390,3 +391,14 @@ def test_the_fencing_sql_refuses_an_older_start(root):
 def test_the_links_of_a_guide_lead_somewhere(root, guide):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (root / guide).read_text()):
         assert ((root / guide).parent / target).exists(), target
+
+
+def test_the_map_of_the_tree_names_what_is_there(root):
+    tree = blocks(root / "README.md", "")[-1]
+    top, names = "", 0
+    for line in tree.splitlines():
+        top = re.match(r"(\w+/)?", line)[1] or top
+        for name in re.findall(r"(?<![\w/])(?:\w+/)+(?= )|(?<![\w/])(?:\w+/)*\w+\.(?:c|h|mk|md|cfg)\b", line):
+            assert any((root / base / name).exists() for base in ("", top, f"{top}include/quiver")), name
+            names += 1
+    assert names > 15
