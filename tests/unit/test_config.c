@@ -238,7 +238,7 @@ static void a_password_comes_from_a_file(void **state)
         char text[512];
         char password[SECRET_MAX];
         struct error error;
-        write_secret("hunter2\n", 0600);
+        write_secret("hunter2\r\n", 0600);
         assert_ok(f, with_password_file(text, sizeof(text)));
         assert_int_equal(config_secret(&f->config.store.password, password, &error), 0);
         assert_string_equal(password, "hunter2");
