@@ -180,7 +180,8 @@ C_FILES   := $(shell git ls-files '*.c' '*.h' '*.cc' 2>/dev/null)
 TIDY_SRC  := $(filter runtime/%.c sdk/mock/%.c plugins/%.c,$(C_FILES))
 
 lint: format-check
-	clang-tidy --quiet $(TIDY_SRC) -- $(CPPFLAGS) -std=gnu11 2>/dev/null
+	@# One process a file: in one for all, clang-tidy 14 takes every va_list from the second file on for uninitialized.
+	printf '%s\n' $(TIDY_SRC) | xargs -P "$$(nproc)" -I{} clang-tidy --quiet {} -- $(CPPFLAGS) -std=gnu11 2>/dev/null
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	        --suppress=missingIncludeSystem -Iruntime -Isdk/include $(TIDY_SRC)
 

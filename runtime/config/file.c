@@ -56,9 +56,10 @@ int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *
 char *file_folder(const char *path)
 {
         char *copy = text_copy(path);
-        char *folder = realpath(dirname(copy), NULL);
+        const char *name = dirname(copy);
+        char *folder = realpath(name, NULL);
         if (!folder)
-                folder = text_copy(path[0] == '/' ? dirname(copy) : "/");
+                folder = text_copy(name[0] == '/' ? name : "/");
         free(copy);
         return folder;
 }

@@ -22,10 +22,15 @@ static bool has_plugin(const struct config_setting_t *handler, const char *which
 static int find_handler(const struct config_setting_t *handlers, const char *which,
         const struct config_setting_t **ret_handler, struct error *error)
 {
-        const struct config_setting_t *fit = config_setting_get_member(handlers, which);
+        const struct config_setting_t *fit = NULL;
         const struct config_setting_t *second = NULL;
-        for (int i = 0; !second && i < config_setting_length(handlers); i++) {
+        for (int i = 0; i < config_setting_length(handlers); i++) {
                 const struct config_setting_t *h = config_setting_get_elem(handlers, (unsigned int)i);
+                /* Not by libconfig's lookup, to which "echo.so" is the "so" in "echo". */
+                if (!strcmp(config_setting_name(h), which)) {
+                        *ret_handler = h;
+                        return 0;
+                }
                 if (!has_plugin(h, which))
                         continue;
                 if (fit)
@@ -35,8 +40,7 @@ static int find_handler(const struct config_setting_t *handlers, const char *whi
         }
         if (!fit)
                 return error_set(error, -ENOENT, "no handler is called \"%s\" or has that plugin", which);
-        /* A name that fits is exact, whatever plugins there are. */
-        if (second && strcmp(config_setting_name(fit), which) != 0)
+        if (second)
                 return error_set(error, -EEXIST, "handlers %s and %s both have the plugin %s; name one of them",
                         config_setting_name(fit), config_setting_name(second), file_name(which));
         *ret_handler = fit;

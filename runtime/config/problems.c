@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "config/texts.h"
 
-static void add(struct problems *p, struct place place, bool is_warning, const char *format, va_list args)
+__attribute__((format(printf, 4, 0))) static void add(
+        struct problems *p, struct place place, bool is_warning, const char *format, va_list args)
 {
         char text[ERROR_TEXT_MAX];
         if (!is_warning)

@@ -20,7 +20,7 @@ static int keep(const char *text, size_t size, char ret_password[SECRET_MAX], st
 static int from_file(const char *path, char ret_password[SECRET_MAX], struct error *error)
 {
         struct buffer b = { 0 };
-        (void)buffer_reserve(&b, 32 * 1024); /* does not move while it is read: no copy stays behind */
+        (void)buffer_reserve(&b, 32768); /* does not move while it is read: no copy stays behind */
         int r = file_read(path, SECRET_MAX + 1, &b, NULL, error);
         size_t size = b.size;
         while (size && (b.data[size - 1] == '\n' || b.data[size - 1] == '\r'))

@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 /* Names and values together, NULs included: they reach the runner in one message. */
-#define SETTINGS_BYTES_MAX (64 * 1024)
+#define SETTINGS_BYTES_MAX ((size_t)64 * 1024)
 
 struct setting {
         const char *name; /* "db.url" */

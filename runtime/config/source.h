@@ -12,8 +12,8 @@
 #include "base/buffer.h"
 #include "config/problems.h"
 
-#define SOURCE_BYTES_MAX   (1024 * 1024) /* all files together */
-#define SOURCE_INCLUDE_MAX 10            /* files within files */
+#define SOURCE_BYTES_MAX   ((size_t)1024 * 1024) /* all files together */
+#define SOURCE_INCLUDE_MAX 10                    /* files within files */
 
 struct source_file {
         char *path;   /* as messages name it */

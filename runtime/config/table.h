@@ -30,18 +30,18 @@ struct group;
 struct field {
         const char *name;
         enum field_type type;
+        enum config_effect effect;
         size_t offset;
         const char *fallback;  /* the default, as text; NULL: see below */
         const char *otherwise; /* without a default: what holds then, for people; NULL: it has to be set */
         double min;            /* counts, numbers, durations (ms), sizes (bytes) */
         double max;
         const char *const *choices; /* NULL-terminated */
-        enum url_use url_use;
         /* Looks at a text (each, in a list) further: 0 or -EINVAL with the text set.  May be NULL. */
         int (*check)(const char *text, struct error *error);
         const struct group *group;
-        enum config_effect effect;
         const char *help;
+        enum url_use url_use;
 };
 
 struct group {

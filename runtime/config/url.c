@@ -156,7 +156,8 @@ static int parse_chroot(struct url *url, const char *tail, struct error *error)
                 url->path = text_copy("/quiver");
                 return 0;
         }
-        if (tail[size - 1] == '/' || strstr(tail, "//") || strstr(tail, "/.") || strcspn(tail, " \t?#") != size)
+        if (tail[0] == '/' || tail[0] == '.' || tail[size - 1] == '/' || strstr(tail, "//") || strstr(tail, "/.") ||
+                strcspn(tail, " \t?#") != size)
                 return error_set(error, -EINVAL, "\"/%.80s\" is not a ZooKeeper path", tail);
         url->path = text_printf("/%s", tail);
         return 0;
