@@ -496,11 +496,12 @@ int cmd_try(int argc, char **argv)
                 r = check(&q);
         if (r != 0)
                 goto out;
-        if (!q.handler) {
+        bool is_named = q.handler;
+        if (!is_named) {
                 default_handler(q.plugin, handler, sizeof(handler));
                 q.handler = handler;
         }
-        if (config && config_load_settings(config, q.handler, &settings, &error) < 0) {
+        if (config && config_load_settings(config, is_named ? q.handler : q.plugin, &settings, &error) < 0) {
                 try_show_error(&q, error.text);
                 r = EXIT_FAILED;
                 goto out;
