@@ -9,6 +9,7 @@ struct command {
         const char *about; /* one line; NULL hides it from the help */
 };
 
+int cmd_check(int argc, char **argv);
 int cmd_new(int argc, char **argv);
 int cmd_try(int argc, char **argv);
 int cmd_runner(int argc, char **argv);

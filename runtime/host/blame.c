@@ -1,15 +1,22 @@
 #include "host/blame.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #define NO_SEAT UINT32_MAX
 
+/* A seat that was told to abort from outside tells where it stood (runner/fault.h); that is no guilt. */
+static bool was_told(const struct ring_fault_sight *fault)
+{
+        return fault->kind == FAULT_SIGNAL && fault->signal == SIGABRT && fault->code == SI_USER;
+}
+
 static uint32_t seat_at_fault(const struct death *death)
 {
         for (uint32_t i = 0; i < death->seats; i++)
-                if (death->faults[i].kind != FAULT_NONE)
+                if (death->faults[i].kind != FAULT_NONE && !was_told(&death->faults[i]))
                         return i;
         return NO_SEAT;
 }
@@ -88,6 +95,12 @@ static void describe_crash(char *text, size_t size, uint32_t seat, const struct 
                 *f->text ? "\n" : "", f->text);
 }
 
+/* Where the seat stood when it was told to abort; "" if it could not say. */
+static const char *last_stand(uint32_t seat, const struct death *death)
+{
+        return seat < death->seats && was_told(&death->faults[seat]) ? death->faults[seat].text : "";
+}
+
 const char *blame_text(char *text, size_t size, enum blame_why why, uint32_t seat, const struct death *death)
 {
         switch (why) {
@@ -95,11 +108,12 @@ const char *blame_text(char *text, size_t size, enum blame_why why, uint32_t sea
                 describe_crash(text, size, seat, death);
                 break;
         case BLAME_TIMEOUT:
-                (void)snprintf(
-                        text, size, "timed out: it ran past its timeout, did not stop when told, and was killed");
+                (void)snprintf(text, size, "timed out: it ran past its timeout and did not stop when told\n%s",
+                        last_stand(seat, death));
                 break;
         case BLAME_STALL:
-                (void)snprintf(text, size, "timed out: no progress for too long, and it did not stop when told");
+                (void)snprintf(text, size, "timed out: no progress for too long, and it did not stop when told\n%s",
+                        last_stand(seat, death));
                 break;
         case BLAME_SCRIBBLE:
                 (void)snprintf(text, size, "crashed: the handler wrote over the memory shared with the host");

@@ -109,9 +109,11 @@ static void answer_calls(struct crew *crew, struct process *p)
                 if (!ring_host_call(&p->ring, seat, &call))
                         continue;
                 uint64_t number = call.number;
+                uint64_t holder = (uint64_t)p->pid << 16 | seat;
                 int status = -ENOTSUP;
                 if (call.service <= SERVICE_UNLOCK && (crew->start.can_call & 1u << call.service))
-                        status = crew->events->call(crew->owner, (enum ring_service)call.service, call.name, &number);
+                        status = crew->events->call(
+                                crew->owner, (enum ring_service)call.service, holder, call.name, &number);
                 ring_host_reply(&p->ring, seat, &call, status, number);
         }
 }

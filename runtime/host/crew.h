@@ -32,8 +32,9 @@ struct crew_events {
         void (*ready)(void *owner, const struct runner_ready *ready, pid_t pid);
         /* A runner could not be started, or gave up before it was ready. */
         void (*refused)(void *owner, const char *text);
-        /* A service only the host can do.  0 or -errno, with *number updated. */
-        int (*call)(void *owner, enum ring_service service, const char *name, uint64_t *number);
+        /* A service only the host can do, asked for by one seat (`holder` tells them apart).  0 or -errno, with *number
+         * updated. */
+        int (*call)(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number);
         /* Nothing more will start: too many failures in a row. */
         void (*quarantined)(void *owner, const char *text);
         /* crew_stop() is done: no process is left. */

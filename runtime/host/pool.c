@@ -220,7 +220,7 @@ bool pool_has_room(const struct pool *pool)
 static bool takes_tasks(const struct pool *pool, const struct pool_runner *runner)
 {
         const struct pool_policy *p = &pool->policy;
-        return runner->state == RUNNER_READY && runner->generation == pool->generations && !runner->is_full &&
+        return runner->state == RUNNER_READY && runner->generation == pool->generations && !runner->full_ms &&
                !(p->max_tasks && runner->handed_total >= p->max_tasks);
 }
 
@@ -255,6 +255,7 @@ static void hand(
                 struct pool_task *task = runner->is_solo ? pool->suspects : pool->waiting;
                 unqueue(pool, task);
                 task->runner = runner;
+                task->handed_ms = now_ms;
                 list_append(&runner->handed, &runner->handed_last, task);
                 runner->in_flight++;
                 runner->handed_total++;
@@ -306,7 +307,7 @@ static void spawn(struct pool *pool, struct pool_runner *runner, uint64_t now_ms
         runner->state = RUNNER_STARTING;
         runner->generation = pool->generations;
         runner->in_flight = 0;
-        runner->is_full = false;
+        runner->full_ms = 0;
         runner->handed_total = runner->answered_total = 0;
         runner->since_ms = runner->idle_ms = now_ms;
         runner->look_ms = runner->aborted_ms = 0;
@@ -389,7 +390,7 @@ static void on_answered(
         struct pool_task *task = event->task;
         struct pool_runner *runner = task->runner;
         pool_unhand(task, now_ms);
-        runner->is_full = false;
+        runner->full_ms = 0;
         runner->answered_total++;
         pool->failures = 0;
         if (reply->ended_ns > reply->started_ns) {
@@ -450,7 +451,7 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 on_taken_back(pool, event->task, now_ms, actions);
                 break;
         case POOL_FULL:
-                event->runner->is_full = true;
+                event->runner->full_ms = now_ms + POOL_FULL_MS;
                 on_taken_back(pool, event->task, now_ms, actions);
                 break;
         case POOL_SEEN:

@@ -54,7 +54,7 @@ struct pool_task {
         struct pool_task *prev, *next;
         struct pool_runner *runner; /* NULL: waiting */
         uint64_t ticket;            /* set by crew when it was handed over */
-        uint64_t offered_ms;
+        uint64_t offered_ms, handed_ms;
         uint64_t stopped_ms; /* when the stop flag was raised; 0: not */
         enum blame_why why;  /* … and for what */
 };
@@ -70,7 +70,7 @@ struct pool_runner {
         struct pool_task *handed; /* list through prev/next, oldest first */
         struct pool_task *handed_last;
         uint32_t in_flight;
-        bool is_full; /* until the next answer */
+        uint64_t full_ms; /* hand it nothing until then, or until its next answer */
         uint64_t handed_total, answered_total;
         uint64_t since_ms;   /* entered this state */
         uint64_t idle_ms;    /* in_flight became 0 */

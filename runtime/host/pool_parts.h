@@ -7,6 +7,10 @@
 /* A task that no seat has started after this long may run elsewhere, if there is an elsewhere. */
 #define POOL_STUCK_MS 10
 
+/* A ring that had no room (its cells are still full of what was taken back, its spills of large tasks) is tried again
+ * after this long. */
+#define POOL_FULL_MS 2
+
 struct pool_action *pool_act(struct pool_actions *actions, enum pool_action_kind kind, struct pool_runner *runner);
 struct pool_action *pool_settle(struct pool_actions *actions, struct pool_task *task, enum outcome outcome);
 /* Takes the task off its runner. */

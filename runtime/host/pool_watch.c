@@ -92,6 +92,21 @@ static bool has_elsewhere(const struct pool *pool, const struct pool_runner *stu
         return false;
 }
 
+/* What no seat has started for a while is taken back if it could start elsewhere; newest first, so that all of them
+ * stand in their old order again at the head of the queue. */
+static void watch_unstarted(struct pool *pool, const struct pool_event *event, uint64_t now_ms,
+        struct pool_actions *actions, uint64_t *next_ms)
+{
+        bool can_move = has_elsewhere(pool, event->runner);
+        for (size_t i = event->sights_count; i-- > 0;) {
+                const struct pool_sight *s = &event->sights[i];
+                if (!s->is_started && can_move && now_ms >= s->task->handed_ms + POOL_STUCK_MS)
+                        pool_act(actions, ACTION_TAKE_BACK, event->runner)->task = s->task;
+        }
+        /* The rest may start any moment, and their timeouts count from then. */
+        earliest(next_ms, now_ms + (can_move ? POOL_STUCK_MS : 10 * POOL_STUCK_MS));
+}
+
 void pool_on_seen(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)
 {
         struct pool_runner *runner = event->runner;
@@ -112,17 +127,10 @@ void pool_on_seen(struct pool *pool, const struct pool_event *event, uint64_t no
                         (void)pool_act(actions, ACTION_ABORT, runner);
                 }
         }
-        uint32_t unstarted = (uint32_t)event->sights_count - started;
         if (runner->state == RUNNER_DYING)
                 return;
-        if (unstarted && has_elsewhere(pool, runner)) {
-                for (size_t i = event->sights_count; i-- > 0;)
-                        if (!event->sights[i].is_started)
-                                pool_act(actions, ACTION_TAKE_BACK, runner)->task = event->sights[i].task;
-        } else if (unstarted) {
-                /* It may start any moment: its timeout counts from then at the earliest. */
-                earliest(&next_ms, now_ms + POOL_STUCK_MS * 10);
-        }
+        if (started < event->sights_count)
+                watch_unstarted(pool, event, now_ms, actions, &next_ms);
         runner->look_ms = next_ms == UINT64_MAX ? 0 : next_ms;
 }
 
@@ -138,6 +146,8 @@ void pool_on_tick(struct pool *pool, uint64_t now_ms, struct pool_actions *actio
                 else if (r->state == RUNNER_DYING && r->aborted_ms && now_ms >= r->aborted_ms + p->abort_ms) {
                         r->aborted_ms = 0;
                         (void)pool_act(actions, ACTION_KILL, r);
+                } else if (r->state == RUNNER_READY && r->full_ms && now_ms >= r->full_ms) {
+                        r->full_ms = 0;
                 } else if (r->state == RUNNER_READY && r->in_flight && r->look_ms && now_ms >= r->look_ms) {
                         r->look_ms = 0;
                         (void)pool_act(actions, ACTION_LOOK, r);
@@ -157,6 +167,8 @@ static uint64_t runner_due_ms(const struct pool *pool, const struct pool_runner 
         case RUNNER_DYING:
                 return r->aborted_ms ? r->aborted_ms + p->abort_ms : UINT64_MAX;
         case RUNNER_READY:
+                if (r->full_ms)
+                        return r->full_ms;
                 if (r->in_flight)
                         return r->look_ms ? r->look_ms : UINT64_MAX;
                 return p->idle_ms ? r->idle_ms + p->idle_ms : UINT64_MAX;

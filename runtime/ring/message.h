@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "config/setting_list.h"
 
 /* Descriptors that a runner is started with. */
 enum runner_fd {
@@ -27,11 +28,6 @@ enum message_kind {
         MESSAGE_READY,     /* runner → host: every seat's init succeeded: struct runner_ready */
         MESSAGE_REFUSED,   /* runner → host: cannot start; text says why.  The runner exits */
         MESSAGE_LOG,       /* runner → host: struct runner_log */
-};
-
-struct setting {
-        const char *name; /* "db.url" */
-        const char *value;
 };
 
 /* What a runner has to know before it opens the plugin.  Borrowed pointers, as in pack.h. */

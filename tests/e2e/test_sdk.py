@@ -58,6 +58,16 @@ def test_a_new_plugin_builds_passes_and_exports_one_symbol(quiver, tmp_path, lan
         [".gitignore", "Makefile", "README.md", f"geo-lookup.{suffix}", f"test_geo-lookup.{suffix}"])
 
 
+@pytest.mark.parametrize("more", [[], ["--cpp"]])
+def test_a_new_plugin_runs_in_a_real_runner(quiver, tmp_path, more):
+    run(quiver, "new", "counter", *more, cwd=tmp_path)
+    make(tmp_path / "counter")
+    plugin = tmp_path / "counter/counter.so"
+    assert re.search(r"result +3$", run(quiver, "try", plugin, "--payload", "one two three"), re.M)
+    assert "the payload is empty" in run(quiver, "try", plugin, "--payload", "", code=1)
+    assert "2 words are too many" in run(quiver, "try", plugin, "--payload", "a b", "--set", "words_max=1", code=1)
+
+
 def test_nothing_of_the_template_is_left_in_a_new_plugin(quiver, tmp_path):
     for name, more in (("alpha", []), ("beta-2", ["--cpp"])):
         said = run(quiver, "new", name, *more, cwd=tmp_path)
@@ -132,7 +142,7 @@ QV_PLUGIN("leaky", "1", 0, nullptr, handle, nullptr, nullptr)
 """)
     make(tmp_path, f"CC={cc}", f"CXX={cxx}")
     assert exports(tmp_path / "leaky.so") == ["quiver_plugin"]
-    assert " u " not in run("nm", tmp_path / "leaky.so")
+    assert " u " not in run("nm", tmp_path / "build/leaky.cc.o")
 
 
 def test_an_undefined_symbol_fails_the_build(root, tmp_path):
@@ -228,12 +238,12 @@ def test_an_author_outside_the_tree_needs_only_the_prefix(prefix, tmp_path):
 
     flags = run("pkg-config", "--cflags", "--libs", "quiver-mock", env=env).split()
     source = tmp_path / "by_hand.c"
-    source.write_text(README_TEST)
+    source.write_text(BY_HAND)
     run("gcc", *STRICT.split(), "-o", tmp_path / "by_hand", source, *flags)
     run(tmp_path / "by_hand")
 
 
-README_TEST = """
+BY_HAND = """
 #include <quiver/mock.h>
 static int32_t handle(void *self, const struct qv_task *task)
 {
@@ -278,15 +288,31 @@ def test_uninstall_takes_back_exactly_what_install_put_there(root, quiver, tmp_p
     assert foreign.read_text() == "not ours"
 
 
-def test_a_plugin_is_installed_by_rename(root, quiver, tmp_path):
-    """A host that has the old file open keeps the old bytes."""
-    words = [f"PREFIX={tmp_path}"]
-    make(root, "install", *words)
-    with open(tmp_path / "lib/quiver/plugins/echo.so", "rb") as held:
-        before = os.fstat(held.fileno()).st_ino
-        make(root, "install", *words)
-        assert os.fstat(held.fileno()).st_nlink == 0
-        assert os.stat(tmp_path / "lib/quiver/plugins/echo.so").st_ino != before
+@pytest.fixture
+def torn_copy(tmp_path):
+    """A PATH on which install(1) writes half a file and dies."""
+    fake = tmp_path / "fake" / "install"
+    fake.parent.mkdir()
+    fake.write_text('#!/bin/sh\nfor to; do :; done\n[ -d "$to" ] || [ "$1" = -d ] && exit 0\n'
+                    'rm -f "$to"; echo half > "$to"; exit 1\n')
+    fake.chmod(0o755)
+    return clean_env(PATH=f"{fake.parent}:{os.environ['PATH']}")
+
+
+def test_an_install_that_dies_leaves_the_old_files_whole(root, quiver, tmp_path, torn_copy):
+    """By rename: whoever looks sees the old file or the new one, never half of one."""
+    make(root, "install", f"PREFIX={tmp_path}/q")
+    before = {name: (tmp_path / "q" / name).read_bytes() for name in files_below(tmp_path / "q")}
+    make(root, "install", f"PREFIX={tmp_path}/q", env=torn_copy, code=2)
+    assert before == {name: (tmp_path / "q" / name).read_bytes() for name in before}
+
+
+def test_an_author_s_install_that_dies_leaves_the_old_plugin_whole(quiver, tmp_path, torn_copy):
+    run(quiver, "new", "mine", cwd=tmp_path)
+    make(tmp_path / "mine", "install", f"PLUGINS={tmp_path}/plugins")
+    before = (tmp_path / "plugins/mine.so").read_bytes()
+    make(tmp_path / "mine", "install", f"PLUGINS={tmp_path}/plugins", env=torn_copy, code=2)
+    assert (tmp_path / "plugins/mine.so").read_bytes() == before
 
 
 # --- what the guides say ----------------------------------------------------------------------------------------------
@@ -295,7 +321,8 @@ GUIDES = ["README.md", "sdk/README.md"]
 
 
 def blocks(path, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.M | re.S)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", path.read_text(), re.M | re.S)
+    return [text for name, text in found if name == language]
 
 
 @pytest.mark.parametrize("guide", GUIDES)
@@ -326,9 +353,18 @@ def test_a_whole_plugin_in_a_guide_builds_with_plugin_mk(root, tmp_path, guide):
         assert exports(tmp_path / f"p{number}.so") == ["quiver_plugin"]
 
 
-def test_the_plugin_of_the_readme_has_at_most_thirty_lines(root):
-    first = blocks(root / "README.md", "c")[0]
-    assert len(first.splitlines()) <= 30
+def test_the_plugin_of_the_readme_does_what_it_says_in_thirty_lines(root, quiver, tmp_path):
+    source = blocks(root / "README.md", "c")[0]
+    assert len(source.splitlines()) <= 30
+    (tmp_path / "ledger.c").write_text(source)
+    (tmp_path / "Makefile").write_text(f"NAME = ledger\nSRC = ledger.c\ninclude {root}/sdk/plugin.mk\n")
+    make(tmp_path)
+    ledger = tmp_path / "ledger.txt"
+    for payload in ("first", "second"):
+        run(quiver, "try", tmp_path / "ledger.so", "--set", f"path={ledger}", "--key", "user-7", "--payload", payload)
+    assert ledger.read_text() == "user-7 first\nuser-7 second\n"
+    assert "nothing to write down" in run(quiver, "try", tmp_path / "ledger.so", "--set", f"path={ledger}",
+                                          "--payload", "", code=1)
 
 
 def test_the_fencing_sql_refuses_an_older_start(root):
@@ -355,3 +391,14 @@ def test_the_fencing_sql_refuses_an_older_start(root):
 def test_the_links_of_a_guide_lead_somewhere(root, guide):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (root / guide).read_text()):
         assert ((root / guide).parent / target).exists(), target
+
+
+def test_the_map_of_the_tree_names_what_is_there(root):
+    tree = blocks(root / "README.md", "")[-1]
+    top, names = "", 0
+    for line in tree.splitlines():
+        top = re.match(r"(\w+/)?", line)[1] or top
+        for name in re.findall(r"(?<![\w/])(?:\w+/)+(?= )|(?<![\w/])(?:\w+/)*\w+\.(?:c|h|mk|md|cfg)\b", line):
+            assert any((root / base / name).exists() for base in ("", top, f"{top}include/quiver")), name
+            names += 1
+    assert names > 15

@@ -249,6 +249,12 @@ static int32_t read_settings(const struct qv_host *host)
         return 0;
 }
 
+static int32_t read_late(const struct qv_task *task)
+{
+        assert_string_equal(qv_config(task->host, "gretting", ""), "hi");
+        return QV_DONE;
+}
+
 static void settings_that_init_never_read_are_reported(void **state)
 {
         (void)state;
@@ -263,6 +269,11 @@ static void settings_that_init_never_read_are_reported(void **state)
         assert_string_equal(qv_mock_unread(mock, 0), "gretting");
         assert_null(qv_mock_unread(mock, 1));
         assert_non_null(qv_mock_logged(mock, QV_LOG_WARN, "setting huge"));
+
+        /* A host has reported it by the time a handler asks. */
+        act = read_late;
+        assert_int_equal(qv_mock_handle(mock, qv_mock_new_task(mock, "k", "")), QV_DONE);
+        assert_string_equal(qv_mock_unread(mock, 0), "gretting");
 }
 
 static int32_t refuse_to_start(const struct qv_host *host)

@@ -1,0 +1,180 @@
+/* check.c: is this configuration any good? */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "config/config.h"
+
+#define HANDLERS_SHOWN 12
+
+enum { OPTION_JSON = 256, OPTION_SHOW, OPTION_REFERENCE };
+
+static const struct option_spec specs[] = {
+        { 'c', "config", "FILE", "the file; else $QUIVER_CONFIG, ./etc/runtime.cfg, /etc/quiver/runtime.cfg" },
+        { OPTION_SHOW, "show", NULL, "print every setting with its value; secrets are not shown" },
+        { OPTION_JSON, "json", NULL, "print one JSON object" },
+        { OPTION_REFERENCE, "reference", NULL, "print what can be set, in Markdown, and look at no file" },
+};
+
+/* What was looked at, and what came of it. */
+struct check {
+        const char *path;
+        const char *how; /* why that file */
+        bool is_ok;
+        struct config config; /* if it is */
+        struct problems problems;
+};
+
+static const char *plural(size_t count)
+{
+        return count == 1 ? "" : "s";
+}
+
+static void print_handler(const struct handler_config *h)
+{
+        char timeout[UNITS_TEXT_MAX];
+        (void)printf("  %-13s %s, %u process%s of %u thread%s, timeout %s, %u attempt%s\n", h->name, h->plugin,
+                h->processes, h->processes == 1 ? "" : "es", h->threads, plural(h->threads),
+                h->timeout_ms ? units_format_ms(timeout, h->timeout_ms) : "none", h->retry.attempts,
+                plural(h->retry.attempts));
+}
+
+static void print_summary(const struct config *c)
+{
+        char ttl[UNITS_TEXT_MAX];
+        (void)printf("app             %s, %u shard%s\n", c->app, c->shards, plural(c->shards));
+        (void)printf("store           %s\n", c->store.url.text);
+        (void)printf("coordination    %s, lease %s\n", c->coordination.url.text, units_format_ms(ttl, c->lease.ttl_ms));
+        (void)printf("host            %s, weight %u\n", c->host.name, c->host.weight);
+        (void)printf("http            %s\n", c->http.listen ? c->http.listen : "none");
+        (void)printf("state           %s\n", c->state);
+        (void)printf("plugins         %s\n", c->plugins);
+        (void)printf("handlers        %zu\n", c->handlers_count);
+        for (size_t i = 0; i < c->handlers_count && i < HANDLERS_SHOWN; i++)
+                print_handler(&c->handlers[i]);
+        if (c->handlers_count > HANDLERS_SHOWN)
+                (void)printf("  and %zu more (--show prints all)\n", c->handlers_count - HANDLERS_SHOWN);
+}
+
+static void report_text(const struct check *check, bool has_show)
+{
+        const struct problems *p = &check->problems;
+        char text[2048];
+        for (size_t i = 0; i < p->count; i++)
+                (void)fprintf(stderr, "%s\n", problem_format(&p->items[i], text, sizeof(text)));
+        if (p->left_off)
+                (void)fprintf(stderr, "… and %zu more\n", p->left_off);
+        if (!check->is_ok) {
+                (void)fprintf(stderr, "%s (%s): %zu error%s\n", check->path, check->how, p->errors, plural(p->errors));
+                return;
+        }
+        if (has_show) {
+                (void)printf("// %s (%s)\n", check->path, check->how);
+                config_show(&check->config, stdout);
+                return;
+        }
+        (void)printf("%s (%s): ok\n", check->path, check->how);
+        print_summary(&check->config);
+}
+
+/* A file name need not be UTF-8, and a text that was cut may end within a character. */
+static json_t *json_text(const char *text)
+{
+        json_t *json = json_string(text);
+        return json ? json : json_string("(not UTF-8)");
+}
+
+static json_t *json_problem(const struct problem *p)
+{
+        json_t *json = json_object();
+        (void)json_object_set_new(json, "file", json_text(p->file));
+        (void)json_object_set_new(json, "line", p->line ? json_integer(p->line) : json_null());
+        (void)json_object_set_new(json, "severity", json_string(p->is_warning ? "warning" : "error"));
+        (void)json_object_set_new(json, "text", json_text(p->text));
+        return json;
+}
+
+static void report_json(const struct check *check, bool has_show)
+{
+        json_t *json = json_object();
+        json_t *list = json_array();
+        for (size_t i = 0; i < check->problems.count; i++)
+                (void)json_array_append_new(list, json_problem(&check->problems.items[i]));
+        (void)json_object_set_new(json, "file", json_text(check->path));
+        (void)json_object_set_new(json, "found", json_string(check->how));
+        (void)json_object_set_new(json, "ok", json_boolean(check->is_ok));
+        (void)json_object_set_new(json, "errors", json_integer((json_int_t)check->problems.errors));
+        (void)json_object_set_new(json, "problems", list);
+        if (has_show && check->is_ok)
+                (void)json_object_set_new(json, "settings", config_show_json(&check->config));
+        (void)json_dumpf(json, stdout, JSON_INDENT(2));
+        (void)printf("\n");
+        json_decref(json);
+}
+
+/* Every step adds to the problems; they are reported together. */
+static int check_file(const char *path, const char *how, bool has_show, bool has_json)
+{
+        struct check check = { .path = path, .how = how };
+        check.is_ok = config_load(path, &check.config, &check.problems) == 0;
+        if (has_json)
+                report_json(&check, has_show);
+        else
+                report_text(&check, has_show);
+        int code = check.is_ok ? EXIT_DONE : EXIT_FAILED;
+        config_free(&check.config);
+        problems_free(&check.problems);
+        return code;
+}
+
+int cmd_check(int argc, char **argv)
+{
+        struct options o = {
+                .usage = "check [-c FILE] [--show] [--json]",
+                .about = "Says which configuration is used and everything that is wrong with it, or \"ok\" and a "
+                         "summary.",
+                .specs = specs,
+                .count = sizeof(specs) / sizeof(specs[0]),
+                .examples = "  quiver check\n"
+                            "  quiver check -c etc/runtime.cfg --show\n",
+        };
+        const char *given = NULL;
+        const char *how = NULL;
+        char *path = NULL;
+        bool has_show = false;
+        bool has_json = false;
+        struct error error;
+        options_start(&o, argc, argv);
+        for (int id = options_next(&o); id != OPTIONS_END; id = options_next(&o)) {
+                switch (id) {
+                case 'c':
+                        given = o.value;
+                        break;
+                case OPTION_SHOW:
+                        has_show = true;
+                        break;
+                case OPTION_JSON:
+                        has_json = true;
+                        break;
+                case OPTION_REFERENCE:
+                        config_reference(stdout);
+                        return EXIT_DONE;
+                case OPTIONS_HELP:
+                        return EXIT_DONE;
+                case OPTIONS_WORD:
+                        return options_wrong(&o, "what is %s? A file is given with -c", o.value);
+                default:
+                        return EXIT_USAGE;
+                }
+        }
+        if (config_find(given, &path, &how, &error) < 0) {
+                (void)fprintf(stderr, "quiver check: %s\n", error.text);
+                return EXIT_FAILED;
+        }
+        int code = check_file(path, how, has_show, has_json);
+        free(path);
+        return code;
+}
