@@ -15,10 +15,11 @@
 #include "runner/output.h"
 #include "runner/symbol.h"
 
-#define FRAMES_MAX        24
-#define SIGNAL_STACK_SIZE (64 * 1024) /* wide vector registers take up to 11 KiB of it, the unwinder and symbols 8 */
-#define HANDLER_SECONDS   2           /* more than a backtrace ever takes */
-#define ASKED_WAIT_MS     200
+#define FRAMES_MAX 24
+#define SIGNAL_STACK_SIZE                                                                                              \
+        ((size_t)64 << 10) /* wide vector registers take up to 11 KiB of it, the unwinder and symbols 8 */
+#define HANDLER_SECONDS 2  /* more than a backtrace ever takes */
+#define ASKED_WAIT_MS   200
 
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP };
 #define FATAL_COUNT (sizeof(fatal) / sizeof(*fatal))
