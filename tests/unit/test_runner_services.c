@@ -102,8 +102,13 @@ static void what_one_task_staged_is_not_the_next_ones(void **state)
         (void)rig_run(&rig, &task);
         outcome = QV_DONE;
         struct ring_reply reply = rig_run(&rig, &task);
+        struct reader reader;
+        struct ring_submit submit;
         assert_int_equal(reply.submits_count, 1);
         assert_int_equal(reply.result_size, 6);
+        reader_init(&reader, reply.submits, reply.submits_size);
+        assert_int_equal(ring_next_submit(&reader, &submit), 0);
+        assert_int_equal(reader.size, 0); /* one, and nothing of the first attempt's */
         rig_finish(&rig);
 }
 
@@ -157,35 +162,60 @@ static void a_long_error_is_cut(void **state)
         assert_int_equal(strlen(reply.error), QV_ERROR_MAX - 1);
 }
 
-static const struct qv_task *kept;
-static const struct qv_host *kept_host;
+static void *use_services(void *argument)
+{
+        const struct qv_task *task = argument;
+        const struct qv_host *host = task->host;
+        uint64_t id;
+        got[0] = host->error(host, task, "from elsewhere");
+        got[1] = host->error(host, NULL, "from elsewhere");
+        got[2] = host->result(host, task, "x", 1);
+        got[3] = host->checkpoint(host, task, "x", 1);
+        got[4] = host->next_id(host, &id);
+        host->log(host, QV_LOG_INFO, "from any thread");
+        return NULL;
+}
 
-static int32_t keep(void *self, const struct qv_task *task)
+static int32_t let_another_thread_do_it(void *self, const struct qv_task *task)
 {
         (void)self;
-        kept = task;
-        kept_host = task->host;
-        got[0] = task->host->error(task->host, task, "in time");
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, use_services, (void *)task) == 0)
+                (void)pthread_join(thread, NULL);
         return QV_RETRY;
 }
 
-static void a_service_called_from_another_thread_is_refused(void **state)
+static void services_belong_to_the_seats_thread_but_log_to_any(void **state)
 {
         (void)state;
-        const struct ring_task task = rig_task("1");
-        rig.runner.plugin.handle = keep;
-        rig_start(&rig);
-        assert_string_equal(rig_run(&rig, &task).error, "in time");
-        /* The seat still lives, but this is not its thread, and the task is over. */
-        assert_int_equal(kept_host->error(kept_host, kept, "late"), -EINVAL);
-        assert_int_equal(kept_host->result(kept_host, kept, "late", 4), -EINVAL);
-        kept_host->log(kept_host, QV_LOG_INFO, "from any thread");
-        rig_finish(&rig);
         static char bytes[MESSAGE_MAX];
         struct runner_log line;
+        rig.runner.start.can_call = 1u << SERVICE_NEXT_ID;
+        struct ring_reply reply = run_handler(let_another_thread_do_it);
+        for (int i = 0; i < 5; i++)
+                assert_int_equal(got[i], -EINVAL);
+        assert_string_equal(reply.error, "");
         assert_true(rig_log(&rig, bytes, &line));
         assert_string_equal(line.text, "from any thread");
-        assert_int_equal(line.ticket, 0);
+        assert_int_equal(line.ticket, reply.ticket);
+}
+
+static int32_t point_beside_the_task(void *self, const struct qv_task *task)
+{
+        (void)self;
+        const char *bytes = (const char *)task;
+        got[0] = task->host->error(task->host, (const struct qv_task *)(bytes + 8), "inside");
+        got[1] = task->host->error(task->host, (const struct qv_task *)(bytes + sizeof(struct work)), "the next");
+        got[2] = task->host->error(task->host, (const struct qv_task *)(bytes - sizeof(struct work)), "the one before");
+        return QV_DONE;
+}
+
+static void a_task_that_is_not_held_is_refused(void **state)
+{
+        (void)state;
+        (void)run_handler(point_beside_the_task);
+        for (int i = 0; i < 3; i++)
+                assert_int_equal(got[i], -EINVAL);
 }
 
 /* --- follow-ups -------------------------------------------------------------------------------------------------- */
@@ -505,7 +535,8 @@ int main(void)
                 SERVICE_TEST(what_one_task_staged_is_not_the_next_ones),
                 SERVICE_TEST(limits_hold_to_the_byte),
                 SERVICE_TEST(a_long_error_is_cut),
-                SERVICE_TEST(a_service_called_from_another_thread_is_refused),
+                SERVICE_TEST(services_belong_to_the_seats_thread_but_log_to_any),
+                SERVICE_TEST(a_task_that_is_not_held_is_refused),
                 cmocka_unit_test(a_wrong_follow_up_is_refused_by_its_field),
                 cmocka_unit_test(a_good_follow_up_arrives_whole),
                 cmocka_unit_test(follow_ups_are_bounded_in_number_and_bytes),
