@@ -80,12 +80,30 @@ static uintptr_t caller_of_nowhere(const ucontext_t *context)
 #endif
 }
 
+static bool is_runner_code(const void *address)
+{
+        extern const char __executable_start[], etext[]; /* set by the linker */
+        return (uintptr_t)address >= (uintptr_t)__executable_start && (uintptr_t)address < (uintptr_t)etext;
+}
+
+/* How many of `count` frames are left without the outermost ones: the start of the thread and of the seat, which are
+ * the same in every trace. */
+static int without_start(void *const *frames, int count)
+{
+        int left = count;
+        while (left && !is_runner_code(frames[left - 1]))
+                left--;
+        while (left && is_runner_code(frames[left - 1]))
+                left--;
+        return left ? left : count;
+}
+
 /* The frames of the code that was interrupted, without those of the handler above it. */
 static void put_interrupted(struct ring_fault *fault, struct plain *text, const ucontext_t *context)
 {
         void *frames[FRAMES_MAX + 4];
         uintptr_t at = program_counter(context);
-        int count = backtrace(frames, FRAMES_MAX + 4);
+        int count = without_start(frames, backtrace(frames, FRAMES_MAX + 4));
         int i = 0;
         while (i < count && (uintptr_t)frames[i] != at)
                 i++;
@@ -112,7 +130,7 @@ static void put_call_trace(struct ring_fault *fault, const char *first_line, int
         plain_put(&text, first_line);
         plain_put(&text, "\n");
         fault->text_size = (uint32_t)text.used;
-        int count = backtrace(frames, FRAMES_MAX);
+        int count = without_start(frames, backtrace(frames, FRAMES_MAX));
         for (int i = skipped; i < count; i++)
                 put_frame(fault, &text, (uintptr_t)frames[i], true);
 }
