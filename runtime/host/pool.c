@@ -319,6 +319,8 @@ static void spawn_needed(struct pool *pool, uint64_t now_ms, struct pool_actions
 {
         if (now_ms < pool->spawn_ms)
                 return;
+        /* What still waits although a runner has room (for its batch to fill, for a probe) needs no other. */
+        bool has_room = choose(pool, depth(pool));
         uint32_t starting = 0;
         for (uint32_t i = 0; i < pool->runners_count; i++)
                 starting += pool->runners[i].state == RUNNER_STARTING && !pool->runners[i].is_solo;
@@ -328,7 +330,7 @@ static void spawn_needed(struct pool *pool, uint64_t now_ms, struct pool_actions
                         continue;
                 if (r->is_solo && pool->suspects)
                         spawn(pool, r, now_ms, actions);
-                if (r->is_solo || pool->waiting_count <= starting * pool->policy.threads)
+                if (r->is_solo || has_room || pool->waiting_count <= starting * pool->policy.threads)
                         continue;
                 spawn(pool, r, now_ms, actions);
                 starting++;

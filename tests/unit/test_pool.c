@@ -51,6 +51,27 @@ static void one_task_needs_one_runner(void **state)
         rig_close(&g);
 }
 
+/* An idle runner that waits for its batch to fill is as good as a new one. */
+static void a_batch_that_fills_up_spawns_nobody(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        policy.processes = 2;
+        policy.batch_max = 8;
+        policy.batch_wait_ms = 10;
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        g.now_ms += 20;
+        ready_for_batches(&g, runner(&g, 0));
+        start(&g, 0, 0);
+        answer(&g, 0, OUTCOME_DONE);
+        offer(&g, 1);
+        assert_int_equal(count_wanted(&g, ACTION_HAND), 0);
+        assert_int_equal(count_wanted(&g, ACTION_SPAWN), 0);
+        rig_close(&g);
+}
+
 static void the_least_busy_runner_gets_the_task(void **state)
 {
         (void)state;
@@ -469,6 +490,7 @@ int main(void)
                 cmocka_unit_test(nothing_is_spawned_before_it_is_needed),
                 cmocka_unit_test(no_more_runners_than_processes),
                 cmocka_unit_test(one_task_needs_one_runner),
+                cmocka_unit_test(a_batch_that_fills_up_spawns_nobody),
                 cmocka_unit_test(the_least_busy_runner_gets_the_task),
                 cmocka_unit_test(a_full_pool_has_no_room),
                 cmocka_unit_test(quick_tasks_are_handed_over_ahead),
