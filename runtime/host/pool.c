@@ -412,6 +412,8 @@ static void on_answered(
 
 static void on_taken_back(struct pool *pool, struct pool_task *task, uint64_t now_ms, struct pool_actions *actions)
 {
+        /* It was only lent: a runner is used up, and a suspect's runner stale, by what ran there. */
+        task->runner->handed_total--;
         pool_unhand(task, now_ms);
         if (task->why == BLAME_CANCEL)
                 pool_settle(actions, task, OUTCOME_INTERRUPTED)->why = BLAME_CANCEL;

@@ -29,7 +29,7 @@ struct pool_policy {
         uint64_t stall_ms;  /* longest time without progress() */
         uint64_t init_ms;   /* from spawn to READY */
         uint64_t idle_ms;   /* a runner without work for this long is retired */
-        uint64_t max_tasks; /* a runner that was handed so many is replaced */
+        uint64_t max_tasks; /* a runner that was handed so many, without those taken back, is replaced */
         uint64_t backoff_ms,
                 backoff_max_ms;    /* before a failed runner is replaced; doubles with each failure in a row */
         uint32_t quarantine_after; /* failures in a row; then nothing starts until pool_lift() */

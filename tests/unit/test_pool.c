@@ -290,6 +290,28 @@ static void a_runner_is_replaced_after_max_tasks(void **state)
         rig_close(&g);
 }
 
+/* What was only lent to a runner does not count. */
+static void tasks_taken_back_do_not_use_a_runner_up(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        policy.max_tasks = 3;
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        ready(&g, runner(&g, 0));
+        answer_after(&g, 0, OUTCOME_DONE, 100000);
+        offer_range(&g, 1, 2);
+        assert_int_equal(runner(&g, 0)->in_flight, 2);
+        start(&g, 1, 0);
+        answer(&g, 1, OUTCOME_UNAVAILABLE);
+        assert_int_equal(count_wanted(&g, ACTION_TAKE_BACK), 1);
+        taken_back(&g, 2);
+        tick_when_due(&g);
+        assert_true(was_handed(&g, 2, runner(&g, 0)));
+        rig_close(&g);
+}
+
 static void an_idle_runner_is_retired(void **state)
 {
         (void)state;
@@ -502,6 +524,7 @@ int main(void)
                 cmocka_unit_test(fruitless_runners_end_in_quarantine_until_it_is_lifted),
                 cmocka_unit_test(a_runner_that_is_not_ready_in_time_is_killed),
                 cmocka_unit_test(a_runner_is_replaced_after_max_tasks),
+                cmocka_unit_test(tasks_taken_back_do_not_use_a_runner_up),
                 cmocka_unit_test(an_idle_runner_is_retired),
                 cmocka_unit_test(a_retired_runner_that_stays_is_killed),
                 cmocka_unit_test(an_older_generation_gets_nothing_more_and_leaves),

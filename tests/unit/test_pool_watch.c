@@ -239,6 +239,21 @@ static void a_cancelled_task_that_was_done_first_is_done(void **state)
         rig_close(&g);
 }
 
+static void a_cancelled_suspect_does_not_block_the_next(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        rig_open(&g, &policy);
+        offer_suspect(&g, 0);
+        offer_suspect(&g, 1);
+        ready(&g, solo(&g));
+        cancel(&g, 0);
+        taken_back(&g, 0);
+        assert_true(was_handed(&g, 1, solo(&g)));
+        rig_close(&g);
+}
+
 /* --- the dead --- */
 
 static void unstarted_tasks_of_a_dead_runner_go_back_in_order(void **state)
@@ -381,6 +396,7 @@ int main(void)
                 cmocka_unit_test(an_unstarted_task_is_taken_back_and_cancelled),
                 cmocka_unit_test(a_running_task_is_stopped_when_cancelled),
                 cmocka_unit_test(a_cancelled_task_that_was_done_first_is_done),
+                cmocka_unit_test(a_cancelled_suspect_does_not_block_the_next),
                 cmocka_unit_test(unstarted_tasks_of_a_dead_runner_go_back_in_order),
                 cmocka_unit_test(with_a_fault_record_only_the_guilty_seat_pays),
                 cmocka_unit_test(without_one_all_that_ran_are_suspects),
