@@ -475,4 +475,7 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 break;
         }
         dispatch(pool, now_ms, actions);
+        /* The last task ends on one runner; those that have been idle all along hear of nothing else. */
+        for (uint32_t i = 0; pool->is_draining && i < pool->runners_count; i++)
+                pool_retire_done(pool, &pool->runners[i], now_ms, actions);
 }

@@ -403,6 +403,26 @@ static void draining_retires_every_runner(void **state)
         rig_close(&g);
 }
 
+/* The runners sit idle while the last suspect runs elsewhere; nothing happens to them that would remind the pool. */
+static void draining_retires_those_that_were_idle_all_along(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        ready(&g, runner(&g, 0));
+        answer(&g, 0, OUTCOME_DONE);
+        offer_suspect(&g, 1);
+        g.pool.is_draining = true;
+        tick(&g);
+        ready(&g, solo(&g));
+        answer(&g, 1, OUTCOME_DONE);
+        assert_int_equal(runner(&g, 0)->state, RUNNER_RETIRING);
+        assert_int_equal(solo(&g)->state, RUNNER_RETIRING);
+        rig_close(&g);
+}
+
 /* --- UNAVAILABLE --- */
 
 static void unavailable_pauses_the_pool_and_takes_back_what_waits(void **state)
@@ -529,6 +549,7 @@ int main(void)
                 cmocka_unit_test(a_retired_runner_that_stays_is_killed),
                 cmocka_unit_test(an_older_generation_gets_nothing_more_and_leaves),
                 cmocka_unit_test(draining_retires_every_runner),
+                cmocka_unit_test(draining_retires_those_that_were_idle_all_along),
                 cmocka_unit_test(unavailable_pauses_the_pool_and_takes_back_what_waits),
                 cmocka_unit_test(a_probe_that_crashes_is_followed_by_another),
                 cmocka_unit_test(a_batch_is_what_came_within_its_wait),
