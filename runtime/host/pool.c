@@ -337,8 +337,20 @@ static void spawn_needed(struct pool *pool, uint64_t now_ms, struct pool_actions
         }
 }
 
+/* Nothing will run here, and whoever drains the pool waits for what it was offered. */
+static void give_up(struct pool *pool, struct pool_actions *actions)
+{
+        struct pool_task *task;
+        while ((task = pool->waiting ? pool->waiting : pool->suspects)) {
+                unqueue(pool, task);
+                pool_settle(actions, task, OUTCOME_INTERRUPTED)->why = BLAME_SHUTDOWN;
+        }
+}
+
 static void dispatch(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
 {
+        if (pool->state == POOL_QUARANTINED && pool->is_draining)
+                give_up(pool, actions);
         if (pool->state == POOL_QUARANTINED || !pool->generations)
                 return;
         if (pool->state == POOL_PAUSED) {

@@ -423,6 +423,27 @@ static void draining_retires_those_that_were_idle_all_along(void **state)
         rig_close(&g);
 }
 
+/* Nothing will ever run there, and whoever drains waits for the tasks. */
+static void draining_a_quarantined_pool_gives_its_tasks_back(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        policy.quarantine_after = 1;
+        rig_open(&g, &policy);
+        offer_range(&g, 0, 2);
+        offer_suspect(&g, 2);
+        gone(&g, runner(&g, 0), SIGSEGV);
+        assert_int_equal(g.pool.state, POOL_QUARANTINED);
+        gone(&g, solo(&g), SIGSEGV);
+        g.pool.is_draining = true;
+        tick(&g);
+        for (size_t i = 0; i < 3; i++)
+                assert_settled(&g, i, OUTCOME_INTERRUPTED, BLAME_SHUTDOWN);
+        assert_true(pool_is_empty(&g.pool));
+        rig_close(&g);
+}
+
 /* --- UNAVAILABLE --- */
 
 static void unavailable_pauses_the_pool_and_takes_back_what_waits(void **state)
@@ -550,6 +571,7 @@ int main(void)
                 cmocka_unit_test(an_older_generation_gets_nothing_more_and_leaves),
                 cmocka_unit_test(draining_retires_every_runner),
                 cmocka_unit_test(draining_retires_those_that_were_idle_all_along),
+                cmocka_unit_test(draining_a_quarantined_pool_gives_its_tasks_back),
                 cmocka_unit_test(unavailable_pauses_the_pool_and_takes_back_what_waits),
                 cmocka_unit_test(a_probe_that_crashes_is_followed_by_another),
                 cmocka_unit_test(a_batch_is_what_came_within_its_wait),
