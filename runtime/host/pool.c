@@ -283,14 +283,17 @@ static uint32_t in_flight(const struct pool *pool)
         return sum;
 }
 
+/* After a pause one task goes first, to see whether it was long enough. */
+static bool may_hand(const struct pool *pool)
+{
+        return pool->state != POOL_PROBING || !in_flight(pool);
+}
+
 static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
 {
         uint32_t limit = depth(pool);
         uint32_t most = batch_max(pool);
-        while (pool->waiting && batch_is_due(pool, now_ms)) {
-                /* After a pause one task goes first, to see whether it was long enough. */
-                if (pool->state == POOL_PROBING && in_flight(pool))
-                        return;
+        while (pool->waiting && batch_is_due(pool, now_ms) && may_hand(pool)) {
                 struct pool_runner *runner = choose(pool, limit);
                 if (!runner)
                         return;
@@ -359,7 +362,7 @@ static void dispatch(struct pool *pool, uint64_t now_ms, struct pool_actions *ac
                 pool->state = POOL_PROBING;
         }
         struct pool_runner *solo = &pool->runners[pool->runners_count - 1];
-        if (pool->suspects && takes_tasks(pool, solo) && !solo->handed_total)
+        if (pool->suspects && takes_tasks(pool, solo) && !solo->handed_total && may_hand(pool))
                 hand(pool, solo, 1, now_ms, actions);
         if (pool->waiting)
                 hand_waiting(pool, now_ms, actions);

@@ -470,6 +470,45 @@ static void unavailable_pauses_the_pool_and_takes_back_what_waits(void **state)
         rig_close(&g);
 }
 
+static void one_probe_goes_first_and_opens_the_pool(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        policy.processes = 2;
+        rig_open(&g, &policy);
+        offer_range(&g, 0, 2);
+        ready(&g, runner(&g, 0));
+        ready(&g, runner(&g, 1));
+        answer(&g, 0, OUTCOME_UNAVAILABLE);
+        answer(&g, 1, OUTCOME_UNAVAILABLE); /* the same outage: one pause */
+        assert_int_equal(g.pool.pauses, 1);
+        offer_range(&g, 2, 3);
+        assert_int_equal(count_wanted(&g, ACTION_HAND), 0);
+        offer_suspect(&g, 5);
+
+        uint64_t first_ms = due_ms(&g) - g.now_ms;
+        assert_in_range(first_ms, 50, 100);
+        tick_when_due(&g);
+        /* The suspect's runner has to start first; of the rest exactly one goes. */
+        assert_int_equal(count_wanted(&g, ACTION_HAND), 1);
+        assert_true(was_handed(&g, 2, runner(&g, 0)));
+        ready(&g, solo(&g));
+        assert_int_equal(count_wanted(&g, ACTION_HAND), 0);
+
+        answer(&g, 2, OUTCOME_UNAVAILABLE);
+        assert_int_equal(g.pool.pauses, 2);
+        assert_in_range(due_ms(&g) - g.now_ms, 100, 200);
+        tick_when_due(&g);
+        assert_int_equal(count_wanted(&g, ACTION_HAND), 1);
+        const struct pool_action *hand = wanted(&g, ACTION_HAND, 0);
+        answer(&g, index_of(&g, g.actions.batch[hand->first]), OUTCOME_DONE);
+        assert_int_equal(g.pool.state, POOL_OPEN);
+        assert_int_equal(g.pool.pauses, 0);
+        assert_int_equal(g.pool.waiting_count, 0);
+        rig_close(&g);
+}
+
 static void a_probe_that_crashes_is_followed_by_another(void **state)
 {
         (void)state;
@@ -573,6 +612,7 @@ int main(void)
                 cmocka_unit_test(draining_retires_those_that_were_idle_all_along),
                 cmocka_unit_test(draining_a_quarantined_pool_gives_its_tasks_back),
                 cmocka_unit_test(unavailable_pauses_the_pool_and_takes_back_what_waits),
+                cmocka_unit_test(one_probe_goes_first_and_opens_the_pool),
                 cmocka_unit_test(a_probe_that_crashes_is_followed_by_another),
                 cmocka_unit_test(a_batch_is_what_came_within_its_wait),
                 cmocka_unit_test(a_full_batch_does_not_wait),
