@@ -153,6 +153,34 @@ static void siblings_of_one_that_hangs_are_interrupted_at_no_cost(void **state)
         rig_close(&g);
 }
 
+/* One of them hangs, and all share its call. */
+static void a_batch_that_hangs_is_made_of_suspects(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        policy.batch_max = 3;
+        policy.threads = 2;
+        rig_open(&g, &policy);
+        for (size_t i = 0; i < 3; i++) {
+                g.tasks[i].task.timeout_ms = 1000;
+                offer(&g, i);
+        }
+        ready_for_batches(&g, runner(&g, 0));
+        for (size_t i = 0; i < 3; i++)
+                start(&g, i, 0);
+        run_until(&g, UINT64_MAX - 1);
+        assert_int_equal(count_wanted(&g, ACTION_STOP), 3);
+        run_until(&g, UINT64_MAX - 1);
+        assert_int_equal(count_wanted(&g, ACTION_ABORT), 1);
+        gone(&g, runner(&g, 0), SIGABRT);
+        for (size_t i = 0; i < 3; i++) {
+                assert_settled(&g, i, OUTCOME_INTERRUPTED, BLAME_UNSURE);
+                assert_true(g.settled[i].is_suspect);
+        }
+        rig_close(&g);
+}
+
 /* --- the stuck --- */
 
 static void what_is_stuck_stays_if_there_is_no_elsewhere(void **state)
@@ -391,6 +419,7 @@ int main(void)
                 cmocka_unit_test(progress_resets_the_stall_timer),
                 cmocka_unit_test(progress_never_moves_the_deadline),
                 cmocka_unit_test(siblings_of_one_that_hangs_are_interrupted_at_no_cost),
+                cmocka_unit_test(a_batch_that_hangs_is_made_of_suspects),
                 cmocka_unit_test(what_is_stuck_stays_if_there_is_no_elsewhere),
                 cmocka_unit_test(a_waiting_task_is_cancelled_at_once),
                 cmocka_unit_test(an_unstarted_task_is_taken_back_and_cancelled),
