@@ -220,7 +220,7 @@ bool pool_has_room(const struct pool *pool)
 static bool takes_tasks(const struct pool *pool, const struct pool_runner *runner)
 {
         const struct pool_policy *p = &pool->policy;
-        return runner->state == RUNNER_READY && runner->generation == pool->generations && !runner->full_ms &&
+        return runner->state == RUNNER_READY && runner->generation == pool->generations && !runner->shut_ms &&
                !(p->max_tasks && runner->handed_total >= p->max_tasks);
 }
 
@@ -310,7 +310,7 @@ static void spawn(struct pool *pool, struct pool_runner *runner, uint64_t now_ms
         runner->state = RUNNER_STARTING;
         runner->generation = pool->generations;
         runner->in_flight = 0;
-        runner->full_ms = 0;
+        runner->shut_ms = 0;
         runner->handed_total = runner->answered_total = 0;
         runner->since_ms = runner->idle_ms = now_ms;
         runner->look_ms = runner->aborted_ms = 0;
@@ -407,7 +407,7 @@ static void on_answered(
         struct pool_task *task = event->task;
         struct pool_runner *runner = task->runner;
         pool_unhand(task, now_ms);
-        runner->full_ms = 0;
+        runner->shut_ms = 0;
         runner->answered_total++;
         pool->failures = 0;
         if (reply->ended_ns > reply->started_ns) {
@@ -470,7 +470,7 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 on_taken_back(pool, event->task, now_ms, actions);
                 break;
         case POOL_FULL:
-                event->runner->full_ms = now_ms + POOL_FULL_MS;
+                event->runner->shut_ms = now_ms + POOL_FULL_MS;
                 on_taken_back(pool, event->task, now_ms, actions);
                 break;
         case POOL_SEEN:

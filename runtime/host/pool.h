@@ -70,7 +70,7 @@ struct pool_runner {
         struct pool_task *handed; /* list through prev/next, oldest first */
         struct pool_task *handed_last;
         uint32_t in_flight;
-        uint64_t full_ms; /* hand it nothing until then, or until its next answer */
+        uint64_t shut_ms; /* hand it nothing until then, or until its next answer */
         uint64_t handed_total, answered_total;
         uint64_t since_ms;   /* entered this state */
         uint64_t idle_ms;    /* in_flight became 0 */

@@ -183,6 +183,31 @@ static void a_batch_that_hangs_is_made_of_suspects(void **state)
 
 /* --- the stuck --- */
 
+static void what_is_stuck_goes_elsewhere_if_there_is_an_elsewhere(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        policy.processes = 2;
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        ready(&g, runner(&g, 0));
+        answer_after(&g, 0, OUTCOME_DONE, 500000); /* four are handed ahead */
+        offer_range(&g, 1, 4);
+        assert_int_equal(runner(&g, 0)->in_flight, 4);
+        start(&g, 1, 0);
+        tick_when_due(&g);
+        assert_int_equal(count_wanted(&g, ACTION_LOOK), 1);
+        seen(&g, runner(&g, 0));
+        assert_int_equal(count_wanted(&g, ACTION_TAKE_BACK), 3);
+        assert_true(wanted(&g, ACTION_TAKE_BACK, 0)->task == &g.tasks[4]);
+        for (size_t i = 4; i > 1; i--)
+                taken_back(&g, i);
+        assert_true(g.pool.waiting == NULL || g.pool.waiting_count + runner(&g, 0)->in_flight == 4);
+        assert_int_equal(runner(&g, 1)->state, RUNNER_STARTING);
+        rig_close(&g);
+}
+
 static void what_is_stuck_stays_if_there_is_no_elsewhere(void **state)
 {
         (void)state;
@@ -420,6 +445,7 @@ int main(void)
                 cmocka_unit_test(progress_never_moves_the_deadline),
                 cmocka_unit_test(siblings_of_one_that_hangs_are_interrupted_at_no_cost),
                 cmocka_unit_test(a_batch_that_hangs_is_made_of_suspects),
+                cmocka_unit_test(what_is_stuck_goes_elsewhere_if_there_is_an_elsewhere),
                 cmocka_unit_test(what_is_stuck_stays_if_there_is_no_elsewhere),
                 cmocka_unit_test(a_waiting_task_is_cancelled_at_once),
                 cmocka_unit_test(an_unstarted_task_is_taken_back_and_cancelled),
