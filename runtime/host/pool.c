@@ -265,6 +265,8 @@ static void hand(
         }
         if (pool->policy.stall_ms)
                 look_by(runner, now_ms + pool->policy.stall_ms);
+        if (pool->policy.init_ms)
+                look_by(runner, now_ms + pool->policy.init_ms);
         if (runner->in_flight > pool->policy.threads)
                 look_by(runner, now_ms + POOL_STUCK_MS);
 }
@@ -409,6 +411,7 @@ static void on_answered(
         pool_unhand(task, now_ms);
         runner->shut_ms = 0;
         runner->answered_total++;
+        runner->answered_ms = now_ms;
         pool->failures = 0;
         if (reply->ended_ns > reply->started_ns) {
                 uint64_t took_ns = reply->ended_ns - reply->started_ns;
@@ -460,7 +463,7 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 event->runner->generation->has_many = event->has_many;
                 if (event->runner->state == RUNNER_STARTING)
                         event->runner->state = RUNNER_READY;
-                event->runner->since_ms = event->runner->idle_ms = now_ms;
+                event->runner->since_ms = event->runner->idle_ms = event->runner->answered_ms = now_ms;
                 pool_retire_done(pool, event->runner, now_ms, actions);
                 break;
         case POOL_ANSWERED:

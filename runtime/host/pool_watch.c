@@ -110,6 +110,16 @@ static void watch_unstarted(struct pool *pool, const struct pool_event *event, u
         earliest(next_ms, now_ms + (can_move ? POOL_STUCK_MS : 10 * POOL_STUCK_MS));
 }
 
+/* A runner that runs nothing and starts nothing: stopped from outside, or its threads are lost.  No deadline of a task
+ * will ever notice. */
+static bool is_deaf(const struct pool *pool, const struct pool_event *event, uint64_t now_ms)
+{
+        uint64_t since_ms = event->runner->answered_ms;
+        if (event->sights[0].task->handed_ms > since_ms)
+                since_ms = event->sights[0].task->handed_ms;
+        return pool->policy.init_ms && now_ms >= since_ms + pool->policy.init_ms;
+}
+
 void pool_on_seen(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)
 {
         struct pool_runner *runner = event->runner;
@@ -132,6 +142,10 @@ void pool_on_seen(struct pool *pool, const struct pool_event *event, uint64_t no
         }
         if (runner->state == RUNNER_DYING)
                 return;
+        if (!started && event->sights_count && is_deaf(pool, event, now_ms)) {
+                pool_kill(runner, BLAME_SHUTDOWN, now_ms, actions);
+                return;
+        }
         if (started < event->sights_count)
                 watch_unstarted(pool, event, now_ms, actions, &next_ms);
         runner->look_ms = next_ms == UINT64_MAX ? 0 : next_ms;

@@ -229,6 +229,26 @@ static void what_is_stuck_stays_if_there_is_no_elsewhere(void **state)
         rig_close(&g);
 }
 
+/* Stopped from outside, or all its threads are lost: nothing runs there that could time out. */
+static void a_runner_that_starts_nothing_is_killed_and_its_tasks_run_again(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        ready(&g, runner(&g, 0));
+        uint64_t handed_ms = g.now_ms;
+        run_until(&g, handed_ms + 60000);
+        assert_int_equal(count_wanted(&g, ACTION_KILL), 1);
+        assert_in_range(g.now_ms, handed_ms + policy.init_ms, handed_ms + 2 * policy.init_ms);
+        gone(&g, runner(&g, 0), SIGKILL);
+        assert_unsettled(&g, 0);
+        ready(&g, runner(&g, 0));
+        assert_true(was_handed(&g, 0, runner(&g, 0)));
+        rig_close(&g);
+}
+
 /* --- cancel --- */
 
 static void a_waiting_task_is_cancelled_at_once(void **state)
@@ -447,6 +467,7 @@ int main(void)
                 cmocka_unit_test(a_batch_that_hangs_is_made_of_suspects),
                 cmocka_unit_test(what_is_stuck_goes_elsewhere_if_there_is_an_elsewhere),
                 cmocka_unit_test(what_is_stuck_stays_if_there_is_no_elsewhere),
+                cmocka_unit_test(a_runner_that_starts_nothing_is_killed_and_its_tasks_run_again),
                 cmocka_unit_test(a_waiting_task_is_cancelled_at_once),
                 cmocka_unit_test(an_unstarted_task_is_taken_back_and_cancelled),
                 cmocka_unit_test(a_running_task_is_stopped_when_cancelled),
