@@ -442,6 +442,9 @@ static void on_taken_back(struct pool *pool, struct pool_task *task, uint64_t no
 static void on_cancelled(struct pool *pool, const struct pool_event *event, struct pool_actions *actions)
 {
         struct pool_task *task = event->task;
+        /* Told to stop already, and for a reason of its own. */
+        if (task->stopped_ms)
+                return;
         task->why = BLAME_CANCEL;
         if (!task->runner) {
                 unqueue(pool, task);

@@ -312,6 +312,22 @@ static void a_cancelled_task_that_was_done_first_is_done(void **state)
         rig_close(&g);
 }
 
+/* It was told to stop for its timeout already; who comes later does not change why. */
+static void cancelling_what_has_timed_out_does_not_excuse_it(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        open_running(&g, &policy, 1);
+        run_until(&g, UINT64_MAX - 1);
+        cancel(&g, 0);
+        seen(&g, runner(&g, 0));
+        run_until(&g, UINT64_MAX - 1);
+        gone(&g, runner(&g, 0), SIGABRT);
+        assert_settled(&g, 0, OUTCOME_TIMED_OUT, BLAME_TIMEOUT);
+        rig_close(&g);
+}
+
 static void a_cancelled_suspect_does_not_block_the_next(void **state)
 {
         (void)state;
@@ -472,6 +488,7 @@ int main(void)
                 cmocka_unit_test(an_unstarted_task_is_taken_back_and_cancelled),
                 cmocka_unit_test(a_running_task_is_stopped_when_cancelled),
                 cmocka_unit_test(a_cancelled_task_that_was_done_first_is_done),
+                cmocka_unit_test(cancelling_what_has_timed_out_does_not_excuse_it),
                 cmocka_unit_test(a_cancelled_suspect_does_not_block_the_next),
                 cmocka_unit_test(unstarted_tasks_of_a_dead_runner_go_back_in_order),
                 cmocka_unit_test(with_a_fault_record_only_the_guilty_seat_pays),
