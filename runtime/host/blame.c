@@ -97,7 +97,7 @@ static void describe_crash(char *text, size_t size, uint32_t seat, const struct 
                 return;
         }
         if (f->kind == FAULT_EXIT) {
-                (void)snprintf(text + n, size - n, "the handler called exit(%d)", death->exit_status);
+                (void)snprintf(text + n, size - n, "%s", *f->text ? f->text : "the handler ended the process");
                 return;
         }
         const char *name = f->signal > 0 && f->signal < 65 ? sigabbrev_np(f->signal) : NULL;
