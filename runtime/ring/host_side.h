@@ -111,7 +111,8 @@ void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault
 int ring_host_checkpoint(const struct ring_host *r, uint32_t seat, uint64_t ticket, uint8_t ret[QV_CHECKPOINT_MAX],
         uint32_t *ret_version);
 
-/* Whether a seat made a checkpoint or a service call since the last time this was asked. */
+/* Whether a seat made a checkpoint or a service call, or there is room where tasks were taken back, since the last time
+ * this was asked.  Ask before submitting, and sleep after. */
 bool ring_host_has_attention(struct ring_host *r);
 
 /* A service call that waits for an answer: true and a copy.  The service's number is the runner's word: check it.

@@ -65,7 +65,7 @@ struct ring_header {
         /* Runner → host.  A cell holds its own number, so a cell reserved and not yet written is not mistaken. */
         alignas(RING_LINE) _Atomic uint64_t answer_tail;
         alignas(RING_LINE) _Atomic uint32_t host_is_asleep; /* then write to the host's eventfd */
-        _Atomic uint32_t attention; /* grows with each checkpoint and service call: have a look at the seats */
+        _Atomic uint32_t attention; /* grows with each checkpoint, service call and passed-over cell */
 
         /* One flag per answer spill: set by the seat that fills it, cleared by the host once it was read. */
         alignas(RING_LINE) _Atomic uint32_t answer_spill_used[RING_SPILLS];

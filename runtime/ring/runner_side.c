@@ -118,6 +118,25 @@ static bool has_cells(struct ring_header *h)
         return atomic_load(&h->submit_next) < atomic_load(&h->submit_tail);
 }
 
+void ring_wake_host(struct ring_runner *r)
+{
+        /* Pairs with ring_host_sleep(): it raises the flag, then looks; we publish, then look at the flag. */
+        atomic_thread_fence(memory_order_seq_cst);
+        if (atomic_load_explicit(&r->map.header->host_is_asleep, memory_order_relaxed) &&
+                atomic_exchange(&r->map.header->host_is_asleep, 0)) {
+                uint64_t one = 1;
+                ssize_t written = write(r->bell_fd, &one, sizeof(one));
+                (void)written;
+        }
+}
+
+/* There is something to see that is no answer. */
+static void call_host(struct ring_runner *r)
+{
+        atomic_fetch_add_explicit(&r->map.header->attention, 1, memory_order_release);
+        ring_wake_host(r);
+}
+
 /* Sleeps until the host rings, unless something came in between. */
 static void wait_for_bell(struct ring_header *h)
 {
@@ -142,8 +161,11 @@ uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret,
                 if (started)
                         return started;
                 ring_seat_idle(r, seat);
-                if (cells)
+                if (cells) {
+                        /* All taken back: there will be no answer, and the host may be waiting for this room. */
+                        call_host(r);
                         continue;
+                }
                 /* What was submitted before the host said so is still to be done: look once more. */
                 if (atomic_load_explicit(&h->is_retiring, memory_order_acquire) && !has_cells(h))
                         return 0;
@@ -154,25 +176,6 @@ uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret,
                 wait_for_bell(h);
                 looks = 0;
         }
-}
-
-void ring_wake_host(struct ring_runner *r)
-{
-        /* Pairs with ring_host_sleep(): it raises the flag, then looks; we publish, then look at the flag. */
-        atomic_thread_fence(memory_order_seq_cst);
-        if (atomic_load_explicit(&r->map.header->host_is_asleep, memory_order_relaxed) &&
-                atomic_exchange(&r->map.header->host_is_asleep, 0)) {
-                uint64_t one = 1;
-                ssize_t written = write(r->bell_fd, &one, sizeof(one));
-                (void)written;
-        }
-}
-
-/* There is something to see at a seat. */
-static void call_host(struct ring_runner *r)
-{
-        atomic_fetch_add_explicit(&r->map.header->attention, 1, memory_order_release);
-        ring_wake_host(r);
 }
 
 /* A free answer spill; waits for the host to read one if all are full. */

@@ -316,6 +316,23 @@ static void a_checkpoint_keeps_the_host_from_sleeping(void **state)
         assert_true(ring_host_sleep(&b->host));
 }
 
+/* No answer will tell the host that it can submit again. */
+static void room_after_take_back_is_announced(void **state)
+{
+        struct both *b = *state;
+        struct ring_taken taken;
+        for (int i = 0; i < ENTRIES; i++)
+                assert_true(ring_host_take_back(&b->host, submit_one(b, "x", NULL)));
+        assert_false(ring_host_has_room(&b->host, 1, 1));
+        assert_true(ring_host_sleep(&b->host));
+        ring_host_retire(&b->host);
+        assert_int_equal(ring_take(&b->runner, 0, &taken, 1), 0);
+        assert_true(wait_for_bell_fd(b, 0));
+        assert_false(ring_host_sleep(&b->host));
+        assert_true(ring_host_has_attention(&b->host));
+        assert_true(ring_host_has_room(&b->host, ENTRIES, 1));
+}
+
 static void *take_until_retired(void *argument)
 {
         struct both *b = argument;
@@ -369,6 +386,7 @@ int main(void)
                 SEAT_TEST(a_long_name_is_cut_not_overrun),
                 SEAT_TEST(the_bell_is_rung_only_for_a_sleeping_host),
                 SEAT_TEST(a_checkpoint_keeps_the_host_from_sleeping),
+                SEAT_TEST(room_after_take_back_is_announced),
                 SEAT_TEST(a_retiring_runner_does_what_is_queued_and_leaves),
                 SEAT_TEST(retirement_wakes_a_sleeping_seat),
         };
