@@ -232,6 +232,71 @@ static void the_same_in_a_ring_of_four(void **state)
         run_load(rounds(100000), &(struct ring_shape){ SEATS, 4, 4096, 4096 });
 }
 
+static void *answer_each(void *argument)
+{
+        struct both *b = argument;
+        struct ring_taken taken;
+        while (ring_take(&b->runner, 0, &taken, 1)) {
+                (void)answer_done(b, &taken);
+                ring_seat_idle(&b->runner, 0);
+        }
+        return NULL;
+}
+
+/* Hands over one task and sleeps until it is answered; false if nobody ever does. */
+static bool one_at_a_time(struct both *b)
+{
+        struct ring_reply reply;
+        void *owner;
+        (void)submit_one(b, "x", NULL);
+        ring_host_ring(&b->host);
+        while (ring_host_next(&b->host, &reply, &owner) != 1) {
+                if (ring_host_sleep(&b->host) && !wait_for_bell_fd(b, PATIENCE_MS))
+                        return false;
+                ring_host_awake(&b->host);
+        }
+        return true;
+}
+
+/* How long a seat that has nothing to do looks around before it sleeps; the shortest of a few. */
+static uint64_t measure_looking_ns(struct both *b)
+{
+        uint64_t shortest_ns = UINT64_MAX;
+        for (int i = 0; i < 50; i++) {
+                assert_true(one_at_a_time(b));
+                uint64_t from_ns = clock_boot_ns();
+                while (!atomic_load(&b->host.map.header->seats_asleep))
+                        ;
+                uint64_t took_ns = clock_boot_ns() - from_ns;
+                shortest_ns = took_ns < shortest_ns ? took_ns : shortest_ns;
+        }
+        return shortest_ns;
+}
+
+/* Each task comes about when the seat has just decided to sleep. */
+static void a_seat_that_falls_asleep_is_woken(void **state)
+{
+        (void)state;
+        struct both b;
+        pthread_t thread;
+        uint64_t random = seed;
+        bool is_answered = true;
+        both_open(&b, &(struct ring_shape){ 1, 4, 0, 0 });
+        assert_int_equal(pthread_create(&thread, NULL, answer_each, &b), 0);
+        uint64_t looking_ns = measure_looking_ns(&b);
+        for (uint64_t i = rounds(20000); i && is_answered; i--) {
+                is_answered = one_at_a_time(&b);
+                uint64_t until_ns =
+                        clock_boot_ns() + looking_ns * 15 / 16 + next_random(&random) % (looking_ns / 8 + 1);
+                while (clock_boot_ns() < until_ns)
+                        ;
+        }
+        ring_host_retire(&b.host);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(is_answered);
+        both_close(&b);
+}
+
 /* More large answers than there are spills: seats wait for the host to read some. */
 static void *answer_largely(void *argument)
 {
@@ -463,6 +528,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_task_has_one_outcome_and_nobody_sleeps_for_ever),
                 cmocka_unit_test(the_same_in_a_ring_of_four),
+                cmocka_unit_test(a_seat_that_falls_asleep_is_woken),
                 cmocka_unit_test(large_answers_wait_for_the_host),
                 cmocka_unit_test(a_checkpoint_is_never_seen_torn),
                 cmocka_unit_test(a_question_is_never_seen_torn),
