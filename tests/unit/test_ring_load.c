@@ -257,44 +257,25 @@ static bool one_at_a_time(struct both *b)
         return true;
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-        uint64_t x = *(const uint64_t *)a;
-        uint64_t y = *(const uint64_t *)b;
-        return x < y ? -1 : x > y;
-}
-
-/* How long a seat that has nothing to do looks around before it sleeps: the median of some. */
-static uint64_t measure_looking_ns(struct both *b)
-{
-        uint64_t took_ns[101];
-        for (size_t i = 0; i < COUNT(took_ns); i++) {
-                assert_true(one_at_a_time(b));
-                uint64_t from_ns = clock_boot_ns();
-                while (!atomic_load(&b->host.map.header->seats_asleep))
-                        ;
-                took_ns[i] = clock_boot_ns() - from_ns;
-        }
-        qsort(took_ns, COUNT(took_ns), sizeof(took_ns[0]), compare_u64);
-        return took_ns[COUNT(took_ns) / 2];
-}
-
-/* Each task comes about when the seat has just decided to sleep. */
+/* Each task comes when the seat is about to sleep: a little later after one that found it awake, and the reverse. */
 static void a_seat_that_falls_asleep_is_woken(void **state)
 {
         (void)state;
         struct both b;
         pthread_t thread;
         uint64_t random = seed;
+        uint64_t pause_ns = 1000;
         bool is_answered = true;
         both_open(&b, &(struct ring_shape){ 1, 4, 0, 0 });
         assert_int_equal(pthread_create(&thread, NULL, answer_each, &b), 0);
-        uint64_t looking_ns = measure_looking_ns(&b);
         for (uint64_t i = rounds(20000); i && is_answered; i--) {
-                uint64_t from_ns = clock_boot_ns();
-                uint64_t pause_ns = looking_ns * 15 / 16 + next_random(&random) % (looking_ns / 8 + 1);
-                while (clock_boot_ns() - from_ns < pause_ns)
+                uint64_t until_ns = clock_boot_ns() + pause_ns + next_random(&random) % (pause_ns / 64 + 1);
+                while (clock_boot_ns() < until_ns)
                         ;
+                if (!atomic_load(&b.host.map.header->seats_asleep))
+                        pause_ns += pause_ns / 64 + 1;
+                else if (pause_ns > 1000)
+                        pause_ns -= pause_ns / 64;
                 is_answered = one_at_a_time(&b);
         }
         ring_host_retire(&b.host);
