@@ -263,13 +263,15 @@ static void do_hand(struct crew *crew, const struct pool_action *action)
                 return;
         static const struct ring_reply too_large = { .outcome = OUTCOME_REJECT,
                 .error = "the task is larger than this handler's limit" };
+        if (r == -EBADMSG)
+                defer(crew, &(struct pool_event){ .kind = POOL_BROKEN, .runner = action->runner });
         for (uint32_t i = action->count; i-- > 0;) {
                 bool is_too_large = r == -EMSGSIZE && ring_task_size(&batch[i]->task) > crew->shape.task_bytes_max;
                 if (is_too_large)
                         defer(crew,
                                 &(struct pool_event){ .kind = POOL_ANSWERED, .task = batch[i], .reply = &too_large });
                 else
-                        defer(crew, &(struct pool_event){ .kind = r == -EMSGSIZE ? POOL_TAKEN_BACK : POOL_FULL,
+                        defer(crew, &(struct pool_event){ .kind = r == -EAGAIN ? POOL_FULL : POOL_TAKEN_BACK,
                                             .runner = action->runner,
                                             .task = batch[i] });
         }
