@@ -24,11 +24,23 @@ struct try_request {
         bool is_quiet; /* no log lines */
         uint64_t bench;
         uint32_t processes, threads, batch;
-        uint64_t timeout_ms, grace_ms;
+        uint64_t timeout_ms, grace_ms, init_ms;
         uint64_t payload_max;
+        uint64_t memory_max, processes_max; /* 0: no limit */
+        const char *config;                 /* NULL: none */
         struct setting *settings;
         size_t settings_count;
+        char handler_text[80]; /* the default handler name: the plugin's file name without its ending */
 };
+
+/* --- what was asked for (try_options.c) --- */
+
+/* 0, EXIT_USAGE after it said what is wrong, or -1 after it showed the help.  Borrows from argv; `settings` is to be
+ * freed in every case. */
+int try_options(struct try_request *q, int argc, char **argv);
+
+/* The first one of a name counts: the command line's come before the file's. */
+void try_add_setting(struct try_request *q, const char *name, const char *value);
 
 /* One task on its way through. */
 struct try_task {
