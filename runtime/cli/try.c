@@ -27,14 +27,17 @@ struct try_run {
         struct crew crew;
         struct leases leases;
         struct staged staged;
-        char folder[64];
+        char folder[4096];
         struct try_source source;
         struct try_services *services;
         struct try_counts counts;
         struct try_bench bench;
         uint64_t begun_ns, first_ns;
         pid_t runner_pid;
+        uv_signal_t signals[2];
         bool is_exhausted; /* no more tasks to come */
+        bool is_refused;   /* the plugin was never ready: its tasks are not worth a line */
+        bool is_cut;       /* everything was told to end */
         bool has_failed;
 };
 
@@ -83,14 +86,27 @@ static void offer_more(struct try_run *t)
         finish_if_done(t);
 }
 
+/* It was not the task's doing: a host runs it again too, a suspect alone, with the checkpoint it had reached. */
+static bool run_again(struct try_run *t, struct try_task *task, const struct settled *settled)
+{
+        bool is_innocent = settled->is_suspect || settled->why == BLAME_NEIGHBOUR || settled->why == BLAME_SHUTDOWN;
+        if (t->is_cut || !is_innocent)
+                return false;
+        if (settled->checkpoint)
+                try_task_keep_checkpoint(task, settled->checkpoint, settled->checkpoint_size);
+        task->pool.is_suspect |= settled->is_suspect;
+        crew_offer(&t->crew, &task->pool);
+        return true;
+}
+
 static void on_settled(void *owner, struct pool_task *pool_task, const struct settled *settled)
 {
         struct try_run *t = owner;
         struct try_task *task = pool_task->owner;
-        if (settled->is_suspect) {
-                /* What a host does too: run it alone, and then it is known. */
-                pool_task->is_suspect = true;
-                crew_offer(&t->crew, pool_task);
+        if (run_again(t, task, settled))
+                return;
+        if (t->is_refused) {
+                try_source_done(&t->source, task);
                 return;
         }
         t->counts.total++;
@@ -128,11 +144,40 @@ static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
                 (void)fprintf(stderr, "note: the plugin has no handle_many, so --batch does nothing\n");
 }
 
+static void cut(struct try_run *t)
+{
+        t->is_cut = true;
+        t->is_exhausted = true;
+        crew_cut(&t->crew);
+}
+
+/* The first one stops what runs, with its grace; the second does not wait for that. */
+static void on_signal(uv_signal_t *signal, int number)
+{
+        struct try_run *t = signal->data;
+        (void)number;
+        t->has_failed = true;
+        if (t->is_cut) {
+                cut(t);
+                return;
+        }
+        t->is_cut = true;
+        t->is_exhausted = true;
+        crew_cancel_all(&t->crew);
+}
+
 static void on_refused(void *owner, const char *text)
 {
         struct try_run *t = owner;
         t->has_failed = true;
+        if (t->is_cut)
+                return;
         try_show_error(t->request, text);
+        /* A plugin that worked before may work again; one that never did will not. */
+        if (!t->runner_pid) {
+                t->is_refused = true;
+                cut(t);
+        }
 }
 
 static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
@@ -146,7 +191,7 @@ static void on_quarantined(void *owner, const char *text)
         struct try_run *t = owner;
         (void)text; /* a person is watching: the runner's own words, shown already, say more */
         t->has_failed = true;
-        uv_stop(&t->loop);
+        cut(t);
 }
 
 static void on_stopped(void *owner)
@@ -173,7 +218,7 @@ static void on_prepare(uv_prepare_t *prepare)
 static int open_folder(struct try_run *t, struct error *error)
 {
         const char *temporary = getenv("TMPDIR");
-        (void)snprintf(t->folder, sizeof(t->folder), "%.40s/quiver-XXXXXX", temporary ? temporary : "/tmp");
+        (void)snprintf(t->folder, sizeof(t->folder), "%.4000s/quiver-XXXXXX", temporary ? temporary : "/tmp");
         if (!mkdtemp(t->folder)) {
                 int r = -errno;
                 *t->folder = 0;
@@ -216,7 +261,7 @@ static int open_crew(struct try_run *t, struct error *error)
                 .leases = LEASES,
                 .log_level = LEVEL_DEBUG,
                 .log_rate = LOG_RATE,
-                .result_max = RESULT_MAX,
+                .result_max = q->payload_max > RESULT_MAX ? q->payload_max : RESULT_MAX,
                 .payload_max = q->payload_max,
                 .can_call = 1u << SERVICE_NEXT_ID | 1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK,
                 .memory_max = q->memory_max,
@@ -234,11 +279,14 @@ static int open_crew(struct try_run *t, struct error *error)
         return r < 0 ? error_set(error, r, "cannot set up the pool: %s", strerror(-r)) : 0;
 }
 
-static void kill_rest(struct try_run *t)
+static void watch_signals(struct try_run *t)
 {
-        for (uint32_t i = 0; i < t->crew.pool.runners_count; i++)
-                if (t->crew.pool.runners[i].process)
-                        process_kill(t->crew.pool.runners[i].process, SIGKILL);
+        static const int numbers[] = { SIGINT, SIGTERM };
+        for (int i = 0; i < 2; i++) {
+                (void)uv_signal_init(&t->loop, &t->signals[i]);
+                t->signals[i].data = t;
+                (void)uv_signal_start(&t->signals[i], on_signal, numbers[i]);
+        }
 }
 
 static int run(struct try_run *t)
@@ -256,9 +304,11 @@ static int run(struct try_run *t)
         (void)uv_prepare_init(&t->loop, &prepare);
         prepare.data = t;
         (void)uv_prepare_start(&prepare, on_prepare);
+        watch_signals(t);
         (void)uv_run(&t->loop, UV_RUN_DEFAULT);
-        kill_rest(t);
         uv_close((uv_handle_t *)&prepare, NULL);
+        uv_close((uv_handle_t *)&t->signals[0], NULL);
+        uv_close((uv_handle_t *)&t->signals[1], NULL);
         crew_close(&t->crew);
         while (uv_run(&t->loop, UV_RUN_DEFAULT))
                 ;

@@ -49,7 +49,7 @@ struct try_task {
         char id[32];
         char *key;
         char *payload;
-        uint32_t crashes;
+        void *checkpoint;
 };
 
 /* --- where tasks come from (try_tasks.c) --- */
@@ -70,6 +70,8 @@ void try_source_close(struct try_source *s);
 /* The next task; NULL at the end, or if a line is wrong (then the text is set). */
 struct try_task *try_source_next(struct try_source *s, struct error *error);
 void try_source_done(struct try_source *s, struct try_task *task);
+/* The task's next start gets a copy of it. */
+void try_task_keep_checkpoint(struct try_task *task, const void *data, size_t size);
 
 /* --- how it is shown (try_show.c) --- */
 
