@@ -1,8 +1,9 @@
-/* refused: init says no. */
+/* refused with the plugin's own words: init says no. */
 #include <quiver/plugin.h>
 
 static int32_t init(const struct qv_host *host, void **ret_self)
 {
+        (void)host;
         (void)ret_self;
         return qv_init_errorf(host, "no database at %s", qv_config(host, "db", "localhost"));
 }
