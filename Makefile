@@ -177,6 +177,18 @@ $B/tests/unit/test_mock $B/tests/unit/test_mock_services: $B/obj/plugins/echo/ec
 
 $B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk
 
+# Plugins that do their worst, for the end-to-end tests.  Compilers see some of it coming.
+VILLAIN_FLAGS := -O1 -g -Wall -Wextra -Wno-infinite-recursion $(if $(WERROR),-Werror) -D_GNU_SOURCE \
+                 -Isdk/include -fPIC -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -pthread
+
+$B/villains/%.so: tests/villains/%.c sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(VILLAIN_FLAGS) -o $@ $<
+
+$B/villains/%.so: tests/villains/%.cc sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -w $(VILLAIN_FLAGS) -o $@ $<
+
 # Other commands' arguments are not for the tests: run.py calls make itself.
 RUN_TESTS := @$(PYTHON) tests/run.py $(if $(WERROR),--werror)
 

@@ -494,6 +494,12 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
         case POOL_TICK:
                 pool_on_tick(pool, now_ms, actions);
                 break;
+        case POOL_CUT:
+                pool->is_draining = true;
+                pool->state = POOL_QUARANTINED;
+                for (uint32_t i = 0; i < pool->runners_count; i++)
+                        pool_kill(&pool->runners[i], BLAME_SHUTDOWN, now_ms, actions);
+                break;
         }
         dispatch(pool, now_ms, actions);
         /* The last task ends on one runner; those that have been idle all along hear of nothing else. */

@@ -112,6 +112,7 @@ enum pool_event_kind {
         POOL_BROKEN,     /* runner: what it wrote to shared memory is impossible */
         POOL_CANCELLED,  /* task; why: raise its stop flag, or settle it if it waits */
         POOL_TICK,
+        POOL_CUT, /* end now: kill every runner, give everything back */
 };
 
 /* One handed task as crew sees it in shared memory. */

@@ -271,7 +271,8 @@ void pool_on_gone(struct pool *pool, const struct pool_event *event, uint64_t no
         struct pool_runner *runner = event->runner;
         bool is_our_doing = runner->state == RUNNER_RETIRING || runner->why == BLAME_SHUTDOWN ||
                             runner->why == BLAME_TIMEOUT || runner->why == BLAME_STALL || runner->why == BLAME_CANCEL;
-        bool was_fruitless = !runner->answered_total;
+        /* A suspect that crashes alone has had its own crash: that says nothing about the plugin. */
+        bool was_fruitless = !runner->answered_total && !(runner->is_solo && runner->handed_total);
         settle_started(event, now_ms, actions);
         rescue_unstarted(pool, event, now_ms, actions);
         runner->state = RUNNER_NONE;

@@ -444,6 +444,29 @@ static void draining_a_quarantined_pool_gives_its_tasks_back(void **state)
         rig_close(&g);
 }
 
+static void cutting_short_kills_every_runner_and_gives_everything_back(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        policy.processes = 2;
+        policy.threads = 2;
+        rig_open(&g, &policy);
+        offer_range(&g, 0, 5);
+        ready(&g, runner(&g, 0));
+        start(&g, 0, 0);
+        offer_suspect(&g, 5);
+        step(&g, &(struct pool_event){ .kind = POOL_CUT });
+        assert_int_equal(count_wanted(&g, ACTION_KILL), 3);
+        gone(&g, runner(&g, 0), SIGKILL);
+        gone(&g, runner(&g, 1), SIGKILL);
+        gone(&g, solo(&g), SIGKILL);
+        for (size_t i = 0; i < 6; i++)
+                assert_settled(&g, i, OUTCOME_INTERRUPTED, BLAME_SHUTDOWN);
+        assert_true(pool_is_empty(&g.pool));
+        rig_close(&g);
+}
+
 /* --- UNAVAILABLE --- */
 
 static void unavailable_pauses_the_pool_and_takes_back_what_waits(void **state)
@@ -611,6 +634,7 @@ int main(void)
                 cmocka_unit_test(draining_retires_every_runner),
                 cmocka_unit_test(draining_retires_those_that_were_idle_all_along),
                 cmocka_unit_test(draining_a_quarantined_pool_gives_its_tasks_back),
+                cmocka_unit_test(cutting_short_kills_every_runner_and_gives_everything_back),
                 cmocka_unit_test(unavailable_pauses_the_pool_and_takes_back_what_waits),
                 cmocka_unit_test(one_probe_goes_first_and_opens_the_pool),
                 cmocka_unit_test(a_probe_that_crashes_is_followed_by_another),
