@@ -91,8 +91,7 @@ static int become_command(void *argument)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         s->error = setpgid(0, 0) < 0 ? -errno : 0;
         /* Before the first instruction of the command: from here on nothing can get lost. */
-        if (!s->error)
-                s->error = guard_tell(s->guard, getpid());
+        guard_tell(s->guard, getpid());
         for (int i = 0; i < 3 && !s->error; i++)
                 if (dup2(s->fds[i], i) < 0)
                         s->error = -errno;
@@ -124,7 +123,7 @@ static int clone_command(struct child *c, struct start *s)
                 CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, s, &pidfd);
         int r = pid < 0 ? -errno : s->error;
         if (pid > 0 && r < 0) {
-                (void)guard_tell(s->guard, 0);
+                guard_tell(s->guard, 0);
                 (void)waitpid(pid, NULL, 0);
                 (void)close(pidfd);
         } else if (pid > 0) {
@@ -138,24 +137,16 @@ static int clone_command(struct child *c, struct start *s)
         return r;
 }
 
-/* A guard can be killed like anything else: then there is a new one. */
-static int start_guarded(struct child *c, struct guard *g, struct start *s)
-{
-        int r = g->pid > 0 ? clone_command(c, s) : -EPIPE;
-        if (r != -EPIPE)
-                return r;
-        guard_close(g);
-        r = guard_open(g);
-        return r < 0 ? r : clone_command(c, s);
-}
-
 int child_start(struct child *c, struct guard *g, const struct command *command)
 {
         struct ends e;
         *c = (struct child)CHILD_NONE;
-        int r = open_ends(&e);
+        int r = guard_open(g);
+        if (r < 0)
+                return r;
+        r = open_ends(&e);
         if (r == 0)
-                r = start_guarded(c, g, &(struct start){ .command = command, .guard = g, .fds = e.theirs });
+                r = clone_command(c, &(struct start){ .command = command, .guard = g, .fds = e.theirs });
         close_ends(e.theirs);
         if (r < 0) {
                 close_ends(e.ours);
@@ -188,7 +179,7 @@ int child_end(struct child *c, const struct guard *g)
                 return 0;
         /* In this order: until it is reaped its number cannot be anyone else's, for us nor for the guard. */
         child_signal(c, SIGKILL);
-        (void)guard_tell(g, 0);
+        guard_tell(g, 0);
         while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
                 ;
         child_close_fd(&c->pidfd);
