@@ -67,6 +67,8 @@ void bytes_printf(struct bytes *b, const char *format, ...)
 
 void bytes_drop(struct bytes *b, size_t size)
 {
+        if (!size)
+                return;
         b->size -= size;
         if (b->size)
                 memmove(b->data, b->data + size, b->size);

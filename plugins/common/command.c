@@ -216,8 +216,8 @@ struct unit {
         uint64_t factor;
 };
 
-static int read_number(const struct qv_host *host, const char *name, const struct unit *units, const char *example, uint64_t fallback,
-        uint64_t most, uint64_t *ret)
+static int read_number(const struct qv_host *host, const char *name, const struct unit *units, const char *example,
+        uint64_t fallback, uint64_t most, uint64_t *ret)
 {
         const char *text = host->config(host, name);
         char *end;
@@ -231,8 +231,8 @@ static int read_number(const struct qv_host *host, const char *name, const struc
         while (units->name && strcmp(units->name, end) != 0)
                 units++;
         if (!is_number || !units->name || !number || number > most / units->factor)
-                return qv_init_errorf(host, "%s = \"%s\" is not in range or has an unknown unit (try %s)", name, text,
-                        example);
+                return qv_init_errorf(
+                        host, "%s = \"%s\" is not in range or has an unknown unit (try %s)", name, text, example);
         *ret = number * units->factor;
         return 0;
 }

@@ -58,8 +58,7 @@ int guard_open(struct guard *g)
         if (is_alive(g))
                 return 0;
         guard_close(g);
-        void *page =
-                mmap(NULL, sizeof(*g->group), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        void *page = mmap(NULL, sizeof(*g->group), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (page == MAP_FAILED)
                 return -errno;
         g->group = page;

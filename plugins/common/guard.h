@@ -2,8 +2,8 @@
  *
  * A runner that dies of SIGKILL can clean up nothing, and the kernel's parent-death signal reaches the child only, not
  * the child's children.  So each seat has a guard: it reads from a pipe whose other end only the runner has, and when
- * that says that the runner is gone it kills the process group that stands in a page shared by the two.  It runs nothing
- * but read() and kill(). */
+ * that says that the runner is gone it kills the process group that stands in a page shared by the two.  It runs
+ * nothing but read() and kill(). */
 #ifndef QUIVER_PLUGINS_GUARD_H
 #define QUIVER_PLUGINS_GUARD_H
 
@@ -11,9 +11,9 @@
 #include <sys/types.h>
 
 struct guard {
-        pid_t pid;             /* 0: there is none */
-        int fd;                /* of the pipe; close on exec */
-        _Atomic pid_t *group;  /* the page */
+        pid_t pid;            /* 0: there is none */
+        int fd;               /* of the pipe; close on exec */
+        _Atomic pid_t *group; /* the page */
 };
 
 /* Makes sure that there is one: a guard can be killed like anything else, and then there is a new one.  0 or -errno. */
