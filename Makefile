@@ -42,8 +42,11 @@ LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o)
 MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))
 QUIVER   := $B/quiver
 
-PLUGINS  := $(patsubst plugins/%/,%,$(wildcard plugins/*/))
+PLUGINS  := $(filter-out common,$(patsubst plugins/%/,%,$(wildcard plugins/*/)))
 PLUGIN_SO := $(PLUGINS:%=plugins/%.so)
+# What handlers that start processes share.
+PLUGIN_SRC_exec := $(wildcard plugins/common/*.[ch])
+PLUGIN_SRC_pipe := $(PLUGIN_SRC_exec)
 
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/%.c=$B/tests/%)
@@ -126,7 +129,7 @@ plugins: $(PLUGIN_SO)
 
 # A stock plugin is a folder of C files.  Installed by rename: a host may have the old file open.
 .SECONDEXPANSION:
-plugins/%.so: $$(wildcard plugins/%/*.c) sdk/include/quiver/plugin.h sdk/plugin.map | deps
+plugins/%.so: $$(wildcard plugins/%/*.[ch]) $$(PLUGIN_SRC_$$*) sdk/include/quiver/plugin.h sdk/plugin.map | deps
 	$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
 	        -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -Wl,-z,defs -o $@.new $(filter %.c,$^) \
 	        -pthread $(PLUGIN_LIBS_$*)
