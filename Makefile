@@ -168,6 +168,9 @@ $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 
 # The way an author does it: the plugin's own source, the mock, and the test.
 $B/tests/unit/test_mock $B/tests/unit/test_mock_services: $B/obj/plugins/echo/echo.o $B/libquiver-mock.a
+CHILD_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/common/*.c))
+$B/tests/unit/test_exec: $B/obj/plugins/exec/exec.o $(CHILD_OBJ) $B/libquiver-mock.a
+$B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
 
 $B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk
 

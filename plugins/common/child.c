@@ -209,10 +209,8 @@ int child_write(struct child *c, const void *data, size_t size, size_t *sent)
                         *sent += (size_t)n;
                 else if (errno == EAGAIN)
                         return 0;
-                else if (errno != EINTR) {
-                        child_close_fd(&c->in);
+                else if (errno != EINTR)
                         return -EPIPE;
-                }
         }
         return 0;
 }

@@ -81,7 +81,7 @@ static int add_task(struct strings *env, const struct qv_task *task)
 static void write_payload(struct run *run)
 {
         /* A command need not read its input: EPIPE is no error. */
-        if (child_write(&run->child, run->task->payload, run->task->payload_size, &run->sent) == 0 &&
+        if (child_write(&run->child, run->task->payload, run->task->payload_size, &run->sent) < 0 ||
                 run->sent == run->task->payload_size)
                 child_close_fd(&run->child.in);
 }

@@ -9,9 +9,13 @@
 #include "worker.h"
 
 #define HEADERS_MAX 64
+#define UNSEEN_MAX  3 /* workers that are gone before they have read a task, in a row */
 
 /* What became of a frame. */
 enum { HEARD = -1, BREACH = -2 }; /* or an outcome */
+
+/* A worker was gone before it had seen the task: it can be given to another at no cost. */
+#define UNSEEN (-3)
 
 /* A task that a worker is at. */
 struct call {
@@ -193,6 +197,8 @@ static int32_t attend(struct call *call)
                 enum worker_event event = worker_next(w, halt_step(&halt, &w->child, call->task), &frame);
                 if (event == WORKER_NOTHING)
                         continue;
+                if (event == WORKER_FAILED && !halt.term_ms && worker_is_untouched(w))
+                        return UNSEEN;
                 if (event == WORKER_FAILED)
                         return lose(call, &halt, NULL);
                 int r = hear(call);
@@ -230,16 +236,22 @@ static int32_t say_unavailable(const struct worker *w, const struct qv_task *tas
 static int32_t pipe_handle(void *self, const struct qv_task *task)
 {
         struct worker *w = self;
-        int r = worker_start(w, task);
-        if (r < 0)
-                return say_unavailable(w, task, r);
-        frame_put_task(&w->out, task, left_ms(task));
-        if (w->out.is_broken) {
-                bytes_clear(&w->out);
-                qv_errorf(task, "no memory for a frame of %zu bytes", task->payload_size);
-                return QV_UNAVAILABLE;
+        for (int i = 0; i < UNSEEN_MAX; i++) {
+                int r = worker_start(w, task);
+                if (r < 0)
+                        return say_unavailable(w, task, r);
+                frame_put_task(&w->out, task, left_ms(task));
+                if (w->out.is_broken) {
+                        bytes_clear(&w->out);
+                        qv_errorf(task, "no memory for a frame of %zu bytes", task->payload_size);
+                        return QV_UNAVAILABLE;
+                }
+                int32_t outcome = attend(&(struct call){ .worker = w, .task = task });
+                if (outcome != UNSEEN)
+                        return outcome;
         }
-        return attend(&(struct call){ .worker = w, .task = task });
+        worker_fail(w, NULL);
+        return say_unavailable(w, task, 0);
 }
 
 /* --- the plugin --------------------------------------------------------------------------------------------------- */
