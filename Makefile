@@ -136,9 +136,10 @@ INSTALLED := 755:$(QUIVER):bin/quiver \
              644:$B/libquiver-mock.a:lib/libquiver-mock.a \
              644:$B/quiver-plugin.pc:lib/pkgconfig/quiver-plugin.pc \
              644:$B/quiver-mock.pc:lib/pkgconfig/quiver-mock.pc \
+             $(foreach w,$(wildcard sdk/pipe/*/quiver_pipe.*),644:$w:share/quiver/$(w:sdk/%=%)) \
              $(foreach p,$(PLUGINS),644:plugins/$p.so:lib/quiver/plugins/$p.so)
 # Folders that are Quiver's own; removed if nothing else is left in them.
-OWN_DIRS  := include/quiver share/quiver lib/quiver/plugins lib/quiver
+OWN_DIRS  := include/quiver $(patsubst sdk/%/,share/quiver/%,$(wildcard sdk/pipe/*/)) share/quiver/pipe share/quiver lib/quiver/plugins lib/quiver
 
 PC        := $B/quiver-plugin.pc $B/quiver-mock.pc
 # Made anew each time: PREFIX may have changed.

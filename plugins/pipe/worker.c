@@ -7,7 +7,7 @@
 #define READ_SIZE        65536u
 #define START_TIMEOUT_MS 8000 /* a host waits 10 s for init */
 #define KILL_AFTER_MS    2000 /* and a handler has 5 s of grace */
-#define MAX_FRAME        (16u * 1024 * 1024)
+#define MAX_FRAME        (16u << 20)
 
 /* A worker that dies on its tasks is replaced at once so many times in a row; from then on, and if it does not even
  * start, there is a pause in between that doubles. */
@@ -25,9 +25,9 @@ int worker_open(struct worker *w, const struct qv_host *host)
         *w = (struct worker){ .host = host, .child = CHILD_NONE };
         if (command_read(&w->command, host) < 0)
                 return -1;
-        if (command_read_ms(host, "start_timeout", START_TIMEOUT_MS, 3600u * 1000, &w->start_timeout_ms) < 0 ||
-                command_read_ms(host, "kill_after", KILL_AFTER_MS, 3600u * 1000, &w->kill_after_ms) < 0 ||
-                command_read_bytes(host, "max_frame", MAX_FRAME, 1u << 30, &w->max_frame) < 0) {
+        if (command_read_ms(host, "start_timeout", START_TIMEOUT_MS, COMMAND_MS_MAX, &w->start_timeout_ms) < 0 ||
+                command_read_ms(host, "kill_after", KILL_AFTER_MS, COMMAND_MS_MAX, &w->kill_after_ms) < 0 ||
+                command_read_bytes(host, "max_frame", MAX_FRAME, COMMAND_BYTES_MAX, &w->max_frame) < 0) {
                 command_free(&w->command);
                 return -1;
         }

@@ -3,6 +3,7 @@ import base64
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -259,9 +260,11 @@ def test_exec_does_not_wait_for_a_grandchild_that_holds_stdout(bench):
     assert (task["outcome"], result_of(task)) == ("DONE", b"mine\n")
 
 
-def test_exec_leaves_nothing_when_its_runner_is_killed(bench, tmp_path):
+@pytest.mark.parametrize("threads", [1, 3])
+def test_exec_leaves_nothing_when_its_runner_is_killed(bench, tmp_path, threads):
     ready = tmp_path / "ready"
-    process = bench.start("exec", {"shell": f"(sleep 1000 & touch {ready}; sleep 1000) & sleep 1000"}, "--payload", "x")
+    process = bench.start("exec", {"shell": f"(sleep 1000 & touch {ready}; sleep 1000) & sleep 1000"},
+                          "--payload", "x", "--threads", threads)
     assert kill_the_runner(bench, process, ready) == "CRASHED"
 
 
@@ -540,10 +543,11 @@ def test_a_worker_that_keeps_dying_is_restarted_with_pauses(bench):
     assert any("3 failures in a row, next start in" in task["error"] for task in tasks)
 
 
-def test_pipe_leaves_nothing_when_its_runner_is_killed(bench):
+@pytest.mark.parametrize("threads", [1, 3])
+def test_pipe_leaves_nothing_when_its_runner_is_killed(bench, threads):
     ready = bench.folder / "ready"
     bad = f"subprocess.Popen(['sh', '-c', 'sleep 1000 & touch {ready}; sleep 1000']); time.sleep(1000)"
-    process = bench.start("pipe", villain(bench, bad), "--payload", "bad")
+    process = bench.start("pipe", villain(bench, bad), "--payload", "bad", "--threads", threads)
     assert kill_the_runner(bench, process, ready) == "CRASHED"
 
 
@@ -561,3 +565,33 @@ def test_the_worker_of_the_protocol_page_works(bench):
     outcomes, tasks, _ = bench.outcomes("pipe", {"command": [PYTHON, bench.script(text)]}, ["abc", "def"])
     assert outcomes == ["DONE", "DONE"]
     assert [task["result"] for task in tasks] == ["ABC", "DEF"]
+
+
+def test_the_frame_of_the_protocol_page_is_one(root):
+    page = (root / "sdk" / "pipe" / "README.md").read_text()
+    dump = "".join(re.findall(r"^[0-9a-f]{4}  ((?:[0-9a-f]{2} )+)", page, re.M))
+    frame = bytes.fromhex(dump)
+    assert int.from_bytes(frame[:4], "big") == len(frame) - 4
+    assert frame[4:] == b"task\nid=01-7\nkey=user-7\nhandler=up\nattempt=1\n\nab\0c"
+
+
+@pytest.mark.parametrize("page", ["plugins/exec/README.md", "plugins/pipe/README.md", "sdk/pipe/README.md"])
+def test_the_links_of_a_page_lead_somewhere(root, page):
+    targets = re.findall(r"\]\(([^)#:]+)\)", (root / page).read_text())
+    assert targets
+    for target in targets:
+        assert ((root / page).parent / target).exists(), target
+
+
+@pytest.mark.parametrize("plugin", ["exec", "pipe"])
+def test_the_settings_of_a_page_are_the_settings_of_its_plugin(bench, plugin):
+    """Set them all: the host reports none of them as unknown."""
+    page = (bench.root / "plugins" / plugin / "README.md").read_text()
+    rows = page.split("| setting |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    names = [name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert {"command", "cwd", "env", "kill_after"} <= set(names)
+    command = ["true"] if plugin == "exec" else [PYTHON, "-B", bench.root / "sdk/pipe/python/echo.py"]
+    values = {"command": command, "cwd": "/", "env": ["A=b"], "max_stdout": "1KiB", "max_frame": "1KiB"}
+    settings = {name: values.get(name, "1s") for name in names if name != "shell"}
+    _, log = bench.tries(plugin, {**settings, "no_such_setting": "1"}, "--payload", "x")
+    assert re.findall(r"never read .*: (.*)", log) == ["no_such_setting"]
