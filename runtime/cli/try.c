@@ -15,12 +15,12 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "config/config.h"
+#include "cli/plugin_args.h"
 #include "host/stage.h"
 
-#define LEASES        1
-#define LOG_RATE      10000
-#define RESULT_MAX    (UINT64_C(1) << 20)
+#define LEASES     1
+#define LOG_RATE   10000
+#define RESULT_MAX (UINT64_C(1) << 20)
 
 struct try_run {
         const struct try_request *request;
@@ -28,7 +28,6 @@ struct try_run {
         struct crew crew;
         struct leases leases;
         struct staged staged;
-        char folder[64];
         struct try_source source;
         struct try_services *services;
         struct try_counts counts;
@@ -219,27 +218,6 @@ static void on_prepare(uv_prepare_t *prepare)
         offer_more(prepare->data);
 }
 
-static int open_folder(struct try_run *t, struct error *error)
-{
-        const char *temporary = getenv("TMPDIR");
-        (void)snprintf(t->folder, sizeof(t->folder), "%.40s/quiver-XXXXXX", temporary ? temporary : "/tmp");
-        if (!mkdtemp(t->folder)) {
-                int r = -errno;
-                *t->folder = 0;
-                return error_set(error, r, "cannot make a temporary folder in %s: %s", temporary ? temporary : "/tmp",
-                        strerror(-r));
-        }
-        return stage_copy(t->request->plugin, t->folder, &t->staged, error);
-}
-
-static void close_folder(struct try_run *t)
-{
-        if (*t->staged.path)
-                stage_remove(&t->staged);
-        if (*t->folder)
-                (void)rmdir(t->folder);
-}
-
 static int open_crew(struct try_run *t, struct error *error)
 {
         const struct try_request *q = t->request;
@@ -269,8 +247,8 @@ static int open_crew(struct try_run *t, struct error *error)
                 .payload_max = q->payload_max,
                 .can_call = 1u << SERVICE_NEXT_ID | 1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK,
                 .user = "",
-                .settings = q->settings,
-                .settings_count = q->settings_count,
+                .settings = q->settings.items,
+                .settings_count = q->settings.count,
         };
         int r = leases_create(&t->leases, LEASES);
         if (r < 0)
@@ -292,12 +270,14 @@ static int run(struct try_run *t)
 {
         struct error error = { "" };
         uv_prepare_t prepare;
-        int r = open_folder(t, &error);
-        if (r == 0)
+        int r = stage_temporary(t->request->plugin, &t->staged, &error);
+        bool is_staged = r == 0;
+        if (is_staged)
                 r = open_crew(t, &error);
         if (r < 0) {
                 try_show_error(t->request, error.text);
-                close_folder(t);
+                if (is_staged)
+                        stage_remove_temporary(&t->staged);
                 return EXIT_FAILED;
         }
         (void)uv_prepare_init(&t->loop, &prepare);
@@ -309,7 +289,7 @@ static int run(struct try_run *t)
         crew_close(&t->crew);
         while (uv_run(&t->loop, UV_RUN_DEFAULT))
                 ;
-        close_folder(t);
+        stage_remove_temporary(&t->staged);
         leases_free(&t->leases);
         if (t->request->bench && !t->has_failed) {
                 t->bench.tasks = t->counts.total - 1;
@@ -333,27 +313,11 @@ static int parse_count(const char *text, uint64_t max, uint64_t *ret)
         return 0;
 }
 
-/* The first one counts: the command line's are added before the file's. */
-static void add_setting(struct try_request *q, const char *name, const char *value)
+static int set_option(struct try_request *q)
 {
-        for (size_t i = 0; i < q->settings_count; i++)
-                if (!strcmp(q->settings[i].name, name))
-                        return;
-        struct setting *settings = realloc(q->settings, (q->settings_count + 1) * sizeof(*settings));
-        if (!settings)
-                abort();
-        settings[q->settings_count++] = (struct setting){ .name = name, .value = value };
-        q->settings = settings;
-}
-
-/* "NAME=VALUE", cut in two in place. */
-static int set_option(struct try_request *q, char *text)
-{
-        char *equals = strchr(text, '=');
-        if (!equals || equals == text)
-                return options_wrong(&options, "--set wants NAME=VALUE, not \"%s\"", text);
-        *equals = 0;
-        add_setting(q, text, equals + 1);
+        struct error error;
+        if (plugin_args_set(&q->settings, options.value, &error) < 0)
+                return options_wrong(&options, "%s", error.text);
         return 0;
 }
 
@@ -404,7 +368,7 @@ static int take_option(struct try_request *q, int id, const char **config)
                 *config = options.value;
                 return 0;
         case OPT_SET:
-                return set_option(q, (char *)options.value);
+                return set_option(q);
         case OPT_HANDLER:
                 q->handler = options.value;
                 return 0;
@@ -445,16 +409,6 @@ static int take_option(struct try_request *q, int id, const char **config)
         }
 }
 
-/* The plugin's file name without its ending: what a runtime.cfg would call it. */
-static void default_handler(const char *plugin, char *name, size_t size)
-{
-        const char *slash = strrchr(plugin, '/');
-        const char *base = slash ? slash + 1 : plugin;
-        const char *dot = strrchr(base, '.');
-        size_t length = dot && dot != base ? (size_t)(dot - base) : strlen(base);
-        (void)snprintf(name, size, "%.*s", (int)(length < 64 ? length : 64), base);
-}
-
 static int check(const struct try_request *q)
 {
         if (!q->plugin)
@@ -479,7 +433,6 @@ int cmd_try(int argc, char **argv)
                 .grace_ms = 5000,
                 .payload_max = UINT64_C(1) << 20 };
         struct try_run t = { .request = &q, .begun_ns = clock_boot_ns() };
-        struct setting_list settings = { 0 };
         struct error error = { "" };
         const char *config = NULL;
         char handler[80];
@@ -498,16 +451,14 @@ int cmd_try(int argc, char **argv)
                 goto out;
         bool is_named = q.handler;
         if (!is_named) {
-                default_handler(q.plugin, handler, sizeof(handler));
+                plugin_args_handler(q.plugin, handler, sizeof(handler));
                 q.handler = handler;
         }
-        if (config && config_load_settings(config, is_named ? q.handler : q.plugin, &settings, &error) < 0) {
+        if (config && plugin_args_load(&q.settings, config, is_named ? q.handler : q.plugin, &error) < 0) {
                 try_show_error(&q, error.text);
                 r = EXIT_FAILED;
                 goto out;
         }
-        for (size_t i = 0; i < settings.count; i++)
-                add_setting(&q, settings.items[i].name, settings.items[i].value);
         r = try_source_open(&t.source, &q, &error);
         if (r < 0) {
                 try_show_error(&q, error.text);
@@ -525,7 +476,6 @@ int cmd_try(int argc, char **argv)
         }
         try_source_close(&t.source);
 out:
-        setting_list_free(&settings);
-        free(q.settings);
+        setting_list_free(&q.settings);
         return r < 0 ? EXIT_DONE : r;
 }

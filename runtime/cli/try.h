@@ -26,8 +26,7 @@ struct try_request {
         uint32_t processes, threads, batch;
         uint64_t timeout_ms, grace_ms;
         uint64_t payload_max;
-        struct setting *settings;
-        size_t settings_count;
+        struct setting_list settings;
 };
 
 /* One task on its way through. */
