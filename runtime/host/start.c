@@ -15,7 +15,7 @@ void start_fill(struct runner_start *start, const struct config *config, const s
                 .result_max = handler->result_max_bytes,
                 .payload_max = handler->payload_max_bytes,
                 .memory_max = limits->memory_bytes,
-                .cpu_seconds_max = (limits->cpu_ms + 999) / 1000, /* all that the kernel can count */
+                .cpu_seconds_max = limits->cpu_ms / 1000,
                 .files_max = limits->descriptors,
                 .processes_max = limits->processes,
                 .user = limits->user ? limits->user : "",
