@@ -19,8 +19,8 @@
 struct vet_request {
         const char *plugin; /* as it was named */
         const char *handler;
-        const char *config;  /* --config; NULL */
-        struct texts sets;   /* --set, as they were given */
+        const char *config; /* --config; NULL */
+        struct texts sets;  /* --set, as they were given */
         struct setting_list settings;
         struct staged staged; /* the copy that is looked at and run */
         uint64_t payloads;
@@ -48,8 +48,8 @@ struct vet_report {
 };
 
 /* `check` is a word that lives for ever; `hint` is what to do about it, or NULL. */
-__attribute__((format(printf, 5, 6))) void vet_find(struct vet_report *report, enum vet_level level, const char *check,
-        const char *hint, const char *format, ...);
+__attribute__((format(printf, 5, 6))) void vet_find(
+        struct vet_report *report, enum vet_level level, const char *check, const char *hint, const char *format, ...);
 /* The last words: a summary, or all of it as JSON. */
 void vet_finish(const struct vet_report *report, const struct vet_request *request, const struct probe_report *probe);
 void vet_report_free(struct vet_report *report);

@@ -56,8 +56,8 @@ int vet_put_command(const struct vet_request *request, const char *more, uint64_
 {
         char path[128];
         bool is_typed = can_be_typed(payload);
-        (void)snprintf(path, sizeof(path), "%.64s-%" PRIu64 "-%" PRIu64 ".payload", request->handler, request->seed,
-                number);
+        (void)snprintf(
+                path, sizeof(path), "%.64s-%" PRIu64 "-%" PRIu64 ".payload", request->handler, request->seed, number);
         int r = is_typed ? 0 : save(path, payload);
         if (r < 0)
                 return r;

@@ -66,9 +66,8 @@ static void check_symbols(const struct elf *elf, struct vet_report *report)
                         "build it with sdk/plugin.mk, or with -fvisibility=hidden and "
                         "-Wl,--version-script=sdk/plugin.map:\nwhat is exported can be taken for a library's function "
                         "of the same name",
-                        "it exports %llu symbol%s beside " QV_PLUGIN_SYMBOL ": %s",
-                        (unsigned long long)strangers.count, strangers.count == 1 ? "" : "s",
-                        buffer_text(&strangers.names));
+                        "it exports %llu symbol%s beside " QV_PLUGIN_SYMBOL ": %s", (unsigned long long)strangers.count,
+                        strangers.count == 1 ? "" : "s", buffer_text(&strangers.names));
         else
                 vet_find(report, VET_OK, "exports", NULL, "nothing but " QV_PLUGIN_SYMBOL);
         if (unique.count)

@@ -8,7 +8,10 @@ static const struct {
         const char *bytes;
         size_t size;
 } classics[] = {
-#define CLASSIC(text) { text, sizeof(text) - 1 }
+#define CLASSIC(text)                                                                                                  \
+        {                                                                                                              \
+                text, sizeof(text) - 1                                                                                 \
+        }
         CLASSIC(""),
         CLASSIC("\0"),
         CLASSIC("\n"),
@@ -122,7 +125,7 @@ static void put_json_like(uint64_t *state, size_t size, struct buffer *to)
 
 void vet_generate(uint64_t seed, uint64_t number, struct buffer *to)
 {
-        static void (*const kinds[])(uint64_t *state, size_t size, struct buffer *to) = { put_bytes, put_repeated,
+        static void (*const kinds[])(uint64_t * state, size_t size, struct buffer * to) = { put_bytes, put_repeated,
                 put_ascii, put_utf8, put_json_like };
         buffer_clear(to);
         if (number < CLASSICS) {

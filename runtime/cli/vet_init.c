@@ -89,8 +89,8 @@ static void check_settings(const struct vet_request *request, const struct probe
 }
 
 /* One thing that grew, told per repetition. */
-static void report_leak(const struct rehearsal *r, uint64_t left, const char *what, const char *hint,
-        struct vet_report *report)
+static void report_leak(
+        const struct rehearsal *r, uint64_t left, const char *what, const char *hint, struct vet_report *report)
 {
         if (left)
                 vet_find(report, VET_ERROR, "init/close", hint,

@@ -122,8 +122,8 @@ static void put_names(const struct texts *names, struct buffer *to)
                 buffer_printf(to, " and %zu more", names->count - 8);
 }
 
-static void report_missing(const struct texts *symbols, const struct texts *libraries, bool is_loaded,
-        struct vet_report *report)
+static void report_missing(
+        const struct texts *symbols, const struct texts *libraries, bool is_loaded, struct vet_report *report)
 {
         struct buffer names = { 0 };
         if (libraries->count) {

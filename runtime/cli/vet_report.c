@@ -32,8 +32,8 @@ static void print_finding(const struct vet_finding *f)
         (void)fflush(stdout);
 }
 
-void vet_find(struct vet_report *report, enum vet_level level, const char *check, const char *hint, const char *format,
-        ...)
+void vet_find(
+        struct vet_report *report, enum vet_level level, const char *check, const char *hint, const char *format, ...)
 {
         char text[4096];
         va_list args;
@@ -42,9 +42,7 @@ void vet_find(struct vet_report *report, enum vet_level level, const char *check
         va_end(args);
         report->findings = array_grow(report->findings, report->count, sizeof(*report->findings));
         struct vet_finding *f = &report->findings[report->count++];
-        *f = (struct vet_finding){
-                .level = level, .check = check, .text = text_copy(text), .hint = text_copy(hint)
-        };
+        *f = (struct vet_finding){ .level = level, .check = check, .text = text_copy(text), .hint = text_copy(hint) };
         report->errors += level == VET_ERROR;
         report->warnings += level == VET_WARNING;
         if (!report->is_json)

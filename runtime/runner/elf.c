@@ -201,7 +201,8 @@ bool elf_function_at(const struct elf *elf, uint64_t address, char *name, size_t
 
 bool elf_segment(const struct elf *elf, unsigned index, Elf64_Phdr *ret)
 {
-        return index < elf->header.e_phnum && read_at(elf, elf->header.e_phoff + index * sizeof(*ret), ret, sizeof(*ret));
+        return index < elf->header.e_phnum &&
+               read_at(elf, elf->header.e_phoff + index * sizeof(*ret), ret, sizeof(*ret));
 }
 
 bool elf_text_at(const struct elf *elf, uint64_t offset, char *text, size_t size)
@@ -246,8 +247,7 @@ bool elf_symbols_open(const struct elf *elf, struct elf_symbols *ret)
         return has_range(elf, s.table.sh_offset, s.count, sizeof(Elf64_Sym));
 }
 
-bool elf_symbols_next(
-        const struct elf *elf, struct elf_symbols *s, Elf64_Sym *ret_symbol, char *name, size_t name_size)
+bool elf_symbols_next(const struct elf *elf, struct elf_symbols *s, Elf64_Sym *ret_symbol, char *name, size_t name_size)
 {
         while (s->at < s->count) {
                 uint64_t offset = s->table.sh_offset + s->at++ * sizeof(*ret_symbol);
