@@ -143,6 +143,10 @@ static void on_settled(void *owner, struct pool_task *pool_task, const struct se
                 note_stop(run, task, settled);
         if (try_again(run, task, settled))
                 return;
+        if (run->is_cancelled) {
+                drop_task(run, task);
+                return;
+        }
         crowd->settled++;
         crowd->outcomes[settled->outcome]++;
         if (settled->outcome == OUTCOME_CRASHED)
@@ -151,7 +155,7 @@ static void on_settled(void *owner, struct pool_task *pool_task, const struct se
                 keep_crash(run, task, task->crash, false);
         if (crowd->settled == CROWD_IDLE_MAX && crowd->outcomes[OUTCOME_UNAVAILABLE] == CROWD_IDLE_MAX) {
                 crowd->is_unavailable = true;
-                run->has_enough = true;
+                run->is_giving_up = true;
         }
         drop_task(run, task);
 }

@@ -151,7 +151,7 @@ static int start(struct probe *probe, struct error *error)
                 &probe->loop, &shape, &probe->leases, q->start, &process_events, probe, &probe->process, error);
         if (r < 0)
                 return r;
-        (void)ring_host_sleep(&probe->process->ring);
+        on_rang(probe->process); /* it may have asked already, and nobody was asleep to be rung */
         (void)uv_timer_start(&probe->timer, on_late, q->init_ms, 0);
         return 0;
 }
