@@ -100,7 +100,7 @@ static void set_label(struct staged *staged, const char *path)
 int stage_copy(const char *path, const char *folder, struct staged *ret, struct error *error)
 {
         struct staged staged = { 0 };
-        struct stat before;
+        struct stat before = { 0 };
         struct stat after;
         char temporary[4096 + 64];
         int r = check_folder(folder, error);
