@@ -12,6 +12,7 @@ static const struct command commands[] = {
         { "check", cmd_check, "check the configuration, and say all that is wrong with it" },
         { "new", cmd_new, "make a folder with a new plugin, its test and its Makefile" },
         { "try", cmd_try, "run tasks through a plugin, in a real runner, with no server" },
+        { "vet", cmd_vet, "find what would make a plugin trouble in production" },
         { "runner", cmd_runner, NULL }, /* started by a host, never by hand */
 };
 

@@ -29,8 +29,7 @@ struct try_request {
         uint64_t payload_max;
         uint64_t memory_max, processes_max; /* 0: no limit */
         const char *config;                 /* NULL: none */
-        struct setting *settings;
-        size_t settings_count;
+        struct setting_list settings;
         char handler_text[80]; /* the default handler name: the plugin's file name without its ending */
 };
 
@@ -39,9 +38,6 @@ struct try_request {
 /* 0, EXIT_USAGE after it said what is wrong, or -1 after it showed the help.  Borrows from argv; `settings` is to be
  * freed in every case. */
 int try_options(struct try_request *q, int argc, char **argv);
-
-/* The first one of a name counts: the command line's come before the file's. */
-void try_add_setting(struct try_request *q, const char *name, const char *value);
 
 /* One task on its way through. */
 struct try_task {

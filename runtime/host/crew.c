@@ -430,7 +430,7 @@ static void on_timer(uv_timer_t *timer)
 
 static void set_timer(struct crew *crew, uint64_t now_ms)
 {
-        uint64_t due_ms = pool_due_ms(&crew->pool, now_ms);
+        uint64_t due_ms = pool_due_ms(&crew->pool);
         if (due_ms == crew->timer_ms)
                 return;
         crew->timer_ms = due_ms;
