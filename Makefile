@@ -19,7 +19,7 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wfo
 CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE
 CFLAGS   += -std=gnu11 $(OPT) -g $(WARN) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
 LDFLAGS  += -pthread
-LDLIBS   += -luv -ljansson -lconfig -ldl -lm
+LDLIBS   += -luv -ljansson -lconfig -lsqlite3 -lz -ldl -lm
 ifeq ($(SAN),asan)
 CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined
 LDFLAGS += -fsanitize=address,undefined
@@ -48,7 +48,7 @@ VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/vill
 
 # --- packages ---------------------------------------------------------------------------------------------------------
 
-DEPS      := gcc make libc6-dev libuv1-dev libjansson-dev libconfig-dev libjansson-dev
+DEPS      := gcc make libc6-dev libuv1-dev libjansson-dev libconfig-dev libsqlite3-dev zlib1g-dev uthash-dev
 TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev pkg-config libcmocka-dev python3 \
              python3-pytest valgrind
 PYTHON    := /usr/bin/python3
