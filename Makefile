@@ -14,6 +14,7 @@ B   := build$(if $(SAN),/$(SAN))
 
 CC       ?= cc
 CXX      ?= c++
+OBJCOPY  ?= objcopy
 OPT      ?= -O2
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla -Wpointer-arith
 CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE
@@ -113,6 +114,21 @@ $B/libquiver-mock.a: $(MOCK_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# The client library, out of what it needs of the runtime.  Both forms show nothing but qv_client_*: whoever links with
+# them has names of their own.  The number after .so changes when a program that was built before would break.
+CLIENT_OBJ  := $(patsubst %.c,$B/obj/%.o,$(wildcard runtime/client/*.c))
+CLIENT_LIBS := -luv -lconfig -lsqlite3 -lz -lm
+
+$B/libquiver.so.1: $(CLIENT_OBJ) $B/libruntime.a sdk/client.map
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=sdk/client.map -Wl,--as-needed \
+	        $(if $(SAN),,-Wl,-z,defs) -o $@ $(CLIENT_OBJ) $B/libruntime.a $(CLIENT_LIBS)
+
+$B/libquiver.a: $(CLIENT_OBJ) $B/libruntime.a
+	@rm -f $@
+	$(LD) -r -o $B/obj/libquiver.o $^
+	$(OBJCOPY) --wildcard --keep-global-symbol='qv_client_*' $B/obj/libquiver.o
+	$(AR) rcs $@ $B/obj/libquiver.o
+
 plugins: $(PLUGIN_SO)
 
 # A stock plugin is a folder of C files.  Installed by rename: a host may have the old file open.
@@ -125,19 +141,23 @@ plugins/%.so: $$(wildcard plugins/%/*.c) sdk/include/quiver/plugin.h sdk/plugin.
 
 # --- install ----------------------------------------------------------------------------------------------------------
 
-# What goes where under PREFIX: mode:from:to.  uninstall removes exactly this.
+# What goes where under PREFIX: mode:from:to, or link:to what:to.  uninstall removes exactly this.
 INSTALLED := 755:$(QUIVER):bin/quiver \
              $(foreach h,$(notdir $(wildcard sdk/include/quiver/*.h)),644:sdk/include/quiver/$h:include/quiver/$h) \
              644:sdk/plugin.mk:share/quiver/plugin.mk \
              644:sdk/plugin.map:share/quiver/plugin.map \
              644:$B/libquiver-mock.a:lib/libquiver-mock.a \
+             644:$B/libquiver.a:lib/libquiver.a \
+             755:$B/libquiver.so.1:lib/libquiver.so.1 \
+             link:libquiver.so.1:lib/libquiver.so \
+             644:$B/quiver-client.pc:lib/pkgconfig/quiver-client.pc \
              644:$B/quiver-plugin.pc:lib/pkgconfig/quiver-plugin.pc \
              644:$B/quiver-mock.pc:lib/pkgconfig/quiver-mock.pc \
              $(foreach p,$(PLUGINS),644:plugins/$p.so:lib/quiver/plugins/$p.so)
 # Folders that are Quiver's own; removed if nothing else is left in them.
 OWN_DIRS  := include/quiver share/quiver lib/quiver/plugins lib/quiver
 
-PC        := $B/quiver-plugin.pc $B/quiver-mock.pc
+PC        := $B/quiver-plugin.pc $B/quiver-mock.pc $B/quiver-client.pc
 # Made anew each time: PREFIX may have changed.
 .PHONY: $(PC)
 $(PC): $B/%.pc: sdk/%.pc.in
@@ -145,11 +165,12 @@ $(PC): $B/%.pc: sdk/%.pc.in
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
 
 # Every file by rename: a host may have the old one open, and must not see half of the new one.
-install: build $B/libquiver-mock.a $(PC)
+install: build $B/libquiver-mock.a $B/libquiver.a $B/libquiver.so.1 $(PC)
 	@for entry in $(INSTALLED); do \
 	        IFS=: read -r mode from to <<< "$$entry"; \
 	        to="$(DESTDIR)$(PREFIX)/$$to"; \
-	        install -D -m "$$mode" "$$from" "$$to.new" && mv -f "$$to.new" "$$to" || exit 1; \
+	        if [ "$$mode" = link ]; then ln -sf "$$from" "$$to.new"; else install -D -m "$$mode" "$$from" "$$to.new"; fi && \
+	                mv -fT "$$to.new" "$$to" || exit 1; \
 	        echo "$$to"; \
 	done
 
