@@ -12,6 +12,11 @@
 /* As `config` says.  -ENOENT: there is none yet; the text says how to get one. */
 int client_open_config(const struct config *config, struct qv_client **ret_client, struct error *error);
 
+/* The task as an envelope, without id and times; borrows from the task and from `headers`, which gets its header lines
+ * and must not move while the envelope is used.  -EINVAL: it cannot be said; what is in it is not checked. */
+int client_task_envelope(
+        const struct qv_client_task *task, struct buffer *headers, struct envelope *ret_envelope, struct error *error);
+
 /* What the store would refuse, but for its limits.  0 or -EINVAL; the text names the field. */
 int client_check_task(const struct qv_client_task *task, struct error *error);
 

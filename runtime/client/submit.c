@@ -36,9 +36,8 @@ static size_t headers_size(const struct qv_client_task *task)
         return size;
 }
 
-/* Borrows from the task and from `headers`, which must have room for headers_size() more. */
-static int fill(const struct qv_client_task *task, struct buffer *headers, struct store_submission *ret_item,
-        struct error *error)
+int client_task_envelope(
+        const struct qv_client_task *task, struct buffer *headers, struct envelope *ret_envelope, struct error *error)
 {
         static const enum lane lanes[] = { LANE_LOW, LANE_NORMAL, LANE_HIGH };
         if (task->lane < -1 || task->lane > 1)
@@ -49,35 +48,29 @@ static int fill(const struct qv_client_task *task, struct buffer *headers, struc
         int r = put_headers(task, headers, error);
         if (r < 0)
                 return r;
-        *ret_item = (struct store_submission){
-                .envelope = {
-                        .key = text_span(task->key),
-                        .handler = text_span(task->handler),
-                        .headers = { headers->data ? (const char *)headers->data + start : NULL, headers->size - start },
-                        .payload = { task->payload, task->payload_size },
-                        .unique_ms = task->unique_ms,
-                        .timeout_ms = task->timeout_ms,
-                        .reply_ms = task->reply_ms,
-                        .attempts = task->attempts,
-                        .lane = lanes[task->lane + 1],
-                },
-                .delay_ms = task->delay_ms,
+        *ret_envelope = (struct envelope){
+                .key = text_span(task->key),
+                .handler = text_span(task->handler),
+                .headers = { headers->data ? (const char *)headers->data + start : NULL, headers->size - start },
+                .payload = { task->payload, task->payload_size },
+                .unique_ms = task->unique_ms,
+                .timeout_ms = task->timeout_ms,
+                .reply_ms = task->reply_ms,
+                .attempts = task->attempts,
+                .lane = lanes[task->lane + 1],
         };
         return 0;
 }
 
 int client_check_task(const struct qv_client_task *task, struct error *error)
 {
-        struct store_submission item;
+        struct envelope envelope;
         struct buffer headers = { 0 };
-        (void)buffer_reserve(&headers, headers_size(task));
-        int r = fill(task, &headers, &item, error);
+        int r = client_task_envelope(task, &headers, &envelope, error);
         if (r == 0)
-                r = envelope_check(&item.envelope, error);
-        if (r == 0 && task->unique_ms && !item.envelope.key.size)
+                r = envelope_check(&envelope, error);
+        if (r == 0 && task->unique_ms && !envelope.key.size)
                 r = error_set(error, -EINVAL, "unique: needs a key");
-        if (r == 0 && task->delay_ms > TASK_NUMBER_MAX)
-                r = error_set(error, -EINVAL, "delay: is too long");
         buffer_free(&headers);
         return r;
 }
@@ -128,6 +121,13 @@ static int batch_init(struct batch *b, size_t count, struct error *error)
         return error_set(error, -ENOMEM, "out of memory");
 }
 
+static void batch_fill_item(struct batch *b, uint32_t i)
+{
+        b->items[i] = (struct store_submission){ .delay_ms = b->tasks[i].delay_ms };
+        /* One that cannot even be said stays without a handler, and the store refuses it. */
+        (void)client_task_envelope(&b->tasks[i], &b->headers, &b->items[i].envelope, NULL);
+}
+
 /* Returns how many were taken: at least one. */
 static uint32_t batch_fill(struct batch *b, const void *from, uint32_t size, size_t count)
 {
@@ -146,8 +146,7 @@ static uint32_t batch_fill(struct batch *b, const void *from, uint32_t size, siz
         /* All at once: the submissions point into it. */
         (void)buffer_reserve(&b->headers, headers);
         for (uint32_t i = 0; i < b->count; i++)
-                if (fill(&b->tasks[i], &b->headers, &b->items[i], NULL) < 0)
-                        b->items[i] = (struct store_submission){ 0 }; /* has no handler: the store refuses it */
+                batch_fill_item(b, i);
         return b->count;
 }
 
