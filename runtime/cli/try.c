@@ -18,9 +18,9 @@
 #include "config/config.h"
 #include "host/stage.h"
 
-#define LEASES     1
-#define LOG_RATE   10000
-#define RESULT_MAX (UINT64_C(1) << 20)
+#define LEASES        1
+#define LOG_RATE      10000
+#define RESULT_MAX    (UINT64_C(1) << 20)
 
 struct try_run {
         const struct try_request *request;
