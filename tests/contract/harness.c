@@ -571,6 +571,11 @@ struct store_list list(struct world *w, uint32_t shard, enum store_state state)
         return l;
 }
 
+void list_next(struct world *w, struct store_list *l)
+{
+        assert_int_equal(CALL(w, store_list, l, keep_list), 0);
+}
+
 uint32_t list_pages(struct world *w, uint32_t shard, enum store_state state, uint32_t size)
 {
         struct store_list l = { .shard = shard, .state = state, .page_tasks = size };

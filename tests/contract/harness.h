@@ -129,6 +129,8 @@ struct store_reply reply(struct world *w, struct span id, uint64_t wait_ms);
 
 struct store_counts counts(struct world *w, uint32_t shard);
 struct store_list list(struct world *w, uint32_t shard, enum store_state state);
+/* The next page of a list. */
+void list_next(struct world *w, struct store_list *l);
 /* NULL: nowhere. */
 const struct store_listed *find(struct world *w, struct span id);
 int cancel(struct world *w, struct span id, bool *ret_pending);
