@@ -42,6 +42,10 @@ PLUGIN_SO := $(PLUGINS:%=plugins/%.so)
 
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/%.c=$B/tests/%)
+# A contract suite is several files; what is not a test_*.c of its own is linked into each.
+CONTRACT_SRC := $(wildcard tests/contract/test_*.c)
+CONTRACT     := $(CONTRACT_SRC:tests/%.c=$B/tests/%)
+CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(filter-out $(CONTRACT_SRC),$(wildcard tests/contract/*.c)))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ     := $(FUZZ_SRC:tests/%.c=$B/tests/%)
 VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/villains/*.c)) \
@@ -186,6 +190,10 @@ $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 
 # The way an author does it: the plugin's own source, the mock, and the test.
 $B/tests/unit/test_mock $B/tests/unit/test_mock_services: $B/obj/plugins/echo/echo.o $B/libquiver-mock.a
+
+$B/tests/contract/%: $B/obj/tests/contract/%.o $(CONTRACT_OBJ) $B/libruntime.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk
 
