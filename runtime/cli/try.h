@@ -24,11 +24,23 @@ struct try_request {
         bool is_quiet; /* no log lines */
         uint64_t bench;
         uint32_t processes, threads, batch;
-        uint64_t timeout_ms, grace_ms;
+        uint64_t timeout_ms, grace_ms, init_ms;
         uint64_t payload_max;
+        uint64_t memory_max, processes_max; /* 0: no limit */
+        const char *config;                 /* NULL: none */
         struct setting *settings;
         size_t settings_count;
+        char handler_text[80]; /* the default handler name: the plugin's file name without its ending */
 };
+
+/* --- what was asked for (try_options.c) --- */
+
+/* 0, EXIT_USAGE after it said what is wrong, or -1 after it showed the help.  Borrows from argv; `settings` is to be
+ * freed in every case. */
+int try_options(struct try_request *q, int argc, char **argv);
+
+/* The first one of a name counts: the command line's come before the file's. */
+void try_add_setting(struct try_request *q, const char *name, const char *value);
 
 /* One task on its way through. */
 struct try_task {
@@ -37,7 +49,7 @@ struct try_task {
         char id[32];
         char *key;
         char *payload;
-        uint32_t crashes;
+        void *checkpoint;
 };
 
 /* --- where tasks come from (try_tasks.c) --- */
@@ -58,6 +70,8 @@ void try_source_close(struct try_source *s);
 /* The next task; NULL at the end, or if a line is wrong (then the text is set). */
 struct try_task *try_source_next(struct try_source *s, struct error *error);
 void try_source_done(struct try_source *s, struct try_task *task);
+/* The task's next start gets a copy of it. */
+void try_task_keep_checkpoint(struct try_task *task, const void *data, size_t size);
 
 /* --- how it is shown (try_show.c) --- */
 

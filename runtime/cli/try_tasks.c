@@ -83,8 +83,21 @@ static struct try_task *new_task(struct try_source *s)
         return task;
 }
 
+void try_task_keep_checkpoint(struct try_task *task, const void *data, size_t size)
+{
+        void *copy = malloc(size + 1);
+        if (!copy)
+                abort();
+        memcpy(copy, data, size);
+        free(task->checkpoint);
+        task->checkpoint = copy;
+        task->pool.task.checkpoint = copy;
+        task->pool.task.checkpoint_size = size;
+}
+
 void try_source_done(struct try_source *s, struct try_task *task)
 {
+        free(task->checkpoint);
         free(task->key);
         free(task->payload);
         task->next_free = s->free;

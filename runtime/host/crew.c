@@ -55,8 +55,8 @@ static struct pool_sight *look(struct process *p, uint64_t now_ms, size_t *ret_c
                 sights[count++] = (struct pool_sight){ .task = task,
                         .is_started = s.is_started,
                         .seat = s.seat,
-                        .started_ms = plausible_ms(seat.started_ns, task->offered_ms, now_ms),
-                        .progressed_ms = plausible_ms(seat.progressed_ns, task->offered_ms, now_ms) };
+                        .started_ms = plausible_ms(seat.started_ns, task->handed_ms, now_ms),
+                        .progressed_ms = plausible_ms(seat.progressed_ns, task->handed_ms, now_ms) };
         }
         qsort(sights, count, sizeof(*sights), by_ticket);
         *ret_count = count;
@@ -156,6 +156,15 @@ static void report_failed_start(struct crew *crew, const struct pool_runner *run
         else
                 (void)snprintf(text, sizeof(text), "plugin %s: exited with status %d before it was ready",
                         crew->start.label, (int)p->exit_status);
+        struct ring_fault_sight fault;
+        for (uint32_t i = 0; i < crew->shape.seats; i++) {
+                ring_host_fault(&p->ring, i, &fault);
+                if (fault.kind == FAULT_NONE || !*fault.text)
+                        continue;
+                size_t n = strlen(text);
+                (void)snprintf(text + n, sizeof(text) - n, "\n%.*s", (int)(sizeof(text) - n - 2), fault.text);
+                break;
+        }
         (void)snprintf(crew->last_words, sizeof(crew->last_words), "%s", text);
         crew->events->refused(crew->owner, text);
 }
@@ -190,8 +199,6 @@ static void on_gone(struct process *p)
         if (runner->process == p)
                 runner->process = NULL;
         process_close(p);
-        if (crew->is_stopping && pool_is_empty(&crew->pool))
-                crew->events->stopped(crew->owner);
 }
 
 static const struct process_events process_events = {
@@ -254,13 +261,15 @@ static void do_hand(struct crew *crew, const struct pool_action *action)
                 return;
         static const struct ring_reply too_large = { .outcome = OUTCOME_REJECT,
                 .error = "the task is larger than this handler's limit" };
+        if (r == -EBADMSG)
+                defer(crew, &(struct pool_event){ .kind = POOL_BROKEN, .runner = action->runner });
         for (uint32_t i = action->count; i-- > 0;) {
                 bool is_too_large = r == -EMSGSIZE && ring_task_size(&batch[i]->task) > crew->shape.task_bytes_max;
                 if (is_too_large)
                         defer(crew,
                                 &(struct pool_event){ .kind = POOL_ANSWERED, .task = batch[i], .reply = &too_large });
                 else
-                        defer(crew, &(struct pool_event){ .kind = r == -EMSGSIZE ? POOL_TAKEN_BACK : POOL_FULL,
+                        defer(crew, &(struct pool_event){ .kind = r == -EAGAIN ? POOL_FULL : POOL_TAKEN_BACK,
                                             .runner = action->runner,
                                             .task = batch[i] });
         }
@@ -391,6 +400,10 @@ static void post(struct crew *crew, const struct pool_event *event)
         }
         crew->queue_at = crew->queue_count = 0;
         crew->is_stepping = false;
+        if (crew->is_stopping && !crew->has_stopped && pool_is_empty(&crew->pool)) {
+                crew->has_stopped = true;
+                crew->events->stopped(crew->owner);
+        }
 }
 
 /* --- the loop --------------------------------------------------------------------------------------------------------
@@ -510,13 +523,31 @@ void crew_cancel(struct crew *crew, struct pool_task *task)
         post(crew, &(struct pool_event){ .kind = POOL_CANCELLED, .task = task });
 }
 
+void crew_cancel_all(struct crew *crew)
+{
+        struct pool *pool = &crew->pool;
+        while (pool->waiting)
+                crew_cancel(crew, pool->waiting);
+        while (pool->suspects)
+                crew_cancel(crew, pool->suspects);
+        for (uint32_t i = 0; i < pool->runners_count; i++)
+                for (struct pool_task *task = pool->runners[i].handed, *next; task; task = next) {
+                        next = task->next;
+                        crew_cancel(crew, task);
+                }
+}
+
 void crew_stop(struct crew *crew)
 {
         crew->is_stopping = true;
         crew->pool.is_draining = true;
         post(crew, &(struct pool_event){ .kind = POOL_TICK });
-        if (pool_is_empty(&crew->pool))
-                crew->events->stopped(crew->owner);
+}
+
+void crew_cut(struct crew *crew)
+{
+        crew->is_stopping = true;
+        post(crew, &(struct pool_event){ .kind = POOL_CUT });
 }
 
 void crew_close(struct crew *crew)

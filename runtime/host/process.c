@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,9 @@ static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal
         struct process *p = handle->data;
         p->exit_status = exit_status;
         p->term_signal = term_signal;
+        /* What it has forked and left behind.  A group keeps its number from being used again while it has members. */
+        (void)kill(-p->pid, SIGKILL);
+        p->pid = 0;
         (void)read_control(p);
         /* A grandchild may hold the pipes open for ever: take what is there, bounded, and no more. */
         for (int i = 0; i < 16 && read_output(p, CHANNEL_OUT); i++)
@@ -173,7 +177,8 @@ static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases
         }
         uv_process_options_t options = {
                 .exit_cb = on_exited,
-                .file = "/proc/self/exe", /* what runs now, whatever has been installed since */
+                .flags = UV_PROCESS_DETACHED, /* a session of its own: Ctrl-C is for us, and its children end with it */
+                .file = "/proc/self/exe",     /* what runs now, whatever has been installed since */
                 .args = args,
                 .stdio_count = sizeof(fds) / sizeof(fds[0]),
                 .stdio = stdio,
@@ -234,7 +239,8 @@ void process_close(struct process *p)
 
 void process_kill(struct process *p, int signal)
 {
-        (void)uv_process_kill(&p->handle, signal);
+        if (p->pid)
+                (void)uv_process_kill(&p->handle, signal);
 }
 
 int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases,

@@ -127,7 +127,8 @@ int stage_copy(const char *path, const char *folder, struct staged *ret, struct 
                         "plugin %s: it changed while it was read; install it by rename (mv), not by cp", path);
                 goto out;
         }
-        (void)snprintf(staged.path, sizeof(staged.path), "%s/%016" PRIx64 "-%s", folder, staged.hash, staged.label);
+        /* The longest file name, with the hash before it, would be longer than any may be. */
+        (void)snprintf(staged.path, sizeof(staged.path), "%s/%016" PRIx64 "-%.200s", folder, staged.hash, staged.label);
         if (fchmod(to, 0500) < 0 || rename(temporary, staged.path) < 0) {
                 r = error_set(error, -errno, "state folder %s: %s", folder, strerror(errno));
                 goto out;
