@@ -114,6 +114,7 @@ void store_find(struct store *store, struct store_find *find);
 struct store_cancel {
         struct store_request request;
         struct span id;
+        struct span key; /* as shown */
         enum store_state state;
         uint64_t number;
 

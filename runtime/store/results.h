@@ -66,6 +66,9 @@ struct store_reply {
         bool has_data;
         struct span reason;    /* DEAD: one word */
         struct task_note note; /* DEAD: the history; the last event says why */
+
+        uint64_t deadline_ms; /* private */
+        bool is_announced;    /* private */
 };
 void store_reply(struct store *store, struct store_reply *reply);
 

@@ -39,7 +39,7 @@
 #define STORE_NONCE_SIZE      16u
 
 struct store;
-struct store_driver;
+struct store_prepared;
 struct uv_loop_s;
 
 /* The part that all requests begin with. */
@@ -100,7 +100,7 @@ struct store_bell {
 
 struct store_open {
         struct store_request request;
-        struct store_options options; /* strings are copied before store_open() returns */
+        struct store_options options; /* what it points to must live until done(), as always */
 
         struct store *store; /* use it from done() on */
 };
@@ -152,6 +152,8 @@ struct store_submit {
         uint32_t items_count;           /* ≤ STORE_SUBMIT_TASKS */
 
         uint32_t refused; /* how many have a negative status */
+
+        struct store_prepared *prepared; /* private: one per item */
 };
 void store_submit(struct store *store, struct store_submit *submit);
 
@@ -217,6 +219,7 @@ struct store_acquire {
         uint64_t busy_ms; /* BUSY: the lease ends then, if it is not renewed */
         uint64_t stored_epoch;
         uint64_t call;    /* GRANTED: the last call's number */
+        uint64_t left_ms; /* GRANTED: the lease lasts so long from now */
         bool is_recovery; /* GRANTED: the holder before us neither was us nor released */
         struct store_page page;
         bool has_work;        /* queued or due tasks, or controls */
@@ -324,6 +327,8 @@ struct store_advance {
         enum store_wanted wanted;
         bool is_refused;  /* a firm want's drain time is over: not renewed, nothing claimed */
         uint64_t left_ms; /* the lease lasts so long from now; 0: expired, though nobody has taken it */
+
+        struct store_prepared *prepared; /* private: one per follow-up of all outcomes, in order */
 };
 void store_advance(struct store *store, struct store_advance *advance);
 
