@@ -1,0 +1,414 @@
+#include "host/shard.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A key whose tasks no handler here serves is looked at again after this long. */
+#define UNSERVED_MS 5000
+
+/* The safety margin of our own deadline: clocks drift, threads are late. */
+static uint64_t margin_ms(uint64_t ttl_ms)
+{
+        return ttl_ms / 10 > 250 ? ttl_ms / 10 : ttl_ms < 1000 ? ttl_ms / 4 : 250;
+}
+
+int shard_init(struct shard *s, uint32_t number, const struct shard_limits *limits, uint32_t pools, uint32_t per_key)
+{
+        *s = (struct shard){ .number = number, .limits = limits, .due_ms = STORE_NEVER };
+        return window_init(&s->window, pools, per_key);
+}
+
+void shard_free(struct shard *s)
+{
+        window_free(&s->window);
+}
+
+void shard_seek(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch)
+{
+        s->lease = (struct store_lease){ .shard = s->number, .epoch = epoch, .ttl_ms = s->limits->ttl_ms };
+        memcpy(s->lease.nonce, nonce, STORE_NONCE_SIZE);
+        s->state = SHARD_SEEKING;
+        s->not_before_ms = 0;
+}
+
+void shard_leave(struct shard *s)
+{
+        s->state = s->state == SHARD_SEEKING || s->state == SHARD_AWAY ? SHARD_AWAY : SHARD_LEAVING;
+}
+
+bool shard_is_quiet(const struct shard *s)
+{
+        return !s->running && !s->ended && !s->telling_count && !s->is_calling;
+}
+
+/* --- what to do next -------------------------------------------------------------------------------------------------
+ */
+
+static bool has_room(const struct shard *s)
+{
+        return s->window.count < s->limits->window_tasks && s->window.bytes < s->limits->window_bytes;
+}
+
+enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t now_ms)
+{
+        if (s->is_calling || now_ms < s->not_before_ms)
+                return SHARD_CALL_NONE;
+        if (s->is_repeat && s->telling_count)
+                return SHARD_CALL_ADVANCE;
+        switch (s->state) {
+        case SHARD_AWAY:
+                return SHARD_CALL_NONE;
+        case SHARD_SEEKING:
+                return SHARD_CALL_ACQUIRE;
+        case SHARD_READING:
+                return SHARD_CALL_PAGE;
+        case SHARD_OWNED:
+                if (s->is_repeat)
+                        return SHARD_CALL_ADVANCE;
+                if ((s->has_work || now_ms >= s->due_ms) && has_room(s))
+                        return SHARD_CALL_ADVANCE;
+                break;
+        case SHARD_LEAVING:
+                if (!s->running && !s->ended)
+                        return SHARD_CALL_RELEASE;
+                break;
+        }
+        if (!s->ended)
+                return SHARD_CALL_NONE;
+        bool is_due = s->is_urgent || !can_wait || s->ended_count >= STORE_CALL_TASKS / 2 ||
+                      now_ms >= s->ended_ms + s->limits->gather_ms;
+        return is_due ? SHARD_CALL_ADVANCE : SHARD_CALL_NONE;
+}
+
+uint64_t shard_due_ms(const struct shard *s)
+{
+        if (s->is_calling || s->state == SHARD_AWAY)
+                return STORE_NEVER;
+        if (s->not_before_ms)
+                return s->not_before_ms;
+        uint64_t due_ms = s->state == SHARD_OWNED && has_room(s) ? s->due_ms : STORE_NEVER;
+        if (s->ended && s->ended_ms + s->limits->gather_ms < due_ms)
+                due_ms = s->ended_ms + s->limits->gather_ms;
+        return due_ms;
+}
+
+static void begin_call(struct shard *s, uint64_t now_ms)
+{
+        s->is_calling = true;
+        s->not_before_ms = 0;
+        if (!s->is_repeat)
+                s->sent_ms = now_ms;
+}
+
+void shard_fill_acquire(struct shard *s, struct store_acquire *acquire, uint64_t now_ms)
+{
+        begin_call(s, now_ms);
+        s->sent_ms = now_ms;
+        *acquire = (struct store_acquire){ .lease = s->lease, .page_tasks = STORE_CALL_TASKS };
+}
+
+void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now_ms)
+{
+        begin_call(s, now_ms);
+        *page = (struct store_in_flight){
+                .lease = s->lease, .after_seq = s->after_seq, .page_tasks = STORE_CALL_TASKS
+        };
+}
+
+/* Moves what ended, in order, into the call. */
+static void gather(struct shard *s)
+{
+        while (s->ended && s->telling_count < STORE_CALL_TASKS) {
+                struct claimed *c = s->ended;
+                s->ended = c->ended_next;
+                c->ended_next = NULL;
+                s->ended_count--;
+                struct store_outcome *o = &s->outcomes[s->telling_count];
+                *o = c->draft->outcome;
+                o->task = (struct store_ref){
+                        .seq = c->seq, .id = c->id, .key = c->key, .handler = c->handler, .reply_ms = c->reply_ms
+                };
+                bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD;
+                if (ends && c->of->has_side_queue && s->window.per_key >= c->of->count)
+                        o->refill = s->window.per_key - c->of->count + 1;
+                s->telling[s->telling_count++] = c;
+        }
+        if (!s->ended) {
+                s->ended_last = NULL;
+                s->is_urgent = false;
+        }
+}
+
+void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms)
+{
+        bool claims = s->state == SHARD_OWNED && has_room(s);
+        begin_call(s, now_ms);
+        if (!s->is_repeat)
+                gather(s);
+        *advance = (struct store_advance){ .lease = s->lease,
+                .call = s->call + 1,
+                .outcomes = s->outcomes,
+                .outcomes_count = s->telling_count,
+                .want_tasks = claims ? s->limits->window_tasks - s->window.count : 0 };
+}
+
+void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms)
+{
+        begin_call(s, now_ms);
+        *release = (struct store_release){ .lease = s->lease, .call = s->call + 1 };
+}
+
+/* --- tasks -----------------------------------------------------------------------------------------------------------
+ */
+
+static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
+{
+        c->draft = draft;
+        c->state = CLAIMED_ENDED;
+        c->ended_next = NULL;
+        if (s->ended_last)
+                s->ended_last->ended_next = c;
+        else
+                s->ended = c;
+        s->ended_last = c;
+        if (!s->ended_count++)
+                s->ended_ms = now_ms;
+        /* A task behind it, a person or a timer waits for this: no point in gathering. */
+        if (c->of->count > 1 || draft->outcome.kind != STORE_DONE || c->reply_ms)
+                s->is_urgent = true;
+}
+
+/* Gives back what has no business here: beyond its key's share, barred, or for no handler we have. */
+static void divert(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        struct outcome_draft *draft = draft_new(STORE_DIVERT, COST_NONE, "");
+        if (c->pool == WINDOW_NO_POOL)
+                draft->outcome.delay_ms = UNSERVED_MS;
+        c->of->has_side_queue = true;
+        end(s, c, draft, now_ms);
+}
+
+static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms)
+{
+        window_bar(&s->window, key);
+        for (struct claimed *c = key->first; c; c = c->next)
+                if (c->state == CLAIMED_WAITING)
+                        divert(s, c, now_ms);
+}
+
+/* It ran under a lease that was lost since: what it did is for its next owner to find out.  If that is us again, the
+ * store still has it in flight: read the table once more. */
+static void forget_stale(struct shard *s, struct claimed *c)
+{
+        window_drop(&s->window, c);
+        if (s->state == SHARD_OWNED) {
+                s->state = SHARD_READING;
+                s->after_seq = 0;
+        }
+}
+
+void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
+{
+        enum store_outcome_kind kind = draft->outcome.kind;
+        s->running--;
+        if (c->tenure != s->tenure) {
+                draft_free(draft);
+                forget_stale(s, c);
+                return;
+        }
+        end(s, c, draft, now_ms);
+        if (kind == STORE_RETRY || kind == STORE_HOLD)
+                divert_rest(s, c->of, now_ms);
+}
+
+void shard_again(struct shard *s, struct claimed *c)
+{
+        s->running--;
+        if (c->tenure != s->tenure)
+                forget_stale(s, c);
+        else
+                window_put_back(&s->window, c);
+}
+
+struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
+{
+        if (s->state != SHARD_OWNED || now_ms >= s->until_ms)
+                return NULL;
+        struct claimed *c;
+        while ((c = window_next(&s->window, pool))) {
+                if (!c->is_suspect || c->is_marked) {
+                        s->running++;
+                        return c;
+                }
+                end(s, c, draft_new(STORE_START, COST_NONE, ""), now_ms);
+        }
+        return NULL;
+}
+
+/* Takes what the store handed out; returns what is new.  What is too much is given back once outcomes are dropped. */
+static void add(struct shard *s, const struct store_task *tasks, uint32_t count, pool_of_fn *pool_of, void *arg,
+        struct claimed **added)
+{
+        for (uint32_t i = 0; i < count; i++) {
+                added[i] = window_add(&s->window, &tasks[i], pool_of(arg, tasks[i].envelope.handler));
+                if (added[i])
+                        added[i]->tenure = s->tenure;
+        }
+}
+
+static void trim(
+        struct shard *s, const struct store_task *tasks, uint32_t count, struct claimed **added, uint64_t now_ms)
+{
+        /* From the last: a key gives back its newest. */
+        for (uint32_t i = count; i-- > 0;) {
+                struct claimed *c = added[i];
+                if (!c || c->state != CLAIMED_WAITING)
+                        continue;
+                if (tasks[i].is_key_waiting)
+                        divert_rest(s, c->of, now_ms);
+                else if (window_is_excess(&s->window, c))
+                        divert(s, c, now_ms);
+        }
+}
+
+/* --- replies ---------------------------------------------------------------------------------------------------------
+ */
+
+static void renew_until(struct shard *s, uint64_t sent_ms, uint64_t left_ms)
+{
+        uint64_t ttl_ms = s->limits->ttl_ms;
+        if (left_ms)
+                s->until_ms = sent_ms + (left_ms < ttl_ms ? left_ms : ttl_ms) - margin_ms(ttl_ms);
+}
+
+static void answered(struct shard *s)
+{
+        s->is_calling = false;
+        s->is_repeat = false;
+        s->failures = 0;
+        s->not_before_ms = 0;
+}
+
+void shard_failed(struct shard *s, uint64_t now_ms)
+{
+        s->is_calling = false;
+        s->is_repeat = true;
+        uint64_t delay_ms = UINT64_C(10) << (s->failures < 8 ? s->failures : 8);
+        s->failures++;
+        s->not_before_ms = now_ms + delay_ms;
+}
+
+/* Another has it: nothing of ours counts any more. */
+static void lose(struct shard *s)
+{
+        s->fenced++;
+        s->tenure++;
+        s->until_ms = 0;
+        s->state = s->state == SHARD_LEAVING ? SHARD_AWAY : SHARD_SEEKING;
+        s->is_repeat = false;
+        s->ended = s->ended_last = NULL;
+        s->ended_count = s->telling_count = 0;
+        s->is_urgent = false;
+        window_drop_idle(&s->window);
+}
+
+void shard_acquired(
+        struct shard *s, const struct store_acquire *acquire, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
+{
+        answered(s);
+        if (acquire->grant == STORE_BUSY) {
+                s->not_before_ms = now_ms + (acquire->busy_ms < 1000 ? acquire->busy_ms + 1 : 1000);
+                return;
+        }
+        if (acquire->grant == STORE_STALE) {
+                s->lease.epoch = acquire->stored_epoch + 1;
+                return;
+        }
+        struct claimed *added[STORE_CALL_TASKS];
+        s->call = acquire->call;
+        s->starts = 0;
+        s->has_work = acquire->has_work;
+        s->due_ms = acquire->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + acquire->next_due_ms;
+        renew_until(s, s->sent_ms, acquire->left_ms);
+        add(s, acquire->page.tasks, acquire->page.tasks_count, pool_of, arg, added);
+        trim(s, acquire->page.tasks, acquire->page.tasks_count, added, now_ms);
+        s->state = acquire->page.has_more ? SHARD_READING : SHARD_OWNED;
+        if (acquire->page.tasks_count)
+                s->after_seq = acquire->page.tasks[acquire->page.tasks_count - 1].seq;
+}
+
+void shard_paged(struct shard *s, const struct store_in_flight *page, pool_of_fn *pool_of, void *arg)
+{
+        struct claimed *added[STORE_CALL_TASKS];
+        answered(s);
+        if (page->verdict == STORE_FENCED) {
+                lose(s);
+                return;
+        }
+        add(s, page->page.tasks, page->page.tasks_count, pool_of, arg, added);
+        trim(s, page->page.tasks, page->page.tasks_count, added, s->sent_ms);
+        if (page->page.tasks_count)
+                s->after_seq = page->page.tasks[page->page.tasks_count - 1].seq;
+        if (!page->page.has_more && s->state == SHARD_READING)
+                s->state = SHARD_OWNED;
+}
+
+/* What the call said is durable now. */
+static void told(struct shard *s)
+{
+        for (uint32_t i = 0; i < s->telling_count; i++) {
+                struct claimed *c = s->telling[i];
+                enum store_outcome_kind kind = c->draft->outcome.kind;
+                if (kind != STORE_START && kind != STORE_INTERRUPTED) {
+                        window_drop(&s->window, c);
+                        continue;
+                }
+                c->is_marked = kind == STORE_START;
+                c->is_suspect |= c->draft->outcome.is_suspect;
+                draft_free(c->draft);
+                c->draft = NULL;
+                window_put_back(&s->window, c);
+        }
+        s->telling_count = 0;
+}
+
+void shard_advanced(
+        struct shard *s, const struct store_advance *advance, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
+{
+        struct claimed *added[STORE_CALL_TASKS];
+        uint64_t sent_ms = s->sent_ms;
+        answered(s);
+        if (advance->verdict == STORE_FENCED) {
+                lose(s);
+                return;
+        }
+        s->call++;
+        renew_until(s, sent_ms, advance->left_ms);
+        /* First in, then out: a key that gets more of its tasks must not be forgotten in between. */
+        add(s, advance->tasks, advance->tasks_count, pool_of, arg, added);
+        told(s);
+        trim(s, advance->tasks, advance->tasks_count, added, now_ms);
+        s->has_work = advance->has_more;
+        s->due_ms = advance->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + advance->next_due_ms;
+}
+
+void shard_released(struct shard *s)
+{
+        answered(s);
+        s->state = SHARD_AWAY;
+        s->until_ms = 0;
+}
+
+void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms)
+{
+        if (s->state != SHARD_OWNED && s->state != SHARD_LEAVING && s->state != SHARD_READING)
+                return;
+        if (renewal->verdict == STORE_FENCED) {
+                /* A call under way will hear it too, and knows what to forget. */
+                if (!s->is_calling)
+                        lose(s);
+                return;
+        }
+        renew_until(s, sent_ms, renewal->left_ms);
+        s->has_work |= renewal->has_work;
+}
