@@ -28,11 +28,23 @@ static void set(struct blamed *b, enum outcome outcome, enum blame_why why, bool
         b->is_suspect = is_suspect;
 }
 
-/* We killed it because some had run for too long: those pay, their neighbours do not. */
+static size_t count_on_seat(const struct blamed *running, size_t count, uint32_t seat)
+{
+        size_t n = 0;
+        for (size_t i = 0; i < count; i++)
+                n += running[i].seat == seat;
+        return n;
+}
+
+/* We killed it because some had run for too long: those pay, their neighbours do not.  Of a batch nobody can say which
+ * one it was that hung. */
 static void blame_overdue(struct blamed *running, size_t count)
 {
         for (size_t i = 0; i < count; i++) {
-                if (running[i].stopped == BLAME_TIMEOUT || running[i].stopped == BLAME_STALL)
+                bool is_overdue = running[i].stopped == BLAME_TIMEOUT || running[i].stopped == BLAME_STALL;
+                if (is_overdue && count_on_seat(running, count, running[i].seat) > 1)
+                        set(&running[i], OUTCOME_INTERRUPTED, BLAME_UNSURE, true);
+                else if (is_overdue)
                         set(&running[i], OUTCOME_TIMED_OUT, running[i].stopped, false);
                 else if (running[i].stopped == BLAME_CANCEL)
                         set(&running[i], OUTCOME_INTERRUPTED, BLAME_CANCEL, false);
@@ -49,9 +61,7 @@ void blame(struct blamed *running, size_t count, const struct death *death, enum
         }
         enum blame_why why = killed == BLAME_SCRIBBLE ? BLAME_SCRIBBLE : BLAME_CRASH;
         uint32_t fault = seat_at_fault(death);
-        size_t on_seat = 0;
-        for (size_t i = 0; i < count; i++)
-                on_seat += running[i].seat == fault;
+        size_t on_seat = count_on_seat(running, count, fault);
         for (size_t i = 0; i < count; i++) {
                 struct blamed *b = &running[i];
                 if (killed == BLAME_SHUTDOWN)
@@ -87,7 +97,7 @@ static void describe_crash(char *text, size_t size, uint32_t seat, const struct 
                 return;
         }
         if (f->kind == FAULT_EXIT) {
-                (void)snprintf(text + n, size - n, "the handler called exit(%d)", death->exit_status);
+                (void)snprintf(text + n, size - n, "%s", *f->text ? f->text : "the handler ended the process");
                 return;
         }
         const char *name = f->signal > 0 && f->signal < 65 ? sigabbrev_np(f->signal) : NULL;

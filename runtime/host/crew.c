@@ -156,6 +156,15 @@ static void report_failed_start(struct crew *crew, const struct pool_runner *run
         else
                 (void)snprintf(text, sizeof(text), "plugin %s: exited with status %d before it was ready",
                         crew->start.label, (int)p->exit_status);
+        struct ring_fault_sight fault;
+        for (uint32_t i = 0; i < crew->shape.seats; i++) {
+                ring_host_fault(&p->ring, i, &fault);
+                if (fault.kind == FAULT_NONE || !*fault.text)
+                        continue;
+                size_t n = strlen(text);
+                (void)snprintf(text + n, sizeof(text) - n, "\n%.*s", (int)(sizeof(text) - n - 2), fault.text);
+                break;
+        }
         (void)snprintf(crew->last_words, sizeof(crew->last_words), "%s", text);
         crew->events->refused(crew->owner, text);
 }

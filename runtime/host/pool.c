@@ -220,7 +220,7 @@ bool pool_has_room(const struct pool *pool)
 static bool takes_tasks(const struct pool *pool, const struct pool_runner *runner)
 {
         const struct pool_policy *p = &pool->policy;
-        return runner->state == RUNNER_READY && runner->generation == pool->generations && !runner->full_ms &&
+        return runner->state == RUNNER_READY && runner->generation == pool->generations && !runner->shut_ms &&
                !(p->max_tasks && runner->handed_total >= p->max_tasks);
 }
 
@@ -265,6 +265,8 @@ static void hand(
         }
         if (pool->policy.stall_ms)
                 look_by(runner, now_ms + pool->policy.stall_ms);
+        if (pool->policy.init_ms)
+                look_by(runner, now_ms + pool->policy.init_ms);
         if (runner->in_flight > pool->policy.threads)
                 look_by(runner, now_ms + POOL_STUCK_MS);
 }
@@ -283,14 +285,17 @@ static uint32_t in_flight(const struct pool *pool)
         return sum;
 }
 
+/* After a pause one task goes first, to see whether it was long enough. */
+static bool may_hand(const struct pool *pool)
+{
+        return pool->state != POOL_PROBING || !in_flight(pool);
+}
+
 static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
 {
         uint32_t limit = depth(pool);
         uint32_t most = batch_max(pool);
-        while (pool->waiting && batch_is_due(pool, now_ms)) {
-                /* After a pause one task goes first, to see whether it was long enough. */
-                if (pool->state == POOL_PROBING && in_flight(pool))
-                        return;
+        while (pool->waiting && batch_is_due(pool, now_ms) && may_hand(pool)) {
                 struct pool_runner *runner = choose(pool, limit);
                 if (!runner)
                         return;
@@ -307,7 +312,7 @@ static void spawn(struct pool *pool, struct pool_runner *runner, uint64_t now_ms
         runner->state = RUNNER_STARTING;
         runner->generation = pool->generations;
         runner->in_flight = 0;
-        runner->full_ms = 0;
+        runner->shut_ms = 0;
         runner->handed_total = runner->answered_total = 0;
         runner->since_ms = runner->idle_ms = now_ms;
         runner->look_ms = runner->aborted_ms = 0;
@@ -319,6 +324,8 @@ static void spawn_needed(struct pool *pool, uint64_t now_ms, struct pool_actions
 {
         if (now_ms < pool->spawn_ms)
                 return;
+        /* What still waits although a runner has room (for its batch to fill, for a probe) needs no other. */
+        bool has_room = choose(pool, depth(pool));
         uint32_t starting = 0;
         for (uint32_t i = 0; i < pool->runners_count; i++)
                 starting += pool->runners[i].state == RUNNER_STARTING && !pool->runners[i].is_solo;
@@ -328,15 +335,27 @@ static void spawn_needed(struct pool *pool, uint64_t now_ms, struct pool_actions
                         continue;
                 if (r->is_solo && pool->suspects)
                         spawn(pool, r, now_ms, actions);
-                if (r->is_solo || pool->waiting_count <= starting * pool->policy.threads)
+                if (r->is_solo || has_room || pool->waiting_count <= starting * pool->policy.threads)
                         continue;
                 spawn(pool, r, now_ms, actions);
                 starting++;
         }
 }
 
+/* Nothing will run here, and whoever drains the pool waits for what it was offered. */
+static void give_up(struct pool *pool, struct pool_actions *actions)
+{
+        struct pool_task *task;
+        while ((task = pool->waiting ? pool->waiting : pool->suspects)) {
+                unqueue(pool, task);
+                pool_settle(actions, task, OUTCOME_INTERRUPTED)->why = BLAME_SHUTDOWN;
+        }
+}
+
 static void dispatch(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
 {
+        if (pool->state == POOL_QUARANTINED && pool->is_draining)
+                give_up(pool, actions);
         if (pool->state == POOL_QUARANTINED || !pool->generations)
                 return;
         if (pool->state == POOL_PAUSED) {
@@ -345,7 +364,7 @@ static void dispatch(struct pool *pool, uint64_t now_ms, struct pool_actions *ac
                 pool->state = POOL_PROBING;
         }
         struct pool_runner *solo = &pool->runners[pool->runners_count - 1];
-        if (pool->suspects && takes_tasks(pool, solo) && !solo->handed_total)
+        if (pool->suspects && takes_tasks(pool, solo) && !solo->handed_total && may_hand(pool))
                 hand(pool, solo, 1, now_ms, actions);
         if (pool->waiting)
                 hand_waiting(pool, now_ms, actions);
@@ -390,8 +409,9 @@ static void on_answered(
         struct pool_task *task = event->task;
         struct pool_runner *runner = task->runner;
         pool_unhand(task, now_ms);
-        runner->full_ms = 0;
+        runner->shut_ms = 0;
         runner->answered_total++;
+        runner->answered_ms = now_ms;
         pool->failures = 0;
         if (reply->ended_ns > reply->started_ns) {
                 uint64_t took_ns = reply->ended_ns - reply->started_ns;
@@ -410,6 +430,8 @@ static void on_answered(
 
 static void on_taken_back(struct pool *pool, struct pool_task *task, uint64_t now_ms, struct pool_actions *actions)
 {
+        /* It was only lent: a runner is used up, and a suspect's runner stale, by what ran there. */
+        task->runner->handed_total--;
         pool_unhand(task, now_ms);
         if (task->why == BLAME_CANCEL)
                 pool_settle(actions, task, OUTCOME_INTERRUPTED)->why = BLAME_CANCEL;
@@ -420,6 +442,9 @@ static void on_taken_back(struct pool *pool, struct pool_task *task, uint64_t no
 static void on_cancelled(struct pool *pool, const struct pool_event *event, struct pool_actions *actions)
 {
         struct pool_task *task = event->task;
+        /* Told to stop already, and for a reason of its own. */
+        if (task->stopped_ms)
+                return;
         task->why = BLAME_CANCEL;
         if (!task->runner) {
                 unqueue(pool, task);
@@ -441,7 +466,7 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 event->runner->generation->has_many = event->has_many;
                 if (event->runner->state == RUNNER_STARTING)
                         event->runner->state = RUNNER_READY;
-                event->runner->since_ms = event->runner->idle_ms = now_ms;
+                event->runner->since_ms = event->runner->idle_ms = event->runner->answered_ms = now_ms;
                 pool_retire_done(pool, event->runner, now_ms, actions);
                 break;
         case POOL_ANSWERED:
@@ -451,7 +476,7 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 on_taken_back(pool, event->task, now_ms, actions);
                 break;
         case POOL_FULL:
-                event->runner->full_ms = now_ms + POOL_FULL_MS;
+                event->runner->shut_ms = now_ms + POOL_FULL_MS;
                 on_taken_back(pool, event->task, now_ms, actions);
                 break;
         case POOL_SEEN:
@@ -471,4 +496,7 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 break;
         }
         dispatch(pool, now_ms, actions);
+        /* The last task ends on one runner; those that have been idle all along hear of nothing else. */
+        for (uint32_t i = 0; pool->is_draining && i < pool->runners_count; i++)
+                pool_retire_done(pool, &pool->runners[i], now_ms, actions);
 }

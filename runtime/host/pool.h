@@ -27,9 +27,9 @@ struct pool_policy {
         uint64_t grace_ms;  /* from the stop flag to SIGABRT */
         uint64_t abort_ms;  /* from SIGABRT to SIGKILL */
         uint64_t stall_ms;  /* longest time without progress() */
-        uint64_t init_ms;   /* from spawn to READY */
+        uint64_t init_ms;   /* from spawn to READY; also the longest time without a start while nothing runs */
         uint64_t idle_ms;   /* a runner without work for this long is retired */
-        uint64_t max_tasks; /* a runner that was handed so many is replaced */
+        uint64_t max_tasks; /* a runner that was handed so many, without those taken back, is replaced */
         uint64_t backoff_ms,
                 backoff_max_ms;    /* before a failed runner is replaced; doubles with each failure in a row */
         uint32_t quarantine_after; /* failures in a row; then nothing starts until pool_lift() */
@@ -70,13 +70,14 @@ struct pool_runner {
         struct pool_task *handed; /* list through prev/next, oldest first */
         struct pool_task *handed_last;
         uint32_t in_flight;
-        uint64_t full_ms; /* hand it nothing until then, or until its next answer */
+        uint64_t shut_ms; /* hand it nothing until then, or until its next answer */
         uint64_t handed_total, answered_total;
-        uint64_t since_ms;   /* entered this state */
-        uint64_t idle_ms;    /* in_flight became 0 */
-        uint64_t look_ms;    /* next time to look at its seats; 0: no need */
-        uint64_t aborted_ms; /* SIGABRT was sent */
-        enum blame_why why;  /* why we kill it; BLAME_NOTHING: we do not */
+        uint64_t since_ms;    /* entered this state */
+        uint64_t idle_ms;     /* in_flight became 0 */
+        uint64_t answered_ms; /* its last answer, or READY */
+        uint64_t look_ms;     /* next time to look at its seats; 0: no need */
+        uint64_t aborted_ms;  /* SIGABRT was sent */
+        enum blame_why why;   /* why we kill it; BLAME_NOTHING: we do not */
         void *process;
 };
 

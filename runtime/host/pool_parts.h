@@ -11,6 +11,9 @@
  * after this long. */
 #define POOL_FULL_MS 2
 
+/* A runner that something was taken back from gets nothing for this long, or until its next answer. */
+#define POOL_SHUT_MS 100
+
 struct pool_action *pool_act(struct pool_actions *actions, enum pool_action_kind kind, struct pool_runner *runner);
 struct pool_action *pool_settle(struct pool_actions *actions, struct pool_task *task, enum outcome outcome);
 /* Takes the task off its runner. */

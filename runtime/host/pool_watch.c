@@ -100,11 +100,24 @@ static void watch_unstarted(struct pool *pool, const struct pool_event *event, u
         bool can_move = has_elsewhere(pool, event->runner);
         for (size_t i = event->sights_count; i-- > 0;) {
                 const struct pool_sight *s = &event->sights[i];
-                if (!s->is_started && can_move && now_ms >= s->task->handed_ms + POOL_STUCK_MS)
-                        pool_act(actions, ACTION_TAKE_BACK, event->runner)->task = s->task;
+                if (s->is_started || !can_move || now_ms < s->task->handed_ms + POOL_STUCK_MS)
+                        continue;
+                pool_act(actions, ACTION_TAKE_BACK, event->runner)->task = s->task;
+                /* Not back to where it came from: the elsewhere may have to be spawned first. */
+                event->runner->shut_ms = now_ms + POOL_SHUT_MS;
         }
         /* The rest may start any moment, and their timeouts count from then. */
         earliest(next_ms, now_ms + (can_move ? POOL_STUCK_MS : 10 * POOL_STUCK_MS));
+}
+
+/* A runner that runs nothing and starts nothing: stopped from outside, or its threads are lost.  No deadline of a task
+ * will ever notice. */
+static bool is_deaf(const struct pool *pool, const struct pool_event *event, uint64_t now_ms)
+{
+        uint64_t since_ms = event->runner->answered_ms;
+        if (event->sights[0].task->handed_ms > since_ms)
+                since_ms = event->sights[0].task->handed_ms;
+        return pool->policy.init_ms && now_ms >= since_ms + pool->policy.init_ms;
 }
 
 void pool_on_seen(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)
@@ -129,6 +142,10 @@ void pool_on_seen(struct pool *pool, const struct pool_event *event, uint64_t no
         }
         if (runner->state == RUNNER_DYING)
                 return;
+        if (!started && event->sights_count && is_deaf(pool, event, now_ms)) {
+                pool_kill(runner, BLAME_SHUTDOWN, now_ms, actions);
+                return;
+        }
         if (started < event->sights_count)
                 watch_unstarted(pool, event, now_ms, actions, &next_ms);
         runner->look_ms = next_ms == UINT64_MAX ? 0 : next_ms;
@@ -139,6 +156,8 @@ void pool_on_tick(struct pool *pool, uint64_t now_ms, struct pool_actions *actio
         const struct pool_policy *p = &pool->policy;
         for (uint32_t i = 0; i < pool->runners_count; i++) {
                 struct pool_runner *r = &pool->runners[i];
+                if (now_ms >= r->shut_ms)
+                        r->shut_ms = 0;
                 if (r->state == RUNNER_STARTING && p->init_ms && now_ms >= r->since_ms + p->init_ms)
                         pool_kill(r, BLAME_INIT, now_ms, actions);
                 else if (r->state == RUNNER_RETIRING && now_ms >= r->since_ms + p->grace_ms)
@@ -146,8 +165,6 @@ void pool_on_tick(struct pool *pool, uint64_t now_ms, struct pool_actions *actio
                 else if (r->state == RUNNER_DYING && r->aborted_ms && now_ms >= r->aborted_ms + p->abort_ms) {
                         r->aborted_ms = 0;
                         (void)pool_act(actions, ACTION_KILL, r);
-                } else if (r->state == RUNNER_READY && r->full_ms && now_ms >= r->full_ms) {
-                        r->full_ms = 0;
                 } else if (r->state == RUNNER_READY && r->in_flight && r->look_ms && now_ms >= r->look_ms) {
                         r->look_ms = 0;
                         (void)pool_act(actions, ACTION_LOOK, r);
@@ -159,6 +176,7 @@ void pool_on_tick(struct pool *pool, uint64_t now_ms, struct pool_actions *actio
 static uint64_t runner_due_ms(const struct pool *pool, const struct pool_runner *r)
 {
         const struct pool_policy *p = &pool->policy;
+        uint64_t due_ms = UINT64_MAX;
         switch (r->state) {
         case RUNNER_STARTING:
                 return p->init_ms ? r->since_ms + p->init_ms : UINT64_MAX;
@@ -167,15 +185,17 @@ static uint64_t runner_due_ms(const struct pool *pool, const struct pool_runner 
         case RUNNER_DYING:
                 return r->aborted_ms ? r->aborted_ms + p->abort_ms : UINT64_MAX;
         case RUNNER_READY:
-                if (r->full_ms)
-                        return r->full_ms;
-                if (r->in_flight)
-                        return r->look_ms ? r->look_ms : UINT64_MAX;
-                return p->idle_ms ? r->idle_ms + p->idle_ms : UINT64_MAX;
+                if (r->shut_ms)
+                        due_ms = r->shut_ms;
+                if (r->in_flight && r->look_ms)
+                        earliest(&due_ms, r->look_ms);
+                else if (!r->in_flight && p->idle_ms)
+                        earliest(&due_ms, r->idle_ms + p->idle_ms);
+                return due_ms;
         case RUNNER_NONE:
                 break;
         }
-        return UINT64_MAX;
+        return due_ms;
 }
 
 uint64_t pool_due_ms(const struct pool *pool, uint64_t now_ms)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,8 @@ static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal
         struct process *p = handle->data;
         p->exit_status = exit_status;
         p->term_signal = term_signal;
+        /* A runner leads a process group: what its plugin started must not outlive it. */
+        (void)kill(-p->pid, SIGKILL);
         (void)read_control(p);
         /* A grandchild may hold the pipes open for ever: take what is there, bounded, and no more. */
         for (int i = 0; i < 16 && read_output(p, CHANNEL_OUT); i++)

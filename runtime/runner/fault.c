@@ -15,10 +15,11 @@
 #include "runner/output.h"
 #include "runner/symbol.h"
 
-#define FRAMES_MAX        24
-#define SIGNAL_STACK_SIZE (64 * 1024) /* wide vector registers take up to 11 KiB of it, the unwinder and symbols 8 */
-#define HANDLER_SECONDS   2           /* more than a backtrace ever takes */
-#define ASKED_WAIT_MS     200
+#define FRAMES_MAX 24
+#define SIGNAL_STACK_SIZE                                                                                              \
+        ((size_t)64 << 10) /* wide vector registers take up to 11 KiB of it, the unwinder and symbols 8 */
+#define HANDLER_SECONDS 2  /* more than a backtrace ever takes */
+#define ASKED_WAIT_MS   200
 
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP };
 #define FATAL_COUNT (sizeof(fatal) / sizeof(*fatal))
@@ -79,12 +80,30 @@ static uintptr_t caller_of_nowhere(const ucontext_t *context)
 #endif
 }
 
+static bool is_runner_code(const void *address)
+{
+        extern const char __executable_start[], etext[]; /* set by the linker */
+        return (uintptr_t)address >= (uintptr_t)__executable_start && (uintptr_t)address < (uintptr_t)etext;
+}
+
+/* How many of `count` frames are left without the outermost ones: the start of the thread and of the seat, which are
+ * the same in every trace. */
+static int without_start(void *const *frames, int count)
+{
+        int left = count;
+        while (left && !is_runner_code(frames[left - 1]))
+                left--;
+        while (left && is_runner_code(frames[left - 1]))
+                left--;
+        return left ? left : count;
+}
+
 /* The frames of the code that was interrupted, without those of the handler above it. */
 static void put_interrupted(struct ring_fault *fault, struct plain *text, const ucontext_t *context)
 {
         void *frames[FRAMES_MAX + 4];
         uintptr_t at = program_counter(context);
-        int count = backtrace(frames, FRAMES_MAX + 4);
+        int count = without_start(frames, backtrace(frames, FRAMES_MAX + 4));
         int i = 0;
         while (i < count && (uintptr_t)frames[i] != at)
                 i++;
@@ -111,7 +130,7 @@ static void put_call_trace(struct ring_fault *fault, const char *first_line, int
         plain_put(&text, first_line);
         plain_put(&text, "\n");
         fault->text_size = (uint32_t)text.used;
-        int count = backtrace(frames, FRAMES_MAX);
+        int count = without_start(frames, backtrace(frames, FRAMES_MAX));
         for (int i = skipped; i < count; i++)
                 put_frame(fault, &text, (uintptr_t)frames[i], true);
 }
@@ -153,7 +172,15 @@ static bool is_told_to_stop(const struct ring_seat *seat)
         return ticket && atomic_load(&seat->stop) == RING_STOP(ticket);
 }
 
-static void ask_stopped_seats(void)
+/* Notes where this thread's seat stands: not a crash, so the code says that it was told. */
+static void say_where(const ucontext_t *context)
+{
+        note(&my_seat->fault, FAULT_SIGNAL, SIGABRT, SI_USER, 0);
+        put_signal_trace(&my_seat->fault, context);
+}
+
+/* The signal may have come to any thread, so also to a stopped seat's own. */
+static void ask_stopped_seats(const ucontext_t *context)
 {
         siginfo_t info;
         memset(&info, 0, sizeof(info));
@@ -163,23 +190,23 @@ static void ask_stopped_seats(void)
         info.si_value.sival_ptr = threads;
         for (size_t i = 0; i < RING_SEATS_MAX; i++) {
                 pid_t thread = atomic_load(&threads[i].thread);
-                if (!thread || !is_told_to_stop(threads[i].seat))
+                if (!thread || thread == gettid() || !is_told_to_stop(threads[i].seat))
                         continue;
                 atomic_fetch_add(&asked_count, 1);
                 if (syscall(SYS_rt_tgsigqueueinfo, own_pid, thread, SIGABRT, &info) < 0)
                         atomic_fetch_sub(&asked_count, 1);
         }
+        if (my_seat && is_told_to_stop(my_seat))
+                say_where(context);
         for (int i = 0; i < ASKED_WAIT_MS && atomic_load(&asked_count) > 0; i++)
                 (void)nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-/* Says where this seat stands, and waits for the end that whoever asked is about to bring. */
-static _Noreturn void say_where(const ucontext_t *context)
+/* Answers whoever asked, and waits for the end that it is about to bring. */
+static _Noreturn void answer_where(const ucontext_t *context)
 {
-        if (my_seat) {
-                note(&my_seat->fault, FAULT_SIGNAL, SIGABRT, SI_USER, 0);
-                put_signal_trace(&my_seat->fault, context);
-        }
+        if (my_seat)
+                say_where(context);
         atomic_fetch_sub(&asked_count, 1);
         for (;;)
                 (void)pause();
@@ -195,9 +222,9 @@ static void on_fatal(int signal, siginfo_t *info, void *context)
         (void)alarm(HANDLER_SECONDS);
         if (is_from_outside(info)) {
                 if (signal == SIGABRT)
-                        ask_stopped_seats();
+                        ask_stopped_seats(context);
         } else if (is_asked(info)) {
-                say_where(context);
+                answer_where(context);
         } else if (my_seat) {
                 bool has_address = info->si_code > 0;
                 note(&my_seat->fault, FAULT_SIGNAL, signal, info->si_code, has_address ? (uint64_t)info->si_addr : 0);

@@ -1,9 +1,8 @@
 /* runner.c: `quiver runner`: one handler's plugin in a process of its own.  Read this from the bottom up.
  *
- * A host starts it through /proc/self/exe as `quiver runner PARENT-PID HANDLER` with the descriptors of ring/message.h;
- * the handler's name is there for those who read the process list.  Three kinds of threads: the main thread goes
- * through the sequence in run(); one thread watches the control socket, so that whatever the plugin is doing, a host
- * that went away ends the runner too; and one thread per seat runs plugin code.
+ * A host starts it through /proc/self/exe as `quiver runner PARENT-PID` with the descriptors of ring/message.h.  Three
+ * kinds of threads: the main thread goes through the sequence in run(); one thread watches the control socket, so that
+ * whatever the plugin is doing, a host that went away ends the runner too; and one thread per seat runs plugin code.
  *
  * There is one way out: _exit().  Nothing of the plugin's runs after its last close(): destructors and exit handlers
  * can hang or crash, and the host waits. */
@@ -29,8 +28,8 @@
 #include "runner/sandbox.h"
 #include "runner/seat.h"
 
-#define SEAT_STACK_SIZE  (1024 * 1024) /* counts towards the memory limit, so not the usual 8 MiB */
-#define WATCH_STACK_SIZE (64 * 1024)
+#define SEAT_STACK_SIZE  ((size_t)1 << 20) /* counts towards the memory limit, so not the usual 8 MiB */
+#define WATCH_STACK_SIZE ((size_t)64 << 10)
 #define ARENAS_MAX       4 /* of malloc: one per seat would cost a small runner more than it saves */
 
 static struct runner runner;
@@ -192,11 +191,12 @@ static void *watch_host(void *unused)
 
 static int receive_start(struct error *error)
 {
+        const size_t room = (size_t)MESSAGE_MAX;
         enum message_kind kind;
         struct reader reader;
         ssize_t n;
         do
-                n = recv(control_fd, buffer_reserve(&start_bytes, MESSAGE_MAX), MESSAGE_MAX, 0);
+                n = recv(control_fd, buffer_reserve(&start_bytes, room), room, 0);
         while (n < 0 && errno == EINTR);
         if (n <= 0)
                 leave(EXIT_FAILED);
@@ -266,6 +266,7 @@ static _Noreturn void run(pid_t parent)
         struct error error;
         if (sandbox_tie_to_parent(parent) < 0)
                 leave(EXIT_FAILED);
+        sandbox_leave_terminal();
         sandbox_close_strangers();
         if (receive_start(&error) < 0)
                 refuse(&error);
@@ -280,6 +281,7 @@ static _Noreturn void run(pid_t parent)
         if (load(&error) < 0 || start_seats(&error) < 0)
                 refuse(&error);
         wait_for(&crew.opened);
+        fault_catch_exit();
         if (crew.has_failed)
                 refuse(&crew.error);
         say_ready();

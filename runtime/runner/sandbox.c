@@ -23,6 +23,14 @@ int sandbox_tie_to_parent(pid_t parent)
         return getppid() == parent ? 0 : -ESRCH;
 }
 
+void sandbox_leave_terminal(void)
+{
+        sigset_t none;
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)setpgid(0, 0);
+}
+
 void sandbox_close_strangers(void)
 {
         (void)close_range(RUNNER_FD_BELL + 1, ~0U, 0);

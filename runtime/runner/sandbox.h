@@ -13,6 +13,9 @@
 /* Dies with the parent.  -ESRCH if `parent` is gone already: the signal is only sent for a death yet to come. */
 int sandbox_tie_to_parent(pid_t parent);
 
+/* A process group of its own, so that Ctrl-C in the host's terminal reaches the host alone; and no signal blocked. */
+void sandbox_leave_terminal(void);
+
 /* Closes whatever was inherited beyond the descriptors of message.h. */
 void sandbox_close_strangers(void);
 

@@ -193,7 +193,7 @@ static void prepare(struct seat *s, struct runner *runner, uint32_t number)
                 .room = room,
                 .works = make(room, sizeof(*s->works)),
                 .taken = make(room, sizeof(*s->taken)),
-                .together = make(room, sizeof(*s->together)),
+                .together = make(room, sizeof(const struct qv_task *)),
                 .outcomes = make(room, sizeof(*s->outcomes)),
         };
         services_fill(s);

@@ -6,7 +6,7 @@
 #include "runner/logger.h"
 
 /* A buffer larger than this is not worth keeping for the next task. */
-#define KEEP_BYTES (64 * 1024)
+#define KEEP_BYTES ((size_t)64 << 10)
 
 /* name NUL value NUL … → an array.  A value that is missing its NUL is not there at all. */
 static size_t put_headers(struct work *w, const char *at, size_t size)
