@@ -9,6 +9,7 @@
 #include "version.h"
 
 static const struct command commands[] = {
+        { "run", cmd_run, "run a host in the foreground" },
         { "check", cmd_check, "check the configuration, and say all that is wrong with it" },
         { "new", cmd_new, "make a folder with a new plugin, its test and its Makefile" },
         { "try", cmd_try, "run tasks through a plugin, in a real runner, with no server" },

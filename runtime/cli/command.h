@@ -11,6 +11,7 @@ struct command {
 
 int cmd_check(int argc, char **argv);
 int cmd_new(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 int cmd_try(int argc, char **argv);
 int cmd_runner(int argc, char **argv);
 

@@ -7,11 +7,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -27,7 +30,7 @@
 struct host;
 
 /* A shard and the one request it may have under way. */
-struct place {
+struct berth {
         struct host *host;
         struct shard shard;
         union {
@@ -45,7 +48,7 @@ struct station {
         const struct handler_config *handler;
         struct staged staged;
         struct crew crew;
-        uint32_t next_place; /* whose turn it is to feed it */
+        uint32_t next_berth; /* whose turn it is to feed it */
         bool is_open, is_stopped;
 };
 
@@ -58,8 +61,8 @@ struct host {
         uint8_t nonce[STORE_NONCE_SIZE];
         struct leases leases;
         struct shard_limits limits;
-        struct place *places;
-        uint32_t places_count;
+        struct berth *berths;
+        uint32_t berths_count;
         struct station *stations;
         uint32_t stations_count;
         char staging[4096];
@@ -118,7 +121,7 @@ static void pack_headers(struct claimed *c)
         }
 }
 
-static void offer(struct station *st, struct place *place, struct claimed *c)
+static void offer(struct station *st, struct berth *berth, struct claimed *c)
 {
         pack_headers(c);
         c->pool_task.task = (struct ring_task){
@@ -126,9 +129,9 @@ static void offer(struct station *st, struct place *place, struct claimed *c)
                 .key = c->key.data,
                 .handler = c->handler.data,
                 .attempt = c->attempts + 1,
-                .lease = place->shard.number,
-                .fence_epoch = place->shard.lease.epoch,
-                .fence_start = ++place->shard.starts,
+                .lease = berth->shard.number,
+                .fence_epoch = berth->shard.lease.epoch,
+                .fence_start = ++berth->shard.starts,
                 .timeout_ms = c->timeout_ms ? c->timeout_ms : st->handler->timeout_ms,
                 .headers = c->headers_packed.data,
                 .headers_size = c->headers_packed.size,
@@ -138,7 +141,7 @@ static void offer(struct station *st, struct place *place, struct claimed *c)
                 .payload_size = c->payload.size,
         };
         c->pool_task.is_suspect = c->is_suspect;
-        c->pool_task.owner = place;
+        c->pool_task.owner = berth;
         crew_offer(&st->crew, &c->pool_task);
 }
 
@@ -147,22 +150,23 @@ static void feed(struct station *st, uint64_t now_ms)
 {
         struct host *h = st->host;
         uint32_t dry = 0;
-        while (dry < h->places_count && crew_has_room(&st->crew)) {
-                struct place *place = &h->places[st->next_place];
-                st->next_place = (st->next_place + 1) % h->places_count;
-                struct claimed *c = place->shard.window.count
-                                            ? shard_next(&place->shard, (uint32_t)(st - h->stations), now_ms)
+        while (dry < h->berths_count && crew_has_room(&st->crew)) {
+                struct berth *berth = &h->berths[st->next_berth];
+                st->next_berth = (st->next_berth + 1) % h->berths_count;
+                struct claimed *c = berth->shard.window.count
+                                            ? shard_next(&berth->shard, (uint32_t)(st - h->stations), now_ms)
                                             : NULL;
                 dry = c ? 0 : dry + 1;
                 if (c)
-                        offer(st, place, c);
+                        offer(st, berth, c);
         }
+        crew_flush(&st->crew);
 }
 
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {
         struct station *st = owner;
-        struct place *place = task->owner;
+        struct berth *berth = task->owner;
         struct claimed *c = (struct claimed *)task;
         struct outcome_draft *draft = NULL;
         if (settled->checkpoint) {
@@ -173,9 +177,9 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
                 log_event(LEVEL_WARN, "crash", "handler=%s id=%s key=%s outcome=%s error=%s", st->handler->name,
                         c->id.data, LOG_QUOTE(c->key.data), outcome_name(settled->outcome), LOG_QUOTE(settled->error));
         if (retry_judge(st->handler, c, settled, random_fraction(st->host), &draft) == VERDICT_AGAIN)
-                shard_again(&place->shard, c);
+                shard_again(&berth->shard, c);
         else
-                shard_ended(&place->shard, c, draft, clock_boot_ms());
+                shard_ended(&berth->shard, c, draft, clock_boot_ms());
 }
 
 static void on_log(void *owner, const struct runner_log *log, const struct pool_task *task)
@@ -240,129 +244,129 @@ static const struct crew_events crew_events = {
 /* --- shards ----------------------------------------------------------------------------------------------------------
  */
 
-static void show_lease(struct place *place)
+static void show_lease(struct berth *berth)
 {
-        const struct shard *s = &place->shard;
+        const struct shard *s = &berth->shard;
         bool is_held = s->state == SHARD_OWNED || s->state == SHARD_READING || s->state == SHARD_LEAVING;
-        leases_set(&place->host->leases, s->number, s->lease.epoch, is_held ? s->until_ms * NS_PER_MS : 0);
+        leases_set(&berth->host->leases, s->number, s->lease.epoch, is_held ? s->until_ms * NS_PER_MS : 0);
 }
 
 /* Its shard was taken from us: told to stop, killed after the grace. */
-static void cancel_stale(struct place *place)
+static void cancel_stale(struct berth *berth)
 {
-        struct host *h = place->host;
+        struct host *h = berth->host;
         struct window_key *key;
         struct window_key *next_key;
-        HASH_ITER (hh, place->shard.window.keys, key, next_key)
+        HASH_ITER (hh, berth->shard.window.keys, key, next_key)
                 for (struct claimed *c = key->first; c; c = c->next)
-                        if (c->state == CLAIMED_RUNNING && c->tenure != place->shard.tenure &&
+                        if (c->state == CLAIMED_RUNNING && c->tenure != berth->shard.tenure &&
                                 c->pool < h->stations_count)
                                 crew_cancel(&h->stations[c->pool].crew, &c->pool_task);
 }
 
-static void after_reply(struct place *place, uint64_t fenced_before)
+static void after_reply(struct berth *berth, uint64_t fenced_before)
 {
-        struct shard *s = &place->shard;
-        show_lease(place);
+        struct shard *s = &berth->shard;
+        show_lease(berth);
         if (s->fenced == fenced_before)
                 return;
         log_event(LEVEL_WARN, "fenced", "shard=%" PRIu32 " epoch=%" PRIu64, s->number, s->lease.epoch);
-        cancel_stale(place);
+        cancel_stale(berth);
 }
 
-static bool has_failed(struct place *place, const struct store_request *request)
+static bool has_failed(struct berth *berth, const struct store_request *request)
 {
         if (request->status == 0)
                 return false;
         if (request->status == -ECANCELED)
                 return true;
-        if (!place->shard.failures)
-                log_event(LEVEL_ERROR, "store", "shard=%" PRIu32 " text=%s", place->shard.number,
+        if (!berth->shard.failures)
+                log_event(LEVEL_ERROR, "store", "shard=%" PRIu32 " text=%s", berth->shard.number,
                         LOG_QUOTE(request->error.text));
-        shard_failed(&place->shard, clock_boot_ms());
+        shard_failed(&berth->shard, clock_boot_ms());
         return true;
 }
 
 static void on_acquired(struct store_request *request)
 {
-        struct place *place = (struct place *)((char *)request - offsetof(struct place, request));
-        if (has_failed(place, request))
+        struct berth *berth = (struct berth *)((char *)request - offsetof(struct berth, request));
+        if (has_failed(berth, request))
                 return;
-        uint64_t fenced = place->shard.fenced;
-        shard_acquired(&place->shard, &place->acquire, pool_of, place->host, clock_boot_ms());
-        if (place->acquire.grant == STORE_GRANTED)
+        uint64_t fenced = berth->shard.fenced;
+        shard_acquired(&berth->shard, &berth->acquire, pool_of, berth->host, clock_boot_ms());
+        if (berth->acquire.grant == STORE_GRANTED)
                 log_event(LEVEL_DEBUG, "acquired", "shard=%" PRIu32 " epoch=%" PRIu64 " in_flight=%" PRIu32,
-                        place->shard.number, place->shard.lease.epoch, place->acquire.page.tasks_count);
-        after_reply(place, fenced);
+                        berth->shard.number, berth->shard.lease.epoch, berth->acquire.page.tasks_count);
+        after_reply(berth, fenced);
 }
 
 static void on_paged(struct store_request *request)
 {
-        struct place *place = (struct place *)((char *)request - offsetof(struct place, request));
-        if (has_failed(place, request))
+        struct berth *berth = (struct berth *)((char *)request - offsetof(struct berth, request));
+        if (has_failed(berth, request))
                 return;
-        uint64_t fenced = place->shard.fenced;
-        shard_paged(&place->shard, &place->page, pool_of, place->host);
-        after_reply(place, fenced);
+        uint64_t fenced = berth->shard.fenced;
+        shard_paged(&berth->shard, &berth->page, pool_of, berth->host);
+        after_reply(berth, fenced);
 }
 
 /* What a person asked for, as far as it is about tasks that we hold. */
-static void obey(struct place *place, const struct store_control *control)
+static void obey(struct berth *berth, const struct store_control *control)
 {
-        struct host *h = place->host;
+        struct host *h = berth->host;
         struct claimed *c =
-                control->verb == CONTROL_CANCEL ? window_find(&place->shard.window, control->key, control->seq) : NULL;
+                control->verb == CONTROL_CANCEL ? window_find(&berth->shard.window, control->key, control->seq) : NULL;
         if (c && c->state == CLAIMED_RUNNING && c->pool < h->stations_count)
                 crew_cancel(&h->stations[c->pool].crew, &c->pool_task);
         else
-                shard_obey(&place->shard, control, clock_boot_ms());
+                shard_obey(&berth->shard, control, clock_boot_ms());
 }
 
 static void on_advanced(struct store_request *request)
 {
-        struct place *place = (struct place *)((char *)request - offsetof(struct place, request));
-        if (has_failed(place, request))
+        struct berth *berth = (struct berth *)((char *)request - offsetof(struct berth, request));
+        if (has_failed(berth, request))
                 return;
-        uint64_t fenced = place->shard.fenced;
-        shard_advanced(&place->shard, &place->advance, pool_of, place->host, clock_boot_ms());
-        for (uint32_t i = 0; i < place->advance.controls_count; i++)
-                obey(place, &place->advance.controls[i]);
-        after_reply(place, fenced);
+        uint64_t fenced = berth->shard.fenced;
+        shard_advanced(&berth->shard, &berth->advance, pool_of, berth->host, clock_boot_ms());
+        for (uint32_t i = 0; i < berth->advance.controls_count; i++)
+                obey(berth, &berth->advance.controls[i]);
+        after_reply(berth, fenced);
 }
 
 static void on_released(struct store_request *request)
 {
-        struct place *place = (struct place *)((char *)request - offsetof(struct place, request));
-        if (has_failed(place, request))
+        struct berth *berth = (struct berth *)((char *)request - offsetof(struct berth, request));
+        if (has_failed(berth, request))
                 return;
-        shard_released(&place->shard);
-        show_lease(place);
-        finish(place->host);
+        shard_released(&berth->shard);
+        show_lease(berth);
+        finish(berth->host);
 }
 
-static void make_call(struct place *place, enum shard_call call, uint64_t now_ms)
+static void make_call(struct berth *berth, enum shard_call call, uint64_t now_ms)
 {
-        struct host *h = place->host;
+        struct host *h = berth->host;
         switch (call) {
         case SHARD_CALL_ACQUIRE:
-                shard_fill_acquire(&place->shard, &place->acquire, now_ms);
-                place->request.done = on_acquired;
-                store_acquire(h->store, &place->acquire);
+                shard_fill_acquire(&berth->shard, &berth->acquire, now_ms);
+                berth->request.done = on_acquired;
+                store_acquire(h->store, &berth->acquire);
                 break;
         case SHARD_CALL_PAGE:
-                shard_fill_page(&place->shard, &place->page, now_ms);
-                place->request.done = on_paged;
-                store_in_flight(h->store, &place->page);
+                shard_fill_page(&berth->shard, &berth->page, now_ms);
+                berth->request.done = on_paged;
+                store_in_flight(h->store, &berth->page);
                 break;
         case SHARD_CALL_ADVANCE:
-                shard_fill_advance(&place->shard, &place->advance, now_ms);
-                place->request.done = on_advanced;
-                store_advance(h->store, &place->advance);
+                shard_fill_advance(&berth->shard, &berth->advance, now_ms);
+                berth->request.done = on_advanced;
+                store_advance(h->store, &berth->advance);
                 break;
         case SHARD_CALL_RELEASE:
-                shard_fill_release(&place->shard, &place->release, now_ms);
-                place->request.done = on_released;
-                store_release(h->store, &place->release);
+                shard_fill_release(&berth->shard, &berth->release, now_ms);
+                berth->request.done = on_released;
+                store_release(h->store, &berth->release);
                 break;
         case SHARD_CALL_NONE:
                 break;
@@ -379,11 +383,11 @@ static void on_renewed(struct store_request *request)
         if (request->status < 0)
                 return;
         for (uint32_t i = 0; i < h->renew.items_count; i++) {
-                struct place *place = &h->places[h->renewals[i].lease.shard];
-                uint64_t fenced = place->shard.fenced;
-                if (place->shard.lease.epoch == h->renewals[i].lease.epoch)
-                        shard_renewed(&place->shard, &h->renewals[i], h->renew_sent_ms);
-                after_reply(place, fenced);
+                struct berth *berth = &h->berths[h->renewals[i].lease.shard];
+                uint64_t fenced = berth->shard.fenced;
+                if (berth->shard.lease.epoch == h->renewals[i].lease.epoch)
+                        shard_renewed(&berth->shard, &h->renewals[i], h->renew_sent_ms);
+                after_reply(berth, fenced);
         }
 }
 
@@ -393,8 +397,8 @@ static void renew(struct host *h, uint64_t now_ms)
         if (h->is_renewing)
                 return;
         uint32_t count = 0;
-        for (uint32_t i = 0; i < h->places_count; i++) {
-                const struct shard *s = &h->places[i].shard;
+        for (uint32_t i = 0; i < h->berths_count; i++) {
+                const struct shard *s = &h->berths[i].shard;
                 if (s->state == SHARD_OWNED || s->state == SHARD_READING || s->state == SHARD_LEAVING)
                         h->renewals[count++] = (struct store_renewal){ .lease = s->lease };
         }
@@ -428,8 +432,8 @@ static void set_timer(struct host *h, uint64_t now_ms)
         uint64_t due_ms = h->renew_at_ms;
         if (h->is_stopping && h->cut_ms < due_ms)
                 due_ms = h->cut_ms;
-        for (uint32_t i = 0; i < h->places_count; i++) {
-                uint64_t at_ms = shard_due_ms(&h->places[i].shard);
+        for (uint32_t i = 0; i < h->berths_count; i++) {
+                uint64_t at_ms = shard_due_ms(&h->berths[i].shard);
                 due_ms = at_ms < due_ms ? at_ms : due_ms;
         }
         if (due_ms == h->timer_ms)
@@ -448,18 +452,18 @@ static void pump(uv_prepare_t *prepare)
         for (uint32_t i = 0; i < h->stations_count; i++)
                 feed(&h->stations[i], now_ms);
         bool has_other_work = false;
-        for (uint32_t i = 0; i < h->places_count && !has_other_work; i++)
-                has_other_work = h->places[i].shard.running > 0;
-        for (uint32_t i = 0; i < h->places_count; i++)
-                make_call(&h->places[i], shard_next_call(&h->places[i].shard, has_other_work, now_ms), now_ms);
+        for (uint32_t i = 0; i < h->berths_count && !has_other_work; i++)
+                has_other_work = h->berths[i].shard.running > 0;
+        for (uint32_t i = 0; i < h->berths_count; i++)
+                make_call(&h->berths[i], shard_next_call(&h->berths[i].shard, has_other_work, now_ms), now_ms);
         set_timer(h, now_ms);
 }
 
 static void on_bell(void *self, uint32_t shard)
 {
         struct host *h = self;
-        if (shard < h->places_count)
-                h->places[shard].shard.has_work = true;
+        if (shard < h->berths_count)
+                h->berths[shard].shard.has_work = true;
 }
 
 static void on_bell_desired(void *self)
@@ -470,8 +474,8 @@ static void on_bell_desired(void *self)
 static void on_bell_look(void *self)
 {
         struct host *h = self;
-        for (uint32_t i = 0; i < h->places_count; i++)
-                h->places[i].shard.has_work = true;
+        for (uint32_t i = 0; i < h->berths_count; i++)
+                h->berths[i].shard.has_work = true;
 }
 
 /* --- end -------------------------------------------------------------------------------------------------------------
@@ -493,8 +497,8 @@ static void finish(struct host *h)
 {
         if (!h->is_stopping || !h->store)
                 return;
-        for (uint32_t i = 0; i < h->places_count; i++)
-                if (h->places[i].shard.state != SHARD_AWAY || h->places[i].shard.is_calling)
+        for (uint32_t i = 0; i < h->berths_count; i++)
+                if (h->berths[i].shard.state != SHARD_AWAY || h->berths[i].shard.is_calling)
                         return;
         bool is_stopped = true;
         for (uint32_t i = 0; i < h->stations_count; i++) {
@@ -517,8 +521,7 @@ static void cut_short(struct host *h)
         h->cut_ms = UINT64_MAX;
         log_event(LEVEL_WARN, "cut-short", "text=%s", LOG_QUOTE("tasks still running are interrupted at no cost"));
         for (uint32_t i = 0; i < h->stations_count; i++)
-                for (uint32_t j = 0; j < h->stations[i].crew.pool.runners_count; j++)
-                        crew_cut(&h->stations[i].crew, j);
+                crew_cut(&h->stations[i].crew);
 }
 
 static void on_signal(uv_signal_t *signal, int number)
@@ -532,7 +535,217 @@ static void on_signal(uv_signal_t *signal, int number)
                 LEVEL_INFO, "stopping", "signal=%s drain_ms=%" PRIu64, sigabbrev_np(number), h->config->lease.drain_ms);
         h->is_stopping = true;
         h->cut_ms = clock_boot_ms() + h->config->lease.drain_ms;
-        for (uint32_t i = 0; i < h->places_count; i++)
-                shard_leave(&h->places[i].shard);
+        for (uint32_t i = 0; i < h->berths_count; i++)
+                shard_leave(&h->berths[i].shard);
         finish(h);
+}
+
+/* --- start -----------------------------------------------------------------------------------------------------------
+ */
+
+static void make_policy(const struct handler_config *handler, struct pool_policy *ret)
+{
+        *ret = (struct pool_policy){
+                .processes = handler->processes,
+                .threads = handler->threads,
+                .batch_max = handler->batch.max,
+                .batch_wait_ms = handler->batch.wait_ms,
+                .grace_ms = handler->grace_ms,
+                .abort_ms = 1000,
+                .stall_ms = handler->stall_ms,
+                .init_ms = handler->init_timeout_ms,
+                .idle_ms = handler->idle_timeout_ms,
+                .max_tasks = handler->max_tasks,
+                .backoff_ms = 100,
+                .backoff_max_ms = 30000,
+                .quarantine_after = 8,
+                .ring_entries = RING_ENTRIES,
+        };
+}
+
+static void make_start(const struct station *st, struct runner_start *ret)
+{
+        const struct handler_config *handler = st->handler;
+        *ret = (struct runner_start){
+                .handler = handler->name,
+                .plugin = st->staged.path,
+                .label = st->staged.label,
+                .seats = handler->threads,
+                .batch_max = handler->batch.max,
+                .leases = st->host->berths_count,
+                .log_level = (uint32_t)st->host->config->log.level,
+                .log_rate = st->host->config->log.rate,
+                .result_max = handler->result_max_bytes,
+                .payload_max = handler->payload_max_bytes,
+                .memory_max = handler->limits.memory_bytes,
+                .cpu_seconds_max = handler->limits.cpu_ms / 1000,
+                .files_max = handler->limits.descriptors,
+                .processes_max = handler->limits.processes,
+                .user = handler->limits.user ? handler->limits.user : "",
+                .paths_read = (const char *const *)handler->limits.read.items,
+                .paths_read_count = handler->limits.read.count,
+                .paths_write = (const char *const *)handler->limits.write.items,
+                .paths_write_count = handler->limits.write.count,
+                .settings = handler->settings.items,
+                .settings_count = handler->settings.count,
+        };
+}
+
+static int open_station(struct host *h, struct station *st, const struct handler_config *handler, struct error *error)
+{
+        struct pool_policy policy;
+        struct runner_start start;
+        *st = (struct station){ .host = h, .handler = handler };
+        int r = stage_copy(handler->plugin_path, h->staging, &st->staged, error);
+        if (r < 0)
+                return error_prefix(error, r, "handler %s", handler->name);
+        make_policy(handler, &policy);
+        make_start(st, &start);
+        r = crew_init(&st->crew, &h->loop, &policy, &start, &h->leases, &crew_events, st);
+        if (r < 0)
+                return error_set(error, r, "handler %s: %s", handler->name, strerror(-r));
+        st->is_open = true;
+        return 0;
+}
+
+static int open_berths(struct host *h, uint32_t shards, struct error *error)
+{
+        h->berths_count = shards;
+        h->berths = calloc(shards, sizeof(*h->berths));
+        h->renewals = calloc(shards, sizeof(*h->renewals));
+        h->stations = calloc(h->config->handlers_count + 1, sizeof(*h->stations));
+        if (!h->berths || !h->renewals || !h->stations)
+                return error_set(error, -ENOMEM, "out of memory");
+        int r = leases_create(&h->leases, shards);
+        if (r < 0)
+                return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
+        for (size_t i = 0; i < h->config->handlers_count; i++) {
+                r = open_station(h, &h->stations[i], &h->config->handlers[i], error);
+                if (r < 0)
+                        return r;
+                h->stations_count++;
+        }
+        for (uint32_t i = 0; i < shards; i++) {
+                h->berths[i].host = h;
+                r = shard_init(&h->berths[i].shard, i, &h->limits, h->stations_count, h->config->window.per_key);
+                if (r < 0)
+                        return error_set(error, r, "out of memory");
+                /* A new epoch must be above whatever was recorded: the time is, unless clocks went backwards, and then
+                 * the store says so. */
+                shard_seek(&h->berths[i].shard, h->nonce, (uint64_t)time(NULL));
+        }
+        return 0;
+}
+
+static void on_store_open(struct store_request *request)
+{
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, open.request));
+        struct store_info info;
+        if (request->status < 0) {
+                h->status = error_set(&h->error, request->status, "%s", request->error.text);
+                on_store_closed(h);
+                return;
+        }
+        store_info(h->open.store, &info);
+        log_event(LEVEL_INFO, "store", "driver=%s app=%s shards=%" PRIu32 " durability=%s", info.driver, info.app,
+                info.shards, LOG_QUOTE(info.durability));
+        h->status = open_berths(h, info.shards, &h->error);
+        if (h->status < 0) {
+                store_close(h->open.store, on_store_closed, h);
+                return;
+        }
+        h->store = h->open.store;
+        h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
+        log_event(LEVEL_INFO, "running", "host=%s handlers=%" PRIu32 " pid=%d", h->config->host.name, h->stations_count,
+                (int)getpid());
+}
+
+static void open_store(struct host *h)
+{
+        const struct config *c = h->config;
+        h->bell = (struct store_bell){ .shard = on_bell, .desired = on_bell_desired, .look = on_bell_look, .self = h };
+        h->open.request.done = on_store_open;
+        h->open.options = (struct store_options){
+                .url = c->store.url.text,
+                .app = c->app,
+                .shards = c->shards,
+                .coordination = c->coordination.url.text,
+                .may_create = true,
+                .is_host = true,
+                .sync = c->store.synchronous == SYNCHRONOUS_FULL ? STORE_SYNC_FULL : STORE_SYNC_NORMAL,
+                .payload_max = c->store.payload_max_bytes,
+                .backlog_max = c->store.backlog_max,
+                .results_max = c->store.results.count_max,
+                .results_age_ms = c->store.results.age_max_ms,
+                .bell = &h->bell,
+        };
+        memcpy(h->open.options.nonce, h->nonce, sizeof(h->nonce));
+        store_open(&h->loop, &h->open);
+}
+
+static int prepare_folders(struct host *h, struct error *error)
+{
+        if (mkdir(h->config->state, 0700) < 0 && errno != EEXIST)
+                return error_set(error, -errno, "state folder %s: %s", h->config->state, strerror(errno));
+        (void)snprintf(h->staging, sizeof(h->staging), "%s/staging-XXXXXX", h->config->state);
+        if (!mkdtemp(h->staging))
+                return error_set(error, -errno, "state folder %s: %s", h->config->state, strerror(errno));
+        return 0;
+}
+
+static void start_handles(struct host *h)
+{
+        (void)uv_prepare_init(&h->loop, &h->prepare);
+        (void)uv_timer_init(&h->loop, &h->timer);
+        (void)uv_signal_init(&h->loop, &h->terminate);
+        (void)uv_signal_init(&h->loop, &h->interrupt);
+        h->prepare.data = h->timer.data = h->terminate.data = h->interrupt.data = h;
+        (void)uv_prepare_start(&h->prepare, pump);
+        (void)uv_signal_start(&h->terminate, on_signal, SIGTERM);
+        (void)uv_signal_start(&h->interrupt, on_signal, SIGINT);
+}
+
+static void free_host(struct host *h)
+{
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                stage_remove(&h->stations[i].staged);
+        if (*h->staging)
+                (void)rmdir(h->staging);
+        for (uint32_t i = 0; h->berths && i < h->berths_count; i++)
+                shard_free(&h->berths[i].shard);
+        leases_free(&h->leases);
+        free(h->berths);
+        free(h->renewals);
+        free(h->stations);
+}
+
+int host_run(const struct config *config, struct error *error)
+{
+        struct host *h = calloc(1, sizeof(*h));
+        if (!h)
+                return error_set(error, -ENOMEM, "out of memory");
+        h->config = config;
+        h->timer_ms = UINT64_MAX;
+        h->renew_at_ms = h->cut_ms = UINT64_MAX;
+        h->limits = (struct shard_limits){ .ttl_ms = config->lease.ttl_ms,
+                .gather_ms = GATHER_MS,
+                .window_tasks = config->window.tasks,
+                .window_bytes = config->window.bytes };
+        int r = prepare_folders(h, error);
+        if (r == 0 && getrandom(h->nonce, sizeof(h->nonce), 0) != sizeof(h->nonce))
+                r = error_set(error, -EIO, "no random numbers to be had");
+        if (r == 0) {
+                memcpy(&h->random, h->nonce, sizeof(h->random));
+                (void)uv_loop_init(&h->loop);
+                start_handles(h);
+                open_store(h);
+                (void)uv_run(&h->loop, UV_RUN_DEFAULT);
+                (void)uv_loop_close(&h->loop);
+                r = h->status;
+                if (r < 0)
+                        *error = h->error;
+        }
+        free_host(h);
+        free(h);
+        return r;
 }

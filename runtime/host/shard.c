@@ -21,6 +21,8 @@ int shard_init(struct shard *s, uint32_t number, const struct shard_limits *limi
 void shard_free(struct shard *s)
 {
         window_free(&s->window);
+        free(s->added);
+        s->added = NULL;
 }
 
 void shard_seek(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch)
@@ -129,8 +131,8 @@ static void gather(struct shard *s)
                         .seq = c->seq, .id = c->id, .key = c->key, .handler = c->handler, .reply_ms = c->reply_ms
                 };
                 bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD;
-                if (ends && c->of->has_side_queue && s->window.per_key >= c->of->count)
-                        o->refill = s->window.per_key - c->of->count + 1;
+                if (ends && c->of->has_side_queue && s->window.per_key > c->of->live)
+                        o->refill = s->window.per_key - c->of->live;
                 s->telling[s->telling_count++] = c;
         }
         if (!s->ended) {
@@ -164,7 +166,7 @@ void shard_fill_release(struct shard *s, struct store_release *release, uint64_t
 static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
 {
         c->draft = draft;
-        c->state = CLAIMED_ENDED;
+        window_end(&s->window, c);
         c->ended_next = NULL;
         if (s->ended_last)
                 s->ended_last->ended_next = c;
@@ -174,7 +176,7 @@ static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft,
         if (!s->ended_count++)
                 s->ended_ms = now_ms;
         /* A task behind it, a person or a timer waits for this: no point in gathering. */
-        if (c->of->count > 1 || draft->outcome.kind != STORE_DONE || c->reply_ms)
+        if (c->of->live > 0 || draft->outcome.kind != STORE_DONE || c->reply_ms)
                 s->is_urgent = true;
 }
 
@@ -201,6 +203,7 @@ static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms
 static void forget_stale(struct shard *s, struct claimed *c)
 {
         window_drop(&s->window, c);
+        window_prune(&s->window);
         if (s->state == SHARD_OWNED) {
                 s->state = SHARD_READING;
                 s->after_seq = 0;
@@ -219,6 +222,23 @@ void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft
         end(s, c, draft, now_ms);
         if (kind == STORE_RETRY || kind == STORE_HOLD)
                 divert_rest(s, c->of, now_ms);
+}
+
+void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms)
+{
+        if (control->verb == CONTROL_HOLD) {
+                struct window_key *key = window_key(&s->window, control->key);
+                if (key)
+                        divert_rest(s, key, now_ms);
+                return;
+        }
+        struct claimed *c =
+                control->verb == CONTROL_CANCEL ? window_find(&s->window, control->key, control->seq) : NULL;
+        if (!c || c->state != CLAIMED_WAITING)
+                return;
+        struct outcome_draft *draft = draft_new(STORE_DEAD, COST_NONE, "cancelled before it started");
+        draft->outcome.reason = SPAN_TEXT("cancelled");
+        end(s, c, draft, now_ms);
 }
 
 void shard_again(struct shard *s, struct claimed *c)
@@ -245,23 +265,29 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
         return NULL;
 }
 
-/* Takes what the store handed out; returns what is new.  What is too much is given back once outcomes are dropped. */
-static void add(struct shard *s, const struct store_task *tasks, uint32_t count, pool_of_fn *pool_of, void *arg,
-        struct claimed **added)
+/* Takes what the store handed out, into s->added.  What is too much is given back by trim(), once outcomes are dropped.
+ */
+static void add(struct shard *s, const struct store_task *tasks, uint32_t count, pool_of_fn *pool_of, void *arg)
 {
+        if (count > s->added_room) {
+                struct claimed **added = realloc(s->added, count * sizeof(struct claimed *));
+                if (!added)
+                        abort();
+                s->added = added;
+                s->added_room = count;
+        }
         for (uint32_t i = 0; i < count; i++) {
-                added[i] = window_add(&s->window, &tasks[i], pool_of(arg, tasks[i].envelope.handler));
-                if (added[i])
-                        added[i]->tenure = s->tenure;
+                s->added[i] = window_add(&s->window, &tasks[i], pool_of(arg, tasks[i].envelope.handler));
+                if (s->added[i])
+                        s->added[i]->tenure = s->tenure;
         }
 }
 
-static void trim(
-        struct shard *s, const struct store_task *tasks, uint32_t count, struct claimed **added, uint64_t now_ms)
+static void trim(struct shard *s, const struct store_task *tasks, uint32_t count, uint64_t now_ms)
 {
         /* From the last: a key gives back its newest. */
         for (uint32_t i = count; i-- > 0;) {
-                struct claimed *c = added[i];
+                struct claimed *c = s->added[i];
                 if (!c || c->state != CLAIMED_WAITING)
                         continue;
                 if (tasks[i].is_key_waiting)
@@ -324,14 +350,13 @@ void shard_acquired(
                 s->lease.epoch = acquire->stored_epoch + 1;
                 return;
         }
-        struct claimed *added[STORE_CALL_TASKS];
         s->call = acquire->call;
         s->starts = 0;
         s->has_work = acquire->has_work;
         s->due_ms = acquire->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + acquire->next_due_ms;
         renew_until(s, s->sent_ms, acquire->left_ms);
-        add(s, acquire->page.tasks, acquire->page.tasks_count, pool_of, arg, added);
-        trim(s, acquire->page.tasks, acquire->page.tasks_count, added, now_ms);
+        add(s, acquire->page.tasks, acquire->page.tasks_count, pool_of, arg);
+        trim(s, acquire->page.tasks, acquire->page.tasks_count, now_ms);
         s->state = acquire->page.has_more ? SHARD_READING : SHARD_OWNED;
         if (acquire->page.tasks_count)
                 s->after_seq = acquire->page.tasks[acquire->page.tasks_count - 1].seq;
@@ -339,14 +364,13 @@ void shard_acquired(
 
 void shard_paged(struct shard *s, const struct store_in_flight *page, pool_of_fn *pool_of, void *arg)
 {
-        struct claimed *added[STORE_CALL_TASKS];
         answered(s);
         if (page->verdict == STORE_FENCED) {
                 lose(s);
                 return;
         }
-        add(s, page->page.tasks, page->page.tasks_count, pool_of, arg, added);
-        trim(s, page->page.tasks, page->page.tasks_count, added, s->sent_ms);
+        add(s, page->page.tasks, page->page.tasks_count, pool_of, arg);
+        trim(s, page->page.tasks, page->page.tasks_count, s->sent_ms);
         if (page->page.tasks_count)
                 s->after_seq = page->page.tasks[page->page.tasks_count - 1].seq;
         if (!page->page.has_more && s->state == SHARD_READING)
@@ -375,7 +399,6 @@ static void told(struct shard *s)
 void shard_advanced(
         struct shard *s, const struct store_advance *advance, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
 {
-        struct claimed *added[STORE_CALL_TASKS];
         uint64_t sent_ms = s->sent_ms;
         answered(s);
         if (advance->verdict == STORE_FENCED) {
@@ -384,10 +407,11 @@ void shard_advanced(
         }
         s->call++;
         renew_until(s, sent_ms, advance->left_ms);
-        /* First in, then out: a key that gets more of its tasks must not be forgotten in between. */
-        add(s, advance->tasks, advance->tasks_count, pool_of, arg, added);
+        /* First out, then in: what was given back may be handed out again by the same call. */
         told(s);
-        trim(s, advance->tasks, advance->tasks_count, added, now_ms);
+        add(s, advance->tasks, advance->tasks_count, pool_of, arg);
+        window_prune(&s->window);
+        trim(s, advance->tasks, advance->tasks_count, now_ms);
         s->has_work = advance->has_more;
         s->due_ms = advance->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + advance->next_due_ms;
 }

@@ -56,6 +56,9 @@ struct shard {
         struct store_outcome outcomes[STORE_CALL_TASKS];
         uint32_t telling_count;
 
+        struct claimed **added; /* what the reply at hand brought; kept between calls */
+        size_t added_room;
+
         bool has_work;     /* the store has something for us */
         uint64_t due_ms;   /* … or will, then; STORE_NEVER */
         uint64_t until_ms; /* our own deadline: start nothing after it.  0: no lease */
@@ -97,6 +100,9 @@ void shard_failed(struct shard *s, uint64_t now_ms);
 void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms);
 /* … or is to run again. */
 void shard_again(struct shard *s, struct claimed *c);
+
+/* A control that is about tasks which wait here, or about a key. */
+void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms);
 
 /* The next task for that pool, counted as running; NULL if none may start.  A suspect is told to the store first. */
 struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms);

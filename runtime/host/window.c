@@ -174,8 +174,11 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
                 key = make_key(w, task->key);
         struct claimed *c = copy_task(task, pool);
         c->of = key;
+        if (!key->count)
+                key->is_barred = false; /* what stood before it has been seen to */
         insert(key, c);
         key->count++;
+        key->live++;
         w->count++;
         w->bytes += c->payload.size;
         line_up(w, key);
@@ -184,7 +187,7 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
 
 bool window_is_excess(const struct window *w, const struct claimed *c)
 {
-        return c->of->is_barred || c->pool >= w->pools || (w->per_key && c->of->count > w->per_key);
+        return c->of->is_barred || c->pool >= w->pools || (w->per_key && c->of->live > w->per_key);
 }
 
 bool window_has_next(const struct window *w, uint32_t pool)
@@ -212,9 +215,18 @@ struct claimed *window_next(struct window *w, uint32_t pool)
 
 void window_put_back(struct window *w, struct claimed *c)
 {
+        if (c->state == CLAIMED_ENDED)
+                c->of->live++;
         c->state = CLAIMED_WAITING;
         if (c->holds_key)
                 c->of->is_busy = c->holds_key = false;
+        line_up(w, c->of);
+}
+
+void window_end(struct window *w, struct claimed *c)
+{
+        c->state = CLAIMED_ENDED;
+        c->of->live--;
         line_up(w, c->of);
 }
 
@@ -236,18 +248,32 @@ void window_drop(struct window *w, struct claimed *c)
         else
                 key->last = c->prev;
         key->count--;
+        if (c->state != CLAIMED_ENDED)
+                key->live--;
         w->count--;
         w->bytes -= c->payload.size;
         if (c->holds_key)
                 key->is_busy = false;
         free_claimed(c);
-        if (key->count) {
-                line_up(w, key);
+        line_up(w, key);
+        if (key->count || key->is_emptied)
                 return;
+        key->is_emptied = true;
+        key->emptied_next = w->emptied;
+        w->emptied = key;
+}
+
+void window_prune(struct window *w)
+{
+        while (w->emptied) {
+                struct window_key *key = w->emptied;
+                w->emptied = key->emptied_next;
+                key->is_emptied = false;
+                if (key->count)
+                        continue;
+                HASH_DEL(w->keys, key);
+                free(key);
         }
-        leave_line(key);
-        HASH_DEL(w->keys, key);
-        free(key);
 }
 
 void window_drop_idle(struct window *w)
@@ -257,12 +283,10 @@ void window_drop_idle(struct window *w)
         HASH_ITER (hh, w->keys, key, next_key) {
                 struct claimed *next;
                 for (struct claimed *c = key->first; c; c = next) {
-                        bool is_last = key->count == 1;
                         next = c->next;
                         if (c->state != CLAIMED_RUNNING)
                                 window_drop(w, c);
-                        if (is_last)
-                                break;
                 }
         }
+        window_prune(w);
 }

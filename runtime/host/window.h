@@ -52,12 +52,15 @@ struct window_key {
         UT_hash_handle hh;
         struct claimed *first, *last; /* by seq: higher lanes first, then in order of arrival */
         uint32_t count;
+        uint32_t live; /* of these, not ended */
         bool is_busy;
         bool is_barred;
         bool has_side_queue; /* some of its tasks wait in the store: ask for more when one is done */
         bool is_ready;       /* stands in a line */
         struct window_key *ready_prev, *ready_next;
         struct window_line *line;
+        bool is_emptied; /* in the window's list of those */
+        struct window_key *emptied_next;
         size_t size;
         char key[];
 };
@@ -70,8 +73,9 @@ struct window {
         struct window_key *keys;   /* hash */
         struct window_line *lines; /* [pool][lane] */
         uint32_t pools;
-        uint32_t count; /* tasks */
-        uint64_t bytes; /* of their payloads */
+        struct window_key *emptied; /* keys without tasks: forgotten by window_prune() */
+        uint32_t count;             /* tasks */
+        uint64_t bytes;             /* of their payloads */
         uint32_t per_key;
 };
 
@@ -94,11 +98,18 @@ bool window_has_next(const struct window *w, uint32_t pool);
 /* It did not run after all, or is to run again: its key is idle, and it is the first in it once more. */
 void window_put_back(struct window *w, struct claimed *c);
 
+/* It has an outcome.  Its key stays as it is until that is durable: no later task of the key is ready before. */
+void window_end(struct window *w, struct claimed *c);
+
 /* No more of the key's tasks are handed out until all that are here have been dropped. */
 void window_bar(struct window *w, struct window_key *key);
 
 /* The task's outcome is durable (or it was never ours): forgets it.  Its key's next task, if any, becomes ready. */
 void window_drop(struct window *w, struct claimed *c);
+
+/* Forgets keys that have no tasks left.  Until then they are remembered, for a call may end a key's tasks here and hand
+ * out more of them. */
+void window_prune(struct window *w);
 
 /* Drops all that is not running. */
 void window_drop_idle(struct window *w);
