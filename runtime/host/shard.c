@@ -117,11 +117,25 @@ void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now
         };
 }
 
+/* Whether the call is full with what it has, or would be with this one.  An outcome that is too large by itself goes
+ * alone. */
+static bool is_too_much(const struct shard *s, const struct outcome_draft *draft, uint64_t bytes, uint32_t follow_ups)
+{
+        if (!s->telling_count)
+                return false;
+        return s->telling_count == STORE_CALL_TASKS || bytes + draft->bytes.size > STORE_CALL_BYTES ||
+               follow_ups + draft->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
+}
+
 /* Moves what ended, in order, into the call. */
 static void gather(struct shard *s)
 {
-        while (s->ended && s->telling_count < STORE_CALL_TASKS) {
+        uint64_t bytes = 0;
+        uint32_t follow_ups = 0;
+        while (s->ended && !is_too_much(s, s->ended->draft, bytes, follow_ups)) {
                 struct claimed *c = s->ended;
+                bytes += c->draft->bytes.size;
+                follow_ups += c->draft->outcome.follow_ups_count;
                 s->ended = c->ended_next;
                 c->ended_next = NULL;
                 s->ended_count--;
