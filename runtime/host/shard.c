@@ -55,8 +55,9 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
 {
         if (s->is_calling || now_ms < s->not_before_ms)
                 return SHARD_CALL_NONE;
-        if (s->is_repeat && s->telling_count)
-                return SHARD_CALL_ADVANCE;
+        /* Its number is used up if it arrived: under that number the store does nothing else. */
+        if (s->is_repeat && (s->last_call == SHARD_CALL_ADVANCE || s->last_call == SHARD_CALL_RELEASE))
+                return s->last_call;
         switch (s->state) {
         case SHARD_AWAY:
                 return SHARD_CALL_NONE;
@@ -65,8 +66,6 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
         case SHARD_READING:
                 return SHARD_CALL_PAGE;
         case SHARD_OWNED:
-                if (s->is_repeat)
-                        return SHARD_CALL_ADVANCE;
                 if ((s->has_work || now_ms >= s->due_ms) && has_room(s))
                         return SHARD_CALL_ADVANCE;
                 break;
@@ -94,9 +93,10 @@ uint64_t shard_due_ms(const struct shard *s)
         return due_ms;
 }
 
-static void begin_call(struct shard *s, uint64_t now_ms)
+static void begin_call(struct shard *s, enum shard_call call, uint64_t now_ms)
 {
         s->is_calling = true;
+        s->last_call = call;
         s->not_before_ms = 0;
         if (!s->is_repeat)
                 s->sent_ms = now_ms;
@@ -104,14 +104,14 @@ static void begin_call(struct shard *s, uint64_t now_ms)
 
 void shard_fill_acquire(struct shard *s, struct store_acquire *acquire, uint64_t now_ms)
 {
-        begin_call(s, now_ms);
+        begin_call(s, SHARD_CALL_ACQUIRE, now_ms);
         s->sent_ms = now_ms;
         *acquire = (struct store_acquire){ .lease = s->lease, .page_tasks = STORE_CALL_TASKS };
 }
 
 void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now_ms)
 {
-        begin_call(s, now_ms);
+        begin_call(s, SHARD_CALL_PAGE, now_ms);
         *page = (struct store_in_flight){
                 .lease = s->lease, .after_seq = s->after_seq, .page_tasks = STORE_CALL_TASKS
         };
@@ -158,7 +158,7 @@ static void gather(struct shard *s)
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms)
 {
         bool claims = s->state == SHARD_OWNED && has_room(s);
-        begin_call(s, now_ms);
+        begin_call(s, SHARD_CALL_ADVANCE, now_ms);
         if (!s->is_repeat)
                 gather(s);
         *advance = (struct store_advance){ .lease = s->lease,
@@ -170,7 +170,7 @@ void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t
 
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms)
 {
-        begin_call(s, now_ms);
+        begin_call(s, SHARD_CALL_RELEASE, now_ms);
         *release = (struct store_release){ .lease = s->lease, .call = s->call + 1 };
 }
 

@@ -41,9 +41,10 @@ struct shard {
         uint32_t running; /* tasks that pools have */
 
         bool is_calling;
-        bool is_repeat;   /* the last call got no answer */
-        uint64_t call;    /* number of the last one that the store answered */
-        uint64_t sent_ms; /* when the one under way was first sent: what it renews counts from here */
+        enum shard_call last_call; /* the one under way, or the one before */
+        bool is_repeat;            /* … which got no answer */
+        uint64_t call;             /* number of the last one that the store answered */
+        uint64_t sent_ms;          /* when the one under way was first sent: what it renews counts from here */
         uint64_t not_before_ms;
         uint32_t failures;
         uint64_t after_seq; /* READING */
