@@ -112,6 +112,9 @@ void shard_fill_acquire(struct shard *s, struct store_acquire *acquire, uint64_t
 void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now_ms)
 {
         begin_call(s, SHARD_CALL_PAGE, now_ms);
+        if (s->must_reread)
+                s->after_seq = 0;
+        s->must_reread = false;
         *page = (struct store_in_flight){
                 .lease = s->lease, .after_seq = s->after_seq, .page_tasks = STORE_CALL_TASKS
         };
@@ -218,10 +221,10 @@ static void forget_stale(struct shard *s, struct claimed *c)
 {
         window_drop(&s->window, c);
         window_prune(&s->window);
-        if (s->state == SHARD_OWNED) {
-                s->state = SHARD_READING;
-                s->after_seq = 0;
-        }
+        if (s->state != SHARD_OWNED && s->state != SHARD_READING)
+                return;
+        s->state = SHARD_READING;
+        s->must_reread = true;
 }
 
 void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
@@ -345,7 +348,7 @@ static void lose(struct shard *s)
         s->tenure++;
         s->until_ms = 0;
         s->state = s->state == SHARD_LEAVING ? SHARD_AWAY : SHARD_SEEKING;
-        s->is_repeat = false;
+        s->is_repeat = s->must_reread = false;
         s->ended = s->ended_last = NULL;
         s->ended_count = s->telling_count = 0;
         s->is_urgent = false;
@@ -387,7 +390,7 @@ void shard_paged(struct shard *s, const struct store_in_flight *page, pool_of_fn
         trim(s, page->page.tasks, page->page.tasks_count, s->sent_ms);
         if (page->page.tasks_count)
                 s->after_seq = page->page.tasks[page->page.tasks_count - 1].seq;
-        if (!page->page.has_more && s->state == SHARD_READING)
+        if (!page->page.has_more && !s->must_reread && s->state == SHARD_READING)
                 s->state = SHARD_OWNED;
 }
 

@@ -48,6 +48,7 @@ struct shard {
         uint64_t not_before_ms;
         uint32_t failures;
         uint64_t after_seq; /* READING */
+        bool must_reread;   /* … from the start: the store has something that we have forgotten */
 
         struct claimed *ended, *ended_last; /* have a draft, wait to be told */
         uint32_t ended_count;
