@@ -282,6 +282,7 @@ void window_drop_idle(struct window *w)
         struct window_key *next_key;
         HASH_ITER (hh, w->keys, key, next_key) {
                 struct claimed *next;
+                key->is_barred = false;
                 for (struct claimed *c = key->first; c; c = next) {
                         next = c->next;
                         if (c->state != CLAIMED_RUNNING)

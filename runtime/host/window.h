@@ -111,7 +111,7 @@ void window_drop(struct window *w, struct claimed *c);
  * out more of them. */
 void window_prune(struct window *w);
 
-/* Drops all that is not running. */
+/* Drops all that is not running, and lifts the bars: they were about what was here. */
 void window_drop_idle(struct window *w);
 
 /* By seq; NULL if it is not here.  Walks the key. */
