@@ -368,7 +368,6 @@ void shard_acquired(
                 return;
         }
         s->call = acquire->call;
-        s->starts = 0;
         s->has_work = acquire->has_work;
         s->due_ms = acquire->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + acquire->next_due_ms;
         renew_until(s, s->sent_ms, acquire->left_ms);

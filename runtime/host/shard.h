@@ -37,7 +37,7 @@ struct shard {
         struct store_lease lease;
         struct window window;
         uint64_t tenure;  /* grows each time the shard is lost */
-        uint64_t starts;  /* within the epoch: the second half of a handler's fence */
+        uint64_t starts;  /* the second half of a handler's fence: never goes back, an epoch may be granted twice */
         uint32_t running; /* tasks that pools have */
 
         bool is_calling;
