@@ -35,7 +35,11 @@ void shard_seek(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t
 
 void shard_leave(struct shard *s)
 {
-        s->state = s->state == SHARD_SEEKING || s->state == SHARD_AWAY ? SHARD_AWAY : SHARD_LEAVING;
+        bool is_asking = s->last_call == SHARD_CALL_ACQUIRE && (s->is_calling || s->is_repeat);
+        if (s->state == SHARD_SEEKING)
+                s->state = is_asking ? SHARD_PARTING : SHARD_AWAY;
+        else if (s->state == SHARD_READING || s->state == SHARD_OWNED)
+                s->state = SHARD_LEAVING;
 }
 
 bool shard_is_quiet(const struct shard *s)
@@ -62,6 +66,7 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
         case SHARD_AWAY:
                 return SHARD_CALL_NONE;
         case SHARD_SEEKING:
+        case SHARD_PARTING:
                 return SHARD_CALL_ACQUIRE;
         case SHARD_READING:
                 return SHARD_CALL_PAGE;
@@ -358,7 +363,12 @@ static void lose(struct shard *s)
 void shard_acquired(
         struct shard *s, const struct store_acquire *acquire, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
 {
+        bool is_parting = s->state == SHARD_PARTING;
         answered(s);
+        if (is_parting && acquire->grant != STORE_GRANTED) {
+                s->state = SHARD_AWAY;
+                return;
+        }
         if (acquire->grant == STORE_BUSY) {
                 s->not_before_ms = now_ms + (acquire->busy_ms < 1000 ? acquire->busy_ms + 1 : 1000);
                 return;
@@ -373,7 +383,7 @@ void shard_acquired(
         renew_until(s, s->sent_ms, acquire->left_ms);
         add(s, acquire->page.tasks, acquire->page.tasks_count, pool_of, arg);
         trim(s, acquire->page.tasks, acquire->page.tasks_count, now_ms);
-        s->state = acquire->page.has_more ? SHARD_READING : SHARD_OWNED;
+        s->state = is_parting ? SHARD_LEAVING : acquire->page.has_more ? SHARD_READING : SHARD_OWNED;
         if (acquire->page.tasks_count)
                 s->after_seq = acquire->page.tasks[acquire->page.tasks_count - 1].seq;
 }

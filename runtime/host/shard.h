@@ -16,6 +16,7 @@
 enum shard_state {
         SHARD_AWAY,    /* not ours, nor should it be */
         SHARD_SEEKING, /* ours to acquire */
+        SHARD_PARTING, /* no longer ours to acquire, but an acquire is not answered yet: it may be granted */
         SHARD_READING, /* granted; the rest of the in-flight table is still to come */
         SHARD_OWNED,
         SHARD_LEAVING, /* claims and starts nothing more; released once nothing runs and all is told */
