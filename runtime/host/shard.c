@@ -346,18 +346,24 @@ void shard_failed(struct shard *s, uint64_t now_ms)
         s->not_before_ms = now_ms + delay_ms;
 }
 
-/* Another has it: nothing of ours counts any more. */
-static void lose(struct shard *s)
+/* It is not ours any more: nothing that we know of it counts. */
+static void let_go(struct shard *s, enum shard_state state)
 {
-        s->fenced++;
         s->tenure++;
         s->until_ms = 0;
-        s->state = s->state == SHARD_LEAVING ? SHARD_AWAY : SHARD_SEEKING;
+        s->state = state;
         s->is_repeat = s->must_reread = false;
         s->ended = s->ended_last = NULL;
         s->ended_count = s->telling_count = 0;
         s->is_urgent = false;
         window_drop_idle(&s->window);
+}
+
+/* Another has it. */
+static void lose(struct shard *s)
+{
+        s->fenced++;
+        let_go(s, s->state == SHARD_LEAVING ? SHARD_AWAY : SHARD_SEEKING);
 }
 
 void shard_acquired(
@@ -445,8 +451,7 @@ void shard_advanced(
 void shard_released(struct shard *s)
 {
         answered(s);
-        s->state = SHARD_AWAY;
-        s->until_ms = 0;
+        let_go(s, SHARD_AWAY);
 }
 
 void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms)
