@@ -453,8 +453,8 @@ static void a_stale_task_that_ends_while_pages_come_in_is_read_again(void **stat
         hand(&g, 2, "k", "a");
         hand(&g, 3, "j", "a");
         reply_page(&g, STORE_OK, false);
-        start(&g, 3);
         start(&g, 1);
+        start(&g, 3);
         rig_close(&g);
 }
 
