@@ -5,6 +5,8 @@
 
 /* A key whose tasks no handler here serves is looked at again after this long. */
 #define UNSERVED_MS 5000
+/* A key that has more than its share here asks for the rest as it goes.  Should it not, the rest comes by itself. */
+#define REST_MS 30000
 
 /* The safety margin of our own deadline: clocks drift, threads are late. */
 static uint64_t margin_ms(uint64_t ttl_ms)
@@ -135,6 +137,18 @@ static bool is_too_much(const struct shard *s, const struct outcome_draft *draft
                follow_ups + draft->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
 }
 
+/* What depends on the key as it is now. */
+static void complete(const struct shard *s, const struct claimed *c, struct store_outcome *o)
+{
+        uint32_t live = c->of->live;
+        bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD;
+        /* Always: who had the shard before us may have given back more of the key than we have seen. */
+        if (ends && s->window.per_key > live)
+                o->refill = s->window.per_key - live;
+        if (o->kind == STORE_DIVERT && !o->delay_ms && live)
+                o->delay_ms = REST_MS;
+}
+
 /* Moves what ended, in order, into the call. */
 static void gather(struct shard *s)
 {
@@ -152,9 +166,7 @@ static void gather(struct shard *s)
                 o->task = (struct store_ref){
                         .seq = c->seq, .id = c->id, .key = c->key, .handler = c->handler, .reply_ms = c->reply_ms
                 };
-                bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD;
-                if (ends && c->of->has_side_queue && s->window.per_key > c->of->live)
-                        o->refill = s->window.per_key - c->of->live;
+                complete(s, c, o);
                 s->telling[s->telling_count++] = c;
         }
         if (!s->ended) {
@@ -208,7 +220,6 @@ static void divert(struct shard *s, struct claimed *c, uint64_t now_ms)
         struct outcome_draft *draft = draft_new(STORE_DIVERT, COST_NONE, "");
         if (c->pool == WINDOW_NO_POOL)
                 draft->outcome.delay_ms = UNSERVED_MS;
-        c->of->has_side_queue = true;
         end(s, c, draft, now_ms);
 }
 

@@ -55,8 +55,7 @@ struct window_key {
         uint32_t live; /* of these, not ended */
         bool is_busy;
         bool is_barred;
-        bool has_side_queue; /* some of its tasks wait in the store: ask for more when one is done */
-        bool is_ready;       /* stands in a line */
+        bool is_ready; /* stands in a line */
         struct window_key *ready_prev, *ready_next;
         struct window_line *line;
         bool is_emptied; /* in the window's list of those */
