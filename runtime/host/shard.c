@@ -200,7 +200,10 @@ void shard_fill_release(struct shard *s, struct store_release *release, uint64_t
 static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
 {
         c->draft = draft;
-        window_end(&s->window, c);
+        if (draft->outcome.kind == STORE_DIVERT)
+                window_divert(&s->window, c);
+        else
+                window_end(&s->window, c);
         c->ended_next = NULL;
         if (s->ended_last)
                 s->ended_last->ended_next = c;
@@ -214,12 +217,11 @@ static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft,
                 s->is_urgent = true;
 }
 
-/* Gives back what has no business here: beyond its key's share, barred, or for no handler we have. */
-static void divert(struct shard *s, struct claimed *c, uint64_t now_ms)
+/* Gives a task back; the key comes back after `delay_ms`, or when it asks for it. */
+static void divert(struct shard *s, struct claimed *c, uint64_t delay_ms, uint64_t now_ms)
 {
         struct outcome_draft *draft = draft_new(STORE_DIVERT, COST_NONE, "");
-        if (c->pool == WINDOW_NO_POOL)
-                draft->outcome.delay_ms = UNSERVED_MS;
+        draft->outcome.delay_ms = delay_ms;
         end(s, c, draft, now_ms);
 }
 
@@ -228,7 +230,15 @@ static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms
         window_bar(&s->window, key);
         for (struct claimed *c = key->first; c; c = c->next)
                 if (c->state == CLAIMED_WAITING)
-                        divert(s, c, now_ms);
+                        divert(s, c, 0, now_ms);
+}
+
+/* No handler here serves it: it waits in the store, and so does all that stands behind it. */
+static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t now_ms)
+{
+        for (struct claimed *c = unserved; c; c = c->next)
+                if (c->state == CLAIMED_WAITING)
+                        divert(s, c, UNSERVED_MS, now_ms);
 }
 
 /* It ran under a lease that was lost since: what it did is for its next owner to find out.  If that is us again, the
@@ -325,8 +335,10 @@ static void trim(struct shard *s, const struct store_task *tasks, uint32_t count
                         continue;
                 if (tasks[i].is_key_waiting)
                         divert_rest(s, c->of, now_ms);
+                else if (c->pool == WINDOW_NO_POOL)
+                        divert_unserved(s, c, now_ms);
                 else if (window_is_excess(&s->window, c))
-                        divert(s, c, now_ms);
+                        divert(s, c, 0, now_ms);
         }
 }
 

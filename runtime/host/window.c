@@ -185,9 +185,20 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
         return c;
 }
 
+static bool is_behind_diverted(const struct claimed *c)
+{
+        if (!c->of->diverted)
+                return false;
+        do
+                c = c->prev;
+        while (c && !c->is_diverted);
+        return c != NULL;
+}
+
 bool window_is_excess(const struct window *w, const struct claimed *c)
 {
-        return c->of->is_barred || c->pool >= w->pools || (w->per_key && c->of->live > w->per_key);
+        return c->of->is_barred || c->pool >= w->pools || (w->per_key && c->of->live > w->per_key) ||
+               is_behind_diverted(c);
 }
 
 bool window_has_next(const struct window *w, uint32_t pool)
@@ -230,6 +241,13 @@ void window_end(struct window *w, struct claimed *c)
         line_up(w, c->of);
 }
 
+void window_divert(struct window *w, struct claimed *c)
+{
+        c->is_diverted = true;
+        c->of->diverted++;
+        window_end(w, c);
+}
+
 void window_bar(struct window *w, struct window_key *key)
 {
         key->is_barred = true;
@@ -248,6 +266,8 @@ void window_drop(struct window *w, struct claimed *c)
         else
                 key->last = c->prev;
         key->count--;
+        if (c->is_diverted)
+                key->diverted--;
         if (c->state != CLAIMED_ENDED)
                 key->live--;
         w->count--;

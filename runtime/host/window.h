@@ -45,6 +45,7 @@ struct claimed {
         struct outcome_draft *draft; /* CLAIMED_ENDED: what to tell the store; owned (draft.h) */
         struct claimed *ended_next;  /* the shard's list of those */
         bool is_marked;              /* a suspect whose start is recorded: it may run, alone */
+        bool is_diverted;            /* ended by window_divert() */
         void *memory;
 };
 
@@ -52,7 +53,8 @@ struct window_key {
         UT_hash_handle hh;
         struct claimed *first, *last; /* by seq: higher lanes first, then in order of arrival */
         uint32_t count;
-        uint32_t live; /* of these, not ended */
+        uint32_t live;     /* of these, not ended */
+        uint32_t diverted; /* of these, on their way back to the store */
         bool is_busy;
         bool is_barred;
         bool is_ready; /* stands in a line */
@@ -85,7 +87,8 @@ void window_free(struct window *w);
  * it, or NULL if that seq is here already (then nothing changed).  The caller looks at window_is_excess(). */
 struct claimed *window_add(struct window *w, const struct store_task *task, uint32_t pool);
 
-/* Whether it is beyond its key's share, barred, or for no handler that is here: it should go back to the store. */
+/* Whether it is beyond its key's share, barred, for no handler that is here, or behind one that goes back: it should go
+ * back to the store. */
 bool window_is_excess(const struct window *w, const struct claimed *c);
 
 /* The next task for that pool whose key is idle, marking the key busy; NULL if none.  Borrowed: the window owns it
@@ -99,6 +102,9 @@ void window_put_back(struct window *w, struct claimed *c);
 
 /* It has an outcome.  Its key stays as it is until that is durable: no later task of the key is ready before. */
 void window_end(struct window *w, struct claimed *c);
+
+/* It goes back to the store without having run. */
+void window_divert(struct window *w, struct claimed *c);
 
 /* No more of the key's tasks are handed out until all that are here have been dropped. */
 void window_bar(struct window *w, struct window_key *key);
