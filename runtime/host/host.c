@@ -177,7 +177,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
                 log_event(LEVEL_WARN, "crash", "handler=%s id=%s key=%s outcome=%s error=%s", st->handler->name,
                         c->id.data, LOG_QUOTE(c->key.data), outcome_name(settled->outcome), LOG_QUOTE(settled->error));
         if (retry_judge(st->handler, c, settled, random_fraction(st->host), &draft) == VERDICT_AGAIN)
-                shard_again(&berth->shard, c);
+                shard_again(&berth->shard, c, clock_boot_ms());
         else
                 shard_ended(&berth->shard, c, draft, clock_boot_ms());
 }

@@ -241,6 +241,23 @@ static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t 
                         divert(s, c, UNSERVED_MS, now_ms);
 }
 
+static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        struct outcome_draft *draft = draft_new(STORE_DEAD, COST_NONE, "cancelled before it started");
+        draft->outcome.reason = SPAN_TEXT("cancelled");
+        end(s, c, draft, now_ms);
+}
+
+/* It is to run (again), unless somebody has decided otherwise meanwhile. */
+static void put_back(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        window_put_back(&s->window, c);
+        if (c->is_cancelled)
+                cancel(s, c, now_ms);
+        else if (c->of->is_barred)
+                divert(s, c, 0, now_ms);
+}
+
 /* It ran under a lease that was lost since: what it did is for its next owner to find out.  If that is us again, the
  * store still has it in flight: read the table once more. */
 static void forget_stale(struct shard *s, struct claimed *c)
@@ -277,20 +294,21 @@ void shard_obey(struct shard *s, const struct store_control *control, uint64_t n
         }
         struct claimed *c =
                 control->verb == CONTROL_CANCEL ? window_find(&s->window, control->key, control->seq) : NULL;
-        if (!c || c->state != CLAIMED_WAITING)
+        if (!c)
                 return;
-        struct outcome_draft *draft = draft_new(STORE_DEAD, COST_NONE, "cancelled before it started");
-        draft->outcome.reason = SPAN_TEXT("cancelled");
-        end(s, c, draft, now_ms);
+        if (c->state == CLAIMED_WAITING)
+                cancel(s, c, now_ms);
+        else if (c->state == CLAIMED_ENDED)
+                c->is_cancelled = true;
 }
 
-void shard_again(struct shard *s, struct claimed *c)
+void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         s->running--;
         if (c->tenure != s->tenure)
                 forget_stale(s, c);
         else
-                window_put_back(&s->window, c);
+                put_back(s, c, now_ms);
 }
 
 struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
@@ -433,7 +451,7 @@ void shard_paged(struct shard *s, const struct store_in_flight *page, pool_of_fn
 }
 
 /* What the call said is durable now. */
-static void told(struct shard *s)
+static void told(struct shard *s, uint64_t now_ms)
 {
         for (uint32_t i = 0; i < s->telling_count; i++) {
                 struct claimed *c = s->telling[i];
@@ -446,7 +464,7 @@ static void told(struct shard *s)
                 c->is_suspect |= c->draft->outcome.is_suspect;
                 draft_free(c->draft);
                 c->draft = NULL;
-                window_put_back(&s->window, c);
+                put_back(s, c, now_ms);
         }
         s->telling_count = 0;
 }
@@ -463,7 +481,7 @@ void shard_advanced(
         s->call++;
         renew_until(s, sent_ms, advance->left_ms);
         /* First out, then in: what was given back may be handed out again by the same call. */
-        told(s);
+        told(s, now_ms);
         add(s, advance->tasks, advance->tasks_count, pool_of, arg);
         window_prune(&s->window);
         trim(s, advance->tasks, advance->tasks_count, now_ms);

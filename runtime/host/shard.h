@@ -102,7 +102,7 @@ void shard_failed(struct shard *s, uint64_t now_ms);
 /* A task that a pool had has ended so; `draft` is taken. */
 void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms);
 /* … or is to run again. */
-void shard_again(struct shard *s, struct claimed *c);
+void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms);
 
 /* A control that is about tasks which wait here, or about a key. */
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms);

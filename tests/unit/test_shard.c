@@ -422,7 +422,7 @@ static void what_was_to_run_again_under_a_lost_lease_is_read_again(void **state)
         struct rig g;
         struct claimed *running;
         regain(&g, &running);
-        shard_again(&g.shard, running);
+        shard_again(&g.shard, running, g.now_ms);
         send_page(&g);
         hand(&g, 1, "k", "a");
         reply_page(&g, STORE_OK, false);

@@ -97,7 +97,7 @@ static void what_is_to_run_again_keeps_its_place(void **state)
         hand(&g, 1, "k", "a");
         hand(&g, 2, "k", "a");
         claim(&g);
-        shard_again(&g.shard, start(&g, 1));
+        shard_again(&g.shard, start(&g, 1), g.now_ms);
         assert_int_equal(g.shard.running, 0);
         start(&g, 1);
         assert_null(next(&g));
@@ -372,7 +372,7 @@ static void a_task_of_a_held_key_that_is_to_run_again_is_given_back(void **state
         claim(&g);
         struct claimed *c = start(&g, 1);
         shard_obey(&g.shard, &(struct store_control){ .verb = CONTROL_HOLD, .key = SPAN_TEXT("k") }, g.now_ms);
-        shard_again(&g.shard, c);
+        shard_again(&g.shard, c, g.now_ms);
         assert_null(next(&g));
         send_advance(&g);
         assert_said(&g, 1, STORE_DIVERT);
