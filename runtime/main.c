@@ -9,6 +9,7 @@
 #include "version.h"
 
 static const struct command commands[] = {
+        { "run", cmd_run, "run a host in the foreground" },
         { "check", cmd_check, "check the configuration, and say all that is wrong with it" },
         { "submit", cmd_submit, "submit one task, or one per line of standard input" },
         { "status", cmd_status, "what waits, what runs, who owns it" },

@@ -440,9 +440,8 @@ static void set_timer(struct crew *crew, uint64_t now_ms)
                 (void)uv_timer_start(&crew->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
-static void on_prepare(uv_prepare_t *prepare)
+void crew_flush(struct crew *crew)
 {
-        struct crew *crew = prepare->data;
         bool may_sleep = true;
         for (uint32_t i = 0; i < crew->pool.runners_count; i++) {
                 struct process *p = crew->pool.runners[i].process;
@@ -457,6 +456,11 @@ static void on_prepare(uv_prepare_t *prepare)
         else
                 (void)uv_idle_start(&crew->busy, on_busy);
         set_timer(crew, clock_boot_ms());
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+        crew_flush(prepare->data);
 }
 
 static void on_check(uv_check_t *check)

@@ -73,6 +73,8 @@ int crew_init(struct crew *crew, uv_loop_t *loop, const struct pool_policy *poli
 bool crew_has_room(const struct crew *crew);
 /* The task must stay where it is until settled() names it. */
 void crew_offer(struct crew *crew, struct pool_task *task);
+/* To be called after the last offer of a turn of the loop, before it sleeps: wakes the runners. */
+void crew_flush(struct crew *crew);
 /* Stops a task that waits or runs; it is settled either way. */
 void crew_cancel(struct crew *crew, struct pool_task *task);
 
