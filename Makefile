@@ -278,10 +278,11 @@ cppcheck:
 	        --suppress=missingIncludeSystem --cppcheck-build-dir=build/lint/cppcheck -Iruntime -Isdk/include -Isdk \
 	        $(TIDY_SRC)
 
-# Each says so until its part is there.
-run:
-	@echo "make run: there is no host to start yet; quiver try PLUGIN.so runs a plugin without one"
+run: build
+	@echo "In another terminal:  build/quiver submit echo --wait world"
+	@exec $(QUIVER) run -c etc/runtime.cfg
 
+# Each says so until its part is there.
 demo:
 	@echo "make demo: there is no scenario to watch yet"
 
