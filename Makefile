@@ -14,6 +14,7 @@ B   := build$(if $(SAN),/$(SAN))
 
 CC       ?= cc
 CXX      ?= c++
+OBJCOPY  ?= objcopy
 OPT      ?= -O2
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla -Wpointer-arith
 CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE
@@ -50,8 +51,10 @@ PLUGIN_SRC_pipe := $(PLUGIN_SRC_exec)
 
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/%.c=$B/tests/%)
+# A contract suite is several files; what is not a test_*.c of its own is linked into each.
 CONTRACT_SRC := $(wildcard tests/contract/test_*.c)
-CONTRACT := $(CONTRACT_SRC:tests/%.c=$B/tests/%)
+CONTRACT     := $(CONTRACT_SRC:tests/%.c=$B/tests/%)
+CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(filter-out $(CONTRACT_SRC),$(wildcard tests/contract/*.c)))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ     := $(FUZZ_SRC:tests/%.c=$B/tests/%)
 VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/villains/*.c)) \
@@ -61,7 +64,7 @@ VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/vill
 
 DEPS      := gcc make libc6-dev libuv1-dev libjansson-dev libconfig-dev libsqlite3-dev zlib1g-dev uthash-dev
 TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev pkg-config libcmocka-dev python3 \
-             python3-pytest valgrind
+             python3-pytest valgrind nodejs ruby
 PYTHON    := /usr/bin/python3
 
 .DEFAULT_GOAL := build
@@ -125,6 +128,21 @@ $B/libquiver-mock.a: $(MOCK_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# The client library, out of what it needs of the runtime.  Both forms show nothing but qv_client_*: whoever links with
+# them has names of their own.  The number after .so changes when a program that was built before would break.
+CLIENT_OBJ  := $(patsubst %.c,$B/obj/%.o,$(wildcard runtime/client/*.c))
+CLIENT_LIBS := -luv -lconfig -lsqlite3 -lz -lm
+
+$B/libquiver.so.1: $(CLIENT_OBJ) $B/libruntime.a sdk/client.map
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=sdk/client.map -Wl,--as-needed \
+	        $(if $(SAN),,-Wl,-z,defs) -o $@ $(CLIENT_OBJ) $B/libruntime.a $(CLIENT_LIBS)
+
+$B/libquiver.a: $(CLIENT_OBJ) $B/libruntime.a
+	@rm -f $@
+	$(LD) -r -o $B/obj/libquiver.o $^
+	$(OBJCOPY) --wildcard --keep-global-symbol='qv_client_*' $B/obj/libquiver.o
+	$(AR) rcs $@ $B/obj/libquiver.o
+
 plugins: $(PLUGIN_SO)
 
 # A stock plugin is a folder of C files.  Installed by rename: a host may have the old file open.
@@ -137,19 +155,24 @@ plugins/%.so: $$(wildcard plugins/%/*.[ch]) $$(PLUGIN_SRC_$$*) sdk/include/quive
 
 # --- install ----------------------------------------------------------------------------------------------------------
 
-# What goes where under PREFIX: mode:from:to.  uninstall removes exactly this.
+# What goes where under PREFIX: mode:from:to, or link:to what:to.  uninstall removes exactly this.
 INSTALLED := 755:$(QUIVER):bin/quiver \
              $(foreach h,$(notdir $(wildcard sdk/include/quiver/*.h)),644:sdk/include/quiver/$h:include/quiver/$h) \
              644:sdk/plugin.mk:share/quiver/plugin.mk \
              644:sdk/plugin.map:share/quiver/plugin.map \
              644:$B/libquiver-mock.a:lib/libquiver-mock.a \
+             644:$B/libquiver.a:lib/libquiver.a \
+             755:$B/libquiver.so.1:lib/libquiver.so.1 \
+             link:libquiver.so.1:lib/libquiver.so \
+             644:$B/quiver-client.pc:lib/pkgconfig/quiver-client.pc \
              644:$B/quiver-plugin.pc:lib/pkgconfig/quiver-plugin.pc \
              644:$B/quiver-mock.pc:lib/pkgconfig/quiver-mock.pc \
+             $(foreach w,$(wildcard sdk/pipe/*/quiver_pipe.*),644:$w:share/quiver/$(w:sdk/%=%)) \
              $(foreach p,$(PLUGINS),644:plugins/$p.so:lib/quiver/plugins/$p.so)
 # Folders that are Quiver's own; removed if nothing else is left in them.
-OWN_DIRS  := include/quiver share/quiver lib/quiver/plugins lib/quiver
+OWN_DIRS  := include/quiver $(patsubst sdk/%/,share/quiver/%,$(wildcard sdk/pipe/*/)) share/quiver/pipe share/quiver lib/quiver/plugins lib/quiver
 
-PC        := $B/quiver-plugin.pc $B/quiver-mock.pc
+PC        := $B/quiver-plugin.pc $B/quiver-mock.pc $B/quiver-client.pc
 # Made anew each time: PREFIX may have changed.
 .PHONY: $(PC)
 $(PC): $B/%.pc: sdk/%.pc.in
@@ -157,11 +180,12 @@ $(PC): $B/%.pc: sdk/%.pc.in
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
 
 # Every file by rename: a host may have the old one open, and must not see half of the new one.
-install: build $B/libquiver-mock.a $(PC)
+install: build $B/libquiver-mock.a $B/libquiver.a $B/libquiver.so.1 $(PC)
 	@for entry in $(INSTALLED); do \
 	        IFS=: read -r mode from to <<< "$$entry"; \
 	        to="$(DESTDIR)$(PREFIX)/$$to"; \
-	        install -D -m "$$mode" "$$from" "$$to.new" && mv -f "$$to.new" "$$to" || exit 1; \
+	        if [ "$$mode" = link ]; then ln -sf "$$from" "$$to.new"; else install -D -m "$$mode" "$$from" "$$to.new"; fi && \
+	                mv -fT "$$to.new" "$$to" || exit 1; \
 	        echo "$$to"; \
 	done
 
@@ -177,6 +201,13 @@ $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 
 # The way an author does it: the plugin's own source, the mock, and the test.
 $B/tests/unit/test_mock $B/tests/unit/test_mock_services: $B/obj/plugins/echo/echo.o $B/libquiver-mock.a
+CHILD_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/common/*.c))
+$B/tests/unit/test_exec: $B/obj/plugins/exec/exec.o $(CHILD_OBJ) $B/libquiver-mock.a
+$B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
+
+$B/tests/contract/%: $B/obj/tests/contract/%.o $(CONTRACT_OBJ) $B/libruntime.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk
 
@@ -218,14 +249,15 @@ $B/tests/fuzz/%: $B/obj/tests/fuzz/%.o $B/libruntime.a
 # --- house ------------------------------------------------------------------------------------------------------------
 
 C_FILES  := $(shell find runtime sdk plugins tests -name '*.c' -o -name '*.h' -o -name '*.cc' 2>/dev/null | sort)
-TIDY_SRC := $(filter-out sdk/templates/%,$(filter %.c,$(C_FILES)))
+# Templates are not yet plugins, and villains are wrong on purpose.
+TIDY_SRC := $(filter-out sdk/templates/% tests/villains/%,$(filter %.c,$(C_FILES)))
 TIDY     := $(TIDY_SRC:%=build/lint/%.ok)
 
 lint: test-deps
 	@$(MAKE) --no-print-directory -j$$(nproc) format-check tidy cppcheck
 
 format-check:
-	clang-format --dry-run -Werror $(C_FILES)
+	@clang-format --dry-run -Werror $(C_FILES)
 
 format:
 	clang-format -i $(C_FILES)

@@ -5,6 +5,7 @@
 #include "cli/try.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,8 @@ struct try_run {
         uint64_t begun_ns, first_ns;
         pid_t runner_pid;
         uv_signal_t signals[2];
+        uv_poll_t input;   /* standard input, while --lines waits for more */
+        int input_flags;   /* what it was before libuv made it non-blocking; it may be somebody else's too */
         bool is_exhausted; /* no more tasks to come */
         bool is_refused;   /* the plugin was never ready: its tasks are not worth a line */
         bool is_cut;       /* everything was told to end */
@@ -67,11 +70,41 @@ static void finish_if_done(struct try_run *t)
         crew_stop(&t->crew);
 }
 
+static void on_input(uv_poll_t *input, int status, int events)
+{
+        (void)status;
+        (void)events;
+        /* It is read before the loop sleeps again. */
+        (void)uv_poll_stop(input);
+}
+
+static void wait_for_input(struct try_run *t)
+{
+        if (!t->input.data) {
+                t->input_flags = fcntl(STDIN_FILENO, F_GETFL);
+                (void)uv_poll_init(&t->loop, &t->input, STDIN_FILENO);
+                t->input.data = t;
+        }
+        (void)uv_poll_start(&t->input, UV_READABLE, on_input);
+}
+
+static void close_input(struct try_run *t)
+{
+        if (!t->input.data)
+                return;
+        uv_close((uv_handle_t *)&t->input, NULL);
+        (void)fcntl(STDIN_FILENO, F_SETFL, t->input_flags);
+}
+
 static void offer_more(struct try_run *t)
 {
         struct error error = { "" };
         while (!t->is_exhausted && crew_has_room(&t->crew)) {
                 struct try_task *task = try_source_next(&t->source, &error);
+                if (!task && t->source.is_waiting) {
+                        wait_for_input(t);
+                        break;
+                }
                 if (!task) {
                         t->is_exhausted = true;
                         break;
@@ -287,6 +320,7 @@ static int run(struct try_run *t)
         watch_signals(t);
         (void)uv_run(&t->loop, UV_RUN_DEFAULT);
         uv_close((uv_handle_t *)&prepare, NULL);
+        close_input(t);
         uv_close((uv_handle_t *)&t->signals[0], NULL);
         uv_close((uv_handle_t *)&t->signals[1], NULL);
         crew_close(&t->crew);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "host/crew.h"
 #include "ring/message.h"
@@ -55,15 +56,21 @@ struct try_source {
         uint64_t made;
         char *bytes; /* the payload of --bench, or of standard input */
         size_t size;
-        char *line;
-        size_t line_room;
+
+        /* --lines */
+        bool is_patient;     /* try_source_next() may wait for standard input */
+        bool is_waiting;     /* it did not: ask again once there is something to read */
+        bool is_at_end;      /* of standard input */
+        struct buffer input; /* read, and not yet all made into tasks */
+        size_t line_at;      /* where the next line begins */
+        size_t looked_until; /* no newline from there to here */
         uint64_t line_number;
         struct try_task *free;
 };
 
 int try_source_open(struct try_source *s, const struct try_request *request, struct error *error);
 void try_source_close(struct try_source *s);
-/* The next task; NULL at the end, or if a line is wrong (then the text is set). */
+/* The next task; NULL at the end, if a line is wrong (then the text is set), or if none has come yet (is_waiting). */
 struct try_task *try_source_next(struct try_source *s, struct error *error);
 void try_source_done(struct try_source *s, struct try_task *task);
 /* The task's next start gets a copy of it. */

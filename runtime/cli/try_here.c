@@ -197,6 +197,7 @@ int try_here(const struct try_request *request, struct try_source *source)
         struct here h = { .request = request, .source = source, .services = try_services_new(), .control = { -1, -1 } };
         struct error error = { "" };
         pthread_t host;
+        source->is_patient = true;
         int r = open_shared(&h, &error);
         if (r == 0)
                 r = open_runner(&h, &error);
