@@ -284,6 +284,38 @@ static void a_seat_that_falls_asleep_is_woken(void **state)
         both_close(&b);
 }
 
+/* The host goes to sleep just when the answer comes: a little later after one that came too late, and the reverse. */
+static void a_host_that_falls_asleep_is_woken(void **state)
+{
+        (void)state;
+        struct both b;
+        pthread_t thread;
+        uint64_t random = seed;
+        uint64_t pause_ns = 1000;
+        bool is_woken = true;
+        both_open(&b, &(struct ring_shape){ 1, 4, 0, 0 });
+        assert_int_equal(pthread_create(&thread, NULL, answer_each, &b), 0);
+        for (uint64_t i = rounds(20000); i && is_woken; i--) {
+                struct ring_reply reply;
+                void *owner;
+                (void)submit_one(&b, "x", NULL);
+                ring_host_ring(&b.host);
+                uint64_t until_ns = clock_boot_ns() + next_random(&random) % pause_ns;
+                while (clock_boot_ns() < until_ns)
+                        ;
+                bool is_early = ring_host_sleep(&b.host);
+                pause_ns = is_early ? pause_ns + pause_ns / 64 + 1 : pause_ns - pause_ns / 64;
+                is_woken = !is_early || wait_for_bell_fd(&b, PATIENCE_MS);
+                ring_host_awake(&b.host);
+                while (is_woken && ring_host_next(&b.host, &reply, &owner) != 1)
+                        ;
+        }
+        ring_host_retire(&b.host);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(is_woken);
+        both_close(&b);
+}
+
 /* More large answers than there are spills: seats wait for the host to read some. */
 static void *answer_largely(void *argument)
 {
@@ -516,6 +548,7 @@ int main(void)
                 cmocka_unit_test(every_task_has_one_outcome_and_nobody_sleeps_for_ever),
                 cmocka_unit_test(the_same_in_a_ring_of_four),
                 cmocka_unit_test(a_seat_that_falls_asleep_is_woken),
+                cmocka_unit_test(a_host_that_falls_asleep_is_woken),
                 cmocka_unit_test(large_answers_wait_for_the_host),
                 cmocka_unit_test(a_checkpoint_is_never_seen_torn),
                 cmocka_unit_test(a_question_is_never_seen_torn),
