@@ -400,7 +400,7 @@ static void *ask_impatiently(void *argument)
         struct both *b = argument;
         char name[QV_LOCK_NAME_MAX + 1] = "";
         uintptr_t wrong = 0;
-        for (uint64_t i = rounds(50000); i; i--) {
+        for (uint64_t i = rounds(500000); i; i--) {
                 uint64_t number = i;
                 memset(name, (int)('a' + i % 26), sizeof(name) - 1);
                 if (ring_ask(&b->runner, 0, SERVICE_TRYLOCK, name, &number, 0) == 0)
