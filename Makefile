@@ -125,6 +125,9 @@ plugins/%.so: $$(wildcard plugins/%/*.c) sdk/include/quiver/plugin.h sdk/plugin.
 
 # --- tests ------------------------------------------------------------------------------------------------------------
 
+# Objects of tests are kept for the next make.
+.SECONDARY:
+
 $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
