@@ -10,9 +10,9 @@
  * A *ticket* numbers the tasks handed to one runner, from 1.  An entry's state word holds ticket, seat and state, and
  * is the one place where "who has this task" is decided:
  *
- *         host:  FREE → QUEUED     store
- *         seat:  QUEUED → STARTED  compare-and-swap, after the seat was written
- *         host:  QUEUED → TAKEN    compare-and-swap: back to the host, never started
+ *         host:  FREE → QUEUED     by a store
+ *         seat:  QUEUED → STARTED  by compare-and-swap, after the seat was written
+ *         host:  QUEUED → TAKEN    by compare-and-swap: it never started, and never will
  *
  * The host trusts nothing here: it keeps its own record of every entry (host_side.h) and checks each number that it
  * reads.  The runner trusts the host.  There is no lock in this memory. */

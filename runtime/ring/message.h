@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "config/setting_list.h"
 
 /* Descriptors that a runner is started with. */
 enum runner_fd {
@@ -27,11 +28,6 @@ enum message_kind {
         MESSAGE_READY,     /* runner → host: every seat's init succeeded: struct runner_ready */
         MESSAGE_REFUSED,   /* runner → host: cannot start; text says why.  The runner exits */
         MESSAGE_LOG,       /* runner → host: struct runner_log */
-};
-
-struct setting {
-        const char *name; /* "db.url" */
-        const char *value;
 };
 
 /* What a runner has to know before it opens the plugin.  Borrowed pointers, as in pack.h. */
@@ -59,6 +55,15 @@ struct runner_start {
         size_t paths_read_count, paths_write_count;
         const struct setting *settings;
         size_t settings_count;
+        uint32_t rehearsals; /* init and close so often before the real init; a host asks for none */
+};
+
+#define REHEARSAL_MS UINT64_C(20000) /* about as long as all of them may take together */
+
+/* What the rehearsals left behind, all together; 0 unless it grew all along. */
+struct rehearsal {
+        uint32_t count; /* as many were measured; 0: there were none */
+        uint64_t bytes, descriptors, threads;
 };
 
 struct runner_ready {
@@ -68,6 +73,7 @@ struct runner_ready {
         bool has_many;
         const char *unread; /* settings that init never asked for, comma-separated; "" */
         const char *notes;  /* what could not be done (no Landlock here …), "" */
+        struct rehearsal rehearsal;
 };
 
 /* Where a line came from. */

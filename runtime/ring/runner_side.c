@@ -40,6 +40,7 @@ int ring_attach(struct ring_runner *r, int ring_fd, int bell_fd)
         }
         ring_map_init(&r->map, base, &shape);
         r->bell_fd = bell_fd;
+        atomic_init(&r->bell_is_lost, false);
         return 0;
 }
 
@@ -125,8 +126,8 @@ void ring_wake_host(struct ring_runner *r)
         if (atomic_load_explicit(&r->map.header->host_is_asleep, memory_order_relaxed) &&
                 atomic_exchange(&r->map.header->host_is_asleep, 0)) {
                 uint64_t one = 1;
-                ssize_t written = write(r->bell_fd, &one, sizeof(one));
-                (void)written;
+                if (write(r->bell_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+                        atomic_store_explicit(&r->bell_is_lost, true, memory_order_relaxed);
         }
 }
 

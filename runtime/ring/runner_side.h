@@ -12,7 +12,8 @@
 
 struct ring_runner {
         struct ring_map map;
-        int bell_fd; /* eventfd of the host */
+        int bell_fd;               /* eventfd of the host */
+        _Atomic bool bell_is_lost; /* it could not be rung: somebody closed it, and the host would sleep on */
 };
 
 /* A task that this seat has started. */

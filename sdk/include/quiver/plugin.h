@@ -20,6 +20,7 @@
 #ifndef QUIVER_PLUGIN_H
 #define QUIVER_PLUGIN_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -117,7 +118,7 @@ struct qv_submit {
 };
 #define QV_SUBMIT_INIT                                                                                                 \
         {                                                                                                              \
-                (uint32_t)sizeof(struct qv_submit), 0, NULL, NULL, NULL, 0, 0, NULL, 0                                 \
+                sizeof(struct qv_submit), 0, NULL, NULL, NULL, 0, 0, NULL, 0                                           \
         }
 
 /* The services of one seat.  Call them on the seat's own thread, unless the comment says otherwise.
@@ -207,8 +208,8 @@ struct qv_plugin {
  * init, close and handle_many may be NULL. */
 #define QV_PLUGIN(name, version, flags, init, handle, close, handle_many)                                              \
         QV_EXTERN QV_EXPORT const struct qv_plugin quiver_plugin;                                                      \
-        const struct qv_plugin quiver_plugin = { (uint32_t)sizeof(struct qv_plugin), QV_ABI_MAJOR, QV_ABI_MINOR,       \
-                (flags), (name), (version), (init), (handle), (close), (handle_many) };
+        const struct qv_plugin quiver_plugin = { sizeof(struct qv_plugin), QV_ABI_MAJOR, QV_ABI_MINOR, (flags),        \
+                (name), (version), (init), (handle), (close), (handle_many) };
 #ifdef __cplusplus
 #define QV_EXTERN extern "C"
 #else
@@ -268,11 +269,13 @@ static inline int64_t qv_config_int(const struct qv_host *host, const char *name
 {
         const char *text = host->config(host, name);
         char *end = NULL;
-        long long value = text ? strtoll(text, &end, 10) : 0;
+        long long value;
         if (!text)
                 return fallback;
-        if (end == text || *end) {
-                qv_logf(host, QV_LOG_WARN, "setting %s = \"%s\" is not an integer; using %lld", name, text,
+        errno = 0;
+        value = strtoll(text, &end, 10);
+        if (end == text || *end || errno == ERANGE) {
+                qv_logf(host, QV_LOG_WARN, "setting %s = \"%s\" is not a 64-bit integer; using %lld", name, text,
                         (long long)fallback);
                 return fallback;
         }

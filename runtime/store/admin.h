@@ -1,0 +1,268 @@
+/* admin.h: looking at a store and intervening.  Paged and bounded: none of this disturbs the hot path.
+ *
+ * Pages.  A cursor is zero at first and then what the last page returned; is_end says that there is no more.  What
+ * moves while one reads may be seen twice or not at all. */
+#ifndef QUIVER_STORE_ADMIN_H
+#define QUIVER_STORE_ADMIN_H
+
+#include "store/store.h"
+
+struct store_cursor {
+        uint64_t major;
+        uint64_t minor;
+};
+
+enum store_state {
+        STATE_QUEUED,
+        STATE_DELAYED,
+        STATE_IN_FLIGHT,
+        STATE_PARKED, /* in a side queue: its key is parked, held, or has more than its share */
+        STATE_DEAD,
+        STATES
+};
+const char *store_state_name(enum store_state state);
+
+/* --- counts --------------------------------------------------------------------------------------------------------
+ */
+
+struct store_counts {
+        uint32_t shard;
+        uint64_t queued[LANES];
+        uint64_t delayed;
+        uint64_t in_flight;
+        uint64_t parked;
+        uint64_t dead;
+        uint64_t results;
+        uint64_t controls; /* asked for and not yet taken up by the owner */
+        uint64_t keys;     /* that have a side queue or are held */
+        uint64_t outbox;
+        /* since the store was made; each task that was submitted is in exactly one state, done or dropped:
+         * submitted = queued + delayed + in_flight + parked + dead + done + dropped */
+        uint64_t submitted; /* follow-ups too; a requeued one is not counted again */
+        uint64_t done;
+        uint64_t dropped;         /* dead ones that someone dropped */
+        uint64_t results_dropped; /* over cap or age */
+        uint64_t oldest_ms;       /* the age of the task that was queued first; 0 if none */
+        /* the lease */
+        uint64_t epoch;
+        uint8_t holder[STORE_NONCE_SIZE];
+        bool is_held;
+        uint64_t left_ms;
+        enum store_wanted wanted;
+};
+
+/* SQLite: 1 row + 3 log heads per shard.  Redis: one script per shard, LLEN and HLEN, pipelined. */
+struct store_count {
+        struct store_request request;
+        uint32_t first_shard;
+        uint32_t shards;             /* how many from there; cut at the end */
+        struct store_counts *counts; /* room for `shards` */
+
+        uint32_t counted;
+};
+void store_count(struct store *store, struct store_count *count);
+
+/* --- tasks ---------------------------------------------------------------------------------------------------------
+ */
+
+struct store_listed {
+        enum store_state state;
+        uint64_t number;          /* seq, or the number within the state; with `state` it names the task for cancel */
+        struct envelope envelope; /* of a malformed one: only the payload, which is all of its bytes */
+        struct span id;
+        struct span key;
+        struct task_note note;
+        uint64_t due_in_ms; /* DELAYED */
+        uint64_t at_ms;     /* DEAD: since when */
+        struct span reason; /* DEAD */
+};
+
+/* Tasks of one shard in one state, in order.
+ * SQLite: page rows.  Redis: LRANGE, ZRANGE or HSCAN of a page. */
+struct store_list {
+        struct store_request request;
+        uint32_t shard;
+        enum store_state state;
+        struct span
+                handler; /* only this one's; empty: all.  A page looks at its own number of tasks and may show fewer */
+        struct store_cursor cursor;
+        uint32_t page_tasks; /* ≤ STORE_CALL_TASKS */
+
+        struct store_listed *tasks;
+        uint32_t tasks_count;
+        bool is_end;
+};
+void store_list(struct store *store, struct store_list *list);
+
+/* Looks for a task by its id, a slice at a time: delayed, queued, in flight, parked, dead, the way a task goes.  Start
+ * it again with the same request until is_end or `task` is set. SQLite: STORE_FIND_SLICE rows per call.  Redis: the
+ * same number of list entries. */
+#define STORE_FIND_SLICE 4096u
+struct store_find {
+        struct store_request request;
+        struct span id;
+        struct store_cursor cursor;
+
+        const struct store_listed *task; /* NULL: not in this slice */
+        bool is_end;
+};
+void store_find(struct store *store, struct store_find *find);
+
+/* Cancels a task that list or find showed.  Delayed and parked: dead at once.  Queued: dead at the latest when it would
+ * have been claimed.  In flight: through its owner.  -EALREADY: it is dead.  -ENOENT: not there any more; find it
+ * again. SQLite: 2 rows.  Redis: one script. */
+struct store_cancel {
+        struct store_request request;
+        struct span id;
+        struct span key; /* as shown */
+        enum store_state state;
+        uint64_t number;
+
+        bool is_pending; /* the owner has been told */
+};
+void store_cancel(struct store *store, struct store_cancel *cancel);
+
+enum store_dead_verb {
+        DEAD_REQUEUE, /* to the tail of its lane, with fresh budgets and its history */
+        DEAD_DROP
+};
+
+/* Acts on dead tasks of a shard: those with the ids given, or a page of all, or of all of one handler.
+ * SQLite: 2 rows each.  Redis: one script. */
+struct store_dead {
+        struct store_request request;
+        uint32_t shard;
+        enum store_dead_verb verb;
+        const struct span *ids; /* NULL: all, paged */
+        uint32_t ids_count;     /* ≤ STORE_CALL_TASKS */
+        struct span handler;    /* with all: only this one's */
+        struct store_cursor cursor;
+        uint32_t page_tasks;
+
+        uint32_t acted;
+        bool is_end;
+};
+void store_dead(struct store *store, struct store_dead *dead);
+
+/* --- keys ----------------------------------------------------------------------------------------------------------
+ */
+
+enum store_key_state {
+        KEY_FREE,    /* nothing special: its tasks are claimed as they come */
+        KEY_WAITING, /* more tasks than its share of the window; the rest waits in its side queue */
+        KEY_PARKED,  /* its head task waits for its retry */
+        KEY_HELD     /* waits for a person */
+};
+const char *store_key_state_name(enum store_key_state state);
+
+struct store_key_info {
+        uint32_t shard;
+        struct span key;
+        enum store_key_state state;
+        uint64_t tasks;     /* in its side queue */
+        uint64_t since_ms;  /* store time of the last change of state */
+        uint64_t due_in_ms; /* PARKED, WAITING; 0: now */
+        struct span reason; /* the error of the retry, or who holds it and why */
+        struct span head;   /* id of the first task in the side queue; empty if none */
+};
+
+/* Keys of a shard that are not free.  SQLite: page rows + heads.  Redis: HSCAN. */
+struct store_keys {
+        struct store_request request;
+        uint32_t shard;
+        struct store_cursor cursor;
+        uint32_t page_keys;
+        struct span key; /* only this one; not paged */
+
+        struct store_key_info *keys;
+        uint32_t keys_count;
+        bool is_end;
+};
+void store_keys(struct store *store, struct store_keys *keys);
+
+/* CONTROL_HOLD, UNHOLD, RETRY (now; ends a hold too), SKIP (the head becomes dead, the next is due).  Done at once if
+ * nobody owns the shard, else by the owner's next advance.  -ENOENT: UNHOLD, RETRY or SKIP of a key that is not held or
+ * parked.
+ * SQLite: 2 rows.  Redis: one script. */
+struct store_key_act {
+        struct store_request request;
+        enum store_control_verb verb;
+        struct span key;
+        struct span reason; /* HOLD */
+
+        bool is_pending; /* the owner has been told */
+};
+void store_key_act(struct store *store, struct store_key_act *act);
+
+/* --- desired state and status documents ----------------------------------------------------------------------------
+ */
+
+#define STORE_DESIRED_MAX       256u  /* names */
+#define STORE_DESIRED_VALUE_MAX 1024u /* bytes */
+#define STORE_STATUS_MAX        8192u /* bytes of one document */
+
+struct store_desired {
+        struct span name; /* "pause", "pause.HANDLER", "drain.HOST" */
+        struct span value;
+};
+
+/* All of it; it is small.  SQLite: all rows.  Redis: HGETALL. */
+struct store_desired_get {
+        struct store_request request;
+
+        uint64_t version; /* grows with every change */
+        struct store_desired *items;
+        uint32_t items_count;
+};
+void store_desired_get(struct store *store, struct store_desired_get *get);
+
+/* Sets one name, or removes it (has_value = false), and rings every host.  SQLite: 2 rows.  Redis: one script. */
+struct store_desired_set {
+        struct store_request request;
+        struct store_desired item;
+        bool has_value;
+
+        uint64_t version;
+};
+void store_desired_set(struct store *store, struct store_desired_set *set);
+
+/* A host's document about itself; replaces its last one.  ≤ STORE_STATUS_MAX.  One not renewed within keep_ms is
+ * forgotten.  SQLite: 1 row.  Redis: HSET. */
+struct store_status_put {
+        struct store_request request;
+        uint8_t nonce[STORE_NONCE_SIZE];
+        struct span document; /* empty: remove it */
+        uint64_t keep_ms;
+};
+void store_status_put(struct store *store, struct store_status_put *put);
+
+struct store_status {
+        uint8_t nonce[STORE_NONCE_SIZE];
+        uint64_t age_ms;
+        struct span document;
+};
+
+struct store_status_list {
+        struct store_request request;
+
+        struct store_status *items;
+        uint32_t items_count; /* ≤ 1024 */
+};
+void store_status_list(struct store *store, struct store_status_list *list);
+
+/* --- proof ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Counts a shard's tasks one by one and compares: every task in exactly one state, all counters right, every side queue
+ * with its key, no record without its task.  Reads all of the shard, in a snapshot. */
+struct store_fsck {
+        struct store_request request;
+        uint32_t shard;
+
+        uint64_t tasks;     /* seen */
+        uint32_t problems;  /* 0: sound */
+        struct span report; /* one line each, the first 64 */
+};
+void store_fsck(struct store *store, struct store_fsck *fsck);
+
+#endif

@@ -1,0 +1,47 @@
+#include "store/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_ROOM 16384u
+
+struct arena_chunk {
+        struct arena_chunk *next;
+        size_t room;
+        size_t used;
+        max_align_t data[];
+};
+
+void *arena_take(struct arena_chunk **arena, size_t size)
+{
+        size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
+        struct arena_chunk *chunk = *arena;
+        if (!chunk || chunk->room - chunk->used < size) {
+                size_t room = size > CHUNK_ROOM ? size : CHUNK_ROOM;
+                chunk = malloc(sizeof(*chunk) + room);
+                if (!chunk)
+                        abort();
+                *chunk = (struct arena_chunk){ .next = *arena, .room = room };
+                *arena = chunk;
+        }
+        void *at = (char *)chunk->data + chunk->used;
+        chunk->used += size;
+        return memset(at, 0, size);
+}
+
+struct span arena_copy(struct arena_chunk **arena, struct span bytes)
+{
+        char *to = arena_take(arena, bytes.size + 1);
+        if (bytes.size)
+                memcpy(to, bytes.data, bytes.size);
+        return (struct span){ to, bytes.size };
+}
+
+void arena_free(struct arena_chunk *arena)
+{
+        while (arena) {
+                struct arena_chunk *next = arena->next;
+                free(arena);
+                arena = next;
+        }
+}

@@ -1,0 +1,75 @@
+/* results.h: what handlers returned, for whoever wants it.
+ *
+ * A result belongs to its shard and is numbered there.  A consumer takes some for a while and says which ones it is
+ * done with; those of a consumer that died come back, in order.  `submit --wait` does not use results but a reply of
+ * its own. */
+#ifndef QUIVER_STORE_RESULTS_H
+#define QUIVER_STORE_RESULTS_H
+
+#include "store/store.h"
+
+#define STORE_RESULTS_LEASED_MAX 1024u /* of one shard, by all consumers */
+
+struct store_result {
+        uint64_t number;
+        uint64_t at_ms; /* store time */
+        struct span id;
+        struct span key;
+        struct span handler;
+        struct span data;
+};
+
+/* Takes the oldest results of a shard that nobody holds.  Fewer than asked, also none, is not an error.
+ * SQLite: the n taken + at most STORE_RESULTS_LEASED_MAX rows read.  Redis: one script; expired leases by score, the
+ * rest LPOP. */
+struct store_consume {
+        struct store_request request;
+        uint32_t shard;
+        uint8_t consumer[STORE_NONCE_SIZE];
+        uint64_t lease_ms;
+        uint32_t results_max; /* ≤ STORE_CALL_TASKS */
+
+        struct store_result *results;
+        uint32_t results_count;
+};
+void store_consume(struct store *store, struct store_consume *consume);
+
+/* Done with these: they are gone.  An expired lease that nobody else took still counts.
+ * SQLite: n rows.  Redis: one script. */
+struct store_commit {
+        struct store_request request;
+        uint32_t shard;
+        uint8_t consumer[STORE_NONCE_SIZE];
+        const uint64_t *numbers;
+        uint32_t numbers_count; /* ≤ STORE_CALL_TASKS */
+        bool *held;             /* one per number: false if it is not ours any more, and was left alone */
+
+        uint32_t refused;
+};
+void store_commit(struct store *store, struct store_commit *commit);
+
+enum store_reply_state {
+        REPLY_PENDING, /* not ended yet; or unknown, or forgotten: its time is over */
+        REPLY_DONE,
+        REPLY_DEAD
+};
+
+/* Waits for the outcome of a task that was submitted with reply_ms.
+ * SQLite: 1 row to announce oneself, then the doorbell.  Redis: a blocking read. */
+struct store_reply {
+        struct store_request request;
+        struct span id;
+        uint64_t wait_ms; /* 0: only look */
+
+        enum store_reply_state state;
+        struct span data; /* DONE: the result */
+        bool has_data;
+        struct span reason;    /* DEAD: one word */
+        struct task_note note; /* DEAD: the history; the last event says why */
+
+        uint64_t deadline_ms; /* private */
+        bool is_announced;    /* private */
+};
+void store_reply(struct store *store, struct store_reply *reply);
+
+#endif

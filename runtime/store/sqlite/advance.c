@@ -1,0 +1,254 @@
+/* An owner's call: outcomes in, tasks out, the lease renewed. */
+#include <string.h>
+
+#include "store/sqlite/sqlite.h"
+
+/* One task in flight, as it stands in the log. */
+struct flight {
+        struct span task;
+        struct span note;
+};
+
+static bool flight_get(struct sqlite_store *s, const struct shard *shard, uint64_t seq, struct arena_chunk **arena,
+        struct flight *ret_flight)
+{
+        /* Beyond what is taken a task is queued: nobody's, whatever its number. */
+        if (seq_number(seq) > shard->taken[STORE_SEQ_LANE(seq)])
+                return false;
+        struct query q = query(&s->db, STATEMENT_LOG_GET);
+        bind_number(&q, shard_id(shard->shard, seq));
+        bool is_there = query_row(&q);
+        if (is_there)
+                *ret_flight =
+                        (struct flight){ arena_copy(arena, column_span(&q, 0)), arena_copy(arena, column_span(&q, 1)) };
+        query_end(&q);
+        return is_there;
+}
+
+static bool flight_remove(struct sqlite_store *s, struct shard *shard, uint64_t seq)
+{
+        if (seq_number(seq) > shard->taken[STORE_SEQ_LANE(seq)])
+                return false;
+        struct query q = query(&s->db, STATEMENT_LOG_REMOVE);
+        bind_number(&q, shard_id(shard->shard, seq));
+        if (!query_run(&q))
+                return false;
+        shard->in_flight--;
+        return true;
+}
+
+/* The note after an outcome.  Every outcome but START ends a start, so the mark goes. */
+static struct span note_after(struct sqlite_store *s, const struct store_outcome *outcome, uint64_t epoch,
+        struct span before, struct arena_chunk **arena)
+{
+        struct task_note note;
+        struct buffer scratch = { 0 };
+        struct buffer bytes = { 0 };
+        if (note_parse(before.data, before.size, &note))
+                note = (struct task_note){ 0 };
+        switch (outcome->kind) {
+        case STORE_START:
+                note.started_epoch = epoch;
+                break;
+        case STORE_CHECKPOINT:
+                note.checkpoint = outcome->checkpoint;
+                break;
+        case STORE_DIVERT:
+                break;
+        default:
+                note.started_epoch = 0;
+                note.is_suspect = outcome->kind == STORE_INTERRUPTED && outcome->is_suspect;
+                note_charge(&note, &scratch, s->now_ms, outcome->cost, outcome->error);
+        }
+        struct span after = { 0 };
+        if (!note_is_empty(&note)) {
+                note_put(&bytes, &note);
+                after = arena_copy(arena, (struct span){ (const char *)bytes.data, bytes.size });
+        }
+        buffer_free(&scratch);
+        buffer_free(&bytes);
+        return after;
+}
+
+/* The key moves on: as many of its waiting tasks as the owner takes. */
+static void refill(
+        struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome, struct claim *claim)
+{
+        struct key key;
+        if (!shard->keys || !key_get(s, shard, outcome->task.key, &key) || key.state != KEY_WAITING)
+                return;
+        if (outcome->refill)
+                side_take(s, shard, &key, outcome->refill, claim);
+}
+
+static bool settle_done(struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome)
+{
+        const struct store_ref *task = &outcome->task;
+        if (!flight_remove(s, shard, task->seq))
+                return false;
+        shard->done++;
+        if (task->reply_ms)
+                reply_put(s, task, REPLY_DONE, outcome->has_result, outcome->result, (struct span){ 0 },
+                        (struct span){ 0 });
+        else if (outcome->has_result)
+                result_put(s, shard, task, outcome->result);
+        return true;
+}
+
+static bool settle_dead(
+        struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome, struct arena_chunk **arena)
+{
+        const struct store_ref *task = &outcome->task;
+        struct flight flight;
+        if (!flight_get(s, shard, task->seq, arena, &flight))
+                return false;
+        (void)flight_remove(s, shard, task->seq);
+        dead_put(s, shard, task, outcome->reason, outcome->error, outcome->cost, flight.task, flight.note);
+        return true;
+}
+
+/* RETRY, HOLD, DIVERT: into the key's side queue, at its place. */
+static bool settle_aside(struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome,
+        uint64_t epoch, struct arena_chunk **arena)
+{
+        const struct store_ref *task = &outcome->task;
+        struct flight flight;
+        struct key key;
+        if (!flight_get(s, shard, task->seq, arena, &flight))
+                return false;
+        (void)flight_remove(s, shard, task->seq);
+        uint64_t due_ms = s->now_ms + (outcome->delay_ms < TASK_NUMBER_MAX ? outcome->delay_ms : TASK_NUMBER_MAX);
+        bool is_there = key_get(s, shard, task->key, &key);
+        if (outcome->kind == STORE_HOLD)
+                key_set_state(s, shard, task->key, &key, KEY_HELD, 0, outcome->error);
+        else if (outcome->kind == STORE_RETRY && (!is_there || key.state != KEY_HELD))
+                key_set_state(s, shard, task->key, &key, KEY_PARKED, due_ms, outcome->error);
+        else if (!is_there)
+                key_set_state(s, shard, task->key, &key, KEY_WAITING, due_ms, SPAN_TEXT("more than its share"));
+        else if (key.state == KEY_WAITING && due_ms < key.due_ms)
+                key.due_ms = due_ms;
+        side_put(s, shard, &key, task->seq, flight.task, note_after(s, outcome, epoch, flight.note, arena));
+        key_save(s, shard, &key);
+        return true;
+}
+
+/* START, INTERRUPTED, CHECKPOINT: stays in flight, with another note. */
+static bool settle_noted(struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome,
+        uint64_t epoch, struct arena_chunk **arena)
+{
+        struct flight flight;
+        if (!flight_get(s, shard, outcome->task.seq, arena, &flight))
+                return false;
+        struct span note = note_after(s, outcome, epoch, flight.note, arena);
+        struct query q = query(&s->db, STATEMENT_LOG_NOTE);
+        bind_number(&q, shard_id(shard->shard, outcome->task.seq));
+        if (note.size)
+                bind_span(&q, note);
+        else
+                bind_null(&q);
+        (void)query_run(&q);
+        return true;
+}
+
+static void outcomes_apply(
+        struct sqlite_store *s, struct shard *shard, struct store_advance *advance, struct claim *claim)
+{
+        const struct store_prepared *follow_up = advance->prepared;
+        uint64_t epoch = advance->lease.epoch;
+        for (uint32_t i = 0; i < advance->outcomes_count; i++) {
+                const struct store_outcome *outcome = &advance->outcomes[i];
+                const struct store_prepared *end = follow_up + outcome->follow_ups_count;
+                bool is_there;
+                switch (outcome->kind) {
+                case STORE_DONE:
+                        is_there = settle_done(s, shard, outcome);
+                        for (const struct store_prepared *f = follow_up; f < end && is_there; f++)
+                                shard_append_prepared(s, f);
+                        break;
+                case STORE_DEAD:
+                        is_there = settle_dead(s, shard, outcome, claim->arena);
+                        break;
+                case STORE_RETRY:
+                case STORE_HOLD:
+                case STORE_DIVERT:
+                        is_there = settle_aside(s, shard, outcome, epoch, claim->arena);
+                        break;
+                default:
+                        is_there = settle_noted(s, shard, outcome, epoch, claim->arena);
+                }
+                follow_up = end;
+                if (!is_there)
+                        advance->gone++;
+                if (outcome->kind == STORE_DONE || outcome->kind == STORE_DEAD)
+                        refill(s, shard, outcome, claim);
+        }
+}
+
+static void reply_fill(
+        struct sqlite_store *s, const struct shard *shard, struct store_advance *advance, const struct claim *claim)
+{
+        advance->verdict = STORE_OK;
+        advance->tasks = claim->tasks;
+        advance->tasks_count = claim->count;
+        advance->set_aside = claim->set_aside;
+        advance->next_due_ms = shard_next_due_ms(s, shard);
+        advance->has_more = shard_queued(shard) || advance->next_due_ms == 0;
+        advance->wanted = lease_wanted(s, shard);
+        advance->left_ms = lease_left_ms(s, shard);
+}
+
+/* The answer to the last call was lost: what it claimed is in flight and is returned again. */
+static void repeat(struct sqlite_store *s, const struct shard *shard, struct store_advance *advance)
+{
+        struct claim claim;
+        struct flight flight;
+        claim_init(&claim, request_arena(&advance->request), STORE_CALL_TASKS);
+        for (uint32_t i = 0; i < shard->last_count; i++)
+                for (uint64_t n = 0; n < shard->last[i].count && claim.count < claim.room; n++)
+                        if (flight_get(s, shard, shard->last[i].first + n, claim.arena, &flight))
+                                (void)claim_add(
+                                        s, &claim, shard, shard->last[i].first + n, flight.task, flight.note, NULL);
+        control_repeat(s, shard, advance);
+        reply_fill(s, shard, advance, &claim);
+}
+
+static uint32_t refills(const struct store_advance *advance)
+{
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < advance->outcomes_count; i++)
+                sum += advance->outcomes[i].refill;
+        return sum < STORE_CALL_TASKS ? (uint32_t)sum : STORE_CALL_TASKS;
+}
+
+void sqlite_advance(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_advance *advance = (struct store_advance *)request;
+        struct shard *shard = shard_write(s, advance->lease.shard);
+        advance->tasks_count = advance->controls_count = advance->gone = advance->set_aside = 0;
+        advance->has_more = advance->has_outbox = advance->is_refused = false;
+        advance->verdict = STORE_FENCED;
+        switch (fence_check(shard, &advance->lease, advance->call)) {
+        case FENCE_FENCED:
+                return;
+        case FENCE_REPEAT:
+                repeat(s, shard, advance);
+                return;
+        case FENCE_OK:
+                break;
+        }
+        struct claim claim;
+        uint32_t room = advance->want_tasks + refills(advance);
+        claim_init(&claim, request_arena(request), room < STORE_CALL_TASKS ? room : STORE_CALL_TASKS);
+        control_take(s, shard, advance);
+        outcomes_apply(s, shard, advance, &claim);
+        advance->is_refused = lease_extend(s, shard, advance->lease.ttl_ms);
+        if (!advance->is_refused) {
+                uint32_t refilled = claim.count;
+                claim_due(s, shard, &claim, advance->want_tasks);
+                uint32_t due = claim.count - refilled;
+                claim_lanes(s, shard, &claim, advance->want_tasks - due, advance->want_bytes);
+        }
+        shard->call = advance->call;
+        claim_remember(shard, &claim);
+        reply_fill(s, shard, advance, &claim);
+}

@@ -1,0 +1,197 @@
+#include "store/sqlite/bell.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MESSAGE_WORDS 512u
+
+static void nonce_name(const uint8_t nonce[STORE_NONCE_SIZE], char name[2 * STORE_NONCE_SIZE + 1])
+{
+        for (unsigned i = 0; i < STORE_NONCE_SIZE; i++)
+                (void)snprintf(name + (size_t)2 * i, 3, "%02x", nonce[i]);
+}
+
+/* A socket's name holds 107 bytes; through the folder's descriptor every path fits. */
+static void address(struct sockaddr_un *to, int dir_fd, const char *name)
+{
+        *to = (struct sockaddr_un){ .sun_family = AF_UNIX };
+        (void)snprintf(
+                to->sun_path, sizeof(to->sun_path), "/proc/self/fd/%d/%.*s", dir_fd, 2 * (int)STORE_NONCE_SIZE, name);
+}
+
+int ring_open(struct ring *ring, const char *folder, struct error *error)
+{
+        *ring = (struct ring){ .dir_fd = -1, .send_fd = -1 };
+        if (mkdir(folder, 0777) < 0 && errno != EEXIST)
+                return error_set(error, -errno, "%s: %s", folder, strerror(errno));
+        ring->dir_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (ring->dir_fd < 0)
+                return error_set(error, -errno, "%s: %s", folder, strerror(errno));
+        ring->send_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (ring->send_fd < 0)
+                return error_set(error, -errno, "%s: socket: %s", folder, strerror(errno));
+        return 0;
+}
+
+void ring_close(struct ring *ring)
+{
+        if (ring->send_fd >= 0)
+                (void)close(ring->send_fd);
+        if (ring->dir_fd >= 0)
+                (void)close(ring->dir_fd);
+        free(ring->entries);
+        *ring = (struct ring){ .dir_fd = -1, .send_fd = -1 };
+}
+
+void ring_add(struct ring *ring, const uint8_t nonce[STORE_NONCE_SIZE], uint32_t word)
+{
+        if (ring->count && ring->entries[ring->count - 1].word == word &&
+                !memcmp(ring->entries[ring->count - 1].nonce, nonce, STORE_NONCE_SIZE))
+                return;
+        if (ring->count == ring->room) {
+                ring->room = ring->room ? 2 * ring->room : 64;
+                ring->entries = realloc(ring->entries, ring->room * sizeof(*ring->entries));
+                if (!ring->entries)
+                        abort();
+        }
+        struct ring_entry *entry = &ring->entries[ring->count++];
+        memcpy(entry->nonce, nonce, STORE_NONCE_SIZE);
+        entry->word = word;
+}
+
+void ring_clear(struct ring *ring)
+{
+        ring->count = 0;
+        ring->has_desired = false;
+}
+
+static void send_words(struct ring *ring, const char *name, const uint32_t *words, uint32_t count)
+{
+        struct sockaddr_un to;
+        address(&to, ring->dir_fd, name);
+        if (sendto(ring->send_fd, words, count * sizeof(*words), 0, (const struct sockaddr *)&to, sizeof(to)) >= 0)
+                return;
+        /* Nobody listens any more: whoever was killed could not remove its socket.  A full one has been rung already.
+         */
+        if (errno == ECONNREFUSED)
+                (void)unlinkat(ring->dir_fd, name, 0);
+}
+
+static void send_everybody(struct ring *ring, uint32_t word)
+{
+        int fd = openat(ring->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+        struct dirent *entry;
+        if (!dir) {
+                if (fd >= 0)
+                        (void)close(fd);
+                return;
+        }
+        while ((entry = readdir(dir)))
+                if (strlen(entry->d_name) == (size_t)2 * STORE_NONCE_SIZE)
+                        send_words(ring, entry->d_name, &word, 1);
+        (void)closedir(dir);
+}
+
+static int entry_compare(const void *a, const void *b)
+{
+        const struct ring_entry *x = a;
+        const struct ring_entry *y = b;
+        int by_nonce = memcmp(x->nonce, y->nonce, STORE_NONCE_SIZE);
+        return by_nonce ? by_nonce : (x->word > y->word) - (x->word < y->word);
+}
+
+void ring_send(struct ring *ring)
+{
+        if (ring->count)
+                qsort(ring->entries, ring->count, sizeof(*ring->entries), entry_compare);
+        for (uint32_t i = 0; i < ring->count;) {
+                const struct ring_entry *first = &ring->entries[i];
+                uint32_t words[MESSAGE_WORDS];
+                uint32_t count = 0;
+                char name[2 * STORE_NONCE_SIZE + 1];
+                for (; i < ring->count && count < MESSAGE_WORDS &&
+                        !memcmp(ring->entries[i].nonce, first->nonce, STORE_NONCE_SIZE);
+                        i++)
+                        if (!count || words[count - 1] != ring->entries[i].word)
+                                words[count++] = ring->entries[i].word;
+                nonce_name(first->nonce, name);
+                send_words(ring, name, words, count);
+        }
+        if (ring->has_desired)
+                send_everybody(ring, BELL_DESIRED);
+        ring_clear(ring);
+}
+
+static void hear(struct bell *bell, uint32_t word)
+{
+        const struct store_bell *l = &bell->listener;
+        if (word == BELL_REPLY)
+                bell->reply(bell->reply_self);
+        else if (word == BELL_DESIRED && l->desired)
+                l->desired(l->self);
+        else if (word != BELL_DESIRED && l->shard)
+                l->shard(l->self, word);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+        struct bell *bell = poll->data;
+        (void)events;
+        /* A bound: the loop has other things to do, and what is left wakes it again. */
+        for (unsigned i = 0; status == 0 && i < 16; i++) {
+                uint32_t words[MESSAGE_WORDS];
+                ssize_t n = recv(bell->fd, words, sizeof(words), 0);
+                if (n < 0)
+                        break;
+                for (size_t w = 0; w < (size_t)n / sizeof(*words) && bell->fd >= 0; w++)
+                        hear(bell, words[w]);
+                if (bell->fd < 0)
+                        break;
+        }
+}
+
+int bell_open(struct bell *bell, uv_loop_t *loop, int dir_fd, const uint8_t nonce[STORE_NONCE_SIZE],
+        const struct store_bell *listener, struct error *error)
+{
+        struct sockaddr_un own;
+        nonce_name(nonce, bell->name);
+        bell->dir_fd = dir_fd;
+        if (listener)
+                bell->listener = *listener;
+        address(&own, dir_fd, bell->name);
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return error_set(error, -errno, "doorbell: socket: %s", strerror(errno));
+        (void)unlinkat(dir_fd, bell->name, 0);
+        if (bind(fd, (const struct sockaddr *)&own, sizeof(own)) < 0) {
+                int r = error_set(error, -errno, "doorbell: bind: %s", strerror(errno));
+                (void)close(fd);
+                return r;
+        }
+        bell->fd = fd;
+        (void)uv_poll_init(loop, &bell->poll, fd);
+        bell->poll.data = bell;
+        (void)uv_poll_start(&bell->poll, UV_READABLE, on_readable);
+        /* A hint keeps nobody from ending. */
+        uv_unref((uv_handle_t *)&bell->poll);
+        return 0;
+}
+
+void bell_close(struct bell *bell)
+{
+        if (bell->fd < 0)
+                return;
+        (void)uv_poll_stop(&bell->poll);
+        (void)unlinkat(bell->dir_fd, bell->name, 0);
+        (void)close(bell->fd);
+        bell->fd = -1;
+}

@@ -1,0 +1,109 @@
+#include "store/sqlite/checkpoint.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+/* 4 KiB each.  A page that is written often is copied once per checkpoint, so they are worth waiting for. */
+#define FRAMES_DUE  16384 /* 64 MiB */
+#define FRAMES_MANY 65536 /* nobody keeps up: the writer does it itself, and waits */
+
+struct checkpointer {
+        pthread_t thread;
+        pthread_mutex_t mutex;
+        pthread_cond_t wake;
+        bool is_due;
+        bool is_stopping;
+        struct database db;
+};
+
+static int on_commit(void *store, sqlite3 *handle, const char *name, int frames)
+{
+        (void)handle;
+        (void)name;
+        ((struct sqlite_store *)store)->wal_frames = frames;
+        return SQLITE_OK;
+}
+
+static void checkpoint(struct database *db)
+{
+        int code = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        if (code != SQLITE_OK && code != SQLITE_BUSY)
+                log_event(LEVEL_WARN, "checkpoint", "error=%s", LOG_QUOTE(sqlite3_errstr(code)));
+}
+
+static void *checkpoint_main(void *data)
+{
+        struct checkpointer *c = data;
+        (void)pthread_mutex_lock(&c->mutex);
+        while (!c->is_stopping) {
+                if (!c->is_due) {
+                        (void)pthread_cond_wait(&c->wake, &c->mutex);
+                        continue;
+                }
+                (void)pthread_mutex_unlock(&c->mutex);
+                checkpoint(&c->db);
+                (void)pthread_mutex_lock(&c->mutex);
+                c->is_due = false;
+        }
+        (void)pthread_mutex_unlock(&c->mutex);
+        return NULL;
+}
+
+int checkpoint_start(struct sqlite_store *s, struct error *error)
+{
+        (void)sqlite3_wal_hook(s->db.handle, on_commit, s);
+        if (!s->is_host)
+                return 0;
+        struct checkpointer *c = calloc(1, sizeof(*c));
+        if (!c)
+                return error_set(error, -ENOMEM, "out of memory");
+        int r = database_open(&c->db, s->path, false, error);
+        if (r) {
+                free(c);
+                return r;
+        }
+        (void)pthread_mutex_init(&c->mutex, NULL);
+        (void)pthread_cond_init(&c->wake, NULL);
+        r = -pthread_create(&c->thread, NULL, checkpoint_main, c);
+        if (r) {
+                database_close(&c->db);
+                free(c);
+                return error_set(error, r, "cannot start the checkpoint thread");
+        }
+        s->checkpointer = c;
+        return 0;
+}
+
+void checkpoint_stop(struct sqlite_store *s)
+{
+        struct checkpointer *c = s->checkpointer;
+        if (!c)
+                return;
+        (void)pthread_mutex_lock(&c->mutex);
+        c->is_stopping = true;
+        (void)pthread_mutex_unlock(&c->mutex);
+        (void)pthread_cond_signal(&c->wake);
+        (void)pthread_join(c->thread, NULL);
+        database_close(&c->db);
+        (void)pthread_cond_destroy(&c->wake);
+        (void)pthread_mutex_destroy(&c->mutex);
+        free(c);
+        s->checkpointer = NULL;
+}
+
+void checkpoint_consider(struct sqlite_store *s)
+{
+        struct checkpointer *c = s->checkpointer;
+        if (s->wal_frames < FRAMES_DUE)
+                return;
+        if (c && s->wal_frames < FRAMES_MANY) {
+                (void)pthread_mutex_lock(&c->mutex);
+                c->is_due = true;
+                (void)pthread_mutex_unlock(&c->mutex);
+                (void)pthread_cond_signal(&c->wake);
+        } else if (s->wal_frames >= FRAMES_MANY) {
+                checkpoint(&s->db);
+        }
+}

@@ -1,0 +1,199 @@
+/* Tasks go from the log, or from a side queue, in flight. */
+#include <errno.h>
+#include <string.h>
+
+#include "store/sqlite/sqlite.h"
+
+void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room)
+{
+        *claim = (struct claim){ .arena = arena, .room = room };
+        claim->tasks = arena_take(arena, room * sizeof(*claim->tasks));
+}
+
+bool claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *shard, uint64_t seq, struct span task,
+        struct span note, struct error *error)
+{
+        struct store_task *to = &claim->tasks[claim->count];
+        struct span bytes = arena_copy(claim->arena, task);
+        if (store_task_read(&s->store, shard->shard, seq, bytes, claim->arena, to, error))
+                return false;
+        note = note.size ? arena_copy(claim->arena, note) : note;
+        if (note_parse(note.data, note.size, &to->note))
+                to->note = (struct task_note){ 0 };
+        claim->bytes += task.size;
+        claim->count++;
+        return true;
+}
+
+/* --- what is due ----------------------------------------------------------------------------------------------------
+ */
+
+struct due_task {
+        uint64_t id;
+        enum lane lane;
+        struct span task;
+        struct span note;
+};
+
+/* Delayed tasks whose time has come join the log, behind what is there. */
+static void delayed_join(struct sqlite_store *s, struct shard *shard, struct arena_chunk **arena)
+{
+        struct due_task *due = arena_take(arena, STORE_CALL_TASKS * sizeof(*due));
+        uint32_t count = 0;
+        struct query q = query(&s->db, STATEMENT_DELAYED_DUE);
+        bind_number(&q, shard->shard);
+        bind_number(&q, s->now_ms);
+        bind_number(&q, STORE_CALL_TASKS);
+        while (query_row(&q))
+                due[count++] = (struct due_task){ column_number(&q, 0), (enum lane)column_number(&q, 1),
+                        arena_copy(arena, column_span(&q, 2)), arena_copy(arena, column_span(&q, 3)) };
+        query_end(&q);
+        for (uint32_t i = 0; i < count; i++) {
+                q = query(&s->db, STATEMENT_DELAYED_REMOVE);
+                bind_number(&q, due[i].id);
+                (void)query_run(&q);
+                shard->delayed--;
+                shard_append(s, shard, due[i].lane, due[i].task, due[i].note);
+        }
+}
+
+/* The heads of keys whose time has come. */
+static void keys_take(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want)
+{
+        uint32_t count = 0;
+        struct key *keys = arena_take(claim->arena, want * sizeof(*keys));
+        struct query q = query(&s->db, STATEMENT_KEY_DUE);
+        bind_number(&q, shard->shard);
+        bind_number(&q, s->now_ms);
+        bind_number(&q, want);
+        while (query_row(&q))
+                keys[count++] = (struct key){ .id = column_number(&q, 0),
+                        .state = (enum store_key_state)column_number(&q, 2),
+                        .due_ms = column_number(&q, 3),
+                        .since_ms = column_number(&q, 4),
+                        .tasks = column_number(&q, 5) };
+        query_end(&q);
+        for (uint32_t i = 0; i < count; i++)
+                side_take(s, shard, &keys[i], 1, claim);
+}
+
+void claim_due(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want)
+{
+        if (want > claim->room - claim->count)
+                want = claim->room - claim->count;
+        if (!want)
+                return;
+        if (shard->delayed)
+                delayed_join(s, shard, claim->arena);
+        if (shard->keys)
+                keys_take(s, shard, claim, want);
+}
+
+/* --- the lanes ------------------------------------------------------------------------------------------------------
+ */
+
+static void log_remove(struct sqlite_store *s, const struct shard *shard, uint64_t seq)
+{
+        struct query q = query(&s->db, STATEMENT_LOG_REMOVE);
+        bind_number(&q, shard_id(shard->shard, seq));
+        (void)query_run(&q);
+}
+
+/* No host can run it: what is wrong with it decides where it goes. */
+static void set_aside(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint64_t seq, struct span bytes,
+        int why, const struct error *error)
+{
+        struct span reason = why == -EXDEV ? SPAN_TEXT("misplaced") : SPAN_TEXT("malformed");
+        log_remove(s, shard, seq);
+        dead_put_bytes(
+                s, shard, seq, reason, (struct span){ error->text, strlen(error->text) }, bytes, (struct span){ 0 });
+        claim->set_aside++;
+}
+
+/* A task that has just been taken from its lane: in flight, or wherever else it belongs. */
+static void settle(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint64_t seq, struct span bytes,
+        struct span note)
+{
+        struct store_task *task = &claim->tasks[claim->count];
+        struct error error = { "" };
+        struct key key;
+        int r = store_task_read(&s->store, shard->shard, seq, bytes, claim->arena, task, &error);
+        shard->queued[STORE_SEQ_LANE(seq)]--;
+        claim->bytes += bytes.size;
+        if (r) {
+                set_aside(s, shard, claim, seq, bytes, r, &error);
+        } else if (task->envelope.not_before_ms > s->now_ms) {
+                log_remove(s, shard, seq);
+                shard_delay(s, shard, task->envelope.lane, task->envelope.not_before_ms, bytes, note);
+        } else if (key_get(s, shard, task->key, &key)) {
+                log_remove(s, shard, seq);
+                side_put(s, shard, &key, seq, bytes, note);
+                key_save(s, shard, &key);
+        } else {
+                if (note_parse(note.data, note.size, &task->note))
+                        task->note = (struct task_note){ 0 };
+                shard->in_flight++;
+                claim->count++;
+        }
+}
+
+/* Reads the next tasks of a lane; returns how many it looked at. */
+static uint32_t claim_lane(struct sqlite_store *s, struct shard *shard, enum lane lane, struct claim *claim,
+        uint32_t max, uint64_t want_bytes)
+{
+        uint64_t *seqs = arena_take(claim->arena, max * sizeof(*seqs));
+        struct span *tasks = arena_take(claim->arena, 2 * max * sizeof(*tasks));
+        struct span *notes = tasks + max;
+        uint32_t count = 0;
+        uint64_t bytes = claim->bytes;
+        struct query q = query(&s->db, STATEMENT_LOG_PAGE);
+        bind_number(&q, shard_id(shard->shard, lane_seq(lane, shard->taken[lane])));
+        bind_number(&q, shard_id(shard->shard, lane_seq(lane, shard->tail[lane])));
+        bind_number(&q, max);
+        while ((!count || bytes < want_bytes) && query_row(&q)) {
+                seqs[count] = shard_number(column_number(&q, 0));
+                tasks[count] = arena_copy(claim->arena, column_span(&q, 1));
+                struct span note = column_span(&q, 2);
+                notes[count] = note.size ? arena_copy(claim->arena, note) : note;
+                bytes += tasks[count].size;
+                count++;
+        }
+        query_end(&q);
+        for (uint32_t i = 0; i < count; i++)
+                settle(s, shard, claim, seqs[i], tasks[i], notes[i]);
+        if (count)
+                shard->taken[lane] = seq_number(seqs[count - 1]);
+        return count;
+}
+
+void claim_lanes(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want, uint32_t want_bytes)
+{
+        /* What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns. */
+        uint32_t looks = STORE_CALL_TASKS;
+        uint32_t until = claim->count + want < claim->room ? claim->count + want : claim->room;
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                while (shard->queued[lane] && claim->count < until && looks && !s->db.failure &&
+                        (claim->bytes < want_bytes || looks == STORE_CALL_TASKS)) {
+                        uint32_t max = until - claim->count < looks ? until - claim->count : looks;
+                        uint32_t looked = claim_lane(s, shard, (enum lane)lane, claim, max, want_bytes);
+                        if (!looked)
+                                break;
+                        looks -= looked;
+                }
+        }
+}
+
+/* What a repeat of this call would have to return: seqs that follow on each other are kept as one range. */
+void claim_remember(struct shard *shard, const struct claim *claim)
+{
+        shard->last_count = 0;
+        shard_last_room(shard);
+        for (uint32_t i = 0; i < claim->count; i++) {
+                uint64_t seq = claim->tasks[i].seq;
+                struct seq_range *range = shard->last_count ? &shard->last[shard->last_count - 1] : NULL;
+                if (range && range->first + range->count == seq)
+                        range->count++;
+                else
+                        shard->last[shard->last_count++] = (struct seq_range){ seq, 1 };
+        }
+}

@@ -1,0 +1,153 @@
+/* What a person asked for, on its way to a shard's owner. */
+#include "store/sqlite/sqlite.h"
+
+void control_add(struct sqlite_store *s, struct shard *shard, enum store_control_verb verb, struct span key,
+        struct span reason, struct span id, uint64_t seq)
+{
+        shard->controls++;
+        struct query q = query(&s->db, STATEMENT_CONTROL_ADD);
+        bind_number(&q, shard_id(shard->shard, ++shard->last_control));
+        bind_number(&q, verb);
+        bind_span(&q, key);
+        bind_span(&q, reason);
+        bind_text(&q, id);
+        bind_number(&q, seq);
+        (void)query_run(&q);
+        ring_holder(s, shard);
+}
+
+/* The head of a side queue becomes dead. */
+static void skip(struct sqlite_store *s, struct shard *shard, struct key *key)
+{
+        struct arena_chunk *arena = NULL;
+        struct query q = query(&s->db, STATEMENT_SIDE_HEAD);
+        bind_number(&q, key->id);
+        bind_number(&q, 1);
+        bool is_there = query_row(&q);
+        uint64_t seq = is_there ? column_number(&q, 0) : 0;
+        struct span task = { 0 };
+        struct span note = { 0 };
+        if (is_there) {
+                task = arena_copy(&arena, column_span(&q, 1));
+                note = arena_copy(&arena, column_span(&q, 2));
+        }
+        query_end(&q);
+        if (is_there) {
+                q = query(&s->db, STATEMENT_SIDE_REMOVE);
+                bind_number(&q, key->id);
+                bind_number(&q, seq);
+                (void)query_run(&q);
+                key->tasks--;
+                shard->parked--;
+                dead_put_bytes(s, shard, seq, SPAN_TEXT("skipped"), (struct span){ 0 }, task, note);
+        }
+        arena_free(arena);
+}
+
+void control_apply(
+        struct sqlite_store *s, struct shard *shard, enum store_control_verb verb, struct span name, struct span reason)
+{
+        struct key key;
+        bool is_there = key_get(s, shard, name, &key);
+        if (verb == CONTROL_HOLD) {
+                key_set_state(s, shard, name, &key, KEY_HELD, 0, reason);
+                key_save(s, shard, &key);
+                return;
+        }
+        if (!is_there || key.state < KEY_PARKED || (verb == CONTROL_UNHOLD && key.state != KEY_HELD))
+                return;
+        if (verb == CONTROL_SKIP)
+                skip(s, shard, &key);
+        /* Whatever is next is due now: also after a skip, since it was the head that had to wait. */
+        key_set_state(s, shard, name, &key, KEY_PARKED, s->now_ms, reason);
+        key_save(s, shard, &key);
+}
+
+void control_return(struct sqlite_store *s, struct shard *shard)
+{
+        if (!shard->returned)
+                return;
+        struct query q = query(&s->db, STATEMENT_CONTROL_RETURN);
+        bind_number(&q, shard_id(shard->shard, 0));
+        bind_number(&q, shard_id(shard->shard + 1, 0));
+        (void)query_run(&q);
+        shard->controls += shard->returned;
+        shard->returned = 0;
+}
+
+/* A row of the list.  `call`: 0 never returned, but applied; STORE_NEVER not even that. */
+struct row {
+        uint64_t id;
+        struct store_control control;
+        struct span reason;
+        uint64_t call;
+};
+
+static uint32_t rows_read(
+        struct sqlite_store *s, uint32_t shard, struct arena_chunk **arena, struct row *rows, uint32_t max)
+{
+        uint32_t count = 0;
+        struct query q = query(&s->db, STATEMENT_CONTROL_PAGE);
+        bind_number(&q, shard_id(shard, 0));
+        bind_number(&q, shard_id(shard + 1, 0));
+        bind_number(&q, max);
+        while (query_row(&q)) {
+                struct row *row = &rows[count++];
+                row->id = column_number(&q, 0);
+                row->control.verb = (enum store_control_verb)column_number(&q, 1);
+                row->control.key = arena_copy(arena, column_span(&q, 2));
+                row->reason = arena_copy(arena, column_span(&q, 3));
+                row->control.id = arena_copy(arena, column_span(&q, 4));
+                row->control.seq = column_number(&q, 5);
+                row->call = column_is_null(&q, 6) ? STORE_NEVER : column_number(&q, 6);
+        }
+        query_end(&q);
+        return count;
+}
+
+static void row_take(struct sqlite_store *s, struct shard *shard, const struct row *row, struct store_advance *advance)
+{
+        bool was_returned = row->call && row->call != STORE_NEVER;
+        struct query q;
+        if (was_returned) {
+                q = query(&s->db, STATEMENT_CONTROL_REMOVE);
+                bind_number(&q, row->id);
+                (void)query_run(&q);
+                shard->returned--;
+                return;
+        }
+        if (row->call == STORE_NEVER && row->control.verb != CONTROL_CANCEL)
+                control_apply(s, shard, row->control.verb, row->control.key, row->reason);
+        q = query(&s->db, STATEMENT_CONTROL_CALL);
+        bind_number(&q, row->id);
+        bind_number(&q, advance->call);
+        (void)query_run(&q);
+        shard->controls--;
+        shard->returned++;
+        advance->controls[advance->controls_count++] = row->control;
+}
+
+void control_take(struct sqlite_store *s, struct shard *shard, struct store_advance *advance)
+{
+        struct arena_chunk **arena = request_arena(&advance->request);
+        struct row rows[2 * STORE_CALL_CONTROLS];
+        if (!shard->controls && !shard->returned)
+                return;
+        advance->controls = arena_take(arena, STORE_CALL_CONTROLS * sizeof(*advance->controls));
+        uint32_t count = rows_read(s, shard->shard, arena, rows, (uint32_t)shard->returned + STORE_CALL_CONTROLS);
+        for (uint32_t i = 0; i < count; i++)
+                row_take(s, shard, &rows[i], advance);
+}
+
+void control_repeat(struct sqlite_store *s, const struct shard *shard, struct store_advance *advance)
+{
+        struct arena_chunk **arena = request_arena(&advance->request);
+        struct row rows[STORE_CALL_CONTROLS];
+        if (!shard->returned)
+                return;
+        advance->controls = arena_take(arena, STORE_CALL_CONTROLS * sizeof(*advance->controls));
+        uint32_t count = rows_read(s, shard->shard, arena, rows, (uint32_t)shard->returned);
+        for (uint32_t i = 0; i < count; i++)
+                if (rows[i].call == advance->call)
+                        advance->controls[advance->controls_count++] = rows[i].control;
+}

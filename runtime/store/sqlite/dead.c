@@ -1,0 +1,157 @@
+/* Dead tasks: kept with their history until someone requeues or drops them. */
+#include <string.h>
+
+#include "store/sqlite/sqlite.h"
+
+static struct span note_of_death(
+        struct sqlite_store *s, enum task_cost cost, struct span text, struct span before, struct buffer *bytes)
+{
+        struct task_note note;
+        struct buffer scratch = { 0 };
+        if (note_parse(before.data, before.size, &note))
+                note = (struct task_note){ 0 };
+        note.started_epoch = 0;
+        if (cost == COST_NONE)
+                note_add_event(&note, &scratch, s->now_ms, "dead", text);
+        else
+                note_charge(&note, &scratch, s->now_ms, cost, text);
+        note_put(bytes, &note);
+        buffer_free(&scratch);
+        return (struct span){ (const char *)bytes->data, bytes->size };
+}
+
+void dead_put(struct sqlite_store *s, struct shard *shard, const struct store_ref *task, struct span reason,
+        struct span text, enum task_cost cost, struct span bytes, struct span note)
+{
+        struct buffer scratch = { 0 };
+        struct span after = note_of_death(s, cost, text, note, &scratch);
+        shard->dead++;
+        struct query q = query(&s->db, STATEMENT_DEAD_PUT);
+        bind_number(&q, shard_id(shard->shard, ++shard->last_dead));
+        bind_text(&q, task->id);
+        bind_text(&q, task->handler);
+        bind_number(&q, STORE_SEQ_LANE(task->seq));
+        bind_number(&q, s->now_ms);
+        bind_text(&q, reason);
+        bind_span(&q, bytes);
+        bind_span(&q, after);
+        (void)query_run(&q);
+        if (task->reply_ms)
+                reply_put(s, task, REPLY_DEAD, false, (struct span){ 0 }, reason, after);
+        buffer_free(&scratch);
+}
+
+void dead_put_bytes(struct sqlite_store *s, struct shard *shard, uint64_t seq, struct span reason, struct span text,
+        struct span bytes, struct span note)
+{
+        struct arena_chunk *arena = NULL;
+        struct store_task task = { .seq = seq };
+        /* Whatever can be read of it; an id that names another shard would only mislead. */
+        if (store_task_read(&s->store, shard->shard, seq, bytes, &arena, &task, NULL))
+                (void)store_task_read(
+                        &s->store, shard->shard, seq, SPAN_TEXT("qv1\nkey:\nhandler:unknown\n\n"), &arena, &task, NULL);
+        struct store_ref ref = { .seq = seq,
+                .id = task.envelope.id,
+                .key = task.key,
+                .handler = task.envelope.handler,
+                .reply_ms = task.envelope.reply_ms };
+        dead_put(s, shard, &ref, reason, text, COST_NONE, bytes, note);
+        arena_free(arena);
+}
+
+/* --- requeue and drop -----------------------------------------------------------------------------------------------
+ */
+
+/* Fresh budgets; history and checkpoint stay. */
+static void requeue(struct sqlite_store *s, struct shard *shard, enum lane lane, struct span bytes, struct span before)
+{
+        struct task_note note;
+        struct buffer scratch = { 0 };
+        struct buffer after = { 0 };
+        if (note_parse(before.data, before.size, &note))
+                note = (struct task_note){ 0 };
+        note.attempts = note.crashes = note.interruptions = 0;
+        note.is_suspect = false;
+        note_add_event(&note, &scratch, s->now_ms, "requeued", (struct span){ 0 });
+        note_put(&after, &note);
+        shard_append(s, shard, lane, bytes, (struct span){ (const char *)after.data, after.size });
+        buffer_free(&scratch);
+        buffer_free(&after);
+}
+
+static void act(struct sqlite_store *s, struct shard *shard, struct store_dead *dead, uint64_t id)
+{
+        struct arena_chunk **arena = request_arena(&dead->request);
+        if (dead->verb == DEAD_REQUEUE) {
+                struct query q = query(&s->db, STATEMENT_DEAD_GET);
+                bind_number(&q, id);
+                bool is_there = query_row(&q);
+                enum lane lane = is_there ? (enum lane)column_number(&q, 0) : LANE_NORMAL;
+                struct span bytes = { 0 };
+                struct span note = { 0 };
+                if (is_there) {
+                        bytes = arena_copy(arena, column_span(&q, 1));
+                        note = arena_copy(arena, column_span(&q, 2));
+                }
+                query_end(&q);
+                if (is_there)
+                        requeue(s, shard, lane, bytes, note);
+        } else {
+                shard->dropped++;
+        }
+        struct query q = query(&s->db, STATEMENT_DEAD_REMOVE);
+        bind_number(&q, id);
+        (void)query_run(&q);
+        shard->dead--;
+        dead->acted++;
+}
+
+static uint64_t id_find(struct sqlite_store *s, uint32_t shard, struct span id)
+{
+        struct query q = query(&s->db, STATEMENT_DEAD_BY_ID);
+        bind_text(&q, id);
+        bind_number(&q, shard_id(shard, 0));
+        bind_number(&q, shard_id(shard + 1, 0));
+        uint64_t found = query_row(&q) ? column_number(&q, 0) : 0;
+        query_end(&q);
+        return found;
+}
+
+/* A page of numbers, of one handler or of all; moves the cursor. */
+static uint32_t page_find(struct sqlite_store *s, struct store_dead *dead, uint64_t *ids)
+{
+        uint32_t seen = 0;
+        uint32_t count = 0;
+        struct query q = query(&s->db, STATEMENT_DEAD_PAGE);
+        bind_number(&q, shard_id(dead->shard, dead->cursor.major));
+        bind_number(&q, shard_id(dead->shard + 1, 0));
+        bind_number(&q, dead->page_tasks);
+        while (query_row(&q)) {
+                seen++;
+                dead->cursor.major = shard_number(column_number(&q, 0));
+                if (!dead->handler.size || span_is(column_span(&q, 7), dead->handler))
+                        ids[count++] = column_number(&q, 0);
+        }
+        query_end(&q);
+        dead->is_end = seen < dead->page_tasks;
+        return count;
+}
+
+void sqlite_dead(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_dead *dead = (struct store_dead *)request;
+        struct shard *shard = shard_write(s, dead->shard);
+        uint64_t ids[STORE_CALL_TASKS];
+        uint32_t count = 0;
+        dead->acted = 0;
+        dead->is_end = true;
+        if (!dead->ids)
+                count = page_find(s, dead, ids);
+        for (uint32_t i = 0; i < dead->ids_count && dead->ids; i++) {
+                uint64_t id = id_find(s, dead->shard, dead->ids[i]);
+                if (id)
+                        act(s, shard, dead, id);
+        }
+        for (uint32_t i = 0; i < count; i++)
+                act(s, shard, dead, ids[i]);
+}

@@ -1,0 +1,141 @@
+/* Counts a shard's tasks one by one and compares with what its row says. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "store/sqlite/sqlite.h"
+
+#define REPORT_LINES 64u
+
+struct check {
+        struct sqlite_store *s;
+        const struct shard *shard;
+        struct buffer report;
+        uint32_t problems;
+        uint64_t tasks;
+};
+
+__attribute__((format(printf, 2, 3))) static void problem(struct check *c, const char *format, ...)
+{
+        char line[256];
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(line, sizeof(line), format, args);
+        va_end(args);
+        if (c->problems++ < REPORT_LINES)
+                buffer_printf(&c->report, "shard %" PRIu32 ": %s\n", c->shard->shard, line);
+}
+
+/* One number from a statement that is used here only. */
+static uint64_t number_of(struct check *c, const char *sql, uint64_t first, uint64_t last)
+{
+        sqlite3_stmt *statement = NULL;
+        uint64_t value = 0;
+        int code = sqlite3_prepare_v2(c->s->db.handle, sql, -1, &statement, NULL);
+        if (code == SQLITE_OK) {
+                (void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)first);
+                (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)last);
+                code = sqlite3_step(statement);
+        }
+        if (code == SQLITE_ROW)
+                value = (uint64_t)sqlite3_column_int64(statement, 0);
+        else
+                database_fail(&c->s->db, code);
+        (void)sqlite3_finalize(statement);
+        return value;
+}
+
+static uint64_t in_shard(struct check *c, const char *sql)
+{
+        return number_of(c, sql, shard_id(c->shard->shard, 0), shard_id(c->shard->shard + 1, 0));
+}
+
+static void compare(struct check *c, const char *what, uint64_t counted, uint64_t recorded)
+{
+        if (counted != recorded)
+                problem(c, "%s: %" PRIu64 " counted, %" PRIu64 " recorded", what, counted, recorded);
+}
+
+static void check_log(struct check *c)
+{
+        static const char sql[] = "SELECT count(*) FROM log WHERE id > ?1 AND id <= ?2";
+        const struct shard *shard = c->shard;
+        uint64_t in_flight = 0;
+        uint64_t all = 0;
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                uint64_t start = shard_id(shard->shard, lane_seq((enum lane)lane, 0));
+                uint64_t taken = start + shard->taken[lane];
+                uint64_t tail = start + shard->tail[lane];
+                uint64_t queued = number_of(c, sql, taken, tail);
+                in_flight += number_of(c, sql, start, taken);
+                all += number_of(c, sql, start, shard_id(shard->shard, lane_seq((enum lane)(lane + 1), 0)));
+                c->tasks += queued;
+                compare(c, lane_name((enum lane)lane), queued, shard->queued[lane]);
+                if (shard->taken[lane] > shard->tail[lane])
+                        problem(c, "lane %s: taken %" PRIu64 " is beyond its tail %" PRIu64, lane_name((enum lane)lane),
+                                shard->taken[lane], shard->tail[lane]);
+        }
+        c->tasks += in_flight;
+        compare(c, "in flight", in_flight, shard->in_flight);
+        compare(c, "log rows", all, shard_queued(shard) + shard->in_flight);
+}
+
+static void check_side(struct check *c)
+{
+        uint64_t parked = in_shard(c, "SELECT count(*) FROM side WHERE key > ?1 AND key <= ?2");
+        c->tasks += parked;
+        compare(c, "parked", parked, c->shard->parked);
+        compare(c, "keys", in_shard(c, "SELECT count(*) FROM key WHERE id > ?1 AND id <= ?2"), c->shard->keys);
+        compare(c, "keys of this shard",
+                number_of(c, "SELECT count(*) FROM key WHERE shard = ?1 AND ?2 = ?2", c->shard->shard, 0),
+                c->shard->keys);
+        uint64_t orphans = in_shard(c, "SELECT count(*) FROM side WHERE key > ?1 AND key <= ?2 AND NOT EXISTS "
+                                       "(SELECT 1 FROM key WHERE key.id = side.key)");
+        if (orphans)
+                problem(c, "%" PRIu64 " tasks in side queues of no key", orphans);
+        uint64_t wrong = in_shard(c, "SELECT count(*) FROM key WHERE id > ?1 AND id <= ?2 AND tasks != "
+                                     "(SELECT count(*) FROM side WHERE side.key = key.id)");
+        if (wrong)
+                problem(c, "%" PRIu64 " keys count their tasks wrongly", wrong);
+        uint64_t idle = in_shard(c,
+                "SELECT count(*) FROM key WHERE id > ?1 AND id <= ?2 AND ((state != 3 AND (tasks = 0 OR due IS NULL)) "
+                "OR (state = 3 AND due IS NOT NULL))");
+        if (idle)
+                problem(c, "%" PRIu64 " keys wait for nothing", idle);
+        /* seq = id without the shard */
+        uint64_t twice =
+                in_shard(c, "SELECT count(*) FROM side JOIN log ON log.id = (side.key & ~1125899906842623) | side.seq "
+                            "WHERE side.key > ?1 AND side.key <= ?2");
+        if (twice)
+                problem(c, "%" PRIu64 " tasks both in a log and in a side queue", twice);
+}
+
+static void check_rest(struct check *c)
+{
+        const struct shard *shard = c->shard;
+        uint64_t delayed = in_shard(c, "SELECT count(*) FROM delayed WHERE id > ?1 AND id <= ?2");
+        uint64_t dead = in_shard(c, "SELECT count(*) FROM dead WHERE id > ?1 AND id <= ?2");
+        c->tasks += delayed + dead;
+        compare(c, "delayed", delayed, shard->delayed);
+        compare(c, "dead", dead, shard->dead);
+        compare(c, "results", in_shard(c, "SELECT count(*) FROM result WHERE id > ?1 AND id <= ?2"), shard->results);
+        compare(c, "controls",
+                in_shard(c, "SELECT count(*) FROM control WHERE id > ?1 AND id <= ?2 AND ifnull(call, 0) = 0"),
+                shard->controls);
+        compare(c, "returned controls",
+                in_shard(c, "SELECT count(*) FROM control WHERE id > ?1 AND id <= ?2 AND call > 0"), shard->returned);
+        compare(c, "submitted", c->tasks + shard->done + shard->dropped, shard->submitted);
+}
+
+void sqlite_fsck(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_fsck *fsck = (struct store_fsck *)request;
+        struct check c = { .s = s, .shard = shard_read(s, fsck->shard) };
+        check_log(&c);
+        check_side(&c);
+        check_rest(&c);
+        fsck->tasks = c.tasks;
+        fsck->problems = c.problems;
+        fsck->report = arena_copy(request_arena(request), (struct span){ (const char *)c.report.data, c.report.size });
+        buffer_free(&c.report);
+}

@@ -1,0 +1,259 @@
+/* Who may act on a shard.  See "The lease" in ../README.md. */
+#include <string.h>
+
+#include "store/sqlite/sqlite.h"
+
+static bool is_nonce(const uint8_t a[STORE_NONCE_SIZE], const uint8_t b[STORE_NONCE_SIZE])
+{
+        return !memcmp(a, b, STORE_NONCE_SIZE);
+}
+
+bool lease_is_ours(const struct shard *shard, const struct store_lease *lease)
+{
+        return shard->is_held && shard->epoch == lease->epoch && is_nonce(shard->holder, lease->nonce);
+}
+
+enum fence fence_check(const struct shard *shard, const struct store_lease *lease, uint64_t call)
+{
+        if (!lease_is_ours(shard, lease))
+                return FENCE_FENCED;
+        if (call == shard->call + 1)
+                return FENCE_OK;
+        return call == shard->call ? FENCE_REPEAT : FENCE_FENCED;
+}
+
+/* What is left of a lease.  One from another boot is over; one that ends further away than it is long is cut, since the
+ * clock must have been stepped back. */
+uint64_t lease_left_ms(struct sqlite_store *s, const struct shard *shard)
+{
+        if (!shard->is_held || shard->boot != s->boot || shard->until_ms <= s->now_ms)
+                return 0;
+        uint64_t left = shard->until_ms - s->now_ms;
+        return left < shard->ttl_ms ? left : shard->ttl_ms;
+}
+
+static bool is_wanted(struct sqlite_store *s, const struct shard *shard)
+{
+        return shard->want_epoch > shard->epoch && shard->want_until_ms > s->now_ms;
+}
+
+enum store_wanted lease_wanted(struct sqlite_store *s, const struct shard *shard)
+{
+        if (!is_wanted(s, shard))
+                return STORE_NOT_WANTED;
+        return shard->want_firm_ms ? STORE_WANTED_FIRM : STORE_WANTED_PATIENT;
+}
+
+bool lease_extend(struct sqlite_store *s, struct shard *shard, uint64_t ttl_ms)
+{
+        if (is_wanted(s, shard) && shard->want_firm_ms && s->now_ms >= shard->want_firm_ms + shard->want_drain_ms)
+                return true;
+        shard->ttl_ms = ttl_ms;
+        shard->until_ms = s->now_ms + ttl_ms;
+        shard->boot = s->boot;
+        return false;
+}
+
+static uint64_t first_number(struct sqlite_store *s, enum statement statement, uint32_t shard)
+{
+        struct query q = query(&s->db, statement);
+        bind_number(&q, shard);
+        uint64_t value = query_row(&q) ? column_number(&q, 0) : UINT64_MAX;
+        query_end(&q);
+        return value;
+}
+
+uint64_t shard_next_due_ms(struct sqlite_store *s, const struct shard *shard)
+{
+        uint64_t delayed = shard->delayed ? first_number(s, STATEMENT_DELAYED_NEXT_DUE, shard->shard) : UINT64_MAX;
+        uint64_t key = shard->keys ? first_number(s, STATEMENT_KEY_NEXT_DUE, shard->shard) : UINT64_MAX;
+        uint64_t due = delayed < key ? delayed : key;
+        if (due == UINT64_MAX)
+                return STORE_NEVER;
+        return due > s->now_ms ? due - s->now_ms : 0;
+}
+
+bool shard_has_work(struct sqlite_store *s, const struct shard *shard)
+{
+        return shard_queued(shard) || shard->controls || shard_next_due_ms(s, shard) == 0;
+}
+
+/* --- acquire --------------------------------------------------------------------------------------------------------
+ */
+
+static void want(struct sqlite_store *s, struct shard *shard, const struct store_acquire *acquire)
+{
+        const struct store_lease *lease = &acquire->lease;
+        bool is_same = is_wanted(s, shard) && shard->want_epoch == lease->epoch;
+        if (is_wanted(s, shard) && shard->want_epoch > lease->epoch)
+                return;
+        shard->want_epoch = lease->epoch;
+        memcpy(shard->want_nonce, lease->nonce, STORE_NONCE_SIZE);
+        shard->want_until_ms = s->now_ms + lease->ttl_ms;
+        shard->want_drain_ms = acquire->drain_ms;
+        if (!acquire->is_firm)
+                shard->want_firm_ms = 0;
+        else if (!is_same || !shard->want_firm_ms)
+                shard->want_firm_ms = s->now_ms;
+        ring_holder(s, shard);
+}
+
+static void grant(struct sqlite_store *s, struct shard *shard, struct store_acquire *acquire)
+{
+        const struct store_lease *lease = &acquire->lease;
+        acquire->grant = STORE_GRANTED;
+        acquire->is_recovery = shard->is_held && !is_nonce(shard->holder, lease->nonce);
+        shard->epoch = lease->epoch;
+        memcpy(shard->holder, lease->nonce, STORE_NONCE_SIZE);
+        shard->is_held = true;
+        /* A call of before is numbered call (its answer was lost) or call + 1 (it still travels); now neither fits. */
+        shard->call += 2;
+        shard->last_count = 0;
+        control_return(s, shard);
+        (void)lease_extend(s, shard, lease->ttl_ms);
+        acquire->call = shard->call;
+        acquire->left_ms = lease_left_ms(s, shard);
+}
+
+static enum store_grant decide(struct sqlite_store *s, const struct shard *shard, const struct store_lease *lease)
+{
+        bool is_same_nonce = is_nonce(shard->holder, lease->nonce);
+        if (lease->epoch < shard->epoch)
+                return STORE_STALE;
+        if (lease->epoch == shard->epoch)
+                return is_same_nonce ? STORE_GRANTED : STORE_STALE;
+        if (!shard->is_held || is_same_nonce || !lease_left_ms(s, shard))
+                return STORE_GRANTED;
+        return STORE_BUSY;
+}
+
+static void page_read(struct sqlite_store *s, struct store_request *request, const struct shard *shard,
+        uint64_t after_seq, uint32_t max, struct store_page *ret_page)
+{
+        struct claim claim;
+        claim_init(&claim, request_arena(request), max);
+        *ret_page = (struct store_page){ 0 };
+        for (unsigned lane = 0; lane < LANES && max; lane++) {
+                uint64_t first = lane_seq((enum lane)lane, 0);
+                uint64_t last = lane_seq((enum lane)lane, shard->taken[lane]);
+                if (after_seq > first)
+                        first = after_seq;
+                if (first >= last)
+                        continue;
+                struct query q = query(&s->db, STATEMENT_LOG_PAGE);
+                bind_number(&q, shard_id(shard->shard, first));
+                bind_number(&q, shard_id(shard->shard, last));
+                bind_number(&q, max - claim.count + 1);
+                while (query_row(&q)) {
+                        if (claim.count == max || (claim.count && claim.bytes >= STORE_CALL_BYTES)) {
+                                ret_page->has_more = true;
+                                break;
+                        }
+                        (void)claim_add(s, &claim, shard, shard_number(column_number(&q, 0)), column_span(&q, 1),
+                                column_span(&q, 2), NULL);
+                }
+                query_end(&q);
+                if (ret_page->has_more)
+                        break;
+        }
+        for (uint32_t i = 0; i < claim.count && shard->keys; i++) {
+                struct key key;
+                claim.tasks[i].is_key_waiting = key_get(s, shard, claim.tasks[i].key, &key) && key.state >= KEY_PARKED;
+        }
+        ret_page->tasks = claim.tasks;
+        ret_page->tasks_count = claim.count;
+}
+
+void sqlite_acquire(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_acquire *acquire = (struct store_acquire *)request;
+        const struct store_lease *lease = &acquire->lease;
+        struct shard *shard = shard_write(s, lease->shard);
+        acquire->grant = decide(s, shard, lease);
+        acquire->stored_epoch = shard->epoch;
+        acquire->busy_ms = 0;
+        acquire->page = (struct store_page){ 0 };
+        if (acquire->grant == STORE_BUSY) {
+                acquire->busy_ms = lease_left_ms(s, shard);
+                /* A cut must last: else it would begin anew with every look at it. */
+                shard->until_ms = s->now_ms + acquire->busy_ms;
+                want(s, shard, acquire);
+        } else if (acquire->grant == STORE_GRANTED) {
+                grant(s, shard, acquire);
+                page_read(s, request, shard, 0, acquire->page_tasks, &acquire->page);
+                acquire->has_work = shard_has_work(s, shard);
+                acquire->next_due_ms = shard_next_due_ms(s, shard);
+                acquire->stored_epoch = shard->epoch;
+        }
+}
+
+void sqlite_in_flight(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_in_flight *in_flight = (struct store_in_flight *)request;
+        const struct shard *shard = shard_read(s, in_flight->lease.shard);
+        in_flight->page = (struct store_page){ 0 };
+        in_flight->verdict = lease_is_ours(shard, &in_flight->lease) ? STORE_OK : STORE_FENCED;
+        if (in_flight->verdict == STORE_OK)
+                page_read(s, request, shard, in_flight->after_seq, in_flight->page_tasks, &in_flight->page);
+}
+
+/* --- renew, release, forward ----------------------------------------------------------------------------------------
+ */
+
+static void renew_one(struct sqlite_store *s, struct store_renewal *renewal)
+{
+        const struct store_lease *lease = &renewal->lease;
+        *renewal = (struct store_renewal){ .lease = *lease, .verdict = STORE_FENCED, .next_due_ms = STORE_NEVER };
+        if (!lease_is_ours(shard_read(s, lease->shard), lease))
+                return;
+        struct shard *shard = shard_write(s, lease->shard);
+        renewal->verdict = STORE_OK;
+        renewal->is_refused = lease_extend(s, shard, lease->ttl_ms);
+        renewal->wanted = lease_wanted(s, shard);
+        renewal->has_work = shard_has_work(s, shard);
+        renewal->next_due_ms = shard_next_due_ms(s, shard);
+        renewal->left_ms = lease_left_ms(s, shard);
+}
+
+void sqlite_renew(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_renew *renew = (struct store_renew *)request;
+        for (uint32_t i = 0; i < renew->items_count; i++)
+                renew_one(s, &renew->items[i]);
+        struct query q = query(&s->db, STATEMENT_META_GET);
+        bind_text(&q, SPAN_TEXT("desired_version"));
+        renew->desired_version = query_row(&q) ? column_number(&q, 0) : 0;
+        query_end(&q);
+}
+
+void sqlite_release(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_release *release = (struct store_release *)request;
+        const struct store_lease *lease = &release->lease;
+        struct shard *shard = shard_write(s, lease->shard);
+        bool is_repeat = !shard->is_held && shard->epoch == lease->epoch && shard->call == release->call &&
+                         is_nonce(shard->holder, lease->nonce);
+        release->verdict = STORE_OK;
+        if (is_repeat)
+                return;
+        if (fence_check(shard, lease, release->call) != FENCE_OK) {
+                release->verdict = STORE_FENCED;
+                return;
+        }
+        shard->is_held = false;
+        shard->until_ms = 0;
+        shard->call = release->call;
+        shard->last_count = 0;
+        /* Whoever wants it need not wait for its next look. */
+        if (is_wanted(s, shard))
+                ring_add(&s->ring, shard->want_nonce, shard->shard);
+}
+
+/* Advance puts follow-ups into their shards itself: one file holds them all. */
+void sqlite_forward(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_forward *forward = (struct store_forward *)request;
+        const struct shard *shard = shard_read(s, forward->lease.shard);
+        forward->verdict = lease_is_ours(shard, &forward->lease) ? STORE_OK : STORE_FENCED;
+        forward->has_more = false;
+}

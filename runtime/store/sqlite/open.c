@@ -1,0 +1,309 @@
+/* Files, checks and the clock. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "store/sqlite/checkpoint.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/sqlite.h"
+
+/* --- where ----------------------------------------------------------------------------------------------------------
+ */
+
+/* On these, locks or shared memory do not work between machines, and SQLite corrupts its file. */
+static const struct {
+        unsigned long type;
+        const char *name;
+} network_file_systems[] = {
+        { 0x6969, "NFS" },
+        { 0x517b, "SMB" },
+        { 0xff534d42, "CIFS" },
+        { 0xfe534d42, "SMB2" },
+        { 0x00c36400, "Ceph" },
+        { 0x5346414f, "AFS" },
+        { 0x01021997, "9P" },
+        { 0x01161970, "GFS2" },
+        { 0x7461636f, "OCFS2" },
+        { 0x0bd00bd0, "Lustre" },
+};
+
+static int file_system_check(const char *path, struct error *error)
+{
+        char folder[4096];
+        struct statfs fs;
+        (void)snprintf(folder, sizeof(folder), "%s", path);
+        char *slash = strrchr(folder, '/');
+        if (slash)
+                slash[slash == folder] = 0;
+        else
+                (void)snprintf(folder, sizeof(folder), ".");
+        if (statfs(folder, &fs) < 0)
+                return error_set(error, -errno, "%s: %s", folder, strerror(errno));
+        for (size_t i = 0; i < sizeof(network_file_systems) / sizeof(network_file_systems[0]); i++)
+                if ((unsigned long)fs.f_type == network_file_systems[i].type)
+                        return error_set(error, -ENOTSUP,
+                                "%s: on a network file system (%s), where SQLite is not safe; use a local disk, or a "
+                                "redis:// store",
+                                path, network_file_systems[i].name);
+        return 0;
+}
+
+/* --- the clock ------------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t boot_ms(void *self)
+{
+        (void)self;
+        return clock_boot_ms();
+}
+
+static uint64_t wall_ms(void *self)
+{
+        (void)self;
+        return clock_wall_ms();
+}
+
+static const char *boot_id(void *self)
+{
+        static _Thread_local char id[64];
+        (void)self;
+        FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+        if (!f || !fgets(id, sizeof(id), f))
+                id[0] = 0;
+        if (f)
+                (void)fclose(f);
+        id[strcspn(id, "\n")] = 0;
+        return id;
+}
+
+static const struct store_clock machine_clock = { boot_ms, wall_ms, boot_id, NULL };
+
+uint64_t sqlite_now(struct sqlite_store *s)
+{
+        return s->clock.boot_ms(s->clock.self) + s->clock_offset_ms;
+}
+
+static struct span text(const char *s)
+{
+        return (struct span){ s, strlen(s) };
+}
+
+static uint64_t meta_number(struct database *db, const char *name)
+{
+        struct query q = query(db, STATEMENT_META_GET);
+        bind_text(&q, text(name));
+        uint64_t value = query_row(&q) ? column_number(&q, 0) : 0;
+        query_end(&q);
+        return value;
+}
+
+/* Owned by the caller; "" if it is not there. */
+static char *meta_text(struct database *db, const char *name)
+{
+        struct query q = query(db, STATEMENT_META_GET);
+        bind_text(&q, text(name));
+        struct span value = { 0 };
+        if (query_row(&q))
+                value = column_span(&q, 0);
+        char *copy = strndup(value.size ? value.data : "", value.size);
+        query_end(&q);
+        if (!copy)
+                abort();
+        return copy;
+}
+
+static void meta_set_number(struct database *db, const char *name, uint64_t value)
+{
+        struct query q = query(db, STATEMENT_META_SET);
+        bind_text(&q, text(name));
+        bind_number(&q, value);
+        (void)query_run(&q);
+}
+
+static void meta_set_text(struct database *db, const char *name, const char *value)
+{
+        struct query q = query(db, STATEMENT_META_SET);
+        bind_text(&q, text(name));
+        bind_text(&q, text(value));
+        (void)query_run(&q);
+}
+
+/* The first to open the file after a boot sets the clock for all: from the wall clock, but never backwards. */
+static void clock_set(struct sqlite_store *s)
+{
+        struct database *db = &s->db;
+        char *known = meta_text(db, "boot_id");
+        const char *current = s->clock.boot_id(s->clock.self);
+        s->boot = meta_number(db, "boot");
+        s->clock_offset_ms = meta_number(db, "clock_offset");
+        if (s->boot && !strcmp(known, current)) {
+                free(known);
+                return;
+        }
+        free(known);
+        struct query q = query(db, STATEMENT_SHARD_LATEST);
+        uint64_t latest = query_row(&q) ? column_number(&q, 0) : 0;
+        query_end(&q);
+        uint64_t wall = s->clock.wall_ms(s->clock.self);
+        s->boot++;
+        s->clock_offset_ms = (wall > latest ? wall : latest) - s->clock.boot_ms(s->clock.self);
+        meta_set_text(db, "boot_id", current);
+        meta_set_number(db, "boot", s->boot);
+        meta_set_number(db, "clock_offset", s->clock_offset_ms);
+}
+
+/* --- what is recorded -----------------------------------------------------------------------------------------------
+ */
+
+static int agree(const char *path, const char *what, const char *ours, const char *recorded, struct error *error)
+{
+        if (!ours || !strcmp(ours, recorded))
+                return 0;
+        return error_set(error, -EINVAL,
+                "%s: its %s is \"%s\", but \"%s\" was asked for; change the setting, or name another store", path, what,
+                recorded, ours);
+}
+
+static int record(struct sqlite_store *s, const struct store_options *options, bool is_new, struct error *error)
+{
+        struct database *db = &s->db;
+        uint32_t shards = (uint32_t)meta_number(db, "shards");
+        if (is_new) {
+                shards = options->shards ? options->shards : 64;
+                meta_set_text(db, "app", options->app);
+                meta_set_number(db, "shards", shards);
+        }
+        s->store.shards = shards;
+        shard_table_init(&s->shards, shards);
+        if (is_new)
+                shard_table_create(&s->shards, db);
+        s->store.app = meta_text(db, "app");
+        s->store.coordination = meta_text(db, "coordination");
+        if (db->failure)
+                return 0; /* the caller tells */
+        int r = agree(s->path, "app", options->app, s->store.app, error);
+        if (r)
+                return r;
+        if (options->shards && options->shards != shards)
+                return error_set(error, -EINVAL,
+                        "%s: the app has %u shards, but %u were asked for; the number is fixed when the store is made",
+                        s->path, shards, options->shards);
+        if (!s->store.coordination[0] && options->coordination) {
+                meta_set_text(db, "coordination", options->coordination);
+                free(s->store.coordination);
+                s->store.coordination = strdup(options->coordination);
+        }
+        return agree(s->path, "coordination", options->coordination, s->store.coordination, error);
+}
+
+/* --- opening --------------------------------------------------------------------------------------------------------
+ */
+
+static int failed(struct sqlite_store *s, struct error *error)
+{
+        if (s->db.failure)
+                *error = s->db.error;
+        return s->db.failure;
+}
+
+static void tune(struct database *db)
+{
+        database_exec(db, "PRAGMA journal_mode = WAL");
+        database_exec(db, "PRAGMA synchronous = NORMAL");
+        database_exec(db, "PRAGMA wal_autocheckpoint = 0");
+        database_exec(db, "PRAGMA journal_size_limit = 67108864");
+        database_exec(db, "PRAGMA cache_size = -8192");
+        database_exec(db, "PRAGMA temp_store = MEMORY");
+}
+
+static int setup(struct sqlite_store *s, const struct store_options *options, struct error *error)
+{
+        struct database *db = &s->db;
+        unsigned version = 0;
+        bool is_made = false;
+        int r = schema_version(db, s->path, &version, error);
+        if (r)
+                return r;
+        if (!version && !options->may_create)
+                return error_set(error, -ENOENT, "%s: an empty file; a host makes the store: quiver run", s->path);
+        tune(db);
+        database_exec(db, "BEGIN IMMEDIATE");
+        turn_got(&s->turn);
+        /* Another process may have made it meanwhile. */
+        if (!db->failure && !schema_is_current(version)) {
+                r = schema_version(db, s->path, &version, error);
+                is_made = !r && !version;
+                if (!r)
+                        schema_migrate(db, version);
+        }
+        if (!r && !db->failure)
+                r = record(s, options, is_made, error);
+        if (!r && !db->failure) {
+                clock_set(s);
+                database_exec(db, "COMMIT");
+        }
+        return r ? r : failed(s, error);
+}
+
+static int files_open(struct sqlite_store *s, const struct store_options *options, struct error *error)
+{
+        char name[4200];
+        struct stat st;
+        if (!s->path[0])
+                return error_set(error, -EINVAL, "store url \"%s\": names no file", options->url);
+        bool is_there = stat(s->path, &st) == 0;
+        if (!is_there && !options->may_create)
+                return error_set(error, -ENOENT, "%s: no such store; a host makes it: quiver run", s->path);
+        int r = file_system_check(s->path, error);
+        if (r)
+                return r;
+        (void)snprintf(name, sizeof(name), "%s-turn", s->path);
+        r = turn_open(&s->turn, name, error);
+        if (r)
+                return r;
+        s->turn.is_stopping = &s->is_stopping;
+        (void)snprintf(name, sizeof(name), "%s-bell", s->path);
+        r = ring_open(&s->ring, name, error);
+        if (r)
+                return r;
+        r = database_open(&s->db, s->path, options->may_create, error);
+        if (!r)
+                (void)sqlite3_busy_handler(s->db.handle, turn_busy, &s->turn);
+        return r;
+}
+
+int sqlite_store_open(struct sqlite_store *s, const struct store_options *options, struct error *error)
+{
+        s->clock = options->clock ? *options->clock : machine_clock;
+        int r = files_open(s, options, error);
+        if (!r)
+                r = turn_open_alone(&s->turn, error);
+        if (!r) {
+                r = setup(s, options, error);
+                turn_opened(&s->turn);
+        }
+        if (!r)
+                r = checkpoint_start(s, error);
+        s->store.durability = strdup(
+                s->sync == STORE_SYNC_FULL ? "what was acknowledged survives a crash of any process and a power failure"
+                                           : "what was acknowledged survives a crash of any process; a power failure "
+                                             "may lose the last moments");
+        return r;
+}
+
+void sqlite_store_shut(struct sqlite_store *s)
+{
+        checkpoint_stop(s);
+        if (s->db.handle)
+                database_close(&s->db);
+        ring_close(&s->ring);
+        turn_close(&s->turn);
+        shard_table_free(&s->shards);
+}

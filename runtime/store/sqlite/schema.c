@@ -1,0 +1,111 @@
+#include "store/sqlite/schema.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "store/sqlite/shard.h"
+
+#define APPLICATION_ID 0x51765231 /* "QvR1" */
+
+#define NUMBER_COLUMN(field, column) #column " INTEGER NOT NULL DEFAULT 0, "
+
+/* Step i brings a file from version i to i + 1.  A step that was released is never changed; a new one is added. */
+static const char *const steps[] = {
+        "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+        "CREATE TABLE shard(shard INTEGER PRIMARY KEY, " SHARD_NUMBERS(
+                NUMBER_COLUMN) "holder BLOB, want_nonce BLOB, last BLOB);"
+                               "CREATE TABLE log(id INTEGER PRIMARY KEY, task BLOB NOT NULL, note BLOB);"
+                               "CREATE TABLE key(id INTEGER PRIMARY KEY, shard INTEGER NOT NULL, key BLOB NOT NULL,"
+                               " state INTEGER NOT NULL, due INTEGER, since INTEGER NOT NULL, tasks INTEGER NOT NULL, "
+                               "reason BLOB);"
+                               "CREATE UNIQUE INDEX key_name ON key(shard, key);"
+                               "CREATE INDEX key_due ON key(shard, due, key) WHERE due IS NOT NULL;"
+                               "CREATE TABLE side(key INTEGER NOT NULL, seq INTEGER NOT NULL, task BLOB NOT NULL, note "
+                               "BLOB,"
+                               " PRIMARY KEY(key, seq)) WITHOUT ROWID;"
+                               "CREATE TABLE delayed(id INTEGER PRIMARY KEY, shard INTEGER NOT NULL, due INTEGER NOT "
+                               "NULL, lane INTEGER NOT NULL,"
+                               " task BLOB NOT NULL, note BLOB);"
+                               "CREATE INDEX delayed_due ON delayed(shard, due);"
+                               "CREATE TABLE dead(id INTEGER PRIMARY KEY, task_id TEXT NOT NULL, handler TEXT NOT "
+                               "NULL, lane INTEGER NOT NULL,"
+                               " at INTEGER NOT NULL, reason TEXT NOT NULL, task BLOB NOT NULL, note BLOB);"
+                               "CREATE INDEX dead_task ON dead(task_id);"
+                               "CREATE TABLE uniq(shard INTEGER NOT NULL, scope BLOB NOT NULL, until INTEGER NOT NULL, "
+                               "id TEXT NOT NULL,"
+                               " PRIMARY KEY(shard, scope)) WITHOUT ROWID;"
+                               "CREATE INDEX uniq_until ON uniq(until);"
+                               "CREATE TABLE result(id INTEGER PRIMARY KEY, at INTEGER NOT NULL, consumer BLOB, until "
+                               "INTEGER NOT NULL,"
+                               " task_id TEXT NOT NULL, key BLOB NOT NULL, handler TEXT NOT NULL, data BLOB NOT NULL);"
+                               "CREATE TABLE reply(id TEXT PRIMARY KEY, until INTEGER NOT NULL, state INTEGER NOT "
+                               "NULL, waiter BLOB, data BLOB,"
+                               " reason TEXT, note BLOB) WITHOUT ROWID;"
+                               "CREATE INDEX reply_until ON reply(until);"
+                               "CREATE TABLE control(id INTEGER PRIMARY KEY, verb INTEGER NOT NULL, key BLOB NOT NULL, "
+                               "reason BLOB,"
+                               " task_id TEXT NOT NULL, seq INTEGER NOT NULL, call INTEGER);"
+                               "CREATE TABLE desired(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;"
+                               "CREATE TABLE status(nonce BLOB PRIMARY KEY, at INTEGER NOT NULL, until INTEGER NOT "
+                               "NULL, document BLOB NOT NULL)"
+                               " WITHOUT ROWID;",
+};
+
+#define VERSION (sizeof(steps) / sizeof(steps[0]))
+
+static uint64_t pragma_number(struct database *db, const char *sql)
+{
+        sqlite3_stmt *statement = NULL;
+        uint64_t value = 0;
+        int code = sqlite3_prepare_v2(db->handle, sql, -1, &statement, NULL);
+        if (code == SQLITE_OK)
+                code = sqlite3_step(statement);
+        if (code == SQLITE_ROW)
+                value = (uint64_t)sqlite3_column_int64(statement, 0);
+        else
+                database_fail(db, code);
+        (void)sqlite3_finalize(statement);
+        return value;
+}
+
+static void number_pragma_set(struct database *db, const char *name, uint64_t value)
+{
+        char sql[64];
+        (void)snprintf(sql, sizeof(sql), "PRAGMA %s = %" PRIu64, name, value);
+        database_exec(db, sql);
+}
+
+int schema_version(struct database *db, const char *path, unsigned *ret_version, struct error *error)
+{
+        uint64_t application = pragma_number(db, "PRAGMA application_id");
+        uint64_t version = pragma_number(db, "PRAGMA user_version");
+        uint64_t tables = pragma_number(db, "SELECT count(*) FROM sqlite_schema");
+        if (db->failure) {
+                *error = db->error;
+                return db->failure;
+        }
+        if (tables && application != APPLICATION_ID)
+                return error_set(error, -EPROTO, "%s: a database, but not a Quiver store; name another file", path);
+        if (version > VERSION)
+                return error_set(error, -EPROTO,
+                        "%s: made by a newer Quiver (schema %" PRIu64 ", this one knows %zu); upgrade this one", path,
+                        version, VERSION);
+        *ret_version = (unsigned)version;
+        return 0;
+}
+
+void schema_migrate(struct database *db, unsigned version)
+{
+        for (unsigned i = version; i < VERSION; i++)
+                database_exec(db, steps[i]);
+        if (version < VERSION) {
+                number_pragma_set(db, "application_id", APPLICATION_ID);
+                number_pragma_set(db, "user_version", VERSION);
+        }
+}
+
+bool schema_is_current(unsigned version)
+{
+        return version == VERSION;
+}

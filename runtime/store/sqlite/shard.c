@@ -1,0 +1,138 @@
+#include "store/sqlite/shard.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void shard_table_init(struct shard_table *table, uint32_t count)
+{
+        *table = (struct shard_table){ .count = count };
+        table->rows = calloc(count, sizeof(*table->rows));
+        table->dirty = calloc(count, sizeof(*table->dirty));
+        if (!table->rows || !table->dirty)
+                abort();
+        for (uint32_t i = 0; i < count; i++)
+                table->rows[i].shard = i;
+}
+
+void shard_table_free(struct shard_table *table)
+{
+        for (uint32_t i = 0; i < table->count; i++)
+                free(table->rows[i].last);
+        free(table->rows);
+        free(table->dirty);
+        *table = (struct shard_table){ 0 };
+}
+
+void shard_table_create(struct shard_table *table, struct database *db)
+{
+        for (uint32_t i = 0; i < table->count; i++) {
+                struct query q = query(db, STATEMENT_SHARD_ADD);
+                bind_number(&q, i);
+                (void)query_run(&q);
+        }
+}
+
+void shard_table_begin(struct shard_table *table, struct database *db)
+{
+        struct query q = query(db, STATEMENT_DATA_VERSION);
+        uint64_t version = query_row(&q) ? column_number(&q, 0) : 0;
+        query_end(&q);
+        if (version != table->data_version)
+                shard_table_forget(table);
+        table->data_version = version;
+}
+
+void shard_table_forget(struct shard_table *table)
+{
+        for (uint32_t i = 0; i < table->count; i++) {
+                table->rows[i].is_loaded = false;
+                table->rows[i].is_dirty = false;
+        }
+        table->dirty_count = 0;
+        table->data_version = 0;
+}
+
+static void nonce_load(struct query *q, int column, uint8_t nonce[STORE_NONCE_SIZE])
+{
+        struct span value = column_span(q, column);
+        memset(nonce, 0, STORE_NONCE_SIZE);
+        if (value.size == STORE_NONCE_SIZE)
+                memcpy(nonce, value.data, STORE_NONCE_SIZE);
+}
+
+void shard_last_room(struct shard *s)
+{
+        if (!s->last)
+                s->last = malloc(LAST_RANGES * sizeof(*s->last));
+        if (!s->last)
+                abort();
+}
+
+static void last_load(struct shard *s, struct span bytes)
+{
+        s->last_count = (uint32_t)(bytes.size / sizeof(struct seq_range));
+        if (!s->last_count)
+                return;
+        shard_last_room(s);
+        if (s->last_count > LAST_RANGES)
+                s->last_count = LAST_RANGES;
+        memcpy(s->last, bytes.data, s->last_count * sizeof(*s->last));
+}
+
+#define NUMBER_LOAD(field, column) s->field = column_number(&q, at++);
+
+static void load(struct shard *s, struct database *db)
+{
+        struct query q = query(db, STATEMENT_SHARD_GET);
+        bind_number(&q, s->shard);
+        if (query_row(&q)) {
+                int at = 0;
+                SHARD_NUMBERS(NUMBER_LOAD)
+                nonce_load(&q, at++, s->holder);
+                nonce_load(&q, at++, s->want_nonce);
+                last_load(s, column_span(&q, at));
+                s->is_loaded = true;
+        }
+        query_end(&q);
+}
+
+#define NUMBER_BIND(field, column) bind_number(&q, s->field);
+
+static void save(struct shard *s, struct database *db)
+{
+        struct query q = query(db, STATEMENT_SHARD_SET);
+        SHARD_NUMBERS(NUMBER_BIND)
+        bind_span(&q, (struct span){ (const char *)s->holder, STORE_NONCE_SIZE });
+        bind_span(&q, (struct span){ (const char *)s->want_nonce, STORE_NONCE_SIZE });
+        bind_span(&q, (struct span){ (const char *)s->last, s->last_count * sizeof(*s->last) });
+        bind_number(&q, s->shard);
+        (void)query_run(&q);
+}
+
+void shard_table_flush(struct shard_table *table, struct database *db)
+{
+        for (uint32_t i = 0; i < table->dirty_count; i++) {
+                struct shard *s = &table->rows[table->dirty[i]];
+                s->is_dirty = false;
+                save(s, db);
+        }
+        table->dirty_count = 0;
+}
+
+struct shard *shard_get(struct shard_table *table, struct database *db, uint32_t shard)
+{
+        struct shard *s = &table->rows[shard];
+        if (!s->is_loaded)
+                load(s, db);
+        return s;
+}
+
+struct shard *shard_change(struct shard_table *table, struct database *db, uint32_t shard)
+{
+        struct shard *s = shard_get(table, db, shard);
+        if (!s->is_dirty) {
+                s->is_dirty = true;
+                table->dirty[table->dirty_count++] = shard;
+        }
+        return s;
+}

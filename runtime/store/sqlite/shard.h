@@ -1,0 +1,156 @@
+/* shard.h: one shard's row: its lease, its counters, where its lanes begin and end.
+ *
+ * Rows are kept in memory over transactions; they are read again when another process has written, and written once, at
+ * the end of a transaction that changed them. */
+#ifndef QUIVER_STORE_SQLITE_SHARD_H
+#define QUIVER_STORE_SQLITE_SHARD_H
+
+#include "store/sqlite/query.h"
+#include "store/store.h"
+
+/* X(field, column) for every number of the row. */
+#define SHARD_NUMBERS(X)                                                                                               \
+        X(is_held, held)                                                                                               \
+        X(epoch, epoch)                                                                                                \
+        X(until_ms, until)                                                                                             \
+        X(ttl_ms, ttl)                                                                                                 \
+        X(boot, boot)                                                                                                  \
+        X(call, call)                                                                                                  \
+        X(want_epoch, want_epoch)                                                                                      \
+        X(want_firm_ms, want_firm)                                                                                     \
+        X(want_until_ms, want_until)                                                                                   \
+        X(want_drain_ms, want_drain)                                                                                   \
+        X(tail[LANE_HIGH], high_tail)                                                                                  \
+        X(taken[LANE_HIGH], high_taken)                                                                                \
+        X(queued[LANE_HIGH], high_queued)                                                                              \
+        X(tail[LANE_NORMAL], normal_tail)                                                                              \
+        X(taken[LANE_NORMAL], normal_taken)                                                                            \
+        X(queued[LANE_NORMAL], normal_queued)                                                                          \
+        X(tail[LANE_LOW], low_tail)                                                                                    \
+        X(taken[LANE_LOW], low_taken)                                                                                  \
+        X(queued[LANE_LOW], low_queued)                                                                                \
+        X(delayed, delayed)                                                                                            \
+        X(in_flight, in_flight)                                                                                        \
+        X(parked, parked)                                                                                              \
+        X(dead, dead)                                                                                                  \
+        X(results, results)                                                                                            \
+        X(keys, keys)                                                                                                  \
+        X(controls, controls)                                                                                          \
+        X(returned, returned)                                                                                          \
+        X(submitted, submitted)                                                                                        \
+        X(done, done)                                                                                                  \
+        X(dropped, dropped)                                                                                            \
+        X(results_dropped, results_dropped)                                                                            \
+        X(last_delayed, last_delayed)                                                                                  \
+        X(last_dead, last_dead)                                                                                        \
+        X(last_result, last_result)                                                                                    \
+        X(last_control, last_control)                                                                                  \
+        X(last_key, last_key)
+
+#define LAST_RANGES STORE_CALL_TASKS
+
+/* Seqs that follow on each other. */
+struct seq_range {
+        uint64_t first;
+        uint64_t count;
+};
+
+struct shard {
+        uint32_t shard;
+        bool is_loaded;
+        bool is_dirty;
+
+        uint64_t epoch;
+        bool is_held;                     /* false: released, or never owned */
+        uint8_t holder[STORE_NONCE_SIZE]; /* the last one, also after its release */
+        uint64_t until_ms;
+        uint64_t ttl_ms;
+        uint64_t boot; /* the boot in which until_ms was written */
+        uint64_t call;
+
+        uint64_t want_epoch; /* 0: nobody wants it */
+        uint8_t want_nonce[STORE_NONCE_SIZE];
+        uint64_t want_firm_ms; /* since when it is a firm one; 0: patient */
+        uint64_t want_until_ms;
+        uint64_t want_drain_ms;
+
+        uint64_t tail[LANES];  /* the last number given in the lane's log */
+        uint64_t taken[LANES]; /* the last number claimed: above it queued, up to it in flight */
+
+        uint64_t queued[LANES];
+        uint64_t delayed;
+        uint64_t in_flight;
+        uint64_t parked;
+        uint64_t dead;
+        uint64_t results;
+        uint64_t keys;
+        uint64_t controls; /* not yet returned to an owner */
+        uint64_t returned; /* controls of the last call, kept until the next */
+        uint64_t submitted;
+        uint64_t done;
+        uint64_t dropped;
+        uint64_t results_dropped;
+
+        uint64_t last_delayed;
+        uint64_t last_dead;
+        uint64_t last_result;
+        uint64_t last_control;
+        uint64_t last_key;
+
+        struct seq_range *last; /* what the last call claimed */
+        uint32_t last_count;
+};
+
+/* Row ids: the shard in the top bits. */
+#define SHARD_SHIFT 50
+static inline uint64_t shard_id(uint32_t shard, uint64_t number)
+{
+        return (uint64_t)shard << SHARD_SHIFT | number;
+}
+static inline uint64_t shard_number(uint64_t id)
+{
+        return id & ((UINT64_C(1) << SHARD_SHIFT) - 1);
+}
+static inline uint64_t lane_seq(enum lane lane, uint64_t number)
+{
+        return (uint64_t)lane << STORE_SEQ_LANE_SHIFT | number;
+}
+static inline uint64_t seq_number(uint64_t seq)
+{
+        return seq & ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) - 1);
+}
+
+static inline uint64_t shard_queued(const struct shard *s)
+{
+        return s->queued[LANE_HIGH] + s->queued[LANE_NORMAL] + s->queued[LANE_LOW];
+}
+
+/* All rows of a store. */
+struct shard_table {
+        struct shard *rows;
+        uint32_t count;
+        uint64_t data_version;
+        uint32_t *dirty; /* numbers of the rows to be written */
+        uint32_t dirty_count;
+};
+
+void shard_table_init(struct shard_table *table, uint32_t count);
+void shard_table_free(struct shard_table *table);
+/* Adds the rows of a new store. */
+void shard_table_create(struct shard_table *table, struct database *db);
+/* At the start of a transaction: forgets what another process may have changed. */
+void shard_table_begin(struct shard_table *table, struct database *db);
+/* Before COMMIT: writes what has changed. */
+void shard_table_flush(struct shard_table *table, struct database *db);
+/* After ROLLBACK: forgets everything. */
+void shard_table_forget(struct shard_table *table);
+
+/* Room for what a call may claim. */
+void shard_last_room(struct shard *s);
+
+/* A row to read.  Never NULL; all zero once the database has failed. */
+struct shard *shard_get(struct shard_table *table, struct database *db, uint32_t shard);
+/* A row to change. */
+struct shard *shard_change(struct shard_table *table, struct database *db, uint32_t shard);
+
+#endif

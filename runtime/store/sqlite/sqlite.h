@@ -1,0 +1,186 @@
+/* sqlite.h: the embedded store.  A thread of its own does everything that touches the file; the loop only hands
+ * requests over and takes them back.
+ *
+ *         writer.c      the thread: gathers requests into transactions       turn.c    who may write next
+ *         open.c        files, checks, the clock                             bell.c    the doorbell
+ *         submit.c      lease.c  advance.c  claim.c  side.c                  the hot path
+ *         results.c     reply.c                                              what handlers returned
+ *         tasks.c  dead.c  keys.c  control.c  desired.c  fsck.c              administration
+ *         query.c  schema.c  shard.c                                         statements, tables, a shard's row */
+#ifndef QUIVER_STORE_SQLITE_SQLITE_H
+#define QUIVER_STORE_SQLITE_SQLITE_H
+
+#include <pthread.h>
+#include <uv.h>
+
+#include "store/driver.h"
+#include "store/sqlite/bell.h"
+#include "store/sqlite/query.h"
+#include "store/sqlite/shard.h"
+#include "store/sqlite/turn.h"
+
+struct checkpointer;
+
+struct sqlite_store {
+        struct store store; /* first */
+
+        /* set by open, read by both threads */
+        uv_loop_t *loop;
+        char *path;
+        uint8_t nonce[STORE_NONCE_SIZE];
+        enum store_sync sync;
+        bool is_host;
+        struct store_clock clock;
+
+        /* the writer thread's */
+        struct database db;
+        struct shard_table shards;
+        struct ring ring; /* whom to ring after COMMIT */
+        struct turn turn;
+        struct checkpointer *checkpointer;
+        uint64_t boot;
+        uint64_t clock_offset_ms;
+        uint64_t now_ms; /* store time, taken when an operation begins */
+        bool is_full_sync;
+        int wal_frames;
+
+        /* between the threads, under the mutex */
+        pthread_mutex_t mutex;
+        pthread_cond_t wake;
+        struct store_request *todo; /* in order */
+        struct store_request **todo_tail;
+        struct store_request *finished;
+        struct store_request **finished_tail;
+        bool is_stopping;
+
+        /* the loop's */
+        pthread_t thread;
+        uv_async_t async;
+        uv_timer_t reply_timer;
+        struct bell bell;
+        struct store_request *waiting; /* store_reply requests that wait for a ring */
+        unsigned outstanding;
+        unsigned open_handles;
+        struct store_open *open; /* until it is finished */
+        bool is_closing;
+        void (*closed)(void *self);
+        void *closed_self;
+};
+
+/* writer.c */
+void writer_post(struct sqlite_store *s, struct store_request *request); /* loop */
+void *writer_main(void *store);
+
+/* open.c: on the writer's thread. */
+int sqlite_store_open(struct sqlite_store *s, const struct store_options *options, struct error *error);
+void sqlite_store_shut(struct sqlite_store *s);
+/* Store time. */
+uint64_t sqlite_now(struct sqlite_store *s);
+
+/* reply.c: on the loop.  True if the request is not finished but waits. */
+bool reply_keep_waiting(struct sqlite_store *s, struct store_reply *reply);
+void reply_rang(struct sqlite_store *s);
+/* Whether the next look has to write down who waits. */
+bool reply_must_announce(const struct store_reply *reply);
+
+/* What each operation does inside a transaction, on the writer's thread.  Failures stick to s->db. */
+typedef void sqlite_operation(struct sqlite_store *s, struct store_request *request);
+sqlite_operation sqlite_submit, sqlite_acquire, sqlite_in_flight, sqlite_advance, sqlite_renew, sqlite_release,
+        sqlite_forward, sqlite_consume, sqlite_commit, sqlite_reply, sqlite_count, sqlite_list, sqlite_find,
+        sqlite_cancel, sqlite_dead, sqlite_keys, sqlite_key_act, sqlite_desired_get, sqlite_desired_set,
+        sqlite_status_put, sqlite_status_list, sqlite_fsck;
+
+/* An operation says no, without having changed anything; the rest of the group goes on. */
+__attribute__((format(printf, 3, 4))) void operation_refuse(
+        struct store_request *request, int status, const char *format, ...);
+
+static inline struct shard *shard_read(struct sqlite_store *s, uint32_t shard)
+{
+        return shard_get(&s->shards, &s->db, shard);
+}
+static inline struct shard *shard_write(struct sqlite_store *s, uint32_t shard)
+{
+        return shard_change(&s->shards, &s->db, shard);
+}
+
+/* submit.c: a task enters a shard's log, or waits for its time.  Rings the shard's holder. */
+void shard_append(struct sqlite_store *s, struct shard *shard, enum lane lane, struct span task, struct span note);
+void shard_append_prepared(struct sqlite_store *s, const struct store_prepared *prepared);
+void shard_delay(struct sqlite_store *s, struct shard *shard, enum lane lane, uint64_t due_ms, struct span task,
+        struct span note);
+void ring_holder(struct sqlite_store *s, const struct shard *shard);
+
+/* lease.c */
+enum fence { FENCE_OK, FENCE_REPEAT, FENCE_FENCED };
+enum fence fence_check(const struct shard *shard, const struct store_lease *lease, uint64_t call);
+bool lease_is_ours(const struct shard *shard, const struct store_lease *lease);
+/* Extends the lease unless a firm want's time is over; true if it was refused. */
+bool lease_extend(struct sqlite_store *s, struct shard *shard, uint64_t ttl_ms);
+enum store_wanted lease_wanted(struct sqlite_store *s, const struct shard *shard);
+uint64_t lease_left_ms(struct sqlite_store *s, const struct shard *shard);
+/* Until something of the shard is due; STORE_NEVER if nothing waits. */
+uint64_t shard_next_due_ms(struct sqlite_store *s, const struct shard *shard);
+bool shard_has_work(struct sqlite_store *s, const struct shard *shard);
+
+/* claim.c: the tasks that a call returns. */
+struct claim {
+        struct store_task *tasks;
+        uint32_t count;
+        uint32_t room;
+        uint64_t bytes;
+        uint32_t set_aside;
+        struct arena_chunk **arena;
+};
+void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room);
+/* Adds a task that is in flight; false if its bytes are not fit to be one. */
+bool claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *shard, uint64_t seq, struct span task,
+        struct span note, struct error *error);
+void claim_due(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want);
+void claim_lanes(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want, uint32_t want_bytes);
+void claim_remember(struct shard *shard, const struct claim *claim);
+
+/* side.c: keys that are not free, and their side queues. */
+struct key {
+        uint64_t id; /* 0: the key is free */
+        enum store_key_state state;
+        uint64_t due_ms;
+        uint64_t since_ms;
+        uint64_t tasks;
+};
+bool key_get(struct sqlite_store *s, const struct shard *shard, struct span name, struct key *ret_key);
+/* Makes the key not free, or changes its state. */
+void key_set_state(struct sqlite_store *s, struct shard *shard, struct span name, struct key *key,
+        enum store_key_state state, uint64_t due_ms, struct span reason);
+/* Writes state, due and tasks; a key without tasks that is not held becomes free. */
+void key_save(struct sqlite_store *s, struct shard *shard, struct key *key);
+void side_put(
+        struct sqlite_store *s, struct shard *shard, struct key *key, uint64_t seq, struct span task, struct span note);
+/* Moves up to `max` heads back in flight and adds them to the claim. */
+void side_take(struct sqlite_store *s, struct shard *shard, struct key *key, uint32_t max, struct claim *claim);
+
+/* dead.c: a task becomes dead, and a reply says so if someone waits.  `note` is what it was before. */
+void dead_put(struct sqlite_store *s, struct shard *shard, const struct store_ref *task, struct span reason,
+        struct span text, enum task_cost cost, struct span bytes, struct span note);
+/* The same for bytes that may be anything. */
+void dead_put_bytes(struct sqlite_store *s, struct shard *shard, uint64_t seq, struct span reason, struct span text,
+        struct span bytes, struct span note);
+
+/* results.c, reply.c */
+void result_put(struct sqlite_store *s, struct shard *shard, const struct store_ref *task, struct span data);
+void reply_put(struct sqlite_store *s, const struct store_ref *task, enum store_reply_state state, bool has_data,
+        struct span data, struct span reason, struct span note);
+
+/* control.c */
+void control_add(struct sqlite_store *s, struct shard *shard, enum store_control_verb verb, struct span key,
+        struct span reason, struct span id, uint64_t seq);
+/* Does the store's part: on the key's record and side queue. */
+void control_apply(
+        struct sqlite_store *s, struct shard *shard, enum store_control_verb verb, struct span key, struct span reason);
+/* A new owner has not seen what was returned to the last one. */
+void control_return(struct sqlite_store *s, struct shard *shard);
+/* Forgets what earlier calls returned, applies and returns what is new. */
+void control_take(struct sqlite_store *s, struct shard *shard, struct store_advance *advance);
+/* What the last call returned, again. */
+void control_repeat(struct sqlite_store *s, const struct shard *shard, struct store_advance *advance);
+
+#endif

@@ -1,0 +1,103 @@
+/* Every statement of the hot path and of administration, by name.  Included several times: see query.h.
+ * Whatever belongs to a shard has the row id shard << 50 | number, so a shard is a range: id > ?1 AND id <= ?2. */
+
+STATEMENT(BEGIN, "BEGIN IMMEDIATE")
+STATEMENT(BEGIN_READ, "BEGIN")
+STATEMENT(COMMIT, "COMMIT")
+STATEMENT(ROLLBACK, "ROLLBACK")
+STATEMENT(DATA_VERSION, "PRAGMA data_version")
+
+STATEMENT(META_GET, "SELECT value FROM meta WHERE name = ?1")
+STATEMENT(META_SET, "INSERT INTO meta(name, value) VALUES(?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value")
+
+STATEMENT(SHARD_ADD, "INSERT INTO shard(shard) VALUES(?1)")
+STATEMENT(SHARD_GET, "SELECT " SHARD_NUMBERS(SHARD_COLUMN) "holder, want_nonce, last FROM shard WHERE shard = ?1")
+STATEMENT(SHARD_SET,
+        "UPDATE shard SET " SHARD_NUMBERS(SHARD_ASSIGN) "holder = ?, want_nonce = ?, last = ? WHERE shard = ?")
+STATEMENT(SHARD_LATEST, "SELECT max(until - ttl) FROM shard")
+
+STATEMENT(LOG_PUT, "INSERT INTO log(id, task, note) VALUES(?1, ?2, ?3)")
+STATEMENT(LOG_GET, "SELECT task, note FROM log WHERE id = ?1")
+STATEMENT(LOG_NOTE, "UPDATE log SET note = ?2 WHERE id = ?1")
+STATEMENT(LOG_REMOVE, "DELETE FROM log WHERE id = ?1")
+STATEMENT(LOG_PAGE, "SELECT id, task, note FROM log WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
+
+STATEMENT(KEY_GET, "SELECT id, state, due, since, tasks, reason FROM key WHERE shard = ?1 AND key = ?2")
+STATEMENT(KEY_ADD,
+        "INSERT INTO key(id, shard, key, state, due, since, tasks, reason) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+STATEMENT(KEY_SET, "UPDATE key SET state = ?2, due = ?3, since = ?4, tasks = ?5 WHERE id = ?1")
+STATEMENT(KEY_REASON, "UPDATE key SET reason = ?2 WHERE id = ?1")
+STATEMENT(KEY_REMOVE, "DELETE FROM key WHERE id = ?1")
+STATEMENT(KEY_DUE,
+        "SELECT id, key, state, due, since, tasks FROM key INDEXED BY key_due WHERE shard = ?1 AND due <= ?2 "
+        "ORDER BY due, key LIMIT ?3")
+STATEMENT(KEY_NEXT_DUE,
+        "SELECT due FROM key INDEXED BY key_due WHERE shard = ?1 AND due IS NOT NULL ORDER BY due LIMIT 1")
+STATEMENT(KEY_PAGE,
+        "SELECT id, key, state, due, since, tasks, reason FROM key WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
+
+STATEMENT(SIDE_PUT, "INSERT INTO side(key, seq, task, note) VALUES(?1, ?2, ?3, ?4)")
+STATEMENT(SIDE_HEAD, "SELECT seq, task, note FROM side WHERE key = ?1 ORDER BY seq LIMIT ?2")
+STATEMENT(SIDE_GET, "SELECT task, note FROM side WHERE key = ?1 AND seq = ?2")
+STATEMENT(SIDE_REMOVE, "DELETE FROM side WHERE key = ?1 AND seq = ?2")
+STATEMENT(SIDE_PAGE,
+        "SELECT key, seq, task, note FROM side WHERE (key, seq) > (?1, ?2) AND key <= ?3 ORDER BY key, seq LIMIT ?4")
+
+STATEMENT(DELAYED_PUT, "INSERT INTO delayed(id, shard, due, lane, task, note) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")
+STATEMENT(DELAYED_DUE,
+        "SELECT id, lane, task, note FROM delayed WHERE shard = ?1 AND due <= ?2 ORDER BY due, id LIMIT ?3")
+STATEMENT(DELAYED_NEXT_DUE, "SELECT due FROM delayed WHERE shard = ?1 ORDER BY due LIMIT 1")
+STATEMENT(DELAYED_GET, "SELECT lane, task, note FROM delayed WHERE id = ?1")
+STATEMENT(DELAYED_REMOVE, "DELETE FROM delayed WHERE id = ?1")
+STATEMENT(DELAYED_PAGE, "SELECT id, task, note, lane, due FROM delayed WHERE shard = ?1 AND (due, id) > (?2, ?3) "
+                        "ORDER BY due, id LIMIT ?4")
+
+STATEMENT(DEAD_PUT,
+        "INSERT INTO dead(id, task_id, handler, lane, at, reason, task, note) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+STATEMENT(DEAD_GET, "SELECT lane, task, note FROM dead WHERE id = ?1")
+STATEMENT(DEAD_BY_ID, "SELECT id FROM dead WHERE task_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT 1")
+STATEMENT(DEAD_REMOVE, "DELETE FROM dead WHERE id = ?1")
+STATEMENT(DEAD_PAGE, "SELECT id, task, note, lane, at, reason, task_id, handler FROM dead WHERE id > ?1 AND id <= ?2 "
+                     "ORDER BY id LIMIT ?3")
+
+STATEMENT(UNIQUE_GET, "SELECT id, until FROM uniq WHERE shard = ?1 AND scope = ?2")
+STATEMENT(UNIQUE_SET, "INSERT OR REPLACE INTO uniq(shard, scope, until, id) VALUES(?1, ?2, ?3, ?4)")
+STATEMENT(UNIQUE_SWEEP,
+        "DELETE FROM uniq WHERE (shard, scope) IN (SELECT shard, scope FROM uniq WHERE until <= ?1 LIMIT 4)")
+
+STATEMENT(
+        RESULT_PUT, "INSERT INTO result(id, at, until, task_id, key, handler, data) VALUES(?1, ?2, 0, ?3, ?4, ?5, ?6)")
+STATEMENT(RESULT_FREE,
+        "SELECT id, at, task_id, key, handler, data FROM result WHERE id > ?1 AND id <= ?2 AND until <= ?3 "
+        "ORDER BY id LIMIT ?4")
+STATEMENT(RESULT_LEASE, "UPDATE result SET consumer = ?2, until = ?3 WHERE id = ?1")
+STATEMENT(
+        RESULT_LEASED, "SELECT count(*) FROM (SELECT 1 FROM result WHERE id > ?1 AND id <= ?2 AND until > ?3 LIMIT ?4)")
+STATEMENT(RESULT_COMMIT, "DELETE FROM result WHERE id = ?1 AND consumer = ?2")
+STATEMENT(RESULT_OLDEST, "SELECT id, at FROM result WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT 1")
+STATEMENT(RESULT_REMOVE, "DELETE FROM result WHERE id = ?1")
+
+STATEMENT(REPLY_GET, "SELECT state, data, reason, note FROM reply WHERE id = ?1 AND until > ?2")
+STATEMENT(REPLY_WAITER, "SELECT waiter FROM reply WHERE id = ?1 AND waiter IS NOT NULL")
+STATEMENT(REPLY_WAIT,
+        "INSERT INTO reply(id, until, state, waiter) VALUES(?1, ?2, 0, ?3) "
+        "ON CONFLICT DO UPDATE SET until = max(until, excluded.until), waiter = excluded.waiter WHERE state = 0")
+STATEMENT(REPLY_PUT, "INSERT OR REPLACE INTO reply(id, until, state, waiter, data, reason, note) VALUES(?1, ?2, ?3, "
+                     "NULL, ?4, ?5, ?6)")
+STATEMENT(REPLY_SWEEP, "DELETE FROM reply WHERE id IN (SELECT id FROM reply WHERE until <= ?1 LIMIT 4)")
+
+STATEMENT(CONTROL_ADD, "INSERT INTO control(id, verb, key, reason, task_id, seq) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")
+STATEMENT(CONTROL_PAGE,
+        "SELECT id, verb, key, reason, task_id, seq, call FROM control WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
+STATEMENT(CONTROL_RETURN, "UPDATE control SET call = 0 WHERE id > ?1 AND id <= ?2 AND call > 0")
+STATEMENT(CONTROL_CALL, "UPDATE control SET call = ?2 WHERE id = ?1")
+STATEMENT(CONTROL_REMOVE, "DELETE FROM control WHERE id = ?1")
+
+STATEMENT(DESIRED_ALL, "SELECT name, value FROM desired ORDER BY name")
+STATEMENT(DESIRED_COUNT, "SELECT count(*) FROM desired WHERE name != ?1")
+STATEMENT(DESIRED_SET, "INSERT OR REPLACE INTO desired(name, value) VALUES(?1, ?2)")
+STATEMENT(DESIRED_REMOVE, "DELETE FROM desired WHERE name = ?1")
+
+STATEMENT(STATUS_PUT, "INSERT OR REPLACE INTO status(nonce, at, until, document) VALUES(?1, ?2, ?3, ?4)")
+STATEMENT(STATUS_REMOVE, "DELETE FROM status WHERE nonce = ?1 OR until <= ?2")
+STATEMENT(STATUS_ALL, "SELECT nonce, at, document FROM status WHERE until > ?1 ORDER BY nonce LIMIT ?2")

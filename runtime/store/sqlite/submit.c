@@ -1,0 +1,125 @@
+/* Tasks enter the store. */
+#include <errno.h>
+#include <string.h>
+
+#include "store/sqlite/sqlite.h"
+
+void ring_holder(struct sqlite_store *s, const struct shard *shard)
+{
+        if (shard->is_held)
+                ring_add(&s->ring, shard->holder, shard->shard);
+}
+
+static void bind_note(struct query *q, struct span note)
+{
+        if (note.size)
+                bind_span(q, note);
+        else
+                bind_null(q);
+}
+
+void shard_append(struct sqlite_store *s, struct shard *shard, enum lane lane, struct span task, struct span note)
+{
+        uint64_t number = ++shard->tail[lane];
+        shard->queued[lane]++;
+        struct query q = query(&s->db, STATEMENT_LOG_PUT);
+        bind_number(&q, shard_id(shard->shard, lane_seq(lane, number)));
+        bind_span(&q, task);
+        bind_note(&q, note);
+        (void)query_run(&q);
+        ring_holder(s, shard);
+}
+
+void shard_delay(struct sqlite_store *s, struct shard *shard, enum lane lane, uint64_t due_ms, struct span task,
+        struct span note)
+{
+        shard->delayed++;
+        struct query q = query(&s->db, STATEMENT_DELAYED_PUT);
+        bind_number(&q, shard_id(shard->shard, ++shard->last_delayed));
+        bind_number(&q, shard->shard);
+        bind_number(&q, due_ms);
+        bind_number(&q, lane);
+        bind_span(&q, task);
+        bind_note(&q, note);
+        (void)query_run(&q);
+        ring_holder(s, shard);
+}
+
+void shard_append_prepared(struct sqlite_store *s, const struct store_prepared *p)
+{
+        struct shard *shard = shard_write(s, p->shard);
+        uint64_t due_ms = p->delay_ms ? s->now_ms + p->delay_ms : 0;
+        if (p->not_before_ms > due_ms)
+                due_ms = p->not_before_ms;
+        shard->submitted++;
+        if (due_ms > s->now_ms)
+                shard_delay(s, shard, p->lane, due_ms, p->bytes, (struct span){ 0 });
+        else
+                shard_append(s, shard, p->lane, p->bytes, (struct span){ 0 });
+}
+
+/* Handler and key; neither can hold a newline. */
+static struct span unique_scope(const struct store_prepared *p, char scope[TASK_HANDLER_MAX + TASK_KEY_MAX + 1])
+{
+        char *at = mempcpy(scope, p->handler.data, p->handler.size);
+        *at++ = '\n';
+        at = mempcpy(at, p->key.data, p->key.size);
+        return (struct span){ scope, (size_t)(at - scope) };
+}
+
+/* True if there is one already; its id is then in `id`.  Else remembers this one. */
+static bool unique_is_taken(struct sqlite_store *s, const struct store_prepared *p, char id[TASK_ID_MAX + 1])
+{
+        char text[TASK_HANDLER_MAX + TASK_KEY_MAX + 1];
+        struct span scope = unique_scope(p, text);
+        struct query q = query(&s->db, STATEMENT_UNIQUE_GET);
+        bind_number(&q, p->shard);
+        bind_span(&q, scope);
+        bool is_taken = query_row(&q) && column_number(&q, 1) > s->now_ms;
+        if (is_taken) {
+                struct span known = column_span(&q, 0);
+                memcpy(id, known.data, known.size);
+                id[known.size] = 0;
+        }
+        query_end(&q);
+        if (is_taken)
+                return true;
+        q = query(&s->db, STATEMENT_UNIQUE_SET);
+        bind_number(&q, p->shard);
+        bind_span(&q, scope);
+        bind_number(&q, s->now_ms + p->unique_ms);
+        bind_text(&q, p->id);
+        (void)query_run(&q);
+        q = query(&s->db, STATEMENT_UNIQUE_SWEEP);
+        bind_number(&q, s->now_ms);
+        (void)query_run(&q);
+        return false;
+}
+
+static int submit_one(struct sqlite_store *s, const struct store_prepared *p, struct store_submission *item)
+{
+        const struct shard *shard = shard_read(s, p->shard);
+        if (shard_queued(shard) + shard->delayed + shard->parked >= s->store.backlog_max)
+                return -EDQUOT;
+        if (p->unique_ms && unique_is_taken(s, p, item->id))
+                return -EEXIST;
+        shard_append_prepared(s, p);
+        return 0;
+}
+
+void sqlite_submit(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_submit *submit = (struct store_submit *)request;
+        submit->refused = 0;
+        for (uint32_t i = 0; i < submit->items_count; i++) {
+                struct store_submission *item = &submit->items[i];
+                if (submit->prepared[i].bytes.size)
+                        item->status = submit_one(s, &submit->prepared[i], item);
+                if (!item->status)
+                        continue;
+                submit->refused++;
+                if (item->status == -EDQUOT && !request->error.text[0])
+                        (void)error_set(
+                                &request->error, 0, "task %u: the backlog of shard %u is full", i + 1, item->shard);
+        }
+}

@@ -1,0 +1,400 @@
+/* Counting, listing, finding and cancelling tasks. */
+#include <errno.h>
+#include <string.h>
+
+#include "store/sqlite/sqlite.h"
+
+/* --- counts ---------------------------------------------------------------------------------------------------------
+ */
+
+/* The age of the first task in the lanes, by what its producer said. */
+static uint64_t oldest_ms(struct sqlite_store *s, const struct shard *shard)
+{
+        uint64_t oldest = 0;
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                struct envelope e;
+                if (!shard->queued[lane])
+                        continue;
+                struct query q = query(&s->db, STATEMENT_LOG_PAGE);
+                bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, shard->taken[lane])));
+                bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, shard->tail[lane])));
+                bind_number(&q, 1);
+                if (query_row(&q)) {
+                        struct span bytes = column_span(&q, 1);
+                        if (!envelope_parse(bytes.data, bytes.size, &e, NULL) && e.submitted_ms &&
+                                e.submitted_ms < s->now_ms && s->now_ms - e.submitted_ms > oldest)
+                                oldest = s->now_ms - e.submitted_ms;
+                }
+                query_end(&q);
+        }
+        return oldest;
+}
+
+static void count_one(struct sqlite_store *s, uint32_t number, struct store_counts *to)
+{
+        const struct shard *shard = shard_read(s, number);
+        *to = (struct store_counts){ .shard = number,
+                .delayed = shard->delayed,
+                .in_flight = shard->in_flight,
+                .parked = shard->parked,
+                .dead = shard->dead,
+                .results = shard->results,
+                .controls = shard->controls,
+                .keys = shard->keys,
+                .submitted = shard->submitted,
+                .done = shard->done,
+                .dropped = shard->dropped,
+                .results_dropped = shard->results_dropped,
+                .epoch = shard->epoch,
+                .is_held = shard->is_held,
+                .left_ms = lease_left_ms(s, shard),
+                .wanted = lease_wanted(s, shard),
+                .oldest_ms = oldest_ms(s, shard) };
+        memcpy(to->queued, shard->queued, sizeof(to->queued));
+        if (shard->is_held)
+                memcpy(to->holder, shard->holder, STORE_NONCE_SIZE);
+}
+
+void sqlite_count(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_count *count = (struct store_count *)request;
+        count->counted = 0;
+        for (uint32_t i = 0; i < count->shards && count->first_shard + i < s->store.shards; i++)
+                count_one(s, count->first_shard + i, &count->counts[count->counted++]);
+}
+
+/* --- scanning -------------------------------------------------------------------------------------------------------
+ */
+
+/* Walks a shard's tasks in one state, a page at a time, and shows each to `see` as borrowed memory. */
+struct scan {
+        struct sqlite_store *s;
+        const struct shard *shard;
+        enum store_state state;
+        struct store_cursor cursor; /* QUEUED, IN_FLIGHT: seq; DELAYED: due, number; PARKED: key, seq; DEAD: number */
+        uint32_t left;
+        struct arena_chunk **arena;
+        bool (*see)(struct scan *scan, const struct store_listed *listed, struct span bytes, struct span note);
+        void *self;
+};
+
+static void read_task(struct scan *scan, struct store_listed *listed, uint64_t seq, struct span bytes, struct span note)
+{
+        struct store_task task = { 0 };
+        if (store_task_read(&scan->s->store, scan->shard->shard, seq, bytes, scan->arena, &task, NULL))
+                task.envelope.payload = bytes;
+        listed->envelope = task.envelope;
+        listed->key = task.key;
+        if (!listed->id.size)
+                listed->id = task.envelope.id;
+        if (note_parse(note.data, note.size, &listed->note))
+                listed->note = (struct task_note){ 0 };
+}
+
+/* One row of a scan's statement; true to go on. */
+static bool row_see(struct scan *scan, struct query *q)
+{
+        struct store_listed listed = { .state = scan->state };
+        struct span bytes;
+        struct span note;
+        uint64_t seq;
+        switch (scan->state) {
+        case STATE_DELAYED:
+                listed.number = shard_number(column_number(q, 0));
+                uint64_t due_ms = column_number(q, 4);
+                listed.due_in_ms = due_ms > scan->s->now_ms ? due_ms - scan->s->now_ms : 0;
+                scan->cursor = (struct store_cursor){ due_ms, listed.number };
+                seq = lane_seq((enum lane)column_number(q, 3), listed.number);
+                bytes = column_span(q, 1);
+                note = column_span(q, 2);
+                break;
+        case STATE_PARKED:
+                seq = listed.number = column_number(q, 1);
+                scan->cursor = (struct store_cursor){ shard_number(column_number(q, 0)), seq };
+                bytes = column_span(q, 2);
+                note = column_span(q, 3);
+                break;
+        case STATE_DEAD:
+                listed.number = scan->cursor.major = shard_number(column_number(q, 0));
+                seq = lane_seq((enum lane)column_number(q, 3), listed.number);
+                listed.at_ms = column_number(q, 4);
+                listed.reason = column_span(q, 5);
+                listed.id = column_span(q, 6);
+                bytes = column_span(q, 1);
+                note = column_span(q, 2);
+                break;
+        default:
+                seq = listed.number = scan->cursor.major = shard_number(column_number(q, 0));
+                bytes = column_span(q, 1);
+                note = column_span(q, 2);
+        }
+        read_task(scan, &listed, seq, bytes, note);
+        return scan->see(scan, &listed, bytes, note);
+}
+
+/* Runs a bound statement.  True if its rows ended, false if the page is full or `see` has seen enough. */
+static bool rows_see(struct scan *scan, struct query *q)
+{
+        bool is_end = true;
+        while (query_row(q)) {
+                scan->left--;
+                if (!row_see(scan, q) || !scan->left) {
+                        is_end = false;
+                        break;
+                }
+        }
+        query_end(q);
+        return is_end;
+}
+
+static bool scan_log(struct scan *scan)
+{
+        const struct shard *shard = scan->shard;
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                bool is_queued = scan->state == STATE_QUEUED;
+                uint64_t first = lane_seq((enum lane)lane, is_queued ? shard->taken[lane] : 0);
+                uint64_t last = lane_seq((enum lane)lane, is_queued ? shard->tail[lane] : shard->taken[lane]);
+                if (scan->cursor.major > first)
+                        first = scan->cursor.major;
+                if (first >= last)
+                        continue;
+                struct query q = query(&scan->s->db, STATEMENT_LOG_PAGE);
+                bind_number(&q, shard_id(shard->shard, first));
+                bind_number(&q, shard_id(shard->shard, last));
+                bind_number(&q, scan->left);
+                if (!rows_see(scan, &q))
+                        return false;
+        }
+        return true;
+}
+
+static bool scan_run(struct scan *scan)
+{
+        struct database *db = &scan->s->db;
+        uint32_t shard = scan->shard->shard;
+        struct query q;
+        switch (scan->state) {
+        case STATE_DELAYED:
+                q = query(db, STATEMENT_DELAYED_PAGE);
+                bind_number(&q, shard);
+                bind_number(&q, scan->cursor.major);
+                bind_number(&q, shard_id(shard, scan->cursor.minor));
+                break;
+        case STATE_PARKED:
+                q = query(db, STATEMENT_SIDE_PAGE);
+                bind_number(&q, shard_id(shard, scan->cursor.major));
+                bind_number(&q, scan->cursor.minor);
+                bind_number(&q, shard_id(shard + 1, 0));
+                break;
+        case STATE_DEAD:
+                q = query(db, STATEMENT_DEAD_PAGE);
+                bind_number(&q, shard_id(shard, scan->cursor.major));
+                bind_number(&q, shard_id(shard + 1, 0));
+                break;
+        default:
+                return scan_log(scan);
+        }
+        bind_number(&q, scan->left);
+        return rows_see(scan, &q);
+}
+
+/* A listed task whose memory lasts as long as the request's reply. */
+static void listed_keep(struct scan *scan, const struct store_listed *from, struct span bytes, struct span note,
+        struct store_listed *to)
+{
+        *to = *from;
+        to->id = arena_copy(scan->arena, from->id);
+        to->reason = arena_copy(scan->arena, from->reason);
+        uint64_t seq = lane_seq(from->envelope.lane, seq_number(from->number));
+        read_task(scan, to, seq, arena_copy(scan->arena, bytes), arena_copy(scan->arena, note));
+}
+
+/* --- list -----------------------------------------------------------------------------------------------------------
+ */
+
+static bool list_see(struct scan *scan, const struct store_listed *listed, struct span bytes, struct span note)
+{
+        struct store_list *list = scan->self;
+        if (!list->handler.size || span_is(listed->envelope.handler, list->handler))
+                listed_keep(scan, listed, bytes, note, &list->tasks[list->tasks_count++]);
+        return true;
+}
+
+void sqlite_list(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_list *list = (struct store_list *)request;
+        struct scan scan = { .s = s,
+                .shard = shard_read(s, list->shard),
+                .state = list->state,
+                .cursor = list->cursor,
+                .left = list->page_tasks,
+                .arena = request_arena(request),
+                .see = list_see,
+                .self = list };
+        list->tasks = arena_take(scan.arena, list->page_tasks * sizeof(*list->tasks));
+        list->tasks_count = 0;
+        list->is_end = scan_run(&scan);
+        list->cursor = scan.cursor;
+}
+
+/* --- find -----------------------------------------------------------------------------------------------------------
+ */
+
+/* The way a task goes, so that one which moves on meanwhile is met later. */
+static const enum store_state find_order[] = { STATE_DELAYED, STATE_QUEUED, STATE_IN_FLIGHT, STATE_PARKED, STATE_DEAD };
+#define FIND_STAGES (sizeof(find_order) / sizeof(find_order[0]))
+#define FIND_SHIFT  56 /* a cursor holds the stage above the place within it */
+
+static bool find_see(struct scan *scan, const struct store_listed *listed, struct span bytes, struct span note)
+{
+        struct store_find *find = scan->self;
+        if (!span_is(listed->id, find->id))
+                return true;
+        struct store_listed *found = arena_take(scan->arena, sizeof(*found));
+        listed_keep(scan, listed, bytes, note, found);
+        find->task = found;
+        return false;
+}
+
+void sqlite_find(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_find *find = (struct store_find *)request;
+        uint32_t shard = 0;
+        uint64_t stage = find->cursor.major >> FIND_SHIFT;
+        (void)task_id_check(find->id, &shard, NULL);
+        struct scan scan = { .s = s,
+                .shard = shard_read(s, shard),
+                .cursor = { find->cursor.major & ((UINT64_C(1) << FIND_SHIFT) - 1), find->cursor.minor },
+                .left = STORE_FIND_SLICE,
+                .arena = request_arena(request),
+                .see = find_see,
+                .self = find };
+        find->task = NULL;
+        for (; stage < FIND_STAGES; stage++, scan.cursor = (struct store_cursor){ 0 }) {
+                scan.state = find_order[stage];
+                if (!scan_run(&scan))
+                        break;
+        }
+        find->is_end = stage == FIND_STAGES || find->task;
+        find->cursor = (struct store_cursor){ stage << FIND_SHIFT | scan.cursor.major, scan.cursor.minor };
+}
+
+/* --- cancel ---------------------------------------------------------------------------------------------------------
+ */
+
+struct found {
+        uint64_t seq;
+        struct span task;
+        struct span note;
+};
+
+/* The row of one statement with (task, note) at `at`, if it is the task that is meant. */
+static bool row_take(struct sqlite_store *s, struct store_cancel *cancel, uint32_t shard, struct query *q, int at,
+        struct found *found)
+{
+        struct arena_chunk **arena = request_arena(&cancel->request);
+        struct store_task task;
+        bool is_there = query_row(q);
+        if (is_there) {
+                if (at)
+                        found->seq = lane_seq((enum lane)column_number(q, 0), cancel->number);
+                found->task = arena_copy(arena, column_span(q, at));
+                found->note = arena_copy(arena, column_span(q, at + 1));
+        }
+        query_end(q);
+        return is_there && !store_task_read(&s->store, shard, found->seq, found->task, arena, &task, NULL) &&
+               span_is(task.envelope.id, cancel->id);
+}
+
+static bool cancel_log(struct sqlite_store *s, struct shard *shard, struct store_cancel *cancel, struct found *found)
+{
+        enum lane lane = STORE_SEQ_LANE(found->seq);
+        if (lane >= LANES)
+                return false;
+        bool is_queued = seq_number(found->seq) > shard->taken[lane];
+        if (is_queued != (cancel->state == STATE_QUEUED))
+                return false;
+        struct query q = query(&s->db, STATEMENT_LOG_GET);
+        bind_number(&q, shard_id(shard->shard, found->seq));
+        if (!row_take(s, cancel, shard->shard, &q, 0, found))
+                return false;
+        if (!is_queued && shard->is_held) {
+                cancel->is_pending = true;
+                control_add(s, shard, CONTROL_CANCEL, cancel->key, (struct span){ 0 }, cancel->id, found->seq);
+                return true;
+        }
+        q = query(&s->db, STATEMENT_LOG_REMOVE);
+        bind_number(&q, shard_id(shard->shard, found->seq));
+        (void)query_run(&q);
+        if (is_queued)
+                shard->queued[lane]--;
+        else
+                shard->in_flight--;
+        return true;
+}
+
+static bool cancel_delayed(
+        struct sqlite_store *s, struct shard *shard, struct store_cancel *cancel, struct found *found)
+{
+        struct query q = query(&s->db, STATEMENT_DELAYED_GET);
+        bind_number(&q, shard_id(shard->shard, cancel->number));
+        if (!row_take(s, cancel, shard->shard, &q, 1, found))
+                return false;
+        q = query(&s->db, STATEMENT_DELAYED_REMOVE);
+        bind_number(&q, shard_id(shard->shard, cancel->number));
+        (void)query_run(&q);
+        shard->delayed--;
+        return true;
+}
+
+static bool cancel_parked(struct sqlite_store *s, struct shard *shard, struct store_cancel *cancel, struct found *found)
+{
+        struct key key;
+        if (!key_get(s, shard, cancel->key, &key))
+                return false;
+        struct query q = query(&s->db, STATEMENT_SIDE_GET);
+        bind_number(&q, key.id);
+        bind_number(&q, found->seq);
+        if (!row_take(s, cancel, shard->shard, &q, 0, found))
+                return false;
+        q = query(&s->db, STATEMENT_SIDE_REMOVE);
+        bind_number(&q, key.id);
+        bind_number(&q, found->seq);
+        (void)query_run(&q);
+        key.tasks--;
+        shard->parked--;
+        key_save(s, shard, &key);
+        return true;
+}
+
+void sqlite_cancel(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_cancel *cancel = (struct store_cancel *)request;
+        uint32_t number = 0;
+        (void)task_id_check(cancel->id, &number, NULL);
+        struct shard *shard = shard_write(s, number);
+        struct found found = { .seq = cancel->number };
+        bool is_found = false;
+        cancel->is_pending = false;
+        switch (cancel->state) {
+        case STATE_QUEUED:
+        case STATE_IN_FLIGHT:
+                is_found = cancel_log(s, shard, cancel, &found);
+                break;
+        case STATE_DELAYED:
+                is_found = cancel_delayed(s, shard, cancel, &found);
+                break;
+        case STATE_PARKED:
+                is_found = cancel_parked(s, shard, cancel, &found);
+                break;
+        default:
+                operation_refuse(
+                        request, -EALREADY, "task %.*s is dead already", (int)cancel->id.size, cancel->id.data);
+                return;
+        }
+        if (!is_found)
+                operation_refuse(request, -ENOENT, "task %.*s is not %s any more", (int)cancel->id.size,
+                        cancel->id.data, store_state_name(cancel->state));
+        else if (!cancel->is_pending)
+                dead_put_bytes(s, shard, found.seq, SPAN_TEXT("cancelled"), (struct span){ 0 }, found.task, found.note);
+}

@@ -1,0 +1,240 @@
+/* The writer's thread.  Takes what has gathered, does it in one transaction, commits, hands it back. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "store/sqlite/checkpoint.h"
+#include "store/sqlite/sqlite.h"
+
+/* Others wait for the lock meanwhile. */
+#define TRANSACTION_NS (4 * NS_PER_MS)
+
+enum kind {
+        KIND_READ,    /* a snapshot will do */
+        KIND_RELAXED, /* losing it to a power failure loses nothing: the lease is over then anyway */
+        KIND_DURABLE
+};
+
+static const struct {
+        sqlite_operation *run;
+        enum kind kind;
+} operations[OPS] = {
+        [OP_SUBMIT] = { sqlite_submit, KIND_DURABLE },
+        [OP_ACQUIRE] = { sqlite_acquire, KIND_RELAXED },
+        [OP_IN_FLIGHT] = { sqlite_in_flight, KIND_READ },
+        [OP_ADVANCE] = { sqlite_advance, KIND_DURABLE },
+        [OP_RENEW] = { sqlite_renew, KIND_RELAXED },
+        [OP_RELEASE] = { sqlite_release, KIND_RELAXED },
+        [OP_FORWARD] = { sqlite_forward, KIND_READ },
+        [OP_CONSUME] = { sqlite_consume, KIND_RELAXED },
+        [OP_COMMIT] = { sqlite_commit, KIND_DURABLE },
+        [OP_REPLY] = { sqlite_reply, KIND_RELAXED },
+        [OP_COUNT] = { sqlite_count, KIND_READ },
+        [OP_LIST] = { sqlite_list, KIND_READ },
+        [OP_FIND] = { sqlite_find, KIND_READ },
+        [OP_CANCEL] = { sqlite_cancel, KIND_DURABLE },
+        [OP_DEAD] = { sqlite_dead, KIND_DURABLE },
+        [OP_KEYS] = { sqlite_keys, KIND_READ },
+        [OP_KEY_ACT] = { sqlite_key_act, KIND_DURABLE },
+        [OP_DESIRED_GET] = { sqlite_desired_get, KIND_READ },
+        [OP_DESIRED_SET] = { sqlite_desired_set, KIND_DURABLE },
+        [OP_STATUS_PUT] = { sqlite_status_put, KIND_RELAXED },
+        [OP_STATUS_LIST] = { sqlite_status_list, KIND_READ },
+        [OP_FSCK] = { sqlite_fsck, KIND_READ },
+};
+
+static enum kind kind_of(const struct store_request *request)
+{
+        /* A claim alone may be lost: its tasks are then still queued. */
+        if (request->op == OP_ADVANCE && !((const struct store_advance *)request)->outcomes_count)
+                return KIND_RELAXED;
+        if (request->op == OP_REPLY && !reply_must_announce((const struct store_reply *)request))
+                return KIND_READ;
+        return operations[request->op].kind;
+}
+
+void operation_refuse(struct store_request *request, int status, const char *format, ...)
+{
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(request->error.text, sizeof(request->error.text), format, args);
+        va_end(args);
+        request->status = status;
+}
+
+static void run(struct database *db, enum statement statement)
+{
+        struct query q = query(db, statement);
+        (void)query_run(&q);
+}
+
+static void begin(struct sqlite_store *s, enum kind kind)
+{
+        run(&s->db, kind == KIND_READ ? STATEMENT_BEGIN_READ : STATEMENT_BEGIN);
+        turn_got(&s->turn);
+        shard_table_begin(&s->shards, &s->db);
+}
+
+static void sync_for(struct sqlite_store *s, enum kind kind)
+{
+        bool is_full = kind == KIND_DURABLE && s->sync == STORE_SYNC_FULL;
+        if (is_full != s->is_full_sync)
+                database_exec(&s->db, is_full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+        s->is_full_sync = is_full;
+}
+
+static void roll_back(struct sqlite_store *s)
+{
+        struct database failed = { .failure = s->db.failure, .error = s->db.error };
+        database_clear(&s->db);
+        if (!sqlite3_get_autocommit(s->db.handle))
+                run(&s->db, STATEMENT_ROLLBACK);
+        shard_table_forget(&s->shards);
+        ring_clear(&s->ring);
+        s->db.failure = failed.failure;
+        s->db.error = failed.error;
+}
+
+static enum kind strongest(const struct store_request *group)
+{
+        enum kind kind = KIND_READ;
+        for (; group; group = group->next)
+                if (!group->status && kind_of(group) > kind)
+                        kind = kind_of(group);
+        return kind;
+}
+
+/* Executes requests of *list until it is empty or the time is up, and commits.  *list is then what is left; returns
+ * those that were executed, in order.  On failure s->db.failure is set and nothing has changed. */
+static struct store_request *transact(struct sqlite_store *s, struct store_request **list)
+{
+        struct store_request *group = *list;
+        struct store_request *request = group;
+        struct store_request *last = NULL;
+        enum kind kind = strongest(group);
+        uint64_t start_ns = clock_boot_ns();
+        sync_for(s, kind);
+        begin(s, kind);
+        do {
+                s->now_ms = sqlite_now(s);
+                if (!request->status && !s->db.failure)
+                        operations[request->op].run(s, request);
+                last = request;
+                request = request->next;
+        } while (request && clock_boot_ns() - start_ns < TRANSACTION_NS);
+        if (kind != KIND_READ)
+                shard_table_flush(&s->shards, &s->db);
+        run(&s->db, STATEMENT_COMMIT);
+        *list = request;
+        last->next = NULL;
+        if (s->db.failure)
+                roll_back(s);
+        else
+                ring_send(&s->ring);
+        return group;
+}
+
+/* What has been done is handed to the loop. */
+static void hand_back(struct sqlite_store *s, struct store_request *done)
+{
+        (void)pthread_mutex_lock(&s->mutex);
+        bool was_empty = !s->finished;
+        *s->finished_tail = done;
+        while (*s->finished_tail)
+                s->finished_tail = &(*s->finished_tail)->next;
+        (void)pthread_mutex_unlock(&s->mutex);
+        if (was_empty)
+                (void)uv_async_send(&s->async);
+}
+
+static void fail(struct sqlite_store *s, struct store_request *request)
+{
+        if (request->status)
+                return;
+        request->status = s->db.failure;
+        (void)error_set(&request->error, 0, "%s: %s", store_op_name(request->op), s->db.error.text);
+}
+
+/* One at a time, so that nobody fails for another's fault. */
+static void transact_singly(struct sqlite_store *s, struct store_request *group)
+{
+        while (group) {
+                struct store_request *next = group->next;
+                struct store_request *one = group;
+                group->next = NULL;
+                database_clear(&s->db);
+                (void)transact(s, &one);
+                if (s->db.failure)
+                        fail(s, group);
+                database_clear(&s->db);
+                hand_back(s, group);
+                group = next;
+        }
+}
+
+static void work(struct sqlite_store *s, struct store_request *list)
+{
+        while (list) {
+                if (__atomic_load_n(&s->is_stopping, __ATOMIC_RELAXED)) {
+                        hand_back(s, list);
+                        return;
+                }
+                struct store_request *group = transact(s, &list);
+                /* A lock that could not be had once will not be had any sooner for each alone. */
+                if (s->db.failure == -EBUSY) {
+                        for (struct store_request *r = group; r; r = r->next)
+                                fail(s, r);
+                        database_clear(&s->db);
+                        hand_back(s, group);
+                } else if (s->db.failure) {
+                        transact_singly(s, group);
+                } else {
+                        hand_back(s, group);
+                }
+                checkpoint_consider(s);
+                turn_yield(&s->turn);
+        }
+}
+
+static struct store_request *take(struct sqlite_store *s)
+{
+        (void)pthread_mutex_lock(&s->mutex);
+        while (!s->todo && !s->is_stopping)
+                (void)pthread_cond_wait(&s->wake, &s->mutex);
+        struct store_request *list = s->is_stopping ? NULL : s->todo;
+        if (list) {
+                s->todo = NULL;
+                s->todo_tail = &s->todo;
+        }
+        (void)pthread_mutex_unlock(&s->mutex);
+        return list;
+}
+
+void *writer_main(void *store)
+{
+        struct sqlite_store *s = store;
+        struct store_open *open = s->open;
+        int r = open->request.status;
+        if (!r)
+                r = sqlite_store_open(s, &open->options, &open->request.error);
+        open->request.status = r;
+        hand_back(s, &open->request);
+        struct store_request *list;
+        while (!r && (list = take(s)))
+                work(s, list);
+        sqlite_store_shut(s);
+        return NULL;
+}
+
+void writer_post(struct sqlite_store *s, struct store_request *request)
+{
+        request->next = NULL;
+        (void)pthread_mutex_lock(&s->mutex);
+        bool was_empty = !s->todo;
+        *s->todo_tail = request;
+        s->todo_tail = &request->next;
+        (void)pthread_mutex_unlock(&s->mutex);
+        if (was_empty)
+                (void)pthread_cond_signal(&s->wake);
+}

@@ -1,0 +1,383 @@
+/* store.h: where tasks live.  The contract that every driver meets and that tests/contract checks.
+ *
+ * This file: opening, submitting, and the hot path of an owner (acquire, advance, renew, release).
+ * results.h: results and replies.  admin.h: looking and intervening.  README.md: the same as tables and Redis keys.
+ *
+ * Requests.  An operation is a struct embedded in its owner.  The owner zeroes it, fills the upper half and `done`, and
+ * calls store_X().  done() is called exactly once, on the loop, never inside store_X(); then request.status is 0 or
+ * -errno with request.error.text, and on 0 the lower half is filled.  What a reply points to lives until done()
+ * returns.  What a request points to must live until done() is called.  Inside done() the request may be started again
+ * or freed.  store_close() ends all that are under way with -ECANCELED.
+ *
+ * Common errors: -EINVAL called wrongly; -ENOSPC, -EROFS, -EACCES, -EIO the store cannot write (nothing was changed;
+ * try again later); -EBUSY others held the store for too long; -ETIMEDOUT, -ECONNRESET no answer: it may or may not
+ * have happened; -ECANCELED.
+ *
+ * Cost.  Stated as "SQLite: … Redis: …": rows or commands touched, with n the number of things named in the request.
+ * No operation on the hot path depends on the size of a backlog.  One call handles at most STORE_CALL_TASKS tasks and
+ * about STORE_CALL_BYTES bytes.
+ *
+ * Time is the store's, unix milliseconds: Redis TIME; for SQLite a clock that is set from the wall clock once per boot
+ * and then runs with CLOCK_BOOTTIME.  Durations in requests are relative and the store adds its time. */
+#ifndef QUIVER_STORE_STORE_H
+#define QUIVER_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "task/envelope.h"
+#include "task/id.h"
+#include "task/note.h"
+
+#define STORE_CALL_TASKS      256u            /* outcomes, or claimed tasks, of one advance */
+#define STORE_CALL_FOLLOW_UPS 1024u           /* of all outcomes of one advance */
+#define STORE_CALL_BYTES      (1024u * 1024u) /* exceeded only by a single task or outcome that is larger itself */
+#define STORE_SUBMIT_TASKS    1000u           /* tasks of one submit */
+#define STORE_PAYLOAD_MAX     (16u * 1024u * 1024u) /* what payload_max may be set to at most */
+#define STORE_NEVER           UINT64_MAX            /* a due time: nothing is due */
+/* A waiting key moves on when a task of it is done and refilled.  If its owner never says so, it comes back by itself.
+ */
+#define STORE_WAITING_MS 30000u
+#define STORE_NONCE_SIZE 16u
+
+struct store;
+struct store_prepared;
+struct uv_loop_s;
+
+/* The part that all requests begin with. */
+struct store_request {
+        void (*done)(struct store_request *request);
+        int status;
+        struct error error; /* empty unless status is negative */
+
+        /* private to store and driver */
+        struct store *store;
+        struct store_request *next;
+        void *reply; /* memory of the reply; freed after done() */
+        unsigned op;
+};
+
+/* --- opening -------------------------------------------------------------------------------------------------------
+ */
+
+/* Replaces the machine's clocks, in tests only. */
+struct store_clock {
+        uint64_t (*boot_ms)(void *self);
+        uint64_t (*wall_ms)(void *self);
+        const char *(*boot_id)(void *self);
+        void *self;
+};
+
+enum store_sync {
+        STORE_SYNC_FULL,  /* a submit or outcome that returned survives a power failure */
+        STORE_SYNC_NORMAL /* … survives the death of any process; a power failure may take the last moments */
+};
+
+struct store_options {
+        const char *url; /* sqlite:PATH */
+        const char *app; /* [a-z0-9_-]{1,64} */
+        /* The number of shards and the coordination URL are recorded when the store is made and are authoritative:
+         * whoever names others is refused with -EINVAL, both in the text.  0 and NULL: take what is recorded. */
+        uint32_t shards;
+        const char *coordination;
+        bool may_create;                 /* make it if it is not there; else -ENOENT */
+        bool is_host;                    /* does the house-keeping (checkpoints); at least one opener should */
+        enum store_sync sync;            /* SQLite */
+        uint64_t payload_max;            /* bytes; 0: 1 MiB */
+        uint64_t backlog_max;            /* tasks waiting in one shard (queued, delayed, side queues); 0: no limit */
+        uint64_t results_max;            /* results kept in one shard; over it the oldest go, counted.  0: 10 000 */
+        uint64_t results_age_ms;         /* … and this old; 0: 1 day */
+        uint8_t nonce[STORE_NONCE_SIZE]; /* who we are: under this name the doorbell finds us.  All zero: no doorbell */
+        const struct store_clock *clock; /* NULL: the machine's */
+        const struct store_bell *bell;   /* NULL: do not listen */
+};
+
+/* What the doorbell says.  A hint, on the loop: look at the shard; a lost or spurious one harms nobody. */
+struct store_bell {
+        void (*shard)(void *self, uint32_t shard); /* of one that we hold: new tasks, a due time, a control, a want */
+        void (*desired)(void *self);               /* the desired state has changed */
+        void (*look)(void *self);                  /* rings may have been lost: look at everything */
+        void *self;
+};
+
+struct store_open {
+        struct store_request request;
+        struct store_options options; /* what it points to must live until done(), as always */
+
+        struct store *store; /* use it from done() on */
+};
+
+/* What was found, for start-up lines and status.  Borrowed from the store. */
+struct store_info {
+        const char *driver; /* "sqlite", "redis" */
+        const char *app;
+        const char *coordination; /* "" if none is recorded yet */
+        const char *durability;   /* in plain words, what a crash may lose */
+        uint32_t shards;
+};
+
+/* Opens or makes a store.  -ENOENT (not there), -EINVAL (disagrees with what is recorded), -EPROTO (not ours, or from a
+ * newer Quiver), -ENOTSUP (a network file system; unknown scheme).
+ * SQLite: a few statements, plus the schema if it is made.  Redis: connect, one GET per setting, SCRIPT LOAD. */
+void store_open(struct uv_loop_s *loop, struct store_open *open);
+
+/* Ends everything under way and frees the store; `closed` is called on the loop when that is done.  Nothing is
+ * released: an owner that wants its shards taken over at once releases them first. */
+void store_close(struct store *store, void (*closed)(void *self), void *self);
+
+void store_info(const struct store *store, struct store_info *ret_info);
+
+/* --- submitting ----------------------------------------------------------------------------------------------------
+ */
+
+struct store_submission {
+        /* id and submitted_ms may be empty: they are made.  A given id must end in the key's shard. */
+        struct envelope envelope;
+        uint64_t delay_ms; /* start no sooner than this from now (store time); besides envelope.not_before_ms */
+
+        /* 0: stored.  -EEXIST: `unique`, and one is there already: its id is in `id`.  -EINVAL, -EMSGSIZE: the field is
+         * named in request.error if it is the first.  -EDQUOT: the shard's backlog is full; so are then all later ones
+         * of this shard in this request. */
+        int status;
+        char id[TASK_ID_MAX + 1];
+        uint32_t shard;
+};
+
+/* Appends tasks to their shards' logs, in the order given.  Any process may.  Each item has a status of its own; the
+ * request's status is 0 if the store answered.  Without an answer it is unknown, per item, whether it was stored;
+ * repeating it is safe only with `unique`.
+ * SQLite: one transaction, n rows + one per shard.  Redis: one RPUSH per shard and lane, pipelined; with delay or
+ * unique one script per shard. */
+struct store_submit {
+        struct store_request request;
+        struct store_submission *items; /* statuses are written here */
+        uint32_t items_count;           /* ≤ STORE_SUBMIT_TASKS */
+
+        uint32_t refused; /* how many have a negative status */
+
+        struct store_prepared *prepared; /* private: one per item */
+};
+void store_submit(struct store *store, struct store_submit *submit);
+
+/* --- owning a shard ------------------------------------------------------------------------------------------------
+ *
+ * The fence is (epoch, nonce, call).  GRANTED says the number of the last call; the owner's next advance or release is
+ * that plus one, and so on, one at a time.  The store executes only last + 1.  A repeat of `last` changes nothing and
+ * returns what that call claimed.  Anything else is FENCED.  Every GRANTED jumps ahead, so that a call still on its way
+ * from before can match neither.  Fencing never looks at time. */
+
+struct store_lease {
+        uint32_t shard;
+        uint64_t epoch;
+        uint8_t nonce[STORE_NONCE_SIZE];
+        uint64_t ttl_ms;
+};
+
+enum store_verdict { STORE_OK, STORE_FENCED };
+enum store_wanted { STORE_NOT_WANTED, STORE_WANTED_PATIENT, STORE_WANTED_FIRM };
+
+/* One task as an owner gets it. */
+struct store_task {
+        /* Names the task in its shard.  The lane stands in the top bits (STORE_SEQ_LANE), below it a number that grows
+         * within the lane in order of arrival: sorted by seq, higher lanes come first and no key's order is broken. */
+        uint64_t seq;
+        struct envelope envelope; /* id is always there; lane is the one it was claimed from */
+        struct span key;          /* what order is kept for: the envelope's key, or the id */
+        struct task_note note;
+        /* Only from acquire and in-flight pages: its key is parked or held.  Do not start it: give it back with
+         * STORE_DIVERT, unless it is running here already. */
+        bool is_key_waiting;
+};
+
+#define STORE_SEQ_LANE_SHIFT 48
+#define STORE_SEQ_LANE(seq)  ((enum lane)((seq) >> STORE_SEQ_LANE_SHIFT))
+
+/* A page of the in-flight table, by seq. */
+struct store_page {
+        struct store_task *tasks;
+        uint32_t tasks_count;
+        bool has_more; /* ask store_in_flight() with after_seq = the last one's */
+};
+
+enum store_grant { STORE_GRANTED, STORE_BUSY, STORE_STALE };
+
+/* Asks for a shard.
+ *   epoch above the stored one, and the shard is free, expired, or ours: GRANTED (ours: an upgrade in place);
+ *   the same epoch and nonce: GRANTED again; the calls still on their way are dead;
+ *   epoch above the stored one, but another's lease lasts: BUSY; the store records that we want the shard, and tells
+ *     its holder.  A want not repeated within ttl_ms is forgotten;
+ *   else STALE.
+ * `until` further away than the holder's ttl is cut to it (the clock was stepped), as is a lease from another boot.
+ * SQLite: 1 row + the page.  Redis: one script, then HKEYS of the in-flight hash (bounded by an owner's window, sorted
+ * by the driver) and HMGET of the page. */
+struct store_acquire {
+        struct store_request request;
+        struct store_lease lease;
+        bool is_firm;        /* a want is firm: the holder is no member any more */
+        uint64_t drain_ms;   /* how long a firm want lets the holder renew */
+        uint32_t page_tasks; /* ≤ STORE_CALL_TASKS */
+
+        enum store_grant grant;
+        uint64_t busy_ms; /* BUSY: the lease ends then, if it is not renewed */
+        uint64_t stored_epoch;
+        uint64_t call;    /* GRANTED: the last call's number */
+        uint64_t left_ms; /* GRANTED: the lease lasts so long from now */
+        bool is_recovery; /* GRANTED: the holder before us neither was us nor released */
+        struct store_page page;
+        bool has_work;        /* queued or due tasks, or controls */
+        uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time */
+};
+void store_acquire(struct store *store, struct store_acquire *acquire);
+
+/* The next page after acquire.  Changes nothing, so it has no call number.
+ * SQLite: page + 1 rows.  Redis: one script, read-only. */
+struct store_in_flight {
+        struct store_request request;
+        struct store_lease lease;
+        uint64_t after_seq;
+        uint32_t page_tasks;
+
+        enum store_verdict verdict;
+        struct store_page page;
+};
+void store_in_flight(struct store *store, struct store_in_flight *in_flight);
+
+/* --- advance --------------------------------------------------------------------------------------------------------
+ */
+
+/* A task that its owner says something about; all as it was claimed. */
+struct store_ref {
+        uint64_t seq;
+        struct span id;
+        struct span key;
+        struct span handler;
+        uint64_t reply_ms;
+};
+
+struct store_follow_up {
+        struct envelope envelope; /* without `unique` */
+        uint64_t delay_ms;
+};
+
+enum store_outcome_kind {
+        STORE_DONE,        /* gone; result and follow-ups appear in the same step */
+        STORE_RETRY,       /* parks the key for delay_ms; the task stays its head */
+        STORE_HOLD,        /* the key waits for a person; the task stays its head */
+        STORE_DEAD,        /* kept among the dead, with `reason` */
+        STORE_DIVERT,      /* not started: goes to its key's side queue, at its place; costs nothing */
+        STORE_START,       /* a suspect's durable mark; stays in flight.  The next outcome clears it */
+        STORE_INTERRUPTED, /* counted, the mark cleared; stays in flight */
+        STORE_CHECKPOINT,  /* the checkpoint is replaced; stays in flight */
+};
+
+/* What happened to one task.  A task that is not mentioned stays in flight as it is.  One that is not in flight any
+ * more (cancelled while nobody owned the shard) is counted in `gone`, and nothing of its outcome is kept. */
+struct store_outcome {
+        enum store_outcome_kind kind;
+        struct store_ref task;
+        enum task_cost cost; /* RETRY, HOLD, DEAD, INTERRUPTED */
+        struct span reason;  /* DEAD, HOLD: one word ("rejected", "exhausted", "crashed", "cancelled") */
+        struct span error;   /* for the history */
+        uint64_t delay_ms;   /* RETRY; DIVERT: the key's head comes back then at the latest */
+        uint32_t refill;     /* DONE, DEAD: take so many more of the key's tasks from its side queue, if it has one */
+        bool is_suspect;     /* INTERRUPTED: remember that it must run alone */
+        bool has_result;     /* DONE */
+        struct span result;  /* DONE: to the reply if reply_ms is set, else to the shard's results */
+        struct span checkpoint;                   /* CHECKPOINT: ≤ NOTE_CHECKPOINT_MAX */
+        const struct store_follow_up *follow_ups; /* DONE */
+        uint32_t follow_ups_count;
+};
+
+enum store_control_verb { CONTROL_CANCEL, CONTROL_HOLD, CONTROL_UNHOLD, CONTROL_RETRY, CONTROL_SKIP };
+
+/* Something a person asked for.  The store has already done its part; the owner does its own: on CANCEL of a task that
+ * it holds, stop it and answer DEAD unless it was DONE first; on HOLD, start no more of the key's tasks and divert
+ * those it has. */
+struct store_control {
+        enum store_control_verb verb;
+        struct span key;
+        struct span id; /* CANCEL */
+        uint64_t seq;   /* CANCEL */
+};
+#define STORE_CALL_CONTROLS 64u
+
+/* Commits outcomes, renews the lease and claims more, in one step.  In this order: the fence; controls; outcomes; tasks
+ * and keys that are due; the lanes, high before normal before low.  Claiming diverts tasks of keys that have a side
+ * queue and sets aside what no host can run: malformed, wrong shard (the right one is named), too long → dead with its
+ * bytes; not_before → delayed. FENCED: nothing has changed and nothing was claimed. SQLite: per outcome 1 row (2 if its
+ * key waits), per claimed task 1 read, + the shard's row; claiming writes no row per task.  Redis: one script: HDEL +
+ * LREM-free index trim per outcome, LRANGE + LTRIM per lane, one HSET of n. */
+struct store_advance {
+        struct store_request request;
+        struct store_lease lease;
+        uint64_t call;
+        const struct store_outcome *outcomes;
+        uint32_t outcomes_count; /* ≤ STORE_CALL_TASKS */
+        uint32_t want_tasks;     /* claim at most so many; cut to STORE_CALL_TASKS */
+        uint32_t want_bytes;     /* … and about so many bytes, but one task always; 0: STORE_CALL_BYTES */
+
+        enum store_verdict verdict;
+        struct store_task *tasks;
+        uint32_t tasks_count;
+        struct store_control *controls;
+        uint32_t controls_count;
+        uint32_t gone;        /* outcomes of tasks that are no longer in flight */
+        uint32_t set_aside;   /* tasks that claiming made dead */
+        bool has_more;        /* claim again */
+        bool has_outbox;      /* follow-ups for other shards wait: call store_forward() */
+        uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time */
+        enum store_wanted wanted;
+        bool is_refused;  /* a firm want's drain time is over: not renewed, nothing claimed */
+        uint64_t left_ms; /* the lease lasts so long from now; 0: expired, though nobody has taken it */
+
+        struct store_prepared *prepared; /* private: one per follow-up of all outcomes, in order */
+};
+void store_advance(struct store *store, struct store_advance *advance);
+
+/* Renews many shards.  Not numbered: a late one does no more than a renewal.
+ * SQLite: 1 row each, one transaction.  Redis: one script each, pipelined. */
+struct store_renewal {
+        struct store_lease lease;
+
+        enum store_verdict verdict;
+        bool has_work;
+        bool is_refused;
+        enum store_wanted wanted;
+        uint64_t next_due_ms;
+        uint64_t left_ms;
+};
+struct store_renew {
+        struct store_request request;
+        struct store_renewal *items;
+        uint32_t items_count;
+
+        uint64_t desired_version; /* of the desired state: read it if it is not the one you know */
+};
+void store_renew(struct store *store, struct store_renew *renew);
+
+/* Gives a shard back; its in-flight tasks stay for the next owner.  A numbered call.  Whoever does not know the last
+ * call's number (a guard) acquires with the same nonce and epoch first.
+ * SQLite: 1 row.  Redis: one script. */
+struct store_release {
+        struct store_request request;
+        struct store_lease lease;
+        uint64_t call;
+
+        enum store_verdict verdict;
+};
+void store_release(struct store *store, struct store_release *release);
+
+/* Sends what waits in a shard's outbox to its targets, in order, each exactly once however often this is repeated.
+ * SQLite: nothing to do, advance puts follow-ups into their shards itself.  Redis: read, one script per target, one to
+ * forget. */
+struct store_forward {
+        struct store_request request;
+        struct store_lease lease;
+
+        enum store_verdict verdict;
+        bool has_more;
+};
+void store_forward(struct store *store, struct store_forward *forward);
+
+#endif

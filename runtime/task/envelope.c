@@ -1,0 +1,422 @@
+#include "task/envelope.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "task/id.h"
+
+#define MAGIC            "qv1\n"
+#define HEADER_PREFIX    "header."
+#define HEADER_NAME_MAX  64u
+#define HEADER_VALUE_MAX 1024u
+/* The other fields are bounded one by one and fit into what is left. */
+#define HEADERS_SIZE_MAX (TASK_HEAD_MAX - 1024u)
+
+enum field {
+        FIELD_KEY,
+        FIELD_HANDLER,
+        FIELD_ID,
+        FIELD_LANE,
+        FIELD_NOT_BEFORE,
+        FIELD_UNIQUE,
+        FIELD_ATTEMPTS,
+        FIELD_TIMEOUT,
+        FIELD_REPLY,
+        FIELD_SUBMITTED,
+        FIELDS
+};
+
+static const struct span field_names[FIELDS] = {
+        [FIELD_KEY] = SPAN_TEXT("key"),
+        [FIELD_HANDLER] = SPAN_TEXT("handler"),
+        [FIELD_ID] = SPAN_TEXT("id"),
+        [FIELD_LANE] = SPAN_TEXT("lane"),
+        [FIELD_NOT_BEFORE] = SPAN_TEXT("not_before"),
+        [FIELD_UNIQUE] = SPAN_TEXT("unique"),
+        [FIELD_ATTEMPTS] = SPAN_TEXT("attempts"),
+        [FIELD_TIMEOUT] = SPAN_TEXT("timeout"),
+        [FIELD_REPLY] = SPAN_TEXT("reply"),
+        [FIELD_SUBMITTED] = SPAN_TEXT("submitted"),
+};
+
+static const struct span lane_names[LANES] = {
+        [LANE_HIGH] = SPAN_TEXT("high"),
+        [LANE_NORMAL] = SPAN_TEXT("normal"),
+        [LANE_LOW] = SPAN_TEXT("low"),
+};
+
+const char *lane_name(enum lane lane)
+{
+        return (unsigned)lane < LANES ? lane_names[lane].data : "unknown";
+}
+
+bool lane_parse(struct span name, enum lane *ret_lane)
+{
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                if (span_is(name, lane_names[lane])) {
+                        *ret_lane = (enum lane)lane;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static bool has_control(struct span text)
+{
+        for (size_t i = 0; i < text.size; i++) {
+                unsigned char c = (unsigned char)text.data[i];
+                if (c < 0x20 || c == 0x7f)
+                        return true;
+        }
+        return false;
+}
+
+static bool is_letter(char c)
+{
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_word(struct span text, size_t max)
+{
+        if (!text.size || text.size > max)
+                return false;
+        for (size_t i = 0; i < text.size; i++) {
+                char c = text.data[i];
+                if (!is_letter(c) && (c < '0' || c > '9') && c != '_' && c != '-')
+                        return false;
+        }
+        return true;
+}
+
+int task_key_check(struct span key, struct error *error)
+{
+        if (!key.size)
+                return error_set(error, -EINVAL, "key: empty");
+        if (key.size > TASK_KEY_MAX)
+                return error_set(error, -EINVAL, "key: %zu bytes, at most %u are allowed", key.size, TASK_KEY_MAX);
+        if (has_control(key))
+                return error_set(error, -EINVAL, "key: holds a control character");
+        return 0;
+}
+
+int task_handler_check(struct span handler, struct error *error)
+{
+        if (!handler.size)
+                return error_set(error, -EINVAL, "handler: missing");
+        if (!is_word(handler, TASK_HANDLER_MAX) || !is_letter(handler.data[0]))
+                return error_set(error, -EINVAL,
+                        "handler: a name begins with a letter and has at most %u letters, digits, _ or -",
+                        TASK_HANDLER_MAX);
+        return 0;
+}
+
+static int number_parse(struct span text, uint64_t *ret_value)
+{
+        uint64_t value = 0;
+        if (!text.size || text.size > 16 || (text.data[0] == '0' && text.size > 1))
+                return -EINVAL;
+        for (size_t i = 0; i < text.size; i++) {
+                if (text.data[i] < '0' || text.data[i] > '9')
+                        return -EINVAL;
+                value = value * 10 + (uint64_t)(text.data[i] - '0');
+        }
+        if (value > TASK_NUMBER_MAX)
+                return -EINVAL;
+        *ret_value = value;
+        return 0;
+}
+
+static int number_field(enum field field, struct span value, uint64_t max, uint64_t *ret_value, struct error *error)
+{
+        uint64_t number;
+        if (number_parse(value, &number) || number > max)
+                return error_set(
+                        error, -EBADMSG, "%s: not a decimal number up to %" PRIu64, field_names[field].data, max);
+        *ret_value = number;
+        return 0;
+}
+
+static int value_parse(struct envelope *e, enum field field, struct span value, struct error *error)
+{
+        uint64_t attempts = 0;
+        int r;
+        switch (field) {
+        case FIELD_KEY:
+                e->key = value;
+                return value.size && task_key_check(value, error) ? -EBADMSG : 0;
+        case FIELD_HANDLER:
+                e->handler = value;
+                return task_handler_check(value, error) ? -EBADMSG : 0;
+        case FIELD_ID:
+                e->id = value;
+                return task_id_check(value, NULL, error) ? -EBADMSG : 0;
+        case FIELD_LANE:
+                if (!lane_parse(value, &e->lane))
+                        return error_set(error, -EBADMSG, "lane: not high, normal or low");
+                return 0;
+        case FIELD_NOT_BEFORE:
+                return number_field(field, value, TASK_NUMBER_MAX, &e->not_before_ms, error);
+        case FIELD_UNIQUE:
+                return number_field(field, value, TASK_NUMBER_MAX, &e->unique_ms, error);
+        case FIELD_TIMEOUT:
+                return number_field(field, value, TASK_NUMBER_MAX, &e->timeout_ms, error);
+        case FIELD_REPLY:
+                return number_field(field, value, TASK_NUMBER_MAX, &e->reply_ms, error);
+        case FIELD_SUBMITTED:
+                return number_field(field, value, TASK_NUMBER_MAX, &e->submitted_ms, error);
+        case FIELD_ATTEMPTS:
+                r = number_field(field, value, UINT32_MAX, &attempts, error);
+                e->attempts = (uint32_t)attempts;
+                return r;
+        default:
+                return -EBADMSG;
+        }
+}
+
+static enum field field_find(struct span name)
+{
+        for (unsigned i = 0; i < FIELDS; i++)
+                if (span_is(name, field_names[i]))
+                        return (enum field)i;
+        return FIELDS;
+}
+
+static int header_check(struct span name, struct span value, struct error *error)
+{
+        if (!is_word(name, HEADER_NAME_MAX))
+                return error_set(error, -EINVAL, "header: a name has 1 to %u letters, digits, _ or -", HEADER_NAME_MAX);
+        if (value.size > HEADER_VALUE_MAX)
+                return error_set(error, -EINVAL, "header.%.*s: %zu bytes, at most %u are allowed", (int)name.size,
+                        name.data, value.size, HEADER_VALUE_MAX);
+        if (has_control(value))
+                return error_set(error, -EINVAL, "header.%.*s: holds a control character", (int)name.size, name.data);
+        return 0;
+}
+
+static int headers_fit(struct span headers, struct error *error)
+{
+        if (headers.size > HEADERS_SIZE_MAX)
+                return error_set(error, -EINVAL, "header: all together over %u bytes", HEADERS_SIZE_MAX);
+        return 0;
+}
+
+/* Splits one line at its first colon. */
+static int line_split(struct span line, struct span *ret_name, struct span *ret_value, struct error *error)
+{
+        const char *colon = memchr(line.data, ':', line.size);
+        if (!colon)
+                return error_set(error, -EBADMSG, "a line without a colon");
+        *ret_name = (struct span){ line.data, (size_t)(colon - line.data) };
+        *ret_value = (struct span){ colon + 1, line.size - ret_name->size - 1 };
+        return 0;
+}
+
+#define HEADER_PREFIX_SIZE (sizeof(HEADER_PREFIX) - 1)
+
+static bool is_header(struct span name)
+{
+        return name.size > HEADER_PREFIX_SIZE && !memcmp(name.data, HEADER_PREFIX, HEADER_PREFIX_SIZE);
+}
+
+/* Where parse stands: which names it has seen, and where the headers began. */
+struct progress {
+        unsigned seen;
+        unsigned headers;
+        struct envelope *envelope;
+};
+
+static int header_parse(struct progress *p, struct span line, struct span name, struct span value, struct error *error)
+{
+        struct envelope *e = p->envelope;
+        struct span bare = { name.data + HEADER_PREFIX_SIZE, name.size - HEADER_PREFIX_SIZE };
+        if (header_check(bare, value, error))
+                return -EBADMSG;
+        if (++p->headers > TASK_HEADERS_MAX)
+                return error_set(error, -EBADMSG, "header: more than %u", TASK_HEADERS_MAX);
+        if (p->headers == 1)
+                e->headers.data = line.data;
+        e->headers.size = (size_t)(line.data + line.size + 1 - e->headers.data);
+        return headers_fit(e->headers, error) ? -EBADMSG : 0;
+}
+
+static int line_parse(struct progress *p, struct span line, struct error *error)
+{
+        struct span name = { 0 };
+        struct span value = { 0 };
+        int r = line_split(line, &name, &value, error);
+        if (r)
+                return r;
+        if (!p->seen && !span_is(name, field_names[FIELD_KEY]))
+                return error_set(error, -EBADMSG, "key: must be the first line");
+        if (is_header(name))
+                return header_parse(p, line, name, value, error);
+        enum field field = field_find(name);
+        if (field == FIELDS)
+                return has_control(name) ? error_set(error, -EBADMSG, "a name holds a control character")
+                                         : error_set(error, -EBADMSG, "%.*s: unknown name",
+                                                   (int)(name.size < 64 ? name.size : 64), name.data);
+        if (p->headers)
+                return error_set(error, -EBADMSG, "%s: stands after a header", field_names[field].data);
+        if (p->seen & (1u << field))
+                return error_set(error, -EBADMSG, "%s: stands twice", field_names[field].data);
+        p->seen |= 1u << field;
+        return value_parse(p->envelope, field, value, error);
+}
+
+int envelope_parse(const void *data, size_t size, struct envelope *ret_envelope, struct error *error)
+{
+        const char *at = data;
+        size_t magic = sizeof(MAGIC) - 1;
+        if (size < magic || memcmp(at, MAGIC, magic) != 0)
+                return error_set(error, -EPROTO, "not a qv1 envelope");
+        struct envelope e = { .lane = LANE_NORMAL };
+        struct progress p = { .envelope = &e };
+        /* A head without an end must not make us search a whole payload for it. */
+        size_t head = size < TASK_HEAD_MAX ? size : TASK_HEAD_MAX;
+        const char *end = at + head;
+        for (at += magic;;) {
+                const char *newline = memchr(at, '\n', (size_t)(end - at));
+                if (!newline)
+                        return error_set(error, -EBADMSG, "no empty line within %u bytes", TASK_HEAD_MAX);
+                struct span line = { at, (size_t)(newline - at) };
+                at = newline + 1;
+                if (!line.size)
+                        break;
+                int r = line_parse(&p, line, error);
+                if (r)
+                        return r;
+        }
+        if (!(p.seen & (1u << FIELD_KEY)))
+                return error_set(error, -EBADMSG, "key: missing");
+        if (!(p.seen & (1u << FIELD_HANDLER)))
+                return error_set(error, -EBADMSG, "handler: missing");
+        e.payload = (struct span){ at, size - (size_t)(at - (const char *)data) };
+        *ret_envelope = e;
+        return 0;
+}
+
+static int headers_check(struct span lines, struct error *error)
+{
+        unsigned count = 0;
+        while (lines.size) {
+                const char *newline = memchr(lines.data, '\n', lines.size);
+                struct span name = { 0 };
+                struct span value = { 0 };
+                if (!newline || ++count > TASK_HEADERS_MAX)
+                        return error_set(
+                                error, -EINVAL, "header: more than %u, or a line without an end", TASK_HEADERS_MAX);
+                struct span line = { lines.data, (size_t)(newline - lines.data) };
+                if (line_split(line, &name, &value, error) || !is_header(name))
+                        return error_set(error, -EINVAL, "header: a line does not begin with " HEADER_PREFIX);
+                name.data += HEADER_PREFIX_SIZE;
+                name.size -= HEADER_PREFIX_SIZE;
+                int r = header_check(name, value, error);
+                if (r)
+                        return r;
+                lines.data += line.size + 1;
+                lines.size -= line.size + 1;
+        }
+        return 0;
+}
+
+int envelope_check(const struct envelope *e, struct error *error)
+{
+        int r = e->key.size ? task_key_check(e->key, error) : 0;
+        if (!r)
+                r = task_handler_check(e->handler, error);
+        if (!r && e->id.size)
+                r = task_id_check(e->id, NULL, error);
+        if (!r)
+                r = headers_check(e->headers, error);
+        if (r)
+                return r;
+        if ((unsigned)e->lane >= LANES)
+                return error_set(error, -EINVAL, "lane: not high, normal or low");
+        if (e->not_before_ms > TASK_NUMBER_MAX || e->unique_ms > TASK_NUMBER_MAX || e->timeout_ms > TASK_NUMBER_MAX ||
+                e->reply_ms > TASK_NUMBER_MAX || e->submitted_ms > TASK_NUMBER_MAX)
+                return error_set(error, -EINVAL, "a time is above %" PRIu64, TASK_NUMBER_MAX);
+        return headers_fit(e->headers, error);
+}
+
+static void put_span(struct buffer *to, enum field field, struct span value)
+{
+        char *at = (char *)buffer_reserve(to, field_names[field].size + value.size + 2);
+        char *start = at;
+        at = mempcpy(at, field_names[field].data, field_names[field].size);
+        *at++ = ':';
+        at = value.size ? mempcpy(at, value.data, value.size) : at;
+        *at++ = '\n';
+        to->size += (size_t)(at - start);
+}
+
+static void put_number(struct buffer *to, enum field field, uint64_t value)
+{
+        char digits[20];
+        size_t at = sizeof(digits);
+        if (!value)
+                return;
+        for (; value; value /= 10)
+                digits[--at] = (char)('0' + value % 10);
+        put_span(to, field, (struct span){ digits + at, sizeof(digits) - at });
+}
+
+void envelope_put_head(struct buffer *to, const struct envelope *e)
+{
+        buffer_put(to, MAGIC, sizeof(MAGIC) - 1);
+        put_span(to, FIELD_KEY, e->key);
+        put_span(to, FIELD_HANDLER, e->handler);
+        if (e->id.size)
+                put_span(to, FIELD_ID, e->id);
+        if (e->lane != LANE_NORMAL)
+                put_span(to, FIELD_LANE, lane_names[e->lane]);
+        put_number(to, FIELD_NOT_BEFORE, e->not_before_ms);
+        put_number(to, FIELD_UNIQUE, e->unique_ms);
+        put_number(to, FIELD_ATTEMPTS, e->attempts);
+        put_number(to, FIELD_TIMEOUT, e->timeout_ms);
+        put_number(to, FIELD_REPLY, e->reply_ms);
+        put_number(to, FIELD_SUBMITTED, e->submitted_ms);
+        buffer_put(to, e->headers.data, e->headers.size);
+        buffer_put(to, "\n", 1);
+}
+
+void envelope_put(struct buffer *to, const struct envelope *e)
+{
+        envelope_put_head(to, e);
+        buffer_put(to, e->payload.data, e->payload.size);
+}
+
+int header_put(struct buffer *to, struct span name, struct span value, struct error *error)
+{
+        int r = header_check(name, value, error);
+        if (r)
+                return r;
+        buffer_put(to, HEADER_PREFIX, HEADER_PREFIX_SIZE);
+        buffer_put(to, name.data, name.size);
+        buffer_put(to, ":", 1);
+        buffer_put(to, value.data, value.size);
+        buffer_put(to, "\n", 1);
+        return 0;
+}
+
+bool header_next(struct span *lines, struct span *ret_name, struct span *ret_value)
+{
+        const char *newline = lines->size ? memchr(lines->data, '\n', lines->size) : NULL;
+        if (!newline)
+                return false;
+        struct span line = { lines->data, (size_t)(newline - lines->data) };
+        if (line_split(line, ret_name, ret_value, NULL) || !is_header(*ret_name))
+                return false;
+        ret_name->data += HEADER_PREFIX_SIZE;
+        ret_name->size -= HEADER_PREFIX_SIZE;
+        lines->data += line.size + 1;
+        lines->size -= line.size + 1;
+        return true;
+}
+
+uint32_t shard_of_key(struct span key, uint32_t shards)
+{
+        return (uint32_t)crc32(0, (const Bytef *)key.data, (uInt)key.size) % shards;
+}

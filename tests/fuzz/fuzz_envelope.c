@@ -1,0 +1,53 @@
+/* Any bytes: parse never reads outside them, and what it accepts survives put and parse unchanged. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "task/envelope.h"
+#include "task/note.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool is_true)
+{
+        if (!is_true)
+                abort();
+}
+
+static void round_trip(const struct envelope *e)
+{
+        struct buffer bytes = { 0 };
+        struct envelope back;
+        demand(envelope_check(e, NULL) == 0);
+        envelope_put(&bytes, e);
+        demand(envelope_parse(bytes.data, bytes.size, &back, NULL) == 0);
+        demand(span_is(back.key, e->key) && span_is(back.handler, e->handler) && span_is(back.id, e->id));
+        demand(span_is(back.headers, e->headers) && span_is(back.payload, e->payload));
+        demand(back.lane == e->lane && back.attempts == e->attempts && back.not_before_ms == e->not_before_ms);
+        demand(back.unique_ms == e->unique_ms && back.timeout_ms == e->timeout_ms && back.reply_ms == e->reply_ms);
+        demand(back.submitted_ms == e->submitted_ms);
+        buffer_free(&bytes);
+}
+
+static void note_round_trip(const struct task_note *note)
+{
+        struct buffer bytes = { 0 };
+        struct task_note back;
+        note_put(&bytes, note);
+        demand(note_parse(bytes.data, bytes.size, &back) == 0);
+        demand(back.attempts == note->attempts && back.crashes == note->crashes);
+        demand(span_is(back.events, note->events) && span_is(back.checkpoint, note->checkpoint));
+        buffer_free(&bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct envelope e;
+        struct error error;
+        struct task_note note;
+        if (envelope_parse(data, size, &e, &error) == 0)
+                round_trip(&e);
+        if (note_parse(data, size, &note) == 0)
+                note_round_trip(&note);
+        return 0;
+}

@@ -1,0 +1,276 @@
+/* The envelope: golden vectors shared by every language, and the rules one by one. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "task/envelope.h"
+#include "task/id.h"
+#include "task/note.h"
+
+#define VECTORS "tests/envelopes"
+
+static struct span text(const char *s)
+{
+        return (struct span){ s, strlen(s) };
+}
+
+static void file_read(const char *name, const char *ending, struct buffer *to)
+{
+        char path[512];
+        (void)snprintf(path, sizeof(path), VECTORS "/%s%s", name, ending);
+        FILE *f = fopen(path, "rb");
+        assert_non_null(f);
+        size_t n;
+        while ((n = fread(buffer_reserve(to, 4096), 1, 4096, f)) > 0)
+                to->size += n;
+        (void)fclose(f);
+}
+
+static void describe_span(struct buffer *to, const char *name, struct span value)
+{
+        if (!value.size)
+                return;
+        buffer_printf(to, "%s=", name);
+        for (size_t i = 0; i < value.size; i++) {
+                unsigned char c = (unsigned char)value.data[i];
+                if (c >= 0x20 && c < 0x7f && c != '\\')
+                        buffer_printf(to, "%c", c);
+                else
+                        buffer_printf(to, "\\x%02x", c);
+        }
+        buffer_printf(to, "\n");
+}
+
+static void describe_number(struct buffer *to, const char *name, uint64_t value)
+{
+        if (value)
+                buffer_printf(to, "%s=%" PRIu64 "\n", name, value);
+}
+
+/* What a vector's .txt holds: the fields that are said, one per line, in this order; or the error. */
+static void describe(struct buffer *to, const void *data, size_t size)
+{
+        struct envelope e;
+        struct error error = { "" };
+        int r = envelope_parse(data, size, &e, &error);
+        if (r) {
+                buffer_printf(to, "error=%s\n", error.text);
+                return;
+        }
+        describe_span(to, "key", e.key);
+        describe_span(to, "handler", e.handler);
+        describe_span(to, "id", e.id);
+        buffer_printf(to, "lane=%s\n", lane_name(e.lane));
+        describe_number(to, "not_before", e.not_before_ms);
+        describe_number(to, "unique", e.unique_ms);
+        describe_number(to, "attempts", e.attempts);
+        describe_number(to, "timeout", e.timeout_ms);
+        describe_number(to, "reply", e.reply_ms);
+        describe_number(to, "submitted", e.submitted_ms);
+        struct span name;
+        struct span value;
+        while (header_next(&e.headers, &name, &value)) {
+                buffer_printf(to, "header.%.*s", (int)name.size, name.data);
+                if (value.size)
+                        describe_span(to, "", value);
+                else
+                        buffer_printf(to, "\n");
+        }
+        describe_span(to, "payload", e.payload);
+        if (e.key.size)
+                buffer_printf(to, "shard of 64=%" PRIu32 "\n", shard_of_key(e.key, 64));
+}
+
+static void golden_vectors_read_as_they_say(void **state)
+{
+        (void)state;
+        DIR *dir = opendir(VECTORS);
+        assert_non_null(dir);
+        unsigned count = 0;
+        struct dirent *entry;
+        while ((entry = readdir(dir))) {
+                char *dot = strrchr(entry->d_name, '.');
+                if (!dot || strcmp(dot, ".qv1") != 0)
+                        continue;
+                *dot = 0;
+                struct buffer bytes = { 0 };
+                struct buffer expected = { 0 };
+                struct buffer found = { 0 };
+                file_read(entry->d_name, ".qv1", &bytes);
+                file_read(entry->d_name, ".txt", &expected);
+                describe(&found, bytes.data, bytes.size);
+                if (strcmp(buffer_text(&found), buffer_text(&expected)) != 0)
+                        fail_msg("%s:\n%s\nexpected:\n%s", entry->d_name, buffer_text(&found), buffer_text(&expected));
+                buffer_free(&bytes);
+                buffer_free(&expected);
+                buffer_free(&found);
+                count++;
+        }
+        (void)closedir(dir);
+        assert_true(count >= 20);
+}
+
+static void what_is_put_is_parsed_back(void **state)
+{
+        (void)state;
+        struct buffer headers = { 0 };
+        assert_int_equal(header_put(&headers, text("traceparent"), text("00-ab-cd-01"), NULL), 0);
+        assert_int_equal(header_put(&headers, text("empty"), text(""), NULL), 0);
+        struct envelope e = {
+                .key = text("k: with colon"), .handler = text("echo"), .id = text("a-63"), .lane = LANE_LOW
+        };
+        e.not_before_ms = TASK_NUMBER_MAX;
+        e.unique_ms = 1;
+        e.timeout_ms = 30000;
+        e.reply_ms = 5;
+        e.submitted_ms = 1763256000123;
+        e.attempts = UINT32_MAX;
+        e.headers = (struct span){ (const char *)headers.data, headers.size };
+        e.payload = (struct span){ "a\0b\n\n", 5 };
+        assert_int_equal(envelope_check(&e, NULL), 0);
+        struct buffer bytes = { 0 };
+        envelope_put(&bytes, &e);
+        struct envelope back;
+        assert_int_equal(envelope_parse(bytes.data, bytes.size, &back, NULL), 0);
+        assert_true(span_is(back.key, e.key) && span_is(back.handler, e.handler) && span_is(back.id, e.id));
+        assert_true(span_is(back.headers, e.headers) && span_is(back.payload, e.payload));
+        assert_int_equal(back.lane, e.lane);
+        assert_int_equal(back.not_before_ms, e.not_before_ms);
+        assert_int_equal(back.unique_ms, e.unique_ms);
+        assert_int_equal(back.timeout_ms, e.timeout_ms);
+        assert_int_equal(back.reply_ms, e.reply_ms);
+        assert_int_equal(back.submitted_ms, e.submitted_ms);
+        assert_int_equal(back.attempts, e.attempts);
+        buffer_free(&bytes);
+        buffer_free(&headers);
+}
+
+static void bad_fields_are_refused_by_name(void **state)
+{
+        (void)state;
+        char long_key[300];
+        memset(long_key, 'k', sizeof(long_key));
+        const struct {
+                struct envelope envelope;
+                const char *field;
+        } cases[] = {
+                { { .key = { long_key, 256 }, .handler = text("h"), .lane = LANE_NORMAL }, "key:" },
+                { { .key = text("a\nb"), .handler = text("h"), .lane = LANE_NORMAL }, "key:" },
+                { { .key = { "a\0b", 3 }, .handler = text("h"), .lane = LANE_NORMAL }, "key:" },
+                { { .key = text("k"), .lane = LANE_NORMAL }, "handler:" },
+                { { .key = text("k"), .handler = text("9h"), .lane = LANE_NORMAL }, "handler:" },
+                { { .key = text("k"), .handler = text("h.h"), .lane = LANE_NORMAL }, "handler:" },
+                { { .key = text("k"), .handler = text("h"), .id = text("nope"), .lane = LANE_NORMAL }, "id:" },
+                { { .key = text("k"), .handler = text("h"), .id = text("a-4096"), .lane = LANE_NORMAL }, "id:" },
+                { { .key = text("k"), .handler = text("h"), .lane = (enum lane)7 }, "lane:" },
+                { { .key = text("k"), .handler = text("h"), .headers = text("x:1\n"), .lane = LANE_NORMAL },
+                        "header:" },
+        };
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct error error = { "" };
+                assert_int_equal(envelope_check(&cases[i].envelope, &error), -EINVAL);
+                if (strncmp(error.text, cases[i].field, strlen(cases[i].field)) != 0)
+                        fail_msg("case %zu: %s", i, error.text);
+        }
+        struct envelope good = { .key = { long_key, 255 }, .handler = text("h"), .lane = LANE_NORMAL };
+        assert_int_equal(envelope_check(&good, NULL), 0);
+}
+
+static void a_head_without_end_is_refused_without_a_search(void **state)
+{
+        (void)state;
+        struct buffer b = { 0 };
+        struct envelope e;
+        struct error error = { "" };
+        buffer_printf(&b, "qv1\nkey:k\nhandler:h\nid:");
+        while (b.size < 3 * TASK_HEAD_MAX)
+                buffer_put(&b, "x", 1);
+        buffer_put(&b, "\n\n", 2);
+        assert_int_equal(envelope_parse(b.data, b.size, &e, &error), -EBADMSG);
+        assert_non_null(strstr(error.text, "no empty line"));
+        buffer_free(&b);
+}
+
+static void ids_end_in_their_shard_and_do_not_repeat(void **state)
+{
+        (void)state;
+        enum { COUNT = 20000 };
+        char(*ids)[TASK_ID_MAX + 1] = calloc(COUNT, sizeof(*ids));
+        assert_non_null(ids);
+        for (uint32_t i = 0; i < COUNT; i++) {
+                uint32_t shard;
+                size_t size = task_id_make(ids[i], i % SHARDS_MAX);
+                assert_int_equal(size, strlen(ids[i]));
+                assert_int_equal(task_id_check((struct span){ ids[i], size }, &shard, NULL), 0);
+                assert_int_equal(shard, i % SHARDS_MAX);
+        }
+        qsort(ids, COUNT, sizeof(*ids), (int (*)(const void *, const void *))strcmp);
+        for (uint32_t i = 1; i < COUNT; i++)
+                assert_string_not_equal(ids[i - 1], ids[i]);
+        free(ids);
+}
+
+static void shards_are_zlibs_crc32(void **state)
+{
+        (void)state;
+        /* python3: zlib.crc32(b"user-17") % 64 */
+        assert_int_equal(shard_of_key(text("user-17"), 64), 57);
+        assert_int_equal(shard_of_key(text("123456789"), 4096), 0xcbf43926u % 4096);
+}
+
+static void a_note_keeps_counts_checkpoint_and_the_latest_events(void **state)
+{
+        (void)state;
+        struct task_note note = { .started_epoch = 42, .is_suspect = true };
+        struct buffer scratch = { 0 };
+        struct buffer bytes = { 0 };
+        for (unsigned i = 0; i < 12; i++) {
+                char why[32];
+                (void)snprintf(why, sizeof(why), "try\n%u", i);
+                note_charge(&note, &scratch, 1000 + i, i % 2 ? COST_CRASH : COST_ATTEMPT, text(why));
+        }
+        note.checkpoint = (struct span){ "\0\n\n!", 4 };
+        note_put(&bytes, &note);
+        struct task_note back;
+        assert_int_equal(note_parse(bytes.data, bytes.size, &back), 0);
+        assert_int_equal(back.attempts, 6);
+        assert_int_equal(back.crashes, 6);
+        assert_int_equal(back.interruptions, 0);
+        assert_int_equal(back.started_epoch, 42);
+        assert_true(back.is_suspect);
+        assert_true(span_is(back.checkpoint, note.checkpoint));
+        struct note_event event;
+        unsigned count = 0;
+        while (note_event_next(&back.events, &event)) {
+                char why[32];
+                (void)snprintf(why, sizeof(why), "try %u", 4 + count);
+                assert_int_equal(event.at_ms, 1004 + count);
+                assert_true(span_is(event.text, text(why)));
+                assert_true(span_is(event.kind, text(count % 2 ? "crash" : "attempt")));
+                count++;
+        }
+        assert_int_equal(count, NOTE_EVENTS_MAX);
+        buffer_free(&bytes);
+        buffer_free(&scratch);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(golden_vectors_read_as_they_say),
+                cmocka_unit_test(what_is_put_is_parsed_back),
+                cmocka_unit_test(bad_fields_are_refused_by_name),
+                cmocka_unit_test(a_head_without_end_is_refused_without_a_search),
+                cmocka_unit_test(ids_end_in_their_shard_and_do_not_repeat),
+                cmocka_unit_test(shards_are_zlibs_crc32),
+                cmocka_unit_test(a_note_keeps_counts_checkpoint_and_the_latest_events),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
