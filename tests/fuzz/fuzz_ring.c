@@ -40,6 +40,7 @@ struct play {
         struct ring_host host;
         struct ring_runner runner;
         uint8_t outcomes[TASKS_MAX]; /* how often each task was accounted for; its address is the task's owner */
+        uint64_t tickets[TASKS_MAX];
         uint32_t submitted;
         struct ring_taken taken[ENTRIES]; /* what an honest seat has started */
         uint32_t taken_count;
@@ -73,7 +74,8 @@ static void submit(struct play *p, struct script *s)
         }
         uint64_t ticket;
         if (ring_host_submit(&p->host, tasks, owners, count, &ticket) == 0)
-                p->submitted += count;
+                for (uint32_t i = 0; i < count; i++)
+                        p->tickets[p->submitted++] = ticket + i;
         ring_host_ring(&p->host);
 }
 
@@ -103,6 +105,30 @@ static void answer(struct play *p, struct script *s)
         (void)ring_answer(&p->runner, &p->taken[p->taken_count], &reply);
 }
 
+/* A well-formed answer, in turn, to a task that may have another ticket or be none at all. */
+static void forge_answer(struct play *p, struct script *s)
+{
+        uint32_t index = (uint32_t)next(s, 1) % ENTRIES;
+        uint64_t ticket = p->host.flights[index].ticket + next(s, 1) % 4;
+        struct ring_answer *a = &p->host.map.answers[index];
+        struct ring_reply reply = { .ticket = ticket, .outcome = (int32_t)next(s, 1) % 20, .error = "" };
+        ring_pack_reply(a->bytes, &reply);
+        a->ticket = ticket;
+        a->spill = RING_NO_SPILL;
+        a->size = (uint32_t)ring_reply_size(&reply);
+        p->host.map.answer_cells[p->host.answer_head % ENTRIES] = (p->host.answer_head + 1) << 16 | index;
+}
+
+/* Texts that do not end. */
+static void fill_texts(struct ring_seat *seat, uint64_t value)
+{
+        memset(seat->fault.text, 'x', sizeof(seat->fault.text));
+        seat->fault.kind = FAULT_SIGNAL;
+        seat->fault.text_size = (uint32_t)value;
+        memset((void *)seat->call.name, 'x', sizeof(seat->call.name));
+        seat->call.word = CALL_ASKED;
+}
+
 /* The runner's pen: anywhere in the small parts of the memory, or at one of the places that matter. */
 static void scribble(struct play *p, struct script *s)
 {
@@ -112,7 +138,7 @@ static void scribble(struct play *p, struct script *s)
         struct ring_answer *a = &m->answers[index % ENTRIES];
         struct ring_entry *e = &m->entries[index % ENTRIES];
         uint64_t value = next(s, 8);
-        switch (next(s, 1) % 14) {
+        switch (next(s, 1) % 15) {
         case 0:
                 m->header->submit_next = value;
                 break;
@@ -152,6 +178,9 @@ static void scribble(struct play *p, struct script *s)
         case 12:
                 memcpy((uint8_t *)seat + value % (sizeof(*seat) - 8), &value, sizeof(value));
                 break;
+        case 13:
+                fill_texts(seat, value);
+                break;
         default: /* anything but the spills */
                 memcpy(m->base + value % (m->offsets.task_spills - 8), s->data, s->size < 8 ? s->size : 8);
         }
@@ -180,6 +209,7 @@ static void look_for_answers(struct play *p)
         while (ring_host_next(&p->host, &reply, &owner) == 1) {
                 read_reply(&reply);
                 account(p, owner);
+                check(reply.ticket == p->tickets[(uint8_t *)owner - p->outcomes]);
         }
 }
 
@@ -248,7 +278,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         p.runner.map = p.host.map;
         p.runner.bell_fd = -1;
         while (s.size) {
-                switch (next(&s, 1) % 8) {
+                switch (next(&s, 1) % 9) {
                 case 0:
                         submit(&p, &s);
                         break;
@@ -266,6 +296,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         break;
                 case 5:
                         take_back(&p, &s);
+                        break;
+                case 6:
+                        forge_answer(&p, &s);
                         break;
                 default:
                         scribble(&p, &s);
