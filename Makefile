@@ -195,6 +195,9 @@ uninstall:
 
 # --- tests ------------------------------------------------------------------------------------------------------------
 
+# Objects of tests are kept for the next make.
+.SECONDARY:
+
 $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
