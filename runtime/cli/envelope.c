@@ -96,7 +96,7 @@ static int write_envelope(const struct request *request, struct error *error)
         const struct qv_client_task *task = &request->task.task;
         struct buffer headers = { 0 };
         struct buffer bytes = { 0 };
-        struct envelope envelope;
+        struct envelope envelope = { 0 };
         char id[TASK_ID_MAX + 1];
         int r = client_check_task(task, error);
         if (r == 0)

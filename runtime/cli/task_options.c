@@ -215,6 +215,7 @@ int task_options_take_json(struct task_options *t, const json_t *object, struct 
 
 static int read_input(struct buffer *to, struct error *error)
 {
+        static const uint32_t payload_max = STORE_PAYLOAD_MAX;
         for (;;) {
                 uint8_t *at = buffer_reserve(to, 65536);
                 ssize_t n = read(STDIN_FILENO, at, 65536);
@@ -225,7 +226,7 @@ static int read_input(struct buffer *to, struct error *error)
                 if (n == 0)
                         return 0;
                 to->size += (size_t)n;
-                if (to->size > STORE_PAYLOAD_MAX)
+                if (to->size > payload_max)
                         return error_set(error, -EINVAL, "standard input is larger than any payload may be");
         }
 }
