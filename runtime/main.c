@@ -21,6 +21,7 @@ static const struct command commands[] = {
         { "envelope", cmd_envelope, "read or write a task as the bytes that a store holds" },
         { "new", cmd_new, "make a folder with a new plugin, its test and its Makefile" },
         { "try", cmd_try, "run tasks through a plugin, in a real runner, with no server" },
+        { "vet", cmd_vet, "find what would make a plugin trouble in production" },
         { "runner", cmd_runner, NULL }, /* started by a host, never by hand */
 };
 

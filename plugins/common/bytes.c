@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KEEP_BYTES (64u * 1024)
+#define KEEP_BYTES 65536u
 
 void bytes_free(struct bytes *b)
 {

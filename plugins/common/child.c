@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Between clone and execve there are a few system calls; glibc's posix_spawn takes no more. */
-#define START_STACK_SIZE (64u * 1024)
+#define START_STACK_SIZE 65536u
 /* How soon a raised stop flag is seen: it is a word in memory, and nothing wakes us for it. */
 #define TICK_MS 50
 
@@ -209,10 +209,8 @@ int child_write(struct child *c, const void *data, size_t size, size_t *sent)
                         *sent += (size_t)n;
                 else if (errno == EAGAIN)
                         return 0;
-                else if (errno != EINTR) {
-                        child_close_fd(&c->in);
+                else if (errno != EINTR)
                         return -EPIPE;
-                }
         }
         return 0;
 }

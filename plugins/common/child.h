@@ -40,7 +40,7 @@ int child_end(struct child *c, const struct guard *g);
 /* "exit status 3" or "killed by SIGSEGV". */
 const char *child_status_text(int status, char *text, size_t size);
 
-/* Writes as much as the child takes now.  0; -EPIPE: it closed its stdin, and ours is closed too. */
+/* Writes as much as the child takes now, and moves *sent on.  0; -EPIPE: it takes no more. */
 int child_write(struct child *c, const void *data, size_t size, size_t *sent);
 
 void child_close_fd(int *fd);

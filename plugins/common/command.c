@@ -245,7 +245,7 @@ int command_read_ms(const struct qv_host *host, const char *name, uint64_t fallb
 
 int command_read_bytes(const struct qv_host *host, const char *name, uint64_t fallback, uint64_t most, uint64_t *ret)
 {
-        static const struct unit units[] = { { "", 1 }, { "B", 1 }, { "KiB", 1024 }, { "MiB", 1024 * 1024 },
-                { "GiB", 1024 * 1024 * 1024 }, { NULL, 0 } };
+        static const struct unit units[] = { { "", 1 }, { "B", 1 }, { "KiB", 1024 }, { "MiB", UINT64_C(1) << 20 },
+                { "GiB", UINT64_C(1) << 30 }, { NULL, 0 } };
         return read_number(host, name, units, "64KiB, 1MiB", fallback, most, ret);
 }

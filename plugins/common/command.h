@@ -30,6 +30,10 @@ struct command {
 int command_read(struct command *c, const struct qv_host *host);
 void command_free(struct command *c);
 
+/* Above any sense, and far from overflowing anything. */
+#define COMMAND_MS_MAX    3600000u
+#define COMMAND_BYTES_MAX (1u << 30)
+
 /* A time ("500ms", "2s", "1m") or a size ("64KiB", "1MiB") from the settings, from 1 to `most`; a bare number is
  * milliseconds or bytes.  0, or -1 after it has told the host why init fails. */
 int command_read_ms(const struct qv_host *host, const char *name, uint64_t fallback_ms, uint64_t most, uint64_t *ret);

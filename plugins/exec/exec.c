@@ -17,7 +17,7 @@
 #define READ_SIZE     65536u
 #define LAST_READS    16 /* of 64 KiB; what a dead child's pipe holds, and an end to what a runaway grandchild writes */
 #define KILL_AFTER_MS 2000
-#define MAX_STDOUT    (1024u * 1024)
+#define MAX_STDOUT    (1u << 20)
 
 /* One per seat. */
 struct exec {
@@ -48,7 +48,7 @@ static int add_header(struct strings *env, const struct qv_header *header)
 {
         char name[256];
         size_t i;
-        for (i = 0; header->name[i] && i < sizeof(name) - 1; i++) {
+        for (i = 0; i < sizeof(name) - 1 && header->name[i]; i++) {
                 char c = header->name[i];
                 if (c >= 'a' && c <= 'z')
                         c = (char)(c - 'a' + 'A');
@@ -81,7 +81,7 @@ static int add_task(struct strings *env, const struct qv_task *task)
 static void write_payload(struct run *run)
 {
         /* A command need not read its input: EPIPE is no error. */
-        if (child_write(&run->child, run->task->payload, run->task->payload_size, &run->sent) == 0 &&
+        if (child_write(&run->child, run->task->payload, run->task->payload_size, &run->sent) < 0 ||
                 run->sent == run->task->payload_size)
                 child_close_fd(&run->child.in);
 }
@@ -243,8 +243,8 @@ static int32_t exec_init(const struct qv_host *host, void **ret_self)
                 return qv_init_errorf(host, "out of memory");
         exec->host = host;
         if (command_read(&exec->command, host) < 0 ||
-                command_read_ms(host, "kill_after", KILL_AFTER_MS, 3600u * 1000, &exec->kill_after_ms) < 0 ||
-                command_read_bytes(host, "max_stdout", MAX_STDOUT, 1u << 30, &exec->max_stdout) < 0)
+                command_read_ms(host, "kill_after", KILL_AFTER_MS, COMMAND_MS_MAX, &exec->kill_after_ms) < 0 ||
+                command_read_bytes(host, "max_stdout", MAX_STDOUT, COMMAND_BYTES_MAX, &exec->max_stdout) < 0)
                 goto fail;
         exec->env_count = exec->command.env.count;
         int r = guard_open(&exec->guard);

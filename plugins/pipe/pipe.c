@@ -9,16 +9,20 @@
 #include "worker.h"
 
 #define HEADERS_MAX 64
+#define UNSEEN_MAX  3 /* workers that are gone before they have read a task, in a row */
 
 /* What became of a frame. */
 enum { HEARD = -1, BREACH = -2 }; /* or an outcome */
+
+/* A worker was gone before it had seen the task: it can be given to another at no cost. */
+#define UNSEEN (-3)
 
 /* A task that a worker is at. */
 struct call {
         struct worker *worker;
         const struct qv_task *task;
-        const struct frame *frame;
-        char refused[128]; /* the first service that refused something; "": none */
+        struct frame frame; /* the one that is being heard */
+        char refused[128];  /* the first service that refused something; "": none */
         const char *breach;
 };
 
@@ -28,8 +32,8 @@ struct call {
 static int check(struct call *call, int32_t r)
 {
         if (r < 0 && !call->refused[0])
-                (void)snprintf(call->refused, sizeof(call->refused), "%s of %zu bytes refused: %s", call->frame->kind,
-                        call->frame->body_size, strerror(-r));
+                (void)snprintf(call->refused, sizeof(call->refused), "%s of %zu bytes refused: %s", call->frame.kind,
+                        call->frame.body_size, strerror(-r));
         return HEARD;
 }
 
@@ -42,21 +46,21 @@ static int breach(struct call *call, const char *what)
 static int on_result(struct call *call)
 {
         const struct qv_host *host = call->task->host;
-        return check(call, host->result(host, call->task, call->frame->body, call->frame->body_size));
+        return check(call, host->result(host, call->task, call->frame.body, call->frame.body_size));
 }
 
 static int on_checkpoint(struct call *call)
 {
         const struct qv_host *host = call->task->host;
-        return check(call, host->checkpoint(host, call->task, call->frame->body, call->frame->body_size));
+        return check(call, host->checkpoint(host, call->task, call->frame.body, call->frame.body_size));
 }
 
 static int on_progress(struct call *call)
 {
         uint64_t done;
         uint64_t total;
-        if (frame_get_number(call->frame, "done", 0, &done) < 0 ||
-                frame_get_number(call->frame, "total", 0, &total) < 0)
+        if (frame_get_number(&call->frame, "done", 0, &done) < 0 ||
+                frame_get_number(&call->frame, "total", 0, &total) < 0)
                 return breach(call, "sent a progress frame with a field that is no number");
         (void)call->task->host->progress(call->task->host, call->task, done, total);
         return HEARD;
@@ -78,7 +82,7 @@ static int on_submit(struct call *call)
 {
         struct qv_submit submit = QV_SUBMIT_INIT;
         struct qv_header headers[HEADERS_MAX];
-        const struct frame *f = call->frame;
+        const struct frame *f = &call->frame;
         const char *lane = frame_get(f, "lane");
         if (frame_get_number(f, "delay_ms", 0, &submit.delay_ms) < 0)
                 return breach(call, "sent a submit frame whose delay_ms is no number");
@@ -108,7 +112,7 @@ static int on_done(struct call *call)
 
 static int not_done(struct call *call, int outcome)
 {
-        const struct frame *f = call->frame;
+        const struct frame *f = &call->frame;
         int size = f->body_size < QV_ERROR_MAX ? (int)f->body_size : (int)QV_ERROR_MAX;
         if (size)
                 qv_errorf(call->task, "%.*s", size, f->body);
@@ -120,7 +124,7 @@ static int not_done(struct call *call, int outcome)
 static int on_retry(struct call *call)
 {
         uint64_t after_ms;
-        if (frame_get_number(call->frame, "after_ms", UINT64_MAX, &after_ms) < 0)
+        if (frame_get_number(&call->frame, "after_ms", UINT64_MAX, &after_ms) < 0)
                 return breach(call, "sent a retry frame whose after_ms is no number");
         if (after_ms != UINT64_MAX)
                 (void)call->task->host->retry_after(call->task->host, call->task, after_ms);
@@ -155,9 +159,9 @@ static const struct {
 
 static int hear(struct call *call)
 {
-        const char *id = frame_get(call->frame, "id");
+        const char *id = frame_get(&call->frame, "id");
         for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-                if (strcmp(call->frame->kind, kinds[i].kind) != 0)
+                if (strcmp(call->frame.kind, kinds[i].kind) != 0)
                         continue;
                 /* An answer that comes late must not end the task that came after. */
                 if (!id || strcmp(id, call->task->id) != 0)
@@ -187,12 +191,12 @@ static int32_t attend(struct call *call)
 {
         struct worker *w = call->worker;
         struct halt halt = { .kill_after_ms = w->kill_after_ms };
-        struct frame frame;
-        call->frame = &frame;
         for (;;) {
-                enum worker_event event = worker_next(w, halt_step(&halt, &w->child, call->task), &frame);
+                enum worker_event event = worker_next(w, halt_step(&halt, &w->child, call->task), &call->frame);
                 if (event == WORKER_NOTHING)
                         continue;
+                if (event == WORKER_FAILED && !halt.term_ms && worker_is_untouched(w))
+                        return UNSEEN;
                 if (event == WORKER_FAILED)
                         return lose(call, &halt, NULL);
                 int r = hear(call);
@@ -230,16 +234,22 @@ static int32_t say_unavailable(const struct worker *w, const struct qv_task *tas
 static int32_t pipe_handle(void *self, const struct qv_task *task)
 {
         struct worker *w = self;
-        int r = worker_start(w, task);
-        if (r < 0)
-                return say_unavailable(w, task, r);
-        frame_put_task(&w->out, task, left_ms(task));
-        if (w->out.is_broken) {
-                bytes_clear(&w->out);
-                qv_errorf(task, "no memory for a frame of %zu bytes", task->payload_size);
-                return QV_UNAVAILABLE;
+        for (int i = 0; i < UNSEEN_MAX; i++) {
+                int r = worker_start(w, task);
+                if (r < 0)
+                        return say_unavailable(w, task, r);
+                frame_put_task(&w->out, task, left_ms(task));
+                if (w->out.is_broken) {
+                        bytes_clear(&w->out);
+                        qv_errorf(task, "no memory for a frame of %zu bytes", task->payload_size);
+                        return QV_UNAVAILABLE;
+                }
+                int32_t outcome = attend(&(struct call){ .worker = w, .task = task });
+                if (outcome != UNSEEN)
+                        return outcome;
         }
-        return attend(&(struct call){ .worker = w, .task = task });
+        worker_fail(w, NULL);
+        return say_unavailable(w, task, 0);
 }
 
 /* --- the plugin --------------------------------------------------------------------------------------------------- */

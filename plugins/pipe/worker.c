@@ -2,12 +2,12 @@
 
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
+#include <sys/ioctl.h>
 
 #define READ_SIZE        65536u
 #define START_TIMEOUT_MS 8000 /* a host waits 10 s for init */
 #define KILL_AFTER_MS    2000 /* and a handler has 5 s of grace */
-#define MAX_FRAME        (16u * 1024 * 1024)
+#define MAX_FRAME        (16u << 20)
 
 /* A worker that dies on its tasks is replaced at once so many times in a row; from then on, and if it does not even
  * start, there is a pause in between that doubles. */
@@ -25,9 +25,9 @@ int worker_open(struct worker *w, const struct qv_host *host)
         *w = (struct worker){ .host = host, .child = CHILD_NONE };
         if (command_read(&w->command, host) < 0)
                 return -1;
-        if (command_read_ms(host, "start_timeout", START_TIMEOUT_MS, 3600u * 1000, &w->start_timeout_ms) < 0 ||
-                command_read_ms(host, "kill_after", KILL_AFTER_MS, 3600u * 1000, &w->kill_after_ms) < 0 ||
-                command_read_bytes(host, "max_frame", MAX_FRAME, 1u << 30, &w->max_frame) < 0) {
+        if (command_read_ms(host, "start_timeout", START_TIMEOUT_MS, COMMAND_MS_MAX, &w->start_timeout_ms) < 0 ||
+                command_read_ms(host, "kill_after", KILL_AFTER_MS, COMMAND_MS_MAX, &w->kill_after_ms) < 0 ||
+                command_read_bytes(host, "max_frame", MAX_FRAME, COMMAND_BYTES_MAX, &w->max_frame) < 0) {
                 command_free(&w->command);
                 return -1;
         }
@@ -127,7 +127,10 @@ void worker_close(struct worker *w)
 
 static void send_what_fits(struct worker *w)
 {
-        if (child_write(&w->child, w->out.data, w->out.size, &w->sent) < 0) {
+        size_t before = w->sent;
+        int r = child_write(&w->child, w->out.data, w->out.size, &w->sent);
+        w->told += w->sent - before;
+        if (r < 0) {
                 w->has_ended = true;
         } else if (w->sent == w->out.size) {
                 bytes_clear(&w->out);
@@ -225,6 +228,13 @@ enum worker_event worker_next(struct worker *w, int wait_ms, struct frame *ret_f
         return event == WORKER_NOTHING && w->has_ended ? WORKER_FAILED : event;
 }
 
+bool worker_is_untouched(const struct worker *w)
+{
+        int unread;
+        /* A pipe tells its writer too what lies in it, and keeps it when the reader is gone. */
+        return !*w->breach && ioctl(w->child.in, FIONREAD, &unread) == 0 && (size_t)unread == w->told;
+}
+
 /* --- start ------------------------------------------------------------------------------------------------------- */
 
 /* 0, or -errno and w->breach says what was wrong with its answer; "" if it gave none and is gone. */
@@ -267,6 +277,7 @@ static int start(struct worker *w, const struct qv_task *task)
                 return r;
         }
         r = greet(w, task);
+        w->told = 0;
         if (r < 0)
                 give_up(w, NULL);
         return r;
@@ -282,6 +293,7 @@ static bool is_fit(struct worker *w)
         enum worker_event event = worker_next(w, 0, &frame);
         if (event == WORKER_NOTHING) {
                 w->err.tail_size = 0; /* the last task's */
+                w->told = 0;
                 return true;
         }
         give_up(w, event == WORKER_FRAME ? "sent a frame while it had no task" : NULL);

@@ -19,6 +19,7 @@ struct worker {
         struct bytes in, out;
         size_t heard; /* of `in`: the frame handed out last */
         size_t sent;  /* of `out` */
+        size_t told;  /* bytes that it was sent since worker_start() */
         struct stderr_log err;
 
         unsigned failures; /* in a row */
@@ -45,6 +46,9 @@ int worker_start(struct worker *w, const struct qv_task *task);
 
 /* What is in w->out goes out, and what comes in is heard, for up to wait_ms.  Log frames go to the log at once. */
 enum worker_event worker_next(struct worker *w, int wait_ms, struct frame *ret_frame);
+
+/* After WORKER_FAILED: it has not read a byte since worker_start(), so nobody has seen what it was sent. */
+bool worker_is_untouched(const struct worker *w);
 
 /* Kills it: w->why tells how it broke the protocol (`breach`, or what worker_next() saw if that is NULL) or how it
  * ended, and its last words. */

@@ -22,6 +22,7 @@ int cmd_status(int argc, char **argv);
 int cmd_submit(int argc, char **argv);
 int cmd_task(int argc, char **argv);
 int cmd_try(int argc, char **argv);
+int cmd_vet(int argc, char **argv);
 int cmd_runner(int argc, char **argv);
 
 #endif

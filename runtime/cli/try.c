@@ -5,6 +5,7 @@
 #include "cli/try.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "config/config.h"
+#include "cli/plugin_args.h"
 #include "host/stage.h"
 
 #define LEASES     1
@@ -27,7 +28,6 @@ struct try_run {
         struct crew crew;
         struct leases leases;
         struct staged staged;
-        char folder[4096];
         struct try_source source;
         struct try_services *services;
         struct try_counts counts;
@@ -35,6 +35,8 @@ struct try_run {
         uint64_t begun_ns, first_ns;
         pid_t runner_pid;
         uv_signal_t signals[2];
+        uv_poll_t input;   /* standard input, while --lines waits for more */
+        int input_flags;   /* what it was before libuv made it non-blocking; it may be somebody else's too */
         bool is_exhausted; /* no more tasks to come */
         bool is_refused;   /* the plugin was never ready: its tasks are not worth a line */
         bool is_cut;       /* everything was told to end */
@@ -68,11 +70,41 @@ static void finish_if_done(struct try_run *t)
         crew_stop(&t->crew);
 }
 
+static void on_input(uv_poll_t *input, int status, int events)
+{
+        (void)status;
+        (void)events;
+        /* It is read before the loop sleeps again. */
+        (void)uv_poll_stop(input);
+}
+
+static void wait_for_input(struct try_run *t)
+{
+        if (!t->input.data) {
+                t->input_flags = fcntl(STDIN_FILENO, F_GETFL);
+                (void)uv_poll_init(&t->loop, &t->input, STDIN_FILENO);
+                t->input.data = t;
+        }
+        (void)uv_poll_start(&t->input, UV_READABLE, on_input);
+}
+
+static void close_input(struct try_run *t)
+{
+        if (!t->input.data)
+                return;
+        uv_close((uv_handle_t *)&t->input, NULL);
+        (void)fcntl(STDIN_FILENO, F_SETFL, t->input_flags);
+}
+
 static void offer_more(struct try_run *t)
 {
         struct error error = { "" };
         while (!t->is_exhausted && crew_has_room(&t->crew)) {
                 struct try_task *task = try_source_next(&t->source, &error);
+                if (!task && t->source.is_waiting) {
+                        wait_for_input(t);
+                        break;
+                }
                 if (!task) {
                         t->is_exhausted = true;
                         break;
@@ -215,27 +247,6 @@ static void on_prepare(uv_prepare_t *prepare)
         offer_more(prepare->data);
 }
 
-static int open_folder(struct try_run *t, struct error *error)
-{
-        const char *temporary = getenv("TMPDIR");
-        (void)snprintf(t->folder, sizeof(t->folder), "%.4000s/quiver-XXXXXX", temporary ? temporary : "/tmp");
-        if (!mkdtemp(t->folder)) {
-                int r = -errno;
-                *t->folder = 0;
-                return error_set(error, r, "cannot make a temporary folder in %s: %s", temporary ? temporary : "/tmp",
-                        strerror(-r));
-        }
-        return stage_copy(t->request->plugin, t->folder, &t->staged, error);
-}
-
-static void close_folder(struct try_run *t)
-{
-        if (*t->staged.path)
-                stage_remove(&t->staged);
-        if (*t->folder)
-                (void)rmdir(t->folder);
-}
-
 static int open_crew(struct try_run *t, struct error *error)
 {
         const struct try_request *q = t->request;
@@ -267,8 +278,8 @@ static int open_crew(struct try_run *t, struct error *error)
                 .memory_max = q->memory_max,
                 .processes_max = q->processes_max,
                 .user = "",
-                .settings = q->settings,
-                .settings_count = q->settings_count,
+                .settings = q->settings.items,
+                .settings_count = q->settings.count,
         };
         int r = leases_create(&t->leases, LEASES);
         if (r < 0)
@@ -293,12 +304,14 @@ static int run(struct try_run *t)
 {
         struct error error = { "" };
         uv_prepare_t prepare;
-        int r = open_folder(t, &error);
-        if (r == 0)
+        int r = stage_temporary(t->request->plugin, &t->staged, &error);
+        bool is_staged = r == 0;
+        if (is_staged)
                 r = open_crew(t, &error);
         if (r < 0) {
                 try_show_error(t->request, error.text);
-                close_folder(t);
+                if (is_staged)
+                        stage_remove_temporary(&t->staged);
                 return EXIT_FAILED;
         }
         (void)uv_prepare_init(&t->loop, &prepare);
@@ -307,12 +320,13 @@ static int run(struct try_run *t)
         watch_signals(t);
         (void)uv_run(&t->loop, UV_RUN_DEFAULT);
         uv_close((uv_handle_t *)&prepare, NULL);
+        close_input(t);
         uv_close((uv_handle_t *)&t->signals[0], NULL);
         uv_close((uv_handle_t *)&t->signals[1], NULL);
         crew_close(&t->crew);
         while (uv_run(&t->loop, UV_RUN_DEFAULT))
                 ;
-        close_folder(t);
+        stage_remove_temporary(&t->staged);
         leases_free(&t->leases);
         if (t->request->bench && !t->has_failed) {
                 t->bench.tasks = t->counts.total - 1;
@@ -325,25 +339,21 @@ static int run(struct try_run *t)
 
 /* --- the command ------------------------------------------------------------------------------------------------- */
 
-static int load_settings(struct try_request *q, struct setting_list *settings, struct error *error)
+static int load_settings(struct try_request *q, struct error *error)
 {
         bool is_named = q->handler != q->handler_text;
-        int r = config_load_settings(q->config, is_named ? q->handler : q->plugin, settings, error);
-        for (size_t i = 0; r == 0 && i < settings->count; i++)
-                try_add_setting(q, settings->items[i].name, settings->items[i].value);
-        return r;
+        return plugin_args_load(&q->settings, q->config, is_named ? q->handler : q->plugin, error);
 }
 
 int cmd_try(int argc, char **argv)
 {
         struct try_request q;
         struct try_run t = { .request = &q, .begun_ns = clock_boot_ns() };
-        struct setting_list settings = { 0 };
         struct error error = { "" };
         int r = try_options(&q, argc, argv);
         if (r != 0)
                 goto out;
-        if ((q.config && load_settings(&q, &settings, &error) < 0) || try_source_open(&t.source, &q, &error) < 0) {
+        if ((q.config && load_settings(&q, &error) < 0) || try_source_open(&t.source, &q, &error) < 0) {
                 try_show_error(&q, error.text);
                 r = EXIT_FAILED;
                 goto out;
@@ -359,7 +369,6 @@ int cmd_try(int argc, char **argv)
         }
         try_source_close(&t.source);
 out:
-        setting_list_free(&settings);
-        free(q.settings);
+        setting_list_free(&q.settings);
         return r < 0 ? EXIT_DONE : r;
 }

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "cli/options.h"
+#include "cli/plugin_args.h"
 #include "cli/try.h"
 
 enum {
@@ -72,26 +73,11 @@ static int parse_count(const char *text, uint64_t max, uint64_t *ret)
         return 0;
 }
 
-void try_add_setting(struct try_request *q, const char *name, const char *value)
+static int set_option(struct try_request *q)
 {
-        for (size_t i = 0; i < q->settings_count; i++)
-                if (!strcmp(q->settings[i].name, name))
-                        return;
-        struct setting *settings = realloc(q->settings, (q->settings_count + 1) * sizeof(*settings));
-        if (!settings)
-                abort();
-        settings[q->settings_count++] = (struct setting){ .name = name, .value = value };
-        q->settings = settings;
-}
-
-/* "NAME=VALUE", cut in two in place. */
-static int set_option(struct try_request *q, char *text)
-{
-        char *equals = strchr(text, '=');
-        if (!equals || equals == text)
-                return options_wrong(&options, "--set wants NAME=VALUE, not \"%s\"", text);
-        *equals = 0;
-        try_add_setting(q, text, equals + 1);
+        struct error error;
+        if (plugin_args_set(&q->settings, options.value, &error) < 0)
+                return options_wrong(&options, "%s", error.text);
         return 0;
 }
 
@@ -148,7 +134,7 @@ static int take_option(struct try_request *q, int id)
                 q->config = options.value;
                 return 0;
         case OPT_SET:
-                return set_option(q, (char *)options.value);
+                return set_option(q);
         case OPT_HANDLER:
                 q->handler = options.value;
                 return 0;
@@ -195,16 +181,6 @@ static int take_option(struct try_request *q, int id)
         }
 }
 
-/* The plugin's file name without its ending: what a runtime.cfg would call it. */
-static void default_handler(const char *plugin, char *name, size_t size)
-{
-        const char *slash = strrchr(plugin, '/');
-        const char *base = slash ? slash + 1 : plugin;
-        const char *dot = strrchr(base, '.');
-        size_t length = dot && dot != base ? (size_t)(dot - base) : strlen(base);
-        (void)snprintf(name, size, "%.*s", (int)(length < 64 ? length : 64), base);
-}
-
 static int check_request(const struct try_request *q)
 {
         if (!q->plugin)
@@ -240,7 +216,7 @@ int try_options(struct try_request *q, int argc, char **argv)
         if (r == 0)
                 r = check_request(q);
         if (r == 0 && !q->handler) {
-                default_handler(q->plugin, q->handler_text, sizeof(q->handler_text));
+                plugin_args_handler(q->plugin, q->handler_text, sizeof(q->handler_text));
                 q->handler = q->handler_text;
         }
         return r;

@@ -39,8 +39,9 @@ static uint64_t plausible_ms(uint64_t ns, uint64_t not_before_ms, uint64_t now_m
         return ms < not_before_ms ? not_before_ms : ms > now_ms ? now_ms : ms;
 }
 
-/* Everything the runner holds, in the order it was handed over.  Caller frees. */
-static struct pool_sight *look(struct process *p, uint64_t now_ms, size_t *ret_count)
+/* Everything the runner holds, in the order it was handed over; *ret_is_broken if that memory was written over.
+ * Caller frees. */
+static struct pool_sight *look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken)
 {
         struct pool_sight *sights = calloc(p->ring.in_flight + 1, sizeof(*sights));
         if (!sights)
@@ -48,8 +49,10 @@ static struct pool_sight *look(struct process *p, uint64_t now_ms, size_t *ret_c
         size_t count = 0;
         uint32_t cursor = 0;
         struct ring_sight s;
+        *ret_is_broken = false;
         while (ring_host_each(&p->ring, &cursor, &s)) {
                 struct pool_task *task = s.owner;
+                *ret_is_broken |= s.is_broken;
                 struct ring_seat_sight seat;
                 ring_host_seat(&p->ring, s.seat, &seat);
                 sights[count++] = (struct pool_sight){ .task = task,
@@ -188,7 +191,8 @@ static void on_gone(struct process *p)
                 .seats = crew->shape.seats,
                 .faults = faults };
         size_t count;
-        struct pool_sight *sights = look(p, clock_boot_ms(), &count);
+        bool is_broken;
+        struct pool_sight *sights = look(p, clock_boot_ms(), &count, &is_broken);
         post(crew, &(struct pool_event){ .kind = POOL_GONE,
                            .runner = runner,
                            .sights = sights,
@@ -376,8 +380,11 @@ static void step(struct crew *crew, const struct pool_event *event)
                 /* The process may have ended since the look was asked for. */
                 if (!event->runner->process)
                         return;
-                sights = look(event->runner->process, now_ms, &seen.sights_count);
+                bool is_broken;
+                sights = look(event->runner->process, now_ms, &seen.sights_count, &is_broken);
                 seen.sights = sights;
+                if (is_broken)
+                        seen.kind = POOL_BROKEN;
         }
         pool_step(&crew->pool, &seen, now_ms, &crew->actions);
         free(sights);
@@ -423,7 +430,7 @@ static void on_timer(uv_timer_t *timer)
 
 static void set_timer(struct crew *crew, uint64_t now_ms)
 {
-        uint64_t due_ms = pool_due_ms(&crew->pool, now_ms);
+        uint64_t due_ms = pool_due_ms(&crew->pool);
         if (due_ms == crew->timer_ms)
                 return;
         crew->timer_ms = due_ms;

@@ -458,6 +458,7 @@ static void on_cancelled(struct pool *pool, const struct pool_event *event, stru
 void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)
 {
         actions->count = actions->batch_count = 0;
+        pool->stepped_ms = now_ms;
         switch (event->kind) {
         case POOL_OFFERED:
                 on_offered(pool, event->task, now_ms);

@@ -198,7 +198,7 @@ static uint64_t runner_due_ms(const struct pool *pool, const struct pool_runner 
         return due_ms;
 }
 
-uint64_t pool_due_ms(const struct pool *pool, uint64_t now_ms)
+uint64_t pool_due_ms(const struct pool *pool)
 {
         uint64_t due_ms = UINT64_MAX;
         for (uint32_t i = 0; i < pool->runners_count; i++)
@@ -207,10 +207,11 @@ uint64_t pool_due_ms(const struct pool *pool, uint64_t now_ms)
                 return due_ms;
         if (pool->state == POOL_PAUSED)
                 earliest(&due_ms, pool->paused_ms);
-        if (pool->state != POOL_QUARANTINED && pool->spawn_ms > now_ms)
+        /* Compared with the latest step, not with the time: what fell due since then still needs its tick. */
+        if (pool->state != POOL_QUARANTINED && pool->spawn_ms > pool->stepped_ms)
                 earliest(&due_ms, pool->spawn_ms);
         uint64_t batch_ms = pool->waiting ? pool->waiting->offered_ms + pool->policy.batch_wait_ms : 0;
-        if (batch_ms > now_ms)
+        if (batch_ms > pool->stepped_ms)
                 earliest(&due_ms, batch_ms);
         return due_ms;
 }

@@ -177,8 +177,7 @@ static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases
         }
         uv_process_options_t options = {
                 .exit_cb = on_exited,
-                .flags = UV_PROCESS_DETACHED, /* a session of its own: Ctrl-C is for us, and its children end with it */
-                .file = "/proc/self/exe",     /* what runs now, whatever has been installed since */
+                .file = "/proc/self/exe", /* what runs now, whatever has been installed since */
                 .args = args,
                 .stdio_count = sizeof(fds) / sizeof(fds[0]),
                 .stdio = stdio,

@@ -1,6 +1,6 @@
 /* process.h: one runner, as a child process: start it, hear it, signal it, reap it.
  *
- * A runner leads a session of its own; what it has forked and left in it is killed when it ends.
+ * A runner leads a process group of its own; what it has forked and left there is killed when it ends.
  *
  * Knows descriptors, messages and libuv; decides nothing.  Every callback comes from the loop.  The owner gets exactly
  * one gone(), after the process was reaped and its last words were delivered. */

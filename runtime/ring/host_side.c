@@ -285,8 +285,11 @@ bool ring_host_each(const struct ring_host *r, uint32_t *cursor, struct ring_sig
                 *ret = (struct ring_sight){ .ticket = f->ticket, .owner = f->owner };
                 /* A word that carries another ticket was scribbled over: nobody can say any more that it was not
                  * started, so it counts as started. */
-                if (RING_WORD_TICKET(word) != f->ticket || RING_WORD_STATE(word) != ENTRY_QUEUED)
-                        ret->is_started = true;
+                enum ring_state state = RING_WORD_STATE(word);
+                ret->is_broken = RING_WORD_TICKET(word) != f->ticket ||
+                                 (state != ENTRY_QUEUED && state != ENTRY_STARTED) ||
+                                 RING_WORD_SEAT(word) >= r->map.shape.seats;
+                ret->is_started = ret->is_broken || state == ENTRY_STARTED;
                 ret->seat = RING_WORD_SEAT(word) % r->map.shape.seats;
                 return true;
         }

@@ -73,7 +73,8 @@ struct ring_sight {
         uint64_t ticket;
         void *owner;
         bool is_started;
-        uint32_t seat; /* of a started one; below shape.seats */
+        bool is_broken; /* neither queued nor started: somebody wrote over it */
+        uint32_t seat;  /* of a started one; below shape.seats */
 };
 
 /* Walks what is in flight: *cursor starts at 0.  False at the end. */

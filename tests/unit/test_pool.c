@@ -197,6 +197,22 @@ static void backoff_grows_with_each_failure_in_a_row(void **state)
         rig_close(&g);
 }
 
+/* The loop may be late: what fell due while nobody looked is due still. */
+static void a_backoff_that_is_over_is_still_due(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        gone(&g, runner(&g, 0), SIGKILL);
+        g.now_ms += 10000;
+        assert_true(due_ms(&g) <= g.now_ms);
+        tick(&g);
+        assert_int_equal(count_wanted(&g, ACTION_SPAWN), 1);
+        rig_close(&g);
+}
+
 static void an_answer_resets_the_backoff(void **state)
 {
         (void)state;
@@ -623,6 +639,7 @@ int main(void)
                 cmocka_unit_test(slow_tasks_are_not_hoarded),
                 cmocka_unit_test(a_full_ring_is_tried_again_soon),
                 cmocka_unit_test(backoff_grows_with_each_failure_in_a_row),
+                cmocka_unit_test(a_backoff_that_is_over_is_still_due),
                 cmocka_unit_test(an_answer_resets_the_backoff),
                 cmocka_unit_test(fruitless_runners_end_in_quarantine_until_it_is_lifted),
                 cmocka_unit_test(a_runner_that_is_not_ready_in_time_is_killed),

@@ -95,6 +95,7 @@ static void a_copy_is_whole_executable_and_named_after_its_bytes(void **state)
         struct place *p = *state;
         static uint8_t data[200000];
         static uint8_t copy[sizeof(data) + 1];
+        struct stat original;
         struct stat st;
         for (size_t i = 0; i < sizeof(data); i++)
                 data[i] = (uint8_t)(i * 7 + i / 251);
@@ -103,7 +104,8 @@ static void a_copy_is_whole_executable_and_named_after_its_bytes(void **state)
         assert_string_equal(p->staged.label, "mine.so");
         assert_int_equal(p->staged.size_bytes, sizeof(data));
         assert_int_equal(stat(p->staged.path, &st), 0);
-        assert_int_equal(st.st_mode & 0777, 0500);
+        assert_int_equal(stat(p->from, &original), 0);
+        assert_int_equal(st.st_mode & 0777, 0500 | (original.st_mode & 0444));
         FILE *file = fopen(p->staged.path, "re");
         assert_non_null(file);
         assert_int_equal(fread(copy, 1, sizeof(copy), file), sizeof(data));

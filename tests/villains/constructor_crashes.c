@@ -1,9 +1,11 @@
 /* refused: crashes while it is being loaded, before anything of it could be checked. */
 #include <quiver/plugin.h>
 
+static int *volatile nowhere;
+
 __attribute__((constructor)) static void before_anything(void)
 {
-        *(volatile int *)NULL = 1;
+        *nowhere = 1;
 }
 
 static int32_t handle(void *self, const struct qv_task *task)

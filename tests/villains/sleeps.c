@@ -8,6 +8,7 @@
 static int32_t handle(void *self, const struct qv_task *task)
 {
         (void)self;
+        qv_logf(task->host, QV_LOG_INFO, "asleep for %s ms", (const char *)task->payload);
         for (long left_ms = atol(task->payload); left_ms > 0; left_ms -= 1) {
                 const struct timespec a_little = { .tv_nsec = 1000000 };
                 if (qv_stop(task))
