@@ -96,10 +96,10 @@ static void report_text(const struct check *check, bool has_show)
 static json_t *json_problem(const struct problem *p)
 {
         json_t *json = json_object();
-        (void)json_object_set_new(json, "file", json_text(p->file));
+        (void)json_object_set_new(json, "file", cli_json_text(p->file));
         (void)json_object_set_new(json, "line", p->line ? json_integer(p->line) : json_null());
         (void)json_object_set_new(json, "severity", json_string(p->is_warning ? "warning" : "error"));
-        (void)json_object_set_new(json, "text", json_text(p->text));
+        (void)json_object_set_new(json, "text", cli_json_text(p->text));
         return json;
 }
 
@@ -111,10 +111,10 @@ static json_t *json_plugins(const struct check *check)
                 if (!plugin->is_ready)
                         continue;
                 json_t *json = json_object();
-                (void)json_object_set_new(json, "handler", json_text(check->config.handlers[i].name));
-                (void)json_object_set_new(json, "plugin", json_text(check->config.handlers[i].plugin_path));
-                (void)json_object_set_new(json, "name", json_text(plugin->name));
-                (void)json_object_set_new(json, "version", json_text(plugin->version));
+                (void)json_object_set_new(json, "handler", cli_json_text(check->config.handlers[i].name));
+                (void)json_object_set_new(json, "plugin", cli_json_text(check->config.handlers[i].plugin_path));
+                (void)json_object_set_new(json, "name", cli_json_text(plugin->name));
+                (void)json_object_set_new(json, "version", cli_json_text(plugin->version));
                 (void)json_array_append_new(list, json);
         }
         return list;
@@ -126,7 +126,7 @@ static void report_json(const struct check *check, bool has_show)
         json_t *list = json_array();
         for (size_t i = 0; i < check->problems.count; i++)
                 (void)json_array_append_new(list, json_problem(&check->problems.items[i]));
-        (void)json_object_set_new(json, "file", json_text(check->path));
+        (void)json_object_set_new(json, "file", cli_json_text(check->path));
         (void)json_object_set_new(json, "found", json_string(check->how));
         (void)json_object_set_new(json, "ok", json_boolean(check->is_ok));
         (void)json_object_set_new(json, "errors", json_integer((json_int_t)check->problems.errors));

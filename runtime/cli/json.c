@@ -30,6 +30,12 @@ void cli_json_print_wide(json_t *object)
         print(object, JSON_INDENT(2));
 }
 
+json_t *cli_json_text(const char *text)
+{
+        json_t *json = json_string(text);
+        return json ? json : json_string("(not UTF-8)");
+}
+
 void cli_json_bytes(json_t *object, const char *name, const void *data, size_t size)
 {
         json_t *text = json_stringn(size ? data : "", size);

@@ -18,6 +18,10 @@ void cli_json_print(json_t *object);
 /* The same over several lines, for a command that prints only one. */
 void cli_json_print_wide(json_t *object);
 
+/* A string.  A file name or a plugin's words need not be UTF-8, and a text that was cut may end within a character:
+ * then it says so instead. */
+json_t *cli_json_text(const char *text);
+
 /* Bytes as text where they are UTF-8, else in base64 under NAME_base64. */
 void cli_json_bytes(json_t *object, const char *name, const void *data, size_t size);
 void cli_json_span(json_t *object, const char *name, struct span bytes);

@@ -59,15 +59,15 @@ static void finish_json(
                 json_t *finding = json_object();
                 (void)json_object_set_new(finding, "level", json_string(level_names[f->level]));
                 (void)json_object_set_new(finding, "check", json_string(f->check));
-                (void)json_object_set_new(finding, "text", json_text(f->text));
+                (void)json_object_set_new(finding, "text", cli_json_text(f->text));
                 if (f->hint)
-                        (void)json_object_set_new(finding, "hint", json_text(f->hint));
+                        (void)json_object_set_new(finding, "hint", cli_json_text(f->hint));
                 (void)json_array_append_new(list, finding);
         }
-        (void)json_object_set_new(json, "plugin", json_text(request->plugin));
+        (void)json_object_set_new(json, "plugin", cli_json_text(request->plugin));
         if (probe->is_ready) {
-                (void)json_object_set_new(json, "name", json_text(probe->name));
-                (void)json_object_set_new(json, "version", json_text(probe->version));
+                (void)json_object_set_new(json, "name", cli_json_text(probe->name));
+                (void)json_object_set_new(json, "version", cli_json_text(probe->version));
         }
         (void)json_object_set_new(json, "ok", json_boolean(!report->errors));
         (void)json_object_set_new(json, "errors", json_integer((json_int_t)report->errors));

@@ -186,7 +186,7 @@ struct store_task {
         struct span key;          /* what order is kept for: the envelope's key, or the id */
         struct task_note note;
         /* Only from acquire and in-flight pages: its key is parked or held.  Do not start it: give it back with
-         * OUTCOME_DIVERT, unless it is running here already. */
+         * STORE_DIVERT, unless it is running here already. */
         bool is_key_waiting;
 };
 
@@ -261,14 +261,14 @@ struct store_follow_up {
 };
 
 enum store_outcome_kind {
-        OUTCOME_DONE,        /* gone; result and follow-ups appear in the same step */
-        OUTCOME_RETRY,       /* parks the key for delay_ms; the task stays its head */
-        OUTCOME_HOLD,        /* the key waits for a person; the task stays its head */
-        OUTCOME_DEAD,        /* kept among the dead, with `reason` */
-        OUTCOME_DIVERT,      /* not started: goes to its key's side queue, at its place; costs nothing */
-        OUTCOME_START,       /* a suspect's durable mark; stays in flight.  The next outcome clears it */
-        OUTCOME_INTERRUPTED, /* counted, the mark cleared; stays in flight */
-        OUTCOME_CHECKPOINT,  /* the checkpoint is replaced; stays in flight */
+        STORE_DONE,        /* gone; result and follow-ups appear in the same step */
+        STORE_RETRY,       /* parks the key for delay_ms; the task stays its head */
+        STORE_HOLD,        /* the key waits for a person; the task stays its head */
+        STORE_DEAD,        /* kept among the dead, with `reason` */
+        STORE_DIVERT,      /* not started: goes to its key's side queue, at its place; costs nothing */
+        STORE_START,       /* a suspect's durable mark; stays in flight.  The next outcome clears it */
+        STORE_INTERRUPTED, /* counted, the mark cleared; stays in flight */
+        STORE_CHECKPOINT,  /* the checkpoint is replaced; stays in flight */
 };
 
 /* What happened to one task.  A task that is not mentioned stays in flight as it is.  One that is not in flight any

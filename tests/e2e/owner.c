@@ -23,28 +23,26 @@ static struct store_outcome judge(void *self, const struct store_task *task)
         (void)fwrite(e->payload.data, 1, e->payload.size, stdout);
         (void)putchar('\n');
         if (!strcmp(verdict, "reject"))
-                return (struct store_outcome){ .kind = OUTCOME_DEAD,
+                return (struct store_outcome){ .kind = STORE_DEAD,
                         .cost = COST_ATTEMPT,
                         .reason = SPAN_TEXT("rejected"),
                         .error = SPAN_TEXT("no such user") };
         if (!strcmp(verdict, "retry"))
-                return (struct store_outcome){ .kind = OUTCOME_RETRY,
+                return (struct store_outcome){ .kind = STORE_RETRY,
                         .cost = COST_ATTEMPT,
                         .delay_ms = 3600000,
                         .error = SPAN_TEXT("connection refused") };
         if (!strcmp(verdict, "hold"))
-                return (struct store_outcome){ .kind = OUTCOME_HOLD,
+                return (struct store_outcome){ .kind = STORE_HOLD,
                         .cost = COST_ATTEMPT,
                         .reason = SPAN_TEXT("exhausted"),
                         .error = SPAN_TEXT("gave up") };
         if (!strcmp(verdict, "keep"))
-                return (struct store_outcome){ .kind = OUTCOME_START };
+                return (struct store_outcome){ .kind = STORE_START };
         if (!strcmp(verdict, "done"))
-                return (struct store_outcome){ .kind = OUTCOME_DONE };
+                return (struct store_outcome){ .kind = STORE_DONE };
         memcpy(result, e->payload.data, e->payload.size);
-        return (struct store_outcome){
-                .kind = OUTCOME_DONE, .has_result = true, .result = { result, e->payload.size }
-        };
+        return (struct store_outcome){ .kind = STORE_DONE, .has_result = true, .result = { result, e->payload.size } };
 }
 
 static void announce(struct owner *o, const char *document)

@@ -90,7 +90,7 @@ static struct store_outcome echo(void *self, const struct store_task *task)
         (void)self;
         memcpy(copy, task->envelope.payload.data, task->envelope.payload.size);
         return (struct store_outcome){
-                .kind = OUTCOME_DONE,
+                .kind = STORE_DONE,
                 .has_result = true,
                 .result = { copy, task->envelope.payload.size },
         };
@@ -100,7 +100,7 @@ static struct store_outcome reject(void *self, const struct store_task *task)
 {
         (void)self;
         (void)task;
-        return (struct store_outcome){ .kind = OUTCOME_DEAD,
+        return (struct store_outcome){ .kind = STORE_DEAD,
                 .cost = COST_ATTEMPT,
                 .reason = SPAN_TEXT("rejected"),
                 .error = SPAN_TEXT("no such user") };
@@ -124,7 +124,7 @@ static struct store_outcome look(void *self, const struct store_task *task)
         while (header_next(&headers, &name, &value))
                 buffer_printf(&seen->text, " %.*s=%.*s", (int)name.size, name.data, (int)value.size, value.data);
         buffer_printf(&seen->text, "\n");
-        return (struct store_outcome){ .kind = OUTCOME_DONE };
+        return (struct store_outcome){ .kind = STORE_DONE };
 }
 
 static struct qv_client_outcome *wait_for(struct fixture *f, const char *id)
