@@ -6,12 +6,6 @@
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-json_t *json_text(const char *text)
-{
-        json_t *json = json_string(text);
-        return json ? json : json_string("(not UTF-8)");
-}
-
 static void print(json_t *object, size_t flags)
 {
         (void)json_dumpf(object, stdout, flags | JSON_PRESERVE_ORDER);

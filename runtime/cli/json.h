@@ -9,10 +9,6 @@
 #include "base/error.h"
 #include "task/note.h"
 
-/* A string.  A file name or a plugin's words need not be UTF-8, and a text that was cut may end within a character:
- * then it says so instead. */
-json_t *json_text(const char *text);
-
 /* One object a line, on standard output.  Takes the object. */
 void cli_json_print(json_t *object);
 /* The same over several lines, for a command that prints only one. */
