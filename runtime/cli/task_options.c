@@ -41,10 +41,8 @@ static int take_duration(const char *name, const char *value, uint64_t *ret_ms, 
 
 static int take_attempts(struct task_options *t, const char *value, struct error *error)
 {
-        char *end = NULL;
-        errno = 0;
-        unsigned long number = strtoul(value, &end, 10);
-        if (errno || *end || end == value || *value == '-' || !number || number > UINT32_MAX)
+        uint64_t number = 0;
+        if (!options_number(value, 1, UINT32_MAX, &number))
                 return error_set(error, -EINVAL, "attempts: %s is not a number from 1", value);
         t->task.attempts = (uint32_t)number;
         return 0;
