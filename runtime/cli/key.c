@@ -12,7 +12,7 @@
 #include "cli/open.h"
 #include "cli/show.h"
 
-#define KEYS_SHOWN 1000
+#define KEYS_SHOWN 1000u
 
 enum { OPTION_REASON = OPTION_OWN };
 

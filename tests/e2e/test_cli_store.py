@@ -94,6 +94,13 @@ def test_another_app_is_refused_naming_both(shop):
     assert "demo" in said and "other" in said
 
 
+def test_a_producer_may_have_its_settings_elsewhere(shop):
+    """Coordination is between hosts: its folder is another one for whoever has a copy of the file."""
+    (shop.folder / "runtime.cfg").write_text(CONFIG.replace("local:var", "local:elsewhere"))
+    shop.run("submit", "mail", "x")
+    assert shop.json("status")["coordination"] is None, "no host has been here"
+
+
 def test_a_file_that_is_no_store_is_not_touched(bare):
     (bare.folder / "q.db").write_bytes(b"these are my notes\n" * 100)
     bare.err("status", code=3)
@@ -118,6 +125,7 @@ def test_help_has_examples_and_wrong_words_are_usage_errors(bare, command):
     (["submit", "mail", "--delay", "10"], "delay"), (["submit", "mail", "--attempts", "0"], "attempts"),
     (["submit", "mail", "--header", "x"], "NAME=VALUE"), (["submit", "mail", "--lines", "--wait"], "quiver results"),
     (["submit", "mail", "--lines", "--json-lines"], "both"), (["submit", "mail", "--lines", "--batch", "0"], "batch"),
+    (["submit", "mail", "--lines", "--batch", "5x"], "batch"), (["dead", "list", "--limit", "99999999999"], "limit"),
     (["submit", "mail", "x", "--skip-bad"], "--lines"), (["submit", "mail", "--wait-for", "soon"], "10s"),
     (["status", "x"], "x"), (["task"], "which task"), (["task", "cancel"], "which task"), (["task", "nonsense"], "id"),
     (["dead", "burn"], "requeue"), (["dead", "drop"], "--all"), (["dead", "drop", "a-1", "--all"], "not together"),
@@ -185,6 +193,7 @@ def test_a_second_unique_task_prints_the_first_one_s_id(shop):
     second = shop.run(*words)
     assert second.stdout.decode().strip() == first and b"there already" in second.stderr
     assert shop.json(*words) == {"id": first, "duplicate": True}
+    shop.run(*words, "--wait", code=1)
     assert shop.totals()["queued"] == 1
 
 

@@ -400,6 +400,9 @@ static void what_has_not_ended_says_so(void **state)
         assert_int_equal(qv_client_submit(f->client, &task, id), 0);
         assert_int_equal(qv_client_wait(f->client, id, 0, &outcome), -EAGAIN);
         assert_int_equal(qv_client_wait(f->client, id, 20, &outcome), -EAGAIN);
+        assert_int_equal(qv_client_wait(f->client, NULL, 20, &outcome), -EINVAL);
+        assert_int_equal(qv_client_wait(f->client, "nonsense", 20, &outcome), -EINVAL);
+        assert_int_equal(qv_client_wait(f->client, id, 20, &outcome), -EAGAIN);
         assert_non_null(strstr(qv_client_error(), id));
         assert_null(outcome);
 }
@@ -413,7 +416,7 @@ struct waiter {
 static void *wait_in_thread(void *self)
 {
         struct waiter *w = self;
-        (void)qv_client_wait(w->f->client, w->id, 20000, &w->outcome);
+        (void)qv_client_wait(w->f->client, w->id, UINT64_MAX, &w->outcome);
         return NULL;
 }
 
