@@ -81,7 +81,8 @@ const char *log_quote(char *text, size_t size, const char *value)
         size_t n = 0;
         text[n++] = '"';
         for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
-                if (n + 8 > size) {
+                /* Room for the longest escape, and after it still for dots, quote and NUL. */
+                if (n + 9 > size) {
                         memcpy(text + n, "...", 3);
                         n += 3;
                         break;

@@ -5,6 +5,7 @@
 #include "cli/try.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +13,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "config/config.h"
+#include "cli/plugin_args.h"
 #include "host/stage.h"
 
-#define LEASES        1
-#define LOG_RATE      10000
-#define RESULT_MAX    (UINT64_C(1) << 20)
+#define LEASES     1
+#define LOG_RATE   10000
+#define RESULT_MAX (UINT64_C(1) << 20)
 
 struct try_run {
         const struct try_request *request;
@@ -28,63 +28,19 @@ struct try_run {
         struct crew crew;
         struct leases leases;
         struct staged staged;
-        char folder[64];
         struct try_source source;
         struct try_services *services;
         struct try_counts counts;
         struct try_bench bench;
         uint64_t begun_ns, first_ns;
         pid_t runner_pid;
+        uv_signal_t signals[2];
+        uv_poll_t input;   /* standard input, while --lines waits for more */
+        int input_flags;   /* what it was before libuv made it non-blocking; it may be somebody else's too */
         bool is_exhausted; /* no more tasks to come */
+        bool is_refused;   /* the plugin was never ready: its tasks are not worth a line */
+        bool is_cut;       /* everything was told to end */
         bool has_failed;
-};
-
-enum {
-        OPT_CONFIG = 256,
-        OPT_SET,
-        OPT_HANDLER,
-        OPT_LINES,
-        OPT_PROCESSES,
-        OPT_THREADS,
-        OPT_BATCH,
-        OPT_TIMEOUT,
-        OPT_GRACE,
-        OPT_MAX_PAYLOAD,
-        OPT_HERE,
-        OPT_JSON,
-        OPT_BENCH,
-};
-
-static const struct option_spec specs[] = {
-        { OPT_CONFIG, "config", "FILE", "settings for the plugin: a runtime.cfg, or just the settings" },
-        { OPT_SET, "set", "NAME=VALUE", "one setting; may be repeated, and overrides --config" },
-        { OPT_HANDLER, "handler", "NAME", "the task's handler name (default: the plugin's file name)" },
-        { 'k', "key", "KEY", "the task's key (default: its id)" },
-        { 'p', "payload", "TEXT", "the payload; - reads it from standard input" },
-        { OPT_LINES, "lines", NULL, "a task per line of standard input: KEY<TAB>PAYLOAD or PAYLOAD" },
-        { OPT_PROCESSES, "processes", "N", "runners (default 1)" },
-        { OPT_THREADS, "threads", "N", "seats in each runner (default 1)" },
-        { OPT_BATCH, "batch", "N", "up to N tasks in one handle_many (default 1)" },
-        { OPT_TIMEOUT, "timeout", "TIME", "raise the stop flag after this time (default 30s; 0: never)" },
-        { OPT_GRACE, "grace", "TIME", "… and kill the runner this much later (default 5s)" },
-        { OPT_MAX_PAYLOAD, "max-payload", "SIZE", "largest payload (default 1MiB, at most 64MiB)" },
-        { OPT_HERE, "here", NULL, "load the plugin into this process, for gdb and valgrind" },
-        { OPT_BENCH, "bench", "N", "pass N tasks of 100 bytes and say how fast" },
-        { OPT_JSON, "json", NULL, "one JSON object per task" },
-        { 'q', "quiet", NULL, "do not show the handler's log and output" },
-};
-
-static struct options options = {
-        .usage = "try PLUGIN.so [options]",
-        .about = "Runs tasks through a plugin in a real runner, with no server.  Shows outcome, result, follow-ups, "
-                 "logs\n"
-                 "and time of each.  Exit code 0 only if all are DONE.",
-        .specs = specs,
-        .count = sizeof(specs) / sizeof(specs[0]),
-        .examples = "  quiver try plugins/echo.so --payload world --set greeting=hi\n"
-                    "  printf 'alice\\tinsert\\nalice\\tdelete\\n' | quiver try ./mine.so --lines --json\n"
-                    "  quiver try plugins/echo.so --bench 1000000\n"
-                    "  gdb --args quiver try ./mine.so --here --payload crash-me\n",
 };
 
 /* --- the run ----------------------------------------------------------------------------------------------------- */
@@ -114,11 +70,41 @@ static void finish_if_done(struct try_run *t)
         crew_stop(&t->crew);
 }
 
+static void on_input(uv_poll_t *input, int status, int events)
+{
+        (void)status;
+        (void)events;
+        /* It is read before the loop sleeps again. */
+        (void)uv_poll_stop(input);
+}
+
+static void wait_for_input(struct try_run *t)
+{
+        if (!t->input.data) {
+                t->input_flags = fcntl(STDIN_FILENO, F_GETFL);
+                (void)uv_poll_init(&t->loop, &t->input, STDIN_FILENO);
+                t->input.data = t;
+        }
+        (void)uv_poll_start(&t->input, UV_READABLE, on_input);
+}
+
+static void close_input(struct try_run *t)
+{
+        if (!t->input.data)
+                return;
+        uv_close((uv_handle_t *)&t->input, NULL);
+        (void)fcntl(STDIN_FILENO, F_SETFL, t->input_flags);
+}
+
 static void offer_more(struct try_run *t)
 {
         struct error error = { "" };
         while (!t->is_exhausted && crew_has_room(&t->crew)) {
                 struct try_task *task = try_source_next(&t->source, &error);
+                if (!task && t->source.is_waiting) {
+                        wait_for_input(t);
+                        break;
+                }
                 if (!task) {
                         t->is_exhausted = true;
                         break;
@@ -132,14 +118,27 @@ static void offer_more(struct try_run *t)
         finish_if_done(t);
 }
 
+/* It was not the task's doing: a host runs it again too, a suspect alone, with the checkpoint it had reached. */
+static bool run_again(struct try_run *t, struct try_task *task, const struct settled *settled)
+{
+        bool is_innocent = settled->is_suspect || settled->why == BLAME_NEIGHBOUR || settled->why == BLAME_SHUTDOWN;
+        if (t->is_cut || !is_innocent)
+                return false;
+        if (settled->checkpoint)
+                try_task_keep_checkpoint(task, settled->checkpoint, settled->checkpoint_size);
+        task->pool.is_suspect |= settled->is_suspect;
+        crew_offer(&t->crew, &task->pool);
+        return true;
+}
+
 static void on_settled(void *owner, struct pool_task *pool_task, const struct settled *settled)
 {
         struct try_run *t = owner;
         struct try_task *task = pool_task->owner;
-        if (settled->is_suspect) {
-                /* What a host does too: run it alone, and then it is known. */
-                pool_task->is_suspect = true;
-                crew_offer(&t->crew, pool_task);
+        if (run_again(t, task, settled))
+                return;
+        if (t->is_refused) {
+                try_source_done(&t->source, task);
                 return;
         }
         t->counts.total++;
@@ -177,11 +176,40 @@ static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
                 (void)fprintf(stderr, "note: the plugin has no handle_many, so --batch does nothing\n");
 }
 
+static void cut(struct try_run *t)
+{
+        t->is_cut = true;
+        t->is_exhausted = true;
+        crew_cut(&t->crew);
+}
+
+/* The first one stops what runs, with its grace; the second does not wait for that. */
+static void on_signal(uv_signal_t *signal, int number)
+{
+        struct try_run *t = signal->data;
+        (void)number;
+        t->has_failed = true;
+        if (t->is_cut) {
+                cut(t);
+                return;
+        }
+        t->is_cut = true;
+        t->is_exhausted = true;
+        crew_cancel_all(&t->crew);
+}
+
 static void on_refused(void *owner, const char *text)
 {
         struct try_run *t = owner;
         t->has_failed = true;
+        if (t->is_cut)
+                return;
         try_show_error(t->request, text);
+        /* A plugin that worked before may work again; one that never did will not. */
+        if (!t->runner_pid) {
+                t->is_refused = true;
+                cut(t);
+        }
 }
 
 static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
@@ -195,7 +223,7 @@ static void on_quarantined(void *owner, const char *text)
         struct try_run *t = owner;
         (void)text; /* a person is watching: the runner's own words, shown already, say more */
         t->has_failed = true;
-        uv_stop(&t->loop);
+        cut(t);
 }
 
 static void on_stopped(void *owner)
@@ -219,27 +247,6 @@ static void on_prepare(uv_prepare_t *prepare)
         offer_more(prepare->data);
 }
 
-static int open_folder(struct try_run *t, struct error *error)
-{
-        const char *temporary = getenv("TMPDIR");
-        (void)snprintf(t->folder, sizeof(t->folder), "%.40s/quiver-XXXXXX", temporary ? temporary : "/tmp");
-        if (!mkdtemp(t->folder)) {
-                int r = -errno;
-                *t->folder = 0;
-                return error_set(error, r, "cannot make a temporary folder in %s: %s", temporary ? temporary : "/tmp",
-                        strerror(-r));
-        }
-        return stage_copy(t->request->plugin, t->folder, &t->staged, error);
-}
-
-static void close_folder(struct try_run *t)
-{
-        if (*t->staged.path)
-                stage_remove(&t->staged);
-        if (*t->folder)
-                (void)rmdir(t->folder);
-}
-
 static int open_crew(struct try_run *t, struct error *error)
 {
         const struct try_request *q = t->request;
@@ -250,7 +257,7 @@ static int open_crew(struct try_run *t, struct error *error)
                 .batch_wait_ms = q->batch > 1 ? 1 : 0,
                 .grace_ms = q->grace_ms,
                 .abort_ms = 1000,
-                .init_ms = 10000,
+                .init_ms = q->init_ms,
                 .backoff_ms = 10,
                 .backoff_max_ms = 1000,
                 .quarantine_after = 8,
@@ -265,12 +272,14 @@ static int open_crew(struct try_run *t, struct error *error)
                 .leases = LEASES,
                 .log_level = LEVEL_DEBUG,
                 .log_rate = LOG_RATE,
-                .result_max = RESULT_MAX,
+                .result_max = q->payload_max > RESULT_MAX ? q->payload_max : RESULT_MAX,
                 .payload_max = q->payload_max,
                 .can_call = 1u << SERVICE_NEXT_ID | 1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK,
+                .memory_max = q->memory_max,
+                .processes_max = q->processes_max,
                 .user = "",
-                .settings = q->settings,
-                .settings_count = q->settings_count,
+                .settings = q->settings.items,
+                .settings_count = q->settings.count,
         };
         int r = leases_create(&t->leases, LEASES);
         if (r < 0)
@@ -281,35 +290,43 @@ static int open_crew(struct try_run *t, struct error *error)
         return r < 0 ? error_set(error, r, "cannot set up the pool: %s", strerror(-r)) : 0;
 }
 
-static void kill_rest(struct try_run *t)
+static void watch_signals(struct try_run *t)
 {
-        for (uint32_t i = 0; i < t->crew.pool.runners_count; i++)
-                if (t->crew.pool.runners[i].process)
-                        process_kill(t->crew.pool.runners[i].process, SIGKILL);
+        static const int numbers[] = { SIGINT, SIGTERM };
+        for (int i = 0; i < 2; i++) {
+                (void)uv_signal_init(&t->loop, &t->signals[i]);
+                t->signals[i].data = t;
+                (void)uv_signal_start(&t->signals[i], on_signal, numbers[i]);
+        }
 }
 
 static int run(struct try_run *t)
 {
         struct error error = { "" };
         uv_prepare_t prepare;
-        int r = open_folder(t, &error);
-        if (r == 0)
+        int r = stage_temporary(t->request->plugin, &t->staged, &error);
+        bool is_staged = r == 0;
+        if (is_staged)
                 r = open_crew(t, &error);
         if (r < 0) {
                 try_show_error(t->request, error.text);
-                close_folder(t);
+                if (is_staged)
+                        stage_remove_temporary(&t->staged);
                 return EXIT_FAILED;
         }
         (void)uv_prepare_init(&t->loop, &prepare);
         prepare.data = t;
         (void)uv_prepare_start(&prepare, on_prepare);
+        watch_signals(t);
         (void)uv_run(&t->loop, UV_RUN_DEFAULT);
-        kill_rest(t);
         uv_close((uv_handle_t *)&prepare, NULL);
+        close_input(t);
+        uv_close((uv_handle_t *)&t->signals[0], NULL);
+        uv_close((uv_handle_t *)&t->signals[1], NULL);
         crew_close(&t->crew);
         while (uv_run(&t->loop, UV_RUN_DEFAULT))
                 ;
-        close_folder(t);
+        stage_remove_temporary(&t->staged);
         leases_free(&t->leases);
         if (t->request->bench && !t->has_failed) {
                 t->bench.tasks = t->counts.total - 1;
@@ -320,196 +337,23 @@ static int run(struct try_run *t)
         return t->has_failed ? EXIT_FAILED : EXIT_DONE;
 }
 
-/* --- the command line -------------------------------------------------------------------------------------------- */
+/* --- the command ------------------------------------------------------------------------------------------------- */
 
-static int parse_count(const char *text, uint64_t max, uint64_t *ret)
+static int load_settings(struct try_request *q, struct error *error)
 {
-        char *end = NULL;
-        errno = 0;
-        unsigned long long value = strtoull(text, &end, 10);
-        if (errno || end == text || *end || *text == '-' || value < 1 || value > max)
-                return -EINVAL;
-        *ret = value;
-        return 0;
-}
-
-/* The first one counts: the command line's are added before the file's. */
-static void add_setting(struct try_request *q, const char *name, const char *value)
-{
-        for (size_t i = 0; i < q->settings_count; i++)
-                if (!strcmp(q->settings[i].name, name))
-                        return;
-        struct setting *settings = realloc(q->settings, (q->settings_count + 1) * sizeof(*settings));
-        if (!settings)
-                abort();
-        settings[q->settings_count++] = (struct setting){ .name = name, .value = value };
-        q->settings = settings;
-}
-
-/* "NAME=VALUE", cut in two in place. */
-static int set_option(struct try_request *q, char *text)
-{
-        char *equals = strchr(text, '=');
-        if (!equals || equals == text)
-                return options_wrong(&options, "--set wants NAME=VALUE, not \"%s\"", text);
-        *equals = 0;
-        add_setting(q, text, equals + 1);
-        return 0;
-}
-
-static int count_option(const char *name, uint64_t max, uint64_t *ret)
-{
-        if (parse_count(options.value, max, ret) < 0)
-                return options_wrong(&options, "--%s wants a number from 1 to %llu, not \"%s\"", name,
-                        (unsigned long long)max, options.value);
-        return 0;
-}
-
-static int small_count_option(const char *name, uint64_t max, uint32_t *ret)
-{
-        uint64_t value = 0;
-        int r = count_option(name, max, &value);
-        if (r == 0)
-                *ret = (uint32_t)value;
-        return r;
-}
-
-static int duration_option(const char *name, uint64_t *ret)
-{
-        struct error error;
-        if (units_duration_ms(options.value, ret, &error) < 0)
-                return options_wrong(&options, "--%s: %s", name, error.text);
-        return 0;
-}
-
-static int payload_option(uint64_t *ret)
-{
-        struct error error;
-        if (units_size_bytes(options.value, ret, &error) < 0)
-                return options_wrong(&options, "--max-payload: %s", error.text);
-        if (!*ret || *ret > UINT64_C(64) << 20)
-                return options_wrong(&options, "--max-payload: from 1 byte to 64MiB");
-        return 0;
-}
-
-static int take_option(struct try_request *q, int id, const char **config)
-{
-        switch (id) {
-        case OPTIONS_WORD:
-                if (q->plugin)
-                        return options_wrong(&options, "one plugin at a time: %s, %s", q->plugin, options.value);
-                q->plugin = options.value;
-                return 0;
-        case OPT_CONFIG:
-                *config = options.value;
-                return 0;
-        case OPT_SET:
-                return set_option(q, (char *)options.value);
-        case OPT_HANDLER:
-                q->handler = options.value;
-                return 0;
-        case 'k':
-                q->key = options.value;
-                if (!*q->key || strlen(q->key) > 255)
-                        return options_wrong(&options, "a key has 1 to 255 bytes");
-                return 0;
-        case 'p':
-                q->payload = options.value;
-                return 0;
-        case OPT_LINES:
-                q->is_lines = true;
-                return 0;
-        case OPT_PROCESSES:
-                return small_count_option("processes", 64, &q->processes);
-        case OPT_THREADS:
-                return small_count_option("threads", RING_SEATS_MAX, &q->threads);
-        case OPT_BATCH:
-                return small_count_option("batch", 128, &q->batch);
-        case OPT_TIMEOUT:
-                return duration_option("timeout", &q->timeout_ms);
-        case OPT_GRACE:
-                return duration_option("grace", &q->grace_ms);
-        case OPT_MAX_PAYLOAD:
-                return payload_option(&q->payload_max);
-        case OPT_HERE:
-                q->is_here = true;
-                return 0;
-        case OPT_BENCH:
-                return count_option("bench", UINT64_C(1) << 40, &q->bench);
-        case OPT_JSON:
-                q->is_json = true;
-                return 0;
-        default:
-                q->is_quiet = true;
-                return 0;
-        }
-}
-
-/* The plugin's file name without its ending: what a runtime.cfg would call it. */
-static void default_handler(const char *plugin, char *name, size_t size)
-{
-        const char *slash = strrchr(plugin, '/');
-        const char *base = slash ? slash + 1 : plugin;
-        const char *dot = strrchr(base, '.');
-        size_t length = dot && dot != base ? (size_t)(dot - base) : strlen(base);
-        (void)snprintf(name, size, "%.*s", (int)(length < 64 ? length : 64), base);
-}
-
-static int check(const struct try_request *q)
-{
-        if (!q->plugin)
-                return options_wrong(&options, "which plugin?  quiver try PLUGIN.so");
-        if (q->is_lines && (q->payload || q->bench))
-                return options_wrong(&options, "--lines takes the payloads from standard input; leave out --payload "
-                                               "and --bench");
-        if (q->is_here && (q->processes > 1 || q->threads > 1))
-                return options_wrong(&options, "--here has one seat in this process; leave out --threads and "
-                                               "--processes");
-        if (q->payload && strlen(q->payload) > q->payload_max)
-                return options_wrong(&options, "the payload is larger than --max-payload");
-        return 0;
+        bool is_named = q->handler != q->handler_text;
+        return plugin_args_load(&q->settings, q->config, is_named ? q->handler : q->plugin, error);
 }
 
 int cmd_try(int argc, char **argv)
 {
-        struct try_request q = { .processes = 1,
-                .threads = 1,
-                .batch = 1,
-                .timeout_ms = 30000,
-                .grace_ms = 5000,
-                .payload_max = UINT64_C(1) << 20 };
+        struct try_request q;
         struct try_run t = { .request = &q, .begun_ns = clock_boot_ns() };
-        struct setting_list settings = { 0 };
         struct error error = { "" };
-        const char *config = NULL;
-        char handler[80];
-        int id;
-        int r = 0;
-        options_start(&options, argc, argv);
-        while (r == 0 && (id = options_next(&options)) != OPTIONS_END) {
-                if (id == OPTIONS_HELP || id == OPTIONS_WRONG)
-                        r = id == OPTIONS_HELP ? -1 : EXIT_USAGE;
-                else
-                        r = take_option(&q, id, &config);
-        }
-        if (r == 0)
-                r = check(&q);
+        int r = try_options(&q, argc, argv);
         if (r != 0)
                 goto out;
-        bool is_named = q.handler;
-        if (!is_named) {
-                default_handler(q.plugin, handler, sizeof(handler));
-                q.handler = handler;
-        }
-        if (config && config_load_settings(config, is_named ? q.handler : q.plugin, &settings, &error) < 0) {
-                try_show_error(&q, error.text);
-                r = EXIT_FAILED;
-                goto out;
-        }
-        for (size_t i = 0; i < settings.count; i++)
-                add_setting(&q, settings.items[i].name, settings.items[i].value);
-        r = try_source_open(&t.source, &q, &error);
-        if (r < 0) {
+        if ((q.config && load_settings(&q, &error) < 0) || try_source_open(&t.source, &q, &error) < 0) {
                 try_show_error(&q, error.text);
                 r = EXIT_FAILED;
                 goto out;
@@ -525,7 +369,6 @@ int cmd_try(int argc, char **argv)
         }
         try_source_close(&t.source);
 out:
-        setting_list_free(&settings);
-        free(q.settings);
+        setting_list_free(&q.settings);
         return r < 0 ? EXIT_DONE : r;
 }

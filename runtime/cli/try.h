@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "host/crew.h"
 #include "ring/message.h"
@@ -24,11 +25,19 @@ struct try_request {
         bool is_quiet; /* no log lines */
         uint64_t bench;
         uint32_t processes, threads, batch;
-        uint64_t timeout_ms, grace_ms;
+        uint64_t timeout_ms, grace_ms, init_ms;
         uint64_t payload_max;
-        struct setting *settings;
-        size_t settings_count;
+        uint64_t memory_max, processes_max; /* 0: no limit */
+        const char *config;                 /* NULL: none */
+        struct setting_list settings;
+        char handler_text[80]; /* the default handler name: the plugin's file name without its ending */
 };
+
+/* --- what was asked for (try_options.c) --- */
+
+/* 0, EXIT_USAGE after it said what is wrong, or -1 after it showed the help.  Borrows from argv; `settings` is to be
+ * freed in every case. */
+int try_options(struct try_request *q, int argc, char **argv);
 
 /* One task on its way through. */
 struct try_task {
@@ -37,7 +46,7 @@ struct try_task {
         char id[32];
         char *key;
         char *payload;
-        uint32_t crashes;
+        void *checkpoint;
 };
 
 /* --- where tasks come from (try_tasks.c) --- */
@@ -47,17 +56,25 @@ struct try_source {
         uint64_t made;
         char *bytes; /* the payload of --bench, or of standard input */
         size_t size;
-        char *line;
-        size_t line_room;
+
+        /* --lines */
+        bool is_patient;     /* try_source_next() may wait for standard input */
+        bool is_waiting;     /* it did not: ask again once there is something to read */
+        bool is_at_end;      /* of standard input */
+        struct buffer input; /* read, and not yet all made into tasks */
+        size_t line_at;      /* where the next line begins */
+        size_t looked_until; /* no newline from there to here */
         uint64_t line_number;
         struct try_task *free;
 };
 
 int try_source_open(struct try_source *s, const struct try_request *request, struct error *error);
 void try_source_close(struct try_source *s);
-/* The next task; NULL at the end, or if a line is wrong (then the text is set). */
+/* The next task; NULL at the end, if a line is wrong (then the text is set), or if none has come yet (is_waiting). */
 struct try_task *try_source_next(struct try_source *s, struct error *error);
 void try_source_done(struct try_source *s, struct try_task *task);
+/* The task's next start gets a copy of it. */
+void try_task_keep_checkpoint(struct try_task *task, const void *data, size_t size);
 
 /* --- how it is shown (try_show.c) --- */
 

@@ -172,11 +172,11 @@ static int open_runner(struct here *h, struct error *error)
                 .result_max = q->payload_max,
                 .payload_max = q->payload_max,
                 .can_call = 1u << SERVICE_NEXT_ID | 1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK,
-                .settings = q->settings,
-                .settings_count = q->settings_count };
+                .settings = q->settings.items,
+                .settings_count = q->settings.count };
         r->leases = h->leases;
         logger_init(&r->logger, h->control[1], LEVEL_DEBUG, 10000);
-        settings_init(&r->settings, q->settings, q->settings_count);
+        settings_init(&r->settings, q->settings.items, q->settings.count);
         return load_plugin(q->plugin, r->start.label, 1, &r->plugin, error);
 }
 
@@ -197,6 +197,7 @@ int try_here(const struct try_request *request, struct try_source *source)
         struct here h = { .request = request, .source = source, .services = try_services_new(), .control = { -1, -1 } };
         struct error error = { "" };
         pthread_t host;
+        source->is_patient = true;
         int r = open_shared(&h, &error);
         if (r == 0)
                 r = open_runner(&h, &error);

@@ -4,42 +4,10 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "cli/json.h"
 #include "cli/try.h"
 
 /* --- JSON: one object a line ------------------------------------------------------------------------------------- */
-
-static void print_json(json_t *object)
-{
-        (void)json_dumpf(object, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
-        (void)putchar('\n');
-        (void)fflush(stdout);
-        json_decref(object);
-}
-
-/* Bytes as text where they are UTF-8, else in base64 under NAME_base64. */
-static void set_bytes(json_t *object, const char *name, const void *data, size_t size)
-{
-        static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        json_t *text = json_stringn(data, size);
-        if (text) {
-                (void)json_object_set_new(object, name, text);
-                return;
-        }
-        struct buffer coded = { 0 };
-        const uint8_t *b = data;
-        for (size_t i = 0; i < size; i += 3) {
-                size_t left = size - i;
-                uint32_t three =
-                        (uint32_t)b[i] << 16 | (left > 1 ? (uint32_t)b[i + 1] << 8 : 0) | (left > 2 ? b[i + 2] : 0u);
-                char four[4] = { digits[three >> 18], digits[three >> 12 & 63],
-                        left > 1 ? digits[three >> 6 & 63] : '=', left > 2 ? digits[three & 63] : '=' };
-                buffer_put(&coded, four, sizeof(four));
-        }
-        char field[64];
-        (void)snprintf(field, sizeof(field), "%s_base64", name);
-        (void)json_object_set_new(object, field, json_stringn((const char *)coded.data, coded.size));
-        buffer_free(&coded);
-}
 
 static json_t *submits_as_json(const struct ring_reply *reply)
 {
@@ -51,10 +19,10 @@ static json_t *submits_as_json(const struct ring_reply *reply)
                 json_t *one = json_object();
                 (void)json_object_set_new(one, "handler", json_string(submit.handler));
                 if (*submit.key)
-                        set_bytes(one, "key", submit.key, strlen(submit.key));
+                        cli_json_bytes(one, "key", submit.key, strlen(submit.key));
                 (void)json_object_set_new(one, "lane", json_integer(submit.lane));
                 (void)json_object_set_new(one, "delay_ms", json_integer((json_int_t)submit.delay_ms));
-                set_bytes(one, "payload", submit.payload, submit.payload_size);
+                cli_json_bytes(one, "payload", submit.payload, submit.payload_size);
                 (void)json_array_append_new(list, one);
         }
         return list;
@@ -65,22 +33,22 @@ static void task_as_json(const struct try_task *task, const struct settled *sett
         const struct ring_reply *reply = settled->reply;
         json_t *o = json_object();
         (void)json_object_set_new(o, "id", json_string(task->id));
-        set_bytes(o, "key", task->pool.task.key, strlen(task->pool.task.key));
+        cli_json_bytes(o, "key", task->pool.task.key, strlen(task->pool.task.key));
         (void)json_object_set_new(o, "outcome", json_string(outcome_name(settled->outcome)));
         if (reply && reply->ended_ns)
                 (void)json_object_set_new(
                         o, "time_us", json_integer((json_int_t)((reply->ended_ns - reply->started_ns) / 1000)));
         if (*settled->error)
-                set_bytes(o, "error", settled->error, strlen(settled->error));
+                cli_json_bytes(o, "error", settled->error, strlen(settled->error));
         if (reply && reply->has_result)
-                set_bytes(o, "result", reply->result, reply->result_size);
+                cli_json_bytes(o, "result", reply->result, reply->result_size);
         if (reply && reply->submits_count)
                 (void)json_object_set_new(o, "submits", submits_as_json(reply));
         if (reply && reply->has_retry_after)
                 (void)json_object_set_new(o, "retry_after_ms", json_integer((json_int_t)reply->retry_after_ms));
         if (settled->checkpoint)
-                set_bytes(o, "checkpoint", settled->checkpoint, settled->checkpoint_size);
-        print_json(o);
+                cli_json_bytes(o, "checkpoint", settled->checkpoint, settled->checkpoint_size);
+        cli_json_print(o);
 }
 
 /* --- text -------------------------------------------------------------------------------------------------------- */
@@ -168,7 +136,7 @@ void try_show_error(const struct try_request *request, const char *text)
 {
         (void)fflush(stdout);
         if (request->is_json)
-                print_json(json_pack("{s:s}", "error", text));
+                cli_json_print(json_pack("{s:s}", "error", text));
         else
                 (void)fprintf(stderr, "quiver try: %s\n", text);
 }
@@ -192,8 +160,8 @@ void try_show_bench(const struct try_request *request, const struct try_bench *b
         double rate = seconds > 0 ? (double)b->tasks / seconds : 0;
         double each_us = b->tasks ? (double)b->elapsed_ns / 1e3 / (double)b->tasks : 0;
         if (request->is_json) {
-                print_json(json_pack("{s:I,s:f,s:f,s:f,s:f,s:I,s:i,s:i,s:i}", "tasks", (json_int_t)b->tasks, "seconds",
-                        seconds, "tasks_per_second", rate, "us_per_task", each_us, "first_task_ms",
+                cli_json_print(json_pack("{s:I,s:f,s:f,s:f,s:f,s:I,s:i,s:i,s:i}", "tasks", (json_int_t)b->tasks,
+                        "seconds", seconds, "tasks_per_second", rate, "us_per_task", each_us, "first_task_ms",
                         (double)b->first_ns / 1e6, "runner_bytes", (json_int_t)b->runner_bytes, "processes",
                         (int)request->processes, "threads", (int)request->threads, "batch", (int)request->batch));
                 return;

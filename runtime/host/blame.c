@@ -78,14 +78,15 @@ void blame(struct blamed *running, size_t count, const struct death *death, enum
         }
 }
 
-static size_t describe_end(char *text, size_t size, const struct death *death)
+static void describe_end(char *text, size_t size, const struct death *death)
 {
-        int n;
-        if (death->signal)
-                n = snprintf(text, size, "killed by SIG%s", sigabbrev_np(death->signal));
+        const char *name = sigabbrev_np(death->signal);
+        if (name)
+                (void)snprintf(text, size, "killed by SIG%s", name);
+        else if (death->signal)
+                (void)snprintf(text, size, "killed by signal %d", death->signal);
         else
-                n = snprintf(text, size, "the process ended with exit status %d", death->exit_status);
-        return n > 0 && (size_t)n < size ? (size_t)n : size - 1;
+                (void)snprintf(text, size, "the process ended with exit status %d", death->exit_status);
 }
 
 static void describe_crash(char *text, size_t size, uint32_t seat, const struct death *death)
@@ -93,11 +94,14 @@ static void describe_crash(char *text, size_t size, uint32_t seat, const struct 
         const struct ring_fault_sight *f = seat < death->seats ? &death->faults[seat] : NULL;
         size_t n = (size_t)snprintf(text, size, "crashed: ");
         if (!f || f->kind == FAULT_NONE) {
-                (void)describe_end(text + n, size - n, death);
+                describe_end(text + n, size - n, death);
                 return;
         }
         if (f->kind == FAULT_EXIT) {
-                (void)snprintf(text + n, size - n, "%s", *f->text ? f->text : "the handler ended the process");
+                /* What it says first is why: exit() was called, the thread was ended, descriptors were closed. */
+                int first = (int)strcspn(f->text, "\n");
+                (void)snprintf(text + n, size - n, "%.*s, exit status %d%s", first, f->text, death->exit_status,
+                        f->text + first);
                 return;
         }
         const char *name = f->signal > 0 && f->signal < 65 ? sigabbrev_np(f->signal) : NULL;

@@ -39,8 +39,9 @@ static uint64_t plausible_ms(uint64_t ns, uint64_t not_before_ms, uint64_t now_m
         return ms < not_before_ms ? not_before_ms : ms > now_ms ? now_ms : ms;
 }
 
-/* Everything the runner holds, in the order it was handed over.  Caller frees. */
-static struct pool_sight *look(struct process *p, uint64_t now_ms, size_t *ret_count)
+/* Everything the runner holds, in the order it was handed over; *ret_is_broken if that memory was written over.
+ * Caller frees. */
+static struct pool_sight *look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken)
 {
         struct pool_sight *sights = calloc(p->ring.in_flight + 1, sizeof(*sights));
         if (!sights)
@@ -48,15 +49,17 @@ static struct pool_sight *look(struct process *p, uint64_t now_ms, size_t *ret_c
         size_t count = 0;
         uint32_t cursor = 0;
         struct ring_sight s;
+        *ret_is_broken = false;
         while (ring_host_each(&p->ring, &cursor, &s)) {
                 struct pool_task *task = s.owner;
+                *ret_is_broken |= s.is_broken;
                 struct ring_seat_sight seat;
                 ring_host_seat(&p->ring, s.seat, &seat);
                 sights[count++] = (struct pool_sight){ .task = task,
                         .is_started = s.is_started,
                         .seat = s.seat,
-                        .started_ms = plausible_ms(seat.started_ns, task->offered_ms, now_ms),
-                        .progressed_ms = plausible_ms(seat.progressed_ns, task->offered_ms, now_ms) };
+                        .started_ms = plausible_ms(seat.started_ns, task->handed_ms, now_ms),
+                        .progressed_ms = plausible_ms(seat.progressed_ns, task->handed_ms, now_ms) };
         }
         qsort(sights, count, sizeof(*sights), by_ticket);
         *ret_count = count;
@@ -188,7 +191,8 @@ static void on_gone(struct process *p)
                 .seats = crew->shape.seats,
                 .faults = faults };
         size_t count;
-        struct pool_sight *sights = look(p, clock_boot_ms(), &count);
+        bool is_broken;
+        struct pool_sight *sights = look(p, clock_boot_ms(), &count, &is_broken);
         post(crew, &(struct pool_event){ .kind = POOL_GONE,
                            .runner = runner,
                            .sights = sights,
@@ -199,8 +203,6 @@ static void on_gone(struct process *p)
         if (runner->process == p)
                 runner->process = NULL;
         process_close(p);
-        if (crew->is_stopping && pool_is_empty(&crew->pool))
-                crew->events->stopped(crew->owner);
 }
 
 static const struct process_events process_events = {
@@ -263,13 +265,15 @@ static void do_hand(struct crew *crew, const struct pool_action *action)
                 return;
         static const struct ring_reply too_large = { .outcome = OUTCOME_REJECT,
                 .error = "the task is larger than this handler's limit" };
+        if (r == -EBADMSG)
+                defer(crew, &(struct pool_event){ .kind = POOL_BROKEN, .runner = action->runner });
         for (uint32_t i = action->count; i-- > 0;) {
                 bool is_too_large = r == -EMSGSIZE && ring_task_size(&batch[i]->task) > crew->shape.task_bytes_max;
                 if (is_too_large)
                         defer(crew,
                                 &(struct pool_event){ .kind = POOL_ANSWERED, .task = batch[i], .reply = &too_large });
                 else
-                        defer(crew, &(struct pool_event){ .kind = r == -EMSGSIZE ? POOL_TAKEN_BACK : POOL_FULL,
+                        defer(crew, &(struct pool_event){ .kind = r == -EAGAIN ? POOL_FULL : POOL_TAKEN_BACK,
                                             .runner = action->runner,
                                             .task = batch[i] });
         }
@@ -376,8 +380,11 @@ static void step(struct crew *crew, const struct pool_event *event)
                 /* The process may have ended since the look was asked for. */
                 if (!event->runner->process)
                         return;
-                sights = look(event->runner->process, now_ms, &seen.sights_count);
+                bool is_broken;
+                sights = look(event->runner->process, now_ms, &seen.sights_count, &is_broken);
                 seen.sights = sights;
+                if (is_broken)
+                        seen.kind = POOL_BROKEN;
         }
         pool_step(&crew->pool, &seen, now_ms, &crew->actions);
         free(sights);
@@ -400,6 +407,10 @@ static void post(struct crew *crew, const struct pool_event *event)
         }
         crew->queue_at = crew->queue_count = 0;
         crew->is_stepping = false;
+        if (crew->is_stopping && !crew->has_stopped && pool_is_empty(&crew->pool)) {
+                crew->has_stopped = true;
+                crew->events->stopped(crew->owner);
+        }
 }
 
 /* --- the loop --------------------------------------------------------------------------------------------------------
@@ -419,7 +430,7 @@ static void on_timer(uv_timer_t *timer)
 
 static void set_timer(struct crew *crew, uint64_t now_ms)
 {
-        uint64_t due_ms = pool_due_ms(&crew->pool, now_ms);
+        uint64_t due_ms = pool_due_ms(&crew->pool);
         if (due_ms == crew->timer_ms)
                 return;
         crew->timer_ms = due_ms;
@@ -523,15 +534,18 @@ void crew_cancel(struct crew *crew, struct pool_task *task)
         post(crew, &(struct pool_event){ .kind = POOL_CANCELLED, .task = task });
 }
 
-void crew_cut(struct crew *crew)
+void crew_cancel_all(struct crew *crew)
 {
-        for (uint32_t i = 0; i < crew->pool.runners_count; i++) {
-                struct pool_runner *runner = &crew->pool.runners[i];
-                if (!runner->process)
-                        continue;
-                runner->why = BLAME_SHUTDOWN;
-                process_kill(runner->process, SIGKILL);
-        }
+        struct pool *pool = &crew->pool;
+        while (pool->waiting)
+                crew_cancel(crew, pool->waiting);
+        while (pool->suspects)
+                crew_cancel(crew, pool->suspects);
+        for (uint32_t i = 0; i < pool->runners_count; i++)
+                for (struct pool_task *task = pool->runners[i].handed, *next; task; task = next) {
+                        next = task->next;
+                        crew_cancel(crew, task);
+                }
 }
 
 void crew_stop(struct crew *crew)
@@ -539,8 +553,12 @@ void crew_stop(struct crew *crew)
         crew->is_stopping = true;
         crew->pool.is_draining = true;
         post(crew, &(struct pool_event){ .kind = POOL_TICK });
-        if (pool_is_empty(&crew->pool))
-                crew->events->stopped(crew->owner);
+}
+
+void crew_cut(struct crew *crew)
+{
+        crew->is_stopping = true;
+        post(crew, &(struct pool_event){ .kind = POOL_CUT });
 }
 
 void crew_close(struct crew *crew)

@@ -62,7 +62,7 @@ struct crew {
         struct pool_event *queue; /* events that arose while actions were performed */
         size_t queue_count, queue_room, queue_at;
         bool is_stepping;
-        bool is_stopping;
+        bool is_stopping, has_stopped;
         char last_words[ERROR_TEXT_MAX]; /* why the latest runner failed to start */
 };
 
@@ -78,11 +78,13 @@ void crew_flush(struct crew *crew);
 /* Stops a task that waits or runs; it is settled either way. */
 void crew_cancel(struct crew *crew, struct pool_task *task);
 
-/* Kills every runner now: what runs is interrupted at no cost. */
-void crew_cut(struct crew *crew);
+/* Stops all that wait or run; each is settled. */
+void crew_cancel_all(struct crew *crew);
 
 /* Takes nothing new; retires every runner once what was offered is settled, then calls stopped(). */
 void crew_stop(struct crew *crew);
+/* The same at once: kills every runner, and settles what it had and what waits as interrupted. */
+void crew_cut(struct crew *crew);
 /* After stopped(): closes the handles.  Run the loop once more before freeing the memory. */
 void crew_close(struct crew *crew);
 

@@ -18,8 +18,18 @@ static bool may_pass(struct lines *l, uint64_t now_ms)
         return true;
 }
 
+/* A line is handed on as text: a NUL in it would hide the rest. */
+static void blank_nuls(char *line, size_t size)
+{
+        for (char *nul; (nul = memchr(line, 0, size)); line = nul + 1) {
+                *nul = ' ';
+                size -= (size_t)(nul + 1 - line);
+        }
+}
+
 static void emit(struct lines *l, uint64_t now_ms, lines_fn *fn, void *arg)
 {
+        blank_nuls(l->line, l->size);
         if (l->is_cut) {
                 memcpy(l->line + l->size, "...", 3);
                 l->size += 3;
@@ -59,4 +69,8 @@ void lines_end(struct lines *l, uint64_t now_ms, lines_fn *fn, void *arg)
 {
         if (l->size || l->is_cut)
                 emit(l, now_ms, fn, arg);
+        /* No later line will carry the count. */
+        if (l->dropped)
+                fn(arg, "(end of output)", l->dropped);
+        l->dropped = 0;
 }

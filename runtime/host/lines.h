@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINES_MAX 2048 /* bytes of one line; the rest of a longer one is dropped and "…" stands for it */
+#define LINES_MAX 2048 /* bytes of one line; the rest of a longer one is dropped and "..." stands for it */
 
 /* Zero-initialised plus `rate` is ready. */
 struct lines {
@@ -19,11 +19,12 @@ struct lines {
         char line[LINES_MAX + 8];
 };
 
-/* Called for each whole line, with how many were dropped before it. */
+/* Called for each whole line, with how many were dropped before it.  NULs in it have become spaces. */
 typedef void lines_fn(void *arg, const char *line, uint32_t dropped);
 
 void lines_feed(struct lines *l, const char *data, size_t size, uint64_t now_ms, lines_fn *fn, void *arg);
-/* The end: what is left without a newline counts as a line. */
+/* The end: what is left without a newline counts as a line; should the last ones have been dropped, a line that says
+ * "(end of output)" brings their count. */
 void lines_end(struct lines *l, uint64_t now_ms, lines_fn *fn, void *arg);
 
 #endif

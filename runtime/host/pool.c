@@ -458,6 +458,7 @@ static void on_cancelled(struct pool *pool, const struct pool_event *event, stru
 void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)
 {
         actions->count = actions->batch_count = 0;
+        pool->stepped_ms = now_ms;
         switch (event->kind) {
         case POOL_OFFERED:
                 on_offered(pool, event->task, now_ms);
@@ -493,6 +494,12 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 break;
         case POOL_TICK:
                 pool_on_tick(pool, now_ms, actions);
+                break;
+        case POOL_CUT:
+                pool->is_draining = true;
+                pool->state = POOL_QUARANTINED;
+                for (uint32_t i = 0; i < pool->runners_count; i++)
+                        pool_kill(&pool->runners[i], BLAME_SHUTDOWN, now_ms, actions);
                 break;
         }
         dispatch(pool, now_ms, actions);

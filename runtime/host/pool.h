@@ -97,6 +97,7 @@ struct pool {
         uint32_t pauses;     /* in a row */
         uint32_t failures;   /* runners that died without having answered anything, in a row */
         uint64_t spawn_ms;   /* not before */
+        uint64_t stepped_ms; /* time of the latest event: what fell due after it has not been looked at */
         uint64_t average_ns; /* of a task's time in handle(), moving */
         uint64_t random;     /* state of the jitter */
 };
@@ -112,6 +113,7 @@ enum pool_event_kind {
         POOL_BROKEN,     /* runner: what it wrote to shared memory is impossible */
         POOL_CANCELLED,  /* task; why: raise its stop flag, or settle it if it waits */
         POOL_TICK,
+        POOL_CUT, /* end now: kill every runner, give everything back */
 };
 
 /* One handed task as crew sees it in shared memory. */
@@ -186,7 +188,7 @@ bool pool_has_room(const struct pool *pool);
 void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions);
 
 /* When POOL_TICK is due next; UINT64_MAX: never. */
-uint64_t pool_due_ms(const struct pool *pool, uint64_t now_ms);
+uint64_t pool_due_ms(const struct pool *pool);
 
 /* Ends a quarantine. */
 void pool_lift(struct pool *pool);

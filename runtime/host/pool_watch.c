@@ -198,7 +198,7 @@ static uint64_t runner_due_ms(const struct pool *pool, const struct pool_runner 
         return due_ms;
 }
 
-uint64_t pool_due_ms(const struct pool *pool, uint64_t now_ms)
+uint64_t pool_due_ms(const struct pool *pool)
 {
         uint64_t due_ms = UINT64_MAX;
         for (uint32_t i = 0; i < pool->runners_count; i++)
@@ -207,10 +207,11 @@ uint64_t pool_due_ms(const struct pool *pool, uint64_t now_ms)
                 return due_ms;
         if (pool->state == POOL_PAUSED)
                 earliest(&due_ms, pool->paused_ms);
-        if (pool->state != POOL_QUARANTINED && pool->spawn_ms > now_ms)
+        /* Compared with the latest step, not with the time: what fell due since then still needs its tick. */
+        if (pool->state != POOL_QUARANTINED && pool->spawn_ms > pool->stepped_ms)
                 earliest(&due_ms, pool->spawn_ms);
         uint64_t batch_ms = pool->waiting ? pool->waiting->offered_ms + pool->policy.batch_wait_ms : 0;
-        if (batch_ms > now_ms)
+        if (batch_ms > pool->stepped_ms)
                 earliest(&due_ms, batch_ms);
         return due_ms;
 }
@@ -271,7 +272,8 @@ void pool_on_gone(struct pool *pool, const struct pool_event *event, uint64_t no
         struct pool_runner *runner = event->runner;
         bool is_our_doing = runner->state == RUNNER_RETIRING || runner->why == BLAME_SHUTDOWN ||
                             runner->why == BLAME_TIMEOUT || runner->why == BLAME_STALL || runner->why == BLAME_CANCEL;
-        bool was_fruitless = !runner->answered_total;
+        /* A suspect that crashes alone has had its own crash: that says nothing about the plugin. */
+        bool was_fruitless = !runner->answered_total && !(runner->is_solo && runner->handed_total);
         settle_started(event, now_ms, actions);
         rescue_unstarted(pool, event, now_ms, actions);
         runner->state = RUNNER_NONE;

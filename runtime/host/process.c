@@ -143,8 +143,9 @@ static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal
         struct process *p = handle->data;
         p->exit_status = exit_status;
         p->term_signal = term_signal;
-        /* A runner leads a process group: what its plugin started must not outlive it. */
+        /* What it has forked and left behind.  A group keeps its number from being used again while it has members. */
         (void)kill(-p->pid, SIGKILL);
+        p->pid = 0;
         (void)read_control(p);
         /* A grandchild may hold the pipes open for ever: take what is there, bounded, and no more. */
         for (int i = 0; i < 16 && read_output(p, CHANNEL_OUT); i++)
@@ -237,7 +238,8 @@ void process_close(struct process *p)
 
 void process_kill(struct process *p, int signal)
 {
-        (void)uv_process_kill(&p->handle, signal);
+        if (p->pid)
+                (void)uv_process_kill(&p->handle, signal);
 }
 
 int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases,

@@ -1,5 +1,7 @@
 /* process.h: one runner, as a child process: start it, hear it, signal it, reap it.
  *
+ * A runner leads a process group of its own; what it has forked and left there is killed when it ends.
+ *
  * Knows descriptors, messages and libuv; decides nothing.  Every callback comes from the loop.  The owner gets exactly
  * one gone(), after the process was reaped and its last words were delivered. */
 #ifndef QUIVER_HOST_PROCESS_H
@@ -30,7 +32,7 @@ struct process {
         struct ring_host ring;
         int64_t exit_status;
         int term_signal;
-        pid_t pid;
+        pid_t pid; /* 0: not started, or reaped */
 
         uv_process_t handle;
         uv_poll_t polls[4]; /* by enum process_channel */
@@ -46,6 +48,7 @@ int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct 
         const struct runner_start *start, const struct process_events *events, void *owner, struct process **ret,
         struct error *error);
 
+/* Nothing if it is reaped already. */
 void process_kill(struct process *p, int signal);
 
 /* After gone(): lets go of everything; `p` is freed once the loop has closed its handles. */

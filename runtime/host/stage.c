@@ -100,7 +100,7 @@ static void set_label(struct staged *staged, const char *path)
 int stage_copy(const char *path, const char *folder, struct staged *ret, struct error *error)
 {
         struct staged staged = { 0 };
-        struct stat before;
+        struct stat before = { 0 };
         struct stat after;
         char temporary[4096 + 64];
         int r = check_folder(folder, error);
@@ -127,8 +127,10 @@ int stage_copy(const char *path, const char *folder, struct staged *ret, struct 
                         "plugin %s: it changed while it was read; install it by rename (mv), not by cp", path);
                 goto out;
         }
-        (void)snprintf(staged.path, sizeof(staged.path), "%s/%016" PRIx64 "-%s", folder, staged.hash, staged.label);
-        if (fchmod(to, 0500) < 0 || rename(temporary, staged.path) < 0) {
+        /* The longest file name, with the hash before it, would be longer than any may be. */
+        (void)snprintf(staged.path, sizeof(staged.path), "%s/%016" PRIx64 "-%.200s", folder, staged.hash, staged.label);
+        /* Whoever may read the original may read the copy: the runner may be another user by then. */
+        if (fchmod(to, 0500 | (before.st_mode & 0444)) < 0 || rename(temporary, staged.path) < 0) {
                 r = error_set(error, -errno, "state folder %s: %s", folder, strerror(errno));
                 goto out;
         }
@@ -144,4 +146,35 @@ out:
 void stage_remove(const struct staged *staged)
 {
         (void)unlink(staged->path);
+}
+
+int stage_temporary(const char *path, struct staged *ret, struct error *error)
+{
+        const char *parent = getenv("TMPDIR");
+        char folder[2048];
+        if (!parent || !*parent)
+                parent = "/tmp";
+        int n = snprintf(folder, sizeof(folder), "%s/quiver-XXXXXX", parent);
+        if (n < 0 || (size_t)n >= sizeof(folder))
+                return error_set(error, -ENAMETOOLONG, "the path in $TMPDIR is too long");
+        if (!mkdtemp(folder))
+                return error_set(error, -errno, "cannot make a temporary folder in %s: %s", parent, strerror(errno));
+        /* A runner may be another user: it has to get through, but has nothing to see. */
+        (void)chmod(folder, 0711);
+        int r = stage_copy(path, folder, ret, error);
+        if (r < 0)
+                (void)rmdir(folder);
+        return r;
+}
+
+void stage_remove_temporary(const struct staged *staged)
+{
+        char folder[sizeof(staged->path)];
+        stage_remove(staged);
+        (void)snprintf(folder, sizeof(folder), "%s", staged->path);
+        char *slash = strrchr(folder, '/');
+        if (slash) {
+                *slash = 0;
+                (void)rmdir(folder);
+        }
 }

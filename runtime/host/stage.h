@@ -25,4 +25,9 @@ int stage_copy(const char *path, const char *folder, struct staged *ret, struct 
 /* Removes the copy.  Runners that have it open go on. */
 void stage_remove(const struct staged *staged);
 
+/* The same for those who run a plugin without a host: the copy stands alone in a new folder in $TMPDIR. */
+int stage_temporary(const char *path, struct staged *ret, struct error *error);
+/* Removes copy and folder. */
+void stage_remove_temporary(const struct staged *staged);
+
 #endif

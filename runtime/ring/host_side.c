@@ -15,6 +15,9 @@
 /* A spill that held more than this gives its memory back once it was read. */
 #define SPILL_KEEP (64 * 1024)
 
+/* Reads what the runner may be changing at this moment: once, so that what is used is what was checked. */
+#define READ_ONCE(value) (*(const volatile __typeof__(value) *)&(value))
+
 int ring_host_init(struct ring_host *r, const struct ring_shape *shape)
 {
         struct ring_offsets offsets;
@@ -70,18 +73,23 @@ static bool fits_inline(size_t size)
         return size <= sizeof(((struct ring_entry *)NULL)->bytes);
 }
 
-bool ring_host_has_room(const struct ring_host *r, uint32_t tasks, size_t size)
+/* 0, -EAGAIN or -EBADMSG for `tasks` more tasks of which `spilled` need a spill. */
+static int check_room(const struct ring_host *r, uint32_t tasks, uint32_t spilled)
 {
         uint32_t entries = r->map.shape.entries;
-        if (entries - r->in_flight < tasks)
-                return false;
-        if (!fits_inline(size) && (uint32_t)__builtin_popcount(r->free_spills) < tasks)
-                return false;
-        /* Taken-back tasks leave their cells behind until a seat has passed them; a runner that lies here about how far
-         * it is gets its own cells overwritten, and is found out by its answers. */
+        if (entries - r->in_flight < tasks || (uint32_t)__builtin_popcount(r->free_spills) < spilled)
+                return -EAGAIN;
+        /* Taken-back tasks leave their cells behind until a seat has passed them; a runner that lies within bounds
+         * about how far it is gets its own cells overwritten, and is found out by its answers. */
         uint64_t next = atomic_load_explicit(&r->map.header->submit_next, memory_order_acquire);
-        uint64_t waiting = r->tail - next;
-        return waiting <= entries && entries - waiting >= tasks;
+        if (next > r->tail || r->tail - next > entries)
+                return -EBADMSG;
+        return entries - (r->tail - next) >= tasks ? 0 : -EAGAIN;
+}
+
+bool ring_host_has_room(const struct ring_host *r, uint32_t tasks, size_t size)
+{
+        return check_room(r, tasks, fits_inline(size) ? 0 : tasks) != -EAGAIN;
 }
 
 /* Writes one task into a free entry and marks it queued. */
@@ -116,8 +124,9 @@ int ring_host_submit(
                         return -EMSGSIZE;
                 spilled += !fits_inline(size);
         }
-        if (!ring_host_has_room(r, count, 0) || (uint32_t)__builtin_popcount(r->free_spills) < spilled)
-                return -EAGAIN;
+        int error = check_room(r, count, spilled);
+        if (error < 0)
+                return error;
         *ret_ticket = r->next_ticket;
         for (uint32_t i = 0; i < count; i++) {
                 uint64_t index = fill(r, &tasks[i], owners[i]);
@@ -166,23 +175,24 @@ static void release(struct ring_host *r, uint32_t index)
 /* Copies the answer of an entry out of shared memory, so that it cannot change while it is checked. */
 static int copy_answer(struct ring_host *r, uint32_t index, uint64_t *ret_ticket)
 {
-        struct ring_answer head;
-        memcpy(&head, &r->map.answers[index], offsetof(struct ring_answer, bytes));
-        bool is_inline = head.spill == RING_NO_SPILL;
-        size_t room = is_inline ? sizeof(head.bytes) : r->map.offsets.answer_spill_stride;
-        if ((!is_inline && head.spill >= RING_SPILLS) || head.size > room)
+        struct ring_answer *a = &r->map.answers[index];
+        uint32_t size = READ_ONCE(a->size);
+        uint32_t spill = READ_ONCE(a->spill);
+        bool is_inline = spill == RING_NO_SPILL;
+        if (size > (is_inline ? sizeof(a->bytes) : r->map.offsets.answer_spill_stride))
                 return -EBADMSG;
-        const uint8_t *from = is_inline ? r->map.answers[index].bytes : ring_answer_spill(&r->map, head.spill);
+        if (!is_inline && spill >= RING_SPILLS)
+                return -EBADMSG;
+        const uint8_t *from = is_inline ? a->bytes : ring_answer_spill(&r->map, spill);
         buffer_clear(&r->scratch);
-        buffer_put(&r->scratch, from, head.size);
+        buffer_put(&r->scratch, from, size);
         if (!is_inline) {
-                if (head.size > SPILL_KEEP)
-                        (void)fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                ring_answer_spill(&r->map, head.spill) - r->map.base,
+                if (size > SPILL_KEEP)
+                        (void)fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from - r->map.base,
                                 (off_t)r->map.offsets.answer_spill_stride);
-                atomic_store(&r->map.header->answer_spill_used[head.spill], 0);
+                atomic_store(&r->map.header->answer_spill_used[spill], 0);
         }
-        *ret_ticket = head.ticket;
+        *ret_ticket = READ_ONCE(a->ticket);
         return 0;
 }
 
@@ -275,8 +285,11 @@ bool ring_host_each(const struct ring_host *r, uint32_t *cursor, struct ring_sig
                 *ret = (struct ring_sight){ .ticket = f->ticket, .owner = f->owner };
                 /* A word that carries another ticket was scribbled over: nobody can say any more that it was not
                  * started, so it counts as started. */
-                if (RING_WORD_TICKET(word) != f->ticket || RING_WORD_STATE(word) != ENTRY_QUEUED)
-                        ret->is_started = true;
+                enum ring_state state = RING_WORD_STATE(word);
+                ret->is_broken = RING_WORD_TICKET(word) != f->ticket ||
+                                 (state != ENTRY_QUEUED && state != ENTRY_STARTED) ||
+                                 RING_WORD_SEAT(word) >= r->map.shape.seats;
+                ret->is_started = ret->is_broken || state == ENTRY_STARTED;
                 ret->seat = RING_WORD_SEAT(word) % r->map.shape.seats;
                 return true;
         }
@@ -318,7 +331,7 @@ void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault
         ret->code = f->code;
         ret->address = f->address;
         memcpy(ret->text, f->text, sizeof(ret->text));
-        uint32_t size = f->text_size;
+        uint32_t size = READ_ONCE(f->text_size);
         ret->text[size < sizeof(ret->text) ? size : sizeof(ret->text) - 1] = 0;
 }
 
@@ -327,10 +340,13 @@ int ring_host_checkpoint(const struct ring_host *r, uint32_t seat, uint64_t tick
 {
         struct ring_seat *s = &r->map.seats[seat];
         uint32_t version = atomic_load_explicit(&s->checkpoint_version, memory_order_acquire);
-        uint32_t size = s->checkpoint_size;
-        if (!version || version % 2 || s->checkpoint_ticket != ticket || size > QV_CHECKPOINT_MAX)
+        const struct ring_checkpoint *c = &s->checkpoints[version % 2];
+        uint32_t size = atomic_load_explicit(&c->size, memory_order_relaxed);
+        if (!version || atomic_load_explicit(&c->ticket, memory_order_relaxed) != ticket || size > QV_CHECKPOINT_MAX)
                 return -ENOENT;
-        memcpy(ret, s->checkpoint, size);
+        ring_words_get(ret, c->bytes, size);
+        /* Pairs with the fence in ring_checkpoint(): whoever read bytes of the next but one also sees that the version
+         * has moved on.  There is then a newer one, and the attention that came with it. */
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&s->checkpoint_version, memory_order_relaxed) != version)
                 return -ENOENT;
@@ -353,11 +369,16 @@ bool ring_host_call(const struct ring_host *r, uint32_t seat, struct ring_call_s
         uint32_t word = atomic_load_explicit(&c->word, memory_order_acquire);
         if (RING_CALL_STATE(word) != CALL_ASKED)
                 return false;
-        ret->word = word;
-        ret->service = c->service;
-        ret->number = c->asked_number;
-        memcpy(ret->name, c->name, sizeof(ret->name));
-        ret->name[sizeof(ret->name) - 1] = 0;
+        struct ring_call_sight sight = { .word = word };
+        sight.service = atomic_load_explicit(&c->service, memory_order_relaxed);
+        sight.number = atomic_load_explicit(&c->asked_number, memory_order_relaxed);
+        ring_words_get(sight.name, c->name, sizeof(sight.name));
+        sight.name[sizeof(sight.name) - 1] = 0;
+        /* Pairs with the fence in ring_ask(): the seat may have given up and be writing its next question. */
+        atomic_thread_fence(memory_order_acquire);
+        if (atomic_load_explicit(&c->word, memory_order_relaxed) != word)
+                return false;
+        *ret = sight;
         return true;
 }
 
@@ -366,6 +387,10 @@ void ring_host_reply(
 {
         struct ring_call *c = &r->map.seats[seat].call;
         uint32_t asked = call->word;
+        /* The seat reads the two below once the word says ANSWERED, which only we set: a late reply must not touch them
+         * after we answered the seat's next question. */
+        if (atomic_load(&c->word) != asked)
+                return;
         c->status = status;
         c->answer_number = number;
         if (atomic_compare_exchange_strong(&c->word, &asked, (asked & ~3u) | CALL_ANSWERED))

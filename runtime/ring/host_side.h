@@ -41,12 +41,13 @@ struct ring_host {
 int ring_host_init(struct ring_host *r, const struct ring_shape *shape);
 void ring_host_free(struct ring_host *r);
 
-/* Whether one more task of `size` packed bytes (ring_task_size()) can be handed over now. */
+/* Whether `tasks` more of `size` packed bytes each (ring_task_size()) can be handed over now.  Also true if the
+ * runner's side is broken: ring_host_submit() then says so. */
 bool ring_host_has_room(const struct ring_host *r, uint32_t tasks, size_t size);
 
 /* Hands over `count` tasks as one batch (1: a plain task) and returns the first one's ticket; the others follow it.
  * owners[i] comes back with the answer.  The runner is not woken yet: ring_host_ring() after the last one.
- * 0, -EAGAIN (no room), -EMSGSIZE (over the shape's limit; nothing was handed over). */
+ * 0; or nothing was handed over: -EAGAIN (no room), -EMSGSIZE (over the shape's limit), -EBADMSG. */
 int ring_host_submit(
         struct ring_host *r, const struct ring_task *tasks, void *const *owners, uint32_t count, uint64_t *ret_ticket);
 
@@ -72,7 +73,8 @@ struct ring_sight {
         uint64_t ticket;
         void *owner;
         bool is_started;
-        uint32_t seat; /* of a started one; below shape.seats */
+        bool is_broken; /* neither queued nor started: somebody wrote over it */
+        uint32_t seat;  /* of a started one; below shape.seats */
 };
 
 /* Walks what is in flight: *cursor starts at 0.  False at the end. */
@@ -91,7 +93,8 @@ void ring_host_seat(const struct ring_host *r, uint32_t seat, struct ring_seat_s
  * seat shows. */
 void ring_host_stop(struct ring_host *r, uint32_t seat, uint64_t ticket);
 
-/* No new starts: seats finish, close and leave. */
+/* Submit nothing more.  Seats start what is still queued (take it back before, if it should not start), finish, close
+ * and leave. */
 void ring_host_retire(struct ring_host *r);
 
 /* The seat's fault record, checked and copied; kind FAULT_NONE if there is none. */
@@ -109,10 +112,12 @@ void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault
 int ring_host_checkpoint(const struct ring_host *r, uint32_t seat, uint64_t ticket, uint8_t ret[QV_CHECKPOINT_MAX],
         uint32_t *ret_version);
 
-/* Whether a seat made a checkpoint or a service call since the last time this was asked. */
+/* Whether a seat made a checkpoint or a service call, or there is room where tasks were taken back, since the last time
+ * this was asked.  Ask before submitting, and sleep after. */
 bool ring_host_has_attention(struct ring_host *r);
 
-/* A service call that waits for an answer: true and a copy.  The service's number is the runner's word: check it. */
+/* A service call that waits for an answer: true and a copy.  The service's number is the runner's word: check it.
+ * A reply that comes after the seat gave up is dropped. */
 struct ring_call_sight {
         uint32_t word;
         uint32_t service;

@@ -1,6 +1,7 @@
 #include "ring/layout.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define PAGE 4096
 
@@ -61,4 +62,25 @@ uint8_t *ring_task_spill(const struct ring_map *map, uint32_t index)
 uint8_t *ring_answer_spill(const struct ring_map *map, uint32_t index)
 {
         return map->base + map->offsets.answer_spills + index * map->offsets.answer_spill_stride;
+}
+
+void ring_words_put(_Atomic uint64_t *words, const void *from, size_t size)
+{
+        const uint8_t *bytes = from;
+        for (size_t done = 0; done < size; done += sizeof(uint64_t)) {
+                uint64_t word = 0;
+                size_t part = size - done < sizeof(word) ? size - done : sizeof(word);
+                memcpy(&word, bytes + done, part);
+                atomic_store_explicit(&words[done / sizeof(word)], word, memory_order_relaxed);
+        }
+}
+
+void ring_words_get(void *to, const _Atomic uint64_t *words, size_t size)
+{
+        uint8_t *bytes = to;
+        for (size_t done = 0; done < size; done += sizeof(uint64_t)) {
+                uint64_t word = atomic_load_explicit(&words[done / sizeof(word)], memory_order_relaxed);
+                size_t part = size - done < sizeof(word) ? size - done : sizeof(word);
+                memcpy(bytes + done, &word, part);
+        }
 }

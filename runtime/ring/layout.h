@@ -65,7 +65,7 @@ struct ring_header {
         /* Runner → host.  A cell holds its own number, so a cell reserved and not yet written is not mistaken. */
         alignas(RING_LINE) _Atomic uint64_t answer_tail;
         alignas(RING_LINE) _Atomic uint32_t host_is_asleep; /* then write to the host's eventfd */
-        _Atomic uint32_t attention; /* grows with each checkpoint and service call: have a look at the seats */
+        _Atomic uint32_t attention; /* grows with each checkpoint, service call and passed-over cell */
 
         /* One flag per answer spill: set by the seat that fills it, cleared by the host once it was read. */
         alignas(RING_LINE) _Atomic uint32_t answer_spill_used[RING_SPILLS];
@@ -110,6 +110,12 @@ struct ring_fault {
         char text[RING_FAULT_TEXT]; /* backtrace, one frame a line; may be empty */
 };
 
+/* Bytes that one side may change while the other copies them, as words: a torn copy is then no data race, and a number
+ * beside them, looked at before and after, tells that it is torn. */
+#define RING_WORDS(bytes) (((bytes) + 7) / 8)
+void ring_words_put(_Atomic uint64_t *words, const void *from, size_t size);
+void ring_words_get(void *to, const _Atomic uint64_t *words, size_t size);
+
 /* A service that only the host can do: the seat fills it in, rings the host, and sleeps on `word`, which is the call's
  * number << 2 | state, so that an answer that comes after the seat gave up does not answer its next question. */
 enum ring_call_state { CALL_IDLE, CALL_ASKED, CALL_ANSWERED };
@@ -118,14 +124,20 @@ enum ring_service { SERVICE_NEXT_ID, SERVICE_TRYLOCK, SERVICE_UNLOCK };
 
 struct ring_call {
         _Atomic uint32_t word; /* futex */
-        uint32_t service;
+        _Atomic uint32_t service;
+        _Atomic uint64_t asked_number; /* ttl_ms or token */
+        _Atomic uint64_t name[RING_WORDS(QV_LOCK_NAME_MAX + 1)];
         int32_t status;         /* answer: 0 or -errno */
-        uint64_t asked_number;  /* ttl_ms or token */
         uint64_t answer_number; /* id or token */
-        char name[QV_LOCK_NAME_MAX + 1];
 };
 
 enum ring_phase { SEAT_STARTING, SEAT_IDLE, SEAT_BUSY, SEAT_CLOSED };
+
+struct ring_checkpoint {
+        _Atomic uint64_t ticket;
+        _Atomic uint32_t size;
+        _Atomic uint64_t bytes[RING_WORDS(QV_CHECKPOINT_MAX)];
+};
 
 struct ring_seat {
         alignas(RING_LINE) _Atomic uint64_t ticket; /* first ticket of what it holds; 0: nothing */
@@ -134,13 +146,13 @@ struct ring_seat {
         _Atomic uint64_t progress_done, progress_total;
         _Atomic uint32_t phase;
 
-        alignas(RING_LINE) _Atomic uint32_t stop; /* RING_STOP(ticket): that task has to end.  The host writes it */
+        alignas(RING_LINE) _Atomic uint32_t stop; /* RING_STOP(ticket): that task has to end.  The host's word;
+                                                   * a seat clears it before it shows its next task */
 
-        /* The latest checkpoint.  `version` is odd while it is being written, and grows with each. */
+        /* The latest checkpoint is checkpoints[version % 2]; version 0: none yet.  The next is written into the other
+         * one, so that a process that dies meanwhile leaves the latest whole. */
         alignas(RING_LINE) _Atomic uint32_t checkpoint_version;
-        uint32_t checkpoint_size;
-        uint64_t checkpoint_ticket;
-        uint8_t checkpoint[QV_CHECKPOINT_MAX];
+        struct ring_checkpoint checkpoints[2];
 
         struct ring_call call;
         struct ring_fault fault;

@@ -36,6 +36,7 @@ void message_put_start(struct buffer *to, const struct runner_start *start)
                 buffer_put_text(to, start->settings[i].name);
                 buffer_put_text(to, start->settings[i].value);
         }
+        buffer_put_u32(to, start->rehearsals);
 }
 
 void message_put_ready(struct buffer *to, const struct runner_ready *ready)
@@ -47,6 +48,10 @@ void message_put_ready(struct buffer *to, const struct runner_ready *ready)
         buffer_put_u32(to, ready->has_many);
         buffer_put_text(to, ready->unread);
         buffer_put_text(to, ready->notes);
+        buffer_put_u32(to, ready->rehearsal.count);
+        buffer_put_u64(to, ready->rehearsal.bytes);
+        buffer_put_u64(to, ready->rehearsal.descriptors);
+        buffer_put_u64(to, ready->rehearsal.threads);
 }
 
 void message_put_refused(struct buffer *to, const char *text)
@@ -128,6 +133,7 @@ int message_get_start(struct reader *r, struct runner_start *ret)
         }
         s.settings = settings;
         s.settings_count = count;
+        s.rehearsals = reader_u32(r);
         if (r->is_bad || r->size) {
                 message_free_start(&s);
                 return -EBADMSG;
@@ -153,6 +159,10 @@ int message_get_ready(struct reader *r, struct runner_ready *ret)
         ready.has_many = reader_u32(r) != 0;
         ready.unread = reader_text(r);
         ready.notes = reader_text(r);
+        ready.rehearsal.count = reader_u32(r);
+        ready.rehearsal.bytes = reader_u64(r);
+        ready.rehearsal.descriptors = reader_u64(r);
+        ready.rehearsal.threads = reader_u64(r);
         if (r->is_bad || r->size)
                 return -EBADMSG;
         *ret = ready;

@@ -55,6 +55,15 @@ struct runner_start {
         size_t paths_read_count, paths_write_count;
         const struct setting *settings;
         size_t settings_count;
+        uint32_t rehearsals; /* init and close so often before the real init; a host asks for none */
+};
+
+#define REHEARSAL_MS UINT64_C(20000) /* about as long as all of them may take together */
+
+/* What the rehearsals left behind, all together; 0 unless it grew all along. */
+struct rehearsal {
+        uint32_t count; /* as many were measured; 0: there were none */
+        uint64_t bytes, descriptors, threads;
 };
 
 struct runner_ready {
@@ -64,6 +73,7 @@ struct runner_ready {
         bool has_many;
         const char *unread; /* settings that init never asked for, comma-separated; "" */
         const char *notes;  /* what could not be done (no Landlock here …), "" */
+        struct rehearsal rehearsal;
 };
 
 /* Where a line came from. */

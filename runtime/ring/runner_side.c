@@ -52,25 +52,26 @@ void ring_detach(struct ring_runner *r)
         r->map.base = NULL;
 }
 
-/* Wins the next cells for one seat: how many (at most `max` of a batch), with the first one's number.  0: none wait. */
-static uint32_t win_cells(struct ring_runner *r, uint32_t max, uint64_t *ret_first)
+/* Wins the next cells for one seat: how many (at most `max` of a batch), with their entries' numbers.  0: none wait. */
+static uint32_t win_cells(struct ring_runner *r, struct ring_taken *ret, uint32_t max)
 {
         struct ring_header *h = r->map.header;
+        uint32_t mask = r->map.shape.entries - 1;
         uint64_t next = atomic_load_explicit(&h->submit_next, memory_order_relaxed);
         for (;;) {
                 /* Pairs with the host's release of tail: the cells below it are written. */
                 if (next >= atomic_load_explicit(&h->submit_tail, memory_order_acquire))
                         return 0;
-                uint64_t cell = atomic_load_explicit(
-                        &r->map.submit_cells[next & (r->map.shape.entries - 1)], memory_order_relaxed);
-                uint32_t count = (uint32_t)(cell >> 32);
-                if (count > max)
-                        count = max;
+                uint64_t cell = atomic_load_explicit(&r->map.submit_cells[next & mask], memory_order_relaxed);
+                uint32_t count = (uint32_t)(cell >> 32) < max ? (uint32_t)(cell >> 32) : max;
+                /* All of them before we win: from then on the host may write the next round into these cells. */
+                for (uint32_t i = 0; i < count; i++)
+                        ret[i].entry = (uint32_t)atomic_load_explicit(
+                                               &r->map.submit_cells[(next + i) & mask], memory_order_relaxed) &
+                                       mask;
                 if (atomic_compare_exchange_weak_explicit(
-                            &h->submit_next, &next, next + count, memory_order_acq_rel, memory_order_relaxed)) {
-                        *ret_first = next;
+                            &h->submit_next, &next, next + count, memory_order_acq_rel, memory_order_relaxed))
                         return count;
-                }
         }
 }
 
@@ -92,6 +93,9 @@ static bool start(struct ring_runner *r, uint32_t seat, uint32_t entry_number, b
                 atomic_store_explicit(&s->progress_done, 0, memory_order_relaxed);
                 atomic_store_explicit(&s->progress_total, 0, memory_order_relaxed);
                 atomic_store_explicit(&s->phase, SEAT_BUSY, memory_order_relaxed);
+                /* A stop value repeats after 2^31 tickets: none may be left over by then. */
+                if (atomic_load_explicit(&s->stop, memory_order_relaxed))
+                        atomic_store_explicit(&s->stop, 0, memory_order_relaxed);
                 atomic_store_explicit(&s->ticket, ticket, memory_order_release);
         }
         if (!atomic_compare_exchange_strong_explicit(&e->word, &word, RING_WORD(ticket, seat, ENTRY_STARTED),
@@ -100,49 +104,19 @@ static bool start(struct ring_runner *r, uint32_t seat, uint32_t entry_number, b
         const uint8_t *bytes = e->spill == RING_NO_SPILL ? e->bytes : ring_task_spill(&r->map, e->spill);
         ret->entry = entry_number;
         ret->ticket = ticket;
-        return ring_unpack_task(bytes, e->size, &ret->task) == 0;
+        if (ring_unpack_task(bytes, e->size, &ret->task) == 0)
+                return true;
+        /* Somebody in this process wrote over it.  It cannot be handled here, and it must not hang. */
+        struct ring_reply reply = { .ticket = ticket,
+                .outcome = OUTCOME_INTERRUPTED,
+                .error = "its bytes were damaged in the runner's memory" };
+        (void)ring_answer(r, ret, &reply);
+        return false;
 }
 
-/* Sleeps until the host rings, unless something came in between. */
-static void wait_for_bell(struct ring_header *h)
+static bool has_cells(struct ring_header *h)
 {
-        uint32_t bell = atomic_load(&h->seat_bell);
-        atomic_fetch_add(&h->seats_asleep, 1);
-        /* Sequentially consistent with the host's "publish, then look who sleeps": one of us sees the other. */
-        if (atomic_load(&h->submit_next) >= atomic_load(&h->submit_tail) && !atomic_load(&h->is_retiring))
-                futex_wait(&h->seat_bell, bell, NULL);
-        atomic_fetch_sub(&h->seats_asleep, 1);
-}
-
-uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret, uint32_t max)
-{
-        struct ring_header *h = r->map.header;
-        uint32_t looks = 0;
-        for (;;) {
-                uint64_t first = 0;
-                uint32_t cells = win_cells(r, max, &first);
-                uint32_t started = 0;
-                for (uint32_t i = 0; i < cells; i++) {
-                        uint64_t cell = atomic_load_explicit(
-                                &r->map.submit_cells[(first + i) & (r->map.shape.entries - 1)], memory_order_relaxed);
-                        uint32_t entry = (uint32_t)cell & (r->map.shape.entries - 1);
-                        if (start(r, seat, entry, !started, &ret[started]))
-                                started++;
-                }
-                if (started)
-                        return started;
-                ring_seat_idle(r, seat);
-                if (cells)
-                        continue;
-                if (atomic_load_explicit(&h->is_retiring, memory_order_acquire))
-                        return 0;
-                if (looks++ < LOOKS_BEFORE_SLEEP) {
-                        relax();
-                        continue;
-                }
-                wait_for_bell(h);
-                looks = 0;
-        }
+        return atomic_load(&h->submit_next) < atomic_load(&h->submit_tail);
 }
 
 void ring_wake_host(struct ring_runner *r)
@@ -157,11 +131,52 @@ void ring_wake_host(struct ring_runner *r)
         }
 }
 
-/* There is something to see at a seat. */
+/* There is something to see that is no answer. */
 static void call_host(struct ring_runner *r)
 {
         atomic_fetch_add_explicit(&r->map.header->attention, 1, memory_order_release);
         ring_wake_host(r);
+}
+
+/* Sleeps until the host rings, unless something came in between. */
+static void wait_for_bell(struct ring_header *h)
+{
+        uint32_t bell = atomic_load(&h->seat_bell);
+        atomic_fetch_add(&h->seats_asleep, 1);
+        /* Sequentially consistent with the host's "publish, then look who sleeps": one of us sees the other. */
+        if (!has_cells(h) && !atomic_load(&h->is_retiring))
+                futex_wait(&h->seat_bell, bell, NULL);
+        atomic_fetch_sub(&h->seats_asleep, 1);
+}
+
+uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret, uint32_t max)
+{
+        struct ring_header *h = r->map.header;
+        uint32_t looks = 0;
+        for (;;) {
+                uint32_t cells = win_cells(r, ret, max);
+                uint32_t started = 0;
+                for (uint32_t i = 0; i < cells; i++)
+                        if (start(r, seat, ret[i].entry, !started, &ret[started]))
+                                started++;
+                if (started)
+                        return started;
+                ring_seat_idle(r, seat);
+                if (cells) {
+                        /* All taken back: there will be no answer, and the host may be waiting for this room. */
+                        call_host(r);
+                        continue;
+                }
+                /* What was submitted before the host said so is still to be done: look once more. */
+                if (atomic_load_explicit(&h->is_retiring, memory_order_acquire) && !has_cells(h))
+                        return 0;
+                if (looks++ < LOOKS_BEFORE_SLEEP) {
+                        relax();
+                        continue;
+                }
+                wait_for_bell(h);
+                looks = 0;
+        }
 }
 
 /* A free answer spill; waits for the host to read one if all are full. */
@@ -209,14 +224,16 @@ void ring_seat_idle(struct ring_runner *r, uint32_t seat)
 void ring_checkpoint(struct ring_runner *r, uint32_t seat, uint64_t ticket, const void *data, size_t size)
 {
         struct ring_seat *s = &r->map.seats[seat];
-        uint32_t version = atomic_load_explicit(&s->checkpoint_version, memory_order_relaxed);
-        atomic_store_explicit(&s->checkpoint_version, version + 1, memory_order_relaxed);
+        uint32_t version = atomic_load_explicit(&s->checkpoint_version, memory_order_relaxed) + 1;
+        if (!version)
+                version = 2; /* 0 means none */
+        struct ring_checkpoint *c = &s->checkpoints[version % 2];
+        /* Pairs with ring_host_checkpoint(): these writes are not seen before the version that moved on from them. */
         atomic_thread_fence(memory_order_release);
-        s->checkpoint_ticket = ticket;
-        s->checkpoint_size = (uint32_t)size;
-        if (size)
-                memcpy(s->checkpoint, data, size);
-        atomic_store_explicit(&s->checkpoint_version, version + 2, memory_order_release);
+        atomic_store_explicit(&c->ticket, ticket, memory_order_relaxed);
+        atomic_store_explicit(&c->size, (uint32_t)size, memory_order_relaxed);
+        ring_words_put(c->bytes, data, size);
+        atomic_store_explicit(&s->checkpoint_version, version, memory_order_release);
         call_host(r);
 }
 
@@ -225,11 +242,13 @@ int ring_ask(struct ring_runner *r, uint32_t seat, enum ring_service service, co
 {
         struct ring_call *c = &r->map.seats[seat].call;
         uint32_t asked = ((atomic_load_explicit(&c->word, memory_order_relaxed) >> 2) + 1) << 2 | CALL_ASKED;
-        c->service = service;
-        c->asked_number = *number;
-        size_t length = strnlen(name, QV_LOCK_NAME_MAX);
-        memcpy(c->name, name, length);
-        c->name[length] = 0;
+        char text[QV_LOCK_NAME_MAX + 1] = "";
+        memcpy(text, name, strnlen(name, QV_LOCK_NAME_MAX));
+        /* Pairs with ring_host_call(): the host may still be copying the question that we gave up. */
+        atomic_thread_fence(memory_order_release);
+        atomic_store_explicit(&c->service, service, memory_order_relaxed);
+        atomic_store_explicit(&c->asked_number, *number, memory_order_relaxed);
+        ring_words_put(c->name, text, sizeof(text));
         atomic_store(&c->word, asked);
         call_host(r);
         uint64_t until_ms = clock_boot_ms() + timeout_ms;

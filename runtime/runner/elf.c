@@ -198,3 +198,63 @@ bool elf_function_at(const struct elf *elf, uint64_t address, char *name, size_t
         }
         return false;
 }
+
+bool elf_segment(const struct elf *elf, unsigned index, Elf64_Phdr *ret)
+{
+        return index < elf->header.e_phnum &&
+               read_at(elf, elf->header.e_phoff + index * sizeof(*ret), ret, sizeof(*ret));
+}
+
+bool elf_text_at(const struct elf *elf, uint64_t offset, char *text, size_t size)
+{
+        if (offset >= elf->size)
+                return false;
+        uint64_t there = elf->size - offset;
+        size_t n = there < size - 1 ? (size_t)there : size - 1;
+        if (!read_at(elf, offset, text, n))
+                return false;
+        text[n] = 0;
+        return true;
+}
+
+bool elf_dynamic(const struct elf *elf, int64_t tag, uint64_t *ret_value)
+{
+        Elf64_Phdr segment;
+        unsigned i = 0;
+        while (elf_segment(elf, i, &segment) && segment.p_type != PT_DYNAMIC)
+                i++;
+        if (!elf_segment(elf, i, &segment) || !has_range(elf, segment.p_offset, segment.p_filesz, 1))
+                return false;
+        for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= segment.p_filesz; at += sizeof(Elf64_Dyn)) {
+                Elf64_Dyn entry;
+                if (!read_at(elf, segment.p_offset + at, &entry, sizeof(entry)) || entry.d_tag == DT_NULL)
+                        return false;
+                if (entry.d_tag == tag) {
+                        *ret_value = entry.d_un.d_val;
+                        return true;
+                }
+        }
+        return false;
+}
+
+bool elf_symbols_open(const struct elf *elf, struct elf_symbols *ret)
+{
+        struct elf_symbols s = { .at = 0 };
+        if (!find_section(elf, SHT_DYNSYM, &s.table) || !section_at(elf, s.table.sh_link, &s.strings))
+                return false;
+        s.count = s.table.sh_size / sizeof(Elf64_Sym);
+        *ret = s;
+        return has_range(elf, s.table.sh_offset, s.count, sizeof(Elf64_Sym));
+}
+
+bool elf_symbols_next(const struct elf *elf, struct elf_symbols *s, Elf64_Sym *ret_symbol, char *name, size_t name_size)
+{
+        while (s->at < s->count) {
+                uint64_t offset = s->table.sh_offset + s->at++ * sizeof(*ret_symbol);
+                if (!read_at(elf, offset, ret_symbol, sizeof(*ret_symbol)))
+                        return false;
+                if (read_name(elf, &s->strings, ret_symbol->st_name, name, name_size))
+                        return true;
+        }
+        return false;
+}

@@ -1,5 +1,5 @@
-/* elf.h: the little of an ELF file that a runner has to read: is this a whole plugin for this machine, and which
- * function does an address belong to.
+/* elf.h: the little of an ELF file that we have to read: is this a whole plugin for this machine, which function does
+ * an address belong to, what does it export.
  *
  * Reads with pread() only, so that a file that shrinks meanwhile is a short read and never a SIGBUS; allocates nothing,
  * so that a fault handler may use it.  Nothing in the file is trusted. */
@@ -41,5 +41,24 @@ bool elf_offset_to_address(const struct elf *elf, uint64_t offset, uint64_t *ret
 /* The function that contains `address` (at link time): its name, cut to fit, and where it starts.  Looks into .symtab,
  * then .dynsym.  False if there is none. */
 bool elf_function_at(const struct elf *elf, uint64_t address, char *name, size_t name_size, uint64_t *ret_start);
+
+/* The segment of that number; false if there is none. */
+bool elf_segment(const struct elf *elf, unsigned index, Elf64_Phdr *ret);
+/* Up to `size` - 1 bytes at `offset` of the file, as text.  False if they are not there. */
+bool elf_text_at(const struct elf *elf, uint64_t offset, char *text, size_t size);
+/* The value of the first entry with that tag in the dynamic segment; false if there is none. */
+bool elf_dynamic(const struct elf *elf, int64_t tag, uint64_t *ret_value);
+
+/* A walk through the dynamic symbols. */
+struct elf_symbols {
+        Elf64_Shdr table, strings;
+        uint64_t at, count;
+};
+
+/* False if the file has no such table (somebody took its section headers away). */
+bool elf_symbols_open(const struct elf *elf, struct elf_symbols *ret);
+/* The next one that has a name, which is cut to fit; false at the end. */
+bool elf_symbols_next(
+        const struct elf *elf, struct elf_symbols *s, Elf64_Sym *ret_symbol, char *name, size_t name_size);
 
 #endif

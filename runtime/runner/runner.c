@@ -25,6 +25,7 @@
 #include "runner/fault.h"
 #include "runner/load.h"
 #include "runner/output.h"
+#include "runner/rehearse.h"
 #include "runner/sandbox.h"
 #include "runner/seat.h"
 
@@ -34,8 +35,9 @@
 
 static struct runner runner;
 static int control_fd = RUNNER_FD_CONTROL;
-static struct buffer start_bytes; /* runner.start points into it */
-static struct buffer notes;       /* for MESSAGE_READY */
+static struct buffer start_bytes;  /* runner.start points into it */
+static struct buffer notes;        /* for MESSAGE_READY */
+static struct rehearsal rehearsal; /* likewise */
 
 /* How far the seats are. */
 static struct {
@@ -85,6 +87,7 @@ static void say_ready(void)
                 .has_many = runner.plugin.handle_many != NULL,
                 .unread = buffer_text(&unread),
                 .notes = buffer_text(&notes),
+                .rehearsal = rehearsal,
         };
         message_put_ready(&message, &ready);
         send_message(&message);
@@ -133,7 +136,9 @@ static void *seat_thread(void *argument)
         (void)prctl(PR_SET_NAME, name);
 
         pthread_cleanup_push(on_thread_ended, NULL);
-        int r = seat_open(seat, &runner, number, &error);
+        int r = number == 0 && runner.start.rehearsals ? rehearse(&runner, &rehearsal, &error) : 0;
+        if (r == 0)
+                r = seat_open(seat, &runner, number, &error);
         report(&crew.opened, r < 0 ? &error : NULL);
         if (r == 0) {
                 seat_serve(seat);

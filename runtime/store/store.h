@@ -36,7 +36,10 @@
 #define STORE_SUBMIT_TASKS    1000u           /* tasks of one submit */
 #define STORE_PAYLOAD_MAX     (16u * 1024u * 1024u) /* what payload_max may be set to at most */
 #define STORE_NEVER           UINT64_MAX            /* a due time: nothing is due */
-#define STORE_NONCE_SIZE      16u
+/* A waiting key moves on when a task of it is done and refilled.  If its owner never says so, it comes back by itself.
+ */
+#define STORE_WAITING_MS 30000u
+#define STORE_NONCE_SIZE 16u
 
 struct store;
 struct store_prepared;

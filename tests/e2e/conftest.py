@@ -4,6 +4,8 @@ import pathlib
 
 import pytest
 
+from runs import Tries
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -19,3 +21,14 @@ def quiver():
     path = pathlib.Path(os.environ.get("QUIVER", ROOT / "build" / "quiver"))
     assert path.exists(), f"{path} is not there; run make first"
     return path
+
+
+@pytest.fixture
+def tries(quiver, tmp_path):
+    """Runs `quiver try`; at the end of the test neither a process nor a file of it may be left."""
+    made = Tries(quiver, tmp_path)
+    try:
+        yield made
+        made.assert_nothing_left()
+    finally:
+        made.close()

@@ -11,13 +11,14 @@ MINIMAL = 'app = "demo";\nstore = { url = "sqlite:q.db"; };\n'
 
 @pytest.fixture
 def check(quiver, tmp_path):
-    """Runs quiver check in an empty folder, without a configuration of its own."""
+    """Runs quiver check in an empty folder, without a configuration of its own; the files' plugins are not there."""
 
     def run(*words, **environment):
         env = {k: v for k, v in os.environ.items() if k != "QUIVER_CONFIG"}
         env.update(environment)
         return subprocess.run(
-            [quiver, "check", *map(str, words)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+            [quiver, "check", "--config-only", *map(str, words)], cwd=tmp_path, env=env, capture_output=True,
+            text=True, timeout=60
         )
 
     return run

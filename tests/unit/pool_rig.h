@@ -217,7 +217,7 @@ static inline void tick_at(struct rig *g, uint64_t now_ms)
 
 static inline uint64_t due_ms(const struct rig *g)
 {
-        return pool_due_ms(&g->pool, g->now_ms);
+        return pool_due_ms(&g->pool);
 }
 
 /* As a host does: sleeps until the pool is due. */

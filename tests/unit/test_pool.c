@@ -197,6 +197,22 @@ static void backoff_grows_with_each_failure_in_a_row(void **state)
         rig_close(&g);
 }
 
+/* The loop may be late: what fell due while nobody looked is due still. */
+static void a_backoff_that_is_over_is_still_due(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        gone(&g, runner(&g, 0), SIGKILL);
+        g.now_ms += 10000;
+        assert_true(due_ms(&g) <= g.now_ms);
+        tick(&g);
+        assert_int_equal(count_wanted(&g, ACTION_SPAWN), 1);
+        rig_close(&g);
+}
+
 static void an_answer_resets_the_backoff(void **state)
 {
         (void)state;
@@ -444,6 +460,29 @@ static void draining_a_quarantined_pool_gives_its_tasks_back(void **state)
         rig_close(&g);
 }
 
+static void cutting_short_kills_every_runner_and_gives_everything_back(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        policy.processes = 2;
+        policy.threads = 2;
+        rig_open(&g, &policy);
+        offer_range(&g, 0, 5);
+        ready(&g, runner(&g, 0));
+        start(&g, 0, 0);
+        offer_suspect(&g, 5);
+        step(&g, &(struct pool_event){ .kind = POOL_CUT });
+        assert_int_equal(count_wanted(&g, ACTION_KILL), 3);
+        gone(&g, runner(&g, 0), SIGKILL);
+        gone(&g, runner(&g, 1), SIGKILL);
+        gone(&g, solo(&g), SIGKILL);
+        for (size_t i = 0; i < 6; i++)
+                assert_settled(&g, i, OUTCOME_INTERRUPTED, BLAME_SHUTDOWN);
+        assert_true(pool_is_empty(&g.pool));
+        rig_close(&g);
+}
+
 /* --- UNAVAILABLE --- */
 
 static void unavailable_pauses_the_pool_and_takes_back_what_waits(void **state)
@@ -600,6 +639,7 @@ int main(void)
                 cmocka_unit_test(slow_tasks_are_not_hoarded),
                 cmocka_unit_test(a_full_ring_is_tried_again_soon),
                 cmocka_unit_test(backoff_grows_with_each_failure_in_a_row),
+                cmocka_unit_test(a_backoff_that_is_over_is_still_due),
                 cmocka_unit_test(an_answer_resets_the_backoff),
                 cmocka_unit_test(fruitless_runners_end_in_quarantine_until_it_is_lifted),
                 cmocka_unit_test(a_runner_that_is_not_ready_in_time_is_killed),
@@ -611,6 +651,7 @@ int main(void)
                 cmocka_unit_test(draining_retires_every_runner),
                 cmocka_unit_test(draining_retires_those_that_were_idle_all_along),
                 cmocka_unit_test(draining_a_quarantined_pool_gives_its_tasks_back),
+                cmocka_unit_test(cutting_short_kills_every_runner_and_gives_everything_back),
                 cmocka_unit_test(unavailable_pauses_the_pool_and_takes_back_what_waits),
                 cmocka_unit_test(one_probe_goes_first_and_opens_the_pool),
                 cmocka_unit_test(a_probe_that_crashes_is_followed_by_another),

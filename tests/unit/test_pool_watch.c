@@ -447,7 +447,6 @@ static void suspects_run_one_at_a_time_each_in_a_fresh_runner(void **state)
                 if (i == 2) {
                         gone(&g, solo(&g), SIGKILL);
                         assert_settled(&g, 2, OUTCOME_CRASHED, BLAME_CRASH);
-                        tick_at(&g, g.now_ms + 1000);
                         continue;
                 }
                 answer(&g, i, OUTCOME_DONE);
@@ -455,6 +454,26 @@ static void suspects_run_one_at_a_time_each_in_a_fresh_runner(void **state)
                 gone(&g, solo(&g), 0);
         }
         assert_unsettled(&g, 0);
+        rig_close(&g);
+}
+
+/* It is the task's crash, and counted there. */
+static void suspects_that_crash_alone_do_not_quarantine_the_pool(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        rig_open(&g, &policy);
+        for (size_t i = 0; i < 8; i++)
+                offer_suspect(&g, i);
+        for (size_t i = 0; i < 8; i++) {
+                ready(&g, solo(&g));
+                start(&g, i, 0);
+                gone(&g, solo(&g), SIGSEGV);
+                assert_settled(&g, i, OUTCOME_CRASHED, BLAME_CRASH);
+                assert_int_equal(count_wanted(&g, ACTION_QUARANTINE), 0);
+        }
+        assert_int_equal(g.pool.state, POOL_OPEN);
         rig_close(&g);
 }
 
@@ -495,6 +514,7 @@ int main(void)
                 cmocka_unit_test(without_one_all_that_ran_are_suspects),
                 cmocka_unit_test(a_crash_in_a_batch_makes_suspects_of_the_batch_alone),
                 cmocka_unit_test(suspects_run_one_at_a_time_each_in_a_fresh_runner),
+                cmocka_unit_test(suspects_that_crash_alone_do_not_quarantine_the_pool),
                 cmocka_unit_test(a_runner_that_scribbles_is_killed_and_blamed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -284,7 +284,11 @@ int sqlite_store_open(struct sqlite_store *s, const struct store_options *option
         s->clock = options->clock ? *options->clock : machine_clock;
         int r = files_open(s, options, error);
         if (!r)
+                r = turn_open_alone(&s->turn, error);
+        if (!r) {
                 r = setup(s, options, error);
+                turn_opened(&s->turn);
+        }
         if (!r)
                 r = checkpoint_start(s, error);
         s->store.durability = strdup(

@@ -15,7 +15,7 @@ static const char *const sources[STATEMENTS] = {
 };
 
 /* What a user can do about it decides the errno. */
-static int errno_of(sqlite3 *handle, int code)
+static int errno_of(int code, int cause)
 {
         switch (code & 0xff) {
         case SQLITE_FULL:
@@ -34,10 +34,8 @@ static int errno_of(sqlite3 *handle, int code)
                 return -EPROTO;
         case SQLITE_NOMEM:
                 return -ENOMEM;
-        case SQLITE_IOERR: {
-                int cause = sqlite3_system_errno(handle);
-                return cause == ENOSPC || cause == EDQUOT ? -ENOSPC : -EIO;
-        }
+        case SQLITE_IOERR:
+                return cause == ENOSPC || cause == EDQUOT || cause == EFBIG ? -ENOSPC : -EIO;
         default:
                 return -EIO;
         }
@@ -45,10 +43,13 @@ static int errno_of(sqlite3 *handle, int code)
 
 void database_fail(struct database *db, int code)
 {
+        /* SQLite does not always tell what the system said; then it is still in errno. */
+        int left = errno;
         if (db->failure)
                 return;
-        int cause = sqlite3_system_errno(db->handle);
-        int r = errno_of(db->handle, code);
+        int told = sqlite3_system_errno(db->handle);
+        int cause = told ? told : left;
+        int r = errno_of(code, cause);
         const char *advice = r == -ENOSPC  ? "; free some space on its file system"
                              : r == -EROFS ? "; make the file and its folder writable"
                              : r == -EBUSY ? "; another process holds it"
@@ -73,7 +74,7 @@ int database_open(struct database *db, const char *path, bool may_create, struct
                 (void)sqlite3_extended_result_codes(db->handle, 1);
                 return 0;
         }
-        int r = db->handle ? errno_of(db->handle, code) : -ENOMEM;
+        int r = db->handle ? errno_of(code, sqlite3_system_errno(db->handle)) : -ENOMEM;
         (void)error_set(error, r, "%s: %s", path, sqlite3_errstr(code));
         database_close(db);
         return r;

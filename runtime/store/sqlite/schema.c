@@ -20,7 +20,7 @@ static const char *const steps[] = {
                                " state INTEGER NOT NULL, due INTEGER, since INTEGER NOT NULL, tasks INTEGER NOT NULL, "
                                "reason BLOB);"
                                "CREATE UNIQUE INDEX key_name ON key(shard, key);"
-                               "CREATE INDEX key_due ON key(shard, due) WHERE due IS NOT NULL;"
+                               "CREATE INDEX key_due ON key(shard, due, key) WHERE due IS NOT NULL;"
                                "CREATE TABLE side(key INTEGER NOT NULL, seq INTEGER NOT NULL, task BLOB NOT NULL, note "
                                "BLOB,"
                                " PRIMARY KEY(key, seq)) WITHOUT ROWID;"

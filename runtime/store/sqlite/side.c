@@ -1,10 +1,6 @@
 /* Keys whose tasks cannot simply be claimed, and the queues in which those tasks wait. */
 #include "store/sqlite/sqlite.h"
 
-/* A waiting key normally moves on when a task of it is done.  Should its owner never say so, it comes back by itself.
- */
-#define WAITING_DUE_MS 30000
-
 static void bind_due(struct query *q, const struct key *key)
 {
         if (key->state == KEY_HELD)
@@ -139,6 +135,6 @@ void side_take(struct sqlite_store *s, struct shard *shard, struct key *key, uin
         for (uint32_t i = from; i < claim->count; i++)
                 back_in_flight(s, shard, key, claim->tasks[i].seq, tasks[i - from], notes[i - from]);
         key->state = KEY_WAITING;
-        key->due_ms = s->now_ms + WAITING_DUE_MS;
+        key->due_ms = s->now_ms + STORE_WAITING_MS;
         key_save(s, shard, key);
 }

@@ -30,7 +30,7 @@ STATEMENT(KEY_REASON, "UPDATE key SET reason = ?2 WHERE id = ?1")
 STATEMENT(KEY_REMOVE, "DELETE FROM key WHERE id = ?1")
 STATEMENT(KEY_DUE,
         "SELECT id, key, state, due, since, tasks FROM key INDEXED BY key_due WHERE shard = ?1 AND due <= ?2 "
-        "ORDER BY due, id LIMIT ?3")
+        "ORDER BY due, key LIMIT ?3")
 STATEMENT(KEY_NEXT_DUE,
         "SELECT due FROM key INDEXED BY key_due WHERE shard = ?1 AND due IS NOT NULL ORDER BY due LIMIT 1")
 STATEMENT(KEY_PAGE,

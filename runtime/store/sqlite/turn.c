@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +33,24 @@ void turn_close(struct turn *turn)
         if (turn->fd >= 0)
                 (void)close(turn->fd);
         turn->fd = -1;
+}
+
+int turn_open_alone(struct turn *turn, struct error *error)
+{
+        uint64_t end_ns = clock_boot_ns() + turn->patience_ns;
+        while (flock(turn->fd, LOCK_EX | LOCK_NB) < 0) {
+                if (errno != EWOULDBLOCK)
+                        return error_set(error, -errno, "cannot lock the store's turn file: %s", strerror(errno));
+                if (clock_boot_ns() > end_ns || __atomic_load_n(turn->is_stopping, __ATOMIC_RELAXED))
+                        return error_set(error, -EBUSY, "another process has been opening the store for too long");
+                nap_us(500);
+        }
+        return 0;
+}
+
+void turn_opened(struct turn *turn)
+{
+        (void)flock(turn->fd, LOCK_UN);
 }
 
 static void lock(struct turn *turn, short type)

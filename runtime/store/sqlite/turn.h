@@ -22,6 +22,10 @@ struct turn {
 int turn_open(struct turn *turn, const char *path, struct error *error);
 void turn_close(struct turn *turn);
 
+/* Alone among those who open the file: changing its journal mode does not wait for others, it fails. */
+int turn_open_alone(struct turn *turn, struct error *error);
+void turn_opened(struct turn *turn);
+
 /* SQLite's busy handler: sleeps for a fraction of a millisecond; 0 to give up. */
 int turn_busy(void *turn, int count);
 /* The lock was got, or given up. */

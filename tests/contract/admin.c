@@ -1,0 +1,346 @@
+/* Looking and intervening: counts, lists, find, cancel, dead tasks, desired state, status documents. */
+#include "harness.h"
+
+static void counts_add_up_in_every_state(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        for (unsigned i = 0; i < 12; i++)
+                (void)submit_lane(w, F(w, "k%u", i).data, "x", (enum lane)(i % 3));
+        (void)submit_delayed(w, "k", "x", 1000);
+        struct store_advance a = claim(w, &o, 8);
+        struct store_outcome outcomes[] = { done(&a.tasks[0]), retry(&a.tasks[1], 100), dead(&a.tasks[2], "rejected"),
+                hold(&a.tasks[3]) };
+        (void)advance(w, &o, outcomes, 4, 0);
+        struct store_counts c = counts(w, 0);
+        assert_int_equal(c.submitted, 13);
+        assert_int_equal(c.queued[LANE_HIGH], 0);
+        assert_int_equal(c.queued[LANE_NORMAL], 0);
+        assert_int_equal(c.queued[LANE_LOW], 4);
+        assert_int_equal(c.delayed, 1);
+        assert_int_equal(c.in_flight, 4);
+        assert_int_equal(c.parked, 2);
+        assert_int_equal(c.dead, 1);
+        assert_int_equal(c.done, 1);
+        assert_true(c.is_held);
+        assert_int_equal(c.left_ms, TTL_MS);
+        assert_int_equal(list(w, 0, STATE_QUEUED).tasks_count, 4);
+        assert_int_equal(list(w, 0, STATE_DELAYED).tasks_count, 1);
+        assert_int_equal(list(w, 0, STATE_IN_FLIGHT).tasks_count, 4);
+        assert_int_equal(list(w, 0, STATE_PARKED).tasks_count, 2);
+        assert_int_equal(list(w, 0, STATE_DEAD).tasks_count, 1);
+}
+
+static void lists_page_through_everything_once(void **state)
+{
+        struct world *w = *state;
+        for (unsigned i = 0; i < 100; i++)
+                (void)submit_lane(w, F(w, "k%u", i % 9).data, F(w, "%u", i).data, (enum lane)(i % 3));
+        for (unsigned i = 0; i < 50; i++)
+                (void)submit_delayed(w, "later", F(w, "%u", i).data, 1000 - i % 7);
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = claim(w, &o, 60);
+        struct store_outcome outcomes[40];
+        for (unsigned i = 0; i < 40; i++)
+                outcomes[i] = i % 2 ? retry(&a.tasks[i], 500) : dead(&a.tasks[i], "rejected");
+        (void)advance(w, &o, outcomes, 40, 0);
+        for (unsigned s = 0; s < STATES; s++)
+                for (uint32_t size = 1; size <= 64; size *= 4)
+                        assert_int_equal(list_pages(w, 0, (enum store_state)s, size),
+                                list_pages(w, 0, (enum store_state)s, 256));
+        assert_int_equal(list_pages(w, 0, STATE_QUEUED, 7), 40);
+        assert_int_equal(list_pages(w, 0, STATE_DELAYED, 7), 50);
+        assert_int_equal(list_pages(w, 0, STATE_IN_FLIGHT, 7), 20);
+        assert_int_equal(list_pages(w, 0, STATE_PARKED, 7), 20);
+        assert_int_equal(list_pages(w, 0, STATE_DEAD, 7), 20);
+}
+
+static void find_knows_every_state(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span ids[5];
+        ids[STATE_DEAD] = submit(w, "a", "x");
+        ids[STATE_PARKED] = submit(w, "b", "x");
+        ids[STATE_IN_FLIGHT] = submit(w, "c", "x");
+        struct store_advance a = claim(w, &o, 3);
+        struct store_outcome outcomes[] = { dead(&a.tasks[0], "rejected"), retry(&a.tasks[1], 100) };
+        (void)advance(w, &o, outcomes, 2, 0);
+        ids[STATE_QUEUED] = submit(w, "d", "payload");
+        ids[STATE_DELAYED] = submit_delayed(w, "e", "x", 100);
+        for (unsigned s = 0; s < STATES; s++) {
+                const struct store_listed *task = find(w, ids[s]);
+                assert_non_null(task);
+                assert_int_equal(task->state, s);
+                assert_true(span_is(task->id, ids[s]));
+        }
+        assert_true(span_is(find(w, ids[STATE_QUEUED])->envelope.payload, T("payload")));
+        assert_true(span_is(find(w, ids[STATE_PARKED])->key, T("b")));
+        assert_int_equal(find(w, ids[STATE_DELAYED])->due_in_ms, 100);
+        assert_null(find(w, T("nobody-0")));
+}
+
+static void find_reads_a_long_log_in_slices(void **state)
+{
+        struct world *w = *state;
+        static struct store_submission items[1000];
+        for (unsigned round = 0; round < 10; round++) {
+                for (unsigned i = 0; i < 1000; i++)
+                        items[i] = (struct store_submission){
+                                .envelope = { .key = T("k"), .handler = T("h"), .lane = LANE_NORMAL }
+                        };
+                assert_int_equal(submit_items(w, items, 1000), 0);
+        }
+        const struct store_listed *task = find(w, T(items[999].id));
+        assert_non_null(task);
+        assert_int_equal(task->state, STATE_QUEUED);
+}
+
+/* --- cancel ---------------------------------------------------------------------------------------------------------
+ */
+
+static void expect_cancelled(struct world *w, struct span id)
+{
+        const struct store_listed *task = find(w, id);
+        assert_non_null(task);
+        assert_int_equal(task->state, STATE_DEAD);
+        assert_true(span_is(task->reason, T("cancelled")));
+}
+
+static void a_queued_task_can_be_cancelled(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        (void)submit(w, "k", "1");
+        struct span id = submit(w, "k", "2");
+        (void)submit(w, "k", "3");
+        assert_int_equal(cancel(w, id, NULL), 0);
+        expect_tasks(w, claim(w, &o, 10), "1 3");
+        expect_cancelled(w, id);
+        assert_int_equal(cancel(w, id, NULL), -EALREADY);
+}
+
+static void the_last_queued_task_can_be_cancelled(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span id = submit(w, "k", "1");
+        assert_int_equal(cancel(w, id, NULL), 0);
+        struct store_advance a = claim(w, &o, 10);
+        assert_int_equal(a.tasks_count, 0);
+        assert_false(a.has_more);
+        (void)submit(w, "k", "2");
+        expect_tasks(w, claim(w, &o, 10), "2");
+        expect_cancelled(w, id);
+}
+
+static void a_delayed_task_can_be_cancelled(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span id = submit_delayed(w, "k", "1", 100);
+        assert_int_equal(cancel(w, id, NULL), 0);
+        expect_cancelled(w, id);
+        world_step(w, 100);
+        assert_int_equal(claim(w, &o, 10).tasks_count, 0);
+}
+
+static void a_parked_task_can_be_cancelled(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span id = submit(w, "k", "1");
+        struct store_advance a = claim(w, &o, 1);
+        (void)settle(w, &o, hold(&a.tasks[0]));
+        (void)submit(w, "k", "2");
+        (void)claim(w, &o, 10);
+        assert_int_equal(cancel(w, id, NULL), 0);
+        expect_cancelled(w, id);
+        assert_int_equal(key(w, "k").state, KEY_HELD);
+        assert_int_equal(key(w, "k").tasks, 1);
+}
+
+static void a_running_task_is_cancelled_through_its_owner(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span id = submit(w, "k", "1");
+        struct store_advance a = claim(w, &o, 1);
+        bool is_pending = false;
+        assert_int_equal(cancel(w, id, &is_pending), 0);
+        assert_true(is_pending);
+        struct store_advance b = claim(w, &o, 1);
+        assert_int_equal(b.controls_count, 1);
+        assert_int_equal(b.controls[0].verb, CONTROL_CANCEL);
+        assert_int_equal(b.controls[0].seq, a.tasks[0].seq);
+        assert_true(span_is(b.controls[0].id, id));
+        (void)settle(w, &o, dead(&a.tasks[0], "cancelled"));
+        expect_cancelled(w, id);
+}
+
+static void done_before_the_cancel_wins(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span id = submit(w, "k", "1");
+        struct store_advance a = claim(w, &o, 1);
+        assert_int_equal(cancel(w, id, NULL), 0);
+        struct store_outcome outcome = done(&a.tasks[0]);
+        struct store_advance b = advance(w, &o, &outcome, 1, 0);
+        assert_int_equal(b.gone, 0);
+        assert_int_equal(b.controls_count, 1); /* the owner sees that it is too late */
+        assert_int_equal(counts(w, 0).done, 1);
+        assert_int_equal(cancel(w, id, NULL), -ENOENT);
+}
+
+static void an_in_flight_task_that_nobody_owns_is_cancelled_at_once(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span id = submit(w, "k", "1");
+        (void)claim(w, &o, 1);
+        assert_int_equal(release(w, &o), STORE_OK);
+        assert_int_equal(cancel(w, id, NULL), 0);
+        expect_cancelled(w, id);
+        assert_int_equal(own(w, 0, 2, 1).granted.page.tasks_count, 0);
+}
+
+/* --- dead tasks -----------------------------------------------------------------------------------------------------
+ */
+
+static struct span make_dead(
+        struct world *w, struct owner *o, const char *key, const char *handler, const char *payload)
+{
+        struct store_submission item = {
+                .envelope = { .key = T(key), .handler = T(handler), .payload = T(payload), .lane = LANE_LOW }
+        };
+        assert_int_equal(submit_items(w, &item, 1), 0);
+        struct store_advance a = claim(w, o, 1);
+        assert_int_equal(a.tasks_count, 1);
+        (void)settle(w, o, dead(&a.tasks[0], "rejected"));
+        return F(w, "%s", item.id);
+}
+
+static void a_dead_task_is_requeued_to_the_tail_with_fresh_budgets(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span id = make_dead(w, &o, "k", "h", "dead");
+        (void)submit_lane(w, "k", "waiting", LANE_LOW);
+        assert_int_equal(dead_act(w, DEAD_REQUEUE, id, NULL).acted, 1);
+        assert_int_equal(dead_act(w, DEAD_REQUEUE, id, NULL).acted, 0);
+        struct store_advance a = claim(w, &o, 10);
+        expect_tasks(w, a, "waiting dead");
+        assert_int_equal(a.tasks[1].envelope.lane, LANE_LOW);
+        assert_int_equal(a.tasks[1].note.attempts, 0);
+        assert_true(span_is(a.tasks[1].envelope.id, id));
+        struct note_event event;
+        assert_true(note_event_next(&a.tasks[1].note.events, &event)); /* the history stays */
+        assert_true(span_is(event.kind, T("attempt")));
+        assert_int_equal(counts(w, 0).dead, 0);
+        assert_int_equal(counts(w, 0).submitted, 2);
+}
+
+static void dead_tasks_are_dropped_one_many_and_by_handler(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span one = make_dead(w, &o, "a", "h", "1");
+        for (unsigned i = 0; i < 3; i++) {
+                (void)make_dead(w, &o, "b", "mail", "2");
+                (void)make_dead(w, &o, "c", "h", "3");
+        }
+        assert_int_equal(dead_act(w, DEAD_DROP, one, NULL).acted, 1);
+        assert_int_equal(counts(w, 0).dropped, 1);
+        struct store_dead by_handler = dead_act(w, DEAD_DROP, (struct span){ 0 }, "mail");
+        assert_int_equal(by_handler.acted, 3);
+        assert_true(by_handler.is_end);
+        assert_int_equal(counts(w, 0).dead, 3);
+        assert_int_equal(dead_act(w, DEAD_REQUEUE, (struct span){ 0 }, NULL).acted, 3);
+        expect_tasks(w, claim(w, &o, 10), "3 3 3");
+        assert_int_equal(counts(w, 0).dropped, 4);
+}
+
+/* --- keys, desired state, status ------------------------------------------------------------------------------------
+ */
+
+static void keys_are_listed_with_their_reasons(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        for (unsigned i = 0; i < 20; i++) {
+                (void)submit(w, F(w, "k%u", i).data, "x");
+                struct store_advance a = claim(w, &o, 1);
+                (void)settle(w, &o, i % 2 ? retry(&a.tasks[0], 100 + i) : hold(&a.tasks[0]));
+        }
+        assert_int_equal(keys_pages(w, 0, 3), 20);
+        assert_int_equal(keys_pages(w, 0, 100), 20);
+        assert_int_equal(key(w, "k3").due_in_ms, 103);
+}
+
+static void the_desired_state_has_a_version_and_survives(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        uint64_t first = desired_set(w, "pause", "yes");
+        uint64_t second = desired_set(w, "pause.mail", "no");
+        assert_true(second > first);
+        assert_true(renew_version(w, &o) == second);
+        world_reopen(w);
+        struct store_desired_get get = desired_get(w);
+        assert_int_equal(get.version, second);
+        assert_int_equal(get.items_count, 2);
+        assert_true(span_is(get.items[0].name, T("pause")));
+        assert_true(span_is(get.items[0].value, T("yes")));
+        assert_true(desired_set(w, "pause", NULL) > second);
+        get = desired_get(w);
+        assert_int_equal(get.items_count, 1);
+        for (unsigned i = 1; i < STORE_DESIRED_MAX; i++)
+                (void)desired_set(w, F(w, "n%u", i).data, "x");
+        struct store_desired_set one_more = { .item = { T("more"), T("x") }, .has_value = true };
+        assert_int_equal(call_desired_set(w, &one_more), -E2BIG);
+}
+
+static void status_documents_show_their_age_and_go(void **state)
+{
+        struct world *w = *state;
+        assert_int_equal(status_put(w, 1, "{\"a\":1}", 5000), 0);
+        assert_int_equal(status_put(w, 2, "{}", 1000), 0);
+        world_step(w, 500);
+        assert_int_equal(status_put(w, 1, "{\"a\":2}", 5000), 0);
+        struct store_status_list l = status_list(w);
+        assert_int_equal(l.items_count, 2);
+        assert_int_equal(l.items[0].nonce[0], 1);
+        assert_true(span_is(l.items[0].document, T("{\"a\":2}")));
+        assert_int_equal(l.items[0].age_ms, 0);
+        assert_int_equal(l.items[1].age_ms, 500);
+        world_step(w, 500);
+        assert_int_equal(status_list(w).items_count, 1);
+        assert_int_equal(status_put(w, 1, "", 5000), 0);
+        assert_int_equal(status_list(w).items_count, 0);
+        char *large = calloc(1, STORE_STATUS_MAX + 2);
+        assert_non_null(large);
+        memset(large, 'x', STORE_STATUS_MAX + 1);
+        assert_int_equal(status_put(w, 1, large, 1000), -EINVAL);
+        free(large);
+}
+
+const struct CMUnitTest admin_tests[] = {
+        IN_WORLD(counts_add_up_in_every_state),
+        IN_WORLD(lists_page_through_everything_once),
+        IN_WORLD(find_knows_every_state),
+        IN_WORLD(find_reads_a_long_log_in_slices),
+        IN_WORLD(a_queued_task_can_be_cancelled),
+        IN_WORLD(the_last_queued_task_can_be_cancelled),
+        IN_WORLD(a_delayed_task_can_be_cancelled),
+        IN_WORLD(a_parked_task_can_be_cancelled),
+        IN_WORLD(a_running_task_is_cancelled_through_its_owner),
+        IN_WORLD(done_before_the_cancel_wins),
+        IN_WORLD(an_in_flight_task_that_nobody_owns_is_cancelled_at_once),
+        IN_WORLD(a_dead_task_is_requeued_to_the_tail_with_fresh_budgets),
+        IN_WORLD(dead_tasks_are_dropped_one_many_and_by_handler),
+        IN_WORLD(keys_are_listed_with_their_reasons),
+        IN_WORLD(the_desired_state_has_a_version_and_survives),
+        IN_WORLD(status_documents_show_their_age_and_go),
+};
+GROUP(admin);

@@ -1,0 +1,355 @@
+#include "model.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* --- tasks ----------------------------------------------------------------------------------------------------------
+ */
+
+struct model_task *model_find(struct model *m, unsigned number)
+{
+        for (unsigned i = 0; i < m->count; i++)
+                if (m->tasks[i].number == number)
+                        return &m->tasks[i];
+        return NULL;
+}
+
+unsigned model_count(const struct model *m, enum model_state state)
+{
+        unsigned count = 0;
+        for (unsigned i = 0; i < m->count; i++)
+                count += m->tasks[i].state == state;
+        return count;
+}
+
+static void forget(struct model *m, struct model_task *task)
+{
+        *task = m->tasks[--m->count];
+}
+
+static bool before(const struct model_task *a, const struct model_task *b)
+{
+        return a->lane != b->lane ? a->lane < b->lane : a->order < b->order;
+}
+
+/* The first by seq in a state, of one key or of all (key < 0), after a given task. */
+static struct model_task *first(struct model *m, enum model_state state, int key, const struct model_task *after)
+{
+        struct model_task *best = NULL;
+        for (unsigned i = 0; i < m->count; i++) {
+                struct model_task *t = &m->tasks[i];
+                if (t->state == state && (key < 0 || t->key == (unsigned)key) && (!after || before(after, t)) &&
+                        (!best || before(t, best)))
+                        best = t;
+        }
+        return best;
+}
+
+unsigned model_flight(struct model *m, unsigned *numbers)
+{
+        unsigned count = 0;
+        for (struct model_task *t = NULL; (t = first(m, MODEL_FLIGHT, -1, t));)
+                numbers[count++] = t->number;
+        return count;
+}
+
+static void enter_log(struct model *m, struct model_task *task)
+{
+        task->state = MODEL_QUEUED;
+        task->order = ++m->next;
+}
+
+void model_submit(struct model *m, unsigned number, unsigned key, enum lane lane, uint64_t delay_ms)
+{
+        assert(m->count < MODEL_TASKS);
+        struct model_task *t = &m->tasks[m->count++];
+        *t = (struct model_task){ .number = number, .key = key, .lane = lane };
+        m->submitted++;
+        if (delay_ms) {
+                t->state = MODEL_DELAYED;
+                t->due_ms = m->now_ms + delay_ms;
+                t->arrival = ++m->next;
+        } else {
+                enter_log(m, t);
+        }
+}
+
+static void die(struct model *m, struct model_task *t)
+{
+        t->state = MODEL_DEAD;
+        t->arrival = ++m->next;
+}
+
+/* --- keys -----------------------------------------------------------------------------------------------------------
+ */
+
+static void key_tidy(struct model *m, unsigned key)
+{
+        if (m->keys[key].state != KEY_HELD && !first(m, MODEL_PARKED, (int)key, NULL))
+                m->keys[key].state = KEY_FREE;
+}
+
+unsigned model_keys(const struct model *m)
+{
+        unsigned count = 0;
+        for (unsigned i = 0; i < MODEL_KEYS; i++)
+                count += m->keys[i].state != KEY_FREE;
+        return count;
+}
+
+static void give(struct model *m, struct model_task *t)
+{
+        t->state = MODEL_FLIGHT;
+        m->last[m->last_count++] = t->number;
+}
+
+static void take_side(struct model *m, unsigned key, unsigned max)
+{
+        struct model_task *t;
+        while (max-- && (t = first(m, MODEL_PARKED, (int)key, NULL)))
+                give(m, t);
+        m->keys[key].state = KEY_WAITING;
+        m->keys[key].due_ms = m->now_ms + STORE_WAITING_MS;
+        key_tidy(m, key);
+}
+
+static void control_apply(struct model *m, enum store_control_verb verb, unsigned key)
+{
+        struct model_key *k = &m->keys[key];
+        if (verb == CONTROL_HOLD) {
+                k->state = KEY_HELD;
+                return;
+        }
+        if (k->state < KEY_PARKED || (verb == CONTROL_UNHOLD && k->state != KEY_HELD))
+                return;
+        struct model_task *head = first(m, MODEL_PARKED, (int)key, NULL);
+        if (verb == CONTROL_SKIP && head)
+                die(m, head);
+        k->state = KEY_PARKED;
+        k->due_ms = m->now_ms;
+        key_tidy(m, key);
+}
+
+int model_key_act(struct model *m, enum store_control_verb verb, unsigned key)
+{
+        bool may_come = m->is_held && m->controls_count;
+        if (verb != CONTROL_HOLD && !may_come && m->keys[key].state < KEY_PARKED)
+                return -ENOENT;
+        if (m->is_held)
+                m->controls[m->controls_count++] = (struct model_control){ verb, key, 0 };
+        else
+                control_apply(m, verb, key);
+        return 0;
+}
+
+int model_cancel(struct model *m, unsigned number)
+{
+        struct model_task *t = model_find(m, number);
+        if (!t)
+                return -ENOENT;
+        if (t->state == MODEL_DEAD)
+                return -EALREADY;
+        if (t->state == MODEL_FLIGHT && m->is_held) {
+                m->controls[m->controls_count++] = (struct model_control){ CONTROL_CANCEL, t->key, number };
+                return 0;
+        }
+        unsigned key = t->key;
+        die(m, t);
+        key_tidy(m, key);
+        return 0;
+}
+
+bool model_requeue(struct model *m, unsigned number)
+{
+        struct model_task *t = model_find(m, number);
+        if (!t || t->state != MODEL_DEAD)
+                return false;
+        t->attempts = 0;
+        enter_log(m, t);
+        return true;
+}
+
+bool model_drop(struct model *m, unsigned number)
+{
+        struct model_task *t = model_find(m, number);
+        if (!t || t->state != MODEL_DEAD)
+                return false;
+        forget(m, t);
+        m->dropped++;
+        return true;
+}
+
+/* --- the lease ------------------------------------------------------------------------------------------------------
+ */
+
+enum store_grant model_acquire(struct model *m, unsigned host, uint64_t epoch, uint64_t ttl_ms)
+{
+        if (epoch < m->epoch || (epoch == m->epoch && host != m->holder))
+                return STORE_STALE;
+        if (epoch > m->epoch && m->is_held && host != m->holder && m->until_ms > m->now_ms)
+                return STORE_BUSY;
+        m->epoch = epoch;
+        m->holder = host;
+        m->is_held = true;
+        m->call += 2;
+        m->until_ms = m->now_ms + ttl_ms;
+        m->last_count = 0;
+        /* What was returned to the last call may never have arrived. */
+        memmove(m->controls + m->last_controls_count, m->controls, m->controls_count * sizeof(m->controls[0]));
+        memcpy(m->controls, m->last_controls, m->last_controls_count * sizeof(m->controls[0]));
+        for (unsigned i = 0; i < m->last_controls_count; i++)
+                if (m->controls[i].verb != CONTROL_CANCEL)
+                        m->controls[i].number = UINT32_MAX; /* applied already */
+        m->controls_count += m->last_controls_count;
+        m->last_controls_count = 0;
+        return STORE_GRANTED;
+}
+
+static bool is_ours(const struct model *m, unsigned host, uint64_t epoch)
+{
+        return m->is_held && m->holder == host && m->epoch == epoch;
+}
+
+enum store_verdict model_release(struct model *m, unsigned host, uint64_t epoch, uint64_t call)
+{
+        if (!m->is_held && m->holder == host && m->epoch == epoch && m->call == call)
+                return STORE_OK;
+        if (!is_ours(m, host, epoch) || call != m->call + 1)
+                return STORE_FENCED;
+        m->is_held = false;
+        m->call = call;
+        m->last_count = 0;
+        return STORE_OK;
+}
+
+/* --- advance --------------------------------------------------------------------------------------------------------
+ */
+
+static void controls_take(struct model *m)
+{
+        unsigned taken = m->controls_count < STORE_CALL_CONTROLS ? m->controls_count : STORE_CALL_CONTROLS;
+        for (unsigned i = 0; i < taken; i++) {
+                struct model_control *c = &m->controls[i];
+                if (c->verb != CONTROL_CANCEL && c->number != UINT32_MAX)
+                        control_apply(m, c->verb, c->key);
+                m->last_controls[i] = *c;
+        }
+        m->last_controls_count = taken;
+        m->controls_count -= taken;
+        memmove(m->controls, m->controls + taken, m->controls_count * sizeof(m->controls[0]));
+}
+
+static void aside(struct model *m, struct model_task *t, const struct model_outcome *o)
+{
+        struct model_key *k = &m->keys[t->key];
+        uint64_t due = m->now_ms + o->delay_ms;
+        if (o->kind != STORE_DIVERT)
+                t->attempts++;
+        t->state = MODEL_PARKED;
+        if (o->kind == STORE_HOLD) {
+                k->state = KEY_HELD;
+        } else if (o->kind == STORE_RETRY && k->state != KEY_HELD) {
+                *k = (struct model_key){ KEY_PARKED, due };
+        } else if (k->state == KEY_FREE) {
+                *k = (struct model_key){ KEY_WAITING, due };
+        } else if (k->state == KEY_WAITING && due < k->due_ms) {
+                k->due_ms = due;
+        }
+}
+
+static void outcome_apply(struct model *m, const struct model_outcome *o)
+{
+        struct model_task *t = model_find(m, o->number);
+        bool is_there = t && t->state == MODEL_FLIGHT;
+        assert(is_there);
+        unsigned key = t->key;
+        enum lane lane = t->lane;
+        switch (o->kind) {
+        case STORE_DONE:
+                forget(m, t);
+                m->done++;
+                if (o->follow_up)
+                        model_submit(m, o->follow_up, key, lane, 0);
+                break;
+        case STORE_DEAD:
+                t->attempts++;
+                die(m, t);
+                break;
+        default:
+                aside(m, t, o);
+        }
+        if ((o->kind == STORE_DONE || o->kind == STORE_DEAD) && o->refill && m->keys[key].state == KEY_WAITING)
+                take_side(m, key, o->refill);
+}
+
+static void delayed_join(struct model *m)
+{
+        for (;;) {
+                struct model_task *best = NULL;
+                for (unsigned i = 0; i < m->count; i++) {
+                        struct model_task *t = &m->tasks[i];
+                        if (t->state == MODEL_DELAYED && t->due_ms <= m->now_ms &&
+                                (!best || t->due_ms < best->due_ms ||
+                                        (t->due_ms == best->due_ms && t->arrival < best->arrival)))
+                                best = t;
+                }
+                if (!best)
+                        return;
+                enter_log(m, best);
+        }
+}
+
+/* Keys are named so that their numbers sort like their names. */
+static int next_due_key(const struct model *m, uint64_t not_after_ms)
+{
+        int best = -1;
+        for (unsigned i = 0; i < MODEL_KEYS; i++) {
+                const struct model_key *k = &m->keys[i];
+                bool can_be_due = k->state == KEY_PARKED || k->state == KEY_WAITING;
+                if (can_be_due && k->due_ms <= not_after_ms && (best < 0 || k->due_ms < m->keys[best].due_ms))
+                        best = (int)i;
+        }
+        return best;
+}
+
+static void claim_due(struct model *m, unsigned *want)
+{
+        delayed_join(m);
+        uint64_t now = m->now_ms;
+        for (int key; *want && (key = next_due_key(m, now)) >= 0; (*want)--)
+                take_side(m, (unsigned)key, 1);
+}
+
+static void claim_lanes(struct model *m, unsigned want)
+{
+        struct model_task *t;
+        while (want && (t = first(m, MODEL_QUEUED, -1, NULL))) {
+                if (m->keys[t->key].state != KEY_FREE) {
+                        t->state = MODEL_PARKED;
+                        continue;
+                }
+                give(m, t);
+                want--;
+        }
+}
+
+enum store_verdict model_advance(struct model *m, unsigned host, uint64_t epoch, uint64_t call, uint64_t ttl_ms,
+        const struct model_outcome *outcomes, unsigned count, unsigned want)
+{
+        if (!is_ours(m, host, epoch) || (call != m->call && call != m->call + 1))
+                return STORE_FENCED;
+        if (call == m->call)
+                return STORE_OK;
+        m->call = call;
+        m->last_count = 0;
+        m->last_controls_count = 0;
+        controls_take(m);
+        for (unsigned i = 0; i < count; i++)
+                outcome_apply(m, &outcomes[i]);
+        m->until_ms = m->now_ms + ttl_ms;
+        if (want)
+                claim_due(m, &want);
+        claim_lanes(m, want);
+        return STORE_OK;
+}

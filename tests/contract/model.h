@@ -1,0 +1,84 @@
+/* model.h: the contract once more, as plain arrays.  What a store of one shard must do, without durability, pages or
+ * speed: the random test compares a driver with it step by step. */
+#ifndef QUIVER_TESTS_CONTRACT_MODEL_H
+#define QUIVER_TESTS_CONTRACT_MODEL_H
+
+#include "store/admin.h"
+#include "store/store.h"
+
+#define MODEL_KEYS  12
+#define MODEL_TASKS 4096 /* alive at once */
+
+enum model_state { MODEL_QUEUED, MODEL_DELAYED, MODEL_FLIGHT, MODEL_PARKED, MODEL_DEAD };
+
+struct model_task {
+        unsigned number; /* its payload, which no other task has */
+        unsigned key;
+        enum lane lane;
+        enum model_state state;
+        uint64_t order; /* within the lane's log */
+        uint64_t due_ms;
+        uint64_t arrival; /* among the delayed, or the dead */
+        unsigned attempts;
+};
+
+struct model_key {
+        enum store_key_state state;
+        uint64_t due_ms;
+};
+
+struct model_control {
+        enum store_control_verb verb;
+        unsigned key;
+        unsigned number;
+};
+
+struct model {
+        uint64_t now_ms;
+        struct model_task tasks[MODEL_TASKS];
+        unsigned count;
+        struct model_key keys[MODEL_KEYS];
+        uint64_t next;
+        unsigned submitted, done, dropped;
+
+        bool is_held;
+        unsigned holder;
+        uint64_t epoch, call, until_ms;
+
+        struct model_control controls[256];
+        unsigned controls_count;
+
+        /* what the last call returned */
+        unsigned last[2 * STORE_CALL_TASKS];
+        unsigned last_count;
+        struct model_control last_controls[STORE_CALL_CONTROLS];
+        unsigned last_controls_count;
+};
+
+struct model_outcome {
+        enum store_outcome_kind kind;
+        unsigned number;
+        uint64_t delay_ms;
+        unsigned refill;
+        unsigned follow_up; /* DONE: a new task of the same key with this number; 0: none */
+};
+
+void model_submit(struct model *m, unsigned number, unsigned key, enum lane lane, uint64_t delay_ms);
+enum store_grant model_acquire(struct model *m, unsigned host, uint64_t epoch, uint64_t ttl_ms);
+/* What it returned is in m->last; FENCED: nothing. */
+enum store_verdict model_advance(struct model *m, unsigned host, uint64_t epoch, uint64_t call, uint64_t ttl_ms,
+        const struct model_outcome *outcomes, unsigned count, unsigned want);
+enum store_verdict model_release(struct model *m, unsigned host, uint64_t epoch, uint64_t call);
+/* 0, -ENOENT, -EALREADY. */
+int model_cancel(struct model *m, unsigned number);
+int model_key_act(struct model *m, enum store_control_verb verb, unsigned key);
+bool model_requeue(struct model *m, unsigned number);
+bool model_drop(struct model *m, unsigned number);
+
+struct model_task *model_find(struct model *m, unsigned number);
+unsigned model_count(const struct model *m, enum model_state state);
+/* In-flight tasks by seq; how many. */
+unsigned model_flight(struct model *m, unsigned *numbers);
+unsigned model_keys(const struct model *m);
+
+#endif

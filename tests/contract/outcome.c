@@ -1,0 +1,245 @@
+/* Every outcome, what it leaves behind, and that it does so in one step. */
+#include "harness.h"
+
+static struct store_advance first_task(struct world *w, struct owner *o, const char *key)
+{
+        (void)submit(w, key, "1");
+        struct store_advance a = claim(w, o, 1);
+        assert_int_equal(a.tasks_count, 1);
+        return a;
+}
+
+/* The task as the next owner finds it. */
+static struct store_task after_crash(struct world *w, uint64_t epoch)
+{
+        world_reopen(w);
+        world_step(w, TTL_MS);
+        struct owner o = own(w, 0, epoch, (uint8_t)epoch);
+        assert_int_equal(o.granted.page.tasks_count, 1);
+        return o.granted.page.tasks[0];
+}
+
+static struct note_event event_at(const struct task_note *note, unsigned number)
+{
+        struct span events = note->events;
+        struct note_event event = { 0 };
+        for (unsigned i = 0; i <= number; i++)
+                assert_true(note_event_next(&events, &event));
+        return event;
+}
+
+static void done_is_final(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        assert_int_equal(settle(w, &o, done(&a.tasks[0])).gone, 0);
+        assert_int_equal(counts(w, 0).done, 1);
+        assert_int_equal(settle(w, &o, done(&a.tasks[0])).gone, 1); /* and cannot be had twice */
+        assert_int_equal(counts(w, 0).done, 1);
+        assert_null(find(w, a.tasks[0].envelope.id));
+}
+
+static void an_outcome_of_a_queued_task_changes_nothing(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        (void)submit(w, "k", "2");
+        struct store_task queued = a.tasks[0];
+        queued.seq++;
+        struct store_outcome outcomes[] = { done(&queued), retry(&queued, 1), dead(&queued, "x"), divert(&queued) };
+        assert_int_equal(advance(w, &o, outcomes, 4, 0).gone, 4);
+        assert_int_equal(counts(w, 0).queued[LANE_NORMAL], 1);
+        expect_tasks(w, claim(w, &o, 1), "2");
+}
+
+static void completion_result_and_follow_ups_commit_together(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 1, 1, 1);
+        struct span here = key_of(w, 1, 0);
+        struct span there = key_of(w, 2, 0);
+        (void)submit(w, here.data, "1");
+        struct store_advance a = claim(w, &o, 1);
+        struct store_follow_up follow_ups[] = {
+                { .envelope = { .key = here, .handler = T("h"), .payload = T("own"), .lane = LANE_HIGH } },
+                { .envelope = { .key = there, .handler = T("h"), .payload = T("other1"), .lane = LANE_NORMAL } },
+                { .envelope = { .key = there, .handler = T("h"), .payload = T("other2"), .lane = LANE_NORMAL } },
+                { .envelope = { .key = there, .handler = T("h"), .payload = T("later"), .lane = LANE_NORMAL },
+                        .delay_ms = 100 },
+        };
+        struct store_outcome outcome = done(&a.tasks[0]);
+        outcome.follow_ups = follow_ups;
+        outcome.follow_ups_count = 4;
+        w->lose_next = true;
+        (void)advance(w, &o, &outcome, 1, 1);
+        a = advance(w, &o, &outcome, 1, 1); /* repeated: still once */
+        expect_tasks(w, a, "own");
+        forward_all(w, &o);
+        struct owner p = own(w, 2, 1, 1);
+        expect_tasks(w, claim(w, &p, 10), "other1 other2");
+        world_step(w, 100);
+        expect_tasks(w, claim(w, &p, 10), "later");
+        assert_int_equal(counts(w, 2).submitted, 3);
+}
+
+static void a_bad_follow_up_refuses_the_whole_call(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        struct store_follow_up follow_up = { .envelope = { .key = T("a\nb"), .handler = T("h") } };
+        struct store_outcome outcome = done(&a.tasks[0]);
+        outcome.follow_ups = &follow_up;
+        outcome.follow_ups_count = 1;
+        assert_int_equal(advance(w, &o, &outcome, 1, 0).request.status, -EINVAL);
+        assert_int_equal(counts(w, 0).in_flight, 1);
+}
+
+static void follow_ups_are_exempt_from_the_backlog_limit(void **state)
+{
+        struct world *w = *state;
+        world_close(w);
+        assert_int_equal(world_open(w, (struct store_options){ .backlog_max = 1 }, NULL), 0);
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        (void)submit(w, "k", "full");
+        struct store_follow_up follow_up = { .envelope = {
+                                                     .key = T("k"), .handler = T("h"), .payload = T("f"), .lane = 1 } };
+        struct store_outcome outcome = done(&a.tasks[0]);
+        outcome.follow_ups = &follow_up;
+        outcome.follow_ups_count = 1;
+        (void)settle(w, &o, outcome);
+        assert_int_equal(counts(w, 0).queued[LANE_NORMAL], 2);
+}
+
+static void attempts_crashes_and_interruptions_are_counted_apart(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        struct store_outcome outcome = retry(&a.tasks[0], 0);
+        const enum task_cost costs[] = { COST_ATTEMPT, COST_CRASH, COST_CRASH, COST_INTERRUPTION, COST_NONE };
+        for (unsigned i = 0; i < 5; i++) {
+                outcome.cost = costs[i];
+                outcome.error = F(w, "why %u", i);
+                (void)settle(w, &o, outcome);
+                a = claim(w, &o, 1);
+                assert_int_equal(a.tasks_count, 1);
+        }
+        const struct task_note *note = &a.tasks[0].note;
+        assert_int_equal(note->attempts, 1);
+        assert_int_equal(note->crashes, 2);
+        assert_int_equal(note->interruptions, 1);
+        assert_true(span_is(event_at(note, 0).kind, T("attempt")));
+        assert_true(span_is(event_at(note, 2).text, T("why 2")));
+        assert_true(span_is(event_at(note, 3).kind, T("interruption")));
+        assert_true(span_is(event_at(note, 4).kind, T("waited")));
+}
+
+static void history_is_bounded(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        char text[2000];
+        memset(text, 'e', sizeof(text));
+        for (unsigned i = 0; i < 30; i++) {
+                struct store_outcome outcome = retry(&a.tasks[0], 0);
+                outcome.error = (struct span){ text, sizeof(text) };
+                (void)settle(w, &o, outcome);
+                a = claim(w, &o, 1);
+        }
+        assert_int_equal(a.tasks[0].note.attempts, 30);
+        assert_true(a.tasks[0].note.events.size < NOTE_EVENTS_MAX * (NOTE_TEXT_MAX + 64));
+}
+
+static void a_suspects_start_is_durable_until_it_ends(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        struct store_outcome start = { .kind = STORE_START, .task = ref(&a.tasks[0]) };
+        (void)settle(w, &o, start);
+        struct store_task found = after_crash(w, 2);
+        assert_int_equal(found.note.started_epoch, 1);
+        assert_int_equal(found.note.attempts, 0);
+        struct owner p = own(w, 0, 2, 2);
+        struct store_outcome interrupted = { .kind = STORE_INTERRUPTED,
+                .task = ref(&found),
+                .cost = COST_INTERRUPTION,
+                .is_suspect = true,
+                .error = T("the host died") };
+        (void)settle(w, &p, interrupted);
+        found = after_crash(w, 3);
+        assert_int_equal(found.note.started_epoch, 0);
+        assert_true(found.note.is_suspect);
+        assert_int_equal(found.note.interruptions, 1);
+}
+
+static void a_checkpoint_survives_crash_and_retry(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        struct store_outcome checkpoint = { .kind = STORE_CHECKPOINT, .task = ref(&a.tasks[0]) };
+        checkpoint.checkpoint = (struct span){ "old", 3 };
+        (void)settle(w, &o, checkpoint);
+        checkpoint.checkpoint = (struct span){ "\0at\n7", 5 };
+        (void)settle(w, &o, checkpoint);
+        (void)settle(w, &o, retry(&a.tasks[0], 0));
+        a = claim(w, &o, 1);
+        struct store_task found = after_crash(w, 2);
+        assert_true(span_is(found.note.checkpoint, checkpoint.checkpoint));
+        assert_int_equal(found.note.attempts, 1);
+        char large[NOTE_CHECKPOINT_MAX + 1] = "";
+        struct owner p = own(w, 0, 2, 2);
+        checkpoint.checkpoint = (struct span){ large, sizeof(large) };
+        assert_int_equal(advance(w, &p, &checkpoint, 1, 0).request.status, -EINVAL);
+}
+
+static void dead_is_kept_with_reason_history_and_bytes(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        (void)settle(w, &o, retry(&a.tasks[0], 0));
+        a = claim(w, &o, 1);
+        (void)settle(w, &o, dead(&a.tasks[0], "exhausted"));
+        struct store_list l = list(w, 0, STATE_DEAD);
+        assert_int_equal(l.tasks_count, 1);
+        assert_true(span_is(l.tasks[0].reason, T("exhausted")));
+        assert_int_equal(l.tasks[0].note.attempts, 2);
+        assert_true(span_is(l.tasks[0].envelope.payload, T("1")));
+        assert_true(span_is(l.tasks[0].id, a.tasks[0].envelope.id));
+        assert_true(span_is(event_at(&l.tasks[0].note, 1).text, T("no")));
+        assert_true(l.tasks[0].at_ms > 0);
+}
+
+static void a_held_keys_running_task_may_fail(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        assert_int_equal(key_act(w, CONTROL_HOLD, "k"), 0);
+        struct store_outcome outcome = retry(&a.tasks[0], 0);
+        (void)advance(w, &o, &outcome, 1, 0);
+        assert_int_equal(key(w, "k").state, KEY_HELD); /* a retry does not end a hold */
+        assert_int_equal(claim(w, &o, 10).tasks_count, 0);
+}
+
+const struct CMUnitTest outcome_tests[] = {
+        IN_WORLD(done_is_final),
+        IN_WORLD(an_outcome_of_a_queued_task_changes_nothing),
+        IN_WORLD_4(completion_result_and_follow_ups_commit_together),
+        IN_WORLD(a_bad_follow_up_refuses_the_whole_call),
+        IN_WORLD(follow_ups_are_exempt_from_the_backlog_limit),
+        IN_WORLD(attempts_crashes_and_interruptions_are_counted_apart),
+        IN_WORLD(history_is_bounded),
+        IN_WORLD(a_suspects_start_is_durable_until_it_ends),
+        IN_WORLD(a_checkpoint_survives_crash_and_retry),
+        IN_WORLD(dead_is_kept_with_reason_history_and_bytes),
+        IN_WORLD(a_held_keys_running_task_may_fail),
+};
+GROUP(outcome);

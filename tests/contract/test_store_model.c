@@ -1,0 +1,416 @@
+/* A driver against the model: random operations with crashes and lost answers, compared step by step.
+ *
+ *         QUIVER_SEED=N replays a run; QUIVER_STEPS=N makes it longer. */
+#include "harness.h"
+#include "model.h"
+
+#include <time.h>
+
+const struct contract_driver *driver = &sqlite_contract;
+
+#define HOSTS 3
+#define BATCH 12
+#define ALIVE 300 /* above it, nothing is submitted */
+
+static struct model m;
+
+/* What a host of the test knows: its lease, its tasks, and a call whose answer it lost. */
+struct host {
+        uint64_t epoch;
+        uint64_t call;
+        struct {
+                unsigned number;
+                uint64_t seq;
+        } tasks[MODEL_TASKS];
+        unsigned count;
+
+        bool has_lost;
+        struct model_outcome outcomes[BATCH];
+        unsigned outcomes_count;
+        unsigned want;
+};
+
+static struct host hosts[HOSTS];
+static struct {
+        char id[TASK_ID_MAX + 1];
+        unsigned key;
+} * known; /* by number */
+static unsigned last_number;
+static uint64_t last_epoch;
+static uint64_t random_state;
+static unsigned step;
+
+static unsigned below(unsigned n)
+{
+        random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        return (unsigned)((random_state >> 33) % n);
+}
+
+static struct span key_name(struct world *w, unsigned key)
+{
+        return F(w, "key-%c", (char)('a' + key));
+}
+
+static struct owner lease_of(unsigned host)
+{
+        struct owner o = owner_of(0, hosts[host].epoch ? hosts[host].epoch : 1, (uint8_t)(host + 1));
+        o.call = hosts[host].call;
+        return o;
+}
+
+/* --- comparing ------------------------------------------------------------------------------------------------------
+ */
+
+static void compare_counts(struct world *w)
+{
+        struct store_counts c = counts(w, 0);
+        assert_int_equal(c.queued[0] + c.queued[1] + c.queued[2], model_count(&m, MODEL_QUEUED));
+        assert_int_equal(c.delayed, model_count(&m, MODEL_DELAYED));
+        assert_int_equal(c.in_flight, model_count(&m, MODEL_FLIGHT));
+        assert_int_equal(c.parked, model_count(&m, MODEL_PARKED));
+        assert_int_equal(c.dead, model_count(&m, MODEL_DEAD));
+        assert_int_equal(c.keys, model_keys(&m));
+        assert_int_equal(c.controls, m.controls_count);
+        assert_int_equal(c.submitted, m.submitted);
+        assert_int_equal(c.done, m.done);
+        assert_int_equal(c.dropped, m.dropped);
+        assert_int_equal(c.epoch, m.epoch);
+        assert_int_equal(c.is_held, m.is_held);
+}
+
+static unsigned number_of(const struct store_task *task)
+{
+        char text[16] = "";
+        assert_true(task->envelope.payload.size < sizeof(text));
+        memcpy(text, task->envelope.payload.data, task->envelope.payload.size);
+        return (unsigned)atoi(text);
+}
+
+static void learn(unsigned host, const struct store_task *tasks, uint32_t count)
+{
+        struct host *h = &hosts[host];
+        for (uint32_t i = 0; i < count; i++) {
+                struct model_task *t = model_find(&m, number_of(&tasks[i]));
+                assert_non_null(t);
+                assert_int_equal(t->attempts, tasks[i].note.attempts);
+                assert_int_equal(t->lane, STORE_SEQ_LANE(tasks[i].seq));
+                h->tasks[h->count].number = t->number;
+                h->tasks[h->count++].seq = tasks[i].seq;
+        }
+}
+
+static void compare_reply(struct world *w, const struct store_advance *a)
+{
+        (void)w;
+        assert_int_equal(a->tasks_count, m.last_count);
+        for (uint32_t i = 0; i < a->tasks_count; i++)
+                assert_int_equal(number_of(&a->tasks[i]), m.last[i]);
+        assert_int_equal(a->controls_count, m.last_controls_count);
+        for (uint32_t i = 0; i < a->controls_count; i++)
+                assert_int_equal(a->controls[i].verb, m.last_controls[i].verb);
+        assert_int_equal(a->gone, 0);
+}
+
+/* --- what hosts do --------------------------------------------------------------------------------------------------
+ */
+
+static struct store_outcome outcome_of(
+        struct world *w, unsigned host, const struct model_outcome *from, struct store_follow_up *follow_up)
+{
+        struct host *h = &hosts[host];
+        struct store_outcome to = { .kind = from->kind,
+                .cost = from->kind == STORE_DIVERT ? COST_NONE : COST_ATTEMPT,
+                .delay_ms = from->delay_ms,
+                .refill = from->refill,
+                .reason = T("tested"),
+                .error = T("no") };
+        for (unsigned i = 0; i < h->count; i++)
+                if (h->tasks[i].number == from->number)
+                        to.task.seq = h->tasks[i].seq;
+        to.task.id = T(known[from->number].id);
+        to.task.key = key_name(w, known[from->number].key);
+        to.task.handler = T("h");
+        if (from->follow_up) {
+                *follow_up = (struct store_follow_up){ .envelope = { .key = to.task.key,
+                                                               .handler = T("h"),
+                                                               .id = T(known[from->follow_up].id),
+                                                               .payload = F(w, "%u", from->follow_up),
+                                                               .lane = STORE_SEQ_LANE(to.task.seq) } };
+                to.follow_ups = follow_up;
+                to.follow_ups_count = 1;
+        }
+        return to;
+}
+
+static unsigned new_number(unsigned key)
+{
+        unsigned number = ++last_number;
+        known = realloc(known, (number + 1) * sizeof(*known));
+        assert_non_null(known);
+        known[number].key = key;
+        (void)snprintf(known[number].id, sizeof(known[number].id), "t%u-0", number);
+        return number;
+}
+
+/* Random outcomes of tasks that the host holds; each task at most once. */
+static void choose_outcomes(struct host *h)
+{
+        h->outcomes_count = 0;
+        for (unsigned i = 0; i < h->count && h->outcomes_count < BATCH; i++) {
+                if (below(3))
+                        continue;
+                static const enum store_outcome_kind kinds[] = { STORE_DONE, STORE_DONE, STORE_DONE, STORE_RETRY,
+                        STORE_RETRY, STORE_DEAD, STORE_HOLD, STORE_DIVERT, STORE_DONE, STORE_DONE, STORE_DONE,
+                        STORE_DONE };
+                struct model_outcome o = { .kind = kinds[below(12)], .number = h->tasks[i].number };
+                o.delay_ms = below(2) ? below(500) : 0;
+                o.refill = below(9);
+                if (o.kind == STORE_DONE && !below(8) && m.count < ALIVE)
+                        o.follow_up = new_number(known[o.number].key);
+                h->outcomes[h->outcomes_count++] = o;
+        }
+        h->want = below(3) ? below(20) : 0;
+}
+
+static void forget_settled(struct host *h)
+{
+        for (unsigned o = 0; o < h->outcomes_count; o++)
+                for (unsigned i = 0; i < h->count; i++)
+                        if (h->tasks[i].number == h->outcomes[o].number) {
+                                h->tasks[i] = h->tasks[--h->count];
+                                break;
+                        }
+}
+
+static void do_advance(struct world *w, unsigned host)
+{
+        struct host *h = &hosts[host];
+        struct owner o = lease_of(host);
+        struct store_outcome outcomes[BATCH];
+        struct store_follow_up follow_ups[BATCH];
+        if (!h->has_lost)
+                choose_outcomes(h);
+        for (unsigned i = 0; i < h->outcomes_count; i++)
+                outcomes[i] = outcome_of(w, host, &h->outcomes[i], &follow_ups[i]);
+        bool is_lost = !below(10);
+        w->lose_next = is_lost;
+        struct store_advance a = advance_call(w, &o, h->call + 1, outcomes, h->outcomes_count, h->want);
+        enum store_verdict verdict =
+                model_advance(&m, host, o.lease.epoch, h->call + 1, TTL_MS, h->outcomes, h->outcomes_count, h->want);
+        assert_int_equal(a.request.status, is_lost ? -ETIMEDOUT : 0);
+        if (is_lost) {
+                h->has_lost = true;
+                return;
+        }
+        assert_int_equal(a.verdict, verdict);
+        h->has_lost = false;
+        if (verdict == STORE_FENCED) {
+                assert_int_equal(a.tasks_count, 0);
+                h->count = 0;
+                return;
+        }
+        h->call++;
+        forget_settled(h);
+        compare_reply(w, &a);
+        learn(host, a.tasks, a.tasks_count);
+}
+
+/* What a new owner finds, or an old one again. */
+static void take_over(struct world *w, unsigned host, const struct owner *o)
+{
+        static unsigned expected[MODEL_TASKS];
+        struct host *h = &hosts[host];
+        unsigned count = model_flight(&m, expected);
+        uint64_t after = 0;
+        uint32_t found = 0;
+        struct store_page page = o->granted.page;
+        h->count = 0;
+        for (;;) {
+                for (uint32_t i = 0; i < page.tasks_count; i++) {
+                        assert_true(found < count);
+                        assert_int_equal(number_of(&page.tasks[i]), expected[found++]);
+                        unsigned key = model_find(&m, expected[found - 1])->key;
+                        assert_int_equal(page.tasks[i].is_key_waiting, m.keys[key].state >= KEY_PARKED);
+                        after = page.tasks[i].seq;
+                }
+                learn(host, page.tasks, page.tasks_count);
+                if (!page.has_more)
+                        break;
+                page = in_flight_page(w, o, after, 1 + below(20));
+        }
+        assert_int_equal(found, count);
+}
+
+static void do_acquire(struct world *w, unsigned host)
+{
+        struct host *h = &hosts[host];
+        uint64_t epoch = below(3) || !h->epoch ? last_epoch + below(2) : h->epoch;
+        struct owner o = owner_of(0, epoch ? epoch : 1, (uint8_t)(host + 1));
+        if (o.lease.epoch > last_epoch)
+                last_epoch = o.lease.epoch;
+        assert_int_equal(acquire(w, &o), 0);
+        enum store_grant grant = model_acquire(&m, host, o.lease.epoch, TTL_MS);
+        assert_int_equal(o.granted.grant, grant);
+        if (grant != STORE_GRANTED)
+                return;
+        h->epoch = o.lease.epoch;
+        h->call = o.granted.call;
+        h->has_lost = false;
+        assert_int_equal(h->call, m.call);
+        take_over(w, host, &o);
+}
+
+static void do_release(struct world *w, unsigned host)
+{
+        struct owner o = lease_of(host);
+        enum store_verdict verdict = release(w, &o);
+        assert_int_equal(verdict, model_release(&m, host, o.lease.epoch, hosts[host].call + 1));
+        if (verdict == STORE_OK)
+                hosts[host].call++;
+        hosts[host].count = 0;
+        hosts[host].has_lost = false;
+}
+
+/* --- what others do -------------------------------------------------------------------------------------------------
+ */
+
+static void do_submit(struct world *w)
+{
+        struct store_submission items[8];
+        unsigned count = m.count < ALIVE ? 1 + below(8) : 0;
+        for (unsigned i = 0; i < count; i++) {
+                unsigned key = below(3) ? below(MODEL_KEYS) : 0;
+                unsigned number = new_number(key);
+                enum lane lane = (enum lane)below(LANES);
+                uint64_t delay_ms = below(6) ? 0 : 1 + below(3000);
+                items[i] = (struct store_submission){ .envelope = { .key = key_name(w, key),
+                                                              .handler = T("h"),
+                                                              .payload = F(w, "%u", number),
+                                                              .lane = lane },
+                        .delay_ms = delay_ms };
+                items[i].envelope.id = F(w, "%s", known[number].id);
+                model_submit(&m, number, key, lane, delay_ms);
+        }
+        assert_int_equal(submit_items(w, items, count), 0);
+        for (unsigned i = 0; i < count; i++)
+                assert_int_equal(items[i].status, 0);
+}
+
+static unsigned any_alive(void)
+{
+        return m.count ? m.tasks[below(m.count)].number : 0;
+}
+
+static unsigned any_dead(void)
+{
+        for (unsigned i = 0; i < m.count; i++)
+                if (m.tasks[i].state == MODEL_DEAD && !below(3))
+                        return m.tasks[i].number;
+        return any_alive();
+}
+
+static void do_admin(struct world *w)
+{
+        unsigned what = below(8);
+        unsigned number = what < 2 ? any_alive() : any_dead();
+        unsigned key = below(MODEL_KEYS);
+        enum store_control_verb verb = (enum store_control_verb)(CONTROL_HOLD + (int)below(4));
+        /* Most of the time someone ends what a hold has stopped. */
+        for (unsigned i = 0; i < MODEL_KEYS && below(8); i++)
+                if (m.keys[i].state == KEY_HELD && below(2)) {
+                        key = i;
+                        verb = below(4) ? CONTROL_UNHOLD : verb;
+                }
+        switch (what) {
+        case 0:
+        case 7:
+                if (m.controls_count < 200)
+                        assert_int_equal(key_act(w, verb, key_name(w, key).data), model_key_act(&m, verb, key));
+                break;
+        case 1:
+                if (number && m.controls_count < 200)
+                        assert_int_equal(cancel(w, T(known[number].id), NULL), model_cancel(&m, number));
+                break;
+        case 2:
+        case 3:
+                if (number)
+                        assert_int_equal(
+                                dead_act(w, DEAD_REQUEUE, T(known[number].id), NULL).acted, model_requeue(&m, number));
+                break;
+        default:
+                if (number)
+                        assert_int_equal(
+                                dead_act(w, DEAD_DROP, T(known[number].id), NULL).acted, model_drop(&m, number));
+        }
+}
+
+static void do_clock(struct world *w)
+{
+        uint64_t ms = below(5) ? below(300) : below(10) ? below(2 * TTL_MS) : STORE_WAITING_MS;
+        world_step(w, (int64_t)ms);
+        m.now_ms += ms;
+}
+
+static void do_crash(struct world *w)
+{
+        world_reopen(w);
+        for (unsigned i = 0; i < HOSTS; i++)
+                if (below(2)) {
+                        hosts[i].count = 0;
+                        hosts[i].has_lost = false;
+                        hosts[i].epoch = 0;
+                        hosts[i].call = 0;
+                }
+}
+
+static void one_step(struct world *w)
+{
+        unsigned host = below(HOSTS);
+        unsigned choice = below(100);
+        if (m.is_held && below(4))
+                host = m.holder;
+        if (choice < 35)
+                do_advance(w, host);
+        else if (choice < 55)
+                do_submit(w);
+        else if (choice < 70)
+                do_clock(w);
+        else if (choice < 80)
+                do_acquire(w, host);
+        else if (choice < 83)
+                do_release(w, host);
+        else if (choice < 98)
+                do_admin(w);
+        else
+                do_crash(w);
+}
+
+static void a_driver_does_what_the_model_does(void **state)
+{
+        struct world *w = *state;
+        const char *steps_text = getenv("QUIVER_STEPS");
+        const char *seed_text = getenv("QUIVER_SEED");
+        unsigned steps = steps_text ? (unsigned)atoi(steps_text) : 20000;
+        uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : (uint64_t)time(NULL);
+        print_message("seed %llu: replay with QUIVER_SEED=%llu\n", (unsigned long long)seed, (unsigned long long)seed);
+        random_state = seed;
+        for (step = 0; step < steps; step++) {
+                one_step(w);
+                compare_counts(w);
+                if (step % 500 == 0)
+                        expect_sound(w);
+                arena_free(w->memory);
+                w->memory = NULL;
+        }
+        print_message("%u steps, %u tasks, %u done, alive: %u queued, %u delayed, %u in flight, %u parked, %u dead\n",
+                steps, m.submitted, m.done, model_count(&m, MODEL_QUEUED), model_count(&m, MODEL_DELAYED),
+                model_count(&m, MODEL_FLIGHT), model_count(&m, MODEL_PARKED), model_count(&m, MODEL_DEAD));
+        assert_true(m.done > steps / 20);
+        free(known);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = { IN_WORLD(a_driver_does_what_the_model_does) };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
