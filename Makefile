@@ -57,6 +57,7 @@ CONTRACT     := $(CONTRACT_SRC:tests/%.c=$B/tests/%)
 CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(filter-out $(CONTRACT_SRC),$(wildcard tests/contract/*.c)))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ     := $(FUZZ_SRC:tests/%.c=$B/tests/%)
+TEST_PLUGINS := $(patsubst tests/plugins/%.c,$B/test-plugins/%.so,$(wildcard tests/plugins/*.c))
 VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/villains/*.c)) \
             $(patsubst tests/villains/%.cc,$B/villains/%.so,$(wildcard tests/villains/*.cc))
 
@@ -226,6 +227,12 @@ $B/villains/%.so: tests/villains/%.cc sdk/include/quiver/plugin.h
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -w $(VILLAIN_FLAGS) -o $@ $<
 
+# Plugins that tests look through.
+$B/test-plugins/%.so: tests/plugins/%.c sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
+	        -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -o $@ $<
+
 # Other commands' arguments are not for the tests: run.py calls make itself.
 RUN_TESTS := @$(PYTHON) tests/run.py $(if $(WERROR),--werror)
 
@@ -241,7 +248,7 @@ unit asan tsan contract fuzz e2e: test-deps
 # What run.py asks for; SAN= chooses the folder.
 villains: $(VILLAINS)
 
-test-binaries: $(UNIT) $(CONTRACT)
+test-binaries: $(UNIT) $(CONTRACT) $(TEST_PLUGINS)
 
 fuzz-binaries: $(FUZZ)
 

@@ -83,29 +83,37 @@ static int put_follow_up(
         return r < 0 ? r : envelope_check(&to->envelope, error);
 }
 
+/* What the runner counted must be there, all of it and nothing else. */
+static int put_follow_ups(struct outcome_draft *draft, const struct ring_reply *reply, struct error *error)
+{
+        struct reader submits;
+        struct ring_submit submit;
+        uint32_t *count = &draft->outcome.follow_ups_count;
+        reader_init(&submits, reply->submits, reply->submits_size);
+        for (; *count < reply->submits_count; ++*count) {
+                if (ring_next_submit(&submits, &submit) < 0)
+                        return error_set(error, -EBADMSG, "follow-up %u is malformed", *count + 1);
+                int r = put_follow_up(draft, &draft->follow_ups[*count], &submit, error);
+                if (r < 0)
+                        return r;
+        }
+        return submits.size ? error_set(error, -EBADMSG, "there are more follow-ups than were counted") : 0;
+}
+
 struct outcome_draft *draft_done(const struct ring_reply *reply, struct error *error)
 {
         /* A header line takes "header." and two more bytes than its packed form. */
         struct outcome_draft *draft =
                 make(STORE_DONE, reply->result_size + reply->submits_size + reply->submits_count * 1024u);
-        struct reader submits;
-        struct ring_submit submit;
         draft->outcome.has_result = reply->has_result;
         draft->outcome.result = keep(draft, reply->result, reply->result_size);
-        if (!reply->submits_count)
-                return draft;
-        draft->follow_ups = calloc(reply->submits_count, sizeof(*draft->follow_ups));
-        if (!draft->follow_ups)
+        draft->follow_ups = reply->submits_count ? calloc(reply->submits_count, sizeof(*draft->follow_ups)) : NULL;
+        if (reply->submits_count && !draft->follow_ups)
                 abort();
         draft->outcome.follow_ups = draft->follow_ups;
-        reader_init(&submits, reply->submits, reply->submits_size);
-        while (submits.size && draft->outcome.follow_ups_count < reply->submits_count) {
-                struct store_follow_up *to = &draft->follow_ups[draft->outcome.follow_ups_count];
-                if (ring_next_submit(&submits, &submit) < 0 || put_follow_up(draft, to, &submit, error) < 0) {
-                        draft_free(draft);
-                        return NULL;
-                }
-                draft->outcome.follow_ups_count++;
+        if (put_follow_ups(draft, reply, error) < 0) {
+                draft_free(draft);
+                return NULL;
         }
         return draft;
 }

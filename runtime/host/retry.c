@@ -67,10 +67,28 @@ static struct outcome_draft *done(
         return failed_attempt(handler, c, &wrong, random);
 }
 
+/* A person ended it: whatever it said when it saw the stop flag, unless it was done. */
+static bool is_cancelled(const struct claimed *c, const struct settled *settled)
+{
+        bool is_ended_so = c->pool_task.why == BLAME_CANCEL || settled->why == BLAME_CANCEL;
+        return is_ended_so && settled->outcome != OUTCOME_DONE;
+}
+
+static struct outcome_draft *cancelled(void)
+{
+        struct outcome_draft *draft = draft_new(STORE_DEAD, COST_INTERRUPTION, "cancelled while it ran");
+        draft->outcome.reason = word("cancelled");
+        return draft;
+}
+
 enum verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
         const struct settled *settled, double random, struct outcome_draft **ret_draft)
 {
         struct outcome_draft *draft = NULL;
+        if (is_cancelled(claimed, settled)) {
+                *ret_draft = cancelled();
+                return VERDICT_OUTCOME;
+        }
         switch (settled->outcome) {
         case OUTCOME_DONE:
                 draft = done(handler, claimed, settled, random);
@@ -90,11 +108,6 @@ enum verdict retry_judge(const struct handler_config *handler, const struct clai
                 draft = crashed(handler, claimed, settled, random);
                 break;
         case OUTCOME_INTERRUPTED:
-                if (settled->why == BLAME_CANCEL) {
-                        draft = draft_new(STORE_DEAD, COST_INTERRUPTION, "cancelled while it ran");
-                        draft->outcome.reason = word("cancelled");
-                        break;
-                }
                 if (!settled->is_suspect && settled->reply)
                         return VERDICT_AGAIN; /* it never started: nothing was interrupted */
                 draft = draft_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
