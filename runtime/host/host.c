@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "host/crew.h"
+#include "host/desired.h"
 #include "host/retry.h"
 #include "host/shard.h"
 #include "host/stage.h"
@@ -50,6 +51,7 @@ struct station {
         struct crew crew;
         uint32_t next_berth; /* whose turn it is to feed it */
         bool is_open, is_stopped;
+        bool is_paused; /* a person wants it to start nothing */
 };
 
 struct host {
@@ -72,6 +74,10 @@ struct host {
         uint64_t renew_sent_ms;
         uint64_t renew_at_ms;
         bool is_renewing;
+
+        struct store_desired_get desired;
+        uint64_t desired_version;
+        bool is_asking; /* for the desired state */
 
         uv_prepare_t prepare;
         uv_timer_t timer;
@@ -102,7 +108,7 @@ static uint32_t pool_of(void *arg, struct span handler)
                 for (size_t j = 0; j < names->count; j++)
                         if (strlen(names->items[j]) == handler.size &&
                                 !memcmp(names->items[j], handler.data, handler.size))
-                                return i;
+                                return h->stations[i].is_paused ? WINDOW_NO_POOL : i;
         }
         return WINDOW_NO_POOL;
 }
@@ -223,6 +229,7 @@ static void on_quarantined(void *owner, const char *text)
 }
 
 static void finish(struct host *h);
+static void ask_desired(struct host *h);
 
 static void on_crew_stopped(void *owner)
 {
@@ -382,6 +389,8 @@ static void on_renewed(struct store_request *request)
         h->is_renewing = false;
         if (request->status < 0)
                 return;
+        if (h->renew.desired_version != h->desired_version)
+                ask_desired(h);
         for (uint32_t i = 0; i < h->renew.items_count; i++) {
                 struct berth *berth = &h->berths[h->renewals[i].lease.shard];
                 uint64_t fenced = berth->shard.fenced;
@@ -409,6 +418,47 @@ static void renew(struct host *h, uint64_t now_ms)
         h->renew_sent_ms = now_ms;
         h->is_renewing = true;
         store_renew(h->store, &h->renew);
+}
+
+/* --- the desired state -----------------------------------------------------------------------------------------------
+ */
+
+static void set_paused(struct station *st, bool is_paused, struct span reason)
+{
+        struct host *h = st->host;
+        if (st->is_paused == is_paused)
+                return;
+        st->is_paused = is_paused;
+        char text[256];
+        (void)snprintf(text, sizeof(text), "%.*s", (int)reason.size, reason.data ? reason.data : "");
+        log_event(LEVEL_INFO, is_paused ? "paused" : "resumed", "handler=%s reason=%s", st->handler->name,
+                LOG_QUOTE(text));
+        for (uint32_t i = 0; is_paused && i < h->berths_count; i++)
+                shard_shun_pool(&h->berths[i].shard, (uint32_t)(st - h->stations), clock_boot_ms());
+}
+
+static void on_desired(struct store_request *request)
+{
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, desired.request));
+        h->is_asking = false;
+        if (request->status < 0)
+                return;
+        h->desired_version = h->desired.version;
+        for (uint32_t i = 0; i < h->stations_count; i++) {
+                struct span reason = { "", 0 };
+                bool is_paused =
+                        desired_is_paused(h->desired.items, h->desired.items_count, h->stations[i].handler, &reason);
+                set_paused(&h->stations[i], is_paused, reason);
+        }
+}
+
+static void ask_desired(struct host *h)
+{
+        if (h->is_asking || !h->store)
+                return;
+        h->is_asking = true;
+        h->desired = (struct store_desired_get){ .request.done = on_desired };
+        store_desired_get(h->store, &h->desired);
 }
 
 /* --- the loop --------------------------------------------------------------------------------------------------------
@@ -468,7 +518,7 @@ static void on_bell(void *self, uint32_t shard)
 
 static void on_bell_desired(void *self)
 {
-        (void)self;
+        ask_desired(self);
 }
 
 static void on_bell_look(void *self)
@@ -656,6 +706,7 @@ static void on_store_open(struct store_request *request)
         }
         h->store = h->open.store;
         h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
+        ask_desired(h);
         log_event(LEVEL_INFO, "running", "host=%s handlers=%" PRIu32 " pid=%d", h->config->host.name, h->stations_count,
                 (int)getpid());
 }

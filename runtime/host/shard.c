@@ -284,6 +284,19 @@ void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft
                 divert_rest(s, c->of, now_ms);
 }
 
+void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
+{
+        struct window_key *key;
+        struct window_key *next_key;
+        HASH_ITER (hh, s->window.keys, key, next_key) {
+                struct claimed *c = key->first;
+                while (c && !(c->pool == pool && c->state == CLAIMED_WAITING))
+                        c = c->next;
+                if (c)
+                        divert_unserved(s, c, now_ms);
+        }
+}
+
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms)
 {
         if (control->verb == CONTROL_HOLD) {
