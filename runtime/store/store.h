@@ -277,7 +277,8 @@ struct store_outcome {
         enum store_outcome_kind kind;
         struct store_ref task;
         enum task_cost cost; /* RETRY, HOLD, DEAD, INTERRUPTED */
-        struct span reason;  /* DEAD, HOLD: one word ("rejected", "exhausted", "crashed", "cancelled") */
+        struct span reason;  /* DIVERT: why its key waits, if not for its share; DEAD, HOLD: one word ("rejected",
+                                "exhausted", "crashed", "cancelled") */
         struct span error;   /* for the history */
         uint64_t delay_ms;   /* RETRY; DIVERT: the key's head comes back then at the latest */
         uint32_t refill;     /* DONE, DEAD: take so many more of the key's tasks from its side queue, if it has one */
