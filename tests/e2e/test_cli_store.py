@@ -216,11 +216,13 @@ def test_lines_may_have_no_key_no_end_and_any_bytes(shop):
     assert "mail all a\tb" in shop.host("work", "done")
 
 
-def test_a_bad_line_is_named_and_its_batch_refused(shop):
+@pytest.mark.parametrize("bad, why", [(b"no tab here", "tab"), (b"k" * 256 + b"\tx", "key"), (b"a\x01b\tx", "key"),
+                                      (b"k\t" + b"x" * 70000, "max_payload")])
+def test_a_bad_line_is_named_and_its_batch_refused(shop, bad, why):
     lines = [b"k\t%d" % i for i in range(10)]
-    lines[6] = b"no tab here"
+    lines[7] = bad
     said = shop.err("submit", "mail", "--lines", "--batch", 3, stdin=b"\n".join(lines), code=1)
-    assert "line 7:" in said and "lines 1 to 6 are done" in said and "from line 7" in said
+    assert "line 8:" in said and why in said and "lines 1 to 6 are done" in said and "from line 7" in said
     assert shop.totals()["queued"] == 6
 
 
@@ -432,6 +434,16 @@ def test_dead_tasks_are_dropped_for_good(graveyard):
     totals = graveyard.totals()
     assert (totals["dead"], totals["dropped"]) == (1, 5)
     assert graveyard.out("fsck").endswith("sound")
+
+
+def test_more_dead_tasks_than_one_step_handles(shop):
+    shop.run("submit", "mail", "--lines", "--key", "k", stdin=b"x\n" * 600)
+    assert len(shop.host("work", "reject")) == 600
+    assert len(shop.lines("dead", "list", "--limit", 550)) == 550
+    assert shop.out("dead", "requeue", "--all") == "600 requeued"
+    assert len(shop.host("work", "reject")) == 600
+    assert shop.out("dead", "drop", "--handler", "mail") == "600 dropped"
+    assert shop.out("fsck").endswith("sound")
 
 
 def test_what_is_not_dead_is_named_and_the_rest_done(graveyard):
