@@ -178,6 +178,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);
+                c->has_saved = true;
         }
         if (settled->outcome == OUTCOME_CRASHED || settled->outcome == OUTCOME_TIMED_OUT)
                 log_event(LEVEL_WARN, "crash", "handler=%s id=%s key=%s outcome=%s error=%s", st->handler->name,
@@ -228,14 +229,12 @@ static void on_quarantined(void *owner, const char *text)
         log_event(LEVEL_ERROR, "quarantine", "handler=%s text=%s", st->handler->name, LOG_QUOTE(text));
 }
 
-static void finish(struct host *h);
 static void ask_desired(struct host *h);
 
 static void on_crew_stopped(void *owner)
 {
         struct station *st = owner;
         st->is_stopped = true;
-        finish(st->host);
 }
 
 static const struct crew_events crew_events = {
@@ -348,7 +347,6 @@ static void on_released(struct store_request *request)
                 return;
         shard_released(&berth->shard);
         show_lease(berth);
-        finish(berth->host);
 }
 
 static void make_call(struct berth *berth, enum shard_call call, uint64_t now_ms)
@@ -492,6 +490,7 @@ static void set_timer(struct host *h, uint64_t now_ms)
         (void)uv_timer_start(&h->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
+
 /* Before the loop sleeps: tasks to the crews, outcomes to the store. */
 static void pump(uv_prepare_t *prepare)
 {
@@ -507,6 +506,8 @@ static void pump(uv_prepare_t *prepare)
         for (uint32_t i = 0; i < h->berths_count; i++)
                 make_call(&h->berths[i], shard_next_call(&h->berths[i].shard, has_other_work, now_ms), now_ms);
         set_timer(h, now_ms);
+        if (h->is_stopping)
+                finish(h);
 }
 
 static void on_bell(void *self, uint32_t shard)
@@ -545,8 +546,6 @@ static void on_store_closed(void *self)
 /* Stopping: shards first (their outcomes), then crews, then the store. */
 static void finish(struct host *h)
 {
-        if (!h->is_stopping || !h->store)
-                return;
         for (uint32_t i = 0; i < h->berths_count; i++)
                 if (h->berths[i].shard.state != SHARD_AWAY || h->berths[i].shard.is_calling)
                         return;
@@ -587,7 +586,6 @@ static void on_signal(uv_signal_t *signal, int number)
         h->cut_ms = clock_boot_ms() + h->config->lease.drain_ms;
         for (uint32_t i = 0; i < h->berths_count; i++)
                 shard_leave(&h->berths[i].shard);
-        finish(h);
 }
 
 /* --- start -----------------------------------------------------------------------------------------------------------
@@ -694,6 +692,10 @@ static void on_store_open(struct store_request *request)
         if (request->status < 0) {
                 h->status = error_set(&h->error, request->status, "%s", request->error.text);
                 on_store_closed(h);
+                return;
+        }
+        if (h->is_stopping) {
+                store_close(h->open.store, on_store_closed, h);
                 return;
         }
         store_info(h->open.store, &info);

@@ -203,10 +203,11 @@ uint64_t pool_due_ms(const struct pool *pool)
         uint64_t due_ms = UINT64_MAX;
         for (uint32_t i = 0; i < pool->runners_count; i++)
                 earliest(&due_ms, runner_due_ms(pool, &pool->runners[i]));
-        if (!pool->waiting && !pool->suspects)
-                return due_ms;
+        /* Also if nothing waits here: while it is paused, nothing is offered. */
         if (pool->state == POOL_PAUSED)
                 earliest(&due_ms, pool->paused_ms);
+        if (!pool->waiting && !pool->suspects)
+                return due_ms;
         /* Compared with the latest step, not with the time: what fell due since then still needs its tick. */
         if (pool->state != POOL_QUARANTINED && pool->spawn_ms > pool->stepped_ms)
                 earliest(&due_ms, pool->spawn_ms);

@@ -133,7 +133,7 @@ static bool is_too_much(const struct shard *s, const struct outcome_draft *draft
 {
         if (!s->telling_count)
                 return false;
-        return s->telling_count == STORE_CALL_TASKS || bytes + draft->bytes.size > STORE_CALL_BYTES ||
+        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + draft->bytes.size > STORE_CALL_BYTES ||
                follow_ups + draft->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
 }
 
@@ -149,6 +149,28 @@ static void complete(const struct shard *s, const struct claimed *c, struct stor
                 o->delay_ms = REST_MS;
 }
 
+static struct store_outcome *add_outcome(struct shard *s, const struct claimed *c, const struct store_outcome *outcome)
+{
+        struct store_outcome *o = &s->outcomes[s->outcomes_count++];
+        *o = *outcome;
+        o->task = (struct store_ref){
+                .seq = c->seq, .id = c->id, .key = c->key, .handler = c->handler, .reply_ms = c->reply_ms
+        };
+        return o;
+}
+
+/* What it has saved, unless it is over, and how it ended. */
+static void say(struct shard *s, struct claimed *c)
+{
+        const struct store_outcome *ended = &c->draft->outcome;
+        if (c->has_saved && ended->kind != STORE_DONE && ended->kind != STORE_DEAD) {
+                struct span saved = { (const char *)c->checkpoint.data, c->checkpoint.size };
+                add_outcome(s, c, &(struct store_outcome){ .kind = STORE_CHECKPOINT, .checkpoint = saved });
+        }
+        c->has_saved = false;
+        complete(s, c, add_outcome(s, c, ended));
+}
+
 /* Moves what ended, in order, into the call. */
 static void gather(struct shard *s)
 {
@@ -161,12 +183,7 @@ static void gather(struct shard *s)
                 s->ended = c->ended_next;
                 c->ended_next = NULL;
                 s->ended_count--;
-                struct store_outcome *o = &s->outcomes[s->telling_count];
-                *o = c->draft->outcome;
-                o->task = (struct store_ref){
-                        .seq = c->seq, .id = c->id, .key = c->key, .handler = c->handler, .reply_ms = c->reply_ms
-                };
-                complete(s, c, o);
+                say(s, c);
                 s->telling[s->telling_count++] = c;
         }
         if (!s->ended) {
@@ -184,7 +201,7 @@ void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t
         *advance = (struct store_advance){ .lease = s->lease,
                 .call = s->call + 1,
                 .outcomes = s->outcomes,
-                .outcomes_count = s->telling_count,
+                .outcomes_count = s->outcomes_count,
                 .want_tasks = claims ? s->limits->window_tasks - s->window.count : 0 };
 }
 
@@ -410,7 +427,7 @@ static void let_go(struct shard *s, enum shard_state state)
         s->state = state;
         s->is_repeat = s->must_reread = false;
         s->ended = s->ended_last = NULL;
-        s->ended_count = s->telling_count = 0;
+        s->ended_count = s->telling_count = s->outcomes_count = 0;
         s->is_urgent = false;
         window_drop_idle(&s->window);
 }
@@ -481,7 +498,7 @@ static void told(struct shard *s, uint64_t now_ms)
                 c->draft = NULL;
                 put_back(s, c, now_ms);
         }
-        s->telling_count = 0;
+        s->telling_count = s->outcomes_count = 0;
 }
 
 void shard_advanced(

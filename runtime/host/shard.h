@@ -56,8 +56,9 @@ struct shard {
         uint64_t ended_ms;                         /* when the first of them ended */
         bool is_urgent;                            /* one of them keeps a waiting task of its key from starting */
         struct claimed *telling[STORE_CALL_TASKS]; /* in the call under way */
-        struct store_outcome outcomes[STORE_CALL_TASKS];
         uint32_t telling_count;
+        struct store_outcome outcomes[STORE_CALL_TASKS]; /* what it says about them: one or two for each */
+        uint32_t outcomes_count;
 
         struct claimed **added; /* what the reply at hand brought; kept between calls */
         size_t added_room;

@@ -36,6 +36,7 @@ struct claimed {
         uint32_t attempts, crashes, interruptions;
         bool is_suspect;
         struct buffer checkpoint;
+        bool has_saved;               /* … that the store does not have yet */
         struct buffer headers_packed; /* as a runner gets them */
         enum claimed_state state;
         bool holds_key; /* it is why its key is busy */

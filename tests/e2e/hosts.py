@@ -1,7 +1,6 @@
 """Running `quiver run` in the end-to-end tests, and reading what its handler wrote down."""
 import collections
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -100,8 +99,12 @@ class Host:
         return done.stdout
 
     def submit(self, tasks):
-        """Tasks are dicts as `submit --json-lines` takes them.  Returns their ids."""
-        return self.cli("submit", "--json-lines", text="".join(json.dumps(t) + "\n" for t in tasks)).split()
+        """Tasks are dicts as `submit --json-lines` takes them."""
+        self.cli("submit", "--json-lines", text="".join(json.dumps(t) + "\n" for t in tasks))
+
+    def submit_one(self, task):
+        """Returns its id."""
+        return self.cli("submit", task["handler"], "--key", task["key"], task["payload"]).strip()
 
     def sum(self, what):
         """Of one of the store's counters, over all shards, as an independent reader sees it."""

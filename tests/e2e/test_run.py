@@ -111,7 +111,9 @@ def test_a_key_is_one_in_all_lanes(host, chance):
 def test_a_crash_costs_nobody_else(host):
     host.configure(work="processes = 2; threads = 4; crashes = 2;").start()
     good = [task(f"k{n % 20}", n, "us:2000") for n in range(400)]
-    bad = host.submit([*good[:200], task("bad", 1000, "crash"), task("bad", 1001), *good[200:]])[200]
+    host.submit(good[:200])
+    bad = host.submit_one(task("bad", 1000, "crash"))
+    host.submit([task("bad", 1001), *good[200:]])
     host.wait_done(401)
     assert host.starts("bad") == [1000, 1000, 1001]
     (dead,) = host.rows("dead")
@@ -122,7 +124,8 @@ def test_a_crash_costs_nobody_else(host):
 
 def test_attempts_run_out(host):
     host.configure(work="").start()
-    (bad, _) = host.submit([task("k", 1, "retry:99"), task("k", 2)])
+    bad = host.submit_one(task("k", 1, "retry:99"))
+    host.submit([task("k", 2)])
     host.wait_done(1)
     assert host.starts() == [1, 1, 1, 1, 2]
     assert [e.attempt for e in host.ledger() if e.what == "start"] == [1, 2, 3, 4, 1]
@@ -172,11 +175,12 @@ def test_unavailable_costs_nothing(host, tmp_path):
 def test_an_unknown_handlers_tasks_wait_and_stop_nobody(host):
     host.configure(shards=1, work="processes = 2;").start()
     unknown = [{**task(f"u{n}", n), "handler": "nobody"} for n in range(1500)]
-    ids = host.submit([*unknown, task("u0", 2000), task("k", 2001), task("k", 2002)])
+    first = host.submit_one(unknown[0])
+    host.submit([*unknown[1:], task("u0", 2000), task("k", 2001), task("k", 2002)])
     host.wait_done(2)
     assert host.starts() == [2001, 2002]
     assert host.rows("dead") == []
-    assert history(host, ids[0])["state"] == "parked"
+    assert history(host, first)["state"] == "parked"
 
 
 # --- what people ask for ----------------------------------------------------------------------------------------------
@@ -184,7 +188,7 @@ def test_an_unknown_handlers_tasks_wait_and_stop_nobody(host):
 
 def test_a_running_task_can_be_cancelled(host):
     host.configure(work="threads = 2;").start()
-    (running, waiting, _) = host.submit([task("k", 1, "wait:/nowhere"), task("k", 2), task("k", 3)])
+    running, waiting, _ = (host.submit_one(task("k", *t)) for t in ((1, "wait:/nowhere"), (2,), (3,)))
     host.wait_started(1)
     host.cli("task", "cancel", waiting)
     host.cli("task", "cancel", running)
@@ -275,7 +279,7 @@ def test_sigterm_lets_running_tasks_end(host, tmp_path):
 
 def test_a_second_sigterm_cuts_short_at_no_cost(host, tmp_path):
     host.configure(work="threads = 2;").start()
-    ids = host.submit([task("k", 1, f"deaf:{tmp_path}/go"), task("k", 2)])
+    host.submit([task("k", 1, f"deaf:{tmp_path}/go"), task("k", 2)])
     host.wait_started(1)
     host.signal()
     host.wait_for_log("event=stopping")
@@ -286,7 +290,7 @@ def test_a_second_sigterm_cuts_short_at_no_cost(host, tmp_path):
     host.wait_done(2)
     assert host.starts() == [1, 1, 2]
     assert all(e.attempt == 1 for e in host.ledger())
-    assert host.rows("dead") == [] and ids
+    assert host.rows("dead") == []
 
 
 def test_drain_ends(host, tmp_path):

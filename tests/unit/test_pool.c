@@ -509,6 +509,23 @@ static void unavailable_pauses_the_pool_and_takes_back_what_waits(void **state)
         rig_close(&g);
 }
 
+/* While it is paused nobody offers anything, so nothing but the time can end it. */
+static void a_pause_ends_although_nothing_waits(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        ready(&g, runner(&g, 0));
+        answer(&g, 0, OUTCOME_UNAVAILABLE);
+        assert_false(pool_has_room(&g.pool));
+        assert_in_range(due_ms(&g) - g.now_ms, 50, 100);
+        tick_when_due(&g);
+        assert_true(pool_has_room(&g.pool));
+        rig_close(&g);
+}
+
 static void one_probe_goes_first_and_opens_the_pool(void **state)
 {
         (void)state;
@@ -653,6 +670,7 @@ int main(void)
                 cmocka_unit_test(draining_a_quarantined_pool_gives_its_tasks_back),
                 cmocka_unit_test(cutting_short_kills_every_runner_and_gives_everything_back),
                 cmocka_unit_test(unavailable_pauses_the_pool_and_takes_back_what_waits),
+                cmocka_unit_test(a_pause_ends_although_nothing_waits),
                 cmocka_unit_test(one_probe_goes_first_and_opens_the_pool),
                 cmocka_unit_test(a_probe_that_crashes_is_followed_by_another),
                 cmocka_unit_test(a_batch_is_what_came_within_its_wait),

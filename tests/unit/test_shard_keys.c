@@ -88,6 +88,35 @@ static void a_dead_task_lets_its_key_go_on(void **state)
         rig_close(&g);
 }
 
+/* The first thing the store hears of a task that is to go on where it was. */
+static void what_a_task_saved_is_told_before_its_retry(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        hand(&g, 1, "k", "a");
+        hand(&g, 2, "j", "a");
+        claim(&g);
+        struct claimed *c = start(&g, 1);
+        buffer_put(&c->checkpoint, "half", 4);
+        c->has_saved = true;
+        end_as(&g, c, STORE_RETRY);
+        c = start(&g, 2);
+        c->has_saved = true;
+        end_as(&g, c, STORE_DONE); /* nobody will ask for it */
+        send_advance(&g);
+        assert_int_equal(g.advance.outcomes_count, 3);
+        assert_int_equal(g.advance.outcomes[0].kind, STORE_CHECKPOINT);
+        assert_int_equal(g.advance.outcomes[0].task.seq, 1);
+        assert_true(span_is(g.advance.outcomes[0].checkpoint, SPAN_TEXT("half")));
+        assert_int_equal(g.advance.outcomes[1].kind, STORE_RETRY);
+        assert_int_equal(g.advance.outcomes[2].kind, STORE_DONE);
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(g.shard.window.count, 0);
+        rig_close(&g);
+}
+
 static void what_is_to_run_again_keeps_its_place(void **state)
 {
         (void)state;
@@ -407,6 +436,7 @@ int main(void)
                 cmocka_unit_test(what_comes_in_behind_a_retry_is_given_back),
                 cmocka_unit_test(a_held_key_gives_its_tasks_back),
                 cmocka_unit_test(a_dead_task_lets_its_key_go_on),
+                cmocka_unit_test(what_a_task_saved_is_told_before_its_retry),
                 cmocka_unit_test(what_is_to_run_again_keeps_its_place),
                 cmocka_unit_test(a_key_gives_back_what_is_beyond_its_share_the_newest_first),
                 cmocka_unit_test(every_end_asks_for_more_of_its_key),
