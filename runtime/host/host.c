@@ -230,6 +230,7 @@ static void on_quarantined(void *owner, const char *text)
 }
 
 static void ask_desired(struct host *h);
+static void finish(struct host *h);
 
 static void on_crew_stopped(void *owner)
 {
