@@ -88,7 +88,7 @@ static void batch_put(struct pool_actions *actions, struct pool_task *task)
 {
         if (actions->batch_count == actions->batch_room) {
                 size_t room = actions->batch_room ? actions->batch_room * 2 : 256;
-                struct pool_task **batch = realloc(actions->batch, room * sizeof(*batch));
+                struct pool_task **batch = realloc(actions->batch, room * sizeof(void *));
                 if (!batch)
                         abort();
                 actions->batch = batch;
