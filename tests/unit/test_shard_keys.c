@@ -205,13 +205,16 @@ static void an_unserved_task_is_not_overtaken(void **state)
         hand(&g, 2, "k", "nobody");
         hand(&g, 3, "k", "a");
         hand(&g, 4, "j", "a");
+        hand(&g, 5, "i", "nobody");
         claim(&g);
         start(&g, 1);
         start(&g, 4);
         send_advance(&g);
         assert_said(&g, 2, STORE_DIVERT);
         assert_said(&g, 3, STORE_DIVERT);
+        assert_said(&g, 5, STORE_DIVERT);
         assert_true(said(&g, 2)->delay_ms >= 1000);
+        assert_true(said(&g, 5)->delay_ms >= 1000); /* not at once, to be given back again */
         assert_null(said(&g, 1));
         rig_close(&g);
 }

@@ -1,0 +1,462 @@
+/* A shard against a small store of the same contract, with everything that goes wrong between them: answers that are
+ * lost, before or after the store did it, leases that run out, and a rival that takes the shard and works on it. */
+#include <time.h>
+
+#include "shard_rig.h"
+
+#define TASKS   300
+#define KEYS    12
+#define SEATS   4
+#define WAIT_MS 30000
+
+enum place { QUEUED, FLIGHT, SIDE, GONE };
+
+struct model_task {
+        enum place place;
+        uint64_t seq;
+        unsigned key;
+        const char *handler;
+        bool is_suspect;
+        bool is_marked;
+};
+
+struct model_key {
+        enum { KEY_FREE, KEY_WAITS, KEY_PARKED } state;
+        uint64_t due_ms;
+};
+
+struct model {
+        struct rig rig;
+        struct model_task tasks[TASKS];
+        struct model_key keys[KEYS];
+        uint32_t arrived; /* of the tasks; the rest is still to be submitted */
+        uint64_t epoch, call, until_ms;
+        bool is_held, is_ours;
+        uint32_t last[STORE_CALL_TASKS]; /* what the last call claimed */
+        uint32_t last_count;
+        enum shard_call call_kind;
+        struct claimed *seats[SEATS];
+        uint32_t done, ran;
+        uint64_t random;
+        bool is_calm; /* nothing goes wrong any more */
+};
+
+static const char *const key_names[KEYS] = { "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "kA", "kB" };
+
+static unsigned draw(struct model *m, unsigned below)
+{
+        m->random = m->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        return (unsigned)((m->random >> 33) % below);
+}
+
+static bool happens(struct model *m, unsigned one_in)
+{
+        return !m->is_calm && !draw(m, one_in);
+}
+
+/* --- the store -------------------------------------------------------------------------------------------------------
+ */
+
+static void give(struct model *m, uint32_t i)
+{
+        const struct model_task *t = &m->tasks[i];
+        struct store_task *to = hand(&m->rig, t->seq, key_names[t->key], t->handler);
+        to->note.is_suspect = t->is_suspect;
+        to->note.started_epoch = t->is_marked ? m->epoch : 0;
+}
+
+static void claim_one(struct model *m, uint32_t i)
+{
+        m->tasks[i].place = FLIGHT;
+        m->last[m->last_count++] = i;
+}
+
+/* The first `max` of a key's side queue go in flight. */
+static void side_take(struct model *m, unsigned key, uint32_t max)
+{
+        bool has_more = false;
+        for (uint32_t i = 0; i < m->arrived; i++) {
+                if (m->tasks[i].place != SIDE || m->tasks[i].key != key)
+                        continue;
+                if (max && m->last_count < STORE_CALL_TASKS) {
+                        max--;
+                        claim_one(m, i);
+                } else {
+                        has_more = true;
+                }
+        }
+        m->keys[key] =
+                (struct model_key){ .state = has_more ? KEY_WAITS : KEY_FREE, .due_ms = m->rig.now_ms + WAIT_MS };
+}
+
+static void set_aside(struct model *m, struct model_task *t, const struct store_outcome *o)
+{
+        struct model_key *key = &m->keys[t->key];
+        uint64_t due_ms = m->rig.now_ms + o->delay_ms;
+        t->place = SIDE;
+        if (o->kind == STORE_RETRY)
+                *key = (struct model_key){ KEY_PARKED, due_ms };
+        else if (key->state == KEY_FREE)
+                *key = (struct model_key){ KEY_WAITS, due_ms };
+        else if (key->state == KEY_WAITS && due_ms < key->due_ms)
+                key->due_ms = due_ms;
+}
+
+static void apply(struct model *m, const struct store_outcome *o)
+{
+        struct model_task *t = &m->tasks[o->task.seq - 1];
+        assert_int_equal(t->place, FLIGHT);
+        switch (o->kind) {
+        case STORE_DONE:
+        case STORE_DEAD:
+                t->place = GONE;
+                m->done++;
+                if (o->refill && m->keys[t->key].state == KEY_WAITS)
+                        side_take(m, t->key, o->refill);
+                break;
+        case STORE_START:
+                t->is_marked = true;
+                break;
+        case STORE_INTERRUPTED:
+                t->is_marked = false;
+                t->is_suspect = o->is_suspect;
+                break;
+        default:
+                t->is_marked &= o->kind == STORE_DIVERT;
+                set_aside(m, t, o);
+        }
+}
+
+static void claim_tasks(struct model *m, uint32_t want)
+{
+        uint32_t most = m->last_count + want < STORE_CALL_TASKS ? m->last_count + want : STORE_CALL_TASKS;
+        for (unsigned key = 0; key < KEYS; key++)
+                if (m->keys[key].state != KEY_FREE && m->keys[key].due_ms <= m->rig.now_ms && m->last_count < most)
+                        side_take(m, key, 1);
+        for (uint32_t i = 0; i < m->arrived && m->last_count < most; i++) {
+                if (m->tasks[i].place != QUEUED)
+                        continue;
+                if (m->keys[m->tasks[i].key].state == KEY_FREE)
+                        claim_one(m, i);
+                else
+                        m->tasks[i].place = SIDE;
+        }
+}
+
+static bool is_fenced(const struct model *m, const struct store_lease *lease)
+{
+        return !m->is_held || !m->is_ours || lease->epoch != m->epoch;
+}
+
+static void do_advance(struct model *m, struct store_advance *a)
+{
+        a->verdict = is_fenced(m, &a->lease) || a->call < m->call || a->call > m->call + 1 ? STORE_FENCED : STORE_OK;
+        if (a->verdict == STORE_FENCED || a->call == m->call)
+                return;
+        m->call = a->call;
+        m->last_count = 0;
+        m->until_ms = m->rig.now_ms + RIG_TTL_MS;
+        for (uint32_t i = 0; i < a->outcomes_count; i++)
+                apply(m, &a->outcomes[i]);
+        claim_tasks(m, a->want_tasks);
+}
+
+static void do_acquire(struct model *m, struct store_acquire *a)
+{
+        bool is_same = m->is_ours && a->lease.epoch == m->epoch;
+        if (a->lease.epoch <= m->epoch && !is_same)
+                a->grant = STORE_STALE;
+        else if (m->is_held && !m->is_ours && m->until_ms > m->rig.now_ms)
+                a->grant = STORE_BUSY;
+        else
+                a->grant = STORE_GRANTED;
+        a->stored_epoch = m->epoch;
+        a->busy_ms = a->grant == STORE_BUSY ? m->until_ms - m->rig.now_ms : 0;
+        if (a->grant != STORE_GRANTED)
+                return;
+        m->epoch = a->lease.epoch;
+        m->is_held = m->is_ours = true;
+        m->call += 2;
+        m->last_count = 0;
+        m->until_ms = m->rig.now_ms + RIG_TTL_MS;
+}
+
+/* A few a page, so that there are several. */
+static bool fill_page(struct model *m, uint64_t after_seq)
+{
+        for (uint32_t i = 0; i < m->arrived; i++) {
+                if (m->tasks[i].place != FLIGHT || m->tasks[i].seq <= after_seq)
+                        continue;
+                if (m->rig.tasks_count == 5)
+                        return true;
+                give(m, i);
+                m->rig.tasks[m->rig.tasks_count - 1].is_key_waiting = m->keys[m->tasks[i].key].state == KEY_PARKED;
+        }
+        return false;
+}
+
+/* --- what goes wrong -------------------------------------------------------------------------------------------------
+ */
+
+/* The lease has run out: another takes it, works for a while, and may let go. */
+static void rival_comes(struct model *m)
+{
+        if (m->is_held && m->until_ms > m->rig.now_ms)
+                return;
+        m->epoch += 1 + draw(m, 3);
+        m->call += 2;
+        m->is_held = draw(m, 2);
+        m->is_ours = false;
+        m->until_ms = m->rig.now_ms + 200;
+        bool is_stuck[KEYS] = { false };
+        for (uint32_t i = 0; i < m->arrived; i++) {
+                struct model_task *t = &m->tasks[i];
+                bool is_next = t->place == FLIGHT && !is_stuck[t->key] && m->keys[t->key].state != KEY_PARKED;
+                if (is_next && strcmp(t->handler, "nobody") != 0 && !draw(m, 2)) {
+                        t->place = GONE;
+                        m->done++;
+                }
+                is_stuck[t->key] |= t->place != GONE;
+        }
+}
+
+static bool is_behind_another(const struct model *m, const struct model_task *t)
+{
+        for (const struct model_task *other = m->tasks; other < t; other++)
+                if (other->key == t->key && other->place != GONE)
+                        return true;
+        return false;
+}
+
+/* --- the host --------------------------------------------------------------------------------------------------------
+ */
+
+static void start_one(struct model *m)
+{
+        unsigned seat = draw(m, SEATS);
+        if (m->seats[seat])
+                return;
+        struct claimed *c = shard_next(&m->rig.shard, draw(m, 2), m->rig.now_ms);
+        if (!c)
+                return;
+        const struct model_task *t = &m->tasks[c->seq - 1];
+        assert_true(m->is_ours && m->until_ms > m->rig.now_ms);
+        assert_int_equal(t->place, FLIGHT);
+        assert_false(is_behind_another(m, t));
+        assert_true(!t->is_suspect || t->is_marked);
+        for (unsigned i = 0; i < SEATS; i++)
+                assert_false(m->seats[i] && span_is(m->seats[i]->key, c->key));
+        m->seats[seat] = c;
+        m->ran++;
+}
+
+static void end_one(struct model *m)
+{
+        unsigned seat = draw(m, SEATS);
+        struct claimed *c = m->seats[seat];
+        if (!c)
+                return;
+        m->seats[seat] = NULL;
+        static const enum store_outcome_kind kinds[] = { STORE_RETRY, STORE_DEAD, STORE_INTERRUPTED };
+        struct outcome_draft *draft = draft_new(STORE_DONE, COST_NONE, "");
+        if (happens(m, 4))
+                draft->outcome.kind = kinds[draw(m, 3)];
+        draft->outcome.delay_ms = draft->outcome.kind == STORE_RETRY ? draw(m, 3) * 100 : 0;
+        draft->outcome.is_suspect = draft->outcome.kind == STORE_INTERRUPTED && draw(m, 2);
+        if (!happens(m, 8)) {
+                shard_ended(&m->rig.shard, c, draft, m->rig.now_ms);
+                return;
+        }
+        draft_free(draft);
+        shard_again(&m->rig.shard, c, m->rig.now_ms);
+}
+
+static void send(struct model *m)
+{
+        struct rig *g = &m->rig;
+        m->call_kind = shard_next_call(&g->shard, draw(m, 2), g->now_ms);
+        if (m->call_kind == SHARD_CALL_ACQUIRE)
+                shard_fill_acquire(&g->shard, &g->acquire, g->now_ms);
+        else if (m->call_kind == SHARD_CALL_PAGE)
+                shard_fill_page(&g->shard, &g->page, g->now_ms);
+        else if (m->call_kind == SHARD_CALL_ADVANCE)
+                shard_fill_advance(&g->shard, &g->advance, g->now_ms);
+        else if (m->call_kind == SHARD_CALL_RELEASE)
+                shard_fill_release(&g->shard, &g->release, g->now_ms);
+}
+
+static uint64_t next_due_ms(const struct model *m)
+{
+        uint64_t due_ms = STORE_NEVER;
+        for (unsigned key = 0; key < KEYS; key++) {
+                uint64_t at_ms = m->keys[key].due_ms > m->rig.now_ms ? m->keys[key].due_ms - m->rig.now_ms : 0;
+                if (m->keys[key].state != KEY_FREE && at_ms < due_ms)
+                        due_ms = at_ms;
+        }
+        return due_ms;
+}
+
+static bool has_queued(const struct model *m)
+{
+        for (uint32_t i = 0; i < m->arrived; i++)
+                if (m->tasks[i].place == QUEUED)
+                        return true;
+        return false;
+}
+
+/* The answer arrives: what the store did is looked up now, as with a real one. */
+static void answer_advance(struct model *m)
+{
+        struct rig *g = &m->rig;
+        for (uint32_t i = 0; g->advance.verdict == STORE_OK && i < m->last_count; i++)
+                give(m, m->last[i]);
+        g->advance.tasks = g->tasks;
+        g->advance.tasks_count = g->tasks_count;
+        g->advance.has_more = has_queued(m);
+        g->advance.next_due_ms = next_due_ms(m);
+        g->advance.left_ms = m->until_ms > g->now_ms ? m->until_ms - g->now_ms : 0;
+        shard_advanced(&g->shard, &g->advance, rig_pool_of, NULL, g->now_ms);
+        g->tasks_count = 0;
+}
+
+static void answer_acquire(struct model *m)
+{
+        struct rig *g = &m->rig;
+        bool has_more = g->acquire.grant == STORE_GRANTED && fill_page(m, 0);
+        g->acquire.call = m->call;
+        g->acquire.left_ms = RIG_TTL_MS;
+        g->acquire.has_work = true;
+        g->acquire.next_due_ms = next_due_ms(m);
+        g->acquire.page = (struct store_page){ g->tasks, g->tasks_count, has_more };
+        shard_acquired(&g->shard, &g->acquire, rig_pool_of, NULL, g->now_ms);
+        g->tasks_count = 0;
+}
+
+static void answer_page(struct model *m)
+{
+        struct rig *g = &m->rig;
+        g->page.verdict = is_fenced(m, &g->page.lease) ? STORE_FENCED : STORE_OK;
+        bool has_more = g->page.verdict == STORE_OK && fill_page(m, g->page.after_seq);
+        reply_page(g, g->page.verdict, has_more);
+}
+
+static void do_release(struct model *m, struct store_release *r)
+{
+        bool is_ok = !is_fenced(m, &r->lease) && r->call == m->call + 1;
+        r->verdict = is_ok ? STORE_OK : STORE_FENCED;
+        if (is_ok) {
+                m->call++;
+                m->is_held = false;
+        }
+}
+
+/* The call under way reaches the store, or not; its answer reaches us, or not. */
+static void deliver(struct model *m)
+{
+        struct rig *g = &m->rig;
+        enum shard_call call = m->call_kind;
+        m->call_kind = SHARD_CALL_NONE;
+        bool is_done = !happens(m, 12);
+        if (is_done && call == SHARD_CALL_ADVANCE)
+                do_advance(m, &g->advance);
+        else if (is_done && call == SHARD_CALL_ACQUIRE)
+                do_acquire(m, &g->acquire);
+        else if (is_done && call == SHARD_CALL_RELEASE)
+                do_release(m, &g->release);
+        if (!is_done || happens(m, 12))
+                shard_failed(&g->shard, g->now_ms);
+        else if (call == SHARD_CALL_ADVANCE)
+                answer_advance(m);
+        else if (call == SHARD_CALL_ACQUIRE)
+                answer_acquire(m);
+        else if (call == SHARD_CALL_PAGE)
+                answer_page(m);
+        else
+                shard_released(&g->shard);
+}
+
+static void renew(struct model *m)
+{
+        struct rig *g = &m->rig;
+        struct store_renewal renewal = { .lease = g->shard.lease, .has_work = has_queued(m), .left_ms = RIG_TTL_MS };
+        renewal.verdict = is_fenced(m, &renewal.lease) ? STORE_FENCED : STORE_OK;
+        if (renewal.verdict == STORE_OK)
+                m->until_ms = g->now_ms + RIG_TTL_MS;
+        shard_renewed(&g->shard, &renewal, g->now_ms);
+}
+
+static void step(struct model *m)
+{
+        if (m->arrived < TASKS && !draw(m, 3)) {
+                m->arrived++;
+                m->rig.shard.has_work = true;
+        }
+        m->rig.now_ms += happens(m, 200) ? RIG_TTL_MS + draw(m, 5000) : draw(m, 30);
+        if (happens(m, 60))
+                rival_comes(m);
+        if (!draw(m, 20))
+                renew(m);
+        if (m->call_kind == SHARD_CALL_NONE)
+                send(m);
+        else if (draw(m, 2))
+                deliver(m);
+        start_one(m);
+        end_one(m);
+}
+
+static void make_tasks(struct model *m)
+{
+        for (uint32_t i = 0; i < TASKS; i++) {
+                /* One key takes a third of all, to have more than its share. */
+                unsigned key = draw(m, 3) ? draw(m, KEYS) : 0;
+                const char *handler = draw(m, 2) ? "a" : "b";
+                /* Nobody serves some of the last key's. */
+                if (key == KEYS - 1 && !draw(m, 3))
+                        handler = "nobody";
+                m->tasks[i] = (struct model_task){ .seq = i + 1, .key = key, .handler = handler };
+        }
+}
+
+static bool is_all_done(const struct model *m)
+{
+        for (uint32_t i = 0; i < TASKS; i++)
+                if (m->tasks[i].key != KEYS - 1 && m->tasks[i].place != GONE)
+                        return false;
+        return true;
+}
+
+static void every_task_is_done_once_in_order_whatever_goes_wrong(void **state)
+{
+        (void)state;
+        const char *given = getenv("QUIVER_TEST_SEED");
+        uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+        static struct model m;
+        print_message("QUIVER_TEST_SEED=%llu\n", (unsigned long long)seed);
+        for (uint64_t round = 0; round < 200; round++) {
+                m = (struct model){ .random = seed + round, .epoch = 3 };
+                rig_open(&m.rig);
+                make_tasks(&m);
+                for (int i = 0; i < 3000; i++)
+                        step(&m);
+                m.is_calm = true;
+                for (int i = 0; i < 20000 && !is_all_done(&m); i++)
+                        step(&m);
+                assert_true(is_all_done(&m));
+                assert_true(m.ran >= TASKS / 2);
+                shard_leave(&m.rig.shard);
+                for (int i = 0; i < 2000 && m.rig.shard.state != SHARD_AWAY; i++)
+                        step(&m);
+                assert_true(shard_is_quiet(&m.rig.shard));
+                assert_false(m.is_held && m.is_ours);
+                assert_int_equal(m.rig.shard.window.count, 0);
+                rig_close(&m.rig);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_task_is_done_once_in_order_whatever_goes_wrong),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
