@@ -93,7 +93,8 @@ struct store_options {
         const struct store_bell *bell;   /* NULL: do not listen */
 };
 
-/* What the doorbell says.  A hint, on the loop: look at the shard; a lost or spurious one harms nobody. */
+/* What the doorbell says.  It alone does not keep the loop alive; requests under way do.  A hint, on the loop: look at
+ * the shard; a lost or spurious one harms nobody. */
 struct store_bell {
         void (*shard)(void *self, uint32_t shard); /* of one that we hold: new tasks, a due time, a control, a want */
         void (*desired)(void *self);               /* the desired state has changed */
