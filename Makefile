@@ -8,35 +8,46 @@ VERSION := $(shell sed -n 's/^\#define QUIVER_VERSION *"\(.*\)"/\1/p' runtime/ve
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-# SAN=asan (address + undefined) or SAN=tsan builds into a folder of its own.
+# SAN=asan (address + undefined), SAN=tsan and SAN=fuzz (clang's libFuzzer) build into a folder of their own.
 SAN ?=
 B   := build$(if $(SAN),/$(SAN))
 
 CC       ?= cc
 CXX      ?= c++
+OBJCOPY  ?= objcopy
 OPT      ?= -O2
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla -Wpointer-arith
 CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE
 CFLAGS   += -std=gnu11 $(OPT) -g $(WARN) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
 LDFLAGS  += -pthread
-LDLIBS   += -lsqlite3 -lz -luv -ldl -lm
+LDLIBS   += -luv -ljansson -lconfig -lsqlite3 -lz -ldl -lm
 ifeq ($(SAN),asan)
 CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined
 LDFLAGS += -fsanitize=address,undefined
 endif
 ifeq ($(SAN),tsan)
-CFLAGS  += -fsanitize=thread
+# TSan does not follow fences; where the code has one, it guards no plain data.
+CFLAGS  += -fsanitize=thread $(if $(filter gcc cc,$(CC)),-Wno-tsan)
 LDFLAGS += -fsanitize=thread
+endif
+ifeq ($(SAN),fuzz)
+CC      := clang
+CFLAGS  += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+LDFLAGS += -fsanitize=fuzzer-no-link,address,undefined
 endif
 
 # --- what is made -----------------------------------------------------------------------------------------------------
 
 LIB_SRC  := $(filter-out runtime/main.c,$(wildcard runtime/*/*.c runtime/*/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o)
+MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))
 QUIVER   := $B/quiver
 
-PLUGINS  := $(patsubst plugins/%/,%,$(wildcard plugins/*/))
+PLUGINS  := $(filter-out common,$(patsubst plugins/%/,%,$(wildcard plugins/*/)))
 PLUGIN_SO := $(PLUGINS:%=plugins/%.so)
+# What handlers that start processes share.
+PLUGIN_SRC_exec := $(wildcard plugins/common/*.[ch])
+PLUGIN_SRC_pipe := $(PLUGIN_SRC_exec)
 
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/%.c=$B/tests/%)
@@ -46,24 +57,26 @@ CONTRACT     := $(CONTRACT_SRC:tests/%.c=$B/tests/%)
 CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(filter-out $(CONTRACT_SRC),$(wildcard tests/contract/*.c)))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ     := $(FUZZ_SRC:tests/%.c=$B/tests/%)
+TEST_PLUGINS := $(patsubst tests/plugins/%.c,$B/test-plugins/%.so,$(wildcard tests/plugins/*.c))
 VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/villains/*.c)) \
             $(patsubst tests/villains/%.cc,$B/villains/%.so,$(wildcard tests/villains/*.cc))
 
 # --- packages ---------------------------------------------------------------------------------------------------------
 
-DEPS      := gcc make libc6-dev libuv1-dev libsqlite3-dev zlib1g-dev uthash-dev
+DEPS      := gcc make libc6-dev libuv1-dev libjansson-dev libconfig-dev libsqlite3-dev zlib1g-dev uthash-dev
 TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev pkg-config libcmocka-dev python3 \
-             python3-pytest valgrind
+             python3-pytest valgrind nodejs ruby
 PYTHON    := /usr/bin/python3
 
 .DEFAULT_GOAL := build
-.PHONY: help deps test-deps build run demo test test-all unit asan tsan fuzz e2e lint format format-check bench chaos \
-        install uninstall clean plugins villains
+.PHONY: help deps test-deps build run demo test test-all unit asan tsan contract fuzz e2e test-binaries fuzz-binaries \
+        lint format format-check tidy cppcheck bench chaos install uninstall clean plugins villains
 
 help:
 	@echo "make run        start a host with the embedded default: no server needed"
 	@echo "make demo       watch a small scenario run and check itself"
 	@echo "make test       unit, sanitizer, fuzz and end-to-end tests; last line: N passed, N failed"
+	@echo "                one suite: make unit | asan | tsan | contract | fuzz | e2e; some of it: make test ONLY=ring"
 	@echo "make test-all   the same and the long runs"
 	@echo "make build      build/quiver and plugins/*.so (the default)"
 	@echo "make bench      measure; make chaos: break things on purpose"
@@ -71,7 +84,7 @@ help:
 	@echo "make deps       install what is missing from Debian (run and test do it themselves)"
 	@echo "make install    into PREFIX=$(PREFIX), DESTDIR honoured; make uninstall takes it back"
 	@echo "make clean      remove build/ and the built plugins"
-	@echo "settings: SAN=asan|tsan  WERROR=1  CC=clang  PREFIX=  DESTDIR="
+	@echo "settings: SAN=asan|tsan|fuzz  WERROR=1  CC=clang  PREFIX=  DESTDIR="
 
 # $(call install_missing,PACKAGES): one dpkg-query; apt-get only if something is not there.
 define install_missing
@@ -101,6 +114,9 @@ $B/obj/%.o: %.c | deps
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
+# `quiver new` has the templates in it.
+$B/obj/runtime/cli/new.o: $(wildcard sdk/templates/*)
+
 $B/libruntime.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -108,21 +124,90 @@ $B/libruntime.a: $(LIB_OBJ)
 $(QUIVER): $B/obj/runtime/main.o $B/libruntime.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# The fake host that plugin authors test against.  A library of its own: it shares no code with the runtime.
+$B/libquiver-mock.a: $(MOCK_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+# The client library, out of what it needs of the runtime.  Both forms show nothing but qv_client_*: whoever links with
+# them has names of their own.  The number after .so changes when a program that was built before would break.
+CLIENT_OBJ  := $(patsubst %.c,$B/obj/%.o,$(wildcard runtime/client/*.c))
+CLIENT_LIBS := -luv -lconfig -lsqlite3 -lz -lm
+
+$B/libquiver.so.1: $(CLIENT_OBJ) $B/libruntime.a sdk/client.map
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=sdk/client.map -Wl,--as-needed \
+	        $(if $(SAN),,-Wl,-z,defs) -o $@ $(CLIENT_OBJ) $B/libruntime.a $(CLIENT_LIBS)
+
+$B/libquiver.a: $(CLIENT_OBJ) $B/libruntime.a
+	@rm -f $@
+	$(LD) -r -o $B/obj/libquiver.o $^
+	$(OBJCOPY) --wildcard --keep-global-symbol='qv_client_*' $B/obj/libquiver.o
+	$(AR) rcs $@ $B/obj/libquiver.o
+
 plugins: $(PLUGIN_SO)
 
 # A stock plugin is a folder of C files.  Installed by rename: a host may have the old file open.
 .SECONDEXPANSION:
-plugins/%.so: $$(wildcard plugins/%/*.c) sdk/include/quiver/plugin.h sdk/plugin.map | deps
+plugins/%.so: $$(wildcard plugins/%/*.[ch]) $$(PLUGIN_SRC_$$*) sdk/include/quiver/plugin.h sdk/plugin.map | deps
 	$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
 	        -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -Wl,-z,defs -o $@.new $(filter %.c,$^) \
 	        -pthread $(PLUGIN_LIBS_$*)
 	mv $@.new $@
 
+# --- install ----------------------------------------------------------------------------------------------------------
+
+# What goes where under PREFIX: mode:from:to, or link:to what:to.  uninstall removes exactly this.
+INSTALLED := 755:$(QUIVER):bin/quiver \
+             $(foreach h,$(notdir $(wildcard sdk/include/quiver/*.h)),644:sdk/include/quiver/$h:include/quiver/$h) \
+             644:sdk/plugin.mk:share/quiver/plugin.mk \
+             644:sdk/plugin.map:share/quiver/plugin.map \
+             644:$B/libquiver-mock.a:lib/libquiver-mock.a \
+             644:$B/libquiver.a:lib/libquiver.a \
+             755:$B/libquiver.so.1:lib/libquiver.so.1 \
+             link:libquiver.so.1:lib/libquiver.so \
+             644:$B/quiver-client.pc:lib/pkgconfig/quiver-client.pc \
+             644:$B/quiver-plugin.pc:lib/pkgconfig/quiver-plugin.pc \
+             644:$B/quiver-mock.pc:lib/pkgconfig/quiver-mock.pc \
+             $(foreach w,$(wildcard sdk/pipe/*/quiver_pipe.*),644:$w:share/quiver/$(w:sdk/%=%)) \
+             $(foreach p,$(PLUGINS),644:plugins/$p.so:lib/quiver/plugins/$p.so)
+# Folders that are Quiver's own; removed if nothing else is left in them.
+OWN_DIRS  := include/quiver $(patsubst sdk/%/,share/quiver/%,$(wildcard sdk/pipe/*/)) share/quiver/pipe share/quiver lib/quiver/plugins lib/quiver
+
+PC        := $B/quiver-plugin.pc $B/quiver-mock.pc $B/quiver-client.pc
+# Made anew each time: PREFIX may have changed.
+.PHONY: $(PC)
+$(PC): $B/%.pc: sdk/%.pc.in
+	@mkdir -p $(@D)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+
+# Every file by rename: a host may have the old one open, and must not see half of the new one.
+install: build $B/libquiver-mock.a $B/libquiver.a $B/libquiver.so.1 $(PC)
+	@for entry in $(INSTALLED); do \
+	        IFS=: read -r mode from to <<< "$$entry"; \
+	        to="$(DESTDIR)$(PREFIX)/$$to"; \
+	        if [ "$$mode" = link ]; then ln -sf "$$from" "$$to.new"; else install -D -m "$$mode" "$$from" "$$to.new"; fi && \
+	                mv -fT "$$to.new" "$$to" || exit 1; \
+	        echo "$$to"; \
+	done
+
+uninstall:
+	@for entry in $(INSTALLED); do rm -f "$(DESTDIR)$(PREFIX)/$${entry##*:}"; done
+	@for dir in $(OWN_DIRS); do rmdir "$(DESTDIR)$(PREFIX)/$$dir" 2>/dev/null || true; done
+
 # --- tests ------------------------------------------------------------------------------------------------------------
+
+# Objects of tests are kept for the next make.
+.SECONDARY:
 
 $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+# The way an author does it: the plugin's own source, the mock, and the test.
+$B/tests/unit/test_mock $B/tests/unit/test_mock_services: $B/obj/plugins/echo/echo.o $B/libquiver-mock.a
+CHILD_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/common/*.c))
+$B/tests/unit/test_exec: $B/obj/plugins/exec/exec.o $(CHILD_OBJ) $B/libquiver-mock.a
+$B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
 
 $B/tests/contract/%: $B/obj/tests/contract/%.o $(CONTRACT_OBJ) $B/libruntime.a
 	@mkdir -p $(@D)
@@ -130,27 +215,92 @@ $B/tests/contract/%: $B/obj/tests/contract/%.o $(CONTRACT_OBJ) $B/libruntime.a
 
 $B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk
 
+# Plugins that do their worst, for the end-to-end tests.  Compilers see some of it coming.
+VILLAIN_FLAGS := -O1 -g -Wall -Wextra -Wno-infinite-recursion $(if $(WERROR),-Werror) -D_GNU_SOURCE \
+                 -Isdk/include -fPIC -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -pthread
+
+$B/villains/%.so: tests/villains/%.c sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(VILLAIN_FLAGS) -o $@ $<
+
+$B/villains/%.so: tests/villains/%.cc sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -w $(VILLAIN_FLAGS) -o $@ $<
+
+# Plugins that tests look through.
+$B/test-plugins/%.so: tests/plugins/%.c sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
+	        -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -o $@ $<
+
+# Other commands' arguments are not for the tests: run.py calls make itself.
+RUN_TESTS := @$(PYTHON) tests/run.py $(if $(WERROR),--werror)
+
 test: test-deps
-	@$(PYTHON) tests/run.py
+	$(RUN_TESTS) $(ONLY:%=--only=%)
 
 test-all: test-deps
-	@$(PYTHON) tests/run.py --all
+	$(RUN_TESTS) --all $(ONLY:%=--only=%)
+
+unit asan tsan contract fuzz e2e: test-deps
+	$(RUN_TESTS) --only=$@
+
+# What run.py asks for; SAN= chooses the folder.
+villains: $(VILLAINS)
+
+test-binaries: $(UNIT) $(CONTRACT) $(TEST_PLUGINS)
+
+fuzz-binaries: $(FUZZ)
+
+$B/tests/fuzz/%: $B/obj/tests/fuzz/%.o $B/libruntime.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
 
 # --- house ------------------------------------------------------------------------------------------------------------
 
-C_FILES   := $(shell git ls-files '*.c' '*.h' '*.cc' 2>/dev/null)
-TIDY_SRC  := $(filter runtime/%.c sdk/mock/%.c plugins/%.c,$(C_FILES))
+C_FILES  := $(shell find runtime sdk plugins tests -name '*.c' -o -name '*.h' -o -name '*.cc' 2>/dev/null | sort)
+# Templates are not yet plugins, and villains are wrong on purpose.
+TIDY_SRC := $(filter-out sdk/templates/% tests/villains/%,$(filter %.c,$(C_FILES)))
+TIDY     := $(TIDY_SRC:%=build/lint/%.ok)
 
-lint: format-check
-	clang-tidy --quiet $(TIDY_SRC) -- $(CPPFLAGS) -std=gnu11 2>/dev/null
-	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-	        --suppress=missingIncludeSystem -Iruntime -Isdk/include $(TIDY_SRC)
+lint: test-deps
+	@$(MAKE) --no-print-directory -j$$(nproc) format-check tidy cppcheck
 
 format-check:
-	clang-format --dry-run -Werror $(C_FILES)
+	@clang-format --dry-run -Werror $(C_FILES)
 
 format:
 	clang-format -i $(C_FILES)
+
+tidy: $(TIDY)
+
+# What was clean stays so until it, a header or the rules change.
+build/lint/%.ok: % .clang-tidy $(filter %.h,$(C_FILES))
+	@mkdir -p $(@D)
+	@echo "clang-tidy $<"
+	@clang-tidy --quiet $< -- $(CPPFLAGS) -Itests/unit -Isdk -std=gnu11 2>$@.err || { cat $@.err; exit 1; }
+	@rm -f $@.err
+	@touch $@
+
+cppcheck:
+	@mkdir -p build/lint/cppcheck
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	        --suppress=missingIncludeSystem --cppcheck-build-dir=build/lint/cppcheck -Iruntime -Isdk/include -Isdk \
+	        $(TIDY_SRC)
+
+run: build
+	@echo "In another terminal:  build/quiver submit echo --wait world"
+	@exec $(QUIVER) run -c etc/runtime.cfg
+
+# Each says so until its part is there.
+demo:
+	@echo "make demo: there is no scenario to watch yet"
+
+bench: build test-deps
+	@$(PYTHON) tests/bench/languages.py
+
+chaos:
+	@echo "make chaos: there is no fleet to break yet"
 
 clean:
 	rm -rf build plugins/*.so

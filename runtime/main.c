@@ -9,8 +9,20 @@
 #include "version.h"
 
 static const struct command commands[] = {
+        { "run", cmd_run, "run a host in the foreground" },
+        { "check", cmd_check, "check the configuration, and say all that is wrong with it" },
+        { "submit", cmd_submit, "submit one task, or one per line of standard input" },
+        { "status", cmd_status, "what waits, what runs, who owns it" },
+        { "task", cmd_task, "where a task is and what happened to it; cancel it" },
+        { "dead", cmd_dead, "list, requeue or drop tasks that were given up" },
+        { "key", cmd_key, "what a key waits for; hold, unhold, retry or skip" },
+        { "pause", cmd_pause, "start no more tasks, of one handler or of all" },
+        { "resume", cmd_resume, "take that back" }, { "results", cmd_results, "take results and print them" },
+        { "fsck", cmd_fsck, "prove that the store has every task in exactly one place" },
+        { "envelope", cmd_envelope, "read or write a task as the bytes that a store holds" },
         { "new", cmd_new, "make a folder with a new plugin, its test and its Makefile" },
         { "try", cmd_try, "run tasks through a plugin, in a real runner, with no server" },
+        { "vet", cmd_vet, "find what would make a plugin trouble in production" },
         { "runner", cmd_runner, NULL }, /* started by a host, never by hand */
 };
 

@@ -45,8 +45,8 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
         (void)clock_gettime(CLOCK_REALTIME, &now);
         (void)gmtime_r(&now.tv_sec, &utc);
         size_t n = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%S", &utc);
-        n += (size_t)snprintf(line + n, sizeof(line) - n, ".%03ldZ %s event=%s", now.tv_nsec / 1000000, names[level],
-                event);
+        n += (size_t)snprintf(
+                line + n, sizeof(line) - n, ".%03ldZ %s event=%s", now.tv_nsec / 1000000, names[level], event);
         if (*format) {
                 line[n++] = ' ';
                 va_list args;
@@ -81,7 +81,8 @@ const char *log_quote(char *text, size_t size, const char *value)
         size_t n = 0;
         text[n++] = '"';
         for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
-                if (n + 8 > size) {
+                /* Room for the longest escape, and after it still for dots, quote and NUL. */
+                if (n + 9 > size) {
                         memcpy(text + n, "...", 3);
                         n += 3;
                         break;

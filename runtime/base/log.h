@@ -23,11 +23,10 @@ bool log_level_parse(const char *name, enum log_level *ret_level);
 
 /* `event` is one lower-case word; `format` gives the rest as key=value pairs.  Values that may hold spaces go through
  * log_quote(). */
-__attribute__((format(printf, 3, 4))) void log_event(
-        enum log_level level, const char *event, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void log_event(enum log_level level, const char *event, const char *format, ...);
 
 /* `value` as a logfmt value: as it is, or in double quotes with control characters, quotes and backslashes escaped, cut
- * to fit.  Returns `text`. */
+ * to fit `size` bytes (at least 8).  Returns `text`. */
 const char *log_quote(char *text, size_t size, const char *value);
 /* log_quote() into a buffer that lives to the end of the enclosing block. */
 #define LOG_QUOTE(value) log_quote((char[1024]){ 0 }, 1024, (value))

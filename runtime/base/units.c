@@ -56,8 +56,8 @@ static int parse(const char *text, const struct unit *units, size_t count, const
 
 int units_duration_ms(const char *text, uint64_t *ret_ms, struct error *error)
 {
-        return parse(text, duration_units, COUNT(duration_units), "a duration like 250ms, 30s, 5m, 2h or 1d", ret_ms,
-                error);
+        return parse(
+                text, duration_units, COUNT(duration_units), "a duration like 250ms, 30s, 5m, 2h or 1d", ret_ms, error);
 }
 
 int units_size_bytes(const char *text, uint64_t *ret_bytes, struct error *error)

@@ -9,8 +9,21 @@ struct command {
         const char *about; /* one line; NULL hides it from the help */
 };
 
+int cmd_check(int argc, char **argv);
+int cmd_dead(int argc, char **argv);
+int cmd_envelope(int argc, char **argv);
+int cmd_fsck(int argc, char **argv);
+int cmd_key(int argc, char **argv);
 int cmd_new(int argc, char **argv);
+int cmd_pause(int argc, char **argv);
+int cmd_results(int argc, char **argv);
+int cmd_resume(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_submit(int argc, char **argv);
+int cmd_task(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 int cmd_try(int argc, char **argv);
+int cmd_vet(int argc, char **argv);
 int cmd_runner(int argc, char **argv);
 
 #endif

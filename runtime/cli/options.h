@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What every command returns to the shell. */
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_UNREACHABLE = 3 };
@@ -39,12 +40,15 @@ enum { OPTIONS_END = 0, OPTIONS_WORD = -1, OPTIONS_HELP = -2, OPTIONS_WRONG = -3
 void options_start(struct options *o, int argc, char **argv);
 
 /* The next option's id with o->value set; OPTIONS_WORD with a plain word in o->value (everything after "--" is one);
- * OPTIONS_END; OPTIONS_HELP after it printed the help to standard output (return EXIT_DONE); OPTIONS_WRONG after it said
- * on standard error what is wrong (return EXIT_USAGE). */
+ * OPTIONS_END; OPTIONS_HELP after it printed the help to standard output (return EXIT_DONE); OPTIONS_WRONG after it
+ * said on standard error what is wrong (return EXIT_USAGE). */
 int options_next(struct options *o);
 
 /* Says "quiver COMMAND: TEXT" and where the help is; returns EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int options_wrong(const struct options *o, const char *format, ...);
+
+/* A decimal number from `min` to `max` and nothing else; false if it is not. */
+bool options_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number);
 
 void options_help(const struct options *o);
 

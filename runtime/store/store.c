@@ -296,9 +296,9 @@ static void prepare_follow_ups(struct store_advance *advance, uint32_t count)
 
 static void check_outcome(struct store_request *request, const struct store_outcome *outcome)
 {
-        if ((unsigned)outcome->kind > OUTCOME_CHECKPOINT || (unsigned)outcome->cost > COST_INTERRUPTION)
+        if ((unsigned)outcome->kind > STORE_CHECKPOINT || (unsigned)outcome->cost > COST_INTERRUPTION)
                 refuse(request, "unknown outcome");
-        if (outcome->follow_ups_count && outcome->kind != OUTCOME_DONE)
+        if (outcome->follow_ups_count && outcome->kind != STORE_DONE)
                 refuse(request, "follow-ups come with DONE only");
         if (outcome->checkpoint.size > NOTE_CHECKPOINT_MAX)
                 refuse(request, "checkpoint too long");

@@ -187,7 +187,7 @@ struct store_task {
         struct span key;          /* what order is kept for: the envelope's key, or the id */
         struct task_note note;
         /* Only from acquire and in-flight pages: its key is parked or held.  Do not start it: give it back with
-         * OUTCOME_DIVERT, unless it is running here already. */
+         * STORE_DIVERT, unless it is running here already. */
         bool is_key_waiting;
 };
 
@@ -262,14 +262,14 @@ struct store_follow_up {
 };
 
 enum store_outcome_kind {
-        OUTCOME_DONE,        /* gone; result and follow-ups appear in the same step */
-        OUTCOME_RETRY,       /* parks the key for delay_ms; the task stays its head */
-        OUTCOME_HOLD,        /* the key waits for a person; the task stays its head */
-        OUTCOME_DEAD,        /* kept among the dead, with `reason` */
-        OUTCOME_DIVERT,      /* not started: goes to its key's side queue, at its place; costs nothing */
-        OUTCOME_START,       /* a suspect's durable mark; stays in flight.  The next outcome clears it */
-        OUTCOME_INTERRUPTED, /* counted, the mark cleared; stays in flight */
-        OUTCOME_CHECKPOINT,  /* the checkpoint is replaced; stays in flight */
+        STORE_DONE,        /* gone; result and follow-ups appear in the same step */
+        STORE_RETRY,       /* parks the key for delay_ms; the task stays its head */
+        STORE_HOLD,        /* the key waits for a person; the task stays its head */
+        STORE_DEAD,        /* kept among the dead, with `reason` */
+        STORE_DIVERT,      /* not started: goes to its key's side queue, at its place; costs nothing */
+        STORE_START,       /* a suspect's durable mark; stays in flight.  The next outcome clears it */
+        STORE_INTERRUPTED, /* counted, the mark cleared; stays in flight */
+        STORE_CHECKPOINT,  /* the checkpoint is replaced; stays in flight */
 };
 
 /* What happened to one task.  A task that is not mentioned stays in flight as it is.  One that is not in flight any
@@ -278,7 +278,8 @@ struct store_outcome {
         enum store_outcome_kind kind;
         struct store_ref task;
         enum task_cost cost; /* RETRY, HOLD, DEAD, INTERRUPTED */
-        struct span reason;  /* DEAD, HOLD: one word ("rejected", "exhausted", "crashed", "cancelled") */
+        struct span reason;  /* DIVERT: why its key waits, if not for its share; DEAD, HOLD: one word ("rejected",
+                                "exhausted", "crashed", "cancelled") */
         struct span error;   /* for the history */
         uint64_t delay_ms;   /* RETRY; DIVERT: the key's head comes back then at the latest */
         uint32_t refill;     /* DONE, DEAD: take so many more of the key's tasks from its side queue, if it has one */

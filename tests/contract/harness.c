@@ -465,12 +465,12 @@ struct store_ref ref(const struct store_task *task)
 
 struct store_outcome done(const struct store_task *task)
 {
-        return (struct store_outcome){ .kind = OUTCOME_DONE, .task = ref(task), .refill = 1 };
+        return (struct store_outcome){ .kind = STORE_DONE, .task = ref(task), .refill = 1 };
 }
 
 struct store_outcome retry(const struct store_task *task, uint64_t delay_ms)
 {
-        return (struct store_outcome){ .kind = OUTCOME_RETRY,
+        return (struct store_outcome){ .kind = STORE_RETRY,
                 .task = ref(task),
                 .cost = COST_ATTEMPT,
                 .error = T("not now"),
@@ -480,13 +480,13 @@ struct store_outcome retry(const struct store_task *task, uint64_t delay_ms)
 struct store_outcome hold(const struct store_task *task)
 {
         return (struct store_outcome){
-                .kind = OUTCOME_HOLD, .task = ref(task), .cost = COST_ATTEMPT, .error = T("gave up")
+                .kind = STORE_HOLD, .task = ref(task), .cost = COST_ATTEMPT, .error = T("gave up")
         };
 }
 
 struct store_outcome dead(const struct store_task *task, const char *reason)
 {
-        return (struct store_outcome){ .kind = OUTCOME_DEAD,
+        return (struct store_outcome){ .kind = STORE_DEAD,
                 .task = ref(task),
                 .cost = COST_ATTEMPT,
                 .reason = T(reason),
@@ -496,7 +496,7 @@ struct store_outcome dead(const struct store_task *task, const char *reason)
 
 struct store_outcome divert(const struct store_task *task)
 {
-        return (struct store_outcome){ .kind = OUTCOME_DIVERT, .task = ref(task), .delay_ms = 60000 };
+        return (struct store_outcome){ .kind = STORE_DIVERT, .task = ref(task), .delay_ms = 60000 };
 }
 
 /* --- results --------------------------------------------------------------------------------------------------------

@@ -244,12 +244,12 @@ static void aside(struct model *m, struct model_task *t, const struct model_outc
 {
         struct model_key *k = &m->keys[t->key];
         uint64_t due = m->now_ms + o->delay_ms;
-        if (o->kind != OUTCOME_DIVERT)
+        if (o->kind != STORE_DIVERT)
                 t->attempts++;
         t->state = MODEL_PARKED;
-        if (o->kind == OUTCOME_HOLD) {
+        if (o->kind == STORE_HOLD) {
                 k->state = KEY_HELD;
-        } else if (o->kind == OUTCOME_RETRY && k->state != KEY_HELD) {
+        } else if (o->kind == STORE_RETRY && k->state != KEY_HELD) {
                 *k = (struct model_key){ KEY_PARKED, due };
         } else if (k->state == KEY_FREE) {
                 *k = (struct model_key){ KEY_WAITING, due };
@@ -266,20 +266,20 @@ static void outcome_apply(struct model *m, const struct model_outcome *o)
         unsigned key = t->key;
         enum lane lane = t->lane;
         switch (o->kind) {
-        case OUTCOME_DONE:
+        case STORE_DONE:
                 forget(m, t);
                 m->done++;
                 if (o->follow_up)
                         model_submit(m, o->follow_up, key, lane, 0);
                 break;
-        case OUTCOME_DEAD:
+        case STORE_DEAD:
                 t->attempts++;
                 die(m, t);
                 break;
         default:
                 aside(m, t, o);
         }
-        if ((o->kind == OUTCOME_DONE || o->kind == OUTCOME_DEAD) && o->refill && m->keys[key].state == KEY_WAITING)
+        if ((o->kind == STORE_DONE || o->kind == STORE_DEAD) && o->refill && m->keys[key].state == KEY_WAITING)
                 take_side(m, key, o->refill);
 }
 

@@ -160,13 +160,13 @@ static void a_suspects_start_is_durable_until_it_ends(void **state)
         struct world *w = *state;
         struct owner o = own(w, 0, 1, 1);
         struct store_advance a = first_task(w, &o, "k");
-        struct store_outcome start = { .kind = OUTCOME_START, .task = ref(&a.tasks[0]) };
+        struct store_outcome start = { .kind = STORE_START, .task = ref(&a.tasks[0]) };
         (void)settle(w, &o, start);
         struct store_task found = after_crash(w, 2);
         assert_int_equal(found.note.started_epoch, 1);
         assert_int_equal(found.note.attempts, 0);
         struct owner p = own(w, 0, 2, 2);
-        struct store_outcome interrupted = { .kind = OUTCOME_INTERRUPTED,
+        struct store_outcome interrupted = { .kind = STORE_INTERRUPTED,
                 .task = ref(&found),
                 .cost = COST_INTERRUPTION,
                 .is_suspect = true,
@@ -183,7 +183,7 @@ static void a_checkpoint_survives_crash_and_retry(void **state)
         struct world *w = *state;
         struct owner o = own(w, 0, 1, 1);
         struct store_advance a = first_task(w, &o, "k");
-        struct store_outcome checkpoint = { .kind = OUTCOME_CHECKPOINT, .task = ref(&a.tasks[0]) };
+        struct store_outcome checkpoint = { .kind = STORE_CHECKPOINT, .task = ref(&a.tasks[0]) };
         checkpoint.checkpoint = (struct span){ "old", 3 };
         (void)settle(w, &o, checkpoint);
         checkpoint.checkpoint = (struct span){ "\0at\n7", 5 };

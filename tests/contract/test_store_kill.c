@@ -62,14 +62,14 @@ static void settle_some(
         struct store_outcome outcomes[32] = { 0 };
         for (uint32_t i = 0; i < count; i++) {
                 outcomes[i] = outcome_for(ledger, &tasks[i]);
-                outcomes[i].has_result = i % 4 == 0 && outcomes[i].kind == OUTCOME_DONE;
+                outcomes[i].has_result = i % 4 == 0 && outcomes[i].kind == STORE_DONE;
                 outcomes[i].result = T("result");
         }
         struct store_advance a = advance(w, o, outcomes, count, 0);
         assert_int_equal(a.request.status, 0);
         assert_int_equal(a.verdict, STORE_OK);
         for (uint32_t i = 0; i < count; i++)
-                if (outcomes[i].kind == OUTCOME_DONE)
+                if (outcomes[i].kind == STORE_DONE)
                         ledger->done[number_of(tasks[i].envelope.payload)] = 1;
 }
 

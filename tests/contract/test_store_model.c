@@ -119,7 +119,7 @@ static struct store_outcome outcome_of(
 {
         struct host *h = &hosts[host];
         struct store_outcome to = { .kind = from->kind,
-                .cost = from->kind == OUTCOME_DIVERT ? COST_NONE : COST_ATTEMPT,
+                .cost = from->kind == STORE_DIVERT ? COST_NONE : COST_ATTEMPT,
                 .delay_ms = from->delay_ms,
                 .refill = from->refill,
                 .reason = T("tested"),
@@ -159,13 +159,13 @@ static void choose_outcomes(struct host *h)
         for (unsigned i = 0; i < h->count && h->outcomes_count < BATCH; i++) {
                 if (below(3))
                         continue;
-                static const enum store_outcome_kind kinds[] = { OUTCOME_DONE, OUTCOME_DONE, OUTCOME_DONE,
-                        OUTCOME_RETRY, OUTCOME_RETRY, OUTCOME_DEAD, OUTCOME_HOLD, OUTCOME_DIVERT, OUTCOME_DONE,
-                        OUTCOME_DONE, OUTCOME_DONE, OUTCOME_DONE };
+                static const enum store_outcome_kind kinds[] = { STORE_DONE, STORE_DONE, STORE_DONE, STORE_RETRY,
+                        STORE_RETRY, STORE_DEAD, STORE_HOLD, STORE_DIVERT, STORE_DONE, STORE_DONE, STORE_DONE,
+                        STORE_DONE };
                 struct model_outcome o = { .kind = kinds[below(12)], .number = h->tasks[i].number };
                 o.delay_ms = below(2) ? below(500) : 0;
                 o.refill = below(9);
-                if (o.kind == OUTCOME_DONE && !below(8) && m.count < ALIVE)
+                if (o.kind == STORE_DONE && !below(8) && m.count < ALIVE)
                         o.follow_up = new_number(known[o.number].key);
                 h->outcomes[h->outcomes_count++] = o;
         }

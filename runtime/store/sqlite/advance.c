@@ -47,17 +47,17 @@ static struct span note_after(struct sqlite_store *s, const struct store_outcome
         if (note_parse(before.data, before.size, &note))
                 note = (struct task_note){ 0 };
         switch (outcome->kind) {
-        case OUTCOME_START:
+        case STORE_START:
                 note.started_epoch = epoch;
                 break;
-        case OUTCOME_CHECKPOINT:
+        case STORE_CHECKPOINT:
                 note.checkpoint = outcome->checkpoint;
                 break;
-        case OUTCOME_DIVERT:
+        case STORE_DIVERT:
                 break;
         default:
                 note.started_epoch = 0;
-                note.is_suspect = outcome->kind == OUTCOME_INTERRUPTED && outcome->is_suspect;
+                note.is_suspect = outcome->kind == STORE_INTERRUPTED && outcome->is_suspect;
                 note_charge(&note, &scratch, s->now_ms, outcome->cost, outcome->error);
         }
         struct span after = { 0 };
@@ -119,12 +119,13 @@ static bool settle_aside(struct sqlite_store *s, struct shard *shard, const stru
         (void)flight_remove(s, shard, task->seq);
         uint64_t due_ms = s->now_ms + (outcome->delay_ms < TASK_NUMBER_MAX ? outcome->delay_ms : TASK_NUMBER_MAX);
         bool is_there = key_get(s, shard, task->key, &key);
-        if (outcome->kind == OUTCOME_HOLD)
+        if (outcome->kind == STORE_HOLD)
                 key_set_state(s, shard, task->key, &key, KEY_HELD, 0, outcome->error);
-        else if (outcome->kind == OUTCOME_RETRY && (!is_there || key.state != KEY_HELD))
+        else if (outcome->kind == STORE_RETRY && (!is_there || key.state != KEY_HELD))
                 key_set_state(s, shard, task->key, &key, KEY_PARKED, due_ms, outcome->error);
         else if (!is_there)
-                key_set_state(s, shard, task->key, &key, KEY_WAITING, due_ms, SPAN_TEXT("more than its share"));
+                key_set_state(s, shard, task->key, &key, KEY_WAITING, due_ms,
+                        outcome->reason.size ? outcome->reason : SPAN_TEXT("more than its share"));
         else if (key.state == KEY_WAITING && due_ms < key.due_ms)
                 key.due_ms = due_ms;
         side_put(s, shard, &key, task->seq, flight.task, note_after(s, outcome, epoch, flight.note, arena));
@@ -160,17 +161,17 @@ static void outcomes_apply(
                 const struct store_prepared *end = follow_up + outcome->follow_ups_count;
                 bool is_there;
                 switch (outcome->kind) {
-                case OUTCOME_DONE:
+                case STORE_DONE:
                         is_there = settle_done(s, shard, outcome);
                         for (const struct store_prepared *f = follow_up; f < end && is_there; f++)
                                 shard_append_prepared(s, f);
                         break;
-                case OUTCOME_DEAD:
+                case STORE_DEAD:
                         is_there = settle_dead(s, shard, outcome, claim->arena);
                         break;
-                case OUTCOME_RETRY:
-                case OUTCOME_HOLD:
-                case OUTCOME_DIVERT:
+                case STORE_RETRY:
+                case STORE_HOLD:
+                case STORE_DIVERT:
                         is_there = settle_aside(s, shard, outcome, epoch, claim->arena);
                         break;
                 default:
@@ -179,7 +180,7 @@ static void outcomes_apply(
                 follow_up = end;
                 if (!is_there)
                         advance->gone++;
-                if (outcome->kind == OUTCOME_DONE || outcome->kind == OUTCOME_DEAD)
+                if (outcome->kind == STORE_DONE || outcome->kind == STORE_DEAD)
                         refill(s, shard, outcome, claim);
         }
 }

@@ -20,6 +20,7 @@
 #ifndef QUIVER_PLUGIN_H
 #define QUIVER_PLUGIN_H
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -117,7 +118,7 @@ struct qv_submit {
 };
 #define QV_SUBMIT_INIT                                                                                                 \
         {                                                                                                              \
-                (uint32_t)sizeof(struct qv_submit), 0, NULL, NULL, NULL, 0, 0, NULL, 0                                 \
+                sizeof(struct qv_submit), 0, NULL, NULL, NULL, 0, 0, NULL, 0                                           \
         }
 
 /* The services of one seat.  Call them on the seat's own thread, unless the comment says otherwise.
@@ -134,7 +135,7 @@ struct qv_host {
         /* A setting of the handler's `config = { … }`, as text; nested groups by dots ("db.url"), list elements by
          * number ("tables.0").  NULL if it is not there.  Read all you know in init: what init never asked for is
          * reported as a likely misspelling. */
-        const char *(*config)(const struct qv_host *host, const char *name) QV_NOEXCEPT;
+        const char *(*config)(const struct qv_host *host, const char *name)QV_NOEXCEPT;
 
         /* Why it failed: kept in the task's history.  With task = NULL, inside init: why init fails.  The last call
          * wins.  0 or -EINVAL. */
@@ -146,8 +147,8 @@ struct qv_host {
 
         /* Stages a follow-up task; committed with QV_DONE, dropped otherwise.  0, -EINVAL (names the field in the
          * log), -EMSGSIZE, -E2BIG (too many), -ENOTSUP. */
-        int32_t (*submit)(const struct qv_host *host, const struct qv_task *task,
-                const struct qv_submit *submit) QV_NOEXCEPT;
+        int32_t (*submit)(
+                const struct qv_host *host, const struct qv_task *task, const struct qv_submit *submit) QV_NOEXCEPT;
 
         /* With QV_RETRY: wait this long instead of the configured backoff.  0. */
         int32_t (*retry_after)(const struct qv_host *host, const struct qv_task *task, uint64_t delay_ms) QV_NOEXCEPT;
@@ -174,7 +175,7 @@ struct qv_host {
         int32_t (*next_id)(const struct qv_host *host, uint64_t *ret_id) QV_NOEXCEPT;
 
         /* An extension by name, or NULL.  None are defined in 1.0. */
-        const void *(*ext)(const struct qv_host *host, const char *name) QV_NOEXCEPT;
+        const void *(*ext)(const struct qv_host *host, const char *name)QV_NOEXCEPT;
 };
 
 /* The table.  Use QV_PLUGIN() rather than filling it by hand. */
@@ -207,8 +208,8 @@ struct qv_plugin {
  * init, close and handle_many may be NULL. */
 #define QV_PLUGIN(name, version, flags, init, handle, close, handle_many)                                              \
         QV_EXTERN QV_EXPORT const struct qv_plugin quiver_plugin;                                                      \
-        const struct qv_plugin quiver_plugin = { (uint32_t)sizeof(struct qv_plugin), QV_ABI_MAJOR, QV_ABI_MINOR,       \
-                (flags), (name), (version), (init), (handle), (close), (handle_many) };
+        const struct qv_plugin quiver_plugin = { sizeof(struct qv_plugin), QV_ABI_MAJOR, QV_ABI_MINOR, (flags),        \
+                (name), (version), (init), (handle), (close), (handle_many) };
 #ifdef __cplusplus
 #define QV_EXTERN extern "C"
 #else
@@ -268,11 +269,13 @@ static inline int64_t qv_config_int(const struct qv_host *host, const char *name
 {
         const char *text = host->config(host, name);
         char *end = NULL;
-        long long value = text ? strtoll(text, &end, 10) : 0;
+        long long value;
         if (!text)
                 return fallback;
-        if (end == text || *end) {
-                qv_logf(host, QV_LOG_WARN, "setting %s = \"%s\" is not an integer; using %lld", name, text,
+        errno = 0;
+        value = strtoll(text, &end, 10);
+        if (end == text || *end || errno == ERANGE) {
+                qv_logf(host, QV_LOG_WARN, "setting %s = \"%s\" is not a 64-bit integer; using %lld", name, text,
                         (long long)fallback);
                 return fallback;
         }

@@ -1,0 +1,182 @@
+#include "frame.h"
+
+#include <inttypes.h>
+
+#define LENGTH_SIZE   4u
+#define HEADER_PREFIX "header."
+
+/* --- in ---------------------------------------------------------------------------------------------------------- */
+
+static uint32_t length_at(const char *at)
+{
+        const unsigned char *b = (const unsigned char *)at;
+        return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+/* Each line of the head becomes a string of its own. */
+static int split_head(char *head, size_t size)
+{
+        for (size_t i = 0; i < size; i++) {
+                if (!head[i])
+                        return -EBADMSG;
+                if (head[i] == '\n')
+                        head[i] = 0;
+        }
+        return 0;
+}
+
+static int check_fields(const struct frame *f)
+{
+        for (const char *at = f->fields; at < f->fields_end; at += strlen(at) + 1)
+                if (*at == '=' || !strchr(at, '='))
+                        return -EBADMSG;
+        return 0;
+}
+
+int frame_parse(struct frame *f, struct bytes *in, size_t size_max, const char **ret_why)
+{
+        if (in->size < LENGTH_SIZE)
+                return 0;
+        uint32_t size = length_at(in->data);
+        *ret_why = "its length is over max_frame: did something print to stdout?";
+        if (size > size_max)
+                return -EBADMSG;
+        if (in->size - LENGTH_SIZE < size)
+                return 0;
+        char *head = in->data + LENGTH_SIZE;
+        char *head_end = memmem(head, size, "\n\n", 2);
+        *ret_why = "its head does not end in an empty line";
+        if (!head_end)
+                return -EBADMSG;
+        *ret_why = "its head is not made of lines name=value";
+        if (split_head(head, (size_t)(head_end - head) + 1) < 0)
+                return -EBADMSG;
+        f->kind = head;
+        f->fields = head + strlen(head) + 1;
+        f->fields_end = head_end;
+        f->body = head_end + 2;
+        f->body_size = size - (size_t)(f->body - head);
+        f->size = LENGTH_SIZE + size;
+        return check_fields(f) < 0 ? -EBADMSG : 1;
+}
+
+const char *frame_get(const struct frame *f, const char *name)
+{
+        size_t size = strlen(name);
+        for (const char *at = f->fields; at < f->fields_end; at += strlen(at) + 1)
+                if (!strncmp(at, name, size) && at[size] == '=')
+                        return at + size + 1;
+        return NULL;
+}
+
+int frame_get_number(const struct frame *f, const char *name, uint64_t fallback, uint64_t *ret)
+{
+        const char *text = frame_get(f, name);
+        char *end;
+        *ret = fallback;
+        if (!text)
+                return 0;
+        errno = 0;
+        unsigned long long number = strtoull(text, &end, 10);
+        if (*text < '0' || *text > '9' || *end || errno == ERANGE)
+                return -EBADMSG;
+        *ret = number;
+        return 0;
+}
+
+size_t frame_get_headers(const struct frame *f, struct qv_header *headers, size_t room)
+{
+        size_t count = 0;
+        char *next;
+        for (char *at = f->fields; at < f->fields_end; at = next) {
+                next = at + strlen(at) + 1;
+                if (strncmp(at, HEADER_PREFIX, strlen(HEADER_PREFIX)) != 0)
+                        continue;
+                if (count < room) {
+                        char *equals = strchr(at, '=');
+                        *equals = 0;
+                        headers[count].name = at + strlen(HEADER_PREFIX);
+                        headers[count].value = equals + 1;
+                }
+                count++;
+        }
+        return count;
+}
+
+/* --- out --------------------------------------------------------------------------------------------------------- */
+
+/* The length is filled in by end(). */
+static size_t begin(struct bytes *out, const char *kind)
+{
+        size_t start = out->size;
+        bytes_put(out, "\0\0\0\0", LENGTH_SIZE);
+        bytes_put_text(out, kind);
+        bytes_put(out, "\n", 1);
+        return start;
+}
+
+static void end(struct bytes *out, size_t start)
+{
+        if (out->is_broken)
+                return;
+        size_t size = out->size - start - LENGTH_SIZE;
+        if (size > UINT32_MAX) {
+                out->is_broken = true;
+                return;
+        }
+        for (unsigned i = 0; i < LENGTH_SIZE; i++)
+                out->data[start + i] = (char)(size >> (8 * (LENGTH_SIZE - 1 - i)));
+}
+
+static void put_field(struct bytes *out, const char *name, const char *value)
+{
+        bytes_put_text(out, name);
+        bytes_put(out, "=", 1);
+        bytes_put_text(out, value);
+        bytes_put(out, "\n", 1);
+}
+
+static void put_number(struct bytes *out, const char *name, uint64_t value)
+{
+        bytes_printf(out, "%s=%" PRIu64 "\n", name, value);
+}
+
+/* The ABI promises no more than strings: one that would break the frame is left out. */
+static void put_header(struct bytes *out, const struct qv_header *header)
+{
+        if (strpbrk(header->name, "=\n") || strchr(header->value, '\n'))
+                return;
+        bytes_put_text(out, HEADER_PREFIX);
+        put_field(out, header->name, header->value);
+}
+
+void frame_put_hello(struct bytes *out, const struct qv_host *host)
+{
+        size_t start = begin(out, "hello");
+        put_field(out, "protocol", FRAME_PROTOCOL);
+        put_field(out, "handler", host->handler);
+        put_number(out, "seat", host->seat);
+        bytes_put(out, "\n", 1);
+        end(out, start);
+}
+
+void frame_put_task(struct bytes *out, const struct qv_task *task, uint64_t deadline_left_ms)
+{
+        size_t start = begin(out, "task");
+        put_field(out, "id", task->id);
+        put_field(out, "key", task->key);
+        put_field(out, "handler", task->handler);
+        put_number(out, "attempt", task->attempt);
+        put_number(out, "fence_epoch", task->fence_epoch);
+        put_number(out, "fence_start", task->fence_start);
+        if (task->deadline_ns)
+                put_number(out, "deadline_ms", deadline_left_ms);
+        if (task->checkpoint_size)
+                put_number(out, "checkpoint_size", task->checkpoint_size);
+        for (size_t i = 0; i < task->headers_count; i++)
+                put_header(out, &task->headers[i]);
+        bytes_put(out, "\n", 1);
+        bytes_put(out, task->payload, task->payload_size);
+        bytes_put(out, task->checkpoint, task->checkpoint_size);
+        end(out, start);
+}

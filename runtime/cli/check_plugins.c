@@ -1,0 +1,82 @@
+#include "cli/check_plugins.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/try.h"
+#include "host/stage.h"
+#include "host/start.h"
+
+static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
+{
+        return try_services_call(owner, service, holder, name, number);
+}
+
+/* A problem is one line: of a backtrace it has the innermost function. */
+static void make_one_line(char *text)
+{
+        char *end = strchr(text, '\n');
+        if (!end)
+                return;
+        char *frame_end = strchr(end + 1, '\n');
+        if (frame_end)
+                *frame_end = 0;
+        if (end[1])
+                *end = ' ';
+        else
+                *end = 0;
+}
+
+static void probe_handler(const struct config *config, const struct handler_config *h, const struct staged *staged,
+        struct problems *problems, struct probe_report *report)
+{
+        struct place place = { .file = h->file, .line = h->line };
+        struct try_services *services = try_services_new();
+        struct runner_start start;
+        start_fill(&start, config, h, staged);
+        start.leases = 1;
+        start.can_call = 1u << SERVICE_NEXT_ID | 1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK;
+        if (*start.user && geteuid() != 0) {
+                problems_warn(problems, place, "handlers.%s: loaded as you, not as user %s: only root can", h->name,
+                        start.user);
+                start.user = "";
+        }
+        struct probe_request request = { .start = &start,
+                .init_ms = h->init_timeout_ms,
+                .close_ms = h->grace_ms,
+                .call = on_call,
+                .owner = services };
+        probe_run(&request, report);
+        try_services_free(services);
+        make_one_line(report->error);
+        if (*report->error)
+                problems_error(problems, place, "handlers.%s: %s", h->name, report->error);
+        if (*report->unread)
+                problems_warn(problems, place, "handlers.%s: plugin %s never read the setting%s %s; misspelt?", h->name,
+                        staged->label, strchr(report->unread, ',') ? "s" : "", report->unread);
+        if (*report->notes)
+                problems_warn(problems, place, "handlers.%s: %s", h->name, report->notes);
+}
+
+struct probe_report *check_plugins(const struct config *config, struct problems *problems)
+{
+        struct probe_report *reports = calloc(config->handlers_count + 1, sizeof(*reports));
+        if (!reports)
+                abort();
+        for (size_t i = 0; i < config->handlers_count; i++) {
+                const struct handler_config *h = &config->handlers[i];
+                struct error error;
+                struct staged staged;
+                if (stage_temporary(h->plugin_path, &staged, &error) < 0) {
+                        problems_error(problems, (struct place){ .file = h->file, .line = h->line }, "handlers.%s: %s",
+                                h->name, error.text);
+                        continue;
+                }
+                probe_handler(config, h, &staged, problems, &reports[i]);
+                stage_remove_temporary(&staged);
+        }
+        problems_sort(problems);
+        return reports;
+}

@@ -1,0 +1,13 @@
+/* check_plugins.h: does every configured plugin load, and does its init like its settings? */
+#ifndef QUIVER_CLI_CHECK_PLUGINS_H
+#define QUIVER_CLI_CHECK_PLUGINS_H
+
+#include "config/config.h"
+#include "host/probe.h"
+
+/* Starts a runner for each handler, one after the other, as a host would: with its settings and limits, so that init
+ * runs; then ends it again.  What is wrong is added to `problems`, at the handler's place in the file.  Returns a
+ * report per handler, for free(). */
+struct probe_report *check_plugins(const struct config *config, struct problems *problems);
+
+#endif

@@ -1,0 +1,212 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/try.h"
+
+#define BENCH_PAYLOAD 100
+#define KEY_MAX       255
+#define READ_SIZE     65536
+
+/* All of standard input, up to the payload's limit. */
+static int read_input(struct try_source *s, struct error *error)
+{
+        struct buffer input = { 0 };
+        for (;;) {
+                uint8_t *at = buffer_reserve(&input, 65536);
+                ssize_t n = read(STDIN_FILENO, at, 65536);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        break;
+                input.size += (size_t)n;
+                if (input.size > s->request->payload_max) {
+                        buffer_free(&input);
+                        return error_set(error, -EMSGSIZE, "standard input is larger than --max-payload");
+                }
+        }
+        s->size = input.size;
+        s->bytes = (char *)input.data;
+        return 0;
+}
+
+int try_source_open(struct try_source *s, const struct try_request *request, struct error *error)
+{
+        *s = (struct try_source){ .request = request };
+        if (request->bench) {
+                s->size = request->payload ? strlen(request->payload) : BENCH_PAYLOAD;
+                s->bytes = malloc(s->size + 1);
+                if (!s->bytes)
+                        abort();
+                if (request->payload)
+                        memcpy(s->bytes, request->payload, s->size + 1);
+                else
+                        memset(s->bytes, 'x', s->size);
+                return 0;
+        }
+        if (request->payload && !strcmp(request->payload, "-"))
+                return read_input(s, error);
+        return 0;
+}
+
+void try_source_close(struct try_source *s)
+{
+        while (s->free) {
+                struct try_task *task = s->free;
+                s->free = task->next_free;
+                free(task);
+        }
+        free(s->bytes);
+        buffer_free(&s->input);
+}
+
+static struct try_task *new_task(struct try_source *s)
+{
+        struct try_task *task = s->free;
+        if (task)
+                s->free = task->next_free;
+        else if (!(task = malloc(sizeof(*task))))
+                abort();
+        *task = (struct try_task){ 0 };
+        (void)snprintf(task->id, sizeof(task->id), "try-%" PRIu64, ++s->made);
+        task->pool.owner = task;
+        task->pool.task = (struct ring_task){
+                .id = task->id,
+                .key = s->request->key ? s->request->key : task->id,
+                .handler = s->request->handler,
+                .attempt = 1,
+                .fence_epoch = 1,
+                .fence_start = s->made,
+                .timeout_ms = s->request->timeout_ms,
+                .payload = "",
+        };
+        return task;
+}
+
+void try_task_keep_checkpoint(struct try_task *task, const void *data, size_t size)
+{
+        void *copy = malloc(size + 1);
+        if (!copy)
+                abort();
+        memcpy(copy, data, size);
+        free(task->checkpoint);
+        task->checkpoint = copy;
+        task->pool.task.checkpoint = copy;
+        task->pool.task.checkpoint_size = size;
+}
+
+void try_source_done(struct try_source *s, struct try_task *task)
+{
+        free(task->checkpoint);
+        free(task->key);
+        free(task->payload);
+        task->next_free = s->free;
+        s->free = task;
+}
+
+static bool can_read_now(void)
+{
+        struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+        return poll(&input, 1, 0) > 0;
+}
+
+static void read_more(struct try_source *s)
+{
+        struct buffer *b = &s->input;
+        if (s->line_at)
+                memmove(b->data, b->data + s->line_at, b->size - s->line_at);
+        b->size -= s->line_at;
+        s->looked_until -= s->line_at;
+        s->line_at = 0;
+        uint8_t *at = buffer_reserve(b, READ_SIZE);
+        ssize_t n = read(STDIN_FILENO, at, READ_SIZE);
+        if (n > 0)
+                b->size += (size_t)n;
+        else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+                s->is_at_end = true;
+}
+
+/* The next line without its newline, valid until the next call; NULL as try_source_next(). */
+static char *next_line(struct try_source *s, size_t *ret_size, struct error *error)
+{
+        struct buffer *b = &s->input;
+        s->is_waiting = false;
+        for (;;) {
+                uint8_t *newline = b->size > s->looked_until
+                                           ? memchr(b->data + s->looked_until, '\n', b->size - s->looked_until)
+                                           : NULL;
+                size_t end = newline ? (size_t)(newline - b->data) : b->size;
+                bool is_last = !newline && s->is_at_end;
+                if (end - s->line_at > s->request->payload_max + KEY_MAX + 1) {
+                        (void)error_set(error, -EMSGSIZE, "line %" PRIu64 ": the payload is larger than --max-payload",
+                                s->line_number + 1);
+                        return NULL;
+                }
+                if (newline || (is_last && end > s->line_at)) {
+                        char *line = (char *)b->data + s->line_at;
+                        *ret_size = end - s->line_at;
+                        s->line_number++;
+                        s->line_at = s->looked_until = newline ? end + 1 : end;
+                        return line;
+                }
+                s->looked_until = end;
+                s->is_waiting = !is_last && !s->is_patient && !can_read_now();
+                if (is_last || s->is_waiting)
+                        return NULL;
+                read_more(s);
+        }
+}
+
+/* KEY<TAB>PAYLOAD, or just PAYLOAD. */
+static struct try_task *next_from_line(struct try_source *s, struct error *error)
+{
+        size_t n = 0;
+        char *line = next_line(s, &n, error);
+        if (!line)
+                return NULL;
+        char *tab = memchr(line, '\t', n);
+        const char *payload = tab ? tab + 1 : line;
+        size_t size = (size_t)(line + n - payload);
+        if (size > s->request->payload_max) {
+                (void)error_set(
+                        error, -EMSGSIZE, "line %" PRIu64 ": the payload is larger than --max-payload", s->line_number);
+                return NULL;
+        }
+        if (tab && (tab == line || tab - line > KEY_MAX)) {
+                (void)error_set(error, -EINVAL, "line %" PRIu64 ": a key has 1 to 255 bytes", s->line_number);
+                return NULL;
+        }
+        struct try_task *task = new_task(s);
+        if (tab) {
+                task->key = strndup(line, (size_t)(tab - line));
+                task->pool.task.key = task->key;
+        }
+        task->payload = malloc(size + 1);
+        if (!task->payload || (tab && !task->key))
+                abort();
+        memcpy(task->payload, payload, size);
+        task->pool.task.payload = task->payload;
+        task->pool.task.payload_size = size;
+        return task;
+}
+
+struct try_task *try_source_next(struct try_source *s, struct error *error)
+{
+        const struct try_request *q = s->request;
+        if (q->is_lines)
+                return next_from_line(s, error);
+        if (s->made >= (q->bench ? q->bench : 1))
+                return NULL;
+        struct try_task *task = new_task(s);
+        if (s->bytes) {
+                task->pool.task.payload = s->bytes;
+                task->pool.task.payload_size = s->size;
+        } else if (q->payload) {
+                task->pool.task.payload = q->payload;
+                task->pool.task.payload_size = strlen(q->payload);
+        }
+        return task;
+}

@@ -1,0 +1,86 @@
+/* vet.h: the parts of `quiver vet`: what is asked for, what is found, and the checks themselves.
+ *
+ * Nothing of the plugin's is ever run in this process: only a runner loads it. */
+#ifndef QUIVER_CLI_VET_H
+#define QUIVER_CLI_VET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "config/setting_list.h"
+#include "config/texts.h"
+#include "host/probe.h"
+#include "host/stage.h"
+
+#define VET_PAYLOAD_MAX ((size_t)1 << 20) /* what `quiver try` takes without being asked */
+
+struct vet_request {
+        const char *plugin; /* as it was named */
+        const char *handler;
+        const char *config; /* --config; NULL */
+        struct texts sets;  /* --set, as they were given */
+        struct setting_list settings;
+        struct staged staged; /* the copy that is looked at and run */
+        uint64_t payloads;
+        uint64_t seed;
+        uint32_t rehearsals;
+        uint64_t init_ms;
+        bool is_json;
+};
+
+/* --- what was found (vet_report.c) --- */
+
+enum vet_level { VET_OK, VET_NOTE, VET_WARNING, VET_ERROR };
+
+struct vet_finding {
+        enum vet_level level;
+        const char *check;
+        char *text;
+        char *hint; /* what to do about it; NULL */
+};
+
+struct vet_report {
+        bool is_json; /* else each is printed as it is found */
+        struct vet_finding *findings;
+        size_t count;
+        size_t errors, warnings;
+};
+
+/* `check` is a word that lives for ever; `hint` is what to do about it, or NULL. */
+__attribute__((format(printf, 5, 6))) void vet_find(
+        struct vet_report *report, enum vet_level level, const char *check, const char *hint, const char *format, ...);
+/* The last words: a summary, or all of it as JSON. */
+void vet_finish(const struct vet_report *report, const struct vet_request *request, const struct probe_report *probe);
+void vet_report_free(struct vet_report *report);
+
+/* --- the file (vet_elf.c, vet_links.c) --- */
+
+/* What can be said without running anything.  False: it is no plugin for this machine, and all else is pointless. */
+bool vet_elf(const struct vet_request *request, struct vet_report *report);
+/* Symbols and libraries that are missing.  `is_loaded`: a runner could open it all the same. */
+void vet_links(const struct vet_request *request, bool is_loaded, struct vet_report *report);
+
+/* --- in a runner (vet_init.c, vet_payloads.c) --- */
+
+/* The message that starts a runner of this plugin. */
+void vet_start(const struct vet_request *request, uint32_t seats, uint32_t batch_max, struct runner_start *ret);
+/* Loads it, inits and closes it once, then many times.  False: it does not get ready. */
+bool vet_init(const struct vet_request *request, struct probe_report *ret_probe, struct vet_report *report);
+/* Random payloads; with several seats and in batches too if the plugin can. */
+void vet_payloads(const struct vet_request *request, const struct probe_report *probe, struct vet_report *report);
+
+/* --- payloads (vet_generate.c) --- */
+
+/* The payload of that number: always the same for the same seed. */
+void vet_generate(uint64_t seed, uint64_t number, struct buffer *to);
+
+/* --- what to type (vet_command.c) --- */
+
+/* Appends a `quiver try` command for the shell that hands this payload to the plugin, with `more` options (""); what
+ * cannot be typed is saved to a file first.  0, or -errno if that failed. */
+int vet_put_command(const struct vet_request *request, const char *more, uint64_t number, const struct buffer *payload,
+        struct buffer *to);
+
+#endif

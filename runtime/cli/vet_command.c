@@ -1,0 +1,82 @@
+/* vet_command.c: a payload as something to type, so that what was found can be seen again. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/vet.h"
+
+#define TYPED_MAX 200 /* bytes of a payload that stand in the command itself */
+
+static void put_quoted(struct buffer *to, const char *text, size_t size)
+{
+        static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+";
+        bool is_plain = size > 0;
+        for (size_t i = 0; i < size; i++)
+                is_plain = is_plain && memchr(plain, text[i], sizeof(plain) - 1);
+        if (is_plain) {
+                buffer_put(to, text, size);
+                return;
+        }
+        buffer_put(to, "'", 1);
+        for (size_t i = 0; i < size; i++)
+                if (text[i] == '\'')
+                        buffer_put(to, "'\\''", 4);
+                else
+                        buffer_put(to, text + i, 1);
+        buffer_put(to, "'", 1);
+}
+
+/* Printable ASCII, short, and not the word that means standard input. */
+static bool can_be_typed(const struct buffer *payload)
+{
+        if (payload->size > TYPED_MAX || (payload->size == 1 && payload->data[0] == '-'))
+                return false;
+        for (size_t i = 0; i < payload->size; i++)
+                if (payload->data[i] < ' ' || payload->data[i] > '~')
+                        return false;
+        return true;
+}
+
+static int save(const char *path, const struct buffer *payload)
+{
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+                return -errno;
+        ssize_t n = write(fd, payload->data, payload->size);
+        int r = n < 0 ? -errno : (size_t)n < payload->size ? -ENOSPC : 0;
+        (void)close(fd);
+        return r;
+}
+
+int vet_put_command(const struct vet_request *request, const char *more, uint64_t number, const struct buffer *payload,
+        struct buffer *to)
+{
+        char path[128];
+        bool is_typed = can_be_typed(payload);
+        (void)snprintf(
+                path, sizeof(path), "%.64s-%" PRIu64 "-%" PRIu64 ".payload", request->handler, request->seed, number);
+        int r = is_typed ? 0 : save(path, payload);
+        if (r < 0)
+                return r;
+        buffer_printf(to, "quiver try ");
+        put_quoted(to, request->plugin, strlen(request->plugin));
+        if (request->config) {
+                buffer_printf(to, " --config ");
+                put_quoted(to, request->config, strlen(request->config));
+        }
+        for (size_t i = 0; i < request->sets.count; i++) {
+                buffer_printf(to, " --set ");
+                put_quoted(to, request->sets.items[i], strlen(request->sets.items[i]));
+        }
+        buffer_printf(to, "%s --payload ", more);
+        if (is_typed) {
+                put_quoted(to, (const char *)payload->data, payload->size);
+        } else {
+                buffer_printf(to, "- < ");
+                put_quoted(to, path, strlen(path));
+        }
+        return 0;
+}

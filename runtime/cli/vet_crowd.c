@@ -1,0 +1,306 @@
+#include "cli/vet_crowd.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/try.h"
+#include "host/crew.h"
+
+struct crowd_task {
+        struct pool_task pool;
+        struct crowd_task *prev, *next; /* all that are not settled */
+        uint64_t number;
+        char id[32];
+        struct buffer payload;
+        char *crash; /* what its first crash said; NULL: none yet */
+};
+
+struct crowd_run {
+        const struct vet_request *request;
+        struct crowd *crowd;
+        uv_loop_t loop;
+        struct crew crew;
+        struct leases leases;
+        struct try_services *services;
+        struct crowd_task *tasks;
+        uint64_t made;
+        uint64_t until_ms;
+        bool has_enough;   /* offer nothing more */
+        bool is_giving_up; /* and wait for nothing either */
+        bool is_cancelled;
+};
+
+/* --- tasks ------------------------------------------------------------------------------------------------------- */
+
+static struct crowd_task *make_task(struct crowd_run *run)
+{
+        struct crowd_task *task = calloc(1, sizeof(*task));
+        if (!task)
+                abort();
+        task->number = run->made++;
+        (void)snprintf(task->id, sizeof(task->id), "vet-%" PRIu64, task->number);
+        vet_generate(run->request->seed, task->number, &task->payload);
+        task->pool.owner = task;
+        task->pool.task = (struct ring_task){
+                .id = task->id,
+                .key = task->id,
+                .handler = run->request->handler,
+                .attempt = 1,
+                .fence_epoch = 1,
+                .fence_start = run->made,
+                .timeout_ms = CROWD_STOP_MS,
+                .payload = task->payload.size ? (const char *)task->payload.data : "",
+                .payload_size = task->payload.size,
+        };
+        task->next = run->tasks;
+        if (run->tasks)
+                run->tasks->prev = task;
+        run->tasks = task;
+        return task;
+}
+
+static void drop_task(struct crowd_run *run, struct crowd_task *task)
+{
+        if (task->prev)
+                task->prev->next = task->next;
+        else
+                run->tasks = task->next;
+        if (task->next)
+                task->next->prev = task->prev;
+        buffer_free(&task->payload);
+        free(task->crash);
+        free(task);
+}
+
+static void run_alone(struct crowd_run *run, struct crowd_task *task)
+{
+        task->pool.is_suspect = true;
+        crew_offer(&run->crew, &task->pool);
+}
+
+/* --- what became of them ----------------------------------------------------------------------------------------- */
+
+static void keep_case(struct crowd_case *c, struct crowd_task *task, const char *error, bool is_alone)
+{
+        c->number = task->number;
+        buffer_put(&c->payload, task->payload.data, task->payload.size);
+        c->error = text_copy(error);
+        c->is_alone = is_alone;
+}
+
+static void keep_crash(struct crowd_run *run, struct crowd_task *task, const char *error, bool is_alone)
+{
+        struct crowd *crowd = run->crowd;
+        if (crowd->crashes_count < CROWD_CRASHES_MAX)
+                keep_case(&crowd->crashes[crowd->crashes_count++], task, error, is_alone);
+        if (crowd->crashes_count == CROWD_CRASHES_MAX)
+                run->has_enough = true;
+}
+
+/* True: the task is on its way again, alone, and what this was about will be known then. */
+static bool try_again(struct crowd_run *run, struct crowd_task *task, const struct settled *settled)
+{
+        if (run->is_giving_up || task->pool.is_suspect)
+                return false;
+        if (settled->is_suspect)
+                run->crowd->suspects++;
+        else if (settled->outcome == OUTCOME_CRASHED)
+                task->crash = text_copy(settled->error);
+        else if (settled->outcome != OUTCOME_INTERRUPTED || settled->why != BLAME_NEIGHBOUR)
+                return false;
+        run_alone(run, task);
+        return true;
+}
+
+static void note_stop(struct crowd_run *run, struct crowd_task *task, const struct settled *settled)
+{
+        struct crowd *crowd = run->crowd;
+        if (!task->pool.stopped_ms)
+                return;
+        uint64_t took_ms = clock_boot_ms() - task->pool.stopped_ms;
+        if (settled->reply && took_ms <= CROWD_STOP_MS) {
+                crowd->obeyed++;
+                if (took_ms > crowd->obeyed_ms_max)
+                        crowd->obeyed_ms_max = took_ms;
+                return;
+        }
+        if (!crowd->ignored++)
+                keep_case(&crowd->deaf, task, settled->error, true);
+        if (crowd->ignored == CROWD_CRASHES_MAX)
+                run->has_enough = true;
+}
+
+static void on_settled(void *owner, struct pool_task *pool_task, const struct settled *settled)
+{
+        struct crowd_run *run = owner;
+        struct crowd *crowd = run->crowd;
+        struct crowd_task *task = pool_task->owner;
+        if (settled->outcome != OUTCOME_CRASHED && settled->outcome != OUTCOME_INTERRUPTED)
+                note_stop(run, task, settled);
+        if (try_again(run, task, settled))
+                return;
+        if (run->is_cancelled) {
+                drop_task(run, task);
+                return;
+        }
+        crowd->settled++;
+        crowd->outcomes[settled->outcome]++;
+        if (settled->outcome == OUTCOME_CRASHED)
+                keep_crash(run, task, settled->error, true);
+        else if (task->crash)
+                keep_crash(run, task, task->crash, false);
+        if (crowd->settled == CROWD_IDLE_MAX && crowd->outcomes[OUTCOME_UNAVAILABLE] == CROWD_IDLE_MAX) {
+                crowd->is_unavailable = true;
+                run->is_giving_up = true;
+        }
+        drop_task(run, task);
+}
+
+static void on_refused(void *owner, const char *text)
+{
+        struct crowd_run *run = owner;
+        if (!run->crowd->refusal)
+                run->crowd->refusal = text_copy(text);
+        run->is_giving_up = true;
+}
+
+static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
+{
+        struct crowd_run *run = owner;
+        return try_services_call(run->services, service, holder, name, number);
+}
+
+static void on_log(void *owner, const struct runner_log *log, const struct pool_task *task)
+{
+        (void)owner;
+        (void)log;
+        (void)task;
+}
+
+static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
+{
+        (void)owner;
+        (void)ready;
+        (void)pid;
+}
+
+static void on_quarantined(void *owner, const char *text)
+{
+        (void)owner;
+        (void)text; /* never: the policy allows any number of failures */
+}
+
+static void on_stopped(void *owner)
+{
+        struct crowd_run *run = owner;
+        uv_stop(&run->loop);
+}
+
+static const struct crew_events crew_events = {
+        .settled = on_settled,
+        .log = on_log,
+        .ready = on_ready,
+        .refused = on_refused,
+        .call = on_call,
+        .quarantined = on_quarantined,
+        .stopped = on_stopped,
+};
+
+/* --- the run ----------------------------------------------------------------------------------------------------- */
+
+static void cancel_all(struct crowd_run *run)
+{
+        struct crowd_task *task = run->tasks;
+        run->is_cancelled = true;
+        while (task) {
+                /* One that waits is settled, and gone, before this returns. */
+                struct crowd_task *next = task->next;
+                crew_cancel(&run->crew, &task->pool);
+                task = next;
+        }
+}
+
+/* Before the loop sleeps, and so never inside one of the crew's own steps. */
+static void on_prepare(uv_prepare_t *prepare)
+{
+        struct crowd_run *run = prepare->data;
+        if (run->crew.is_stopping)
+                return;
+        if (run->is_giving_up && !run->is_cancelled)
+                cancel_all(run);
+        if (clock_boot_ms() >= run->until_ms && run->made < run->request->payloads && !run->has_enough)
+                run->crowd->is_late = run->has_enough = true;
+        bool is_done = run->has_enough || run->is_giving_up;
+        while (!is_done && run->made < run->request->payloads && crew_has_room(&run->crew))
+                crew_offer(&run->crew, &make_task(run)->pool);
+        if ((is_done || run->made == run->request->payloads) && pool_is_idle(&run->crew.pool))
+                crew_stop(&run->crew);
+}
+
+static int open_crew(struct crowd_run *run, uint32_t seats, uint32_t batch_max, struct error *error)
+{
+        struct pool_policy policy = {
+                .processes = 1,
+                .threads = seats,
+                .batch_max = batch_max,
+                .batch_wait_ms = batch_max > 1 ? 1 : 0,
+                .grace_ms = CROWD_STOP_MS,
+                .abort_ms = 1000,
+                .init_ms = run->request->init_ms,
+                .backoff_ms = 1,
+                .backoff_max_ms = 10,
+                .ring_entries = 256,
+        };
+        struct runner_start start;
+        vet_start(run->request, seats, batch_max, &start);
+        int r = leases_create(&run->leases, 1);
+        if (r < 0)
+                return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
+        leases_set(&run->leases, 0, 1, UINT64_MAX);
+        r = crew_init(&run->crew, &run->loop, &policy, &start, &run->leases, &crew_events, run);
+        return r < 0 ? error_set(error, r, "cannot set up the pool: %s", strerror(-r)) : 0;
+}
+
+int crowd_run(
+        const struct vet_request *request, uint32_t seats, uint32_t batch_max, struct crowd *ret, struct error *error)
+{
+        struct crowd_run run = { .request = request, .crowd = ret, .until_ms = clock_boot_ms() + CROWD_MS };
+        uv_prepare_t prepare;
+        *ret = (struct crowd){ 0 };
+        (void)uv_loop_init(&run.loop);
+        run.services = try_services_new();
+        int r = open_crew(&run, seats, batch_max, error);
+        if (r == 0) {
+                (void)uv_prepare_init(&run.loop, &prepare);
+                prepare.data = &run;
+                (void)uv_prepare_start(&prepare, on_prepare);
+                (void)uv_run(&run.loop, UV_RUN_DEFAULT);
+                uv_close((uv_handle_t *)&prepare, NULL);
+                crew_close(&run.crew);
+                while (uv_run(&run.loop, UV_RUN_DEFAULT))
+                        ;
+        }
+        try_services_free(run.services);
+        leases_free(&run.leases);
+        (void)uv_loop_close(&run.loop);
+        return r;
+}
+
+static void free_case(struct crowd_case *c)
+{
+        buffer_free(&c->payload);
+        free(c->error);
+}
+
+void crowd_free(struct crowd *crowd)
+{
+        for (size_t i = 0; i < crowd->crashes_count; i++)
+                free_case(&crowd->crashes[i]);
+        free_case(&crowd->deaf);
+        free(crowd->refusal);
+        *crowd = (struct crowd){ 0 };
+}

@@ -1,0 +1,222 @@
+#include "client/admin.h"
+
+#include <errno.h>
+#include <string.h>
+
+CALL_START(list)
+CALL_START(find)
+CALL_START(cancel)
+CALL_START(dead)
+CALL_START(keys)
+CALL_START(key_act)
+CALL_START(status_list)
+CALL_START(fsck)
+
+/* --- tasks -------------------------------------------------------------------------------------------------------- */
+
+struct found {
+        void (*found)(void *self, const struct store_listed *task);
+        void *self;
+        bool is_there;
+};
+
+static void take_found(struct client_call *call)
+{
+        struct found *to = call->self;
+        if (!call->find.task)
+                return;
+        to->is_there = true;
+        to->found(to->self, call->find.task);
+}
+
+int client_find(struct qv_client *client, struct span id, void (*found)(void *self, const struct store_listed *task),
+        void *self, struct error *error)
+{
+        struct found to = { .found = found, .self = self };
+        struct client_call call = { .start = start_find, .take = take_found, .self = &to };
+        call.find.id = id;
+        while (!to.is_there && !call.find.is_end) {
+                int r = client_call(client, &call, error);
+                if (r < 0)
+                        return r;
+        }
+        if (!to.is_there)
+                return error_set(error, -ENOENT, "there is no task %.*s: it is done or dropped, or never was",
+                        (int)id.size, id.data);
+        return 0;
+}
+
+struct found_place {
+        enum store_state state;
+        uint64_t number;
+        char key[TASK_KEY_MAX];
+        size_t key_size;
+};
+
+static void take_place(void *self, const struct store_listed *task)
+{
+        struct found_place *place = self;
+        place->state = task->state;
+        place->number = task->number;
+        place->key_size = task->key.size < sizeof(place->key) ? task->key.size : sizeof(place->key);
+        if (place->key_size)
+                memcpy(place->key, task->key.data, place->key_size);
+}
+
+int client_cancel(struct qv_client *client, struct span id, bool *ret_is_pending, struct error *error)
+{
+        /* It may move on between the look and the act: then look again.  A task cannot move for ever. */
+        for (int tries = 0;; tries++) {
+                struct found_place place = { 0 };
+                int r = client_find(client, id, take_place, &place, error);
+                if (r < 0)
+                        return r;
+                struct client_call call = { .start = start_cancel };
+                call.cancel.id = id;
+                call.cancel.key = (struct span){ place.key, place.key_size };
+                call.cancel.state = place.state;
+                call.cancel.number = place.number;
+                r = client_call(client, &call, error);
+                if (r == 0)
+                        *ret_is_pending = call.cancel.is_pending;
+                if (r != -ENOENT || tries == 100)
+                        return r;
+        }
+}
+
+struct each_task {
+        void (*each)(void *self, const struct store_listed *task);
+        void *self;
+        uint32_t left;
+};
+
+static void take_tasks(struct client_call *call)
+{
+        struct each_task *to = call->self;
+        for (uint32_t i = 0; i < call->list.tasks_count && to->left; i++, to->left--)
+                to->each(to->self, &call->list.tasks[i]);
+}
+
+int client_list(struct qv_client *client, uint32_t shard, enum store_state state, struct span handler, uint32_t max,
+        void (*each)(void *self, const struct store_listed *task), void *self, struct error *error)
+{
+        struct each_task to = { .each = each, .self = self, .left = max };
+        struct client_call call = { .start = start_list, .take = take_tasks, .self = &to };
+        call.list.shard = shard;
+        call.list.state = state;
+        call.list.handler = handler;
+        call.list.page_tasks = handler.size || max > STORE_CALL_TASKS ? STORE_CALL_TASKS : max;
+        while (to.left && !call.list.is_end) {
+                int r = client_call(client, &call, error);
+                if (r < 0)
+                        return r;
+        }
+        return (int)(max - to.left);
+}
+
+int client_dead(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, struct span id,
+        struct span handler, uint64_t *ret_acted, struct error *error)
+{
+        struct client_call call = { .start = start_dead };
+        call.dead.shard = shard;
+        call.dead.verb = verb;
+        call.dead.ids = id.size ? &id : NULL;
+        call.dead.ids_count = id.size ? 1 : 0;
+        call.dead.handler = handler;
+        call.dead.page_tasks = STORE_CALL_TASKS;
+        uint64_t acted = 0;
+        do {
+                int r = client_call(client, &call, error);
+                if (r < 0)
+                        return r;
+                acted += call.dead.acted;
+        } while (!id.size && !call.dead.is_end);
+        *ret_acted = acted;
+        return 0;
+}
+
+/* --- keys --------------------------------------------------------------------------------------------------------- */
+
+struct each_key {
+        void (*each)(void *self, const struct store_key_info *key);
+        void *self;
+        uint32_t left;
+};
+
+static void take_keys(struct client_call *call)
+{
+        struct each_key *to = call->self;
+        for (uint32_t i = 0; i < call->keys.keys_count && to->left; i++, to->left--)
+                to->each(to->self, &call->keys.keys[i]);
+}
+
+int client_keys(struct qv_client *client, uint32_t shard, struct span key, uint32_t max,
+        void (*each)(void *self, const struct store_key_info *key), void *self, struct error *error)
+{
+        struct each_key to = { .each = each, .self = self, .left = max };
+        struct client_call call = { .start = start_keys, .take = take_keys, .self = &to };
+        call.keys.shard = shard;
+        call.keys.key = key;
+        call.keys.page_keys = max < STORE_CALL_TASKS ? max : STORE_CALL_TASKS;
+        while (to.left && !call.keys.is_end) {
+                int r = client_call(client, &call, error);
+                if (r < 0)
+                        return r;
+                if (key.size)
+                        break;
+        }
+        return (int)(max - to.left);
+}
+
+int client_key_act(struct qv_client *client, enum store_control_verb verb, struct span key, struct span reason,
+        bool *ret_is_pending, struct error *error)
+{
+        struct client_call call = { .start = start_key_act };
+        call.key_act.verb = verb;
+        call.key_act.key = key;
+        call.key_act.reason = reason;
+        int r = client_call(client, &call, error);
+        if (r == 0)
+                *ret_is_pending = call.key_act.is_pending;
+        return r;
+}
+
+/* --- hosts, proof ------------------------------------------------------------------------------------------------- */
+
+struct each_status {
+        void (*each)(void *self, const struct store_status *status);
+        void *self;
+};
+
+static void take_statuses(struct client_call *call)
+{
+        const struct each_status *to = call->self;
+        for (uint32_t i = 0; i < call->status_list.items_count; i++)
+                to->each(to->self, &call->status_list.items[i]);
+}
+
+int client_statuses(struct qv_client *client, void (*each)(void *self, const struct store_status *status), void *self,
+        struct error *error)
+{
+        struct each_status to = { each, self };
+        struct client_call call = { .start = start_status_list, .take = take_statuses, .self = &to };
+        return client_call(client, &call, error);
+}
+
+static void take_report(struct client_call *call)
+{
+        buffer_put(call->self, call->fsck.report.data, call->fsck.report.size);
+}
+
+int client_fsck(struct qv_client *client, uint32_t shard, uint64_t *ret_tasks, uint32_t *ret_problems,
+        struct buffer *report, struct error *error)
+{
+        struct client_call call = { .start = start_fsck, .take = take_report, .self = report };
+        call.fsck.shard = shard;
+        int r = client_call(client, &call, error);
+        if (r < 0)
+                return r;
+        *ret_tasks = call.fsck.tasks;
+        *ret_problems = call.fsck.problems;
+        return 0;
+}

@@ -1,0 +1,65 @@
+/* admin.h: what the commands need beyond client.h: looking at a store and intervening.
+ *
+ * Each is one or more store requests, paged where the store pages.  Functions named `each` and `found` are called on
+ * the client's thread while the caller waits; what they get lives until they return, and they must not call back.
+ * 0, or -errno with the text. */
+#ifndef QUIVER_CLIENT_ADMIN_H
+#define QUIVER_CLIENT_ADMIN_H
+
+#include "client/call.h"
+#include "config/config.h"
+
+/* As `config` says.  -ENOENT: there is none yet; the text says how to get one. */
+int client_open_config(const struct config *config, struct qv_client **ret_client, struct error *error);
+
+/* The task as an envelope, without id and times; borrows from the task and from `headers`, which gets its header lines
+ * and must not move while the envelope is used.  -EINVAL: it cannot be said; what is in it is not checked. */
+int client_task_envelope(
+        const struct qv_client_task *task, struct buffer *headers, struct envelope *ret_envelope, struct error *error);
+
+/* What the store would refuse, but for its limits.  0 or -EINVAL; the text names the field. */
+int client_check_task(const struct qv_client_task *task, struct error *error);
+
+/* Says why a submission was refused; returns its status. */
+int client_refusal(const struct qv_client_task *task, const struct store_submission *item, struct error *error);
+
+int client_count(struct qv_client *client, uint32_t first_shard, uint32_t shards, struct store_counts *ret_counts,
+        struct error *error);
+/* Adds one shard's to a sum. */
+void client_add_counts(struct qv_client_counts *to, const struct store_counts *c);
+
+/* Looks for a task in all states.  -ENOENT: it is done, dropped, or never was. */
+int client_find(struct qv_client *client, struct span id, void (*found)(void *self, const struct store_listed *task),
+        void *self, struct error *error);
+
+/* Finds and cancels.  -ENOENT; -EALREADY: it is dead. */
+int client_cancel(struct qv_client *client, struct span id, bool *ret_is_pending, struct error *error);
+
+/* Tasks of one shard in one state, at most `max`; of one handler, if it is not empty.  Returns how many. */
+int client_list(struct qv_client *client, uint32_t shard, enum store_state state, struct span handler, uint32_t max,
+        void (*each)(void *self, const struct store_listed *task), void *self, struct error *error);
+
+/* Requeues or drops dead tasks: the one with `id`; or, if that is empty, all of the shard, or all of a handler. */
+int client_dead(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, struct span id,
+        struct span handler, uint64_t *ret_acted, struct error *error);
+
+/* Keys of one shard that are not free, at most `max`; or only `key`, if it is not empty.  Returns how many. */
+int client_keys(struct qv_client *client, uint32_t shard, struct span key, uint32_t max,
+        void (*each)(void *self, const struct store_key_info *key), void *self, struct error *error);
+
+int client_key_act(struct qv_client *client, enum store_control_verb verb, struct span key, struct span reason,
+        bool *ret_is_pending, struct error *error);
+
+/* All of the desired state. */
+int client_desired(struct qv_client *client, void (*each)(void *self, const struct store_desired *item), void *self,
+        uint64_t *ret_version, struct error *error);
+
+/* The hosts' status documents. */
+int client_statuses(struct qv_client *client, void (*each)(void *self, const struct store_status *status), void *self,
+        struct error *error);
+
+/* Proves one shard.  Adds a line for each of the first problems to `report`. */
+int client_fsck(struct qv_client *client, uint32_t shard, uint64_t *ret_tasks, uint32_t *ret_problems,
+        struct buffer *report, struct error *error);
+
+#endif

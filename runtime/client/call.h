@@ -1,0 +1,77 @@
+/* call.h: the inside of the client library: any store request as a call that blocks.
+ *
+ * A handle has a thread that runs a loop, and the loop drives the store.  A call lives on its caller's stack: the
+ * caller fills in the request, the client's thread starts it and takes what the caller wants from the reply, the caller
+ * wakes up.  client.h is built on this, and so are the commands that look and intervene (client/admin.h). */
+#ifndef QUIVER_CLIENT_CALL_H
+#define QUIVER_CLIENT_CALL_H
+
+#include <pthread.h>
+#include <quiver/client.h>
+
+#include "store/admin.h"
+#include "store/results.h"
+#include "store/store.h"
+
+/* Zero it, fill in the first three and the request. */
+struct client_call {
+        /* Hands the request to the store.  CALL_START() makes one. */
+        void (*start)(struct qv_client *client, struct client_call *call);
+        /* Takes what is wanted from the reply, while what it points to is there.  On the client's thread, and only
+         * after success; NULL: nothing is. */
+        void (*take)(struct client_call *call);
+        void *self; /* take()'s */
+
+        union {
+                struct store_request request;
+                struct store_open open;
+                struct store_submit submit;
+                struct store_reply reply;
+                struct store_consume consume;
+                struct store_commit commit;
+                struct store_count count;
+                struct store_list list;
+                struct store_find find;
+                struct store_cancel cancel;
+                struct store_dead dead;
+                struct store_keys keys;
+                struct store_key_act key_act;
+                struct store_desired_get desired_get;
+                struct store_desired_set desired_set;
+                struct store_status_list status_list;
+                struct store_fsck fsck;
+        };
+
+        /* private */
+        struct qv_client *client;
+        struct client_call *next;
+        pthread_cond_t ended;
+        bool has_ended;
+};
+
+/* start_OP() for one of the operations above: CALL_START(submit). */
+#define CALL_START(op)                                                                                                 \
+        static void start_##op(struct qv_client *client, struct client_call *call)                                     \
+        {                                                                                                              \
+                store_##op(client_store(client), &call->op);                                                           \
+        }
+
+/* Starts the request and waits for it.  Any thread but the client's.  0, or -errno with the text. */
+int client_call(struct qv_client *client, struct client_call *call, struct error *error);
+
+/* Opens a store as asked, whatever that is: tests make one with may_create.  `*options` is only read. */
+int client_open(const struct store_options *options, struct qv_client **ret_client, struct error *error);
+
+/* Borrowed; for the client's thread. */
+struct store *client_store(struct qv_client *client);
+
+/* Under which name the handle consumes results. */
+const uint8_t *client_consumer(const struct qv_client *client);
+
+/* What was found when it was opened. */
+const struct store_info *client_store_info(const struct qv_client *client);
+
+/* This thread's error text, emptied: every function of client.h begins with it. */
+struct error *client_error_start(void);
+
+#endif

@@ -1,0 +1,203 @@
+/* client.c: a handle: its thread, its loop, and the calls that wait for it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <uv.h>
+
+#include "client/call.h"
+
+struct qv_client {
+        uv_loop_t loop;
+        uv_async_t wake;
+        pthread_t thread;
+        struct store *store;
+        struct store_info info;
+        uint8_t consumer[STORE_NONCE_SIZE];
+
+        pthread_mutex_t lock; /* what follows */
+        struct client_call *waiting;
+        struct client_call **waiting_end;
+        bool is_closing;
+};
+
+struct store *client_store(struct qv_client *client)
+{
+        return client->store;
+}
+
+const uint8_t *client_consumer(const struct qv_client *client)
+{
+        return client->consumer;
+}
+
+const struct store_info *client_store_info(const struct qv_client *client)
+{
+        return &client->info;
+}
+
+/* --- on the client's thread --------------------------------------------------------------------------------------- */
+
+static struct client_call *call_of(struct store_request *request)
+{
+        return (struct client_call *)((char *)request - offsetof(struct client_call, request));
+}
+
+/* The call is gone as soon as its caller has seen has_ended: nothing may touch it after the lock. */
+static void on_done(struct store_request *request)
+{
+        struct client_call *call = call_of(request);
+        struct qv_client *client = call->client;
+        if (!request->status && call->take)
+                call->take(call);
+        (void)pthread_mutex_lock(&client->lock);
+        call->has_ended = true;
+        (void)pthread_cond_signal(&call->ended);
+        (void)pthread_mutex_unlock(&client->lock);
+}
+
+static void on_closed(void *self)
+{
+        struct qv_client *client = self;
+        uv_close((uv_handle_t *)&client->wake, NULL);
+}
+
+static void on_wake(uv_async_t *wake)
+{
+        struct qv_client *client = wake->data;
+        (void)pthread_mutex_lock(&client->lock);
+        struct client_call *call = client->waiting;
+        client->waiting = NULL;
+        client->waiting_end = &client->waiting;
+        bool is_closing = client->is_closing;
+        (void)pthread_mutex_unlock(&client->lock);
+        while (call) {
+                struct client_call *next = call->next;
+                call->start(client, call);
+                call = next;
+        }
+        if (!is_closing)
+                return;
+        if (client->store)
+                store_close(client->store, on_closed, client);
+        else
+                on_closed(client);
+}
+
+static void *run(void *self)
+{
+        struct qv_client *client = self;
+        (void)pthread_setname_np(pthread_self(), "quiver-client");
+        (void)uv_run(&client->loop, UV_RUN_DEFAULT);
+        return NULL;
+}
+
+/* --- on the callers' ---------------------------------------------------------------------------------------------- */
+
+int client_call(struct qv_client *client, struct client_call *call, struct error *error)
+{
+        call->client = client;
+        call->next = NULL;
+        call->has_ended = false;
+        call->request.done = on_done;
+        (void)pthread_cond_init(&call->ended, NULL);
+        (void)pthread_mutex_lock(&client->lock);
+        *client->waiting_end = call;
+        client->waiting_end = &call->next;
+        (void)uv_async_send(&client->wake);
+        while (!call->has_ended)
+                (void)pthread_cond_wait(&call->ended, &client->lock);
+        (void)pthread_mutex_unlock(&client->lock);
+        (void)pthread_cond_destroy(&call->ended);
+        if (call->request.status < 0)
+                return error_set(error, call->request.status, "%s", call->request.error.text);
+        return 0;
+}
+
+/* The program's signals are for the program's threads. */
+static int start_thread(struct qv_client *client)
+{
+        sigset_t all;
+        sigset_t before;
+        (void)sigfillset(&all);
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+        int r = -pthread_create(&client->thread, NULL, run, client);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return r;
+}
+
+static int start_loop(struct qv_client *client, struct error *error)
+{
+        int r = uv_loop_init(&client->loop);
+        if (r < 0)
+                return error_set(error, r, "cannot make a loop: %s", uv_strerror(r));
+        r = uv_async_init(&client->loop, &client->wake, on_wake);
+        if (r < 0)
+                goto no_async;
+        client->wake.data = client;
+        (void)pthread_mutex_init(&client->lock, NULL);
+        client->waiting_end = &client->waiting;
+        r = start_thread(client);
+        if (r < 0)
+                goto no_thread;
+        return 0;
+
+no_thread:
+        (void)pthread_mutex_destroy(&client->lock);
+        uv_close((uv_handle_t *)&client->wake, NULL);
+        (void)uv_run(&client->loop, UV_RUN_DEFAULT);
+no_async:
+        (void)uv_loop_close(&client->loop);
+        return error_set(error, r, "cannot start a thread: %s", strerror(-r));
+}
+
+static void start_open(struct qv_client *client, struct client_call *call)
+{
+        store_open(&client->loop, &call->open);
+}
+
+static void take_store(struct client_call *call)
+{
+        call->client->store = call->open.store;
+        store_info(call->open.store, &call->client->info);
+}
+
+int client_open(const struct store_options *options, struct qv_client **ret_client, struct error *error)
+{
+        struct client_call call = { .start = start_open, .take = take_store };
+        call.open.options = *options;
+        struct qv_client *client = calloc(1, sizeof(*client));
+        if (!client)
+                return error_set(error, -ENOMEM, "out of memory");
+        if (getrandom(client->consumer, sizeof(client->consumer), 0) != sizeof(client->consumer)) {
+                free(client);
+                return error_set(error, -EIO, "cannot get random numbers");
+        }
+        int r = start_loop(client, error);
+        if (r < 0) {
+                free(client);
+                return r;
+        }
+        r = client_call(client, &call, error);
+        if (r < 0) {
+                qv_client_close(client);
+                return r;
+        }
+        *ret_client = client;
+        return 0;
+}
+
+void qv_client_close(struct qv_client *client)
+{
+        if (!client)
+                return;
+        (void)pthread_mutex_lock(&client->lock);
+        client->is_closing = true;
+        (void)uv_async_send(&client->wake);
+        (void)pthread_mutex_unlock(&client->lock);
+        (void)pthread_join(client->thread, NULL);
+        (void)uv_loop_close(&client->loop);
+        (void)pthread_mutex_destroy(&client->lock);
+        free(client);
+}

@@ -1,0 +1,27 @@
+/* sized.h: structs of client.h that begin with their size, between a program and a library of different age. */
+#ifndef QUIVER_CLIENT_SIZED_H
+#define QUIVER_CLIENT_SIZED_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Whoever fills in less than a size and a field, or says so, did not start from the _INIT macro. */
+#define SIZED_MIN 8u
+#define SIZED_MAX 4096u
+
+static inline int sized_copy(void *to, uint32_t to_size, const void *from, uint32_t from_size)
+{
+        if (from_size < SIZED_MIN || from_size > SIZED_MAX || to_size < SIZED_MIN || to_size > SIZED_MAX)
+                return -EINVAL;
+        uint32_t size = from_size < to_size ? from_size : to_size;
+        memcpy((char *)to + sizeof(size), (const char *)from + sizeof(size), size - sizeof(size));
+        return 0;
+}
+
+/* From the program: what it does not have stays as it is in *to.  0 or -EINVAL.  *to keeps its size. */
+#define SIZED_COPY(to, from) sized_copy((to), sizeof(*(to)), (from), (from)->size)
+/* To the program: what it does not have is left off. */
+#define SIZED_FILL(to, from) sized_copy((to), (to)->size, (from), sizeof(*(from)))
+
+#endif

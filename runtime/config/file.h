@@ -1,0 +1,21 @@
+/* file.h: reading a small file that somebody named, whatever it turns out to be. */
+#ifndef QUIVER_CONFIG_FILE_H
+#define QUIVER_CONFIG_FILE_H
+
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+/* Reads a regular file of at most `size_max` bytes to the end of `b`; fills *ret_stat if not NULL.  Never blocks on a
+ * pipe or device.  0, or a negative errno with a text that does not name the path. */
+int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *ret_stat, struct error *error);
+
+/* The absolute folder that `path` stands in, symbolic links resolved; free().  If there is none, the nearest guess. */
+char *file_folder(const char *path);
+
+/* `path` seen from the absolute `folder`; free(). */
+char *file_resolve(const char *folder, const char *path);
+
+#endif

@@ -1,0 +1,140 @@
+/* finish.c: what follows from other settings, and what has to fit together. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "config/file.h"
+#include "config/names.h"
+#include "config/read.h"
+
+/* The place of a setting, if it is set. */
+static struct place place_of(const struct tree *t, const char *path)
+{
+        const struct config_setting_t *s = tree_find(t, path);
+        return s ? tree_place(t, s) : source_whole(&t->source);
+}
+
+static struct place handler_place(const struct handler_config *h)
+{
+        return (struct place){ h->file, h->line };
+}
+
+static char *machine_name(void)
+{
+        char name[65] = "";
+        (void)gethostname(name, sizeof(name) - 1);
+        return text_copy(name_check_host(name, NULL) ? "localhost" : name);
+}
+
+static void finish_coordination(struct tree *t, struct config *config)
+{
+        struct coordination_config *c = &config->coordination;
+        bool is_redis = url_is_redis(&config->store.url);
+        if (c->url.kind == URL_NONE && config->store.url.kind != URL_NONE) {
+                char *text = is_redis ? text_copy("redis") : text_printf("local:%s", config->state);
+                (void)url_parse(text, URL_FOR_COORDINATION, "/", &c->url, NULL);
+                free(text);
+        }
+        if (c->url.kind == URL_STORE_REDIS && config->store.url.kind == URL_SQLITE)
+                problems_error(t->problems, place_of(t, "coordination.url"),
+                        "coordination.url = \"redis\" is the Redis of the store, but store.url is %s",
+                        config->store.url.text);
+        if (c->user && !c->password.file && !c->password.environment)
+                problems_error(t->problems, place_of(t, "coordination.user"),
+                        "coordination.user needs password_file or password_env beside it");
+}
+
+/* The password itself is looked at now, so that a wrong path is not found out at the first reconnect. */
+static void check_secret(struct tree *t, const char *group, const struct secret_config *secret)
+{
+        char password[SECRET_MAX];
+        char path[64];
+        struct error error;
+        struct stat st;
+        (void)snprintf(path, sizeof(path), "%s.password_%s", group, secret->file ? "file" : "env");
+        struct place place = place_of(t, path);
+        if (secret->file && secret->environment) {
+                problems_error(t->problems, place, "%s has password_file and password_env; keep one", group);
+                return;
+        }
+        int r = config_secret(secret, password, &error);
+        explicit_bzero(password, sizeof(password));
+        if (r == -ENOENT && !secret->file && !secret->environment)
+                return;
+        if (r && secret->file)
+                problems_error(t->problems, place, "%s: %s", path, error.text);
+        else if (r) /* whoever checks need not have the host's environment */
+                problems_warn(t->problems, place, "%s: %s", path, error.text);
+        else if (secret->file && !stat(secret->file, &st) && (st.st_mode & (S_IRWXG | S_IRWXO)))
+                problems_warn(t->problems, place, "%s: %s is open to others (mode %03o); chmod 600 %s", path,
+                        secret->file, (unsigned int)(st.st_mode & 0777), secret->file);
+}
+
+static void check_handler_times(struct tree *t, const struct handler_config *h)
+{
+        char a[UNITS_TEXT_MAX];
+        char b[UNITS_TEXT_MAX];
+        if (h->retry.backoff_ms > h->retry.max_ms)
+                problems_error(t->problems, handler_place(h), "handlers.%s.retry: backoff %s is longer than max %s",
+                        h->name, units_format_ms(a, h->retry.backoff_ms), units_format_ms(b, h->retry.max_ms));
+        if (h->timeout_ms && h->stall_ms > h->timeout_ms)
+                problems_error(t->problems, handler_place(h), "handlers.%s: stall %s is longer than timeout %s",
+                        h->name, units_format_ms(a, h->stall_ms), units_format_ms(b, h->timeout_ms));
+        if (h->limits.cpu_ms % 1000)
+                problems_error(t->problems, handler_place(h), "handlers.%s.limits.cpu: whole seconds only", h->name);
+        if (h->limits.descriptors && h->limits.descriptors < 16)
+                problems_error(t->problems, handler_place(h),
+                        "handlers.%s.limits.descriptors: %u are too few for a runner to start; 16 or more, or 0",
+                        h->name, h->limits.descriptors);
+}
+
+static void check_tasks(struct tree *t, const struct config *config, size_t index)
+{
+        const struct handler_config *h = &config->handlers[index];
+        for (size_t i = 0; i < h->tasks.count; i++)
+                for (size_t k = 0; k < index; k++) {
+                        const struct handler_config *other = &config->handlers[k];
+                        if (texts_has(&other->tasks, h->tasks.items[i]))
+                                problems_error(t->problems, handler_place(h),
+                                        "tasks named \"%s\" are served by handler %s (%s:%u) already; one handler per "
+                                        "task "
+                                        "name",
+                                        h->tasks.items[i], other->name, other->file, other->line);
+                }
+}
+
+static void finish_handler(struct tree *t, struct config *config, size_t index)
+{
+        struct handler_config *h = &config->handlers[index];
+        if (h->plugin)
+                h->plugin_path = file_resolve(config->plugins, h->plugin);
+        if (!h->tasks.count)
+                texts_add(&h->tasks, h->name);
+        if (!h->payload_max_bytes)
+                h->payload_max_bytes = config->store.payload_max_bytes;
+        if (h->payload_max_bytes > config->store.payload_max_bytes)
+                problems_error(t->problems, handler_place(h),
+                        "handlers.%s.max_payload is larger than store.max_payload: no such task can come", h->name);
+        check_handler_times(t, h);
+        check_tasks(t, config, index);
+}
+
+void config_finish(struct tree *t, struct config *config)
+{
+        if (!config->host.name)
+                config->host.name = machine_name();
+        finish_coordination(t, config);
+        check_secret(t, "store", &config->store.password);
+        check_secret(t, "coordination", &config->coordination.password);
+        if (config->store.url.kind == URL_SQLITE &&
+                (config->store.user || config->store.password.file || config->store.password.environment))
+                problems_error(t->problems, place_of(t, "store"), "store: an SQLite file has no user or password");
+        if (config->window.per_key > config->window.tasks)
+                problems_error(t->problems, place_of(t, "window"), "window: per_key %u is more than tasks %u",
+                        config->window.per_key, config->window.tasks);
+        for (size_t i = 0; i < config->handlers_count; i++)
+                finish_handler(t, config, i);
+}

@@ -1,0 +1,81 @@
+#include "config/names.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOWER   "abcdefghijklmnopqrstuvwxyz"
+#define UPPER   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS  "0123456789"
+#define LETTERS LOWER UPPER
+
+/* 1 to `most` characters out of `set`, the first one out of `first`. */
+static bool is_made_of(const char *text, const char *first, const char *set, size_t most)
+{
+        size_t size = strlen(text);
+        return size >= 1 && size <= most && strchr(first, *text) && strspn(text, set) == size;
+}
+
+int name_check_app(const char *text, struct error *error)
+{
+        if (is_made_of(text, LOWER DIGITS "_-", LOWER DIGITS "_-", 64))
+                return 0;
+        return error_set(error, -EINVAL, "\"%.80s\" is not 1 to 64 of a-z, 0-9, _ and -", text);
+}
+
+int name_check_handler(const char *text, struct error *error)
+{
+        if (is_made_of(text, LETTERS, LETTERS DIGITS "_-", 64))
+                return 0;
+        return error_set(error, -EINVAL, "\"%.80s\" is not a letter and up to 63 more of A-Z, a-z, 0-9, _ and -", text);
+}
+
+int name_check_host(const char *text, struct error *error)
+{
+        if (is_made_of(text, LETTERS DIGITS, LETTERS DIGITS "_.-", 64))
+                return 0;
+        return error_set(error, -EINVAL,
+                "\"%.80s\" is not a letter or digit and up to 63 more of A-Z, a-z, 0-9, _, . and -", text);
+}
+
+int name_check_user(const char *text, struct error *error)
+{
+        size_t size = strlen(text);
+        for (const char *c = text; *c; c++)
+                if (!isgraph((unsigned char)*c) || *c == ':')
+                        size = 0;
+        if (size >= 1 && size <= 128)
+                return 0;
+        return error_set(error, -EINVAL, "a user is 1 to 128 characters without spaces and colons");
+}
+
+int name_check_environment(const char *text, struct error *error)
+{
+        if (is_made_of(text, LETTERS "_", LETTERS DIGITS "_", 128))
+                return 0;
+        /* Not repeated: some write the password itself here. */
+        return error_set(error, -EINVAL, "that is not the name of an environment variable: A-Z, a-z, 0-9 and _");
+}
+
+int name_check_listen(const char *text, struct error *error)
+{
+        const char *colon = strrchr(text, ':');
+        size_t digits = colon ? strspn(colon + 1, DIGITS) : 0;
+        bool has_port = digits >= 1 && digits <= 5 && !colon[1 + digits] && strtol(colon + 1, NULL, 10) <= 65535;
+        bool is_bracketed = colon && text[0] == '[' && colon > text + 2 && colon[-1] == ']';
+        bool has_address = colon && colon > text && (is_bracketed || memchr(text, ':', (size_t)(colon - text)) == NULL);
+        if (has_port && has_address && strcspn(text, " \t/@") == strlen(text))
+                return 0;
+        return error_set(
+                error, -EINVAL, "\"%.80s\" is not ADDRESS:PORT, such as \"127.0.0.1:7070\" or \"[::1]:7070\"", text);
+}
+
+int name_check_plugin(const char *text, struct error *error)
+{
+        size_t size = strlen(text);
+        if (!size || text[size - 1] == '/')
+                return error_set(error, -EINVAL, "\"%.80s\" does not name a file; write \"NAME.so\"", text);
+        return 0;
+}

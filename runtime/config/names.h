@@ -1,0 +1,18 @@
+/* names.h: what names may look like. */
+#ifndef QUIVER_CONFIG_NAMES_H
+#define QUIVER_CONFIG_NAMES_H
+
+#include "base/error.h"
+
+/* Each: 0, or -EINVAL with a text that says what is allowed. */
+int name_check_app(const char *text, struct error *error);
+int name_check_handler(const char *text, struct error *error);
+int name_check_host(const char *text, struct error *error);
+int name_check_user(const char *text, struct error *error);
+int name_check_environment(const char *text, struct error *error);
+/* ADDRESS:PORT */
+int name_check_listen(const char *text, struct error *error);
+/* A file in the plugins folder, or an absolute path. */
+int name_check_plugin(const char *text, struct error *error);
+
+#endif

@@ -1,0 +1,85 @@
+#include "config/problems.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "config/texts.h"
+
+__attribute__((format(printf, 4, 0))) static void add(
+        struct problems *p, struct place place, bool is_warning, const char *format, va_list args)
+{
+        char text[ERROR_TEXT_MAX];
+        if (!is_warning)
+                p->errors++;
+        if (p->count == PROBLEMS_MAX) {
+                p->left_off++;
+                return;
+        }
+        (void)vsnprintf(text, sizeof(text), format, args);
+        /* What a file says is repeated here, and may end up on a terminal. */
+        for (char *c = text; *c; c++)
+                if ((unsigned char)*c < ' ' || *c == 0x7f)
+                        *c = '?';
+        p->items = array_grow(p->items, p->count, sizeof(*p->items));
+        p->items[p->count++] = (struct problem){
+                .file = text_copy(place.file),
+                .line = place.line,
+                .is_warning = is_warning,
+                .text = text_copy(text),
+        };
+}
+
+void problems_error(struct problems *p, struct place place, const char *format, ...)
+{
+        va_list args;
+        va_start(args, format);
+        add(p, place, false, format, args);
+        va_end(args);
+}
+
+void problems_warn(struct problems *p, struct place place, const char *format, ...)
+{
+        va_list args;
+        va_start(args, format);
+        add(p, place, true, format, args);
+        va_end(args);
+}
+
+static bool is_before(const struct problem *a, const struct problem *b)
+{
+        int files = strcmp(a->file, b->file);
+        return files < 0 || (files == 0 && a->line < b->line);
+}
+
+void problems_sort(struct problems *p)
+{
+        for (size_t i = 1; i < p->count; i++)
+                for (size_t k = i; k > 0 && is_before(&p->items[k], &p->items[k - 1]); k--) {
+                        struct problem swapped = p->items[k];
+                        p->items[k] = p->items[k - 1];
+                        p->items[k - 1] = swapped;
+                }
+}
+
+const char *problem_format(const struct problem *problem, char *text, size_t size)
+{
+        const char *warning = problem->is_warning ? "warning: " : "";
+        if (problem->line)
+                (void)snprintf(text, size, "%s:%u: %s%s", problem->file, problem->line, warning, problem->text);
+        else
+                (void)snprintf(text, size, "%s: %s%s", problem->file, warning, problem->text);
+        return text;
+}
+
+void problems_free(struct problems *p)
+{
+        for (size_t i = 0; i < p->count; i++) {
+                free(p->items[i].file);
+                free(p->items[i].text);
+        }
+        free(p->items);
+        *p = (struct problems){ 0 };
+}

@@ -1,0 +1,45 @@
+/* problems.h: everything that is wrong with a configuration, each with its file and line. */
+#ifndef QUIVER_CONFIG_PROBLEMS_H
+#define QUIVER_CONFIG_PROBLEMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROBLEMS_MAX 50
+
+struct problem {
+        char *file;
+        uint32_t line; /* 0: the file as a whole */
+        bool is_warning;
+        char *text; /* one line, printable */
+};
+
+/* Zero-initialised is empty.  Beyond PROBLEMS_MAX they are only counted. */
+struct problems {
+        struct problem *items;
+        size_t count;
+        size_t errors; /* those that are not warnings, counted all */
+        size_t left_off;
+};
+
+/* A place in a file; borrowed. */
+struct place {
+        const char *file;
+        uint32_t line;
+};
+
+__attribute__((format(printf, 3, 4))) void problems_error(
+        struct problems *p, struct place place, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void problems_warn(
+        struct problems *p, struct place place, const char *format, ...);
+
+/* By file and line; those of one line stay in the order in which they were found. */
+void problems_sort(struct problems *p);
+
+/* "FILE:LINE: TEXT" or "FILE:LINE: warning: TEXT", cut to fit.  Returns `text`. */
+const char *problem_format(const struct problem *problem, char *text, size_t size);
+
+void problems_free(struct problems *p);
+
+#endif

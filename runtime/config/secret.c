@@ -1,0 +1,46 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/file.h"
+
+static int keep(const char *text, size_t size, char ret_password[SECRET_MAX], struct error *error)
+{
+        if (!size)
+                return error_set(error, -EINVAL, "the password is empty");
+        if (size >= SECRET_MAX || memchr(text, 0, size))
+                return error_set(
+                        error, -EINVAL, "that is not a password: one line of at most %d bytes", SECRET_MAX - 1);
+        memcpy(ret_password, text, size);
+        ret_password[size] = 0;
+        return 0;
+}
+
+static int from_file(const char *path, char ret_password[SECRET_MAX], struct error *error)
+{
+        struct buffer b = { 0 };
+        (void)buffer_reserve(&b, 32768); /* does not move while it is read: no copy stays behind */
+        int r = file_read(path, SECRET_MAX + 1, &b, NULL, error);
+        size_t size = b.size;
+        while (size && (b.data[size - 1] == '\n' || b.data[size - 1] == '\r'))
+                size--;
+        if (!r)
+                r = keep((const char *)b.data, size, ret_password, error);
+        explicit_bzero(b.data, b.size);
+        buffer_free(&b);
+        return r ? error_prefix(error, r, "%s", path) : 0;
+}
+
+int config_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct error *error)
+{
+        if (secret->file)
+                return from_file(secret->file, ret_password, error);
+        if (!secret->environment)
+                return -ENOENT;
+        const char *text = getenv(secret->environment);
+        if (!text)
+                return error_set(error, -ENXIO, "the environment has no %s", secret->environment);
+        int r = keep(text, strlen(text), ret_password, error);
+        return r ? error_prefix(error, r, "$%s", secret->environment) : 0;
+}

@@ -1,0 +1,306 @@
+/* table.c: every setting of runtime.cfg. */
+#include "config/table.h"
+
+#include <string.h>
+
+#include "config/names.h"
+
+#define SECOND 1000.0
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define DAY    (24 * HOUR)
+#define KIB    1024.0
+#define MIB    (1024 * KIB)
+#define TIB    (1024 * 1024 * MIB)
+
+/* Where a member is; does not compile if it is not of that type. */
+#define AT(owner, member, member_type)                                                                                 \
+        (offsetof(struct owner, member) +                                                                              \
+                0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((struct owner *)0)->member), member_type)     \
+                                        ? 1                                                                            \
+                                        : -1]))
+
+#define COUNT(n, owner, m, def, lo, hi, eff, h)                                                                        \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_COUNT, .offset = AT(owner, m, uint32_t), .fallback = (def), .min = (lo),    \
+                .max = (hi), .effect = EFFECT_##eff, .help = (h)                                                       \
+        }
+#define NUMBER(n, owner, m, def, lo, hi, eff, h)                                                                       \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_NUMBER, .offset = AT(owner, m, double), .fallback = (def), .min = (lo),     \
+                .max = (hi), .effect = EFFECT_##eff, .help = (h)                                                       \
+        }
+#define DURATION(n, owner, m, def, lo, hi, eff, h)                                                                     \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_DURATION, .offset = AT(owner, m, uint64_t), .fallback = (def), .min = (lo), \
+                .max = (hi), .effect = EFFECT_##eff, .help = (h)                                                       \
+        }
+#define SIZE(n, owner, m, def, lo, hi, eff, h)                                                                         \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_SIZE, .offset = AT(owner, m, uint64_t), .fallback = (def), .min = (lo),     \
+                .max = (hi), .effect = EFFECT_##eff, .help = (h)                                                       \
+        }
+#define CHOICE(n, owner, m, def, words, eff, h)                                                                        \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_CHOICE, .offset = AT(owner, m, int), .fallback = (def), .choices = (words), \
+                .effect = EFFECT_##eff, .help = (h)                                                                    \
+        }
+/* Texts have no default but may be left out: `els` says what holds then; NULL if they have to be set. */
+#define TEXT(n, owner, m, els, look, eff, h)                                                                           \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_TEXT, .offset = AT(owner, m, char *), .otherwise = (els), .check = (look),  \
+                .effect = EFFECT_##eff, .help = (h)                                                                    \
+        }
+#define PATH(n, owner, m, def, els, eff, h)                                                                            \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_PATH, .offset = AT(owner, m, char *), .fallback = (def),                    \
+                .otherwise = (els), .effect = EFFECT_##eff, .help = (h)                                                \
+        }
+#define TEXTS(n, owner, m, els, look, eff, h)                                                                          \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_TEXTS, .offset = AT(owner, m, struct texts), .otherwise = (els),            \
+                .check = (look), .effect = EFFECT_##eff, .help = (h)                                                   \
+        }
+#define PATHS(n, owner, m, els, eff, h)                                                                                \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_PATHS, .offset = AT(owner, m, struct texts), .otherwise = (els),            \
+                .effect = EFFECT_##eff, .help = (h)                                                                    \
+        }
+#define URL(n, owner, m, use, els, eff, h)                                                                             \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_URL, .offset = AT(owner, m, struct url), .url_use = (use),                  \
+                .otherwise = (els), .effect = EFFECT_##eff, .help = (h)                                                \
+        }
+#define GROUP(n, owner, m, fields_of, h)                                                                               \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_GROUP, .offset = offsetof(struct owner, m), .group = (fields_of),           \
+                .otherwise = "its defaults", .help = (h)                                                               \
+        }
+
+#define TABLE(fields)                                                                                                  \
+        {                                                                                                              \
+                (fields), sizeof(fields) / sizeof((fields)[0])                                                         \
+        }
+
+/* --- store ------------------------------------------------------------------------------------------------------- */
+
+static const char *const synchronous_words[] = { "full", "normal", NULL };
+
+static const struct field results_fields[] = {
+        COUNT("max", results_config, count_max, "10000", 0, 10e6, RESTART,
+                "Results kept per shard until they are consumed; beyond it the oldest go, and are counted."),
+        DURATION("age", results_config, age_max_ms, "1d", SECOND, 365 * DAY, RESTART,
+                "Results older than this go, and are counted."),
+        DURATION("lease", results_config, lease_ms, "1m", SECOND, DAY, RESTART,
+                "How long a consumer may take before its uncommitted results are given to another."),
+        DURATION("reply_ttl", results_config, reply_ttl_ms, "1h", SECOND, 7 * DAY, RESTART,
+                "How long the answer to a `submit --wait` is kept for whoever waits."),
+};
+static const struct group results_table = TABLE(results_fields);
+
+static const struct field store_fields[] = {
+        URL("url", store_config, url, URL_FOR_STORE, NULL, RESTART,
+                "Where tasks live: `sqlite:FILE`, `redis://HOST:PORT/DATABASE`, `redis+unix:SOCKET`, "
+                "`redis+sentinel://H1,H2,H3/MASTER` or `redis+cluster://H1,H2,H3`."),
+        TEXT("user", store_config, user, "none", name_check_user, RESTART, "Redis: the ACL user."),
+        PATH("password_file", store_config, password.file, NULL, "none", RESTART,
+                "Redis: a file that holds the password; readable by nobody else."),
+        TEXT("password_env", store_config, password.environment, "none", name_check_environment, RESTART,
+                "Redis: the environment variable that holds the password."),
+        CHOICE("synchronous", store_config, synchronous, "full", synchronous_words, RESTART,
+                "SQLite: `full` survives a power cut with every acknowledged submit; `normal` is faster, survives "
+                "every "
+                "crash of a process, and may lose the last moments at a power cut."),
+        COUNT("wait_replicas", store_config, wait_replicas, "0", 0, 16, RESTART,
+                "Redis: a submit returns only when this many replicas have it."),
+        SIZE("max_payload", store_config, payload_max_bytes, "1MiB", 1, 64 * MIB, RESTART,
+                "The largest payload that a submit takes."),
+        COUNT("max_backlog", store_config, backlog_max, "1000000", 0, 2147483647, RESTART,
+                "Tasks waiting in one shard, beyond which submits are refused. 0: no limit."),
+        GROUP("results", store_config, results, &results_table, "What is kept of finished tasks' results."),
+};
+static const struct group store_table = TABLE(store_fields);
+
+/* --- the host ---------------------------------------------------------------------------------------------------- */
+
+static const struct field coordination_fields[] = {
+        URL("url", coordination_config, url, URL_FOR_COORDINATION, "`redis` on a Redis store, else `local:` in `state`",
+                RESTART,
+                "Who decides which host owns what: `local:FOLDER` (hosts on one machine), "
+                "`zookeeper://H1,H2,H3/CHROOT`, or "
+                "`redis` (the store's)."),
+        DURATION("session", coordination_config, session_ms, "10s", SECOND, 5 * MINUTE, RESTART,
+                "A host that is not heard of for this long is no member any more."),
+        TEXT("user", coordination_config, user, "none", name_check_user, RESTART, "ZooKeeper: the digest user."),
+        PATH("password_file", coordination_config, password.file, NULL, "none", RESTART,
+                "ZooKeeper: a file that holds the password; readable by nobody else."),
+        TEXT("password_env", coordination_config, password.environment, "none", name_check_environment, RESTART,
+                "ZooKeeper: the environment variable that holds the password."),
+        COUNT("max_members", coordination_config, members_max, "0", 0, 1000, RESTART,
+                "Hosts that own shards at the same time; further ones stand by. 0: all of them."),
+};
+static const struct group coordination_table = TABLE(coordination_fields);
+
+static const struct field lease_fields[] = {
+        DURATION("ttl", lease_config, ttl_ms, "10s", 500, 10 * MINUTE, LIVE,
+                "How long a host may act on a shard without renewing: shorter means a quicker takeover of a lost "
+                "machine."),
+        DURATION("drain", lease_config, drain_ms, "30s", 0, DAY, LIVE,
+                "How long running tasks get to end when the host stops or its runners are replaced."),
+};
+static const struct group lease_table = TABLE(lease_fields);
+
+static const struct field window_fields[] = {
+        COUNT("tasks", window_config, tasks, "1024", 16, 65536, LIVE, "Claimed tasks of one shard that a host holds."),
+        SIZE("bytes", window_config, bytes, "16MiB", 64 * KIB, 1024 * MIB, LIVE, "The same in bytes of payload."),
+        COUNT("per_key", window_config, per_key, "16", 1, 65536, LIVE,
+                "Claimed tasks of one key; its further ones wait aside, so that one key cannot fill the window."),
+};
+static const struct group window_table = TABLE(window_fields);
+
+static const struct field host_fields[] = {
+        TEXT("name", host_config, name, "the machine's name", name_check_host, RESTART,
+                "What this host is called; hosts that share a `state` folder need different names."),
+        COUNT("weight", host_config, weight, "1", 0, 1000, LIVE,
+                "Its share of the shards, relative to the other hosts'. 0: only stands by."),
+};
+static const struct group host_table = TABLE(host_fields);
+
+static const struct field http_fields[] = {
+        TEXT("listen", http_config, listen, "no HTTP", name_check_listen, RESTART,
+                "`ADDRESS:PORT` of metrics, API and page."),
+};
+static const struct group http_table = TABLE(http_fields);
+
+static const char *const level_words[] = { "error", "warn", "info", "debug", NULL };
+
+static const struct field log_fields[] = {
+        CHOICE("level", log_config, level, "info", level_words, LIVE, "Finer lines are not written."),
+        COUNT("rate", log_config, rate, "1000", 1, 1e6, LIVE,
+                "Lines a second that one runner may log; the rest is dropped and counted."),
+};
+static const struct group log_table = TABLE(log_fields);
+
+/* --- handlers ---------------------------------------------------------------------------------------------------- */
+
+static const struct field retry_fields[] = {
+        COUNT("attempts", retry_config, attempts, "4", 1, 1000, LIVE, "Starts in all, the first one counted."),
+        DURATION("backoff", retry_config, backoff_ms, "1s", 0, DAY, LIVE, "The wait before the second attempt."),
+        NUMBER("factor", retry_config, factor, "2.0", 1, 100, LIVE, "Each further wait is this many times longer."),
+        DURATION("max", retry_config, max_ms, "5m", 0, 30 * DAY, LIVE, "No wait is longer."),
+        NUMBER("jitter", retry_config, jitter, "0.5", 0, 1, LIVE,
+                "The random part of a wait: 0.5 waits between half of it and all of it."),
+};
+static const struct group retry_table = TABLE(retry_fields);
+
+static const struct field batch_fields[] = {
+        COUNT("max", batch_config, max, "1", 1, 256, GENERATION,
+                "Tasks that the plugin's `handle_many` gets in one call. 1: one by one."),
+        DURATION("wait", batch_config, wait_ms, "5ms", 0, 10 * SECOND, LIVE, "How long a batch may gather."),
+};
+static const struct group batch_table = TABLE(batch_fields);
+
+static const struct field limits_fields[] = {
+        TEXT("user", limits_config, user, "the host's", name_check_user, GENERATION,
+                "The system user that runners run as; needs a host started by root."),
+        SIZE("memory", limits_config, memory_bytes, "0", 0, TIB, GENERATION,
+                "Memory that one runner may allocate. 0: no limit."),
+        DURATION("cpu", limits_config, cpu_ms, "0", 0, 365 * DAY, GENERATION,
+                "Processor time that one runner may use before it is ended. 0: no limit."),
+        COUNT("descriptors", limits_config, descriptors, "0", 0, 1048576, GENERATION,
+                "Open files and sockets of one runner, 16 or more. 0: the host's own limit."),
+        COUNT("processes", limits_config, processes, "0", 0, 1048576, GENERATION,
+                "Processes and threads of the runners' user. 0: the host's own limit."),
+        PATHS("read", limits_config, read, "not confined", GENERATION,
+                "With `write`: the only folders and files that runners can read, where the kernel has Landlock."),
+        PATHS("write", limits_config, write, "not confined", GENERATION,
+                "With `read`: the only ones that they can change."),
+};
+static const struct group limits_table = TABLE(limits_fields);
+
+static const char *const exhausted_words[] = { "dead", "hold", NULL };
+
+static const struct field handler_fields[] = {
+        TEXT("plugin", handler_config, plugin, NULL, name_check_plugin, GENERATION,
+                "The shared object: a file in `plugins`, or an absolute path."),
+        TEXTS("tasks", handler_config, tasks, "the handler's own name", name_check_handler, LIVE,
+                "The task names that this handler's runners serve."),
+        COUNT("processes", handler_config, processes, "1", 1, 256, LIVE, "Runners; they share nothing."),
+        COUNT("threads", handler_config, threads, "1", 1, 256, GENERATION,
+                "Seats of each runner; more than one only if the plugin allows it."),
+        DURATION("timeout", handler_config, timeout_ms, "30s", 0, 30 * DAY, LIVE,
+                "How long one task may take before it is told to stop. 0: for ever."),
+        DURATION("grace", handler_config, grace_ms, "5s", 0, HOUR, LIVE,
+                "How long a task that was told to stop gets before its runner is killed."),
+        DURATION("stall", handler_config, stall_ms, "0", 0, 30 * DAY, LIVE,
+                "How long one task may go without calling `progress` before it is told to stop. 0: for ever."),
+        DURATION("init_timeout", handler_config, init_timeout_ms, "10s", 10, HOUR, LIVE,
+                "How long loading and `init` may take."),
+        GROUP("retry", handler_config, retry, &retry_table, "When the handler says no."),
+        COUNT("crashes", handler_config, crashes, "3", 1, 1000, LIVE,
+                "Crashes and hangs of one task, after which it is not started again."),
+        CHOICE("on_exhausted", handler_config, on_exhausted, "dead", exhausted_words, LIVE,
+                "When attempts or crashes are used up: `dead` lets the key go on without the task; `hold` stops the "
+                "key until "
+                "somebody decides."),
+        GROUP("batch", handler_config, batch, &batch_table, "Several tasks in one call."),
+        COUNT("max_tasks", handler_config, max_tasks, "0", 0, 2147483647, LIVE,
+                "A runner is replaced after this many tasks. 0: never."),
+        DURATION("idle_timeout", handler_config, idle_timeout_ms, "5m", 0, 30 * DAY, LIVE,
+                "A runner without work for this long is ended, and started again when needed. 0: runners stay."),
+        GROUP("limits", handler_config, limits, &limits_table, "What runners may use."),
+        SIZE("max_payload", handler_config, payload_max_bytes, "0", 0, 64 * MIB, GENERATION,
+                "The largest payload that this handler is given. 0: `store.max_payload`."),
+        SIZE("max_result", handler_config, result_max_bytes, "1MiB", 0, 64 * MIB, GENERATION,
+                "The largest result that it may return."),
+        { .name = "config",
+                .type = FIELD_SETTINGS,
+                .offset = AT(handler_config, settings, struct setting_list),
+                .otherwise = "none",
+                .effect = EFFECT_GENERATION,
+                .help = "The plugin's own settings, any that it knows." },
+};
+const struct group handler_table = TABLE(handler_fields);
+
+/* --- the file ---------------------------------------------------------------------------------------------------- */
+
+static const struct field config_fields[] = {
+        TEXT("app", config, app, NULL, name_check_app, RESTART,
+                "The name space: hosts, queues and producers of one deployment share it."),
+        COUNT("shards", config, shards, "64", 1, 4096, RESTART,
+                "Queues that keys are spread over. Recorded when the app is created, and fixed from then on."),
+        PATH("state", config, state, "../var", NULL, RESTART,
+                "The folder for this host's socket and its private copies of plugins."),
+        PATH("plugins", config, plugins, "../plugins", NULL, LIVE, "The folder that plugins are taken from."),
+        GROUP("store", config, store, &store_table, "Where tasks live."),
+        GROUP("coordination", config, coordination, &coordination_table, "Who is a member, and who owns what."),
+        GROUP("lease", config, lease, &lease_table, "The right to act on a shard."),
+        GROUP("window", config, window, &window_table, "What a host claims ahead."),
+        GROUP("host", config, host, &host_table, "This host."),
+        GROUP("http", config, http, &http_table, "Metrics, API and page."),
+        GROUP("log", config, log, &log_table, "What is written to standard error."),
+        { .name = "handlers",
+                .type = FIELD_HANDLERS,
+                .offset = offsetof(struct config, handlers),
+                .group = &handler_table,
+                .otherwise = "none",
+                .help = "What runs: one group per handler, named as the tasks name it." },
+};
+const struct group config_table = TABLE(config_fields);
+
+const struct field *group_field(const struct group *group, const char *name)
+{
+        for (size_t i = 0; i < group->count; i++)
+                if (!strcmp(group->fields[i].name, name))
+                        return &group->fields[i];
+        return NULL;
+}
+
+const char *group_nearest(const struct group *group, const char *name)
+{
+        const char *known[64];
+        size_t count = 0;
+        for (size_t i = 0; i < group->count && count < 64; i++)
+                known[count++] = group->fields[i].name;
+        return error_nearest(name, known, count);
+}

@@ -1,0 +1,67 @@
+#include "config/texts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *text_copy_part(const char *text, size_t size)
+{
+        char *copy = malloc(size + 1);
+        if (!copy)
+                abort();
+        memcpy(copy, text, size);
+        copy[size] = 0;
+        return copy;
+}
+
+char *text_copy(const char *text)
+{
+        return text ? text_copy_part(text, strlen(text)) : NULL;
+}
+
+char *text_printf(const char *format, ...)
+{
+        char *text = NULL;
+        va_list args;
+        va_start(args, format);
+        int n = vasprintf(&text, format, args);
+        va_end(args);
+        if (n < 0)
+                abort();
+        return text;
+}
+
+void *array_grow(void *items, size_t count, size_t size)
+{
+        /* Room doubles: it is full exactly when the count is a power of two, or zero. */
+        if ((count & (count - 1)) == 0) {
+                items = reallocarray(items, count ? 2 * count : 1, size);
+                if (!items)
+                        abort();
+        }
+        memset((char *)items + count * size, 0, size);
+        return items;
+}
+
+void texts_add(struct texts *t, const char *text)
+{
+        t->items = array_grow(t->items, t->count, sizeof(*t->items));
+        t->items[t->count++] = text_copy(text);
+}
+
+bool texts_has(const struct texts *t, const char *text)
+{
+        for (size_t i = 0; i < t->count; i++)
+                if (!strcmp(t->items[i], text))
+                        return true;
+        return false;
+}
+
+void texts_free(struct texts *t)
+{
+        for (size_t i = 0; i < t->count; i++)
+                free(t->items[i]);
+        free(t->items);
+        *t = (struct texts){ 0 };
+}

@@ -1,0 +1,40 @@
+/* tree.h: a parsed file: libconfig's tree, and where its settings stand. */
+#ifndef QUIVER_CONFIG_TREE_H
+#define QUIVER_CONFIG_TREE_H
+
+#include <libconfig.h>
+
+#include "base/buffer.h"
+#include "config/problems.h"
+#include "config/setting_list.h"
+#include "config/source.h"
+
+struct tree {
+        struct source source;
+        struct config_t parsed;
+        struct problems *problems;
+};
+
+/* Reads the file (text = NULL), or `text` as if it stood there.  0, or a negative errno; what is wrong is added to
+ * `problems`, which the tree keeps using.  tree_close() it in any case. */
+int tree_open(struct tree *t, const char *path, const char *text, size_t size, struct problems *problems);
+void tree_close(struct tree *t);
+
+const struct config_setting_t *tree_root(const struct tree *t);
+/* By a dotted path from the root; NULL if it is not there. */
+const struct config_setting_t *tree_find(const struct tree *t, const char *path);
+
+struct place tree_place(const struct tree *t, const struct config_setting_t *setting);
+/* Where relative paths of this setting start. */
+const char *tree_folder(const struct tree *t, const struct config_setting_t *setting);
+
+/* "handlers.echo.retry.max" */
+const char *tree_path(const struct config_setting_t *setting, char *text, size_t size);
+
+/* The value of a number, text or bool as text, as setting_list.h says; false if it is none of these. */
+bool tree_scalar(const struct config_setting_t *setting, struct buffer *b);
+
+/* The members of a group, flattened.  0, or -E2BIG. */
+int tree_flatten(const struct config_setting_t *group, struct setting_list *settings);
+
+#endif

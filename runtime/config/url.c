@@ -1,0 +1,257 @@
+#include "config/url.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/file.h"
+#include "config/texts.h"
+
+/* How the rest of a URL is written. */
+enum form { FORM_PATH, FORM_HOSTS, FORM_WORD };
+
+struct scheme {
+        const char *name; /* up to what its form begins with */
+        enum url_kind kind;
+        enum url_use use;
+        enum form form;
+        uint16_t port; /* unless the URL says another */
+        bool is_one_host;
+};
+
+static const struct scheme schemes[] = {
+        { "sqlite", URL_SQLITE, URL_FOR_STORE, FORM_PATH, 0, false },
+        { "redis", URL_REDIS, URL_FOR_STORE, FORM_HOSTS, 6379, true },
+        { "redis+unix", URL_REDIS_UNIX, URL_FOR_STORE, FORM_PATH, 0, false },
+        { "redis+sentinel", URL_REDIS_SENTINEL, URL_FOR_STORE, FORM_HOSTS, 26379, false },
+        { "redis+cluster", URL_REDIS_CLUSTER, URL_FOR_STORE, FORM_HOSTS, 6379, false },
+        { "local", URL_LOCAL, URL_FOR_COORDINATION, FORM_PATH, 0, false },
+        { "zookeeper", URL_ZOOKEEPER, URL_FOR_COORDINATION, FORM_HOSTS, 2181, false },
+        { "redis", URL_STORE_REDIS, URL_FOR_COORDINATION, FORM_WORD, 0, false },
+};
+
+#define SCHEMES (sizeof(schemes) / sizeof(schemes[0]))
+
+static const char *const examples[] = {
+        [URL_FOR_STORE] =
+                "sqlite:FILE, redis://HOST:PORT/DATABASE, redis+unix:SOCKET, redis+sentinel://H1,H2,H3/MASTER "
+                "or redis+cluster://H1,H2,H3",
+        [URL_FOR_COORDINATION] = "local:FOLDER, zookeeper://H1,H2,H3/CHROOT or redis",
+};
+
+static int unknown_scheme(const char *text, size_t size, enum url_use use, struct error *error)
+{
+        const char *known[SCHEMES];
+        size_t count = 0;
+        char *name = text_copy_part(text, size < 40 ? size : 40);
+        for (size_t i = 0; i < SCHEMES; i++)
+                if (schemes[i].use == use)
+                        known[count++] = schemes[i].name;
+        const char *nearest = error_nearest(name, known, count);
+        if (!strcmp(name, "rediss"))
+                (void)error_set(error, 0,
+                        "rediss: TLS goes through a tunnel (stunnel); write redis://127.0.0.1:PORT of its "
+                        "near end");
+        else if (nearest && strcmp(nearest, name) != 0)
+                (void)error_set(error, 0, "no such URL scheme: \"%s\"; did you mean \"%s\"?", name, nearest);
+        else
+                (void)error_set(error, 0, "write %s", examples[use]);
+        free(name);
+        return -EINVAL;
+}
+
+static const struct scheme *find_scheme(const char *text, size_t size, enum url_use use)
+{
+        for (size_t i = 0; i < SCHEMES; i++)
+                if (schemes[i].use == use && strlen(schemes[i].name) == size && !strncmp(schemes[i].name, text, size))
+                        return &schemes[i];
+        return NULL;
+}
+
+/* A decimal of at most `most` that ends the text. */
+static bool parse_decimal(const char *text, long most, long *ret)
+{
+        size_t size = strlen(text);
+        if (size < 1 || size > 9 || strspn(text, "0123456789") != size || strtol(text, NULL, 10) > most)
+                return false;
+        *ret = strtol(text, NULL, 10);
+        return true;
+}
+
+static int parse_database(struct url *url, const char *text, struct error *error)
+{
+        long database = 0;
+        if (!parse_decimal(text, 65535, &database))
+                return error_set(error, -EINVAL, "\"%.40s\" is not a Redis database number", text);
+        url->database = (uint32_t)database;
+        return 0;
+}
+
+static int parse_path(struct url *url, const char *rest, const char *folder, struct error *error)
+{
+        const char *query = url->kind == URL_REDIS_UNIX ? strchr(rest, '?') : NULL;
+        size_t size = query ? (size_t)(query - rest) : strlen(rest);
+        if (!strncmp(rest, "//", 2))
+                return error_set(error, -EINVAL, "a path follows the colon at once: \"sqlite:/FILE\", without //");
+        if (!size)
+                return error_set(error, -EINVAL, "the path is missing");
+        if (query && strncmp(query, "?db=", 4) != 0)
+                return error_set(error, -EINVAL, "only ?db=DATABASE may follow the path");
+        char *path = text_copy_part(rest, size);
+        url->path = file_resolve(folder, path);
+        free(path);
+        return query ? parse_database(url, query + 4, error) : 0;
+}
+
+/* NAME, NAME:PORT, [ADDRESS] or [ADDRESS]:PORT */
+static int parse_host(struct url *url, char *text, uint16_t port, struct error *error)
+{
+        long number = port;
+        char *name = text;
+        char *end = strchr(text, ':');
+        if (*text == '[') {
+                name = text + 1;
+                char *bracket = strchr(name, ']');
+                if (!bracket || (bracket[1] && bracket[1] != ':'))
+                        return error_set(error, -EINVAL, "\"%.80s\" is not [ADDRESS]:PORT", text);
+                end = bracket[1] ? bracket + 1 : NULL;
+                *bracket = 0;
+        }
+        if (end) {
+                *end = 0;
+                if (!parse_decimal(end + 1, 65535, &number) || !number)
+                        return error_set(
+                                error, -EINVAL, "\"%.20s\" is not a port; an IPv6 address stands in [ ]", end + 1);
+        }
+        if (!*name || strcspn(name, " \t[]?#%\"'\\") != strlen(name))
+                return error_set(error, -EINVAL, "\"%.80s\" is not a host", name);
+        if (url->hosts_count == URL_HOSTS_MAX)
+                return error_set(error, -EINVAL, "more than %d hosts", URL_HOSTS_MAX);
+        url->hosts = array_grow(url->hosts, url->hosts_count, sizeof(*url->hosts));
+        url->hosts[url->hosts_count++] = (struct url_host){ .name = text_copy(name), .port = (uint16_t)number };
+        return 0;
+}
+
+static int parse_hosts(struct url *url, char *list, const struct scheme *scheme, struct error *error)
+{
+        char *at = list;
+        for (char *next = at; next; at = next) {
+                next = strchr(at, ',');
+                if (next)
+                        *next++ = 0;
+                int r = parse_host(url, at, scheme->port, error);
+                if (r)
+                        return r;
+        }
+        if (scheme->is_one_host && url->hosts_count > 1)
+                return error_set(
+                        error, -EINVAL, "redis:// takes one host; several are redis+sentinel:// or redis+cluster://");
+        return 0;
+}
+
+static int parse_chroot(struct url *url, const char *tail, struct error *error)
+{
+        size_t size = tail ? strlen(tail) : 0;
+        if (!size) {
+                url->path = text_copy("/quiver");
+                return 0;
+        }
+        if (tail[0] == '/' || tail[0] == '.' || tail[size - 1] == '/' || strstr(tail, "//") || strstr(tail, "/.") ||
+                strcspn(tail, " \t?#") != size)
+                return error_set(error, -EINVAL, "\"/%.80s\" is not a ZooKeeper path", tail);
+        url->path = text_printf("/%s", tail);
+        return 0;
+}
+
+static int parse_master(struct url *url, char *tail, struct error *error)
+{
+        char *slash = tail ? strchr(tail, '/') : NULL;
+        if (slash)
+                *slash = 0;
+        if (!tail || !*tail || strcspn(tail, " \t?#") != strlen(tail))
+                return error_set(error, -EINVAL, "the master's name is missing: redis+sentinel://H1,H2,H3/MASTER");
+        url->master = text_copy(tail);
+        return slash ? parse_database(url, slash + 1, error) : 0;
+}
+
+/* What follows the hosts; `tail` is past the slash, NULL if there is none. */
+static int parse_tail(struct url *url, char *tail, struct error *error)
+{
+        if (url->kind == URL_ZOOKEEPER)
+                return parse_chroot(url, tail, error);
+        if (url->kind == URL_REDIS_SENTINEL)
+                return parse_master(url, tail, error);
+        if (!tail || !*tail)
+                return 0;
+        if (url->kind == URL_REDIS_CLUSTER)
+                return error_set(error, -EINVAL, "a Redis Cluster has no databases: nothing may follow the hosts");
+        return parse_database(url, tail, error);
+}
+
+static int parse_authority(struct url *url, char *rest, const struct scheme *scheme, struct error *error)
+{
+        /* Looked for in all of it: a password may hold a slash. */
+        if (strchr(rest, '@'))
+                return error_set(error, -EINVAL,
+                        "a URL holds no user or password; write user = \"…\" and password_file or password_env beside "
+                        "it");
+        char *tail = strchr(rest, '/');
+        if (tail)
+                *tail++ = 0;
+        int r = parse_hosts(url, rest, scheme, error);
+        return r ? r : parse_tail(url, tail, error);
+}
+
+static int parse_scheme(
+        struct url *url, const struct scheme *scheme, const char *text, const char *folder, struct error *error)
+{
+        const char *rest = text + strlen(scheme->name);
+        url->kind = scheme->kind;
+        if (scheme->form == FORM_PATH) {
+                int r = parse_path(url, rest + 1, folder, error);
+                if (!r)
+                        url->text = text_printf("%s:%s%s", scheme->name, url->path,
+                                strchr(rest, '?') && scheme->kind == URL_REDIS_UNIX ? strchr(rest, '?') : "");
+                return r;
+        }
+        url->text = text_copy(text);
+        if (scheme->form == FORM_WORD)
+                return *rest ? error_set(error, -EINVAL, "write just \"redis\": it is the Redis of the store") : 0;
+        if (strncmp(rest, "://", 3) != 0)
+                return error_set(error, -EINVAL, "// is missing after %s:", scheme->name);
+        char *copy = text_copy(rest + 3);
+        int r = parse_authority(url, copy, scheme, error);
+        free(copy);
+        return r;
+}
+
+int url_parse(const char *text, enum url_use use, const char *folder, struct url *ret_url, struct error *error)
+{
+        struct url url = { 0 };
+        size_t size = strcspn(text, ":");
+        const struct scheme *scheme = find_scheme(text, size, use);
+        if (!scheme || (scheme->form != FORM_WORD && !text[size]))
+                return unknown_scheme(text, size, use, error);
+        int r = parse_scheme(&url, scheme, text, folder, error);
+        if (r)
+                url_free(&url);
+        else
+                *ret_url = url;
+        return r;
+}
+
+bool url_is_redis(const struct url *url)
+{
+        return url->kind >= URL_REDIS && url->kind <= URL_REDIS_CLUSTER;
+}
+
+void url_free(struct url *url)
+{
+        for (size_t i = 0; i < url->hosts_count; i++)
+                free(url->hosts[i].name);
+        free(url->hosts);
+        free(url->text);
+        free(url->path);
+        free(url->master);
+        *url = (struct url){ 0 };
+}

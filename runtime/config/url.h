@@ -1,0 +1,59 @@
+/* url.h: where the store and the coordination are.
+ *
+ *         sqlite:PATH                              redis://HOST[:PORT][/DATABASE]
+ *         redis+unix:PATH[?db=DATABASE]            redis+sentinel://HOST[:PORT],…/MASTER[/DATABASE]
+ *         redis+cluster://HOST[:PORT],…
+ *         local:FOLDER                             zookeeper://HOST[:PORT],…[/CHROOT]          redis
+ *
+ * A URL never holds a user or password: they have settings of their own. */
+#ifndef QUIVER_CONFIG_URL_H
+#define QUIVER_CONFIG_URL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum url_kind {
+        URL_NONE,
+        URL_SQLITE,
+        URL_REDIS,
+        URL_REDIS_UNIX,
+        URL_REDIS_SENTINEL,
+        URL_REDIS_CLUSTER,
+        URL_LOCAL,
+        URL_ZOOKEEPER,
+        URL_STORE_REDIS, /* coordination: the Redis of the store */
+};
+
+/* What a URL may be used for. */
+enum url_use { URL_FOR_STORE, URL_FOR_COORDINATION };
+
+#define URL_HOSTS_MAX 64
+
+struct url_host {
+        char *name; /* a name or address; IPv6 without brackets */
+        uint16_t port;
+};
+
+/* Zero-initialised is none.  Fields that a kind does not have are NULL or 0. */
+struct url {
+        enum url_kind kind;
+        char *text; /* the whole URL, its path absolute; fit to be shown */
+        char *path; /* sqlite: the file; redis+unix: the socket; local: the folder; zookeeper: the chroot */
+        struct url_host *hosts;
+        size_t hosts_count;
+        char *master;      /* redis+sentinel */
+        uint32_t database; /* redis, redis+unix, redis+sentinel */
+};
+
+/* Paths start at `folder`.  0 or -EINVAL with the text set, which repeats no part that could be a password. */
+int url_parse(const char *text, enum url_use use, const char *folder, struct url *ret_url, struct error *error);
+
+/* One of the four kinds of Redis store. */
+bool url_is_redis(const struct url *url);
+
+void url_free(struct url *url);
+
+#endif

@@ -1,0 +1,28 @@
+/* draft.h: what the store will be told about a task, in memory of its own.
+ *
+ * A handler's answer is only borrowed while it is looked at; its outcome waits for the next advance, and perhaps for
+ * the one after that.  So it is copied once, here. */
+#ifndef QUIVER_HOST_DRAFT_H
+#define QUIVER_HOST_DRAFT_H
+
+#include "base/buffer.h"
+#include "ring/pack.h"
+#include "store/store.h"
+
+struct outcome_draft {
+        struct store_outcome outcome; /* its spans point into `bytes` and `follow_ups` */
+        struct store_follow_up *follow_ups;
+        struct buffer bytes;
+};
+
+/* An outcome of that kind with a copy of `error`. */
+struct outcome_draft *draft_new(enum store_outcome_kind kind, enum task_cost cost, const char *error);
+/* DONE, with the result and the follow-ups of an answer.  NULL if one of the follow-ups is not a task: the text says
+ * which. */
+struct outcome_draft *draft_done(const struct ring_reply *reply, struct error *error);
+/* CHECKPOINT. */
+struct outcome_draft *draft_checkpoint(const void *data, size_t size);
+/* Accepts NULL. */
+void draft_free(struct outcome_draft *draft);
+
+#endif

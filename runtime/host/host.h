@@ -1,0 +1,12 @@
+/* host.h: one `quiver run` process: shards on one side, pools on the other, and the loop between them. */
+#ifndef QUIVER_HOST_HOST_H
+#define QUIVER_HOST_HOST_H
+
+#include "base/error.h"
+#include "config/config.h"
+
+/* Runs a host until it is told to stop (SIGTERM, SIGINT; a second one cuts short).  0, or -errno with the text set if
+ * it could not start. */
+int host_run(const struct config *config, struct error *error);
+
+#endif

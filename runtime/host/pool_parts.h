@@ -1,0 +1,32 @@
+/* pool_parts.h: what pool.c (queue, events) and pool_watch.c (deadlines, deaths) share.  Nobody else includes it. */
+#ifndef QUIVER_HOST_POOL_PARTS_H
+#define QUIVER_HOST_POOL_PARTS_H
+
+#include "host/pool.h"
+
+/* A task that no seat has started after this long may run elsewhere, if there is an elsewhere. */
+#define POOL_STUCK_MS 10
+
+/* A ring that had no room (its cells are still full of what was taken back, its spills of large tasks) is tried again
+ * after this long. */
+#define POOL_FULL_MS 2
+
+/* A runner that something was taken back from gets nothing for this long, or until its next answer. */
+#define POOL_SHUT_MS 100
+
+struct pool_action *pool_act(struct pool_actions *actions, enum pool_action_kind kind, struct pool_runner *runner);
+struct pool_action *pool_settle(struct pool_actions *actions, struct pool_task *task, enum outcome outcome);
+/* Takes the task off its runner. */
+void pool_unhand(struct pool_task *task, uint64_t now_ms);
+/* Puts it back to the head of what waits. */
+void pool_requeue(struct pool *pool, struct pool_task *task);
+uint64_t pool_backoff_ms(struct pool *pool, uint32_t failures);
+
+/* Retires an idle runner that has had its share: recycled, of an old generation, a suspect's, or the pool drains. */
+void pool_retire_done(struct pool *pool, struct pool_runner *runner, uint64_t now_ms, struct pool_actions *actions);
+void pool_kill(struct pool_runner *runner, enum blame_why why, uint64_t now_ms, struct pool_actions *actions);
+void pool_on_seen(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions);
+void pool_on_gone(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions);
+void pool_on_tick(struct pool *pool, uint64_t now_ms, struct pool_actions *actions);
+
+#endif

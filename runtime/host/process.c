@@ -1,0 +1,281 @@
+#include "host/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* Read at most so much of a child's output before looking at anything else again. */
+#define OUTPUT_CHUNK 65536
+
+/* The runner's ends, to be closed here once it has them. */
+struct runner_ends {
+        int control, out, err;
+};
+
+static void close_fd(int *fd)
+{
+        if (*fd >= 0)
+                (void)close(*fd);
+        *fd = -1;
+}
+
+static int open_pipe(int *ret_read, int *ret_write)
+{
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC) < 0)
+                return -errno;
+        (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        *ret_read = ends[0];
+        *ret_write = ends[1];
+        return 0;
+}
+
+static int open_channels(struct process *p, struct runner_ends *ends)
+{
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return -errno;
+        (void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
+        p->fds[CHANNEL_CONTROL] = pair[0];
+        ends->control = pair[1];
+        p->fds[CHANNEL_BELL] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (p->fds[CHANNEL_BELL] < 0)
+                return -errno;
+        int r = open_pipe(&p->fds[CHANNEL_OUT], &ends->out);
+        return r < 0 ? r : open_pipe(&p->fds[CHANNEL_ERR], &ends->err);
+}
+
+/* --- what the runner says --------------------------------------------------------------------------------------------
+ */
+
+static void hear(struct process *p, const void *data, size_t size)
+{
+        struct reader r;
+        enum message_kind kind;
+        struct runner_ready ready;
+        struct runner_log log;
+        const char *text;
+        /* Plugin code shares the sender's process: what does not parse is not worth more than being ignored. */
+        if (message_open(&r, data, size, &kind) < 0)
+                return;
+        if (kind == MESSAGE_READY && message_get_ready(&r, &ready) == 0)
+                p->events->ready(p, &ready);
+        else if (kind == MESSAGE_REFUSED && message_get_refused(&r, &text) == 0)
+                p->events->refused(p, text);
+        else if (kind == MESSAGE_LOG && message_get_log(&r, &log) == 0)
+                p->events->log(p, &log);
+}
+
+/* False: the other end is gone. */
+static bool read_control(struct process *p)
+{
+        static uint8_t packet[MESSAGE_MAX];
+        for (int i = 0; i < 64; i++) {
+                ssize_t n = recv(p->fds[CHANNEL_CONTROL], packet, sizeof(packet), MSG_DONTWAIT);
+                if (n < 0)
+                        return errno == EAGAIN || errno == EINTR;
+                if (n == 0)
+                        return false;
+                hear(p, packet, (size_t)n);
+        }
+        return true;
+}
+
+static void say_line(struct process *p, enum log_source source, const char *line, uint32_t dropped)
+{
+        struct runner_log log = { .level = 2, .source = source, .seat = UINT32_MAX, .dropped = dropped, .text = line };
+        p->events->log(p, &log);
+}
+
+static void say_out(void *arg, const char *line, uint32_t dropped)
+{
+        say_line(arg, LOG_STDOUT, line, dropped);
+}
+
+static void say_err(void *arg, const char *line, uint32_t dropped)
+{
+        say_line(arg, LOG_STDERR, line, dropped);
+}
+
+static bool read_output(struct process *p, enum process_channel channel)
+{
+        static char chunk[OUTPUT_CHUNK];
+        ssize_t n = read(p->fds[channel], chunk, sizeof(chunk));
+        if (n < 0)
+                return errno == EAGAIN || errno == EINTR;
+        if (n == 0)
+                return false;
+        bool is_out = channel == CHANNEL_OUT;
+        lines_feed(is_out ? &p->out : &p->err, chunk, (size_t)n, clock_boot_ms(), is_out ? say_out : say_err, p);
+        return true;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+        struct process *p = poll->data;
+        enum process_channel channel = (enum process_channel)(poll - p->polls);
+        bool is_open = status == 0 || (events & UV_READABLE);
+        if (is_open && channel == CHANNEL_BELL) {
+                uint64_t count;
+                ssize_t n = read(p->fds[CHANNEL_BELL], &count, sizeof(count));
+                (void)n;
+                p->events->rang(p);
+        } else if (is_open && channel == CHANNEL_CONTROL) {
+                is_open = read_control(p);
+        } else if (is_open) {
+                is_open = read_output(p, channel);
+        }
+        if (!is_open)
+                (void)uv_poll_stop(poll);
+}
+
+static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal)
+{
+        struct process *p = handle->data;
+        p->exit_status = exit_status;
+        p->term_signal = term_signal;
+        /* What it has forked and left behind.  A group keeps its number from being used again while it has members. */
+        (void)kill(-p->pid, SIGKILL);
+        p->pid = 0;
+        (void)read_control(p);
+        /* A grandchild may hold the pipes open for ever: take what is there, bounded, and no more. */
+        for (int i = 0; i < 16 && read_output(p, CHANNEL_OUT); i++)
+                ;
+        for (int i = 0; i < 16 && read_output(p, CHANNEL_ERR); i++)
+                ;
+        uint64_t now_ms = clock_boot_ms();
+        lines_end(&p->out, now_ms, say_out, p);
+        lines_end(&p->err, now_ms, say_err, p);
+        p->events->gone(p);
+}
+
+/* --- start and end ---------------------------------------------------------------------------------------------------
+ */
+
+static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases, const char *handler,
+        const struct runner_ends *ends)
+{
+        char parent[24];
+        char name[80];
+        (void)snprintf(parent, sizeof(parent), "%" PRIdMAX, (intmax_t)getpid());
+        (void)snprintf(name, sizeof(name), "quiver: %.64s", handler);
+        char *args[] = { name, "runner", parent, NULL };
+        const int fds[] = { -1, ends->out, ends->err, ends->control, p->ring.fd, leases->fd, p->fds[CHANNEL_BELL] };
+        uv_stdio_container_t stdio[sizeof(fds) / sizeof(fds[0])];
+        for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+                stdio[i].flags = fds[i] < 0 ? UV_IGNORE : UV_INHERIT_FD;
+                stdio[i].data.fd = fds[i];
+        }
+        uv_process_options_t options = {
+                .exit_cb = on_exited,
+                .file = "/proc/self/exe", /* what runs now, whatever has been installed since */
+                .args = args,
+                .stdio_count = sizeof(fds) / sizeof(fds[0]),
+                .stdio = stdio,
+        };
+        p->handle.data = p;
+        int r = uv_spawn(loop, &p->handle, &options);
+        /* A handle that failed to spawn still has to be closed. */
+        p->handles++;
+        p->pid = r == 0 ? p->handle.pid : 0;
+        return r;
+}
+
+static void watch(uv_loop_t *loop, struct process *p)
+{
+        for (int i = 0; i < 4; i++) {
+                (void)uv_poll_init(loop, &p->polls[i], p->fds[i]);
+                p->polls[i].data = p;
+                p->handles++;
+                (void)uv_poll_start(&p->polls[i], UV_READABLE, on_readable);
+        }
+}
+
+static int send_start(struct process *p, const struct runner_start *start)
+{
+        struct buffer message = { 0 };
+        message_put_start(&message, start);
+        int r = 0;
+        if (message.size > MESSAGE_MAX)
+                r = -E2BIG;
+        else if (send(p->fds[CHANNEL_CONTROL], message.data, message.size, MSG_NOSIGNAL) < 0)
+                r = -errno;
+        buffer_free(&message);
+        return r;
+}
+
+static void free_process(struct process *p)
+{
+        for (int i = 0; i < 4; i++)
+                close_fd(&p->fds[i]);
+        ring_host_free(&p->ring);
+        free(p);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+        struct process *p = handle->data;
+        if (!--p->handles)
+                free_process(p);
+}
+
+void process_close(struct process *p)
+{
+        for (int i = 0; i < 4; i++)
+                if (p->polls[i].data)
+                        uv_close((uv_handle_t *)&p->polls[i], on_closed);
+        uv_close((uv_handle_t *)&p->handle, on_closed);
+}
+
+void process_kill(struct process *p, int signal)
+{
+        if (p->pid)
+                (void)uv_process_kill(&p->handle, signal);
+}
+
+int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases,
+        const struct runner_start *start, const struct process_events *events, void *owner, struct process **ret,
+        struct error *error)
+{
+        struct process *p = calloc(1, sizeof(*p));
+        struct runner_ends ends = { -1, -1, -1 };
+        if (!p)
+                return error_set(error, -ENOMEM, "cannot start a runner: out of memory");
+        p->events = events;
+        p->owner = owner;
+        p->out.rate = p->err.rate = start->log_rate;
+        for (int i = 0; i < 4; i++)
+                p->fds[i] = -1;
+        int r = ring_host_init(&p->ring, shape);
+        if (r == 0)
+                r = open_channels(p, &ends);
+        if (r == 0)
+                r = send_start(p, start);
+        if (r == 0)
+                r = spawn(loop, p, leases, start->handler, &ends);
+        close_fd(&ends.control);
+        close_fd(&ends.out);
+        close_fd(&ends.err);
+        if (r == 0) {
+                watch(loop, p);
+                *ret = p;
+                return 0;
+        }
+        if (p->handles)
+                process_close(p);
+        else
+                free_process(p);
+        if (r == -E2BIG)
+                return error_set(
+                        error, r, "handler %s: its settings take more than %d KiB", start->handler, MESSAGE_MAX / 1024);
+        return error_set(error, r, "handler %s: cannot start a runner: %s", start->handler, strerror(-r));
+}

@@ -1,0 +1,119 @@
+#include "host/retry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint64_t retry_delay_ms(const struct retry_config *retry, uint32_t failed, double random)
+{
+        double ms = (double)retry->backoff_ms;
+        for (uint32_t i = 1; i < failed && ms < (double)retry->max_ms; i++)
+                ms *= retry->factor;
+        if (ms > (double)retry->max_ms)
+                ms = (double)retry->max_ms;
+        return (uint64_t)(ms * (1 - retry->jitter * random));
+}
+
+static struct span word(const char *text)
+{
+        return (struct span){ text, strlen(text) };
+}
+
+/* Its budget is used up: dead, or its key waits for a person, as configured. */
+static struct outcome_draft *exhausted(
+        const struct handler_config *handler, enum task_cost cost, const char *reason, const char *error)
+{
+        bool is_hold = handler->on_exhausted == ON_EXHAUSTED_HOLD;
+        struct outcome_draft *draft = draft_new(is_hold ? STORE_HOLD : STORE_DEAD, cost, error);
+        draft->outcome.reason = word(reason);
+        return draft;
+}
+
+static struct outcome_draft *failed_attempt(
+        const struct handler_config *handler, const struct claimed *c, const struct settled *settled, double random)
+{
+        uint32_t failed = c->attempts + 1;
+        uint32_t attempts_max = c->attempts_max ? c->attempts_max : handler->retry.attempts;
+        if (failed >= attempts_max)
+                return exhausted(handler, COST_ATTEMPT, "exhausted", settled->error);
+        struct outcome_draft *draft = draft_new(STORE_RETRY, COST_ATTEMPT, settled->error);
+        draft->outcome.delay_ms = settled->reply && settled->reply->has_retry_after
+                                          ? settled->reply->retry_after_ms
+                                          : retry_delay_ms(&handler->retry, failed, random);
+        return draft;
+}
+
+static struct outcome_draft *crashed(
+        const struct handler_config *handler, const struct claimed *c, const struct settled *settled, double random)
+{
+        uint32_t crashes = c->crashes + 1;
+        if (crashes >= handler->crashes)
+                return exhausted(handler, COST_CRASH, settled->outcome == OUTCOME_TIMED_OUT ? "timed-out" : "crashed",
+                        settled->error);
+        struct outcome_draft *draft = draft_new(STORE_RETRY, COST_CRASH, settled->error);
+        draft->outcome.delay_ms = retry_delay_ms(&handler->retry, crashes, random);
+        return draft;
+}
+
+static struct outcome_draft *done(
+        const struct handler_config *handler, const struct claimed *c, const struct settled *settled, double random)
+{
+        struct error error = { "" };
+        struct outcome_draft *draft = draft_done(settled->reply, &error);
+        if (draft)
+                return draft;
+        char text[sizeof(error.text) + 64];
+        (void)snprintf(text, sizeof(text), "the handler said DONE, but with a wrong follow-up: %s", error.text);
+        struct settled wrong = { .outcome = OUTCOME_RETRY, .error = text };
+        return failed_attempt(handler, c, &wrong, random);
+}
+
+/* A person ended it: whatever it said when it saw the stop flag, unless it was done. */
+static bool is_cancelled(const struct claimed *c, const struct settled *settled)
+{
+        bool is_ended_so = c->pool_task.why == BLAME_CANCEL || settled->why == BLAME_CANCEL;
+        return is_ended_so && settled->outcome != OUTCOME_DONE;
+}
+
+static struct outcome_draft *cancelled(void)
+{
+        struct outcome_draft *draft = draft_new(STORE_DEAD, COST_INTERRUPTION, "cancelled while it ran");
+        draft->outcome.reason = word("cancelled");
+        return draft;
+}
+
+enum verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
+        const struct settled *settled, double random, struct outcome_draft **ret_draft)
+{
+        struct outcome_draft *draft = NULL;
+        if (is_cancelled(claimed, settled)) {
+                *ret_draft = cancelled();
+                return VERDICT_OUTCOME;
+        }
+        switch (settled->outcome) {
+        case OUTCOME_DONE:
+                draft = done(handler, claimed, settled, random);
+                break;
+        case OUTCOME_RETRY:
+                draft = failed_attempt(handler, claimed, settled, random);
+                break;
+        case OUTCOME_REJECT:
+                draft = draft_new(STORE_DEAD, COST_ATTEMPT, settled->error);
+                draft->outcome.reason = word("rejected");
+                break;
+        case OUTCOME_UNAVAILABLE:
+                /* Not the task's fault; the pool pauses, and the task waits in its place. */
+                return VERDICT_AGAIN;
+        case OUTCOME_CRASHED:
+        case OUTCOME_TIMED_OUT:
+                draft = crashed(handler, claimed, settled, random);
+                break;
+        case OUTCOME_INTERRUPTED:
+                if (!settled->is_suspect && settled->reply)
+                        return VERDICT_AGAIN; /* it never started: nothing was interrupted */
+                draft = draft_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
+                draft->outcome.is_suspect = settled->is_suspect;
+                break;
+        }
+        *ret_draft = draft;
+        return VERDICT_OUTCOME;
+}

@@ -1,0 +1,22 @@
+/* retry.h: what follows from how a task ended: done, once more, later, never again. */
+#ifndef QUIVER_HOST_RETRY_H
+#define QUIVER_HOST_RETRY_H
+
+#include "config/config.h"
+#include "host/crew.h"
+#include "host/draft.h"
+#include "host/window.h"
+
+enum verdict {
+        VERDICT_OUTCOME, /* tell the store: *ret_draft */
+        VERDICT_AGAIN,   /* run it again when its pool takes tasks; nothing to record */
+};
+
+/* `random` is a fraction in [0, 1). */
+enum verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
+        const struct settled *settled, double random, struct outcome_draft **ret_draft);
+
+/* The delay before attempt number `failed` + 1, after `failed` failures. */
+uint64_t retry_delay_ms(const struct retry_config *retry, uint32_t failed, double random);
+
+#endif

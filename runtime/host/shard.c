@@ -1,0 +1,542 @@
+#include "host/shard.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A key whose tasks no handler here serves is looked at again after this long. */
+#define UNSERVED_MS 5000
+/* A key that has more than its share here asks for the rest as it goes.  Should it not, the rest comes by itself. */
+#define REST_MS 30000
+
+/* The safety margin of our own deadline: clocks drift, threads are late. */
+static uint64_t margin_ms(uint64_t ttl_ms)
+{
+        return ttl_ms / 10 > 250 ? ttl_ms / 10 : ttl_ms < 1000 ? ttl_ms / 4 : 250;
+}
+
+int shard_init(struct shard *s, uint32_t number, const struct shard_limits *limits, uint32_t pools, uint32_t per_key)
+{
+        *s = (struct shard){ .number = number, .limits = limits, .due_ms = STORE_NEVER };
+        return window_init(&s->window, pools, per_key);
+}
+
+void shard_free(struct shard *s)
+{
+        window_free(&s->window);
+        free(s->added);
+        s->added = NULL;
+}
+
+void shard_seek(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch)
+{
+        s->lease = (struct store_lease){ .shard = s->number, .epoch = epoch, .ttl_ms = s->limits->ttl_ms };
+        memcpy(s->lease.nonce, nonce, STORE_NONCE_SIZE);
+        s->state = SHARD_SEEKING;
+        s->not_before_ms = 0;
+}
+
+void shard_leave(struct shard *s)
+{
+        bool is_asking = s->last_call == SHARD_CALL_ACQUIRE && (s->is_calling || s->is_repeat);
+        if (s->state == SHARD_SEEKING)
+                s->state = is_asking ? SHARD_PARTING : SHARD_AWAY;
+        else if (s->state == SHARD_READING || s->state == SHARD_OWNED)
+                s->state = SHARD_LEAVING;
+}
+
+bool shard_is_quiet(const struct shard *s)
+{
+        return !s->running && !s->ended && !s->telling_count && !s->is_calling;
+}
+
+/* --- what to do next -------------------------------------------------------------------------------------------------
+ */
+
+static bool has_room(const struct shard *s)
+{
+        return s->window.count < s->limits->window_tasks && s->window.bytes < s->limits->window_bytes;
+}
+
+enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t now_ms)
+{
+        if (s->is_calling || now_ms < s->not_before_ms)
+                return SHARD_CALL_NONE;
+        /* Its number is used up if it arrived: under that number the store does nothing else. */
+        if (s->is_repeat && (s->last_call == SHARD_CALL_ADVANCE || s->last_call == SHARD_CALL_RELEASE))
+                return s->last_call;
+        switch (s->state) {
+        case SHARD_AWAY:
+                return SHARD_CALL_NONE;
+        case SHARD_SEEKING:
+        case SHARD_PARTING:
+                return SHARD_CALL_ACQUIRE;
+        case SHARD_READING:
+                return SHARD_CALL_PAGE;
+        case SHARD_OWNED:
+                if ((s->has_work || now_ms >= s->due_ms) && has_room(s))
+                        return SHARD_CALL_ADVANCE;
+                break;
+        case SHARD_LEAVING:
+                if (!s->running && !s->ended)
+                        return SHARD_CALL_RELEASE;
+                break;
+        }
+        if (!s->ended)
+                return SHARD_CALL_NONE;
+        bool is_due = s->is_urgent || !can_wait || s->ended_count >= STORE_CALL_TASKS / 2 ||
+                      now_ms >= s->ended_ms + s->limits->gather_ms;
+        return is_due ? SHARD_CALL_ADVANCE : SHARD_CALL_NONE;
+}
+
+uint64_t shard_due_ms(const struct shard *s)
+{
+        if (s->is_calling || s->state == SHARD_AWAY)
+                return STORE_NEVER;
+        if (s->not_before_ms)
+                return s->not_before_ms;
+        uint64_t due_ms = s->state == SHARD_OWNED && has_room(s) ? s->due_ms : STORE_NEVER;
+        if (s->ended && s->ended_ms + s->limits->gather_ms < due_ms)
+                due_ms = s->ended_ms + s->limits->gather_ms;
+        return due_ms;
+}
+
+static void begin_call(struct shard *s, enum shard_call call, uint64_t now_ms)
+{
+        s->is_calling = true;
+        s->last_call = call;
+        s->not_before_ms = 0;
+        if (!s->is_repeat)
+                s->sent_ms = now_ms;
+}
+
+void shard_fill_acquire(struct shard *s, struct store_acquire *acquire, uint64_t now_ms)
+{
+        begin_call(s, SHARD_CALL_ACQUIRE, now_ms);
+        s->sent_ms = now_ms;
+        *acquire = (struct store_acquire){ .lease = s->lease, .page_tasks = STORE_CALL_TASKS };
+}
+
+void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now_ms)
+{
+        begin_call(s, SHARD_CALL_PAGE, now_ms);
+        if (s->must_reread)
+                s->after_seq = 0;
+        s->must_reread = false;
+        *page = (struct store_in_flight){
+                .lease = s->lease, .after_seq = s->after_seq, .page_tasks = STORE_CALL_TASKS
+        };
+}
+
+/* Whether the call is full with what it has, or would be with this one.  An outcome that is too large by itself goes
+ * alone. */
+static bool is_too_much(const struct shard *s, const struct outcome_draft *draft, uint64_t bytes, uint32_t follow_ups)
+{
+        if (!s->telling_count)
+                return false;
+        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + draft->bytes.size > STORE_CALL_BYTES ||
+               follow_ups + draft->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
+}
+
+/* What depends on the key as it is now. */
+static void complete(const struct shard *s, const struct claimed *c, struct store_outcome *o)
+{
+        uint32_t live = c->of->live;
+        bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD;
+        /* Always: who had the shard before us may have given back more of the key than we have seen. */
+        if (ends && s->window.per_key > live)
+                o->refill = s->window.per_key - live;
+        if (o->kind == STORE_DIVERT && !o->delay_ms && live)
+                o->delay_ms = REST_MS;
+}
+
+static struct store_outcome *add_outcome(struct shard *s, const struct claimed *c, const struct store_outcome *outcome)
+{
+        struct store_outcome *o = &s->outcomes[s->outcomes_count++];
+        *o = *outcome;
+        o->task = (struct store_ref){
+                .seq = c->seq, .id = c->id, .key = c->key, .handler = c->handler, .reply_ms = c->reply_ms
+        };
+        return o;
+}
+
+/* What it has saved, unless it is over, and how it ended. */
+static void say(struct shard *s, struct claimed *c)
+{
+        const struct store_outcome *ended = &c->draft->outcome;
+        if (c->has_saved && ended->kind != STORE_DONE && ended->kind != STORE_DEAD) {
+                struct span saved = { (const char *)c->checkpoint.data, c->checkpoint.size };
+                add_outcome(s, c, &(struct store_outcome){ .kind = STORE_CHECKPOINT, .checkpoint = saved });
+        }
+        c->has_saved = false;
+        complete(s, c, add_outcome(s, c, ended));
+}
+
+/* Moves what ended, in order, into the call. */
+static void gather(struct shard *s)
+{
+        uint64_t bytes = 0;
+        uint32_t follow_ups = 0;
+        while (s->ended && !is_too_much(s, s->ended->draft, bytes, follow_ups)) {
+                struct claimed *c = s->ended;
+                bytes += c->draft->bytes.size;
+                follow_ups += c->draft->outcome.follow_ups_count;
+                s->ended = c->ended_next;
+                c->ended_next = NULL;
+                s->ended_count--;
+                say(s, c);
+                s->telling[s->telling_count++] = c;
+        }
+        if (!s->ended) {
+                s->ended_last = NULL;
+                s->is_urgent = false;
+        }
+}
+
+void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms)
+{
+        bool claims = s->state == SHARD_OWNED && has_room(s);
+        begin_call(s, SHARD_CALL_ADVANCE, now_ms);
+        if (!s->is_repeat)
+                gather(s);
+        *advance = (struct store_advance){ .lease = s->lease,
+                .call = s->call + 1,
+                .outcomes = s->outcomes,
+                .outcomes_count = s->outcomes_count,
+                .want_tasks = claims ? s->limits->window_tasks - s->window.count : 0 };
+}
+
+void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms)
+{
+        begin_call(s, SHARD_CALL_RELEASE, now_ms);
+        *release = (struct store_release){ .lease = s->lease, .call = s->call + 1 };
+}
+
+/* --- tasks -----------------------------------------------------------------------------------------------------------
+ */
+
+static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
+{
+        c->draft = draft;
+        if (draft->outcome.kind == STORE_DIVERT)
+                window_divert(&s->window, c);
+        else
+                window_end(&s->window, c);
+        c->ended_next = NULL;
+        if (s->ended_last)
+                s->ended_last->ended_next = c;
+        else
+                s->ended = c;
+        s->ended_last = c;
+        if (!s->ended_count++)
+                s->ended_ms = now_ms;
+        /* A task behind it, a person or a timer waits for this: no point in gathering. */
+        if (c->of->live > 0 || draft->outcome.kind != STORE_DONE || c->reply_ms)
+                s->is_urgent = true;
+}
+
+/* Gives a task back; the key comes back after `delay_ms`, or when it asks for it. */
+static struct outcome_draft *divert(struct shard *s, struct claimed *c, uint64_t delay_ms, uint64_t now_ms)
+{
+        struct outcome_draft *draft = draft_new(STORE_DIVERT, COST_NONE, "");
+        draft->outcome.delay_ms = delay_ms;
+        end(s, c, draft, now_ms);
+        return draft;
+}
+
+static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms)
+{
+        window_bar(&s->window, key);
+        for (struct claimed *c = key->first; c; c = c->next)
+                if (c->state == CLAIMED_WAITING)
+                        (void)divert(s, c, 0, now_ms);
+}
+
+/* No handler here serves it: it waits in the store, and so does all that stands behind it. */
+static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t now_ms)
+{
+        for (struct claimed *c = unserved; c; c = c->next)
+                if (c->state == CLAIMED_WAITING)
+                        divert(s, c, UNSERVED_MS, now_ms)->outcome.reason =
+                                SPAN_TEXT("its handler is paused, or none here serves it");
+}
+
+static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        struct outcome_draft *draft = draft_new(STORE_DEAD, COST_NONE, "cancelled before it started");
+        draft->outcome.reason = SPAN_TEXT("cancelled");
+        end(s, c, draft, now_ms);
+}
+
+/* It is to run (again), unless somebody has decided otherwise meanwhile. */
+static void put_back(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        window_put_back(&s->window, c);
+        if (c->is_cancelled)
+                cancel(s, c, now_ms);
+        else if (c->of->is_barred)
+                (void)divert(s, c, 0, now_ms);
+}
+
+/* It ran under a lease that was lost since: what it did is for its next owner to find out.  If that is us again, the
+ * store still has it in flight: read the table once more. */
+static void forget_stale(struct shard *s, struct claimed *c)
+{
+        window_drop(&s->window, c);
+        window_prune(&s->window);
+        if (s->state != SHARD_OWNED && s->state != SHARD_READING)
+                return;
+        s->state = SHARD_READING;
+        s->must_reread = true;
+}
+
+void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
+{
+        enum store_outcome_kind kind = draft->outcome.kind;
+        s->running--;
+        if (c->tenure != s->tenure) {
+                draft_free(draft);
+                forget_stale(s, c);
+                return;
+        }
+        end(s, c, draft, now_ms);
+        if (kind == STORE_RETRY || kind == STORE_HOLD)
+                divert_rest(s, c->of, now_ms);
+}
+
+void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
+{
+        struct window_key *key;
+        struct window_key *next_key;
+        HASH_ITER (hh, s->window.keys, key, next_key) {
+                struct claimed *c = key->first;
+                while (c && !(c->pool == pool && c->state == CLAIMED_WAITING))
+                        c = c->next;
+                if (c)
+                        divert_unserved(s, c, now_ms);
+        }
+}
+
+void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms)
+{
+        if (control->verb == CONTROL_HOLD) {
+                struct window_key *key = window_key(&s->window, control->key);
+                if (key)
+                        divert_rest(s, key, now_ms);
+                return;
+        }
+        struct claimed *c =
+                control->verb == CONTROL_CANCEL ? window_find(&s->window, control->key, control->seq) : NULL;
+        if (!c)
+                return;
+        if (c->state == CLAIMED_WAITING)
+                cancel(s, c, now_ms);
+        else if (c->state == CLAIMED_ENDED)
+                c->is_cancelled = true;
+}
+
+void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        s->running--;
+        if (c->tenure != s->tenure)
+                forget_stale(s, c);
+        else
+                put_back(s, c, now_ms);
+}
+
+struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
+{
+        if (s->state != SHARD_OWNED || now_ms >= s->until_ms)
+                return NULL;
+        struct claimed *c;
+        while ((c = window_next(&s->window, pool))) {
+                if (!c->is_suspect || c->is_marked) {
+                        s->running++;
+                        return c;
+                }
+                end(s, c, draft_new(STORE_START, COST_NONE, ""), now_ms);
+        }
+        return NULL;
+}
+
+/* Takes what the store handed out, into s->added.  What is too much is given back by trim(), once outcomes are dropped.
+ */
+static void add(struct shard *s, const struct store_task *tasks, uint32_t count, pool_of_fn *pool_of, void *arg)
+{
+        if (count > s->added_room) {
+                struct claimed **added = realloc(s->added, count * sizeof(struct claimed *));
+                if (!added)
+                        abort();
+                s->added = added;
+                s->added_room = count;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+                s->added[i] = window_add(&s->window, &tasks[i], pool_of(arg, tasks[i].envelope.handler));
+                if (s->added[i])
+                        s->added[i]->tenure = s->tenure;
+        }
+}
+
+static void trim(struct shard *s, const struct store_task *tasks, uint32_t count, uint64_t now_ms)
+{
+        /* From the last: a key gives back its newest. */
+        for (uint32_t i = count; i-- > 0;) {
+                struct claimed *c = s->added[i];
+                if (!c || c->state != CLAIMED_WAITING)
+                        continue;
+                if (tasks[i].is_key_waiting)
+                        divert_rest(s, c->of, now_ms);
+                else if (c->pool == WINDOW_NO_POOL)
+                        divert_unserved(s, c, now_ms);
+                else if (window_is_excess(&s->window, c))
+                        (void)divert(s, c, 0, now_ms);
+        }
+}
+
+/* --- replies ---------------------------------------------------------------------------------------------------------
+ */
+
+static void renew_until(struct shard *s, uint64_t sent_ms, uint64_t left_ms)
+{
+        uint64_t ttl_ms = s->limits->ttl_ms;
+        if (left_ms)
+                s->until_ms = sent_ms + (left_ms < ttl_ms ? left_ms : ttl_ms) - margin_ms(ttl_ms);
+}
+
+static void answered(struct shard *s)
+{
+        s->is_calling = false;
+        s->is_repeat = false;
+        s->failures = 0;
+        s->not_before_ms = 0;
+}
+
+void shard_failed(struct shard *s, uint64_t now_ms)
+{
+        s->is_calling = false;
+        s->is_repeat = true;
+        uint64_t delay_ms = UINT64_C(10) << (s->failures < 8 ? s->failures : 8);
+        s->failures++;
+        s->not_before_ms = now_ms + delay_ms;
+}
+
+/* It is not ours any more: nothing that we know of it counts. */
+static void let_go(struct shard *s, enum shard_state state)
+{
+        s->tenure++;
+        s->until_ms = 0;
+        s->state = state;
+        s->is_repeat = s->must_reread = false;
+        s->ended = s->ended_last = NULL;
+        s->ended_count = s->telling_count = s->outcomes_count = 0;
+        s->is_urgent = false;
+        window_drop_idle(&s->window);
+}
+
+/* Another has it. */
+static void lose(struct shard *s)
+{
+        s->fenced++;
+        let_go(s, s->state == SHARD_LEAVING ? SHARD_AWAY : SHARD_SEEKING);
+}
+
+void shard_acquired(
+        struct shard *s, const struct store_acquire *acquire, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
+{
+        bool is_parting = s->state == SHARD_PARTING;
+        answered(s);
+        if (is_parting && acquire->grant != STORE_GRANTED) {
+                s->state = SHARD_AWAY;
+                return;
+        }
+        if (acquire->grant == STORE_BUSY) {
+                s->not_before_ms = now_ms + (acquire->busy_ms < 1000 ? acquire->busy_ms + 1 : 1000);
+                return;
+        }
+        if (acquire->grant == STORE_STALE) {
+                s->lease.epoch = acquire->stored_epoch + 1;
+                return;
+        }
+        s->call = acquire->call;
+        s->has_work = acquire->has_work;
+        s->due_ms = acquire->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + acquire->next_due_ms;
+        renew_until(s, s->sent_ms, acquire->left_ms);
+        add(s, acquire->page.tasks, acquire->page.tasks_count, pool_of, arg);
+        trim(s, acquire->page.tasks, acquire->page.tasks_count, now_ms);
+        s->state = is_parting ? SHARD_LEAVING : acquire->page.has_more ? SHARD_READING : SHARD_OWNED;
+        if (acquire->page.tasks_count)
+                s->after_seq = acquire->page.tasks[acquire->page.tasks_count - 1].seq;
+}
+
+void shard_paged(struct shard *s, const struct store_in_flight *page, pool_of_fn *pool_of, void *arg)
+{
+        answered(s);
+        if (page->verdict == STORE_FENCED) {
+                lose(s);
+                return;
+        }
+        add(s, page->page.tasks, page->page.tasks_count, pool_of, arg);
+        trim(s, page->page.tasks, page->page.tasks_count, s->sent_ms);
+        if (page->page.tasks_count)
+                s->after_seq = page->page.tasks[page->page.tasks_count - 1].seq;
+        if (!page->page.has_more && !s->must_reread && s->state == SHARD_READING)
+                s->state = SHARD_OWNED;
+}
+
+/* What the call said is durable now. */
+static void told(struct shard *s, uint64_t now_ms)
+{
+        for (uint32_t i = 0; i < s->telling_count; i++) {
+                struct claimed *c = s->telling[i];
+                enum store_outcome_kind kind = c->draft->outcome.kind;
+                if (kind != STORE_START && kind != STORE_INTERRUPTED) {
+                        window_drop(&s->window, c);
+                        continue;
+                }
+                c->is_marked = kind == STORE_START;
+                c->is_suspect |= c->draft->outcome.is_suspect;
+                draft_free(c->draft);
+                c->draft = NULL;
+                put_back(s, c, now_ms);
+        }
+        s->telling_count = s->outcomes_count = 0;
+}
+
+void shard_advanced(
+        struct shard *s, const struct store_advance *advance, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
+{
+        uint64_t sent_ms = s->sent_ms;
+        answered(s);
+        if (advance->verdict == STORE_FENCED) {
+                lose(s);
+                return;
+        }
+        s->call++;
+        renew_until(s, sent_ms, advance->left_ms);
+        /* First out, then in: what was given back may be handed out again by the same call. */
+        told(s, now_ms);
+        add(s, advance->tasks, advance->tasks_count, pool_of, arg);
+        window_prune(&s->window);
+        trim(s, advance->tasks, advance->tasks_count, now_ms);
+        s->has_work = advance->has_more;
+        s->due_ms = advance->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + advance->next_due_ms;
+}
+
+void shard_released(struct shard *s)
+{
+        answered(s);
+        let_go(s, SHARD_AWAY);
+}
+
+void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms)
+{
+        if (s->state != SHARD_OWNED && s->state != SHARD_LEAVING && s->state != SHARD_READING)
+                return;
+        if (renewal->verdict == STORE_FENCED) {
+                /* A call under way will hear it too, and knows what to forget. */
+                if (!s->is_calling)
+                        lose(s);
+                return;
+        }
+        renew_until(s, sent_ms, renewal->left_ms);
+        s->has_work |= renewal->has_work;
+}

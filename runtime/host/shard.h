@@ -1,0 +1,121 @@
+/* shard.h: one shard as its owner sees it: lease, window, and the one call to the store that may be under way.
+ *
+ * A machine without I/O: the host tells it what happened and asks what to do next.  shard_next_call() names the call to
+ * make and fills it in; the host makes it, and hands back the reply.  A call that got no answer is made again as it
+ * was: the store numbers calls, so the repeat does nothing twice. */
+#ifndef QUIVER_HOST_SHARD_H
+#define QUIVER_HOST_SHARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/draft.h"
+#include "host/window.h"
+#include "store/store.h"
+
+enum shard_state {
+        SHARD_AWAY,    /* not ours, nor should it be */
+        SHARD_SEEKING, /* ours to acquire */
+        SHARD_PARTING, /* no longer ours to acquire, but an acquire is not answered yet: it may be granted */
+        SHARD_READING, /* granted; the rest of the in-flight table is still to come */
+        SHARD_OWNED,
+        SHARD_LEAVING, /* claims and starts nothing more; released once nothing runs and all is told */
+};
+
+enum shard_call { SHARD_CALL_NONE, SHARD_CALL_ACQUIRE, SHARD_CALL_PAGE, SHARD_CALL_ADVANCE, SHARD_CALL_RELEASE };
+
+struct shard_limits {
+        uint64_t ttl_ms;
+        uint64_t gather_ms; /* how long an outcome may wait for others while there is other work */
+        uint32_t window_tasks;
+        uint64_t window_bytes;
+};
+
+struct shard {
+        uint32_t number;
+        enum shard_state state;
+        const struct shard_limits *limits;
+        struct store_lease lease;
+        struct window window;
+        uint64_t tenure;  /* grows each time the shard is lost */
+        uint64_t starts;  /* the second half of a handler's fence: never goes back, an epoch may be granted twice */
+        uint32_t running; /* tasks that pools have */
+
+        bool is_calling;
+        enum shard_call last_call; /* the one under way, or the one before */
+        bool is_repeat;            /* … which got no answer */
+        uint64_t call;             /* number of the last one that the store answered */
+        uint64_t sent_ms;          /* when the one under way was first sent: what it renews counts from here */
+        uint64_t not_before_ms;
+        uint32_t failures;
+        uint64_t after_seq; /* READING */
+        bool must_reread;   /* … from the start: the store has something that we have forgotten */
+
+        struct claimed *ended, *ended_last; /* have a draft, wait to be told */
+        uint32_t ended_count;
+        uint64_t ended_ms;                         /* when the first of them ended */
+        bool is_urgent;                            /* one of them keeps a waiting task of its key from starting */
+        struct claimed *telling[STORE_CALL_TASKS]; /* in the call under way */
+        uint32_t telling_count;
+        struct store_outcome outcomes[STORE_CALL_TASKS]; /* what it says about them: one or two for each */
+        uint32_t outcomes_count;
+
+        struct claimed **added; /* what the reply at hand brought; kept between calls */
+        size_t added_room;
+
+        bool has_work;     /* the store has something for us */
+        uint64_t due_ms;   /* … or will, then; STORE_NEVER */
+        uint64_t until_ms; /* our own deadline: start nothing after it.  0: no lease */
+        uint64_t fenced;   /* how often another had taken it */
+};
+
+int shard_init(struct shard *s, uint32_t number, const struct shard_limits *limits, uint32_t pools, uint32_t per_key);
+void shard_free(struct shard *s);
+
+/* Ours from now on, under that epoch. */
+void shard_seek(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch);
+void shard_leave(struct shard *s);
+
+/* What to ask the store now; `can_wait`: there is other work, so outcomes may gather for a moment.  The host sets
+ * is_calling by making the call. */
+enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t now_ms);
+/* When shard_next_call() may change its mind without any event; STORE_NEVER. */
+uint64_t shard_due_ms(const struct shard *s);
+
+void shard_fill_acquire(struct shard *s, struct store_acquire *acquire, uint64_t now_ms);
+void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now_ms);
+void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms);
+void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms);
+
+/* Which pool runs tasks of that handler name; WINDOW_NO_POOL. */
+typedef uint32_t pool_of_fn(void *arg, struct span handler);
+
+/* The replies.  `failed` is for requests whose status is negative. */
+void shard_acquired(
+        struct shard *s, const struct store_acquire *acquire, pool_of_fn *pool_of, void *arg, uint64_t now_ms);
+void shard_paged(struct shard *s, const struct store_in_flight *page, pool_of_fn *pool_of, void *arg);
+void shard_advanced(
+        struct shard *s, const struct store_advance *advance, pool_of_fn *pool_of, void *arg, uint64_t now_ms);
+void shard_released(struct shard *s);
+void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms);
+void shard_failed(struct shard *s, uint64_t now_ms);
+
+/* A task that a pool had has ended so; `draft` is taken. */
+void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms);
+/* … or is to run again. */
+void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms);
+
+/* That pool takes no tasks any more: those that wait for it go back to the store, so that they do not fill the window.
+ */
+void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms);
+
+/* A control that is about tasks which wait here, or about a key. */
+void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms);
+
+/* The next task for that pool, counted as running; NULL if none may start.  A suspect is told to the store first. */
+struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms);
+
+/* Nothing here runs or waits to be told. */
+bool shard_is_quiet(const struct shard *s);
+
+#endif

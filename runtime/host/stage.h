@@ -1,0 +1,33 @@
+/* stage.h: a private copy of a plugin's file, so that whatever is done to the original cannot reach a runner.
+ *
+ * A renamed, truncated or overwritten .so under a process that has it mapped is a crash or, worse, the old code under
+ * the new name.  A runner only ever opens a staged copy, whose name carries a hash of its bytes. */
+#ifndef QUIVER_HOST_STAGE_H
+#define QUIVER_HOST_STAGE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define STAGE_FILE_MAX (UINT64_C(512) << 20)
+
+struct staged {
+        char path[4096]; /* of the copy */
+        char label[256]; /* the original's file name, for messages */
+        uint64_t hash;   /* FNV-1a of the bytes: tells versions apart, proves nothing */
+        uint64_t size_bytes;
+};
+
+/* Copies `path` into `folder` (which must exist, and not be mounted noexec).  A file that changes while it is read is
+ * refused with -ETXTBSY: whoever installs with cp instead of rename may still be writing.  0 or -errno. */
+int stage_copy(const char *path, const char *folder, struct staged *ret, struct error *error);
+
+/* Removes the copy.  Runners that have it open go on. */
+void stage_remove(const struct staged *staged);
+
+/* The same for those who run a plugin without a host: the copy stands alone in a new folder in $TMPDIR. */
+int stage_temporary(const char *path, struct staged *ret, struct error *error);
+/* Removes copy and folder. */
+void stage_remove_temporary(const struct staged *staged);
+
+#endif

@@ -1,0 +1,313 @@
+#include "host/window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/draft.h"
+
+int window_init(struct window *w, uint32_t pools, uint32_t per_key)
+{
+        struct window_line *lines = calloc((size_t)(pools ? pools : 1) * LANES, sizeof(*lines));
+        if (!lines)
+                return -ENOMEM;
+        *w = (struct window){ .lines = lines, .pools = pools, .per_key = per_key };
+        return 0;
+}
+
+static void free_claimed(struct claimed *c)
+{
+        draft_free(c->draft);
+        buffer_free(&c->checkpoint);
+        buffer_free(&c->headers_packed);
+        free(c->memory);
+        free(c);
+}
+
+void window_free(struct window *w)
+{
+        struct window_key *key;
+        struct window_key *next_key;
+        HASH_ITER (hh, w->keys, key, next_key) {
+                HASH_DEL(w->keys, key);
+                while (key->first) {
+                        struct claimed *c = key->first;
+                        key->first = c->next;
+                        free_claimed(c);
+                }
+                free(key);
+        }
+        free(w->lines);
+        *w = (struct window){ 0 };
+}
+
+/* --- the lines of ready keys -----------------------------------------------------------------------------------------
+ */
+
+static void leave_line(struct window_key *key)
+{
+        if (!key->is_ready)
+                return;
+        struct window_line *line = key->line;
+        if (key->ready_prev)
+                key->ready_prev->ready_next = key->ready_next;
+        else
+                line->first = key->ready_next;
+        if (key->ready_next)
+                key->ready_next->ready_prev = key->ready_prev;
+        else
+                line->last = key->ready_prev;
+        key->ready_prev = key->ready_next = NULL;
+        key->is_ready = false;
+}
+
+/* Puts the key where its first task belongs: at the end of that pool's and lane's line, or in none. */
+static void line_up(struct window *w, struct window_key *key)
+{
+        const struct claimed *c = key->first;
+        bool can_run = c && !key->is_busy && !key->is_barred && c->pool < w->pools && c->state == CLAIMED_WAITING;
+        struct window_line *line = can_run ? &w->lines[c->pool * LANES + STORE_SEQ_LANE(c->seq)] : NULL;
+        if (key->is_ready && key->line == line)
+                return;
+        leave_line(key);
+        if (!line)
+                return;
+        key->line = line;
+        key->is_ready = true;
+        key->ready_prev = line->last;
+        if (line->last)
+                line->last->ready_next = key;
+        else
+                line->first = key;
+        line->last = key;
+}
+
+/* --- tasks -----------------------------------------------------------------------------------------------------------
+ */
+
+static char *copy_span(char *to, struct span from, struct span *ret)
+{
+        if (from.size)
+                memcpy(to, from.data, from.size);
+        to[from.size] = 0;
+        *ret = (struct span){ to, from.size };
+        return to + from.size + 1;
+}
+
+static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
+{
+        const struct envelope *e = &task->envelope;
+        struct claimed *c = calloc(1, sizeof(*c));
+        char *to = malloc(e->id.size + task->key.size + e->handler.size + e->headers.size + e->payload.size + 5);
+        if (!c || !to)
+                abort();
+        c->memory = to;
+        to = copy_span(to, e->id, &c->id);
+        to = copy_span(to, task->key, &c->key);
+        to = copy_span(to, e->handler, &c->handler);
+        to = copy_span(to, e->headers, &c->headers);
+        (void)copy_span(to, e->payload, &c->payload);
+        c->seq = task->seq;
+        c->pool = pool;
+        c->reply_ms = e->reply_ms;
+        c->timeout_ms = e->timeout_ms;
+        c->attempts_max = e->attempts;
+        c->attempts = task->note.attempts;
+        c->crashes = task->note.crashes;
+        c->interruptions = task->note.interruptions;
+        c->is_suspect = task->note.is_suspect || task->note.started_epoch;
+        buffer_put(&c->checkpoint, task->note.checkpoint.data, task->note.checkpoint.size);
+        return c;
+}
+
+struct window_key *window_key(const struct window *w, struct span key)
+{
+        struct window_key *found = NULL;
+        HASH_FIND(hh, w->keys, key.data, key.size, found);
+        return found;
+}
+
+struct claimed *window_find(const struct window *w, struct span key, uint64_t seq)
+{
+        const struct window_key *k = window_key(w, key);
+        struct claimed *c = k ? k->first : NULL;
+        while (c && c->seq != seq)
+                c = c->next;
+        return c;
+}
+
+static struct window_key *make_key(struct window *w, struct span name)
+{
+        struct window_key *key = calloc(1, sizeof(*key) + name.size + 1);
+        if (!key)
+                abort();
+        key->size = name.size;
+        memcpy(key->key, name.data, name.size);
+        HASH_ADD_KEYPTR(hh, w->keys, key->key, key->size, key);
+        return key;
+}
+
+/* Into the key's list, by seq; most come last. */
+static void insert(struct window_key *key, struct claimed *c)
+{
+        struct claimed *after = key->last;
+        while (after && after->seq > c->seq)
+                after = after->prev;
+        c->prev = after;
+        c->next = after ? after->next : key->first;
+        if (c->next)
+                c->next->prev = c;
+        else
+                key->last = c;
+        if (after)
+                after->next = c;
+        else
+                key->first = c;
+}
+
+struct claimed *window_add(struct window *w, const struct store_task *task, uint32_t pool)
+{
+        if (window_find(w, task->key, task->seq))
+                return NULL;
+        struct window_key *key = window_key(w, task->key);
+        if (!key)
+                key = make_key(w, task->key);
+        struct claimed *c = copy_task(task, pool);
+        c->of = key;
+        if (!key->count)
+                key->is_barred = false; /* what stood before it has been seen to */
+        insert(key, c);
+        key->count++;
+        key->live++;
+        w->count++;
+        w->bytes += c->payload.size;
+        line_up(w, key);
+        return c;
+}
+
+static bool is_behind_diverted(const struct claimed *c)
+{
+        if (!c->of->diverted)
+                return false;
+        do
+                c = c->prev;
+        while (c && !c->is_diverted);
+        return c != NULL;
+}
+
+bool window_is_excess(const struct window *w, const struct claimed *c)
+{
+        return c->of->is_barred || c->pool >= w->pools || (w->per_key && c->of->live > w->per_key) ||
+               is_behind_diverted(c);
+}
+
+bool window_has_next(const struct window *w, uint32_t pool)
+{
+        for (int lane = 0; lane < LANES; lane++)
+                if (w->lines[pool * LANES + (uint32_t)lane].first)
+                        return true;
+        return false;
+}
+
+struct claimed *window_next(struct window *w, uint32_t pool)
+{
+        for (int lane = 0; lane < LANES; lane++) {
+                struct window_key *key = w->lines[pool * LANES + (uint32_t)lane].first;
+                if (!key)
+                        continue;
+                struct claimed *c = key->first;
+                leave_line(key);
+                key->is_busy = c->holds_key = true;
+                c->state = CLAIMED_RUNNING;
+                return c;
+        }
+        return NULL;
+}
+
+void window_put_back(struct window *w, struct claimed *c)
+{
+        if (c->state == CLAIMED_ENDED)
+                c->of->live++;
+        c->state = CLAIMED_WAITING;
+        if (c->holds_key)
+                c->of->is_busy = c->holds_key = false;
+        line_up(w, c->of);
+}
+
+void window_end(struct window *w, struct claimed *c)
+{
+        c->state = CLAIMED_ENDED;
+        c->of->live--;
+        line_up(w, c->of);
+}
+
+void window_divert(struct window *w, struct claimed *c)
+{
+        c->is_diverted = true;
+        c->of->diverted++;
+        window_end(w, c);
+}
+
+void window_bar(struct window *w, struct window_key *key)
+{
+        key->is_barred = true;
+        line_up(w, key);
+}
+
+void window_drop(struct window *w, struct claimed *c)
+{
+        struct window_key *key = c->of;
+        if (c->prev)
+                c->prev->next = c->next;
+        else
+                key->first = c->next;
+        if (c->next)
+                c->next->prev = c->prev;
+        else
+                key->last = c->prev;
+        key->count--;
+        if (c->is_diverted)
+                key->diverted--;
+        if (c->state != CLAIMED_ENDED)
+                key->live--;
+        w->count--;
+        w->bytes -= c->payload.size;
+        if (c->holds_key)
+                key->is_busy = false;
+        free_claimed(c);
+        line_up(w, key);
+        if (key->count || key->is_emptied)
+                return;
+        key->is_emptied = true;
+        key->emptied_next = w->emptied;
+        w->emptied = key;
+}
+
+void window_prune(struct window *w)
+{
+        while (w->emptied) {
+                struct window_key *key = w->emptied;
+                w->emptied = key->emptied_next;
+                key->is_emptied = false;
+                if (key->count)
+                        continue;
+                HASH_DEL(w->keys, key);
+                free(key);
+        }
+}
+
+void window_drop_idle(struct window *w)
+{
+        struct window_key *key;
+        struct window_key *next_key;
+        HASH_ITER (hh, w->keys, key, next_key) {
+                struct claimed *next;
+                key->is_barred = false;
+                for (struct claimed *c = key->first; c; c = next) {
+                        next = c->next;
+                        if (c->state != CLAIMED_RUNNING)
+                                window_drop(w, c);
+                }
+        }
+        window_prune(w);
+}

@@ -1,0 +1,128 @@
+/* window.h: which claimed tasks may run now.
+ *
+ * Holds a shard's claimed tasks and hands them out so that a key's tasks keep their order and never overlap.  Plain
+ * data, no I/O, no clock: the shard feeds it and asks it.
+ *
+ * A key is idle, busy (one of its tasks runs, or has run and that is not durable yet) or barred (a person or a retry
+ * stands before it: its tasks here have to go back to the store).  Only the first task of an idle key is ready; ready
+ * keys wait in a line per pool and lane, so that a handler without room holds up nobody else's. */
+#ifndef QUIVER_HOST_WINDOW_H
+#define QUIVER_HOST_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "host/pool.h"
+#include "store/store.h"
+
+#define WINDOW_NO_POOL UINT32_MAX /* no handler here serves it */
+
+enum claimed_state {
+        CLAIMED_WAITING, /* for its turn */
+        CLAIMED_RUNNING, /* taken with window_next() */
+        CLAIMED_ENDED,   /* has an outcome that is not durable yet */
+};
+
+/* One claimed task.  Owned by the window; the strings of `task` are in its own memory. */
+struct claimed {
+        struct pool_task pool_task; /* first: what a pool settles is this */
+        uint64_t seq;
+        struct span id, key, handler, headers, payload; /* copies; texts are NUL-terminated too */
+        uint64_t reply_ms;
+        uint64_t timeout_ms;   /* 0: the handler's */
+        uint32_t attempts_max; /* 0: the handler's */
+        uint64_t tenure;       /* the shard's, when it was claimed: work of an older one does not count */
+        uint32_t attempts, crashes, interruptions;
+        bool is_suspect;
+        struct buffer checkpoint;
+        bool has_saved;               /* … that the store does not have yet */
+        struct buffer headers_packed; /* as a runner gets them */
+        enum claimed_state state;
+        bool holds_key; /* it is why its key is busy */
+        uint32_t pool;
+        struct window_key *of;
+        struct claimed *prev, *next; /* within the key, by seq */
+        struct outcome_draft *draft; /* CLAIMED_ENDED: what to tell the store; owned (draft.h) */
+        struct claimed *ended_next;  /* the shard's list of those */
+        bool is_marked;              /* a suspect whose start is recorded: it may run, alone */
+        bool is_cancelled;           /* dead, once what is being told about it is told */
+        bool is_diverted;            /* ended by window_divert() */
+        void *memory;
+};
+
+struct window_key {
+        UT_hash_handle hh;
+        struct claimed *first, *last; /* by seq: higher lanes first, then in order of arrival */
+        uint32_t count;
+        uint32_t live;     /* of these, not ended */
+        uint32_t diverted; /* of these, on their way back to the store */
+        bool is_busy;
+        bool is_barred;
+        bool is_ready; /* stands in a line */
+        struct window_key *ready_prev, *ready_next;
+        struct window_line *line;
+        bool is_emptied; /* in the window's list of those */
+        struct window_key *emptied_next;
+        size_t size;
+        char key[];
+};
+
+struct window_line {
+        struct window_key *first, *last;
+};
+
+struct window {
+        struct window_key *keys;   /* hash */
+        struct window_line *lines; /* [pool][lane] */
+        uint32_t pools;
+        struct window_key *emptied; /* keys without tasks: forgotten by window_prune() */
+        uint32_t count;             /* tasks */
+        uint64_t bytes;             /* of their payloads */
+        uint32_t per_key;
+};
+
+int window_init(struct window *w, uint32_t pools, uint32_t per_key);
+void window_free(struct window *w);
+
+/* Takes a copy of a claimed task, of which `pool` is to run it.  Its key's order is by seq, whenever it comes.  Returns
+ * it, or NULL if that seq is here already (then nothing changed).  The caller looks at window_is_excess(). */
+struct claimed *window_add(struct window *w, const struct store_task *task, uint32_t pool);
+
+/* Whether it is beyond its key's share, barred, for no handler that is here, or behind one that goes back: it should go
+ * back to the store. */
+bool window_is_excess(const struct window *w, const struct claimed *c);
+
+/* The next task for that pool whose key is idle, marking the key busy; NULL if none.  Borrowed: the window owns it
+ * until window_drop(). */
+struct claimed *window_next(struct window *w, uint32_t pool);
+/* Whether window_next() would find one. */
+bool window_has_next(const struct window *w, uint32_t pool);
+
+/* It did not run after all, or is to run again: its key is idle, and it is the first in it once more. */
+void window_put_back(struct window *w, struct claimed *c);
+
+/* It has an outcome.  Its key stays as it is until that is durable: no later task of the key is ready before. */
+void window_end(struct window *w, struct claimed *c);
+
+/* It goes back to the store without having run. */
+void window_divert(struct window *w, struct claimed *c);
+
+/* No more of the key's tasks are handed out until all that are here have been dropped. */
+void window_bar(struct window *w, struct window_key *key);
+
+/* The task's outcome is durable (or it was never ours): forgets it.  Its key's next task, if any, becomes ready. */
+void window_drop(struct window *w, struct claimed *c);
+
+/* Forgets keys that have no tasks left.  Until then they are remembered, for a call may end a key's tasks here and hand
+ * out more of them. */
+void window_prune(struct window *w);
+
+/* Drops all that is not running, and lifts the bars: they were about what was here. */
+void window_drop_idle(struct window *w);
+
+/* By seq; NULL if it is not here.  Walks the key. */
+struct claimed *window_find(const struct window *w, struct span key, uint64_t seq);
+struct window_key *window_key(const struct window *w, struct span key);
+
+#endif

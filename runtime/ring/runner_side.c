@@ -1,0 +1,271 @@
+#include "ring/runner_side.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "ring/futex.h"
+
+/* How often to look again before sleeping: a wake-up costs 20 to 40 µs, a look a few nanoseconds. */
+#define LOOKS_BEFORE_SLEEP 2000
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+}
+
+int ring_attach(struct ring_runner *r, int ring_fd, int bell_fd)
+{
+        struct stat st;
+        if (fstat(ring_fd, &st) < 0)
+                return -errno;
+        if (st.st_size < (off_t)sizeof(struct ring_header))
+                return -EINVAL;
+        size_t size = (size_t)st.st_size;
+        void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, ring_fd, 0);
+        if (base == MAP_FAILED)
+                return -errno;
+        const struct ring_header *header = base;
+        struct ring_shape shape = header->shape;
+        struct ring_offsets offsets;
+        if (header->magic != RING_MAGIC || header->version != RING_VERSION || ring_offsets(&shape, &offsets) < 0 ||
+                offsets.total != size) {
+                (void)munmap(base, size);
+                return -EINVAL;
+        }
+        ring_map_init(&r->map, base, &shape);
+        r->bell_fd = bell_fd;
+        atomic_init(&r->bell_is_lost, false);
+        return 0;
+}
+
+void ring_detach(struct ring_runner *r)
+{
+        if (!r->map.base)
+                return;
+        (void)munmap(r->map.base, r->map.offsets.total);
+        r->map.base = NULL;
+}
+
+/* Wins the next cells for one seat: how many (at most `max` of a batch), with their entries' numbers.  0: none wait. */
+static uint32_t win_cells(struct ring_runner *r, struct ring_taken *ret, uint32_t max)
+{
+        struct ring_header *h = r->map.header;
+        uint32_t mask = r->map.shape.entries - 1;
+        uint64_t next = atomic_load_explicit(&h->submit_next, memory_order_relaxed);
+        for (;;) {
+                /* Pairs with the host's release of tail: the cells below it are written. */
+                if (next >= atomic_load_explicit(&h->submit_tail, memory_order_acquire))
+                        return 0;
+                uint64_t cell = atomic_load_explicit(&r->map.submit_cells[next & mask], memory_order_relaxed);
+                uint32_t count = (uint32_t)(cell >> 32) < max ? (uint32_t)(cell >> 32) : max;
+                /* All of them before we win: from then on the host may write the next round into these cells. */
+                for (uint32_t i = 0; i < count; i++)
+                        ret[i].entry = (uint32_t)atomic_load_explicit(
+                                               &r->map.submit_cells[(next + i) & mask], memory_order_relaxed) &
+                                       mask;
+                if (atomic_compare_exchange_weak_explicit(
+                            &h->submit_next, &next, next + count, memory_order_acq_rel, memory_order_relaxed))
+                        return count;
+        }
+}
+
+/* Starts the task of one cell: false if the host took it back in the meantime.  (The entry may by then hold a newer
+ * task, whose own cell comes later: starting it here is as good, and its cell will be passed over.) */
+static bool start(struct ring_runner *r, uint32_t seat, uint32_t entry_number, bool is_first, struct ring_taken *ret)
+{
+        struct ring_entry *e = &r->map.entries[entry_number];
+        struct ring_seat *s = &r->map.seats[seat];
+        uint64_t word = atomic_load_explicit(&e->word, memory_order_acquire);
+        if (RING_WORD_STATE(word) != ENTRY_QUEUED)
+                return false;
+        uint64_t ticket = RING_WORD_TICKET(word);
+        /* The seat first: if this process dies between the two, the host finds a seat that names a task nobody started,
+         * never a started task that no seat names. */
+        if (is_first) {
+                atomic_store_explicit(&s->started_ns, clock_boot_ns(), memory_order_relaxed);
+                atomic_store_explicit(&s->progressed_ns, 0, memory_order_relaxed);
+                atomic_store_explicit(&s->progress_done, 0, memory_order_relaxed);
+                atomic_store_explicit(&s->progress_total, 0, memory_order_relaxed);
+                atomic_store_explicit(&s->phase, SEAT_BUSY, memory_order_relaxed);
+                /* A stop value repeats after 2^31 tickets: none may be left over by then. */
+                if (atomic_load_explicit(&s->stop, memory_order_relaxed))
+                        atomic_store_explicit(&s->stop, 0, memory_order_relaxed);
+                atomic_store_explicit(&s->ticket, ticket, memory_order_release);
+        }
+        if (!atomic_compare_exchange_strong_explicit(&e->word, &word, RING_WORD(ticket, seat, ENTRY_STARTED),
+                    memory_order_acq_rel, memory_order_relaxed))
+                return false;
+        const uint8_t *bytes = e->spill == RING_NO_SPILL ? e->bytes : ring_task_spill(&r->map, e->spill);
+        ret->entry = entry_number;
+        ret->ticket = ticket;
+        if (ring_unpack_task(bytes, e->size, &ret->task) == 0)
+                return true;
+        /* Somebody in this process wrote over it.  It cannot be handled here, and it must not hang. */
+        struct ring_reply reply = { .ticket = ticket,
+                .outcome = OUTCOME_INTERRUPTED,
+                .error = "its bytes were damaged in the runner's memory" };
+        (void)ring_answer(r, ret, &reply);
+        return false;
+}
+
+static bool has_cells(struct ring_header *h)
+{
+        return atomic_load(&h->submit_next) < atomic_load(&h->submit_tail);
+}
+
+void ring_wake_host(struct ring_runner *r)
+{
+        /* Pairs with ring_host_sleep(): it raises the flag, then looks; we publish, then look at the flag. */
+        atomic_thread_fence(memory_order_seq_cst);
+        if (atomic_load_explicit(&r->map.header->host_is_asleep, memory_order_relaxed) &&
+                atomic_exchange(&r->map.header->host_is_asleep, 0)) {
+                uint64_t one = 1;
+                if (write(r->bell_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+                        atomic_store_explicit(&r->bell_is_lost, true, memory_order_relaxed);
+        }
+}
+
+/* There is something to see that is no answer. */
+static void call_host(struct ring_runner *r)
+{
+        atomic_fetch_add_explicit(&r->map.header->attention, 1, memory_order_release);
+        ring_wake_host(r);
+}
+
+/* Sleeps until the host rings, unless something came in between. */
+static void wait_for_bell(struct ring_header *h)
+{
+        uint32_t bell = atomic_load(&h->seat_bell);
+        atomic_fetch_add(&h->seats_asleep, 1);
+        /* Sequentially consistent with the host's "publish, then look who sleeps": one of us sees the other. */
+        if (!has_cells(h) && !atomic_load(&h->is_retiring))
+                futex_wait(&h->seat_bell, bell, NULL);
+        atomic_fetch_sub(&h->seats_asleep, 1);
+}
+
+uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret, uint32_t max)
+{
+        struct ring_header *h = r->map.header;
+        uint32_t looks = 0;
+        for (;;) {
+                uint32_t cells = win_cells(r, ret, max);
+                uint32_t started = 0;
+                for (uint32_t i = 0; i < cells; i++)
+                        if (start(r, seat, ret[i].entry, !started, &ret[started]))
+                                started++;
+                if (started)
+                        return started;
+                ring_seat_idle(r, seat);
+                if (cells) {
+                        /* All taken back: there will be no answer, and the host may be waiting for this room. */
+                        call_host(r);
+                        continue;
+                }
+                /* What was submitted before the host said so is still to be done: look once more. */
+                if (atomic_load_explicit(&h->is_retiring, memory_order_acquire) && !has_cells(h))
+                        return 0;
+                if (looks++ < LOOKS_BEFORE_SLEEP) {
+                        relax();
+                        continue;
+                }
+                wait_for_bell(h);
+                looks = 0;
+        }
+}
+
+/* A free answer spill; waits for the host to read one if all are full. */
+static uint32_t spill_get(struct ring_runner *r)
+{
+        for (;;) {
+                for (uint32_t i = 0; i < RING_SPILLS; i++) {
+                        _Atomic uint32_t *used = &r->map.header->answer_spill_used[i];
+                        uint32_t no = 0;
+                        if (atomic_compare_exchange_strong(used, &no, 1))
+                                return i;
+                }
+                ring_wake_host(r);
+                (void)nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+        }
+}
+
+int ring_answer(struct ring_runner *r, const struct ring_taken *taken, const struct ring_reply *reply)
+{
+        struct ring_answer *a = &r->map.answers[taken->entry];
+        size_t size = ring_reply_size(reply);
+        if (size > r->map.shape.answer_bytes_max && size > sizeof(a->bytes))
+                return -EMSGSIZE;
+        a->ticket = taken->ticket;
+        a->size = (uint32_t)size;
+        a->spill = size > sizeof(a->bytes) ? spill_get(r) : RING_NO_SPILL;
+        ring_pack_reply(a->spill == RING_NO_SPILL ? a->bytes : ring_answer_spill(&r->map, a->spill), reply);
+
+        uint64_t number = atomic_fetch_add_explicit(&r->map.header->answer_tail, 1, memory_order_relaxed);
+        atomic_store_explicit(&r->map.answer_cells[number & (r->map.shape.entries - 1)],
+                (number + 1) << 16 | taken->entry, memory_order_release);
+        ring_wake_host(r);
+        return 0;
+}
+
+void ring_seat_idle(struct ring_runner *r, uint32_t seat)
+{
+        struct ring_seat *s = &r->map.seats[seat];
+        if (!atomic_load_explicit(&s->ticket, memory_order_relaxed))
+                return;
+        atomic_store_explicit(&s->ticket, 0, memory_order_release);
+        atomic_store_explicit(&s->phase, SEAT_IDLE, memory_order_release);
+}
+
+void ring_checkpoint(struct ring_runner *r, uint32_t seat, uint64_t ticket, const void *data, size_t size)
+{
+        struct ring_seat *s = &r->map.seats[seat];
+        uint32_t version = atomic_load_explicit(&s->checkpoint_version, memory_order_relaxed) + 1;
+        if (!version)
+                version = 2; /* 0 means none */
+        struct ring_checkpoint *c = &s->checkpoints[version % 2];
+        /* Pairs with ring_host_checkpoint(): these writes are not seen before the version that moved on from them. */
+        atomic_thread_fence(memory_order_release);
+        atomic_store_explicit(&c->ticket, ticket, memory_order_relaxed);
+        atomic_store_explicit(&c->size, (uint32_t)size, memory_order_relaxed);
+        ring_words_put(c->bytes, data, size);
+        atomic_store_explicit(&s->checkpoint_version, version, memory_order_release);
+        call_host(r);
+}
+
+int ring_ask(struct ring_runner *r, uint32_t seat, enum ring_service service, const char *name, uint64_t *number,
+        uint32_t timeout_ms)
+{
+        struct ring_call *c = &r->map.seats[seat].call;
+        uint32_t asked = ((atomic_load_explicit(&c->word, memory_order_relaxed) >> 2) + 1) << 2 | CALL_ASKED;
+        char text[QV_LOCK_NAME_MAX + 1] = "";
+        memcpy(text, name, strnlen(name, QV_LOCK_NAME_MAX));
+        /* Pairs with ring_host_call(): the host may still be copying the question that we gave up. */
+        atomic_thread_fence(memory_order_release);
+        atomic_store_explicit(&c->service, service, memory_order_relaxed);
+        atomic_store_explicit(&c->asked_number, *number, memory_order_relaxed);
+        ring_words_put(c->name, text, sizeof(text));
+        atomic_store(&c->word, asked);
+        call_host(r);
+        uint64_t until_ms = clock_boot_ms() + timeout_ms;
+        while (atomic_load(&c->word) == asked) {
+                uint64_t now_ms = clock_boot_ms();
+                if (now_ms >= until_ms) {
+                        /* The host may answer at this very moment: whoever changes the word first is right. */
+                        uint32_t expected = asked;
+                        if (atomic_compare_exchange_strong(&c->word, &expected, (asked & ~3u) | CALL_IDLE))
+                                return -ETIMEDOUT;
+                        break;
+                }
+                uint64_t left_ms = until_ms - now_ms;
+                struct timespec left = { .tv_sec = (time_t)(left_ms / 1000),
+                        .tv_nsec = (long)(left_ms % 1000) * 1000000L };
+                futex_wait(&c->word, asked, &left);
+        }
+        *number = c->answer_number;
+        return c->status;
+}

@@ -1,0 +1,318 @@
+#include "runner/fault.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "runner/output.h"
+#include "runner/symbol.h"
+
+#define FRAMES_MAX 24
+#define SIGNAL_STACK_SIZE                                                                                              \
+        ((size_t)64 << 10) /* wide vector registers take up to 11 KiB of it, the unwinder and symbols 8 */
+#define HANDLER_SECONDS 2  /* more than a backtrace ever takes */
+#define ASKED_WAIT_MS   200
+
+static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP };
+#define FATAL_COUNT (sizeof(fatal) / sizeof(*fatal))
+
+static pid_t own_pid;
+static bool is_forked;
+static _Thread_local struct ring_seat *my_seat;
+static _Thread_local uint32_t my_number;
+static _Thread_local void *my_stack;
+
+/* The thread of each seat, for asking it where it stands. */
+static struct {
+        struct ring_seat *seat;
+        _Atomic pid_t thread; /* 0: none */
+} threads[RING_SEATS_MAX];
+
+static _Atomic int asked_count; /* seats that have not said yet where they stand */
+
+/* --- the record -------------------------------------------------------------------------------------------------- */
+
+/* The kind goes out before the backtrace is made: should that fault too, signal and address are there already. */
+static void note(struct ring_fault *fault, enum ring_fault_kind kind, int signal, int code, uint64_t address)
+{
+        fault->signal = signal;
+        fault->code = code;
+        fault->address = address;
+        fault->text_size = 0;
+        atomic_store_explicit(&fault->kind, kind, memory_order_release);
+}
+
+static void put_frame(struct ring_fault *fault, struct plain *text, uintptr_t address, bool is_return)
+{
+        symbol_put(text, address, is_return);
+        plain_put(text, "\n");
+        fault->text_size = (uint32_t)text->used; /* after each frame: the next one may fault */
+}
+
+static uintptr_t program_counter(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+        return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+        return (uintptr_t)context->uc_mcontext.pc;
+#else
+        return (uintptr_t)context->uc_mcontext.__gregs[REG_PC];
+#endif
+}
+
+/* After a call through a wild pointer there is no function to unwind from; but the caller's address was just saved. */
+static uintptr_t caller_of_nowhere(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+        return *(const uintptr_t *)context->uc_mcontext.gregs[REG_RSP];
+#elif defined(__aarch64__)
+        return (uintptr_t)context->uc_mcontext.regs[30];
+#else
+        return (uintptr_t)context->uc_mcontext.__gregs[REG_RA];
+#endif
+}
+
+static bool is_runner_code(const void *address)
+{
+        extern const char __executable_start[], etext[]; /* set by the linker */
+        return (uintptr_t)address >= (uintptr_t)__executable_start && (uintptr_t)address < (uintptr_t)etext;
+}
+
+/* How many of `count` frames are left without the outermost ones: the start of the thread and of the seat, which are
+ * the same in every trace. */
+static int without_start(void *const *frames, int count)
+{
+        int left = count;
+        while (left && !is_runner_code(frames[left - 1]))
+                left--;
+        while (left && is_runner_code(frames[left - 1]))
+                left--;
+        return left ? left : count;
+}
+
+/* The frames of the code that was interrupted, without those of the handler above it. */
+static void put_interrupted(struct ring_fault *fault, struct plain *text, const ucontext_t *context)
+{
+        void *frames[FRAMES_MAX + 4];
+        uintptr_t at = program_counter(context);
+        int count = without_start(frames, backtrace(frames, FRAMES_MAX + 4));
+        int i = 0;
+        while (i < count && (uintptr_t)frames[i] != at)
+                i++;
+        put_frame(fault, text, at, false);
+        if (i == count)
+                put_frame(fault, text, caller_of_nowhere(context), true);
+        for (i++; i < count; i++)
+                put_frame(fault, text, (uintptr_t)frames[i], true);
+}
+
+static void put_signal_trace(struct ring_fault *fault, const ucontext_t *context)
+{
+        struct plain text;
+        plain_init(&text, fault->text, sizeof(fault->text));
+        put_interrupted(fault, &text, context);
+}
+
+/* Outside a signal handler: all frames, but the `skipped` innermost ones. */
+static void put_call_trace(struct ring_fault *fault, const char *first_line, int skipped)
+{
+        void *frames[FRAMES_MAX];
+        struct plain text;
+        plain_init(&text, fault->text, sizeof(fault->text));
+        plain_put(&text, first_line);
+        plain_put(&text, "\n");
+        fault->text_size = (uint32_t)text.used;
+        int count = without_start(frames, backtrace(frames, FRAMES_MAX));
+        for (int i = skipped; i < count; i++)
+                put_frame(fault, &text, (uintptr_t)frames[i], true);
+}
+
+/* --- signals ----------------------------------------------------------------------------------------------------- */
+
+static void set_default(int signal)
+{
+        struct sigaction action = { .sa_handler = SIG_DFL };
+        sigset_t set;
+        (void)sigaction(signal, &action, NULL);
+        (void)sigemptyset(&set);
+        (void)sigaddset(&set, signal);
+        (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Dies of that signal, so that the wait status shows it. */
+static _Noreturn void die_of(int signal)
+{
+        set_default(signal);
+        (void)syscall(SYS_tgkill, getpid(), gettid(), signal);
+        _exit(128 + signal);
+}
+
+static bool is_from_outside(const siginfo_t *info)
+{
+        return info->si_code <= 0 && info->si_pid != own_pid;
+}
+
+static bool is_asked(const siginfo_t *info)
+{
+        return info->si_code == SI_QUEUE && info->si_value.sival_ptr == threads;
+}
+
+/* Whether the host has raised the stop flag for what the seat holds. */
+static bool is_told_to_stop(const struct ring_seat *seat)
+{
+        uint64_t ticket = atomic_load(&seat->ticket);
+        return ticket && atomic_load(&seat->stop) == RING_STOP(ticket);
+}
+
+/* Notes where this thread's seat stands: not a crash, so the code says that it was told. */
+static void say_where(const ucontext_t *context)
+{
+        note(&my_seat->fault, FAULT_SIGNAL, SIGABRT, SI_USER, 0);
+        put_signal_trace(&my_seat->fault, context);
+}
+
+/* The signal may have come to any thread, so also to a stopped seat's own. */
+static void ask_stopped_seats(const ucontext_t *context)
+{
+        siginfo_t info;
+        memset(&info, 0, sizeof(info));
+        info.si_signo = SIGABRT;
+        info.si_code = SI_QUEUE;
+        info.si_pid = own_pid;
+        info.si_value.sival_ptr = threads;
+        for (size_t i = 0; i < RING_SEATS_MAX; i++) {
+                pid_t thread = atomic_load(&threads[i].thread);
+                if (!thread || thread == gettid() || !is_told_to_stop(threads[i].seat))
+                        continue;
+                atomic_fetch_add(&asked_count, 1);
+                if (syscall(SYS_rt_tgsigqueueinfo, own_pid, thread, SIGABRT, &info) < 0)
+                        atomic_fetch_sub(&asked_count, 1);
+        }
+        if (my_seat && is_told_to_stop(my_seat))
+                say_where(context);
+        for (int i = 0; i < ASKED_WAIT_MS && atomic_load(&asked_count) > 0; i++)
+                (void)nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+}
+
+/* Answers whoever asked, and waits for the end that it is about to bring. */
+static _Noreturn void answer_where(const ucontext_t *context)
+{
+        if (my_seat)
+                say_where(context);
+        atomic_fetch_sub(&asked_count, 1);
+        for (;;)
+                (void)pause();
+}
+
+/* All of `fatal` are blocked in here: a second fault ends the process at once, with what was noted until then. */
+static void on_fatal(int signal, siginfo_t *info, void *context)
+{
+        if (getpid() != own_pid)
+                die_of(signal);
+        /* An unwinder that runs in circles must not keep a dead runner alive. */
+        set_default(SIGALRM);
+        (void)alarm(HANDLER_SECONDS);
+        if (is_from_outside(info)) {
+                if (signal == SIGABRT)
+                        ask_stopped_seats(context);
+        } else if (is_asked(info)) {
+                answer_where(context);
+        } else if (my_seat) {
+                bool has_address = info->si_code > 0;
+                note(&my_seat->fault, FAULT_SIGNAL, signal, info->si_code, has_address ? (uint64_t)info->si_addr : 0);
+                put_signal_trace(&my_seat->fault, context);
+        }
+        die_of(signal);
+}
+
+/* --- exit() ------------------------------------------------------------------------------------------------------ */
+
+/* Ends here: the plugin's own exit handlers and destructors may hang, or trip over the seats that still run. */
+static void on_exit_called(int status, void *unused)
+{
+        (void)unused;
+        if (getpid() != own_pid)
+                return;
+        if (my_seat) {
+                note(&my_seat->fault, FAULT_EXIT, 0, status, 0);
+                put_call_trace(&my_seat->fault, "exit() was called", 2);
+        }
+        output_flush();
+        _exit(status);
+}
+
+_Noreturn void fault_give_up(const char *text)
+{
+        if (my_seat) {
+                note(&my_seat->fault, FAULT_EXIT, 0, EXIT_FAILURE, 0);
+                put_call_trace(&my_seat->fault, text, 1);
+        }
+        _exit(EXIT_FAILURE);
+}
+
+/* --- set-up ------------------------------------------------------------------------------------------------------ */
+
+static void on_fork_in_child(void)
+{
+        is_forked = true;
+}
+
+bool fault_is_forked(void)
+{
+        return is_forked;
+}
+
+void fault_catch_exit(void)
+{
+        (void)on_exit(on_exit_called, NULL);
+}
+
+void fault_install(void)
+{
+        void *frame;
+        own_pid = getpid();
+        (void)backtrace(&frame, 1); /* loads the unwinder now, while memory can still be had */
+        struct sigaction action = { .sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+        (void)sigemptyset(&action.sa_mask);
+        for (size_t i = 0; i < FATAL_COUNT; i++)
+                (void)sigaddset(&action.sa_mask, fatal[i]);
+        for (size_t i = 0; i < FATAL_COUNT; i++)
+                (void)sigaction(fatal[i], &action, NULL);
+        (void)pthread_atfork(NULL, NULL, on_fork_in_child);
+        fault_catch_exit();
+}
+
+int fault_begin(struct ring_seat *seat, uint32_t number)
+{
+        void *memory = mmap(NULL, SIGNAL_STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+                return -errno;
+        stack_t stack = { .ss_sp = memory, .ss_size = SIGNAL_STACK_SIZE };
+        if (sigaltstack(&stack, NULL) < 0) {
+                int r = -errno;
+                (void)munmap(memory, SIGNAL_STACK_SIZE);
+                return r;
+        }
+        my_stack = memory;
+        my_seat = seat;
+        my_number = number;
+        threads[number].seat = seat;
+        atomic_store(&threads[number].thread, gettid());
+        return 0;
+}
+
+void fault_end(void)
+{
+        atomic_store(&threads[my_number].thread, 0);
+        my_seat = NULL;
+        (void)sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, NULL);
+        (void)munmap(my_stack, SIGNAL_STACK_SIZE);
+}

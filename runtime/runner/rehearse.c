@@ -1,0 +1,134 @@
+#include "runner/rehearse.h"
+
+#include <dirent.h>
+#include <malloc.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "runner/seat.h"
+
+/* What is set up once (locales, resolver, caches) is no leak: it is there after these, within this time. */
+#define WARM_UPS     8
+#define WARM_UP_NS   (2 * NS_PER_S)
+#define QUARTERS     4
+#define SETTLE_TRIES 200 /* of a millisecond each: for threads that were told to end, and are about to */
+
+#ifdef __SANITIZE_ADDRESS__
+size_t __sanitizer_get_current_allocated_bytes(void);
+#endif
+
+/* What the process holds. */
+struct holdings {
+        uint64_t bytes, descriptors, threads;
+};
+
+static uint64_t allocated_bytes(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+        return __sanitizer_get_current_allocated_bytes();
+#else
+        struct mallinfo2 info = mallinfo2();
+        return info.uordblks + info.hblkhd;
+#endif
+}
+
+static uint64_t count_entries(const char *folder)
+{
+        uint64_t count = 0;
+        DIR *dir = opendir(folder);
+        if (!dir)
+                return 0;
+        for (const struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
+                count += entry->d_name[0] != '.';
+        (void)closedir(dir);
+        return count;
+}
+
+/* A joined thread stays in the list for a moment, and a detached one has to be given one. */
+static uint64_t count_threads(uint64_t expected)
+{
+        uint64_t count = count_entries("/proc/self/task");
+        for (int i = 0; i < SETTLE_TRIES && count > expected; i++) {
+                (void)nanosleep(&(struct timespec){ .tv_nsec = NS_PER_MS }, NULL);
+                count = count_entries("/proc/self/task");
+        }
+        return count;
+}
+
+static struct holdings take_stock(uint64_t expected_threads)
+{
+        uint64_t threads = count_threads(expected_threads);
+        return (struct holdings){
+                .bytes = allocated_bytes(), .descriptors = count_entries("/proc/self/fd"), .threads = threads
+        };
+}
+
+static int open_and_close(struct runner *runner, uint32_t number, struct error *error)
+{
+        struct seat seat;
+        int r = seat_open(&seat, runner, 0, error);
+        if (r == 0)
+                seat_close(&seat);
+        seat_free(&seat);
+        return r < 0 && number > 1 ? error_prefix(error, r, "init worked before, but not the time number %u", number)
+                                   : r;
+}
+
+/* Runs a few, and says how many more the time allows: a multiple of QUARTERS, and at least that. */
+static int warm_up(struct runner *runner, uint32_t *ret_done, uint32_t *ret_count, struct error *error)
+{
+        uint64_t begun_ns = clock_boot_ns();
+        uint64_t taken_ns = 0;
+        uint32_t done = 0;
+        while (done < WARM_UPS && taken_ns < WARM_UP_NS) {
+                int r = open_and_close(runner, ++done, error);
+                if (r < 0)
+                        return r;
+                taken_ns = clock_boot_ns() - begun_ns;
+        }
+        uint64_t affordable = REHEARSAL_MS * NS_PER_MS / (taken_ns / done + 1);
+        uint64_t wanted = runner->start.rehearsals;
+        uint64_t count = (wanted < affordable ? wanted : affordable) / QUARTERS * QUARTERS;
+        *ret_done = done;
+        *ret_count = count < QUARTERS ? QUARTERS : (uint32_t)count;
+        return 0;
+}
+
+/* How much was left behind, if it grew all along; what came once, or comes and goes, is no leak. */
+static uint64_t steady_growth(const struct holdings stock[QUARTERS + 1], size_t field)
+{
+        uint64_t values[QUARTERS + 1];
+        int grown = 0;
+        for (int i = 0; i <= QUARTERS; i++)
+                memcpy(&values[i], (const char *)&stock[i] + field, sizeof(values[i]));
+        for (int i = 0; i < QUARTERS; i++)
+                grown += values[i + 1] > values[i];
+        return grown >= QUARTERS - 1 && values[QUARTERS] > values[0] ? values[QUARTERS] - values[0] : 0;
+}
+
+int rehearse(struct runner *runner, struct rehearsal *ret, struct error *error)
+{
+        struct holdings stock[QUARTERS + 1];
+        uint64_t threads = count_entries("/proc/self/task");
+        uint32_t done = 0;
+        uint32_t count = 0;
+        int r = warm_up(runner, &done, &count, error);
+        if (r < 0)
+                return r;
+        stock[0] = take_stock(threads);
+        for (int quarter = 1; quarter <= QUARTERS; quarter++) {
+                for (uint32_t i = 0; i < count / QUARTERS; i++) {
+                        r = open_and_close(runner, ++done, error);
+                        if (r < 0)
+                                return r;
+                }
+                stock[quarter] = take_stock(stock[quarter - 1].threads);
+        }
+        *ret = (struct rehearsal){ .count = count,
+                .bytes = steady_growth(stock, offsetof(struct holdings, bytes)),
+                .descriptors = steady_growth(stock, offsetof(struct holdings, descriptors)),
+                .threads = steady_growth(stock, offsetof(struct holdings, threads)) };
+        return 0;
+}

@@ -1,0 +1,26 @@
+/* runner.h: what all seats of a runner share.  Written while there is one thread, read by all afterwards. */
+#ifndef QUIVER_RUNNER_RUNNER_H
+#define QUIVER_RUNNER_RUNNER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <quiver/plugin.h>
+
+#include "ring/leases.h"
+#include "ring/message.h"
+#include "ring/runner_side.h"
+#include "runner/logger.h"
+#include "runner/settings.h"
+
+struct runner {
+        struct runner_start start;
+        struct qv_plugin plugin; /* a copy: what the plugin's own table lacks is zero */
+        struct ring_runner ring;
+        struct leases leases;
+        struct logger logger;
+        struct settings settings;
+        _Atomic uint32_t services_missed; /* bit per enum ring_service that was called in vain and logged once */
+};
+
+#endif

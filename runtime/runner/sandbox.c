@@ -1,0 +1,147 @@
+#include "runner/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Above what a program of some hundred connections opens, below the usual limit of 1024. */
+#define HIDDEN_FD_MIN 900
+
+int sandbox_tie_to_parent(pid_t parent)
+{
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+                return -errno;
+        return getppid() == parent ? 0 : -ESRCH;
+}
+
+void sandbox_leave_terminal(void)
+{
+        sigset_t none;
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)setpgid(0, 0);
+}
+
+void sandbox_close_strangers(void)
+{
+        (void)close_range(RUNNER_FD_BELL + 1, ~0U, 0);
+}
+
+int sandbox_hide_fd(int fd)
+{
+        int hidden = fcntl(fd, F_DUPFD_CLOEXEC, HIDDEN_FD_MIN);
+        if (hidden < 0) {
+                (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+                return fd;
+        }
+        (void)close(fd);
+        return hidden;
+}
+
+static bool is_ours(const char *variable)
+{
+        static const char *const prefixes[] = { "QUIVER_", "NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_" };
+        for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+                if (!strncmp(variable, prefixes[i], strlen(prefixes[i])))
+                        return true;
+        return false;
+}
+
+void sandbox_clean_environment(void)
+{
+        char **to = environ;
+        for (char **from = environ; from && *from; from++) {
+                if (is_ours(*from))
+                        explicit_bzero(*from, strlen(*from));
+                else
+                        *to++ = *from;
+        }
+        if (to)
+                *to = NULL;
+}
+
+static int set_limit(__rlimit_resource_t resource, const char *name, uint64_t value, uint64_t most, struct error *error)
+{
+        struct rlimit limit = { .rlim_cur = value, .rlim_max = most };
+        struct rlimit old;
+        if (getrlimit(resource, &old) == 0) {
+                /* Only root may raise a hard limit; one that is lower already limits enough. */
+                if (limit.rlim_max > old.rlim_max)
+                        limit.rlim_max = old.rlim_max;
+                if (limit.rlim_cur > limit.rlim_max)
+                        limit.rlim_cur = limit.rlim_max;
+        }
+        if (setrlimit(resource, &limit) < 0)
+                return error_set(
+                        error, -errno, "cannot limit %s to %llu: %s", name, (unsigned long long)value, strerror(errno));
+        return 0;
+}
+
+int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct error *error)
+{
+        int r = 0;
+        (void)umask(077);
+        const char *cores = getenv("QUIVER_CORES");
+        if (!cores || strcmp(cores, "1") != 0)
+                r = set_limit(RLIMIT_CORE, "core dumps", 0, 0, error);
+        /* Data, not address space: what is only reserved (thread stacks, the ring's spills) costs nothing. */
+        if (!r && start->memory_max)
+                r = set_limit(RLIMIT_DATA, "memory", start->memory_max, start->memory_max, error);
+        /* SIGXCPU first; a second later SIGKILL for those who ignore it. */
+        if (!r && start->cpu_seconds_max)
+                r = set_limit(RLIMIT_CPU, "cpu seconds", start->cpu_seconds_max, start->cpu_seconds_max + 1, error);
+        if (!r && start->files_max)
+                r = set_limit(RLIMIT_NOFILE, "open files", start->files_max, start->files_max, error);
+        if (!r && start->processes_max) {
+                r = set_limit(RLIMIT_NPROC, "processes", start->processes_max, start->processes_max, error);
+                if (geteuid() == 0 && !*start->user)
+                        buffer_printf(
+                                notes, "%sprocesses is not limited: root never is; set user", notes->size ? "; " : "");
+        }
+        return r;
+}
+
+static int switch_to(const struct passwd *who, struct error *error)
+{
+        /* Groups first: afterwards we may not any more. */
+        if (initgroups(who->pw_name, who->pw_gid) < 0 || setresgid(who->pw_gid, who->pw_gid, who->pw_gid) < 0 ||
+                setresuid(who->pw_uid, who->pw_uid, who->pw_uid) < 0)
+                return error_set(error, -errno, "cannot become user %s: %s", who->pw_name, strerror(errno));
+        (void)setenv("HOME", who->pw_dir, 1);
+        (void)setenv("USER", who->pw_name, 1);
+        (void)setenv("LOGNAME", who->pw_name, 1);
+        return 0;
+}
+
+int sandbox_become(const char *user, struct error *error)
+{
+        if (!*user)
+                return 0;
+        errno = 0;
+        const struct passwd *who = getpwnam(user);
+        if (!who)
+                return error_set(
+                        error, -ENOENT, "user %s does not exist on this machine; create it or change `user`", user);
+        if (who->pw_uid == getuid() && who->pw_uid == geteuid())
+                return 0;
+        if (geteuid() != 0)
+                return error_set(error, -EPERM, "cannot become user %s: only root can; start the host as root or as %s",
+                        user, user);
+        return switch_to(who, error);
+}
+
+int sandbox_give_up_privileges(struct error *error)
+{
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                return error_set(error, -errno, "no_new_privs: %s", strerror(errno));
+        return 0;
+}

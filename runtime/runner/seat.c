@@ -1,0 +1,243 @@
+#include "runner/seat.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "runner/fault.h"
+#include "runner/services.h"
+
+static _Thread_local const struct seat *mine;
+
+bool seat_is_mine(const struct seat *s)
+{
+        return mine == s;
+}
+
+/* Every qv_task lies at the start of its work. */
+static uint32_t index_of(const struct seat *s, const struct qv_task *task)
+{
+        uintptr_t distance = (uintptr_t)task - (uintptr_t)s->works;
+        return distance % sizeof(*s->works) ? UINT32_MAX : (uint32_t)(distance / sizeof(*s->works));
+}
+
+struct work *seat_find_work(struct seat *s, const struct qv_task *task)
+{
+        if (!seat_is_mine(s) || (uintptr_t)task < (uintptr_t)s->works ||
+                (uintptr_t)task >= (uintptr_t)(s->works + s->active))
+                return NULL;
+        uint32_t index = index_of(s, task);
+        return index < s->active ? &s->works[index] : NULL;
+}
+
+/* --- one task ---------------------------------------------------------------------------------------------------- */
+
+/* Why the task must not start after all; NULL if it may. */
+static const char *reason_not_to_start(const struct seat *s, uint32_t index, uint64_t now_ns)
+{
+        const struct ring_task *task = &s->taken[index].task;
+        if (!leases_allow(&s->runner->leases, task->lease, task->fence_epoch, now_ns))
+                return "not started: the lease of its shard had run out";
+        if (qv_stop(&s->works[index].task))
+                return "not started: told to stop before";
+        return NULL;
+}
+
+static void send_answer(struct seat *s, uint32_t index, struct ring_reply *reply)
+{
+        struct work *w = &s->works[index];
+        if (ring_answer(&s->runner->ring, &s->taken[index], reply) == -EMSGSIZE) {
+                work_set_error(w, "the answer was larger than the ring allows");
+                *reply = (struct ring_reply){ .ticket = w->ticket,
+                        .outcome = OUTCOME_RETRY,
+                        .started_ns = reply->started_ns,
+                        .ended_ns = reply->ended_ns,
+                        .error = w->error };
+                (void)ring_answer(&s->runner->ring, &s->taken[index], reply);
+        }
+        work_end(w);
+}
+
+static void answer_unstarted(struct seat *s, uint32_t index, const char *why)
+{
+        struct ring_reply reply;
+        work_set_error(&s->works[index], why);
+        work_reply(&s->works[index], OUTCOME_INTERRUPTED, &reply);
+        send_answer(s, index, &reply);
+}
+
+/* A number that is no outcome must not be taken for one of ours: CRASHED is 16. */
+static int32_t known_outcome(struct work *w, int32_t outcome)
+{
+        char text[QV_ERROR_MAX];
+        if (outcome >= QV_DONE && outcome <= QV_UNAVAILABLE)
+                return outcome;
+        if (outcome == QV_PENDING)
+                (void)snprintf(text, sizeof(text), "the handler returned QV_PENDING (%d), which is reserved", outcome);
+        else
+                (void)snprintf(text, sizeof(text), "the handler returned %d, which is no outcome", outcome);
+        work_set_error(w, text);
+        return OUTCOME_RETRY;
+}
+
+static void answer(struct seat *s, uint32_t index, int32_t outcome, uint64_t started_ns, uint64_t ended_ns)
+{
+        struct work *w = &s->works[index];
+        struct ring_reply reply;
+        work_reply(w, known_outcome(w, outcome), &reply);
+        reply.started_ns = started_ns;
+        reply.ended_ns = ended_ns;
+        send_answer(s, index, &reply);
+}
+
+/* A handler that forked, and forgot to end its child, comes back twice; only the first may answer. */
+static void end_if_forked(void)
+{
+        if (fault_is_forked())
+                _exit(EXIT_FAILURE);
+}
+
+static void serve_one(struct seat *s, uint32_t index)
+{
+        uint64_t started_ns = clock_boot_ns();
+        const char *why = reason_not_to_start(s, index, started_ns);
+        if (why) {
+                answer_unstarted(s, index, why);
+                return;
+        }
+        int32_t outcome = s->runner->plugin.handle(s->self, &s->works[index].task);
+        end_if_forked();
+        answer(s, index, outcome, started_ns, clock_boot_ns());
+}
+
+/* --- a batch ----------------------------------------------------------------------------------------------------- */
+
+static void serve_together(struct seat *s, uint32_t count)
+{
+        uint64_t started_ns = clock_boot_ns();
+        uint32_t allowed = 0;
+        for (uint32_t i = 0; i < count; i++) {
+                const char *why = reason_not_to_start(s, i, started_ns);
+                if (why) {
+                        answer_unstarted(s, i, why);
+                        continue;
+                }
+                s->outcomes[allowed] = QV_RETRY;
+                s->together[allowed++] = &s->works[i].task;
+        }
+        if (!allowed)
+                return;
+        s->runner->plugin.handle_many(s->self, s->together, allowed, s->outcomes);
+        end_if_forked();
+        uint64_t ended_ns = clock_boot_ns();
+        for (uint32_t i = 0; i < allowed; i++)
+                answer(s, index_of(s, s->together[i]), s->outcomes[i], started_ns, ended_ns);
+}
+
+static void begin(struct seat *s, uint32_t count)
+{
+        /* The host counts a task's time from what the seat shows, and stops a batch by its first ticket. */
+        uint64_t started_ns = atomic_load_explicit(&s->shown->started_ns, memory_order_relaxed);
+        uint32_t stop_value = RING_STOP(s->taken[0].ticket);
+        for (uint32_t i = 0; i < count; i++) {
+                struct work *w = &s->works[i];
+                uint64_t timeout_ms = s->taken[i].task.timeout_ms;
+                work_begin(w, &s->taken[i]);
+                w->task.host = &s->host;
+                w->task.stop_word = (const uint32_t *)&s->shown->stop;
+                w->task.stop_value = stop_value;
+                w->task.deadline_ns = timeout_ms ? started_ns + timeout_ms * NS_PER_MS : 0;
+        }
+        s->active = count;
+}
+
+void seat_serve(struct seat *s)
+{
+        struct ring_runner *ring = &s->runner->ring;
+        uint32_t count;
+        while ((count = ring_take(ring, s->number, s->taken, s->room)) > 0) {
+                begin(s, count);
+                if (count > 1 && s->runner->plugin.handle_many)
+                        serve_together(s, count);
+                else
+                        for (uint32_t i = 0; i < count; i++)
+                                serve_one(s, i);
+                s->active = 0;
+                ring_seat_idle(ring, s->number);
+                if (atomic_load_explicit(&ring->bell_is_lost, memory_order_relaxed))
+                        fault_give_up("the handler closed the runner's own descriptors");
+        }
+}
+
+/* --- birth and death --------------------------------------------------------------------------------------------- */
+
+static void *make(size_t count, size_t size)
+{
+        void *memory = calloc(count, size);
+        if (!memory)
+                abort();
+        return memory;
+}
+
+static void prepare(struct seat *s, struct runner *runner, uint32_t number)
+{
+        uint32_t room = runner->start.batch_max ? runner->start.batch_max : 1;
+        *s = (struct seat){
+                .runner = runner,
+                .number = number,
+                .shown = &runner->ring.map.seats[number],
+                .room = room,
+                .works = make(room, sizeof(*s->works)),
+                .taken = make(room, sizeof(*s->taken)),
+                .together = make(room, sizeof(const struct qv_task *)),
+                .outcomes = make(room, sizeof(*s->outcomes)),
+        };
+        services_fill(s);
+        mine = s;
+}
+
+int seat_open(struct seat *s, struct runner *runner, uint32_t number, struct error *error)
+{
+        const char *label = runner->start.label;
+        prepare(s, runner, number);
+        int r = fault_begin(s->shown, number);
+        if (r < 0)
+                return error_set(error, r, "plugin %s: no memory for seat %u", label, number);
+        int32_t status = runner->plugin.init ? runner->plugin.init(&s->host, &s->self) : 0;
+        end_if_forked();
+        if (status != 0) {
+                fault_end();
+                if (s->init_error[0])
+                        return error_set(error, -ECANCELED, "plugin %s: init: %s", label, s->init_error);
+                return error_set(error, -ECANCELED, "plugin %s: init returned %d and did not say why", label, status);
+        }
+        atomic_store(&s->shown->phase, SEAT_IDLE);
+        return 0;
+}
+
+void seat_close(struct seat *s)
+{
+        if (s->runner->plugin.close)
+                s->runner->plugin.close(s->self);
+        end_if_forked();
+        atomic_store(&s->shown->phase, SEAT_CLOSED);
+        fault_end();
+}
+
+void seat_free(struct seat *s)
+{
+        if (!s)
+                return;
+        for (uint32_t i = 0; s->works && i < s->room; i++)
+                work_free(&s->works[i]);
+        free(s->works);
+        free(s->taken);
+        free((void *)s->together);
+        free(s->outcomes);
+        *s = (struct seat){ 0 };
+        mine = NULL;
+}

@@ -1,0 +1,201 @@
+#include "runner/services.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "runner/followup.h"
+
+/* How long the host may take for what only it can do: a lock may wait for its store's answer. */
+#define ASK_TIMEOUT_MS 5000
+
+static struct seat *seat_of(const struct qv_host *host)
+{
+        return (struct seat *)host;
+}
+
+/* --- any thread -------------------------------------------------------------------------------------------------- */
+
+static void service_log(const struct qv_host *host, int32_t level, const char *text)
+{
+        struct seat *s = seat_of(host);
+        uint64_t ticket = atomic_load_explicit(&s->shown->ticket, memory_order_relaxed);
+        logger_line(&s->runner->logger, level, s->number, ticket, text);
+}
+
+static const char *service_config(const struct qv_host *host, const char *name)
+{
+        return name ? settings_get(&seat_of(host)->runner->settings, name) : NULL;
+}
+
+static const void *service_ext(const struct qv_host *host, const char *name)
+{
+        (void)host;
+        (void)name;
+        return NULL;
+}
+
+/* --- staged with the task ---------------------------------------------------------------------------------------- */
+
+static int32_t service_error(const struct qv_host *host, const struct qv_task *task, const char *text)
+{
+        struct seat *s = seat_of(host);
+        if (!text || !seat_is_mine(s))
+                return -EINVAL;
+        if (!task) {
+                logger_clean(s->init_error, sizeof(s->init_error), text);
+                return 0;
+        }
+        struct work *w = seat_find_work(s, task);
+        if (!w)
+                return -EINVAL;
+        work_set_error(w, text);
+        return 0;
+}
+
+static int32_t service_result(const struct qv_host *host, const struct qv_task *task, const void *data, size_t size)
+{
+        struct seat *s = seat_of(host);
+        struct work *w = seat_find_work(s, task);
+        if (!w || (size && !data))
+                return -EINVAL;
+        if (size > s->runner->start.result_max ||
+                work_size(w) - w->result.size + size > s->runner->ring.map.shape.answer_bytes_max)
+                return -EMSGSIZE;
+        buffer_clear(&w->result);
+        buffer_put(&w->result, data, size);
+        w->has_result = true;
+        return 0;
+}
+
+static int32_t service_submit(const struct qv_host *host, const struct qv_task *task, const struct qv_submit *submit)
+{
+        struct seat *s = seat_of(host);
+        struct work *w = seat_find_work(s, task);
+        struct error error;
+        if (!w || !submit)
+                return -EINVAL;
+        int r = followup_stage(
+                w, submit, s->runner->start.payload_max, s->runner->ring.map.shape.answer_bytes_max, &error);
+        if (r < 0) {
+                (void)error_prefix(&error, r, "submit");
+                service_log(host, LEVEL_ERROR, error.text);
+        }
+        return r;
+}
+
+static int32_t service_retry_after(const struct qv_host *host, const struct qv_task *task, uint64_t delay_ms)
+{
+        struct work *w = seat_find_work(seat_of(host), task);
+        if (!w)
+                return -EINVAL;
+        w->has_retry_after = true;
+        w->retry_after_ms = delay_ms;
+        return 0;
+}
+
+static int32_t service_progress(const struct qv_host *host, const struct qv_task *task, uint64_t done, uint64_t total)
+{
+        struct seat *s = seat_of(host);
+        if (!seat_find_work(s, task))
+                return -EINVAL;
+        atomic_store_explicit(&s->shown->progress_done, done, memory_order_relaxed);
+        atomic_store_explicit(&s->shown->progress_total, total, memory_order_relaxed);
+        atomic_store_explicit(&s->shown->progressed_ns, clock_boot_ns(), memory_order_release);
+        return 0;
+}
+
+/* Kept twice: in the seat, for the host to find should we crash; and with the answer, since a seat has room for one and
+ * a batch may make several. */
+static int32_t service_checkpoint(const struct qv_host *host, const struct qv_task *task, const void *data, size_t size)
+{
+        struct seat *s = seat_of(host);
+        struct work *w = seat_find_work(s, task);
+        if (!w || (size && !data))
+                return -EINVAL;
+        if (size > QV_CHECKPOINT_MAX)
+                return -EMSGSIZE;
+        buffer_clear(&w->checkpoint);
+        buffer_put(&w->checkpoint, data, size);
+        w->has_checkpoint = true;
+        ring_checkpoint(&s->runner->ring, s->number, w->ticket, data, size);
+        return 0;
+}
+
+/* --- what only the host can do ----------------------------------------------------------------------------------- */
+
+static bool can_call(struct seat *s, enum ring_service service, const char *name)
+{
+        uint32_t bit = UINT32_C(1) << service;
+        if (s->runner->start.can_call & bit)
+                return true;
+        if (!(atomic_fetch_or(&s->runner->services_missed, bit) & bit)) {
+                char text[128];
+                (void)snprintf(text, sizeof(text), "%s is not supported by this host; it returns -ENOTSUP", name);
+                service_log(&s->host, LEVEL_WARN, text);
+        }
+        return false;
+}
+
+static int32_t ask(const struct qv_host *host, enum ring_service service, const char *service_name,
+        const char *lock_name, uint64_t *number)
+{
+        struct seat *s = seat_of(host);
+        if (!seat_is_mine(s) || strlen(lock_name) > QV_LOCK_NAME_MAX)
+                return -EINVAL;
+        if (!can_call(s, service, service_name))
+                return -ENOTSUP;
+        return ring_ask(&s->runner->ring, s->number, service, lock_name, number, ASK_TIMEOUT_MS);
+}
+
+static int32_t service_trylock(const struct qv_host *host, const char *name, uint64_t ttl_ms, uint64_t *ret_token)
+{
+        uint64_t number = ttl_ms;
+        if (!name || !*name || !ttl_ms || !ret_token)
+                return -EINVAL;
+        int32_t r = ask(host, SERVICE_TRYLOCK, "trylock", name, &number);
+        if (r == 0)
+                *ret_token = number;
+        return r;
+}
+
+static int32_t service_unlock(const struct qv_host *host, const char *name, uint64_t token)
+{
+        if (!name || !*name)
+                return -EINVAL;
+        return ask(host, SERVICE_UNLOCK, "unlock", name, &token);
+}
+
+static int32_t service_next_id(const struct qv_host *host, uint64_t *ret_id)
+{
+        uint64_t number = 0;
+        if (!ret_id)
+                return -EINVAL;
+        int32_t r = ask(host, SERVICE_NEXT_ID, "next_id", "", &number);
+        if (r == 0)
+                *ret_id = number;
+        return r;
+}
+
+void services_fill(struct seat *s)
+{
+        s->host = (struct qv_host){
+                .size = sizeof(s->host),
+                .seat = s->number,
+                .handler = s->runner->start.handler,
+                .log = service_log,
+                .config = service_config,
+                .error = service_error,
+                .result = service_result,
+                .submit = service_submit,
+                .retry_after = service_retry_after,
+                .progress = service_progress,
+                .checkpoint = service_checkpoint,
+                .trylock = service_trylock,
+                .unlock = service_unlock,
+                .next_id = service_next_id,
+                .ext = service_ext,
+        };
+}

@@ -1,0 +1,149 @@
+#include "runner/symbol.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runner/elf.h"
+
+#define PATH_ROOM  512
+#define NAME_ROOM  256
+#define CHUNK_ROOM 1024
+
+/* Written once, while the runner has one thread. */
+static struct {
+        dev_t device;
+        ino_t inode;
+        const char *label;
+} renamed;
+
+void symbol_call_file(dev_t device, ino_t inode, const char *label)
+{
+        renamed.device = device;
+        renamed.inode = inode;
+        renamed.label = label;
+}
+
+/* One mapped file, as a line of /proc/self/maps has it. */
+struct mapping {
+        uint64_t start, end, offset;
+        char path[PATH_ROOM];
+};
+
+/* /proc/self/maps line by line, in little memory. */
+struct maps {
+        int fd;
+        size_t at, filled;
+        char chunk[CHUNK_ROOM];
+};
+
+static int next_char(struct maps *m)
+{
+        if (m->at == m->filled) {
+                ssize_t n = read(m->fd, m->chunk, sizeof(m->chunk));
+                if (n <= 0)
+                        return -1;
+                m->at = 0;
+                m->filled = (size_t)n;
+        }
+        return (unsigned char)m->chunk[m->at++];
+}
+
+static int hex_digit(int c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Reads a hexadecimal number and the character that ends it. */
+static uint64_t next_hex(struct maps *m)
+{
+        uint64_t number = 0;
+        int digit;
+        while ((digit = hex_digit(next_char(m))) >= 0)
+                number = number << 4 | (uint64_t)digit;
+        return number;
+}
+
+/* start-end rwxp offset device inode    path */
+static bool next_mapping(struct maps *m, struct mapping *ret)
+{
+        ret->start = next_hex(m);
+        ret->end = next_hex(m);
+        for (int c = next_char(m); c != ' '; c = next_char(m))
+                if (c < 0)
+                        return false;
+        ret->offset = next_hex(m);
+        int c;
+        do
+                c = next_char(m);
+        while (c >= 0 && c != '/' && c != '\n');
+        size_t n = 0;
+        for (; c >= 0 && c != '\n'; c = next_char(m))
+                if (n + 1 < sizeof(ret->path))
+                        ret->path[n++] = (char)c;
+        ret->path[n] = 0;
+        return true;
+}
+
+static bool find_mapping(uintptr_t address, struct mapping *ret)
+{
+        struct maps maps = { .fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
+        bool found = false;
+        if (maps.fd < 0)
+                return false;
+        while (!found && next_mapping(&maps, ret))
+                found = address >= ret->start && address < ret->end;
+        (void)close(maps.fd);
+        return found && ret->path[0];
+}
+
+static const char *file_name(const struct mapping *mapping, int fd)
+{
+        struct stat st;
+        if (renamed.label && fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == renamed.device &&
+                st.st_ino == renamed.inode)
+                return renamed.label;
+        const char *slash = strrchr(mapping->path, '/');
+        return slash ? slash + 1 : mapping->path;
+}
+
+/* "function+0x12", or the address at link time, or as much as is known. */
+static void put_place(struct plain *to, int fd, uint64_t offset, uintptr_t address, bool is_return)
+{
+        struct elf elf;
+        char name[NAME_ROOM];
+        uint64_t at;
+        uint64_t start;
+        /* A return address may be the first byte after the function, if its last act is a call that never returns. */
+        unsigned back = is_return ? 1 : 0;
+        if (fd < 0 || elf_open(&elf, fd) != ELF_FINE || !elf_offset_to_address(&elf, offset - back, &at)) {
+                plain_put_hex(to, address);
+                return;
+        }
+        if (!elf_function_at(&elf, at, name, sizeof(name), &start)) {
+                plain_put_hex(to, at + back);
+                return;
+        }
+        plain_put(to, name);
+        plain_put(to, "+");
+        plain_put_hex(to, at + back - start);
+}
+
+void symbol_put(struct plain *to, uintptr_t address, bool is_return)
+{
+        struct mapping mapping;
+        if (!find_mapping(address, &mapping)) {
+                plain_put_hex(to, address);
+                return;
+        }
+        int fd = open(mapping.path, O_RDONLY | O_CLOEXEC);
+        put_place(to, fd, address - mapping.start + mapping.offset, address, is_return);
+        plain_put(to, " (");
+        plain_put(to, file_name(&mapping, fd));
+        plain_put(to, ")");
+        if (fd >= 0)
+                (void)close(fd);
+}

@@ -1,0 +1,138 @@
+/* internal.h: what the files of the mock share.  The door is quiver/mock.h. */
+#ifndef QUIVER_MOCK_INTERNAL_H
+#define QUIVER_MOCK_INTERNAL_H
+
+#include <pthread.h>
+#include <quiver/mock.h>
+#include <stdbool.h>
+
+enum service {
+        SERVICE_LOG,
+        SERVICE_CONFIG,
+        SERVICE_ERROR,
+        SERVICE_RESULT,
+        SERVICE_SUBMIT,
+        SERVICE_RETRY_AFTER,
+        SERVICE_PROGRESS,
+        SERVICE_CHECKPOINT,
+        SERVICE_TRYLOCK,
+        SERVICE_UNLOCK,
+        SERVICE_NEXT_ID,
+        SERVICE_EXT,
+        SERVICES,
+};
+
+/* Memory that is freed together.  A list starts as NULL; each block is an allocation of its own, so that a sanitizer
+ * sees where it ends. */
+struct block;
+
+/* `size` zeroed bytes.  Running out of memory ends the test. */
+void *qv_mock_keep(struct block **list, size_t size);
+/* A copy with a NUL behind it; of NULL, "". */
+void *qv_mock_keep_bytes(struct block **list, const void *data, size_t size);
+char *qv_mock_keep_text(struct block **list, const char *text);
+void qv_mock_drop(struct block **list);
+
+struct setting {
+        struct setting *next;
+        const char *name;
+        const char *value;
+        const char *lent; /* the copy that the instance sees; NULL: there is no instance */
+        bool is_read;     /* by init */
+};
+
+struct lock {
+        struct lock *next;
+        const char *name;
+        uint64_t token;
+        uint64_t until_ms; /* free from then on */
+        bool is_ours;
+};
+
+/* What a start has gathered; committed or dropped when it ends. */
+struct staged {
+        const char *error;
+        const char *result;
+        size_t result_size;
+        struct qv_submit *submits;
+        size_t submits_count, submits_room;
+        int64_t retry_after_ms;
+};
+
+struct record {
+        struct qv_mock_task task; /* first: the test holds a pointer to it */
+        const void *payload;
+        size_t payload_size;
+        struct qv_header *headers;
+        size_t headers_count;
+        struct qv_task *lent; /* what the plugin sees; NULL: not running */
+        struct block *loans;  /* freed with it */
+        struct staged staged;
+};
+
+/* The host as the plugin sees it: made for init, gone after close. */
+struct seat {
+        struct qv_host host; /* first: services get a pointer to it */
+        struct qv_mock *mock;
+};
+
+struct qv_mock {
+        struct qv_plugin plugin;
+        struct block *kept; /* until qv_mock_free() */
+
+        struct seat *seat; /* NULL: no instance */
+        struct block *loans;
+        void *self;
+        pthread_t thread; /* the seat's: where init was called */
+        bool is_in_init;
+        const char *init_error;
+        struct setting *settings;
+
+        uint64_t tasks_made;
+        uint64_t fence_epoch, fence_start;
+        uint32_t stop_word; /* atomic; 1: stop */
+
+        uint64_t now_ms;
+        uint64_t deadline_ms; /* the earliest of the running tasks'; UINT64_MAX: none */
+        uint64_t last_id;
+        uint64_t last_token;
+        struct lock *locks;
+
+        int32_t failures[SERVICES];
+        size_t calls[SERVICES];
+        void (*hook)(struct qv_mock *mock, const char *service, void *arg);
+        void *hook_arg;
+
+        /* log may be called by any thread: this guards what it touches. */
+        pthread_mutex_t log_lock;
+        struct record *const *running; /* written by the seat's thread with the lock held */
+        uint32_t running_count;
+        struct block *log_blocks;
+        struct qv_mock_log **logs;
+        size_t logs_count, logs_room;
+};
+
+/* The test called the mock wrongly. */
+__attribute__((format(printf, 1, 2), noreturn)) void qv_mock_wrong(const char *format, ...);
+
+/* NULL if it is fine, else what is wrong with it. */
+const char *qv_mock_check_key(const char *key);
+const char *qv_mock_check_handler(const char *name);
+/* 0, or what submit returns, with `problem` naming the field. */
+int32_t qv_mock_check_submit(const struct qv_submit *submit, char *problem, size_t size);
+/* Copies it and all it points to. */
+void qv_mock_stage_submit(struct qv_mock *mock, struct staged *staged, const struct qv_submit *submit);
+
+enum service qv_mock_service(const char *name);
+void qv_mock_fill_services(struct qv_host *host);
+
+/* Adds a line, cut to QV_LOG_MAX.  Any thread. */
+void qv_mock_put_log(struct qv_mock *mock, int32_t level, const char *text);
+/* Which tasks run from now on: what log lines are attributed to.  NULL, 0: none. */
+void qv_mock_set_running(struct qv_mock *mock, struct record *const *running, uint32_t count);
+
+/* The behaviour behind trylock and unlock; arguments are checked already. */
+int32_t qv_mock_lock_take(struct qv_mock *mock, const char *name, uint64_t ttl_ms, uint64_t *ret_token);
+int32_t qv_mock_lock_give(struct qv_mock *mock, const char *name, uint64_t token);
+
+#endif

@@ -1,0 +1,160 @@
+/* mock.c: the instance, its settings, and what a test may do to it. */
+#include <time.h>
+
+#include "internal.h"
+
+/* A table may come from an older or a newer header: what it lacks is zero, what it has beyond ours is ignored. */
+static void check_table(const struct qv_plugin *plugin, struct qv_plugin *ret)
+{
+        if (!plugin)
+                qv_mock_wrong("there is no plugin table");
+        if (plugin->size < offsetof(struct qv_plugin, close))
+                qv_mock_wrong("quiver_plugin.size is %u: too small to hold a handler", plugin->size);
+        if (plugin->abi_major != QV_ABI_MAJOR)
+                qv_mock_wrong("quiver_plugin.abi_major is %u, this mock speaks %u", plugin->abi_major, QV_ABI_MAJOR);
+        *ret = (struct qv_plugin){ 0 };
+        memcpy(ret, plugin, plugin->size < sizeof(*ret) ? plugin->size : sizeof(*ret));
+        const char *problem = ret->name ? qv_mock_check_handler(ret->name) : "is NULL";
+        if (problem)
+                qv_mock_wrong("quiver_plugin.name %s", problem);
+        if (!ret->handle)
+                qv_mock_wrong("quiver_plugin.handle is NULL");
+}
+
+struct qv_mock *qv_mock_new(const struct qv_plugin *plugin)
+{
+        struct qv_mock *mock = calloc(1, sizeof(*mock));
+        struct timespec now;
+        if (!mock)
+                qv_mock_wrong("out of memory");
+        check_table(plugin, &mock->plugin);
+        (void)pthread_mutex_init(&mock->log_lock, NULL);
+        /* Like the real thing: a handler may subtract its own reading of the clock from task->deadline_ns. */
+        (void)clock_gettime(CLOCK_BOOTTIME, &now);
+        mock->now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+        mock->deadline_ms = UINT64_MAX;
+        mock->fence_epoch = 1;
+        return mock;
+}
+
+void qv_mock_free(struct qv_mock *mock)
+{
+        if (!mock)
+                return;
+        if (mock->seat)
+                qv_mock_close(mock);
+        qv_mock_drop(&mock->kept);
+        qv_mock_drop(&mock->log_blocks);
+        free(mock->logs);
+        (void)pthread_mutex_destroy(&mock->log_lock);
+        free(mock);
+}
+
+void qv_mock_config(struct qv_mock *mock, const char *name, const char *value)
+{
+        if (mock->seat)
+                qv_mock_wrong("setting %s comes too late: settings are fixed once init was called", name);
+        struct setting **at = &mock->settings;
+        while (*at && strcmp((*at)->name, name) != 0)
+                at = &(*at)->next;
+        if (!*at) {
+                *at = qv_mock_keep(&mock->kept, sizeof(**at));
+                (*at)->name = qv_mock_keep_text(&mock->kept, name);
+        }
+        (*at)->value = qv_mock_keep_text(&mock->kept, value);
+}
+
+static void end_instance(struct qv_mock *mock)
+{
+        qv_mock_drop(&mock->loans);
+        mock->seat = NULL;
+        mock->self = NULL;
+        for (struct setting *setting = mock->settings; setting; setting = setting->next)
+                setting->lent = NULL;
+}
+
+int32_t qv_mock_init(struct qv_mock *mock)
+{
+        if (mock->seat)
+                qv_mock_wrong("init was called already; call qv_mock_close() first");
+        struct seat *seat = qv_mock_keep(&mock->loans, sizeof(*seat));
+        seat->mock = mock;
+        seat->host.size = sizeof(seat->host);
+        seat->host.handler = qv_mock_keep_text(&mock->loans, mock->plugin.name);
+        qv_mock_fill_services(&seat->host);
+        for (struct setting *setting = mock->settings; setting; setting = setting->next) {
+                setting->lent = qv_mock_keep_text(&mock->loans, setting->value);
+                setting->is_read = false;
+        }
+        mock->seat = seat;
+        mock->thread = pthread_self();
+        mock->init_error = NULL;
+        mock->is_in_init = true;
+        int32_t r = mock->plugin.init ? mock->plugin.init(&seat->host, &mock->self) : 0;
+        mock->is_in_init = false;
+        if (r)
+                end_instance(mock);
+        return r;
+}
+
+void qv_mock_close(struct qv_mock *mock)
+{
+        if (!mock->seat)
+                qv_mock_wrong("nothing to close: init was not called, or it failed");
+        if (mock->plugin.close)
+                mock->plugin.close(mock->self);
+        end_instance(mock);
+}
+
+const char *qv_mock_init_error(const struct qv_mock *mock)
+{
+        return mock->init_error;
+}
+
+const char *qv_mock_unread(const struct qv_mock *mock, size_t index)
+{
+        for (const struct setting *setting = mock->settings; setting; setting = setting->next)
+                if (!setting->is_read && index-- == 0)
+                        return setting->name;
+        return NULL;
+}
+
+void qv_mock_stop(struct qv_mock *mock)
+{
+        __atomic_store_n(&mock->stop_word, 1, __ATOMIC_RELEASE);
+}
+
+void qv_mock_step_ms(struct qv_mock *mock, uint64_t ms)
+{
+        mock->now_ms += ms;
+        if (mock->now_ms >= mock->deadline_ms)
+                qv_mock_stop(mock);
+}
+
+uint64_t qv_mock_now_ms(const struct qv_mock *mock)
+{
+        return mock->now_ms;
+}
+
+void qv_mock_takeover(struct qv_mock *mock)
+{
+        mock->fence_epoch++;
+        mock->fence_start = 0;
+}
+
+void qv_mock_fail(struct qv_mock *mock, const char *service, int32_t result)
+{
+        enum service which = qv_mock_service(service);
+        if (which == SERVICE_LOG)
+                qv_mock_wrong("log cannot fail");
+        if (result > 0)
+                qv_mock_wrong("a service returns 0 or a negative errno, not %d", result);
+        mock->failures[which] = result;
+}
+
+void qv_mock_on_call(
+        struct qv_mock *mock, void (*hook)(struct qv_mock *mock, const char *service, void *arg), void *arg)
+{
+        mock->hook = hook;
+        mock->hook_arg = arg;
+}

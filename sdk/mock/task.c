@@ -1,0 +1,170 @@
+/* task.c: a task from its first start to its last outcome. */
+#include "internal.h"
+
+struct qv_mock_task *qv_mock_new_task_bytes(struct qv_mock *mock, const char *key, const void *payload, size_t size)
+{
+        const char *problem = key ? qv_mock_check_key(key) : NULL;
+        if (problem)
+                qv_mock_wrong("task with key \"%s\": the key %s", key, problem);
+        if (size > QV_MOCK_PAYLOAD_MAX)
+                qv_mock_wrong("task with a payload of %zu bytes, at most %u are taken", size, QV_MOCK_PAYLOAD_MAX);
+        struct record *record = qv_mock_keep(&mock->kept, sizeof(*record));
+        char id[32];
+        (void)snprintf(id, sizeof(id), "mock-%llu", (unsigned long long)++mock->tasks_made);
+        record->task.id = qv_mock_keep_text(&mock->kept, id);
+        record->task.key = key ? qv_mock_keep_text(&mock->kept, key) : record->task.id;
+        record->task.handler = mock->plugin.name;
+        record->task.attempt = 1;
+        record->task.outcome = -1;
+        record->task.retry_after_ms = -1;
+        record->payload = qv_mock_keep_bytes(&mock->kept, payload, size);
+        record->payload_size = size;
+        return &record->task;
+}
+
+struct qv_mock_task *qv_mock_new_task(struct qv_mock *mock, const char *key, const char *payload)
+{
+        return qv_mock_new_task_bytes(mock, key, payload, strlen(payload));
+}
+
+void qv_mock_header(struct qv_mock *mock, struct qv_mock_task *task, const char *name, const char *value)
+{
+        struct record *record = (struct record *)task;
+        struct qv_header *headers = qv_mock_keep(&mock->kept, (record->headers_count + 1) * sizeof(*headers));
+        if (record->headers_count)
+                memcpy(headers, record->headers, record->headers_count * sizeof(*headers));
+        headers[record->headers_count].name = qv_mock_keep_text(&mock->kept, name);
+        headers[record->headers_count].value = qv_mock_keep_text(&mock->kept, value);
+        record->headers = headers;
+        record->headers_count++;
+}
+
+/* What the plugin sees is copied for each start and freed at its end: it was only lent. */
+static void lend(struct qv_mock *mock, struct record *record)
+{
+        struct block **loans = &record->loans;
+        const struct qv_mock_task *from = &record->task;
+        struct qv_task *task = qv_mock_keep(loans, sizeof(*task));
+        struct qv_header *headers = qv_mock_keep(loans, record->headers_count * sizeof(*headers));
+        for (size_t i = 0; i < record->headers_count; i++) {
+                headers[i].name = qv_mock_keep_text(loans, record->headers[i].name);
+                headers[i].value = qv_mock_keep_text(loans, record->headers[i].value);
+        }
+        task->size = sizeof(*task);
+        task->attempt = from->attempt;
+        task->host = &mock->seat->host;
+        task->id = qv_mock_keep_text(loans, from->id);
+        task->key = qv_mock_keep_text(loans, from->key);
+        task->handler = qv_mock_keep_text(loans, from->handler);
+        task->payload = qv_mock_keep_bytes(loans, record->payload, record->payload_size);
+        task->payload_size = record->payload_size;
+        task->fence_epoch = mock->fence_epoch;
+        task->fence_start = ++mock->fence_start;
+        task->headers = headers;
+        task->headers_count = record->headers_count;
+        if (from->checkpoint) {
+                task->checkpoint = qv_mock_keep_bytes(loans, from->checkpoint, from->checkpoint_size);
+                task->checkpoint_size = from->checkpoint_size;
+        }
+        task->stop_word = &mock->stop_word;
+        task->stop_value = 1;
+        if (from->timeout_ms) {
+                uint64_t deadline_ms = mock->now_ms + from->timeout_ms;
+                task->deadline_ns = deadline_ms * 1000000;
+                if (deadline_ms < mock->deadline_ms)
+                        mock->deadline_ms = deadline_ms;
+        }
+        record->lent = task;
+}
+
+static void start(struct qv_mock *mock, struct record *const *records, uint32_t count)
+{
+        if (!mock->seat)
+                qv_mock_wrong("there is no instance: call qv_mock_init() first, and see that it returns 0");
+        if (mock->running_count)
+                qv_mock_wrong("a task is being handled: a seat has one call at a time");
+        for (uint32_t i = 0; i < count; i++) {
+                const struct qv_mock_task *task = &records[i]->task;
+                if (task->outcome == QV_DONE || task->outcome == QV_REJECT)
+                        qv_mock_wrong("task %s is over: a host does not start it again", task->id);
+                for (uint32_t j = 0; j < i; j++)
+                        if (!strcmp(records[j]->task.key, task->key))
+                                qv_mock_wrong("two tasks of key %s in one batch: a host never does that", task->key);
+        }
+        mock->deadline_ms = UINT64_MAX;
+        for (uint32_t i = 0; i < count; i++) {
+                records[i]->staged = (struct staged){ .retry_after_ms = -1 };
+                records[i]->task.progress_done = records[i]->task.progress_total = 0;
+                lend(mock, records[i]);
+        }
+        qv_mock_set_running(mock, records, count);
+}
+
+static void settle(struct qv_mock *mock, struct record *record, int32_t outcome)
+{
+        struct qv_mock_task *task = &record->task;
+        struct staged *staged = &record->staged;
+        if (outcome < QV_DONE || outcome > QV_UNAVAILABLE) {
+                char text[96];
+                (void)snprintf(text, sizeof(text), "the handler returned %d, which is no outcome%s", outcome,
+                        outcome == QV_PENDING ? " yet (QV_PENDING is reserved)" : "");
+                staged->error = qv_mock_keep_text(&mock->kept, text);
+                outcome = QV_RETRY;
+        }
+        bool is_done = outcome == QV_DONE;
+        task->outcome = outcome;
+        task->starts++;
+        task->attempt += outcome == QV_RETRY;
+        task->error = is_done ? NULL : staged->error;
+        task->result = is_done ? staged->result : NULL;
+        task->result_size = is_done ? staged->result_size : 0;
+        task->submits = is_done ? staged->submits : NULL;
+        task->submits_count = is_done ? staged->submits_count : 0;
+        task->retry_after_ms = outcome == QV_RETRY ? staged->retry_after_ms : -1;
+        record->lent = NULL;
+        qv_mock_drop(&record->loans);
+}
+
+static void end_start(struct qv_mock *mock)
+{
+        qv_mock_set_running(mock, NULL, 0);
+        mock->deadline_ms = UINT64_MAX;
+        __atomic_store_n(&mock->stop_word, 0, __ATOMIC_RELEASE);
+}
+
+int32_t qv_mock_handle(struct qv_mock *mock, struct qv_mock_task *task)
+{
+        struct record *record = (struct record *)task;
+        start(mock, &record, 1);
+        int32_t outcome = mock->plugin.handle(mock->self, record->lent);
+        end_start(mock);
+        settle(mock, record, outcome);
+        return task->outcome;
+}
+
+uint32_t qv_mock_handle_many(struct qv_mock *mock, struct qv_mock_task *const *tasks, uint32_t count)
+{
+        if (!mock->plugin.handle_many)
+                qv_mock_wrong("the plugin has no handle_many");
+        /* A block each, as the plugin only borrows them. */
+        struct block *loans = NULL;
+        struct record **records = qv_mock_keep(&loans, count * sizeof(struct record *));
+        const struct qv_task **lent = qv_mock_keep(&loans, count * sizeof(struct qv_task *));
+        int32_t *outcomes = qv_mock_keep(&loans, count * sizeof(*outcomes));
+        for (uint32_t i = 0; i < count; i++)
+                records[i] = (struct record *)tasks[i];
+        start(mock, records, count);
+        for (uint32_t i = 0; i < count; i++) {
+                lent[i] = records[i]->lent;
+                outcomes[i] = QV_RETRY;
+        }
+        mock->plugin.handle_many(mock->self, lent, count, outcomes);
+        end_start(mock);
+        uint32_t done = 0;
+        for (uint32_t i = 0; i < count; i++) {
+                settle(mock, records[i], outcomes[i]);
+                done += outcomes[i] == QV_DONE;
+        }
+        qv_mock_drop(&loans);
+        return done;
+}

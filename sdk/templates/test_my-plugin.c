@@ -1,0 +1,55 @@
+/* Tests of my-plugin against the mock host.  See quiver/mock.h for what else it can do. */
+#undef NDEBUG
+#include <assert.h>
+#include <quiver/mock.h>
+
+static void words_are_counted(void)
+{
+        struct qv_mock *mock = qv_mock_new(&quiver_plugin);
+        assert(qv_mock_init(mock) == 0);
+        struct qv_mock_task *task = qv_mock_new_task(mock, "user-1", "  one two\nthree ");
+        assert(qv_mock_handle(mock, task) == QV_DONE);
+        assert(!strcmp(task->result, "3"));
+        qv_mock_free(mock);
+}
+
+static void an_empty_payload_is_rejected(void)
+{
+        struct qv_mock *mock = qv_mock_new(&quiver_plugin);
+        assert(qv_mock_init(mock) == 0);
+        struct qv_mock_task *task = qv_mock_new_task(mock, "user-1", "");
+        assert(qv_mock_handle(mock, task) == QV_REJECT);
+        assert(!strcmp(task->error, "the payload is empty"));
+        assert(!task->result);
+        qv_mock_free(mock);
+}
+
+static void the_limit_comes_from_the_config(void)
+{
+        struct qv_mock *mock = qv_mock_new(&quiver_plugin);
+        qv_mock_config(mock, "words_max", "2");
+        assert(qv_mock_init(mock) == 0);
+        assert(!qv_mock_unread(mock, 0));
+        assert(qv_mock_handle(mock, qv_mock_new_task(mock, NULL, "one two")) == QV_DONE);
+        assert(qv_mock_handle(mock, qv_mock_new_task(mock, NULL, "one two three")) == QV_REJECT);
+        qv_mock_free(mock);
+}
+
+static void a_limit_below_one_is_refused(void)
+{
+        struct qv_mock *mock = qv_mock_new(&quiver_plugin);
+        qv_mock_config(mock, "words_max", "0");
+        assert(qv_mock_init(mock) != 0);
+        assert(strstr(qv_mock_init_error(mock), "at least 1"));
+        qv_mock_free(mock);
+}
+
+int main(void)
+{
+        words_are_counted();
+        an_empty_payload_is_rejected();
+        the_limit_comes_from_the_config();
+        a_limit_below_one_is_refused();
+        puts("my-plugin: 4 tests passed");
+        return 0;
+}

@@ -1,0 +1,346 @@
+"""quiver run: one host from end to end, judged by the ledger that its handler writes and by the store's file."""
+import collections
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from hosts import Host, check_ledger, wait_until
+
+
+@pytest.fixture
+def host(quiver, root, tmp_path):
+    plugins = root / "build" / "test-plugins"
+    assert (plugins / "ledger.so").exists(), "run make test-binaries first"
+    made = Host(quiver, plugins, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def chance():
+    seed = int(os.environ.get("QUIVER_TEST_SEED", random.randrange(1 << 32)))
+    print(f"QUIVER_TEST_SEED={seed}")
+    return random.Random(seed)
+
+
+def task(key, number, words="", **more):
+    return {"handler": "work", "key": key, "payload": f"{number} {words}".strip(), **more}
+
+
+def by_key(tasks):
+    expected = collections.defaultdict(list)
+    for t in tasks:
+        expected[t["key"]].append(int(t["payload"].split()[0]))
+    return expected
+
+
+def history(host, task_id):
+    return json.loads(host.cli("task", task_id, "--json"))
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+
+def test_order_is_kept_under_sixteen_seats(host, chance):
+    tasks = [task(f"k{chance.randrange(60)}", n, f"us:{chance.randrange(3000)}" + chance.choice([""] * 15 + [" retry:1"]))
+             for n in range(3000)]
+    host.configure(work="processes = 4; threads = 4;").start()
+    host.submit(tasks)
+    host.wait_done(len(tasks))
+    check_ledger(host.ledger(), by_key(tasks))
+    assert host.stop() == 0
+    assert host.sum("in_flight") == 0 and host.rows("dead") == []
+    host.cli("fsck")
+
+
+def test_one_hot_key_beside_many(host, chance):
+    tasks = [task("hot" if n % 3 else f"k{n}", n) for n in range(3000)]
+    host.configure(shards=2, work="processes = 2; threads = 2;").start()
+    host.submit(tasks)
+    host.wait_done(len(tasks))
+    check_ledger(host.ledger(), by_key(tasks))
+
+
+def test_a_retry_is_not_overtaken(host):
+    host.configure(shards=1, work="processes = 2; threads = 2;").start()
+    host.submit([task("a", 1, "later:300 retry:2"), task("a", 2), task("a", 3), task("b", 4), task("b", 5)])
+    host.wait_done(5)
+    assert host.starts("a") == [1, 1, 1, 2, 3]
+    assert host.starts("b") == [4, 5]
+    # The other key did not wait for it.
+    assert host.starts().index(5) < len(host.starts()) - 3
+
+
+def test_higher_lanes_go_first(host):
+    lanes = ["low", "normal", "high"]
+    host.configure(shards=1, work="").start()
+    assert host.stop() == 0
+    host.submit([task(f"{lane}{i}", 10 * lanes.index(lane) + i, "result", lane=lane) for i in (1, 2) for lane in lanes])
+    host.start()
+    host.wait_done(6)
+    assert host.starts() == [21, 22, 11, 12, 1, 2]
+    assert host.sum("in_flight") == 0
+    assert len(host.cli("results", "--json").splitlines()) == 6
+
+
+def test_a_key_is_one_in_all_lanes(host, chance):
+    host.configure(shards=1, work="processes = 4; threads = 2;").start()
+    tasks = [task(f"k{n % 5}", n, f"us:{chance.randrange(2000)}", lane=chance.choice(["high", "normal", "low"]))
+             for n in range(500)]
+    host.submit(tasks)
+    host.wait_done(len(tasks))
+    lane_of = {int(t["payload"].split()[0]): t["lane"] for t in tasks}
+    running, last = {}, {}
+    for e in host.ledger():
+        if e.what == "end":
+            assert running.pop(e.key) == e.number
+            continue
+        assert e.key not in running
+        lane = (e.key, lane_of[e.number])
+        assert last.get(lane, -1) < e.number
+        running[e.key] = last[lane] = e.number
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_a_crash_costs_nobody_else(host):
+    host.configure(work="processes = 2; threads = 4; crashes = 2;").start()
+    good = [task(f"k{n % 20}", n, "us:2000") for n in range(400)]
+    host.submit(good[:200])
+    bad = host.submit_one(task("bad", 1000, "crash"))
+    host.submit([task("bad", 1001), *good[200:]])
+    host.wait_done(401)
+    assert host.starts("bad") == [1000, 1000, 1001]
+    (dead,) = host.rows("dead")
+    assert (dead["task_id"], dead["reason"]) == (bad, "crashed")
+    assert all(e.attempt == 1 for e in host.ledger())
+    assert "SIGSEGV" in json.dumps(history(host, bad))
+
+
+def test_attempts_run_out(host):
+    host.configure(work="").start()
+    bad = host.submit_one(task("k", 1, "retry:99"))
+    host.submit([task("k", 2)])
+    host.wait_done(1)
+    assert host.starts() == [1, 1, 1, 1, 2]
+    assert [e.attempt for e in host.ledger() if e.what == "start"] == [1, 2, 3, 4, 1]
+    found = history(host, bad)
+    assert found["state"] == "dead" and json.dumps(found).count("not yet") >= 4
+
+
+def test_an_exhausted_key_waits_for_a_person(host):
+    host.configure(work='on_exhausted = "hold";').start()
+    host.submit([task("k", 1, "retry:4 "), task("k", 2), task("j", 3)])
+    wait_until(lambda: "held" in host.cli("key", "list"), "the key is held")
+    wait_until(lambda: host.sum("done") == 1, "the other key is done")
+    assert host.starts("k") == [1, 1, 1, 1]
+    host.cli("key", "retry", "k")
+    host.wait_done(3)
+    assert host.starts("k") == [1, 1, 1, 1, 1, 2]
+
+
+def test_a_rejected_task_is_dead_at_once(host):
+    host.configure(work="").start()
+    host.submit([task("k", 1, "reject"), task("k", 2)])
+    host.wait_done(1)
+    assert host.starts() == [1, 2]
+    assert [row["reason"] for row in host.rows("dead")] == ["rejected"]
+
+
+def test_a_hanging_task_is_ended(host):
+    host.configure(work='threads = 2; timeout = "200ms"; crashes = 1;').start()
+    host.submit([task("k", 1, "deaf:/nowhere"), task("k", 2), task("j", 3)])
+    host.wait_done(2)
+    assert [row["reason"] for row in host.rows("dead")] == ["timed-out"]
+    assert host.starts("k") == [1, 2]
+
+
+def test_unavailable_costs_nothing(host, tmp_path):
+    down = tmp_path / "down"
+    down.touch()
+    host.configure(work="", other="").start()
+    host.submit([task("k", 1, f"down:{down}"), task("k", 2), {**task("j", 3), "handler": "other"}])
+    host.wait_done(1)  # the other handler's
+    wait_until(lambda: host.starts("k").count(1) >= 3, "it is tried again")
+    down.unlink()
+    host.wait_done(3)
+    assert all(e.attempt == 1 for e in host.ledger())
+
+
+def test_an_unknown_handlers_tasks_wait_and_stop_nobody(host):
+    host.configure(shards=1, work="processes = 2;").start()
+    unknown = [{**task(f"u{n}", n), "handler": "nobody"} for n in range(1500)]
+    first = host.submit_one(unknown[0])
+    host.submit([*unknown[1:], task("u0", 2000), task("k", 2001), task("k", 2002)])
+    host.wait_done(2)
+    assert host.starts() == [2001, 2002]
+    assert host.rows("dead") == []
+    assert history(host, first)["state"] == "parked"
+
+
+# --- what people ask for ----------------------------------------------------------------------------------------------
+
+
+def test_a_running_task_can_be_cancelled(host):
+    host.configure(work="threads = 2;").start()
+    running, waiting, _ = (host.submit_one(task("k", *t)) for t in ((1, "wait:/nowhere"), (2,), (3,)))
+    host.wait_started(1)
+    host.cli("task", "cancel", waiting)
+    host.cli("task", "cancel", running)
+    host.wait_done(1)
+    assert host.starts() == [1, 3]
+    assert {row["task_id"]: row["reason"] for row in host.rows("dead")} == {running: "cancelled", waiting: "cancelled"}
+
+
+def test_a_key_can_be_held(host, tmp_path):
+    host.configure(work="threads = 2;").start()
+    host.submit([task("k", 1, f"wait:{tmp_path}/go"), task("k", 2), task("k", 3)])
+    host.wait_started(1)
+    host.cli("key", "hold", "k")
+    (tmp_path / "go").touch()
+    host.wait_done(1)
+    host.submit([task("j", 4)])
+    host.wait_done(2)
+    assert host.starts("k") == [1]
+    host.cli("key", "unhold", "k")
+    host.wait_done(4)
+    assert host.starts("k") == [1, 2, 3]
+
+
+def test_wait_returns_the_result_or_the_failure(host):
+    host.configure(work="").start()
+    assert host.cli("submit", "work", "--key", "k", "--wait", "7 result") == "7 result"
+    assert host.cli("submit", "work", "--key", "k", "--wait", "7 reject", code=1) == ""
+
+
+def test_follow_ups_come_with_the_outcome(host):
+    host.configure(work="processes = 2;").start()
+    host.submit([task("k", 1, "submit:a submit:b retry:1"), task("k", 2)])
+    host.wait_done(4)
+    assert host.starts("a") == host.starts("b") == [1]
+    assert host.starts("k") == [1, 1, 2]
+
+
+def test_a_checkpoint_survives_a_crash(host):
+    host.configure(work="crashes = 2;").start()
+    host.submit([task("k", 1, "save:half-way crash"), task("k", 2)])
+    host.wait_done(1)
+    assert [e.checkpoint for e in host.ledger() if e.number == 1] == ["-", "half-way"]
+
+
+# --- start and end ----------------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_it_runs_and_where(host):
+    host.configure(shards=4, work="").start()
+    log = host.log()
+    assert f"file={host.config}" in log and f"sqlite:{host.folder}/q.db" in log
+    assert "shards=4" in log and "driver=sqlite" in log and "durability=" in log
+    assert host.stop() == 0
+    assert "event=stopping signal=TERM" in host.log() and "event=stopped" in host.log()
+
+
+def test_sigint_stops_it_too(host):
+    host.configure(work="").start()
+    host.signal(signal.SIGINT)
+    assert host.wait() == 0
+
+
+def test_sigterm_right_after_the_start(host, chance):
+    host.configure(shards=64, work="")
+    for _ in range(10):
+        host.start(is_ready=False)
+        wait_until(lambda: "event=config" in host.log(), "it has begun")
+        time.sleep(chance.random() * 0.05)
+        assert host.stop() in (0, -signal.SIGTERM)  # before it listens for signals it just ends
+
+
+def test_sigterm_lets_running_tasks_end(host, tmp_path):
+    host.configure(work="threads = 2;").start()
+    host.submit([task("k", 1, f"wait:{tmp_path}/go"), task("k", 2)])
+    host.wait_started(1)
+    host.signal()
+    host.wait_for_log("event=stopping")
+    # Stop is not raised: it may take its time.
+    assert host.process.poll() is None
+    (tmp_path / "go").touch()
+    assert host.wait() == 0
+    assert [e.outcome for e in host.ledger() if e.what == "end"] == [0]
+    assert (host.sum("done"), host.starts()) == (1, [1])
+    host.start()
+    host.wait_done(2)
+    assert host.starts() == [1, 2]
+
+
+def test_a_second_sigterm_cuts_short_at_no_cost(host, tmp_path):
+    host.configure(work="threads = 2;").start()
+    host.submit([task("k", 1, f"deaf:{tmp_path}/go"), task("k", 2)])
+    host.wait_started(1)
+    host.signal()
+    host.wait_for_log("event=stopping")
+    host.signal()
+    assert host.wait() == 0
+    (tmp_path / "go").touch()
+    host.start()
+    host.wait_done(2)
+    assert host.starts() == [1, 1, 2]
+    assert all(e.attempt == 1 for e in host.ledger())
+    assert host.rows("dead") == []
+
+
+def test_drain_ends(host, tmp_path):
+    host.configure(change=lambda text: text.replace('"20s"', '"200ms"'), work="").start()
+    host.submit([task("k", 1, f"deaf:{tmp_path}/go")])
+    host.wait_started(1)
+    assert host.stop() == 0
+    assert host.sum("done") == 0
+
+
+def test_a_wrong_setting_starts_nothing(host):
+    host.configure(change=lambda text: text.replace("drain", "drian"), work="").start(is_ready=False)
+    assert host.wait() == 1
+    assert "runtime.cfg:" in host.log() and "drain" in host.log()
+    assert not (host.folder / "q.db").exists()
+
+
+def test_another_number_of_shards_is_refused(host):
+    host.configure(shards=8, work="").start()
+    assert host.stop() == 0
+    host.configure(shards=16, work="").start(is_ready=False)
+    assert host.wait() == 1
+    assert "8" in host.log() and "16" in host.log()
+
+
+def test_a_missing_plugin_is_named(host):
+    host.configure(change=lambda text: text.replace("ledger.so", "lodger.so"), work="").start(is_ready=False)
+    assert host.wait() == 1
+    assert "lodger.so" in host.log()
+
+
+# --- death ------------------------------------------------------------------------------------------------------------
+
+
+def test_kill_nine_again_and_again(host, chance):
+    """Every task is done once in the store, per key in order, never two at once; none is dead."""
+    tasks = [task(f"k{chance.randrange(200)}", n, f"us:{chance.randrange(16000)}") for n in range(20000)]
+    host.configure(shards=8, work="processes = 4; threads = 4;").start()
+    host.submit(tasks)
+    kills = 0
+    while kills < 20 and host.sum("done") < len(tasks):
+        # The lease of the one before has to run out first.
+        wait_until(lambda: host.log().count("event=acquired") == 8, "it owns every shard")
+        time.sleep(chance.random() * 0.5)
+        host.kill()
+        kills += 1
+        host.start()
+    host.wait_done(len(tasks), 120)
+    assert kills >= 15
+    assert host.stop() == 0
+    check_ledger(host.ledger(), by_key(tasks), may_repeat=True)
+    assert host.rows("dead") == [] and host.rows("log") == [] and host.rows("side") == []
+    host.cli("fsck")

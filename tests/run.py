@@ -1,0 +1,334 @@
+#!/usr/bin/python3
+"""Builds and runs every test; the last line is "N passed, N failed".
+
+    tests/run.py [--all] [--werror] [--only WORD]...
+
+WORD is a suite (unit, asan, tsan, contract, fuzz, e2e, lint, build) or a part of a file's name (ring).
+First everything is built, one make after the other with a job per core.  Then the test programs run, one per core, and
+each suite is reported when its last program has ended.  Whatever a program wrote is in build/test/SUITE/PROGRAM.log.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build" / "test"
+CORES = os.cpu_count() or 2
+TAIL_LINES = 40
+
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+}
+
+
+class Result:
+    """What one program's tests came to.  `failed` has a name for each that did not pass."""
+
+    def __init__(self, passed=0, failed=(), skipped=0):
+        self.passed = passed
+        self.failed = list(failed)
+        self.skipped = skipped
+
+
+# --- how a program tells what its tests came to: (log, exit status) -> Result -------------------------------------------
+
+
+def read_tap(log, status):
+    """cmocka's TAP.  A test that was announced and did not report is one that took the program down."""
+    text = log.read_text(errors="replace")
+    result = Result()
+    for verdict, name in re.findall(r"^(ok|not ok) \d+ -? ?(.*)$", text, re.MULTILINE):
+        if name.startswith("# SKIP"):
+            result.skipped += 1
+        elif verdict == "ok":
+            result.passed += 1
+        else:
+            result.failed.append(name)
+    announced = sum(int(n) for n in re.findall(r"^1\.\.(\d+)$", text, re.MULTILINE))
+    missing = announced - result.passed - result.skipped - len(result.failed)
+    if missing > 0 or not announced:
+        result.failed.append(f"{status_text(status)}, {max(missing, 0)} of {announced} tests did not report")
+    elif status != 0 and not result.failed:
+        result.failed.append(f"{status_text(status)} after its last test")
+    return result
+
+
+def read_junit(log, status):
+    """pytest's report.  Without one, pytest itself went down."""
+    try:
+        cases = list(xml.etree.ElementTree.parse(log.with_suffix(".xml")).iter("testcase"))
+    except (OSError, xml.etree.ElementTree.ParseError):
+        return Result(failed=[f"{status_text(status)}, no report"])
+    result = Result()
+    for case in cases:
+        if case.find("failure") is not None or case.find("error") is not None:
+            result.failed.append(case.get("name"))
+        elif case.find("skipped") is not None:
+            result.skipped += 1
+        else:
+            result.passed += 1
+    if status != 0 and not result.failed:
+        result.failed.append(status_text(status) if cases else "no tests in it")
+    return result
+
+
+def read_status(log, status):
+    """The program is one test."""
+    return Result(passed=1) if status == 0 else Result(failed=[status_text(status)])
+
+
+def status_text(status):
+    if status == "timeout":
+        return "timed out"
+    return f"died of {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+
+
+# --- one program, and a suite of them -----------------------------------------------------------------------------------
+
+
+class Program:
+    def __init__(self, suite, name, command, timeout_s, read=read_status, env=None, needs=None):
+        self.suite = suite
+        self.name = name
+        self.command = [str(word) for word in command]
+        self.timeout_s = timeout_s
+        self.read = read
+        self.env = env or {}
+        self.needs = needs  # a file that the build should have made
+        self.log = LOGS / suite / f"{name}.log"
+        self.seconds = 0.0
+        self.result = None
+
+    def run(self):
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.log.with_suffix(".xml").unlink(missing_ok=True)
+        started = time.monotonic()
+        if self.needs and not self.needs.exists():
+            self.log.write_text(f"{self.needs.relative_to(ROOT)} was not built\n")
+            self.result = Result(failed=["was not built"])
+        else:
+            status = self.start_and_wait()
+            self.result = self.read(self.log, status)
+        self.seconds = time.monotonic() - started
+        return self
+
+    def start_and_wait(self):
+        environment = {**os.environ, **SANITIZER_OPTIONS, **self.env}
+        # A make above us has its own jobs and settings; ours are on the command line.
+        for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES"):
+            environment.pop(name, None)
+        with open(self.log, "wb") as log:
+            child = subprocess.Popen(self.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log,
+                                     stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+            running.add(child)
+            try:
+                return child.wait(self.timeout_s)
+            except subprocess.TimeoutExpired:
+                return "timeout"
+            finally:
+                # Also whatever it left behind: the next program wants the core.
+                kill_group(child)
+                child.wait()
+                running.discard(child)
+
+
+running = set()  # children, for whoever presses ^C
+
+
+def kill_group(child):
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+class Report:
+    """Prints a line per suite when its last program is done, and what failed right below it."""
+
+    def __init__(self, programs):
+        self.left = {}
+        for program in programs:
+            self.left.setdefault(program.suite, []).append(program)
+        self.done = {}
+        self.passed = 0
+        self.failed = 0
+        self.lock = threading.Lock()
+
+    def add(self, program):
+        with self.lock:
+            self.left[program.suite].remove(program)
+            self.done.setdefault(program.suite, []).append(program)
+            if not self.left[program.suite]:
+                self.print_suite(program.suite, self.done[program.suite])
+
+    def print_suite(self, suite, programs):
+        passed = sum(p.result.passed for p in programs)
+        failed = sum(len(p.result.failed) for p in programs)
+        skipped = sum(p.result.skipped for p in programs)
+        self.passed += passed
+        self.failed += failed
+        line = f"{suite:<9}{passed:>5} passed {failed:>4} failed"
+        if skipped:
+            line += f" {skipped:>4} skipped"
+        print(f"{line}  {sum(p.seconds for p in programs):7.1f} s", flush=True)
+        for program in sorted(programs, key=lambda p: p.name):
+            if program.result.failed:
+                print_failure(program)
+
+
+def print_failure(program):
+    print(f"\n  FAILED {program.suite}/{program.name}: {', '.join(program.result.failed)}")
+    lines = program.log.read_text(errors="replace").splitlines()
+    if len(lines) > TAIL_LINES:
+        print(f"    … the last {TAIL_LINES} of {len(lines)} lines of {program.log.relative_to(ROOT)}")
+    for line in lines[-TAIL_LINES:]:
+        print(f"    {line}")
+    print(flush=True)
+
+
+# --- what there is to build and to run ----------------------------------------------------------------------------------
+
+
+def make(*words, werror=False):
+    return ["make", "--no-print-directory", "-k", f"-j{CORES}", *(["WERROR=1"] if werror else []), *words]
+
+
+def builds(suites, werror):
+    """One make per folder; sorted so that what most tests wait for comes first."""
+    if suites & {"unit", "contract", "e2e", "build"}:
+        yield Program("build", "gcc", make("build", "test-binaries", "villains", werror=werror), 600)
+    if suites & {"asan", "contract"}:
+        yield Program("build", "asan", make("SAN=asan", "test-binaries", werror=werror), 600)
+    if "tsan" in suites:
+        targets = [f"build/tsan/tests/unit/{source.stem}" for source in unit_sources("test_ring*.c")]
+        yield Program("build", "tsan", make("SAN=tsan", *targets, werror=werror), 600)
+    if "fuzz" in suites:
+        yield Program("build", "fuzz", make("SAN=fuzz", "fuzz-binaries", werror=werror), 600)
+    if "build" in suites:
+        yield Program("build", "clang", make("B=build/clang", "CC=clang", "build", "test-binaries", werror=True), 600)
+
+
+def unit_sources(pattern="test_*.c"):
+    return sorted((ROOT / "tests" / "unit").glob(pattern))
+
+
+def cmocka(suite, sources, folder, timeout_s, prefix=(), label=""):
+    for source in sources:
+        binary = ROOT / folder / "tests" / source.parent.name / source.stem
+        yield Program(suite, source.stem + label, [*prefix, binary], timeout_s, read_tap,
+                      {"CMOCKA_MESSAGE_OUTPUT": "TAP"}, needs=binary)
+
+
+def lint():
+    for target in ("tidy", "cppcheck", "format-check"):
+        yield Program("lint", target, ["make", "--no-print-directory", "-k", target], 600)
+
+
+def end_to_end(is_long):
+    for source in sorted((ROOT / "tests" / "e2e").glob("test_*.py")):
+        report = LOGS / "e2e" / f"{source.stem}.xml"
+        yield Program("e2e", source.stem, ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                                           f"--junitxml={report}", source.relative_to(ROOT)],
+                      1800 if is_long else 330, read_junit)
+
+
+def fuzzers(seconds):
+    for source in sorted((ROOT / "tests" / "fuzz").glob("fuzz_*.c")):
+        binary = ROOT / "build" / "fuzz" / "tests" / "fuzz" / source.stem
+        corpus = ROOT / "build" / "fuzz" / "corpus" / source.stem
+        corpus.mkdir(parents=True, exist_ok=True)
+        yield Program("fuzz", source.stem, [binary, "-seed=1", f"-max_total_time={seconds}", "-timeout=10",
+                                            "-rss_limit_mb=1024", "-print_final_stats=1",
+                                            f"-artifact_prefix={corpus.parent}/{source.stem}-", corpus],
+                      seconds + 60, needs=binary)
+
+
+def without_aslr():
+    """TSan's shadow memory and a kernel that scatters mappings widely do not get along."""
+    prefix = ["setarch", "-R"]
+    can = shutil.which("setarch") and subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL).returncode == 0
+    return prefix if can else []
+
+
+def runs(suites, is_long):
+    """In the order in which they should start: what takes long first."""
+    contract = sorted((ROOT / "tests" / "contract").glob("test_*.c"))
+    patience = 10 if is_long else 1
+    if "lint" in suites:
+        yield from lint()
+    if "e2e" in suites:
+        yield from end_to_end(is_long)
+    if "tsan" in suites:
+        yield from cmocka("tsan", unit_sources("test_ring*.c"), "build/tsan", 240 * patience, without_aslr())
+    if "asan" in suites:
+        yield from cmocka("asan", unit_sources(), "build/asan", 180 * patience)
+    if "unit" in suites:
+        yield from cmocka("unit", unit_sources(), "build", 120 * patience)
+    if "contract" in suites:
+        yield from cmocka("contract", contract, "build", 150 * patience)
+        yield from cmocka("contract", contract, "build/asan", 300 * patience, label="-asan")
+    if "fuzz" in suites:
+        yield from fuzzers(int(os.environ.get("FUZZ_SECONDS", "60" if is_long else "5")))
+
+
+SUITES = ("build", "lint", "unit", "asan", "tsan", "contract", "fuzz", "e2e")
+
+
+def choose(words):
+    """The suites to run, and the parts of file names to keep (none: all)."""
+    words = [word for several in words for word in re.split(r"[ ,]+", several) if word]
+    suites = {word for word in words if word in SUITES}
+    names = [re.sub(r"\.(c|py)$", "", pathlib.Path(word).name) for word in words if word not in SUITES]
+    if not suites:
+        suites = set(SUITES) - ({"build", "lint"} if names else set())
+    return suites, names
+
+
+def run_all(programs, report, workers):
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        try:
+            for done in concurrent.futures.as_completed([pool.submit(program.run) for program in programs]):
+                report.add(done.result())
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in list(running):
+                kill_group(child)
+            raise
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--all", action="store_true", help="the long runs too")
+    options.add_argument("--werror", action="store_true", help="gcc's warnings are errors")
+    options.add_argument("--only", action="append", default=[], metavar="WORD", help="a suite, or part of a file's name")
+    chosen = options.parse_args()
+    if chosen.all:
+        os.environ["QUIVER_TEST_ALL"] = "1"
+    suites, names = choose(chosen.only)
+    build_programs = list(builds(suites, chosen.werror))
+    programs = [p for p in runs(suites, chosen.all) if not names or any(n in p.name for n in names)]
+    report = Report(build_programs + programs)
+    started = time.monotonic()
+    run_all(build_programs, report, 1)
+    run_all(programs, report, CORES)
+    print(f"{report.passed + report.failed} tests in {time.monotonic() - started:.0f} s")
+    print(f"{report.passed} passed, {report.failed} failed")
+    return 1 if report.failed or not report.passed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted")

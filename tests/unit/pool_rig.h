@@ -1,0 +1,244 @@
+/* pool_rig.h: a pool without processes, for tests: what it is told, and what it wants done. */
+#ifndef QUIVER_TESTS_POOL_RIG_H
+#define QUIVER_TESTS_POOL_RIG_H
+
+/* cmocka wants these before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/pool.h"
+
+#define RIG_TASKS 64
+#define RIG_SEATS 8
+
+struct rig {
+        struct pool pool;
+        struct pool_actions actions;
+        struct generation generations[2];
+        uint64_t now_ms;
+        struct pool_task tasks[RIG_TASKS];
+        struct pool_sight sights[RIG_TASKS]; /* what the runner would show of each task */
+        struct pool_action settled[RIG_TASKS];
+        uint32_t settled_count[RIG_TASKS];
+        struct ring_fault_sight faults[RIG_SEATS]; /* of the next runner that dies */
+};
+
+/* A pool with one process of one seat, no limits but these. */
+static inline struct pool_policy rig_policy(void)
+{
+        return (struct pool_policy){ .processes = 1,
+                .threads = 1,
+                .batch_max = 1,
+                .grace_ms = 500,
+                .abort_ms = 100,
+                .init_ms = 1000,
+                .backoff_ms = 100,
+                .backoff_max_ms = 1600,
+                .quarantine_after = 4,
+                .ring_entries = 64 };
+}
+
+static inline void rig_open(struct rig *g, const struct pool_policy *policy)
+{
+        *g = (struct rig){ .now_ms = 10000 };
+        assert_int_equal(pool_init(&g->pool, policy, 42), 0);
+        g->generations[0].number = 1;
+        pool_add_generation(&g->pool, &g->generations[0]);
+}
+
+static inline void rig_close(struct rig *g)
+{
+        pool_actions_free(&g->actions);
+        pool_free(&g->pool);
+}
+
+static inline size_t index_of(const struct rig *g, const struct pool_task *task)
+{
+        return (size_t)(task - g->tasks);
+}
+
+static inline struct pool_runner *runner(struct rig *g, uint32_t slot)
+{
+        return &g->pool.runners[slot];
+}
+
+/* Where suspects run. */
+static inline struct pool_runner *solo(struct rig *g)
+{
+        return runner(g, g->pool.runners_count - 1);
+}
+
+/* One event; remembers what was settled. */
+static inline void step(struct rig *g, const struct pool_event *event)
+{
+        pool_step(&g->pool, event, g->now_ms, &g->actions);
+        for (size_t i = 0; i < g->actions.count; i++) {
+                const struct pool_action *a = &g->actions.list[i];
+                if (a->kind != ACTION_SETTLE)
+                        continue;
+                g->settled[index_of(g, a->task)] = *a;
+                g->settled_count[index_of(g, a->task)]++;
+        }
+}
+
+/* What the last step wants: the n-th action of that kind, NULL if there are fewer. */
+static inline const struct pool_action *wanted(const struct rig *g, enum pool_action_kind kind, uint32_t n)
+{
+        for (size_t i = 0; i < g->actions.count; i++)
+                if (g->actions.list[i].kind == kind && !n--)
+                        return &g->actions.list[i];
+        return NULL;
+}
+
+static inline uint32_t count_wanted(const struct rig *g, enum pool_action_kind kind)
+{
+        uint32_t n = 0;
+        while (wanted(g, kind, n))
+                n++;
+        return n;
+}
+
+/* The last step handed exactly this task to that runner, alone. */
+static inline bool was_handed(const struct rig *g, size_t task, const struct pool_runner *to)
+{
+        const struct pool_action *a;
+        for (uint32_t n = 0; (a = wanted(g, ACTION_HAND, n)); n++)
+                if (a->runner == to && a->count == 1 && g->actions.batch[a->first] == &g->tasks[task])
+                        return true;
+        return false;
+}
+
+static inline void offer(struct rig *g, size_t task)
+{
+        struct pool_task *t = &g->tasks[task];
+        g->sights[task] = (struct pool_sight){ .task = t };
+        step(g, &(struct pool_event){ .kind = POOL_OFFERED, .task = t });
+}
+
+static inline void offer_range(struct rig *g, size_t first, size_t count)
+{
+        for (size_t i = first; i < first + count; i++)
+                offer(g, i);
+}
+
+static inline void offer_suspect(struct rig *g, size_t task)
+{
+        g->tasks[task].is_suspect = true;
+        offer(g, task);
+}
+
+static inline void ready(struct rig *g, struct pool_runner *r)
+{
+        step(g, &(struct pool_event){ .kind = POOL_READY, .runner = r });
+}
+
+static inline void ready_for_batches(struct rig *g, struct pool_runner *r)
+{
+        step(g, &(struct pool_event){ .kind = POOL_READY, .runner = r, .has_many = true });
+}
+
+/* The seat says that it runs the task now. */
+static inline void start(struct rig *g, size_t task, uint32_t seat)
+{
+        g->sights[task].is_started = true;
+        g->sights[task].seat = seat;
+        g->sights[task].started_ms = g->now_ms;
+}
+
+static inline void answer(struct rig *g, size_t task, enum outcome outcome)
+{
+        struct ring_reply reply = { .outcome = outcome, .error = "" };
+        step(g, &(struct pool_event){ .kind = POOL_ANSWERED, .task = &g->tasks[task], .reply = &reply });
+}
+
+/* … that took so long. */
+static inline void answer_after(struct rig *g, size_t task, enum outcome outcome, uint64_t took_ns)
+{
+        struct ring_reply reply = { .outcome = outcome, .error = "", .started_ns = 1, .ended_ns = 1 + took_ns };
+        step(g, &(struct pool_event){ .kind = POOL_ANSWERED, .task = &g->tasks[task], .reply = &reply });
+}
+
+static inline void taken_back(struct rig *g, size_t task)
+{
+        step(g, &(struct pool_event){ .kind = POOL_TAKEN_BACK, .task = &g->tasks[task] });
+}
+
+static inline void cancel(struct rig *g, size_t task)
+{
+        step(g, &(struct pool_event){ .kind = POOL_CANCELLED, .task = &g->tasks[task] });
+}
+
+/* What the runner holds, oldest first, as crew would see it. */
+static inline size_t collect(const struct rig *g, const struct pool_runner *r, struct pool_sight *sights)
+{
+        size_t count = 0;
+        for (struct pool_task *t = r->handed; t; t = t->next)
+                sights[count++] = g->sights[index_of(g, t)];
+        return count;
+}
+
+static inline void seen(struct rig *g, struct pool_runner *r)
+{
+        struct pool_sight sights[RIG_TASKS];
+        size_t count = collect(g, r, sights);
+        step(g, &(struct pool_event){ .kind = POOL_SEEN, .runner = r, .sights = sights, .sights_count = count });
+}
+
+/* It died of that signal; 0: it left by itself. */
+static inline void gone(struct rig *g, struct pool_runner *r, int signal)
+{
+        struct pool_sight sights[RIG_TASKS];
+        struct death death = { .signal = signal, .seats = g->pool.policy.threads, .faults = g->faults };
+        size_t count = collect(g, r, sights);
+        step(g, &(struct pool_event){
+                        .kind = POOL_GONE, .runner = r, .sights = sights, .sights_count = count, .death = &death });
+        memset(g->faults, 0, sizeof(g->faults));
+        for (size_t i = 0; i < count; i++)
+                g->sights[index_of(g, sights[i].task)].is_started = false;
+}
+
+static inline void tick(struct rig *g)
+{
+        step(g, &(struct pool_event){ .kind = POOL_TICK });
+}
+
+static inline void tick_at(struct rig *g, uint64_t now_ms)
+{
+        g->now_ms = now_ms;
+        tick(g);
+}
+
+static inline uint64_t due_ms(const struct rig *g)
+{
+        return pool_due_ms(&g->pool);
+}
+
+/* As a host does: sleeps until the pool is due. */
+static inline void tick_when_due(struct rig *g)
+{
+        uint64_t at_ms = due_ms(g);
+        assert_true(at_ms != UINT64_MAX);
+        tick_at(g, at_ms > g->now_ms ? at_ms : g->now_ms);
+}
+
+/* The task reached this, once. */
+static inline void assert_settled(const struct rig *g, size_t task, enum outcome outcome, enum blame_why why)
+{
+        assert_int_equal(g->settled_count[task], 1);
+        assert_int_equal(g->settled[task].outcome, outcome);
+        assert_int_equal(g->settled[task].why, why);
+}
+
+static inline void assert_unsettled(const struct rig *g, size_t task)
+{
+        assert_int_equal(g->settled_count[task], 0);
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* Each row of the table: who pays when a runner dies, and what the task's history says. */
+/* cmocka wants these before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "host/blame.h"
+
+#define SEATS 4
+
+struct row {
+        const char *what;
+        enum blame_why killed;
+        bool is_solo;
+        int fault_seat; /* -1: no record */
+        struct blamed in[3];
+        size_t count;
+        struct {
+                enum outcome outcome;
+                enum blame_why why;
+                bool is_suspect;
+        } expected[3];
+};
+
+#define ON(s)                                                                                                          \
+        {                                                                                                              \
+                .seat = (s)                                                                                            \
+        }
+#define STOPPED(s, for)                                                                                                \
+        { .seat = (s), .stopped = (for)                                                                                \
+        }
+
+static const struct row rows[] = {
+        { "one task, no record", BLAME_NOTHING, false, -1, { ON(2) }, 1, { { OUTCOME_CRASHED, BLAME_CRASH, false } } },
+        { "one task, its record", BLAME_NOTHING, false, 2, { ON(2) }, 1, { { OUTCOME_CRASHED, BLAME_CRASH, false } } },
+        { "a suspect alone", BLAME_NOTHING, true, -1, { ON(0) }, 1, { { OUTCOME_CRASHED, BLAME_CRASH, false } } },
+        { "three, one guilty", BLAME_NOTHING, false, 1, { ON(0), ON(1), ON(2) }, 3,
+                { { OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false }, { OUTCOME_CRASHED, BLAME_CRASH, false },
+                        { OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false } } },
+        { "two, no record", BLAME_NOTHING, false, -1, { ON(0), ON(1) }, 2,
+                { { OUTCOME_INTERRUPTED, BLAME_UNSURE, true }, { OUTCOME_INTERRUPTED, BLAME_UNSURE, true } } },
+        { "two, a record of a seat that ran nothing", BLAME_NOTHING, false, 3, { ON(0), ON(1) }, 2,
+                { { OUTCOME_INTERRUPTED, BLAME_UNSURE, true }, { OUTCOME_INTERRUPTED, BLAME_UNSURE, true } } },
+        { "a batch crashed, beside another seat", BLAME_NOTHING, false, 0, { ON(0), ON(0), ON(1) }, 3,
+                { { OUTCOME_INTERRUPTED, BLAME_UNSURE, true }, { OUTCOME_INTERRUPTED, BLAME_UNSURE, true },
+                        { OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false } } },
+        { "timed out, with a neighbour", BLAME_TIMEOUT, false, -1, { STOPPED(0, BLAME_TIMEOUT), ON(1) }, 2,
+                { { OUTCOME_TIMED_OUT, BLAME_TIMEOUT, false }, { OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false } } },
+        { "stalled, and one that was cancelled", BLAME_STALL, false, -1,
+                { STOPPED(0, BLAME_STALL), STOPPED(1, BLAME_CANCEL) }, 2,
+                { { OUTCOME_TIMED_OUT, BLAME_STALL, false }, { OUTCOME_INTERRUPTED, BLAME_CANCEL, false } } },
+        { "a batch timed out, with a neighbour", BLAME_TIMEOUT, false, -1,
+                { STOPPED(0, BLAME_TIMEOUT), STOPPED(0, BLAME_TIMEOUT), ON(1) }, 3,
+                { { OUTCOME_INTERRUPTED, BLAME_UNSURE, true }, { OUTCOME_INTERRUPTED, BLAME_UNSURE, true },
+                        { OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false } } },
+        { "cancelled, with a neighbour", BLAME_CANCEL, false, -1, { STOPPED(0, BLAME_CANCEL), ON(1) }, 2,
+                { { OUTCOME_INTERRUPTED, BLAME_CANCEL, false }, { OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false } } },
+        { "scribbled, alone", BLAME_SCRIBBLE, false, -1, { ON(0) }, 1, { { OUTCOME_CRASHED, BLAME_SCRIBBLE, false } } },
+        { "scribbled, one of two", BLAME_SCRIBBLE, false, -1, { ON(0), ON(1) }, 2,
+                { { OUTCOME_INTERRUPTED, BLAME_UNSURE, true }, { OUTCOME_INTERRUPTED, BLAME_UNSURE, true } } },
+        { "we ended it", BLAME_SHUTDOWN, false, 0, { ON(0), ON(1) }, 2,
+                { { OUTCOME_INTERRUPTED, BLAME_SHUTDOWN, false }, { OUTCOME_INTERRUPTED, BLAME_SHUTDOWN, false } } },
+};
+
+static void every_row_of_the_table(void **state)
+{
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                const struct row *row = &rows[i];
+                struct ring_fault_sight faults[SEATS] = { { 0 } };
+                struct blamed running[3];
+                if (row->fault_seat >= 0)
+                        faults[row->fault_seat] =
+                                (struct ring_fault_sight){ .kind = FAULT_SIGNAL, .signal = SIGSEGV, .code = 1 };
+                struct death death = { .signal = SIGSEGV, .seats = SEATS, .faults = faults };
+                memcpy(running, row->in, sizeof(running));
+                blame(running, row->count, &death, row->killed, row->is_solo);
+                for (size_t k = 0; k < row->count; k++)
+                        if (running[k].outcome != row->expected[k].outcome || running[k].why != row->expected[k].why ||
+                                running[k].is_suspect != row->expected[k].is_suspect)
+                                fail_msg("%s: task %zu: %s, why %d, suspect %d", row->what, k,
+                                        outcome_name(running[k].outcome), running[k].why, running[k].is_suspect);
+        }
+}
+
+static void nobody_ran_and_nobody_is_blamed(void **state)
+{
+        (void)state;
+        struct death death = { .signal = SIGKILL };
+        blame(NULL, 0, &death, BLAME_NOTHING, false);
+}
+
+/* The seat that was asked where it stands says so; that is no confession. */
+static void a_seat_that_was_told_to_abort_is_not_guilty(void **state)
+{
+        (void)state;
+        struct ring_fault_sight faults[2] = { { .kind = FAULT_SIGNAL, .signal = SIGABRT, .code = SI_USER } };
+        struct death death = { .signal = SIGABRT, .seats = 2, .faults = faults };
+        struct blamed running[2] = { ON(0), ON(1) };
+        blame(running, 2, &death, BLAME_NOTHING, false);
+        assert_true(running[0].is_suspect);
+        assert_true(running[1].is_suspect);
+}
+
+static const char *say(enum blame_why why, uint32_t seat, const struct death *death)
+{
+        static char text[QV_ERROR_MAX + RING_FAULT_TEXT];
+        memset(text, 'x', sizeof(text));
+        return blame_text(text, sizeof(text), why, seat, death);
+}
+
+static void the_text_of_a_crash_names_signal_address_and_place(void **state)
+{
+        (void)state;
+        struct ring_fault_sight faults[2] = { { .kind = FAULT_SIGNAL, .signal = SIGSEGV, .address = 0xdeadbeef },
+                { .kind = FAULT_EXIT } };
+        struct death death = { .signal = SIGSEGV, .seats = 2, .faults = faults };
+        strcpy(faults[0].text, "mine.so: handle+0x12\n");
+        assert_string_equal(
+                say(BLAME_CRASH, 0, &death), "crashed: SIGSEGV at address 0xdeadbeef\nmine.so: handle+0x12\n");
+        death = (struct death){ .exit_status = 3, .seats = 2, .faults = faults };
+        strcpy(faults[1].text, "exit() was called\nmine.so: handle+0x7\n");
+        assert_string_equal(
+                say(BLAME_CRASH, 1, &death), "crashed: exit() was called, exit status 3\nmine.so: handle+0x7\n");
+}
+
+static void without_a_record_the_text_says_how_the_process_ended(void **state)
+{
+        (void)state;
+        struct ring_fault_sight faults[1] = { { 0 } };
+        struct death death = { .signal = SIGKILL, .seats = 1, .faults = faults };
+        assert_string_equal(say(BLAME_CRASH, 0, &death), "crashed: killed by SIGKILL");
+        death = (struct death){ .exit_status = 7, .seats = 1, .faults = faults };
+        assert_string_equal(say(BLAME_CRASH, 0, &death), "crashed: the process ended with exit status 7");
+        /* A seat number that shared memory made up. */
+        assert_string_equal(say(BLAME_CRASH, 4000, &death), "crashed: the process ended with exit status 7");
+        /* A real-time signal has no short name. */
+        death = (struct death){ .signal = 40, .seats = 1, .faults = faults };
+        assert_string_equal(say(BLAME_CRASH, 0, &death), "crashed: killed by signal 40");
+}
+
+static void the_text_of_a_timeout_says_where_the_seat_stood(void **state)
+{
+        (void)state;
+        struct ring_fault_sight faults[1] = { { .kind = FAULT_SIGNAL, .signal = SIGABRT, .code = SI_USER } };
+        struct death death = { .signal = SIGABRT, .seats = 1, .faults = faults };
+        strcpy(faults[0].text, "mine.so: spin+0x4\n");
+        assert_non_null(strstr(say(BLAME_TIMEOUT, 0, &death), "timed out: "));
+        assert_non_null(strstr(say(BLAME_TIMEOUT, 0, &death), "\nmine.so: spin+0x4\n"));
+        assert_non_null(strstr(say(BLAME_STALL, 0, &death), "no progress"));
+        assert_non_null(strstr(say(BLAME_STALL, 0, &death), "\nmine.so: spin+0x4\n"));
+}
+
+static void every_reason_has_a_text_that_fits(void **state)
+{
+        (void)state;
+        struct ring_fault_sight faults[1] = { { 0 } };
+        struct death death = { .signal = SIGKILL, .seats = 1, .faults = faults };
+        for (int why = BLAME_CRASH; why <= BLAME_INIT; why++) {
+                assert_true(strlen(say((enum blame_why)why, 0, &death)) > 10);
+                char small[16];
+                (void)blame_text(small, sizeof(small), (enum blame_why)why, 0, &death);
+                assert_true(strlen(small) < sizeof(small));
+        }
+        assert_string_equal(say(BLAME_NOTHING, 0, &death), "");
+        /* Settled without a runner's death: cancelled while it waited. */
+        assert_string_equal(say(BLAME_CANCEL, 0, NULL), "interrupted: cancelled");
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_row_of_the_table),
+                cmocka_unit_test(nobody_ran_and_nobody_is_blamed),
+                cmocka_unit_test(a_seat_that_was_told_to_abort_is_not_guilty),
+                cmocka_unit_test(the_text_of_a_crash_names_signal_address_and_place),
+                cmocka_unit_test(without_a_record_the_text_says_how_the_process_ended),
+                cmocka_unit_test(the_text_of_a_timeout_says_where_the_seat_stood),
+                cmocka_unit_test(every_reason_has_a_text_that_fits),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

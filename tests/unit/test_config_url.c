@@ -1,0 +1,152 @@
+/* URLs of stores and coordination: each form with its parts, and every other one refused with a hint. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config/url.h"
+
+struct expected {
+        const char *text;
+        enum url_kind kind;
+        const char *path;
+        const char *hosts; /* "NAME PORT;…" */
+        const char *master;
+        uint32_t database;
+        const char *shown; /* NULL: as it was written */
+};
+
+static void check(const struct expected *e, enum url_use use)
+{
+        struct url url;
+        struct error error = { "" };
+        char hosts[256] = "";
+        if (url_parse(e->text, use, "/srv/etc", &url, &error))
+                fail_msg("%s: %s", e->text, error.text);
+        for (size_t i = 0; i < url.hosts_count; i++)
+                (void)snprintf(hosts + strlen(hosts), sizeof(hosts) - strlen(hosts), "%s %u;", url.hosts[i].name,
+                        url.hosts[i].port);
+        assert_int_equal(url.kind, e->kind);
+        assert_string_equal(url.path ? url.path : "", e->path ? e->path : "");
+        assert_string_equal(hosts, e->hosts ? e->hosts : "");
+        assert_string_equal(url.master ? url.master : "", e->master ? e->master : "");
+        assert_int_equal(url.database, e->database);
+        assert_string_equal(url.text, e->shown ? e->shown : e->text);
+        url_free(&url);
+}
+
+static void every_store_url_has_its_parts(void **state)
+{
+        static const struct expected cases[] = {
+                { "sqlite:q.db", URL_SQLITE, "/srv/etc/q.db", .shown = "sqlite:/srv/etc/q.db" },
+                { "sqlite:../var/q.db", URL_SQLITE, "/srv/var/q.db", .shown = "sqlite:/srv/var/q.db" },
+                { "sqlite:./../../../q", URL_SQLITE, "/q", .shown = "sqlite:/q" },
+                { "sqlite:/a/../q.db", URL_SQLITE, .path = "/a/../q.db" },
+                { "redis://h", URL_REDIS, .hosts = "h 6379;" },
+                { "redis://h:1234/5", URL_REDIS, .hosts = "h 1234;", .database = 5 },
+                { "redis://[::1]:1234/", URL_REDIS, .hosts = "::1 1234;" },
+                { "redis://[fe80::1]", URL_REDIS, .hosts = "fe80::1 6379;" },
+                { "redis+unix:/run/r.sock", URL_REDIS_UNIX, .path = "/run/r.sock" },
+                { "redis+unix:r.sock?db=3", URL_REDIS_UNIX, "/srv/etc/r.sock", .database = 3,
+                        .shown = "redis+unix:/srv/etc/r.sock?db=3" },
+                { "redis+sentinel://a,b:1,c/mymaster", URL_REDIS_SENTINEL, .hosts = "a 26379;b 1;c 26379;",
+                        .master = "mymaster" },
+                { "redis+sentinel://a/m/2", URL_REDIS_SENTINEL, .hosts = "a 26379;", .master = "m", .database = 2 },
+                { "redis+cluster://a,b", URL_REDIS_CLUSTER, .hosts = "a 6379;b 6379;" },
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+                check(&cases[i], URL_FOR_STORE);
+}
+
+static void every_coordination_url_has_its_parts(void **state)
+{
+        static const struct expected cases[] = {
+                { "local:../var", URL_LOCAL, "/srv/var", .shown = "local:/srv/var" },
+                { "local:.", URL_LOCAL, "/srv/etc", .shown = "local:/srv/etc" },
+                { "zookeeper://a,b,c/quiver/x", URL_ZOOKEEPER, "/quiver/x", .hosts = "a 2181;b 2181;c 2181;" },
+                { "zookeeper://a:1", URL_ZOOKEEPER, "/quiver", .hosts = "a 1;" },
+                { "redis", URL_STORE_REDIS, .path = NULL },
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+                check(&cases[i], URL_FOR_COORDINATION);
+}
+
+static void any_other_url_is_refused_with_a_hint(void **state)
+{
+        static const struct {
+                enum url_use use;
+                const char *text;
+                const char *said;
+        } cases[] = {
+                { URL_FOR_STORE, "", "write sqlite:FILE" },
+                { URL_FOR_STORE, "sqlite", "write sqlite:FILE" },
+                { URL_FOR_STORE, "sqlite:", "the path is missing" },
+                { URL_FOR_STORE, "sqlite:///q.db", "without //" },
+                { URL_FOR_STORE, "sqllite:q.db", "did you mean \"sqlite\"?" },
+                { URL_FOR_STORE, "rediss://h", "TLS goes through a tunnel" },
+                { URL_FOR_STORE, "postgres://h/db", "write sqlite:FILE" },
+                { URL_FOR_STORE, "local:x", "write sqlite:FILE" },
+                { URL_FOR_STORE, "redis:h", "// is missing" },
+                { URL_FOR_STORE, "redis://", "is not a host" },
+                { URL_FOR_STORE, "redis://a,b", "takes one host" },
+                { URL_FOR_STORE, "redis://h:0", "is not a port" },
+                { URL_FOR_STORE, "redis://h:65536", "is not a port" },
+                { URL_FOR_STORE, "redis://::1", "stands in [ ]" },
+                { URL_FOR_STORE, "redis://[::1", "is not [ADDRESS]:PORT" },
+                { URL_FOR_STORE, "redis://[::1]x", "is not [ADDRESS]:PORT" },
+                { URL_FOR_STORE, "redis://h/x", "is not a Redis database" },
+                { URL_FOR_STORE, "redis://h/99999999999", "is not a Redis database" },
+                { URL_FOR_STORE, "redis+unix:/s?x=1", "only ?db=DATABASE" },
+                { URL_FOR_STORE, "redis+sentinel://a,b", "the master's name is missing" },
+                { URL_FOR_STORE, "redis+sentinel://a,,b/m", "is not a host" },
+                { URL_FOR_STORE, "redis+cluster://a/0", "has no databases" },
+                { URL_FOR_STORE, "redis://user@h", "a URL holds no user or password" },
+                { URL_FOR_STORE, "redis://:pass/word@h", "password_file or password_env" },
+                { URL_FOR_COORDINATION, "redis://h", "write just \"redis\"" },
+                { URL_FOR_COORDINATION, "zookeper://h", "did you mean \"zookeeper\"?" },
+                { URL_FOR_COORDINATION, "zookeeper://h/", NULL },
+                { URL_FOR_COORDINATION, "zookeeper://h/a/", "is not a ZooKeeper path" },
+                { URL_FOR_COORDINATION, "zookeeper://h//a", "is not a ZooKeeper path" },
+                { URL_FOR_COORDINATION, "zookeeper://h/a/../b", "is not a ZooKeeper path" },
+                { URL_FOR_COORDINATION, "sqlite:x", "write local:FOLDER" },
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct url url = { 0 };
+                struct error error = { "" };
+                int r = url_parse(cases[i].text, cases[i].use, "/srv", &url, &error);
+                if ((r != 0) != (cases[i].said != NULL) || (r && !strstr(error.text, cases[i].said)))
+                        fail_msg("%s: %d %s", cases[i].text, r, error.text);
+                assert_null(strstr(error.text, "pass/word"));
+                url_free(&url);
+        }
+}
+
+static void the_number_of_hosts_is_bounded(void **state)
+{
+        char text[1024] = "redis+cluster://h";
+        struct url url = { 0 };
+        struct error error;
+        (void)state;
+        for (int i = 0; i < URL_HOSTS_MAX; i++)
+                (void)strcat(text, ",h");
+        assert_int_not_equal(url_parse(text, URL_FOR_STORE, "/", &url, &error), 0);
+        assert_non_null(strstr(error.text, "more than 64 hosts"));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(every_store_url_has_its_parts),
+                cmocka_unit_test(every_coordination_url_has_its_parts),
+                cmocka_unit_test(any_other_url_is_refused_with_a_hint),
+                cmocka_unit_test(the_number_of_hosts_is_bounded),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,203 @@
+/* What the store will be told, kept after the answer is gone. */
+/* cmocka wants these before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/draft.h"
+
+/* An answer whose memory is gone before its draft is looked at. */
+static struct outcome_draft *draft_of(const struct ring_submit *submits, uint32_t count, struct error *error)
+{
+        struct buffer bytes = { 0 };
+        char *result = strdup("the result");
+        for (uint32_t i = 0; i < count; i++)
+                ring_put_submit(&bytes, &submits[i]);
+        struct ring_reply reply = { .error = "",
+                .has_result = true,
+                .result = result,
+                .result_size = strlen(result),
+                .submits = bytes.data,
+                .submits_size = bytes.size,
+                .submits_count = count };
+        struct outcome_draft *draft = draft_done(&reply, error);
+        memset(result, '!', strlen(result));
+        if (bytes.size)
+                memset(bytes.data, '!', bytes.size);
+        free(result);
+        buffer_free(&bytes);
+        return draft;
+}
+
+static void a_result_outlives_its_answer(void **state)
+{
+        (void)state;
+        struct error error = { "" };
+        struct outcome_draft *draft = draft_of(NULL, 0, &error);
+        assert_int_equal(draft->outcome.kind, STORE_DONE);
+        assert_true(draft->outcome.has_result);
+        assert_true(span_is(draft->outcome.result, SPAN_TEXT("the result")));
+        assert_int_equal(draft->outcome.follow_ups_count, 0);
+        draft_free(draft);
+}
+
+static void follow_ups_outlive_their_answer(void **state)
+{
+        (void)state;
+        static const char headers[] = "trace\0abc\0tenant\0seven";
+        const struct ring_submit submits[] = {
+                { .handler = "mail",
+                        .key = "user-7",
+                        .lane = 1,
+                        .delay_ms = 250,
+                        .payload = "p\0q",
+                        .payload_size = 3,
+                        .headers = headers,
+                        .headers_size = sizeof(headers) },
+                { .handler = "log", .key = "", .lane = -1, .payload = "" },
+                { .handler = "log", .key = "k", .lane = 0, .payload = "last", .payload_size = 4 },
+        };
+        struct error error = { "" };
+        struct outcome_draft *draft = draft_of(submits, 3, &error);
+        assert_non_null(draft);
+        assert_int_equal(draft->outcome.follow_ups_count, 3);
+        const struct store_follow_up *f = draft->outcome.follow_ups;
+        assert_true(span_is(f[0].envelope.handler, SPAN_TEXT("mail")));
+        assert_true(span_is(f[0].envelope.key, SPAN_TEXT("user-7")));
+        assert_true(span_is(f[0].envelope.payload, SPAN_TEXT("p\0q")));
+        assert_true(span_is(f[0].envelope.headers, SPAN_TEXT("header.trace:abc\nheader.tenant:seven\n")));
+        assert_int_equal(f[0].envelope.lane, LANE_HIGH);
+        assert_int_equal(f[0].delay_ms, 250);
+        assert_int_equal(f[1].envelope.lane, LANE_LOW);
+        assert_int_equal(f[1].envelope.key.size, 0);
+        assert_int_equal(f[2].envelope.lane, LANE_NORMAL);
+        assert_true(span_is(f[2].envelope.payload, SPAN_TEXT("last")));
+        assert_true(span_is(draft->outcome.result, SPAN_TEXT("the result")));
+        draft_free(draft);
+}
+
+/* As many and as long as they may be: nothing may move while spans point to it. */
+static void many_headers_fit(void **state)
+{
+        (void)state;
+        struct buffer headers = { 0 };
+        for (int i = 0; i < 32; i++) {
+                buffer_printf(&headers, "name-%d", i);
+                buffer_put(&headers, "", 1);
+                buffer_put(&headers, "v", 2);
+        }
+        struct ring_submit submits[64];
+        struct error error = { "" };
+        for (int i = 0; i < 64; i++)
+                submits[i] = (struct ring_submit){
+                        .handler = "h", .key = "k", .payload = "", .headers = headers.data, .headers_size = headers.size
+                };
+        struct outcome_draft *draft = draft_of(submits, 64, &error);
+        assert_non_null(draft);
+        for (int i = 0; i < 64; i++) {
+                struct span lines = draft->outcome.follow_ups[i].envelope.headers;
+                struct span name;
+                struct span value;
+                int count = 0;
+                while (header_next(&lines, &name, &value))
+                        count++;
+                assert_int_equal(count, 32);
+        }
+        draft_free(draft);
+        buffer_free(&headers);
+}
+
+static void assert_refused(const struct ring_submit *submit, const char *says)
+{
+        struct error error = { "" };
+        assert_null(draft_of(submit, 1, &error));
+        assert_non_null(strstr(error.text, says));
+}
+
+static void a_wrong_follow_up_is_refused_by_name(void **state)
+{
+        (void)state;
+        assert_refused(&(struct ring_submit){ .handler = "9lives", .key = "k", .payload = "" }, "handler");
+        assert_refused(&(struct ring_submit){ .handler = "h", .key = "a\nb", .payload = "" }, "key");
+        assert_refused(
+                &(struct ring_submit){
+                        .handler = "h", .key = "k", .payload = "", .headers = "a b\0c", .headers_size = 6 },
+                "header");
+        assert_refused(
+                &(struct ring_submit){
+                        .handler = "h", .key = "k", .payload = "", .headers = "name\0value", .headers_size = 10 },
+                "header");
+}
+
+/* A runner that lies about how many there are loses none silently. */
+static void a_wrong_count_is_refused(void **state)
+{
+        (void)state;
+        struct buffer bytes = { 0 };
+        ring_put_submit(&bytes, &(struct ring_submit){ .handler = "h", .key = "k", .payload = "" });
+        for (uint32_t count = 0; count <= 2; count++) {
+                struct error error = { "" };
+                struct ring_reply reply = {
+                        .error = "", .submits = bytes.data, .submits_size = bytes.size, .submits_count = count
+                };
+                struct outcome_draft *draft = draft_done(&reply, &error);
+                assert_int_equal(draft != NULL, count == 1);
+                assert_int_equal(*error.text != 0, count != 1);
+                draft_free(draft);
+        }
+        buffer_free(&bytes);
+}
+
+static void cut_off_follow_ups_are_refused(void **state)
+{
+        (void)state;
+        struct buffer bytes = { 0 };
+        ring_put_submit(
+                &bytes, &(struct ring_submit){ .handler = "h", .key = "k", .payload = "xyz", .payload_size = 3 });
+        for (size_t size = 1; size < bytes.size; size++) {
+                struct error error = { "" };
+                uint8_t *cut = malloc(size); /* a sanitizer sees one byte too far */
+                assert_non_null(cut);
+                memcpy(cut, bytes.data, size);
+                struct ring_reply reply = { .error = "", .submits = cut, .submits_size = size, .submits_count = 1 };
+                assert_null(draft_done(&reply, &error));
+                assert_true(*error.text != 0);
+                free(cut);
+        }
+        buffer_free(&bytes);
+}
+
+static void an_error_and_a_checkpoint_are_copies(void **state)
+{
+        (void)state;
+        char text[] = "why";
+        struct outcome_draft *failed = draft_new(STORE_DEAD, COST_CRASH, text);
+        struct outcome_draft *saved = draft_checkpoint(text, 3);
+        memset(text, '!', 3);
+        assert_true(span_is(failed->outcome.error, SPAN_TEXT("why")));
+        assert_int_equal(failed->outcome.cost, COST_CRASH);
+        assert_int_equal(saved->outcome.kind, STORE_CHECKPOINT);
+        assert_true(span_is(saved->outcome.checkpoint, SPAN_TEXT("why")));
+        draft_free(failed);
+        draft_free(saved);
+        draft_free(NULL);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_result_outlives_its_answer),
+                cmocka_unit_test(follow_ups_outlive_their_answer),
+                cmocka_unit_test(many_headers_fit),
+                cmocka_unit_test(a_wrong_follow_up_is_refused_by_name),
+                cmocka_unit_test(a_wrong_count_is_refused),
+                cmocka_unit_test(cut_off_follow_ups_are_refused),
+                cmocka_unit_test(an_error_and_a_checkpoint_are_copies),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+/* What follows from how a task ended: budgets, backoff, and whose fault it was. */
+/* cmocka wants these before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "host/retry.h"
+
+static const struct handler_config handler = {
+        .name = (char *)"h",
+        .retry = { .attempts = 4, .backoff_ms = 1000, .factor = 2, .max_ms = 5000, .jitter = 0.5 },
+        .crashes = 3,
+};
+
+static const struct ring_reply plain_reply = { .error = "no" };
+
+/* What the store would be told; NULL: run it again. */
+static struct outcome_draft *judge(const struct handler_config *h, const struct claimed *c, const struct settled *s)
+{
+        struct outcome_draft *draft = NULL;
+        enum verdict verdict = retry_judge(h, c, s, 0, &draft);
+        assert_int_equal(verdict, draft ? VERDICT_OUTCOME : VERDICT_AGAIN);
+        return draft;
+}
+
+static struct outcome_draft *judge_outcome(
+        const struct handler_config *h, const struct claimed *c, enum outcome outcome)
+{
+        bool is_word = outcome <= OUTCOME_UNAVAILABLE;
+        struct settled s = { .outcome = outcome, .error = "no", .reply = is_word ? &plain_reply : NULL };
+        return judge(h, c, &s);
+}
+
+static void assert_draft(struct outcome_draft *draft, enum store_outcome_kind kind, enum task_cost cost)
+{
+        assert_non_null(draft);
+        assert_int_equal(draft->outcome.kind, kind);
+        assert_int_equal(draft->outcome.cost, cost);
+}
+
+static void assert_gone(struct outcome_draft *draft, enum store_outcome_kind kind, const char *reason)
+{
+        assert_non_null(draft);
+        assert_int_equal(draft->outcome.kind, kind);
+        assert_true(span_is(draft->outcome.reason, (struct span){ reason, strlen(reason) }));
+        draft_free(draft);
+}
+
+static void the_delay_grows_by_the_factor_up_to_the_cap(void **state)
+{
+        (void)state;
+        const struct retry_config *r = &handler.retry;
+        assert_int_equal(retry_delay_ms(r, 1, 0), 1000);
+        assert_int_equal(retry_delay_ms(r, 2, 0), 2000);
+        assert_int_equal(retry_delay_ms(r, 3, 0), 4000);
+        assert_int_equal(retry_delay_ms(r, 4, 0), 5000);
+        assert_int_equal(retry_delay_ms(r, UINT32_MAX, 0), 5000);
+        const struct retry_config steady = { .backoff_ms = 100, .factor = 1, .max_ms = 5000 };
+        assert_int_equal(retry_delay_ms(&steady, 5000000, 0), 100);
+}
+
+static void jitter_only_shortens(void **state)
+{
+        (void)state;
+        assert_int_equal(retry_delay_ms(&handler.retry, 1, 0.5), 750);
+        assert_true(retry_delay_ms(&handler.retry, 1, 0.999999) >= 500);
+        assert_int_equal(retry_delay_ms(&handler.retry, 4, 0.5), 3750);
+}
+
+static void an_attempt_is_charged_and_retried(void **state)
+{
+        (void)state;
+        struct claimed c = { .attempts = 1 };
+        struct outcome_draft *draft = judge_outcome(&handler, &c, OUTCOME_RETRY);
+        assert_draft(draft, STORE_RETRY, COST_ATTEMPT);
+        assert_int_equal(draft->outcome.delay_ms, 2000);
+        assert_true(span_is(draft->outcome.error, SPAN_TEXT("no")));
+        draft_free(draft);
+}
+
+static void attempts_run_out(void **state)
+{
+        (void)state;
+        struct claimed c = { .attempts = 3, .crashes = 1 };
+        struct outcome_draft *draft = judge_outcome(&handler, &c, OUTCOME_RETRY);
+        assert_int_equal(draft->outcome.cost, COST_ATTEMPT);
+        assert_gone(draft, STORE_DEAD, "exhausted");
+}
+
+static void a_task_may_bring_its_own_number_of_attempts(void **state)
+{
+        (void)state;
+        struct claimed once = { .attempts_max = 1 };
+        assert_gone(judge_outcome(&handler, &once, OUTCOME_RETRY), STORE_DEAD, "exhausted");
+        struct claimed often = { .attempts_max = 10, .attempts = 8 };
+        struct outcome_draft *draft = judge_outcome(&handler, &often, OUTCOME_RETRY);
+        assert_draft(draft, STORE_RETRY, COST_ATTEMPT);
+        draft_free(draft);
+}
+
+static void crashes_have_a_budget_of_their_own(void **state)
+{
+        (void)state;
+        struct claimed c = { .attempts = 3, .crashes = 1 };
+        struct outcome_draft *draft = judge_outcome(&handler, &c, OUTCOME_CRASHED);
+        assert_draft(draft, STORE_RETRY, COST_CRASH);
+        assert_int_equal(draft->outcome.delay_ms, 2000);
+        draft_free(draft);
+        c.crashes = 2;
+        assert_gone(judge_outcome(&handler, &c, OUTCOME_CRASHED), STORE_DEAD, "crashed");
+        assert_gone(judge_outcome(&handler, &c, OUTCOME_TIMED_OUT), STORE_DEAD, "timed-out");
+        c.attempts = 0;
+        draft = judge_outcome(&handler, &c, OUTCOME_RETRY);
+        assert_draft(draft, STORE_RETRY, COST_ATTEMPT);
+        draft_free(draft);
+}
+
+static void a_handler_may_say_when(void **state)
+{
+        (void)state;
+        struct claimed c = { 0 };
+        struct ring_reply reply = { .error = "", .has_retry_after = true, .retry_after_ms = 77 };
+        struct settled s = { .outcome = OUTCOME_RETRY, .error = "", .reply = &reply };
+        struct outcome_draft *draft = judge(&handler, &c, &s);
+        assert_int_equal(draft->outcome.delay_ms, 77);
+        draft_free(draft);
+        c.attempts = 3; /* that does not make the budget larger */
+        assert_gone(judge(&handler, &c, &s), STORE_DEAD, "exhausted");
+}
+
+static void an_exhausted_key_is_held_if_so_configured(void **state)
+{
+        (void)state;
+        struct handler_config holding = handler;
+        holding.on_exhausted = ON_EXHAUSTED_HOLD;
+        struct claimed c = { .attempts = 3, .crashes = 2 };
+        assert_gone(judge_outcome(&holding, &c, OUTCOME_RETRY), STORE_HOLD, "exhausted");
+        assert_gone(judge_outcome(&holding, &c, OUTCOME_CRASHED), STORE_HOLD, "crashed");
+        assert_gone(judge_outcome(&holding, &c, OUTCOME_REJECT), STORE_DEAD, "rejected");
+}
+
+static void a_rejected_task_is_dead_at_once(void **state)
+{
+        (void)state;
+        struct claimed c = { 0 };
+        assert_gone(judge_outcome(&handler, &c, OUTCOME_REJECT), STORE_DEAD, "rejected");
+}
+
+static void unavailable_costs_nothing(void **state)
+{
+        (void)state;
+        struct claimed c = { .attempts = 3, .crashes = 2 };
+        assert_null(judge_outcome(&handler, &c, OUTCOME_UNAVAILABLE));
+}
+
+static void what_never_started_was_not_interrupted(void **state)
+{
+        (void)state;
+        struct claimed c = { 0 };
+        struct settled s = { .outcome = OUTCOME_INTERRUPTED, .error = "", .reply = &plain_reply };
+        assert_null(judge(&handler, &c, &s));
+}
+
+static void an_interruption_is_recorded_and_costs_nothing(void **state)
+{
+        (void)state;
+        struct claimed c = { .attempts = 3, .crashes = 2, .interruptions = 1000 };
+        struct settled s = { .outcome = OUTCOME_INTERRUPTED, .error = "a neighbour", .why = BLAME_NEIGHBOUR };
+        struct outcome_draft *draft = judge(&handler, &c, &s);
+        assert_draft(draft, STORE_INTERRUPTED, COST_INTERRUPTION);
+        assert_false(draft->outcome.is_suspect);
+        draft_free(draft);
+        s.is_suspect = true;
+        s.why = BLAME_UNSURE;
+        draft = judge(&handler, &c, &s);
+        assert_draft(draft, STORE_INTERRUPTED, COST_INTERRUPTION);
+        assert_true(draft->outcome.is_suspect);
+        draft_free(draft);
+}
+
+static void a_cancelled_task_is_dead_unless_it_was_done_first(void **state)
+{
+        (void)state;
+        struct claimed c = { 0 };
+        struct settled killed = { .outcome = OUTCOME_INTERRUPTED, .error = "", .why = BLAME_CANCEL };
+        assert_gone(judge(&handler, &c, &killed), STORE_DEAD, "cancelled");
+        /* It saw the stop flag and gave up in its own words. */
+        c.pool_task.why = BLAME_CANCEL;
+        assert_gone(judge_outcome(&handler, &c, OUTCOME_RETRY), STORE_DEAD, "cancelled");
+        assert_gone(judge_outcome(&handler, &c, OUTCOME_UNAVAILABLE), STORE_DEAD, "cancelled");
+        struct outcome_draft *draft = judge_outcome(&handler, &c, OUTCOME_DONE);
+        assert_draft(draft, STORE_DONE, COST_NONE);
+        draft_free(draft);
+}
+
+static void done_with_a_wrong_follow_up_is_a_failed_attempt(void **state)
+{
+        (void)state;
+        struct buffer submits = { 0 };
+        ring_put_submit(&submits, &(struct ring_submit){ .handler = "not a name", .key = "k", .payload = "" });
+        struct ring_reply reply = {
+                .error = "", .submits = submits.data, .submits_size = submits.size, .submits_count = 1
+        };
+        struct settled s = { .outcome = OUTCOME_DONE, .error = "", .reply = &reply };
+        struct claimed c = { 0 };
+        struct outcome_draft *draft = judge(&handler, &c, &s);
+        assert_draft(draft, STORE_RETRY, COST_ATTEMPT);
+        assert_non_null(memmem(draft->outcome.error.data, draft->outcome.error.size, "follow-up", 9));
+        draft_free(draft);
+        buffer_free(&submits);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_delay_grows_by_the_factor_up_to_the_cap),
+                cmocka_unit_test(jitter_only_shortens),
+                cmocka_unit_test(an_attempt_is_charged_and_retried),
+                cmocka_unit_test(attempts_run_out),
+                cmocka_unit_test(a_task_may_bring_its_own_number_of_attempts),
+                cmocka_unit_test(crashes_have_a_budget_of_their_own),
+                cmocka_unit_test(a_handler_may_say_when),
+                cmocka_unit_test(an_exhausted_key_is_held_if_so_configured),
+                cmocka_unit_test(a_rejected_task_is_dead_at_once),
+                cmocka_unit_test(unavailable_costs_nothing),
+                cmocka_unit_test(what_never_started_was_not_interrupted),
+                cmocka_unit_test(an_interruption_is_recorded_and_costs_nothing),
+                cmocka_unit_test(a_cancelled_task_is_dead_unless_it_was_done_first),
+                cmocka_unit_test(done_with_a_wrong_follow_up_is_a_failed_attempt),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
