@@ -417,8 +417,12 @@ static void on_answered(
                 uint64_t took_ns = reply->ended_ns - reply->started_ns;
                 pool->average_ns = pool->average_ns ? pool->average_ns - pool->average_ns / 8 + took_ns / 8 : took_ns;
         }
-        struct pool_action *action = pool_settle(actions, task, (enum outcome)reply->outcome);
+        /* Told to stop by a person, it may still say DONE; anything else is the stop's doing, not the task's. */
+        bool is_cancelled = task->why == BLAME_CANCEL && reply->outcome != OUTCOME_DONE;
+        struct pool_action *action =
+                pool_settle(actions, task, is_cancelled ? OUTCOME_INTERRUPTED : (enum outcome)reply->outcome);
         action->reply = reply;
+        action->why = is_cancelled ? BLAME_CANCEL : BLAME_NOTHING;
         if (reply->outcome == OUTCOME_UNAVAILABLE) {
                 pause(pool, now_ms, actions);
         } else if (pool->state == POOL_PROBING && reply->outcome != OUTCOME_INTERRUPTED) {
