@@ -312,7 +312,6 @@ static void a_cancelled_task_that_was_done_first_is_done(void **state)
         rig_close(&g);
 }
 
-/* It was told to stop for its timeout already; who comes later does not change why. */
 static void a_cancelled_task_that_gives_up_is_cancelled(void **state)
 {
         (void)state;
