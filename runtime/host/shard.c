@@ -217,16 +217,22 @@ void shard_fill_release(struct shard *s, struct store_release *release, uint64_t
 static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
 {
         c->draft = draft;
-        if (draft->outcome.kind == STORE_DIVERT)
+        if (draft->outcome.kind == STORE_DIVERT) {
+                /* First of all: an end that asks for more of its key must find this where it belongs. */
                 window_divert(&s->window, c);
-        else
-                window_end(&s->window, c);
-        c->ended_next = NULL;
-        if (s->ended_last)
-                s->ended_last->ended_next = c;
-        else
+                c->ended_next = s->ended;
                 s->ended = c;
-        s->ended_last = c;
+                if (!s->ended_last)
+                        s->ended_last = c;
+        } else {
+                window_end(&s->window, c);
+                c->ended_next = NULL;
+                if (s->ended_last)
+                        s->ended_last->ended_next = c;
+                else
+                        s->ended = c;
+                s->ended_last = c;
+        }
         if (!s->ended_count++)
                 s->ended_ms = now_ms;
         /* A task behind it, a person or a timer waits for this: no point in gathering. */

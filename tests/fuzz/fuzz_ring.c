@@ -79,14 +79,16 @@ static void submit(struct play *p, struct script *s)
         ring_host_ring(&p->host);
 }
 
-/* What a seat of good will does, with the memory as it is. */
+/* What a seat of good will does, unless it would fall over what was written here. */
 static void take(struct play *p, struct script *s)
 {
-        uint64_t waiting = p->host.map.header->submit_tail - p->host.map.header->submit_next;
-        bool is_sane = p->host.map.header->submit_tail == p->host.tail && waiting && waiting <= ENTRIES;
-        for (uint32_t i = 0; i < ENTRIES; i++)
-                is_sane &= p->host.map.submit_cells[i] >> 32 <= 3 && p->host.map.entries[i].spill >= RING_SPILLS &&
-                           p->host.map.entries[i].size <= sizeof(p->host.map.entries[i].bytes);
+        uint64_t first = p->host.map.header->submit_next;
+        bool is_sane = p->host.map.header->submit_tail == p->host.tail && p->host.tail - first <= ENTRIES;
+        for (uint64_t i = first; is_sane && i < p->host.tail; i++) {
+                uint64_t cell = p->host.map.submit_cells[i % ENTRIES];
+                const struct ring_entry *e = &p->host.map.entries[cell % ENTRIES];
+                is_sane = cell >> 32 && e->spill == RING_NO_SPILL && e->size <= sizeof(e->bytes);
+        }
         if (!is_sane || p->taken_count == ENTRIES)
                 return;
         p->host.map.header->is_retiring = 1; /* do not wait */
@@ -209,6 +211,7 @@ static void look_for_answers(struct play *p)
         while (ring_host_next(&p->host, &reply, &owner) == 1) {
                 read_reply(&reply);
                 account(p, owner);
+                check(reply.outcome <= OUTCOME_UNAVAILABLE || reply.outcome == OUTCOME_INTERRUPTED);
                 check(reply.ticket == p->tickets[(uint8_t *)owner - p->outcomes]);
         }
 }

@@ -332,6 +332,25 @@ static void room_after_take_back_is_announced(void **state)
         assert_true(ring_host_has_room(&b->host, ENTRIES, 1));
 }
 
+/* Rather than to pass over a task that nobody would ever start. */
+static void a_damaged_cell_ends_the_runner(void **state)
+{
+        struct both *b = *state;
+        (void)submit_one(b, "x", NULL);
+        atomic_store(&b->host.map.submit_cells[0], 0);
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (!pid) {
+                struct ring_taken taken;
+                (void)alarm(PATIENCE_S);
+                (void)ring_take(&b->runner, 0, &taken, 1);
+                _exit(0);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 static void *take_until_retired(void *argument)
 {
         struct both *b = argument;
@@ -386,6 +405,7 @@ int main(void)
                 SEAT_TEST(the_bell_is_rung_only_for_a_sleeping_host),
                 SEAT_TEST(a_checkpoint_keeps_the_host_from_sleeping),
                 SEAT_TEST(room_after_take_back_is_announced),
+                SEAT_TEST(a_damaged_cell_ends_the_runner),
                 SEAT_TEST(a_retiring_runner_does_what_is_queued_and_leaves),
                 SEAT_TEST(retirement_wakes_a_sleeping_seat),
         };

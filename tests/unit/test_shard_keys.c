@@ -244,6 +244,28 @@ static void what_was_given_back_is_not_overtaken(void **state)
         rig_close(&g);
 }
 
+/* The end asks for more of its key: it would be given what stands behind the one that goes back. */
+static void what_goes_back_is_told_before_an_end_asks_for_more(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        hand(&g, 1, "k", "a");
+        claim(&g);
+        struct claimed *c = start(&g, 1);
+        g.shard.has_work = true;
+        send_advance(&g);
+        end_as(&g, c, STORE_DONE);
+        hand(&g, 2, "k", "nobody");
+        reply_advance(&g, STORE_OK);
+        send_advance(&g);
+        assert_int_equal(g.advance.outcomes_count, 2);
+        assert_int_equal(g.advance.outcomes[0].kind, STORE_DIVERT);
+        assert_int_equal(g.advance.outcomes[1].kind, STORE_DONE);
+        rig_close(&g);
+}
+
 /* Nothing of the key is left here that would ask for it. */
 static void the_last_of_a_key_comes_back_by_itself(void **state)
 {
@@ -446,6 +468,7 @@ int main(void)
                 cmocka_unit_test(a_full_share_asks_for_no_more),
                 cmocka_unit_test(an_unserved_task_is_not_overtaken),
                 cmocka_unit_test(what_was_given_back_is_not_overtaken),
+                cmocka_unit_test(what_goes_back_is_told_before_an_end_asks_for_more),
                 cmocka_unit_test(the_last_of_a_key_comes_back_by_itself),
                 cmocka_unit_test(a_suspect_starts_once_its_start_is_recorded),
                 cmocka_unit_test(a_start_without_an_end_makes_a_suspect),
