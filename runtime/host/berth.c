@@ -13,17 +13,25 @@ static void show_lease(struct berth *berth)
         leases_set(&berth->host->leases, s->number, s->lease.epoch, is_held ? s->until_ms * NS_PER_MS : 0);
 }
 
-/* Its shard was taken from us: told to stop, killed after the grace. */
+/* One that runs under a lease we have lost, and has not been told. */
+static struct claimed *find_stale(const struct shard *s)
+{
+        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+                for (struct claimed *c = key->first; c; c = c->next)
+                        if (c->state == CLAIMED_RUNNING && c->tenure != s->tenure && !c->is_told_to_stop)
+                                return c;
+        return NULL;
+}
+
+/* Its shard was taken from us: told to stop, killed after the grace.  Each look starts anew: one that had not started
+ * yet is settled, and forgotten, on the spot. */
 static void cancel_stale(struct berth *berth)
 {
-        struct host *h = berth->host;
-        struct window_key *key;
-        struct window_key *next_key;
-        HASH_ITER (hh, berth->shard.window.keys, key, next_key)
-                for (struct claimed *c = key->first; c; c = c->next)
-                        if (c->state == CLAIMED_RUNNING && c->tenure != berth->shard.tenure &&
-                                c->pool < h->stations_count)
-                                crew_cancel(&h->stations[c->pool].crew, &c->pool_task);
+        struct claimed *c;
+        while ((c = find_stale(&berth->shard))) {
+                c->is_told_to_stop = true;
+                crew_cancel(&berth->host->stations[c->pool].crew, &c->pool_task);
+        }
 }
 
 static void after_reply(struct berth *berth, uint64_t fenced_before)

@@ -26,16 +26,17 @@ static void free_claimed(struct claimed *c)
 
 void window_free(struct window *w)
 {
-        struct window_key *key;
-        struct window_key *next_key;
-        HASH_ITER (hh, w->keys, key, next_key) {
-                HASH_DEL(w->keys, key);
+        struct window_key *key = w->keys;
+        HASH_CLEAR(hh, w->keys); /* the elements stay, and stay linked */
+        while (key) {
+                struct window_key *next_key = key->hh.next;
                 while (key->first) {
                         struct claimed *c = key->first;
                         key->first = c->next;
                         free_claimed(c);
                 }
                 free(key);
+                key = next_key;
         }
         free(w->lines);
         *w = (struct window){ 0 };
@@ -291,19 +292,16 @@ void window_prune(struct window *w)
                 key->is_emptied = false;
                 if (key->count)
                         continue;
-                HASH_DEL(w->keys, key);
+                HASH_DEL(w->keys, key); /* NOLINT(clang-analyzer-core.NullDereference): it is in the table */
                 free(key);
         }
 }
 
 void window_drop_idle(struct window *w)
 {
-        struct window_key *key;
-        struct window_key *next_key;
-        HASH_ITER (hh, w->keys, key, next_key) {
-                struct claimed *next;
+        for (struct window_key *key = w->keys; key; key = key->hh.next) {
                 key->is_barred = false;
-                for (struct claimed *c = key->first; c; c = next) {
+                for (struct claimed *c = key->first, *next = NULL; c; c = next) {
                         next = c->next;
                         if (c->state != CLAIMED_RUNNING)
                                 window_drop(w, c);

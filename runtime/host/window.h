@@ -45,6 +45,7 @@ struct claimed {
         struct claimed *prev, *next; /* within the key, by seq */
         struct outcome_draft *draft; /* CLAIMED_ENDED: what to tell the store; owned (draft.h) */
         struct claimed *ended_next;  /* the shard's list of those */
+        bool is_told_to_stop;        /* it runs under a lease that was lost */
         bool is_marked;              /* a suspect whose start is recorded: it may run, alone */
         bool is_cancelled;           /* dead, once what is being told about it is told */
         bool is_diverted;            /* ended by window_divert() */
