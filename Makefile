@@ -65,7 +65,7 @@ VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/vill
 
 DEPS      := gcc make libc6-dev libuv1-dev libjansson-dev libconfig-dev libsqlite3-dev zlib1g-dev uthash-dev
 TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev pkg-config libcmocka-dev python3 \
-             python3-pytest valgrind nodejs ruby
+             python3-pytest procps valgrind nodejs ruby
 PYTHON    := /usr/bin/python3
 
 .DEFAULT_GOAL := build
