@@ -26,16 +26,17 @@ static void free_claimed(struct claimed *c)
 
 void window_free(struct window *w)
 {
-        struct window_key *key;
-        struct window_key *next_key;
-        HASH_ITER (hh, w->keys, key, next_key) {
-                HASH_DEL(w->keys, key);
-                while (key->first) {
-                        struct claimed *c = key->first;
-                        key->first = c->next;
+        struct window_key *key = w->keys;
+        HASH_CLEAR(hh, w->keys); /* forgets them; they are still linked */
+        while (key) {
+                struct window_key *gone = key;
+                key = gone->hh.next;
+                while (gone->first) {
+                        struct claimed *c = gone->first;
+                        gone->first = c->next;
                         free_claimed(c);
                 }
-                free(key);
+                free(gone);
         }
         free(w->lines);
         *w = (struct window){ 0 };
@@ -285,7 +286,7 @@ void window_drop(struct window *w, struct claimed *c)
 
 void window_prune(struct window *w)
 {
-        while (w->emptied) {
+        while (w->keys && w->emptied) {
                 struct window_key *key = w->emptied;
                 w->emptied = key->emptied_next;
                 key->is_emptied = false;
@@ -298,9 +299,7 @@ void window_prune(struct window *w)
 
 void window_drop_idle(struct window *w)
 {
-        struct window_key *key;
-        struct window_key *next_key;
-        HASH_ITER (hh, w->keys, key, next_key) {
+        for (struct window_key *key = w->keys; key; key = key->hh.next) {
                 struct claimed *next;
                 key->is_barred = false;
                 for (struct claimed *c = key->first; c; c = next) {
