@@ -94,15 +94,22 @@ static double random_fraction(struct host *h)
 /* --- tasks -----------------------------------------------------------------------------------------------------------
  */
 
+/* A handler that takes no tasks for now keeps at most half of a window: the rest is for others. */
+static bool is_crowded(const struct berth *berth, const struct station *st)
+{
+        return st->crew.pool.state != POOL_OPEN && berth->shard.window.count >= berth->host->limits.window_tasks / 2;
+}
+
 static uint32_t pool_of(void *arg, struct span handler)
 {
-        const struct host *h = arg;
+        const struct berth *berth = arg;
+        const struct host *h = berth->host;
         for (uint32_t i = 0; i < h->stations_count; i++) {
                 const struct texts *names = &h->stations[i].handler->tasks;
                 for (size_t j = 0; j < names->count; j++)
                         if (strlen(names->items[j]) == handler.size &&
                                 !memcmp(names->items[j], handler.data, handler.size))
-                                return i;
+                                return is_crowded(berth, &h->stations[i]) ? WINDOW_NO_POOL : i;
         }
         return WINDOW_NO_POOL;
 }
@@ -291,7 +298,7 @@ static void on_acquired(struct store_request *request)
         if (has_failed(berth, request))
                 return;
         uint64_t fenced = berth->shard.fenced;
-        shard_acquired(&berth->shard, &berth->acquire, pool_of, berth->host, clock_boot_ms());
+        shard_acquired(&berth->shard, &berth->acquire, pool_of, berth, clock_boot_ms());
         if (berth->acquire.grant == STORE_GRANTED)
                 log_event(LEVEL_DEBUG, "acquired", "shard=%" PRIu32 " epoch=%" PRIu64 " in_flight=%" PRIu32,
                         berth->shard.number, berth->shard.lease.epoch, berth->acquire.page.tasks_count);
@@ -304,7 +311,7 @@ static void on_paged(struct store_request *request)
         if (has_failed(berth, request))
                 return;
         uint64_t fenced = berth->shard.fenced;
-        shard_paged(&berth->shard, &berth->page, pool_of, berth->host);
+        shard_paged(&berth->shard, &berth->page, pool_of, berth);
         after_reply(berth, fenced);
 }
 
@@ -326,7 +333,7 @@ static void on_advanced(struct store_request *request)
         if (has_failed(berth, request))
                 return;
         uint64_t fenced = berth->shard.fenced;
-        shard_advanced(&berth->shard, &berth->advance, pool_of, berth->host, clock_boot_ms());
+        shard_advanced(&berth->shard, &berth->advance, pool_of, berth, clock_boot_ms());
         for (uint32_t i = 0; i < berth->advance.controls_count; i++)
                 obey(berth, &berth->advance.controls[i]);
         after_reply(berth, fenced);
