@@ -93,7 +93,7 @@ int station_open(struct host *h, struct station *st, const struct handler_config
 void station_feed(struct station *st, uint64_t now_ms);
 /* Reads the desired state again and does what it says. */
 void host_ask_desired(struct host *h);
-/* A pool_of_fn (shard.h): the station that serves such tasks; `arg` is the host. */
+/* A pool_of_fn (shard.h): the station that serves such tasks; `arg` is the berth. */
 uint32_t host_pool_of(void *arg, struct span handler);
 
 /* --- host_open.c --- */

@@ -87,7 +87,7 @@ void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms);
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms);
 
-/* Which pool runs tasks of that handler name; WINDOW_NO_POOL. */
+/* Which pool runs tasks of that handler name; WINDOW_NO_POOL: none, or none that has a place for it now. */
 typedef uint32_t pool_of_fn(void *arg, struct span handler);
 
 /* The replies.  `failed` is for requests whose status is negative. */

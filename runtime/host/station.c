@@ -19,15 +19,25 @@ static double random_fraction(struct host *h)
         return (double)(h->random >> 11) / 9007199254740992.0;
 }
 
+/* A person has paused it; or it takes no tasks for now, and then it keeps at most half of a window: the rest is for
+ * others. */
+static bool is_shut(const struct berth *berth, const struct station *st)
+{
+        if (st->is_paused)
+                return true;
+        return st->crew.pool.state != POOL_OPEN && berth->shard.window.count >= berth->host->limits.window_tasks / 2;
+}
+
 uint32_t host_pool_of(void *arg, struct span handler)
 {
-        const struct host *h = arg;
+        const struct berth *berth = arg;
+        const struct host *h = berth->host;
         for (uint32_t i = 0; i < h->stations_count; i++) {
                 const struct texts *names = &h->stations[i].handler->tasks;
                 for (size_t j = 0; j < names->count; j++)
                         if (strlen(names->items[j]) == handler.size &&
                                 !memcmp(names->items[j], handler.data, handler.size))
-                                return h->stations[i].is_paused ? WINDOW_NO_POOL : i;
+                                return is_shut(berth, &h->stations[i]) ? WINDOW_NO_POOL : i;
         }
         return WINDOW_NO_POOL;
 }

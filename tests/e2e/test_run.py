@@ -172,6 +172,19 @@ def test_unavailable_costs_nothing(host, tmp_path):
     assert all(e.attempt == 1 for e in host.ledger())
 
 
+def test_a_handler_that_is_down_stops_nobody_else(host, tmp_path):
+    """More of its tasks wait than a shard's window holds."""
+    down = tmp_path / "down"
+    down.touch()
+    host.configure(shards=1, work="", other="").start()
+    waiting = [task(f"k{n}", n, f"down:{down}") for n in range(3000)]
+    host.submit([*waiting, *({**task(f"o{n}", 5000 + n), "handler": "other"} for n in range(100))])
+    host.wait_done(100)
+    down.unlink()
+    host.wait_done(3100)
+    assert all(e.attempt == 1 for e in host.ledger())
+
+
 def test_an_unknown_handlers_tasks_wait_and_stop_nobody(host):
     host.configure(shards=1, work="processes = 2;").start()
     unknown = [{**task(f"u{n}", n), "handler": "nobody"} for n in range(1500)]

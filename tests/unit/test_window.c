@@ -392,7 +392,10 @@ static void model_add(struct model *m, struct window *w)
                 m->is_barred[t->key] = false;
         m->count++;
         t->claimed = add(w, t->seq, name, t->pool);
-        assert_non_null(t->claimed);
+        if (!t->claimed) {
+                fail();
+                return;
+        }
         uint32_t live = 0;
         for (size_t i = 0; i < m->count; i++)
                 live += m->tasks[i].claimed && m->tasks[i].key == t->key && m->tasks[i].state != CLAIMED_ENDED;
