@@ -196,6 +196,9 @@ uninstall:
 
 # --- tests ------------------------------------------------------------------------------------------------------------
 
+# Objects of tests are kept for the next make.
+.SECONDARY:
+
 $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
@@ -293,8 +296,8 @@ run: build
 demo:
 	@echo "make demo: there is no scenario to watch yet"
 
-bench:
-	@echo "make bench: there is nothing to compare yet; quiver try PLUGIN.so --bench N measures one runner"
+bench: build test-deps
+	@$(PYTHON) tests/bench/languages.py
 
 chaos:
 	@echo "make chaos: there is no fleet to break yet"

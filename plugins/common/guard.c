@@ -14,7 +14,7 @@ static _Noreturn void watch(int pipe_fd, const _Atomic pid_t *group)
 {
         char byte;
         sigset_t all;
-        /* The runner's signals are not meant for us: whoever presses ^C reaches the whole foreground group. */
+        /* What is meant for the runner is not meant for us. */
         (void)sigfillset(&all);
         (void)sigprocmask(SIG_SETMASK, &all, NULL);
         (void)prctl(PR_SET_NAME, "qv:guard");
@@ -43,6 +43,9 @@ static int start(struct guard *g)
         if (pid == 0)
                 watch(ends[0], g->group);
         int r = pid < 0 ? -errno : 0;
+        /* A host kills a dead runner's whole group.  Done here, not by the guard: now, and not when it comes to run. */
+        if (pid > 0)
+                (void)setpgid(pid, pid);
         (void)close(ends[0]);
         if (r < 0) {
                 (void)close(ends[1]);

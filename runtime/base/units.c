@@ -41,7 +41,7 @@ static int parse(const char *text, const struct unit *units, size_t count, const
                 return 0;
         }
         for (size_t i = 0; i < count; i++) {
-                if (strcmp(end, units[i].name))
+                if (strcmp(end, units[i].name) != 0)
                         continue;
                 number = round(number * units[i].factor);
                 if (number > UNITS_LARGEST)

@@ -194,6 +194,7 @@ static int check_words(struct options *o, const struct request *request)
 
 static int take_option(struct options *o, struct request *request, int id)
 {
+        uint64_t number = 0;
         switch (id) {
         case OPTION_HANDLER:
                 request->handler = o->value;
@@ -202,8 +203,10 @@ static int take_option(struct options *o, struct request *request, int id)
                 request->has_all = true;
                 return EXIT_DONE;
         default:
-                request->limit = (uint32_t)strtoul(o->value, NULL, 10);
-                return request->limit ? EXIT_DONE : options_wrong(o, "--limit: %s is not a number from 1", o->value);
+                if (!options_number(o->value, 1, UINT32_MAX, &number))
+                        return options_wrong(o, "--limit: %s is not a number from 1", o->value);
+                request->limit = (uint32_t)number;
+                return EXIT_DONE;
         }
 }
 

@@ -96,7 +96,7 @@ static int write_envelope(const struct request *request, struct error *error)
         const struct qv_client_task *task = &request->task.task;
         struct buffer headers = { 0 };
         struct buffer bytes = { 0 };
-        struct envelope envelope;
+        struct envelope envelope = { 0 };
         char id[TASK_ID_MAX + 1];
         int r = client_check_task(task, error);
         if (r == 0)
@@ -137,15 +137,16 @@ static int make(struct options *o, struct request *request, const struct cli_wor
 static int take_option(struct options *o, struct request *request, int id)
 {
         struct error error = { "" };
+        uint64_t number = 0;
         int r = task_options_take(&request->task, id, o->value, &error);
         if (r < 0)
                 return options_wrong(o, "--%s", error.text);
         if (id == OPTION_MAKE)
                 request->is_make = true;
         if (id == OPTION_SHARDS) {
-                request->shards = (uint32_t)strtoul(o->value, NULL, 10);
-                if (!request->shards || request->shards > SHARDS_MAX)
+                if (!options_number(o->value, 1, SHARDS_MAX, &number))
                         return options_wrong(o, "--shards: %s is not a number from 1 to %u", o->value, SHARDS_MAX);
+                request->shards = (uint32_t)number;
         }
         return EXIT_DONE;
 }

@@ -79,23 +79,22 @@ int cmd_fsck(int argc, char **argv)
         while (cli_words_next(&w, &o) == OPTION_SHARD)
                 only = o.value;
         int code = w.code;
-        char *end = NULL;
-        uint32_t shard = only ? (uint32_t)strtoul(only, &end, 10) : 0;
+        uint64_t shard = 0;
         if (!w.is_over && w.count)
                 code = options_wrong(&o, "what is %s?", w.words[0]);
-        else if (!w.is_over && only && (end == only || *end))
-                code = options_wrong(&o, "--shard: %s is not a number", only);
+        else if (!w.is_over && only && !options_number(only, 0, SHARDS_MAX - 1, &shard))
+                code = options_wrong(&o, "--shard: %s is not a number from 0 to %u", only, SHARDS_MAX - 1);
         if (w.is_over || code != EXIT_DONE)
                 goto out;
         code = cli_open(&s, "fsck", w.config);
         if (code != EXIT_DONE)
                 goto out;
         if (shard >= s.info->shards) {
-                (void)fprintf(stderr, "quiver fsck: there is no shard %u; the store has 0 to %u\n", shard,
-                        s.info->shards - 1);
+                (void)fprintf(
+                        stderr, "quiver fsck: there is no shard %s; the store has 0 to %u\n", only, s.info->shards - 1);
                 code = EXIT_FAILED;
         } else {
-                code = check_shards(&s, shard, only ? 1 : s.info->shards, &sum);
+                code = check_shards(&s, (uint32_t)shard, only ? 1 : s.info->shards, &sum);
                 if (code != EXIT_UNREACHABLE)
                         report(&sum, w.has_json);
         }

@@ -12,7 +12,7 @@
 #include "cli/open.h"
 #include "cli/show.h"
 
-#define KEYS_SHOWN 1000
+#define KEYS_SHOWN 1000u
 
 enum { OPTION_REASON = OPTION_OWN };
 
@@ -83,7 +83,7 @@ static const char *waits_for(const struct store_key_info *key, char text[UNITS_T
         case KEY_HELD:
                 return "a person";
         case KEY_WAITING:
-                return "its earlier tasks: it has more than its share of the window";
+                return "its turn; the reason below says what for";
         default:
                 return "nothing";
         }

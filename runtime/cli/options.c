@@ -27,6 +27,22 @@ int options_wrong(const struct options *o, const char *format, ...)
         return EXIT_USAGE;
 }
 
+bool options_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number)
+{
+        uint64_t number = 0;
+        if (!*text)
+                return false;
+        for (; *text; text++) {
+                if (*text < '0' || *text > '9' || number > UINT64_MAX / 10 - 1)
+                        return false;
+                number = number * 10 + (uint64_t)(*text - '0');
+        }
+        if (number < min || number > max)
+                return false;
+        *ret_number = number;
+        return true;
+}
+
 void options_help(const struct options *o)
 {
         (void)printf("usage: quiver %s\n\n%s\n", o->usage, o->about);

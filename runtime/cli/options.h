@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What every command returns to the shell. */
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_UNREACHABLE = 3 };
@@ -45,6 +46,9 @@ int options_next(struct options *o);
 
 /* Says "quiver COMMAND: TEXT" and where the help is; returns EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int options_wrong(const struct options *o, const char *format, ...);
+
+/* A decimal number from `min` to `max` and nothing else; false if it is not. */
+bool options_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number);
 
 void options_help(const struct options *o);
 

@@ -122,8 +122,9 @@ static int take_option(struct options *o, struct request *request, int id)
         struct error error = { "" };
         switch (id) {
         case OPTION_MAX:
-                request->max = strtoul(o->value, NULL, 10);
-                return request->max ? EXIT_DONE : options_wrong(o, "--max: %s is not a number from 1", o->value);
+                if (!options_number(o->value, 1, UINT32_MAX, &request->max))
+                        return options_wrong(o, "--max: %s is not a number from 1", o->value);
+                return EXIT_DONE;
         case OPTION_COMMIT:
                 request->has_commit = true;
                 return EXIT_DONE;

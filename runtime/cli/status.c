@@ -126,9 +126,10 @@ static void status_as_json(const struct cli_store *s, const struct status *statu
         cli_json_number(desired, "version", status->desired_version);
         (void)json_object_set(desired, "items", status->desired);
         (void)json_object_set_new(o, "app", json_string(s->info->app));
-        (void)json_object_set_new(o, "store", json_string(s->config.store.url.text));
+        (void)json_object_set_new(o, "store", cli_json_text(s->config.store.url.text));
         (void)json_object_set_new(o, "durability", json_string(s->info->durability));
-        (void)json_object_set_new(o, "coordination", json_string(s->config.coordination.url.text));
+        (void)json_object_set_new(
+                o, "coordination", *s->info->coordination ? cli_json_text(s->info->coordination) : json_null());
         (void)json_object_set_new(o, "shards", shards);
         (void)json_object_set(o, "members", status->members);
         (void)json_object_set_new(o, "desired", desired);

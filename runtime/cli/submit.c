@@ -133,7 +133,7 @@ static int submit_one(struct cli_store *s, struct submit_request *request)
                 return cli_fail(s->command, r, qv_client_error());
         if (!request->has_wait || r == -EEXIST) {
                 print_submitted(request, id, r == -EEXIST);
-                return EXIT_DONE;
+                return request->has_wait ? EXIT_FAILED : EXIT_DONE; /* nobody keeps an outcome for us */
         }
         return wait_for_outcome(s, request, id);
 }
@@ -162,6 +162,7 @@ static void warn_unknown_handler(const struct cli_store *s, const char *handler)
 static int take_option(struct options *o, struct submit_request *request, int id)
 {
         struct error error;
+        uint64_t number = 0;
         int r = task_options_take(&request->task, id, o->value, &error);
         if (r < 0)
                 return options_wrong(o, "--%s", error.text);
@@ -183,10 +184,10 @@ static int take_option(struct options *o, struct submit_request *request, int id
                 request->is_json_lines = true;
                 break;
         case OPTION_BATCH:
-                request->batch = (uint32_t)strtoul(o->value, NULL, 10);
-                if (!request->batch || request->batch > STORE_SUBMIT_TASKS)
+                if (!options_number(o->value, 1, STORE_SUBMIT_TASKS, &number))
                         return options_wrong(
                                 o, "--batch: %s is not a number from 1 to %u", o->value, STORE_SUBMIT_TASKS);
+                request->batch = (uint32_t)number;
                 break;
         case OPTION_SKIP_BAD:
                 request->has_skip_bad = true;

@@ -41,10 +41,8 @@ static int take_duration(const char *name, const char *value, uint64_t *ret_ms, 
 
 static int take_attempts(struct task_options *t, const char *value, struct error *error)
 {
-        char *end = NULL;
-        errno = 0;
-        unsigned long number = strtoul(value, &end, 10);
-        if (errno || *end || end == value || *value == '-' || !number || number > UINT32_MAX)
+        uint64_t number = 0;
+        if (!options_number(value, 1, UINT32_MAX, &number))
                 return error_set(error, -EINVAL, "attempts: %s is not a number from 1", value);
         t->task.attempts = (uint32_t)number;
         return 0;
@@ -215,6 +213,7 @@ int task_options_take_json(struct task_options *t, const json_t *object, struct 
 
 static int read_input(struct buffer *to, struct error *error)
 {
+        static const uint32_t payload_max = STORE_PAYLOAD_MAX;
         for (;;) {
                 uint8_t *at = buffer_reserve(to, 65536);
                 ssize_t n = read(STDIN_FILENO, at, 65536);
@@ -225,7 +224,7 @@ static int read_input(struct buffer *to, struct error *error)
                 if (n == 0)
                         return 0;
                 to->size += (size_t)n;
-                if (to->size > STORE_PAYLOAD_MAX)
+                if (to->size > payload_max)
                         return error_set(error, -EINVAL, "standard input is larger than any payload may be");
         }
 }

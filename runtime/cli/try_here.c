@@ -196,7 +196,7 @@ int try_here(const struct try_request *request, struct try_source *source)
 {
         struct here h = { .request = request, .source = source, .services = try_services_new(), .control = { -1, -1 } };
         struct error error = { "" };
-        pthread_t host;
+        pthread_t host = 0;
         source->is_patient = true;
         int r = open_shared(&h, &error);
         if (r == 0)

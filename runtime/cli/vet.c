@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/plugin_args.h"
@@ -14,10 +15,11 @@
 #define PAYLOADS         10000
 #define PAYLOADS_QUICK   500
 #define PAYLOADS_MAX     UINT64_C(1000000000)
+#define INIT_MS          10000
 #define REHEARSALS       100
 #define REHEARSALS_QUICK 20
 
-enum { OPT_CONFIG = 256, OPT_SET, OPT_HANDLER, OPT_PAYLOADS, OPT_SEED, OPT_QUICK, OPT_JSON };
+enum { OPT_CONFIG = 256, OPT_SET, OPT_HANDLER, OPT_PAYLOADS, OPT_SEED, OPT_INIT_TIMEOUT, OPT_QUICK, OPT_JSON };
 
 static const struct option_spec specs[] = {
         { OPT_CONFIG, "config", "FILE", "settings for the plugin: a runtime.cfg, or just the settings" },
@@ -25,6 +27,7 @@ static const struct option_spec specs[] = {
         { OPT_HANDLER, "handler", "NAME", "the handler's name (default: the plugin's file name)" },
         { OPT_PAYLOADS, "payloads", "N", "random payloads (default 10000)" },
         { OPT_SEED, "seed", "N", "the same payloads again" },
+        { OPT_INIT_TIMEOUT, "init-timeout", "TIME", "how long loading and init may take (default 10s)" },
         { OPT_QUICK, "quick", NULL, "500 payloads, and init and close 20 times instead of 100" },
         { OPT_JSON, "json", NULL, "print one JSON object" },
 };
@@ -78,6 +81,10 @@ static int take_option(struct vet_request *q, int id, bool *is_quick)
                 return parse_number("payloads", 1, PAYLOADS_MAX, &q->payloads);
         case OPT_SEED:
                 return parse_number("seed", 0, INT64_MAX, &q->seed);
+        case OPT_INIT_TIMEOUT:
+                if (units_duration_ms(options.value, &q->init_ms, &error) < 0)
+                        return options_wrong(&options, "--init-timeout: %s", error.text);
+                return 0;
         case OPT_QUICK:
                 *is_quick = true;
                 return 0;
@@ -152,7 +159,7 @@ static int run(struct vet_request *q)
 
 int cmd_vet(int argc, char **argv)
 {
-        struct vet_request q = { 0 };
+        struct vet_request q = { .init_ms = INIT_MS };
         int r = parse(&q, argc, argv);
         if (r == 0)
                 r = run(&q);

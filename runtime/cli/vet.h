@@ -26,6 +26,7 @@ struct vet_request {
         uint64_t payloads;
         uint64_t seed;
         uint32_t rehearsals;
+        uint64_t init_ms;
         bool is_json;
 };
 

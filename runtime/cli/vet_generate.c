@@ -75,7 +75,8 @@ static void put_repeated(uint64_t *state, size_t size, struct buffer *to)
 {
         static const char bytes[] = { 0, ' ', 'A', '[', '{', '"', '9', '\n', (char)0xff };
         char byte = bytes[below(state, sizeof(bytes))];
-        memset(buffer_reserve(to, size), byte, size);
+        if (size)
+                memset(buffer_reserve(to, size), byte, size);
         to->size += size;
 }
 

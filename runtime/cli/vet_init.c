@@ -10,7 +10,6 @@
 #include "cli/try.h"
 #include "cli/vet.h"
 
-#define INIT_MS       UINT64_C(10000)
 #define CLOSE_MS      UINT64_C(5000)
 #define SLOW_INITS    8 /* that a rehearsal may need beyond its time: it always does a few */
 #define NAME_MAX_SIZE 64
@@ -104,7 +103,7 @@ static void rehearse(const struct vet_request *request, struct vet_report *repor
         struct probe_report p;
         vet_start(request, 1, 1, &start);
         start.rehearsals = request->rehearsals;
-        probe(&start, REHEARSAL_MS + SLOW_INITS * INIT_MS, &p);
+        probe(&start, REHEARSAL_MS + SLOW_INITS * request->init_ms, &p);
         if (!p.is_whole) {
                 vet_find(report, VET_ERROR, "init/close",
                         "a runner does it once, but init and close of several seats share one process",
@@ -125,7 +124,7 @@ bool vet_init(const struct vet_request *request, struct probe_report *ret_probe,
 {
         struct runner_start start;
         vet_start(request, 1, 1, &start);
-        probe(&start, INIT_MS, ret_probe);
+        probe(&start, request->init_ms, ret_probe);
         if (!ret_probe->is_ready) {
                 vet_find(report, VET_ERROR, "load", NULL, "%s", ret_probe->error);
                 return false;

@@ -27,7 +27,7 @@ int client_open_config(const struct config *config, struct qv_client **ret_clien
                 .url = store->url.text,
                 .app = config->app,
                 .shards = config->shards,
-                .coordination = config->coordination.url.text,
+                /* Not the coordination: that is between hosts, and recorded by the first of them. */
                 .sync = store->synchronous == SYNCHRONOUS_NORMAL ? STORE_SYNC_NORMAL : STORE_SYNC_FULL,
                 .payload_max = store->payload_max_bytes,
                 .backlog_max = store->backlog_max,

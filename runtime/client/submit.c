@@ -131,6 +131,7 @@ static void batch_fill_item(struct batch *b, uint32_t i)
 /* Returns how many were taken: at least one. */
 static uint32_t batch_fill(struct batch *b, const void *from, uint32_t size, size_t count)
 {
+        static const uint32_t bytes_max = STORE_CALL_BYTES;
         size_t bytes = 0;
         size_t headers = 0;
         buffer_clear(&b->headers);
@@ -139,7 +140,7 @@ static uint32_t batch_fill(struct batch *b, const void *from, uint32_t size, siz
                 *task = (struct qv_client_task)QV_CLIENT_TASK_INIT;
                 (void)sized_copy(task, sizeof(*task), (const char *)from + (size_t)size * b->count, size);
                 bytes += task->payload_size;
-                if (b->count && bytes > STORE_CALL_BYTES)
+                if (b->count && bytes > bytes_max)
                         break;
                 headers += headers_size(task);
         }
@@ -206,7 +207,7 @@ int qv_client_submit_many(struct qv_client *client, const struct qv_client_task 
 
 int qv_client_submit(struct qv_client *client, const struct qv_client_task *task, char ret_id[QV_CLIENT_ID_SIZE])
 {
-        struct qv_client_submitted submitted;
+        struct qv_client_submitted submitted = { 0 };
         int r = qv_client_submit_many(client, task, 1, &submitted);
         if (r < 0)
                 return r;

@@ -5,6 +5,8 @@
 
 #include "client/call.h"
 
+#define WAIT_MAX_MS (TASK_NUMBER_MAX / 2)
+
 CALL_START(reply)
 
 static const char *put_text(char **at, struct span text)
@@ -73,9 +75,12 @@ int qv_client_wait(
 {
         struct error *error = client_error_start();
         struct qv_client_outcome *outcome = NULL;
+        if (!id)
+                return error_set(error, -EINVAL, "id: is not said");
         struct client_call call = { .start = start_reply, .take = take_outcome, .self = &outcome };
         call.reply.id = (struct span){ id, strlen(id) };
-        call.reply.wait_ms = timeout_ms;
+        /* "For ever" must not wrap around when the time is added. */
+        call.reply.wait_ms = timeout_ms < WAIT_MAX_MS ? timeout_ms : WAIT_MAX_MS;
         int r = client_call(client, &call, error);
         if (r < 0)
                 return r;

@@ -68,12 +68,10 @@ void blame(struct blamed *running, size_t count, const struct death *death, enum
                         set(b, OUTCOME_INTERRUPTED, BLAME_SHUTDOWN, false);
                 else if (count == 1 || is_solo || (on_seat == 1 && b->seat == fault))
                         set(b, OUTCOME_CRASHED, why, false);
-                else if (on_seat == 1)
-                        set(b, OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false);
-                else if (on_seat > 1 && b->seat != fault)
-                        /* A batch crashed: its tasks are suspects, the other seats' are not. */
+                else if (on_seat && b->seat != fault)
                         set(b, OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false);
                 else
+                        /* Nobody's record, or a whole batch's. */
                         set(b, OUTCOME_INTERRUPTED, BLAME_UNSURE, true);
         }
 }

@@ -333,9 +333,13 @@ static void do_quarantine(struct crew *crew)
         crew->events->quarantined(crew->owner, text);
 }
 
+static struct process *process_of(const struct pool_action *action)
+{
+        return action->runner->process;
+}
+
 static void perform(struct crew *crew, const struct pool_action *action)
 {
-        struct process *p = action->runner ? action->runner->process : NULL;
         switch (action->kind) {
         case ACTION_SPAWN:
                 do_spawn(crew, action->runner);
@@ -344,7 +348,7 @@ static void perform(struct crew *crew, const struct pool_action *action)
                 do_hand(crew, action);
                 break;
         case ACTION_TAKE_BACK:
-                if (ring_host_take_back(&p->ring, action->task->ticket))
+                if (ring_host_take_back(&process_of(action)->ring, action->task->ticket))
                         defer(crew, &(struct pool_event){ .kind = POOL_TAKEN_BACK, .task = action->task });
                 break;
         case ACTION_LOOK:
@@ -354,13 +358,13 @@ static void perform(struct crew *crew, const struct pool_action *action)
                 do_stop(action);
                 break;
         case ACTION_ABORT:
-                process_kill(p, SIGABRT);
+                process_kill(process_of(action), SIGABRT);
                 break;
         case ACTION_KILL:
-                process_kill(p, SIGKILL);
+                process_kill(process_of(action), SIGKILL);
                 break;
         case ACTION_RETIRE:
-                ring_host_retire(&p->ring);
+                ring_host_retire(&process_of(action)->ring);
                 break;
         case ACTION_SETTLE:
                 do_settle(crew, action);

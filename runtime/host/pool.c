@@ -88,7 +88,7 @@ static void batch_put(struct pool_actions *actions, struct pool_task *task)
 {
         if (actions->batch_count == actions->batch_room) {
                 size_t room = actions->batch_room ? actions->batch_room * 2 : 256;
-                struct pool_task **batch = realloc(actions->batch, room * sizeof(*batch));
+                struct pool_task **batch = realloc(actions->batch, room * sizeof(void *));
                 if (!batch)
                         abort();
                 actions->batch = batch;
@@ -417,8 +417,12 @@ static void on_answered(
                 uint64_t took_ns = reply->ended_ns - reply->started_ns;
                 pool->average_ns = pool->average_ns ? pool->average_ns - pool->average_ns / 8 + took_ns / 8 : took_ns;
         }
-        struct pool_action *action = pool_settle(actions, task, (enum outcome)reply->outcome);
+        /* Told to stop by a person, it may still say DONE; anything else is the stop's doing, not the task's. */
+        bool is_cancelled = task->why == BLAME_CANCEL && reply->outcome != OUTCOME_DONE;
+        struct pool_action *action =
+                pool_settle(actions, task, is_cancelled ? OUTCOME_INTERRUPTED : (enum outcome)reply->outcome);
         action->reply = reply;
+        action->why = is_cancelled ? BLAME_CANCEL : BLAME_NOTHING;
         if (reply->outcome == OUTCOME_UNAVAILABLE) {
                 pause(pool, now_ms, actions);
         } else if (pool->state == POOL_PROBING && reply->outcome != OUTCOME_INTERRUPTED) {

@@ -241,11 +241,12 @@ static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft,
 }
 
 /* Gives a task back; the key comes back after `delay_ms`, or when it asks for it. */
-static void divert(struct shard *s, struct claimed *c, uint64_t delay_ms, uint64_t now_ms)
+static struct outcome_draft *divert(struct shard *s, struct claimed *c, uint64_t delay_ms, uint64_t now_ms)
 {
         struct outcome_draft *draft = draft_new(STORE_DIVERT, COST_NONE, "");
         draft->outcome.delay_ms = delay_ms;
         end(s, c, draft, now_ms);
+        return draft;
 }
 
 static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms)
@@ -253,7 +254,7 @@ static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms
         window_bar(&s->window, key);
         for (struct claimed *c = key->first; c; c = c->next)
                 if (c->state == CLAIMED_WAITING)
-                        divert(s, c, 0, now_ms);
+                        (void)divert(s, c, 0, now_ms);
 }
 
 /* No handler here serves it: it waits in the store, and so does all that stands behind it. */
@@ -261,7 +262,8 @@ static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t 
 {
         for (struct claimed *c = unserved; c; c = c->next)
                 if (c->state == CLAIMED_WAITING)
-                        divert(s, c, UNSERVED_MS, now_ms);
+                        divert(s, c, UNSERVED_MS, now_ms)->outcome.reason =
+                                SPAN_TEXT("its handler is paused, or none here serves it");
 }
 
 static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)
@@ -278,7 +280,7 @@ static void put_back(struct shard *s, struct claimed *c, uint64_t now_ms)
         if (c->is_cancelled)
                 cancel(s, c, now_ms);
         else if (c->of->is_barred)
-                divert(s, c, 0, now_ms);
+                (void)divert(s, c, 0, now_ms);
 }
 
 /* It ran under a lease that was lost since: what it did is for its next owner to find out.  If that is us again, the
@@ -305,6 +307,19 @@ void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft
         end(s, c, draft, now_ms);
         if (kind == STORE_RETRY || kind == STORE_HOLD)
                 divert_rest(s, c->of, now_ms);
+}
+
+void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
+{
+        struct window_key *key;
+        struct window_key *next_key;
+        HASH_ITER (hh, s->window.keys, key, next_key) {
+                struct claimed *c = key->first;
+                while (c && !(c->pool == pool && c->state == CLAIMED_WAITING))
+                        c = c->next;
+                if (c)
+                        divert_unserved(s, c, now_ms);
+        }
 }
 
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms)
@@ -379,7 +394,7 @@ static void trim(struct shard *s, const struct store_task *tasks, uint32_t count
                 else if (c->pool == WINDOW_NO_POOL)
                         divert_unserved(s, c, now_ms);
                 else if (window_is_excess(&s->window, c))
-                        divert(s, c, 0, now_ms);
+                        (void)divert(s, c, 0, now_ms);
         }
 }
 

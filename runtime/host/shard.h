@@ -105,6 +105,10 @@ void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft
 /* … or is to run again. */
 void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms);
 
+/* That pool takes no tasks any more: those that wait for it go back to the store, so that they do not fill the window.
+ */
+void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms);
+
 /* A control that is about tasks which wait here, or about a key. */
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms);
 

@@ -1,6 +1,7 @@
 #include "ring/runner_side.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -64,6 +65,10 @@ static uint32_t win_cells(struct ring_runner *r, struct ring_taken *ret, uint32_
                         return 0;
                 uint64_t cell = atomic_load_explicit(&r->map.submit_cells[next & mask], memory_order_relaxed);
                 uint32_t count = (uint32_t)(cell >> 32) < max ? (uint32_t)(cell >> 32) : max;
+                /* Somebody in this process wrote over the cells, and which task this was for nobody knows any more: an
+                 * end that the host notices is better than tasks that wait for ever. */
+                if (!count)
+                        abort();
                 /* All of them before we win: from then on the host may write the next round into these cells. */
                 for (uint32_t i = 0; i < count; i++)
                         ret[i].entry = (uint32_t)atomic_load_explicit(

@@ -93,7 +93,8 @@ struct store_options {
         const struct store_bell *bell;   /* NULL: do not listen */
 };
 
-/* What the doorbell says.  A hint, on the loop: look at the shard; a lost or spurious one harms nobody. */
+/* What the doorbell says.  It alone does not keep the loop alive; requests under way do.  A hint, on the loop: look at
+ * the shard; a lost or spurious one harms nobody. */
 struct store_bell {
         void (*shard)(void *self, uint32_t shard); /* of one that we hold: new tasks, a due time, a control, a want */
         void (*desired)(void *self);               /* the desired state has changed */
@@ -277,7 +278,8 @@ struct store_outcome {
         enum store_outcome_kind kind;
         struct store_ref task;
         enum task_cost cost; /* RETRY, HOLD, DEAD, INTERRUPTED */
-        struct span reason;  /* DEAD, HOLD: one word ("rejected", "exhausted", "crashed", "cancelled") */
+        struct span reason;  /* DIVERT: why its key waits, if not for its share; DEAD, HOLD: one word ("rejected",
+                                "exhausted", "crashed", "cancelled") */
         struct span error;   /* for the history */
         uint64_t delay_ms;   /* RETRY; DIVERT: the key's head comes back then at the latest */
         uint32_t refill;     /* DONE, DEAD: take so many more of the key's tasks from its side queue, if it has one */

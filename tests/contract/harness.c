@@ -81,9 +81,14 @@ static void on_desired(void *self)
         ((struct world *)self)->rang_desired++;
 }
 
+static void on_look(void *self)
+{
+        ((struct world *)self)->looked++;
+}
+
 int world_open(struct world *w, struct store_options options, struct error *error)
 {
-        struct store_bell bell = { .shard = on_shard, .desired = on_desired, .self = w };
+        struct store_bell bell = { .shard = on_shard, .desired = on_desired, .look = on_look, .self = w };
         struct store_open open = { .options = options };
         struct waiting waiting;
         if (!open.options.app)

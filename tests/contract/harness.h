@@ -46,6 +46,7 @@ struct world {
         unsigned rang;  /* times the doorbell said something */
         uint32_t rang_shard;
         unsigned rang_desired;
+        unsigned looked;
 };
 
 /* cmocka fixtures.  The store of world_setup has one shard; tests that need more open their own. */

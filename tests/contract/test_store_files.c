@@ -204,16 +204,55 @@ static void a_dead_listeners_socket_is_removed(void **state)
         world_end(&w);
 }
 
-static void an_unknown_scheme_and_a_missing_folder_are_named(void **state)
+static void refused_rings_make_a_listener_look_at_everything(void **state)
+{
+        (void)state;
+        struct world w;
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        uint32_t shard = 0;
+        unsigned sent = 0;
+        world_start(&w, 0x11, 1);
+        (void)snprintf(
+                address.sun_path, sizeof(address.sun_path), "%s/q.db-bell/11111111111111111111111111111111", folder);
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+        assert_int_equal(sendto(fd, &shard, sizeof(shard), 0, (struct sockaddr *)&address, sizeof(address)), 4);
+        world_wait(&w, &w.rang, 1);
+        assert_int_equal(w.looked, 0);
+        while (sendto(fd, &shard, sizeof(shard), 0, (struct sockaddr *)&address, sizeof(address)) == 4)
+                sent++;
+        assert_int_equal(errno, EAGAIN);
+        world_wait(&w, &w.looked, 1);
+        assert_int_equal(w.rang, 1 + sent);
+        (void)close(fd);
+        world_end(&w);
+}
+
+static void open_done(struct store_request *request)
+{
+        (void)request;
+}
+
+static void an_unknown_scheme_is_named(void **state)
+{
+        (void)state;
+        uv_loop_t loop;
+        struct store_open open = { .request = { .done = open_done }, .options = { .url = "mysql://x", .app = "a" } };
+        (void)uv_loop_init(&loop);
+        store_open(&loop, &open);
+        (void)uv_run(&loop, UV_RUN_DEFAULT);
+        assert_int_equal(open.request.status, -ENOTSUP);
+        assert_non_null(strstr(open.request.error.text, "mysql://x"));
+        assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static void a_missing_folder_is_named(void **state)
 {
         (void)state;
         struct error error;
-        struct world w = { 0 };
         (void)setenv("QUIVER_TEST_FOLDER", "/nowhere/at/all", 1);
         assert_int_equal(try_open(&error), -ENOENT);
         assert_non_null(strstr(error.text, "/nowhere/at/all"));
         (void)setenv("QUIVER_TEST_FOLDER", folder, 1);
-        (void)w;
 }
 
 int main(int argc, char **argv)
@@ -231,7 +270,9 @@ int main(int argc, char **argv)
                 IN_FOLDER(a_full_disk_loses_nothing_and_goes_on_by_itself),
                 IN_FOLDER(a_read_only_store_is_refused_clearly),
                 IN_FOLDER(a_dead_listeners_socket_is_removed),
-                IN_FOLDER(an_unknown_scheme_and_a_missing_folder_are_named),
+                IN_FOLDER(refused_rings_make_a_listener_look_at_everything),
+                IN_FOLDER(an_unknown_scheme_is_named),
+                IN_FOLDER(a_missing_folder_is_named),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

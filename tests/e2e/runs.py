@@ -64,7 +64,10 @@ class Tries:
     def close(self):
         for child in self.started:
             child.kill()
-            child.communicate()
+            child.wait()
+            for stream in (child.stdin, child.stdout, child.stderr):
+                if stream:
+                    stream.close()
         for pid in self.processes():
             try:
                 os.kill(pid, signal.SIGKILL)

@@ -94,6 +94,13 @@ def test_another_app_is_refused_naming_both(shop):
     assert "demo" in said and "other" in said
 
 
+def test_a_producer_may_have_its_settings_elsewhere(shop):
+    """Coordination is between hosts: its folder is another one for whoever has a copy of the file."""
+    (shop.folder / "runtime.cfg").write_text(CONFIG.replace("local:var", "local:elsewhere"))
+    shop.run("submit", "mail", "x")
+    assert shop.json("status")["coordination"] is None, "no host has been here"
+
+
 def test_a_file_that_is_no_store_is_not_touched(bare):
     (bare.folder / "q.db").write_bytes(b"these are my notes\n" * 100)
     bare.err("status", code=3)
@@ -118,6 +125,7 @@ def test_help_has_examples_and_wrong_words_are_usage_errors(bare, command):
     (["submit", "mail", "--delay", "10"], "delay"), (["submit", "mail", "--attempts", "0"], "attempts"),
     (["submit", "mail", "--header", "x"], "NAME=VALUE"), (["submit", "mail", "--lines", "--wait"], "quiver results"),
     (["submit", "mail", "--lines", "--json-lines"], "both"), (["submit", "mail", "--lines", "--batch", "0"], "batch"),
+    (["submit", "mail", "--lines", "--batch", "5x"], "batch"), (["dead", "list", "--limit", "99999999999"], "limit"),
     (["submit", "mail", "x", "--skip-bad"], "--lines"), (["submit", "mail", "--wait-for", "soon"], "10s"),
     (["status", "x"], "x"), (["task"], "which task"), (["task", "cancel"], "which task"), (["task", "nonsense"], "id"),
     (["dead", "burn"], "requeue"), (["dead", "drop"], "--all"), (["dead", "drop", "a-1", "--all"], "not together"),
@@ -185,6 +193,7 @@ def test_a_second_unique_task_prints_the_first_one_s_id(shop):
     second = shop.run(*words)
     assert second.stdout.decode().strip() == first and b"there already" in second.stderr
     assert shop.json(*words) == {"id": first, "duplicate": True}
+    shop.run(*words, "--wait", code=1)
     assert shop.totals()["queued"] == 1
 
 
@@ -207,11 +216,13 @@ def test_lines_may_have_no_key_no_end_and_any_bytes(shop):
     assert "mail all a\tb" in shop.host("work", "done")
 
 
-def test_a_bad_line_is_named_and_its_batch_refused(shop):
+@pytest.mark.parametrize("bad, why", [(b"no tab here", "tab"), (b"k" * 256 + b"\tx", "key"), (b"a\x01b\tx", "key"),
+                                      (b"k\t" + b"x" * 70000, "max_payload")])
+def test_a_bad_line_is_named_and_its_batch_refused(shop, bad, why):
     lines = [b"k\t%d" % i for i in range(10)]
-    lines[6] = b"no tab here"
+    lines[7] = bad
     said = shop.err("submit", "mail", "--lines", "--batch", 3, stdin=b"\n".join(lines), code=1)
-    assert "line 7:" in said and "lines 1 to 6 are done" in said and "from line 7" in said
+    assert "line 8:" in said and why in said and "lines 1 to 6 are done" in said and "from line 7" in said
     assert shop.totals()["queued"] == 6
 
 
@@ -423,6 +434,16 @@ def test_dead_tasks_are_dropped_for_good(graveyard):
     totals = graveyard.totals()
     assert (totals["dead"], totals["dropped"]) == (1, 5)
     assert graveyard.out("fsck").endswith("sound")
+
+
+def test_more_dead_tasks_than_one_step_handles(shop):
+    shop.run("submit", "mail", "--lines", "--key", "k", stdin=b"x\n" * 600)
+    assert len(shop.host("work", "reject")) == 600
+    assert len(shop.lines("dead", "list", "--limit", 550)) == 550
+    assert shop.out("dead", "requeue", "--all") == "600 requeued"
+    assert len(shop.host("work", "reject")) == 600
+    assert shop.out("dead", "drop", "--handler", "mail") == "600 dropped"
+    assert shop.out("fsck").endswith("sound")
 
 
 def test_what_is_not_dead_is_named_and_the_rest_done(graveyard):

@@ -197,7 +197,8 @@ def test_a_crashing_constructor_is_shown_with_its_place(vet, build):
 
 def test_a_hanging_constructor_ends_the_vetting_not_the_vet(vet, build):
     hang = "__attribute__((constructor)) static void hang(void) { for (;;) pause(); }\n"
-    assert "not ready within 10s" in found(vet(build(source(before=hang)), code=1), "load", "error")[0]
+    report = vet(build(source(before=hang)), "--init-timeout", "1s", code=1)
+    assert "not ready within 1s" in found(report, "load", "error")[0]
 
 
 def test_a_crashing_close_is_an_error(vet, build):

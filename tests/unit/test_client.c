@@ -400,6 +400,9 @@ static void what_has_not_ended_says_so(void **state)
         assert_int_equal(qv_client_submit(f->client, &task, id), 0);
         assert_int_equal(qv_client_wait(f->client, id, 0, &outcome), -EAGAIN);
         assert_int_equal(qv_client_wait(f->client, id, 20, &outcome), -EAGAIN);
+        assert_int_equal(qv_client_wait(f->client, NULL, 20, &outcome), -EINVAL);
+        assert_int_equal(qv_client_wait(f->client, "nonsense", 20, &outcome), -EINVAL);
+        assert_int_equal(qv_client_wait(f->client, id, 20, &outcome), -EAGAIN);
         assert_non_null(strstr(qv_client_error(), id));
         assert_null(outcome);
 }
@@ -413,7 +416,7 @@ struct waiter {
 static void *wait_in_thread(void *self)
 {
         struct waiter *w = self;
-        (void)qv_client_wait(w->f->client, w->id, 20000, &w->outcome);
+        (void)qv_client_wait(w->f->client, w->id, UINT64_MAX, &w->outcome);
         return NULL;
 }
 
@@ -443,6 +446,7 @@ static void a_long_wait_keeps_no_other_thread_waiting(void **state)
 
 struct producer {
         struct fixture *f;
+        pthread_barrier_t *all_failed;
         int number;
         int failed;
         bool is_text_mine; /* the error text of this thread's own failure */
@@ -459,10 +463,10 @@ static void *produce(void *self)
                 struct qv_client_task task = new_task("mail", key, payload);
                 p->failed += qv_client_submit(p->f->client, &task, NULL) != 0;
         }
-        (void)snprintf(key, sizeof(key), "bad name %d", p->number);
-        struct qv_client_task bad = new_task(key, "k", "");
+        struct qv_client_task bad = new_task("mail", "k", "");
         bad.lane = 100 + p->number;
         (void)qv_client_submit(p->f->client, &bad, NULL);
+        (void)pthread_barrier_wait(p->all_failed);
         (void)snprintf(key, sizeof(key), "lane: %d,", 100 + p->number);
         p->is_text_mine = strstr(qv_client_error(), key) != NULL;
         return NULL;
@@ -473,9 +477,11 @@ static void threads_share_a_handle(void **state)
         struct fixture *f = *state;
         pthread_t threads[THREADS];
         struct producer producers[THREADS];
+        pthread_barrier_t all_failed;
         struct seen seen = { { 0 } };
+        assert_int_equal(pthread_barrier_init(&all_failed, NULL, THREADS), 0);
         for (int i = 0; i < THREADS; i++) {
-                producers[i] = (struct producer){ .f = f, .number = i };
+                producers[i] = (struct producer){ .f = f, .all_failed = &all_failed, .number = i };
                 assert_int_equal(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
         }
         for (int i = 0; i < THREADS; i++) {
@@ -483,6 +489,7 @@ static void threads_share_a_handle(void **state)
                 assert_int_equal(producers[i].failed, 0);
                 assert_true(producers[i].is_text_mine);
         }
+        (void)pthread_barrier_destroy(&all_failed);
         assert_int_equal(owner_work(&f->owner, look, &seen), THREADS * PER_THREAD);
         for (int t = 0; t < THREADS; t++) {
                 const char *at = buffer_text(&seen.text);

@@ -312,6 +312,18 @@ static void a_cancelled_task_that_was_done_first_is_done(void **state)
         rig_close(&g);
 }
 
+static void a_cancelled_task_that_gives_up_is_cancelled(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        open_running(&g, &policy, 1);
+        cancel(&g, 0);
+        answer(&g, 0, OUTCOME_RETRY);
+        assert_settled(&g, 0, OUTCOME_INTERRUPTED, BLAME_CANCEL);
+        rig_close(&g);
+}
+
 /* It was told to stop for its timeout already; who comes later does not change why. */
 static void cancelling_what_has_timed_out_does_not_excuse_it(void **state)
 {
@@ -507,6 +519,7 @@ int main(void)
                 cmocka_unit_test(an_unstarted_task_is_taken_back_and_cancelled),
                 cmocka_unit_test(a_running_task_is_stopped_when_cancelled),
                 cmocka_unit_test(a_cancelled_task_that_was_done_first_is_done),
+                cmocka_unit_test(a_cancelled_task_that_gives_up_is_cancelled),
                 cmocka_unit_test(cancelling_what_has_timed_out_does_not_excuse_it),
                 cmocka_unit_test(a_cancelled_suspect_does_not_block_the_next),
                 cmocka_unit_test(unstarted_tasks_of_a_dead_runner_go_back_in_order),

@@ -58,6 +58,12 @@ static void an_answer_for_an_entry_that_is_not_there_is_refused(void **state)
 static void an_answer_for_a_free_entry_is_refused(void **state)
 {
         struct both *b = *state;
+        struct ring_answer *forged = &b->host.map.answers[taken.entry + 1];
+        struct ring_reply reply = reply_done(0);
+        ring_pack_reply(forged->bytes, &reply);
+        forged->size = (uint32_t)ring_reply_size(&reply);
+        forged->spill = RING_NO_SPILL;
+        forged->ticket = 0; /* what a free entry has */
         atomic_store(&b->host.map.answer_cells[0], UINT64_C(1) << 16 | (taken.entry + 1));
         expect_refused(b);
 }
@@ -130,7 +136,11 @@ static void a_size_beyond_the_slot_is_refused(void **state)
 static void a_spill_that_is_not_there_is_refused(void **state)
 {
         struct both *b = *state;
+        struct ring_reply reply;
+        void *owner;
         answer(b)->spill = RING_SPILLS;
+        assert_int_equal(ring_host_next(&b->host, &reply, &owner), -EBADMSG);
+        answer(b)->spill = RING_NO_SPILL - 1;
         expect_refused(b);
 }
 

@@ -184,7 +184,6 @@ struct question {
         uint32_t seat;
         const char *name;
         uint64_t number;
-        uint32_t timeout_ms;
         int status;
         pthread_t thread;
 };
@@ -192,14 +191,14 @@ struct question {
 static void *ask(void *argument)
 {
         struct question *q = argument;
-        q->status = ring_ask(q->runner, q->seat, SERVICE_TRYLOCK, q->name, &q->number, q->timeout_ms);
+        /* Longer than any test may take: who waits for it has not been woken. */
+        q->status = ring_ask(q->runner, q->seat, SERVICE_TRYLOCK, q->name, &q->number, 3600 * 1000);
         return NULL;
 }
 
 static void start_asking(struct both *b, struct question *q)
 {
         q->runner = &b->runner;
-        q->timeout_ms = q->timeout_ms ? q->timeout_ms : PATIENCE_S * 1000;
         assert_int_equal(pthread_create(&q->thread, NULL, ask, q), 0);
 }
 
@@ -333,6 +332,25 @@ static void room_after_take_back_is_announced(void **state)
         assert_true(ring_host_has_room(&b->host, ENTRIES, 1));
 }
 
+/* Rather than to pass over a task that nobody would ever start. */
+static void a_damaged_cell_ends_the_runner(void **state)
+{
+        struct both *b = *state;
+        (void)submit_one(b, "x", NULL);
+        atomic_store(&b->host.map.submit_cells[0], 0);
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (!pid) {
+                struct ring_taken taken;
+                (void)alarm(PATIENCE_S);
+                (void)ring_take(&b->runner, 0, &taken, 1);
+                _exit(0);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 static void *take_until_retired(void *argument)
 {
         struct both *b = argument;
@@ -387,6 +405,7 @@ int main(void)
                 SEAT_TEST(the_bell_is_rung_only_for_a_sleeping_host),
                 SEAT_TEST(a_checkpoint_keeps_the_host_from_sleeping),
                 SEAT_TEST(room_after_take_back_is_announced),
+                SEAT_TEST(a_damaged_cell_ends_the_runner),
                 SEAT_TEST(a_retiring_runner_does_what_is_queued_and_leaves),
                 SEAT_TEST(retirement_wakes_a_sleeping_seat),
         };

@@ -124,7 +124,8 @@ static bool settle_aside(struct sqlite_store *s, struct shard *shard, const stru
         else if (outcome->kind == STORE_RETRY && (!is_there || key.state != KEY_HELD))
                 key_set_state(s, shard, task->key, &key, KEY_PARKED, due_ms, outcome->error);
         else if (!is_there)
-                key_set_state(s, shard, task->key, &key, KEY_WAITING, due_ms, SPAN_TEXT("more than its share"));
+                key_set_state(s, shard, task->key, &key, KEY_WAITING, due_ms,
+                        outcome->reason.size ? outcome->reason : SPAN_TEXT("more than its share"));
         else if (key.state == KEY_WAITING && due_ms < key.due_ms)
                 key.due_ms = due_ms;
         side_put(s, shard, &key, task->seq, flight.task, note_after(s, outcome, epoch, flight.note, arena));

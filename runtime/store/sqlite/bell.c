@@ -142,21 +142,50 @@ static void hear(struct bell *bell, uint32_t word)
                 l->shard(l->self, word);
 }
 
+/* The queue is empty again.  Had it been full meanwhile, some sender's message was refused, and nobody knows whose. */
+static void caught_up(struct bell *bell)
+{
+        bool was_full = bell->heard >= bell->queue_max;
+        bell->heard = 0;
+        if (!was_full)
+                return;
+        bell->reply(bell->reply_self);
+        if (bell->listener.desired)
+                bell->listener.desired(bell->listener.self);
+        if (bell->listener.look)
+                bell->listener.look(bell->listener.self);
+}
+
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
         struct bell *bell = poll->data;
         (void)events;
         /* A bound: the loop has other things to do, and what is left wakes it again. */
-        for (unsigned i = 0; status == 0 && i < 16; i++) {
+        for (unsigned i = 0; status == 0 && i < 64; i++) {
                 uint32_t words[MESSAGE_WORDS];
                 ssize_t n = recv(bell->fd, words, sizeof(words), 0);
-                if (n < 0)
-                        break;
+                if (n < 0) {
+                        caught_up(bell);
+                        return;
+                }
+                bell->heard++;
                 for (size_t w = 0; w < (size_t)n / sizeof(*words) && bell->fd >= 0; w++)
                         hear(bell, words[w]);
                 if (bell->fd < 0)
-                        break;
+                        return;
         }
+}
+
+static unsigned queue_max(void)
+{
+        unsigned max = 10;
+        FILE *f = fopen("/proc/sys/net/unix/max_dgram_qlen", "re");
+        if (f) {
+                if (fscanf(f, "%u", &max) != 1 || !max)
+                        max = 10;
+                (void)fclose(f);
+        }
+        return max;
 }
 
 int bell_open(struct bell *bell, uv_loop_t *loop, int dir_fd, const uint8_t nonce[STORE_NONCE_SIZE],
@@ -165,6 +194,7 @@ int bell_open(struct bell *bell, uv_loop_t *loop, int dir_fd, const uint8_t nonc
         struct sockaddr_un own;
         nonce_name(nonce, bell->name);
         bell->dir_fd = dir_fd;
+        bell->queue_max = queue_max();
         if (listener)
                 bell->listener = *listener;
         address(&own, dir_fd, bell->name);

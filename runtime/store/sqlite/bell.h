@@ -47,6 +47,8 @@ struct bell {
         int fd; /* -1: not listening */
         int dir_fd;
         char name[2 * STORE_NONCE_SIZE + 1];
+        unsigned queue_max; /* messages that the kernel keeps; more are refused to the sender */
+        unsigned heard;     /* messages since the queue was last empty */
         struct store_bell listener;
         void (*reply)(void *self);
         void *reply_self;

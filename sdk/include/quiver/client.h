@@ -151,7 +151,8 @@ struct qv_client_outcome {
 };
 
 /* Waits for the outcome of a task that was submitted with reply_ms.  -EAGAIN: it has not ended within timeout_ms (0:
- * only look); so too if there is no such task or its reply_ms are over.  May be asked again; the outcome stays. */
+ * only look; UINT64_MAX: for ever); so too if there is no such task or its reply_ms are over.  May be asked again; the
+ * outcome stays. */
 int qv_client_wait(
         struct qv_client *client, const char *id, uint64_t timeout_ms, struct qv_client_outcome **ret_outcome);
 void qv_client_outcome_free(struct qv_client_outcome *outcome);

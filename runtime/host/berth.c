@@ -1,0 +1,174 @@
+/* berth.c: a host's shards and the store: makes the calls that shards want, and hands the replies back. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "host/host_parts.h"
+
+static void show_lease(struct berth *berth)
+{
+        const struct shard *s = &berth->shard;
+        bool is_held = s->state == SHARD_OWNED || s->state == SHARD_READING || s->state == SHARD_LEAVING;
+        leases_set(&berth->host->leases, s->number, s->lease.epoch, is_held ? s->until_ms * NS_PER_MS : 0);
+}
+
+/* Its shard was taken from us: told to stop, killed after the grace. */
+static void cancel_stale(struct berth *berth)
+{
+        struct host *h = berth->host;
+        struct window_key *key;
+        struct window_key *next_key;
+        HASH_ITER (hh, berth->shard.window.keys, key, next_key)
+                for (struct claimed *c = key->first; c; c = c->next)
+                        if (c->state == CLAIMED_RUNNING && c->tenure != berth->shard.tenure &&
+                                c->pool < h->stations_count)
+                                crew_cancel(&h->stations[c->pool].crew, &c->pool_task);
+}
+
+static void after_reply(struct berth *berth, uint64_t fenced_before)
+{
+        struct shard *s = &berth->shard;
+        show_lease(berth);
+        if (s->fenced == fenced_before)
+                return;
+        log_event(LEVEL_WARN, "fenced", "shard=%" PRIu32 " epoch=%" PRIu64, s->number, s->lease.epoch);
+        cancel_stale(berth);
+}
+
+static bool has_failed(struct berth *berth, const struct store_request *request)
+{
+        if (request->status == 0)
+                return false;
+        if (request->status == -ECANCELED)
+                return true;
+        if (!berth->shard.failures)
+                log_event(LEVEL_ERROR, "store", "shard=%" PRIu32 " text=%s", berth->shard.number,
+                        LOG_QUOTE(request->error.text));
+        shard_failed(&berth->shard, clock_boot_ms());
+        return true;
+}
+
+static void on_acquired(struct store_request *request)
+{
+        struct berth *berth = (struct berth *)((char *)request - offsetof(struct berth, request));
+        if (has_failed(berth, request))
+                return;
+        uint64_t fenced = berth->shard.fenced;
+        shard_acquired(&berth->shard, &berth->acquire, berth_pool_of, berth, clock_boot_ms());
+        if (berth->acquire.grant == STORE_GRANTED)
+                log_event(LEVEL_DEBUG, "acquired", "shard=%" PRIu32 " epoch=%" PRIu64 " in_flight=%" PRIu32,
+                        berth->shard.number, berth->shard.lease.epoch, berth->acquire.page.tasks_count);
+        after_reply(berth, fenced);
+}
+
+static void on_paged(struct store_request *request)
+{
+        struct berth *berth = (struct berth *)((char *)request - offsetof(struct berth, request));
+        if (has_failed(berth, request))
+                return;
+        uint64_t fenced = berth->shard.fenced;
+        shard_paged(&berth->shard, &berth->page, berth_pool_of, berth);
+        after_reply(berth, fenced);
+}
+
+/* What a person asked for, as far as it is about tasks that we hold. */
+static void obey(struct berth *berth, const struct store_control *control)
+{
+        struct host *h = berth->host;
+        struct claimed *c =
+                control->verb == CONTROL_CANCEL ? window_find(&berth->shard.window, control->key, control->seq) : NULL;
+        if (c && c->state == CLAIMED_RUNNING && c->pool < h->stations_count)
+                crew_cancel(&h->stations[c->pool].crew, &c->pool_task);
+        else
+                shard_obey(&berth->shard, control, clock_boot_ms());
+}
+
+static void on_advanced(struct store_request *request)
+{
+        struct berth *berth = (struct berth *)((char *)request - offsetof(struct berth, request));
+        if (has_failed(berth, request))
+                return;
+        uint64_t fenced = berth->shard.fenced;
+        shard_advanced(&berth->shard, &berth->advance, berth_pool_of, berth, clock_boot_ms());
+        for (uint32_t i = 0; i < berth->advance.controls_count; i++)
+                obey(berth, &berth->advance.controls[i]);
+        after_reply(berth, fenced);
+}
+
+static void on_released(struct store_request *request)
+{
+        struct berth *berth = (struct berth *)((char *)request - offsetof(struct berth, request));
+        if (has_failed(berth, request))
+                return;
+        shard_released(&berth->shard);
+        show_lease(berth);
+}
+
+void berth_call(struct berth *berth, enum shard_call call, uint64_t now_ms)
+{
+        struct host *h = berth->host;
+        switch (call) {
+        case SHARD_CALL_ACQUIRE:
+                shard_fill_acquire(&berth->shard, &berth->acquire, now_ms);
+                berth->request.done = on_acquired;
+                store_acquire(h->store, &berth->acquire);
+                break;
+        case SHARD_CALL_PAGE:
+                shard_fill_page(&berth->shard, &berth->page, now_ms);
+                berth->request.done = on_paged;
+                store_in_flight(h->store, &berth->page);
+                break;
+        case SHARD_CALL_ADVANCE:
+                shard_fill_advance(&berth->shard, &berth->advance, now_ms);
+                berth->request.done = on_advanced;
+                store_advance(h->store, &berth->advance);
+                break;
+        case SHARD_CALL_RELEASE:
+                shard_fill_release(&berth->shard, &berth->release, now_ms);
+                berth->request.done = on_released;
+                store_release(h->store, &berth->release);
+                break;
+        case SHARD_CALL_NONE:
+                break;
+        }
+}
+
+/* --- renewal --- */
+
+static void on_renewed(struct store_request *request)
+{
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, renew.request));
+        h->is_renewing = false;
+        if (request->status < 0)
+                return;
+        if (h->renew.desired_version != h->desired_version)
+                host_ask_desired(h);
+        for (uint32_t i = 0; i < h->renew.items_count; i++) {
+                struct berth *berth = &h->berths[h->renewals[i].lease.shard];
+                uint64_t fenced = berth->shard.fenced;
+                if (berth->shard.lease.epoch == h->renewals[i].lease.epoch)
+                        shard_renewed(&berth->shard, &h->renewals[i], h->renew_sent_ms);
+                after_reply(berth, fenced);
+        }
+}
+
+void host_renew(struct host *h, uint64_t now_ms)
+{
+        h->renew_at_ms = now_ms + h->limits.ttl_ms / 3;
+        if (h->is_renewing)
+                return;
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < h->berths_count; i++) {
+                const struct shard *s = &h->berths[i].shard;
+                if (s->state == SHARD_OWNED || s->state == SHARD_READING || s->state == SHARD_LEAVING)
+                        h->renewals[count++] = (struct store_renewal){ .lease = s->lease };
+        }
+        if (!count)
+                return;
+        h->renew = (struct store_renew){ .items = h->renewals, .items_count = count };
+        h->renew.request.done = on_renewed;
+        h->renew_sent_ms = now_ms;
+        h->is_renewing = true;
+        store_renew(h->store, &h->renew);
+}
