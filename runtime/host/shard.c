@@ -311,9 +311,7 @@ void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft
 
 void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
 {
-        struct window_key *key;
-        struct window_key *next_key;
-        HASH_ITER (hh, s->window.keys, key, next_key) {
+        for (struct window_key *key = s->window.keys; key; key = key->hh.next) {
                 struct claimed *c = key->first;
                 while (c && !(c->pool == pool && c->state == CLAIMED_WAITING))
                         c = c->next;
