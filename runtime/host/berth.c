@@ -63,7 +63,7 @@ static void on_acquired(struct store_request *request)
         if (has_failed(berth, request))
                 return;
         uint64_t fenced = berth->shard.fenced;
-        shard_acquired(&berth->shard, &berth->acquire, host_pool_of, berth, clock_boot_ms());
+        shard_acquired(&berth->shard, &berth->acquire, berth_pool_of, berth, clock_boot_ms());
         if (berth->acquire.grant == STORE_GRANTED)
                 log_event(LEVEL_DEBUG, "acquired", "shard=%" PRIu32 " epoch=%" PRIu64 " in_flight=%" PRIu32,
                         berth->shard.number, berth->shard.lease.epoch, berth->acquire.page.tasks_count);
@@ -76,7 +76,7 @@ static void on_paged(struct store_request *request)
         if (has_failed(berth, request))
                 return;
         uint64_t fenced = berth->shard.fenced;
-        shard_paged(&berth->shard, &berth->page, host_pool_of, berth);
+        shard_paged(&berth->shard, &berth->page, berth_pool_of, berth);
         after_reply(berth, fenced);
 }
 
@@ -98,7 +98,7 @@ static void on_advanced(struct store_request *request)
         if (has_failed(berth, request))
                 return;
         uint64_t fenced = berth->shard.fenced;
-        shard_advanced(&berth->shard, &berth->advance, host_pool_of, berth, clock_boot_ms());
+        shard_advanced(&berth->shard, &berth->advance, berth_pool_of, berth, clock_boot_ms());
         for (uint32_t i = 0; i < berth->advance.controls_count; i++)
                 obey(berth, &berth->advance.controls[i]);
         after_reply(berth, fenced);

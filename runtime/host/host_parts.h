@@ -94,7 +94,7 @@ void station_feed(struct station *st, uint64_t now_ms);
 /* Reads the desired state again and does what it says. */
 void host_ask_desired(struct host *h);
 /* A pool_of_fn (shard.h): the station that serves such tasks; `arg` is the berth. */
-uint32_t host_pool_of(void *arg, struct span handler);
+uint32_t berth_pool_of(void *arg, struct span handler);
 
 /* --- host_open.c --- */
 

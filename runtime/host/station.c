@@ -28,7 +28,7 @@ static bool is_shut(const struct berth *berth, const struct station *st)
         return st->crew.pool.state != POOL_OPEN && berth->shard.window.count >= berth->host->limits.window_tasks / 2;
 }
 
-uint32_t host_pool_of(void *arg, struct span handler)
+uint32_t berth_pool_of(void *arg, struct span handler)
 {
         const struct berth *berth = arg;
         const struct host *h = berth->host;
@@ -85,7 +85,7 @@ void station_feed(struct station *st, uint64_t now_ms)
 {
         struct host *h = st->host;
         uint32_t dry = 0;
-        while (dry < h->berths_count && crew_has_room(&st->crew)) {
+        while (!st->is_paused && dry < h->berths_count && crew_has_room(&st->crew)) {
                 struct berth *berth = &h->berths[st->next_berth];
                 st->next_berth = (st->next_berth + 1) % h->berths_count;
                 struct claimed *c = berth->shard.window.count
