@@ -296,8 +296,9 @@ run: build
 demo:
 	@echo "make demo: there is no scenario to watch yet"
 
-bench: build test-deps
+bench: build test-deps $B/tests/bench/bench_sqlite
 	@$(PYTHON) tests/bench/languages.py
+	@$B/tests/bench/bench_sqlite
 
 chaos:
 	@echo "make chaos: there is no fleet to break yet"

@@ -6,8 +6,7 @@
 
 #define WAIT_S 30
 
-/* --- the world ------------------------------------------------------------------------------------------------------
- */
+/* --- the world --------------------------------------------------------------------------------------------------- */
 
 struct waiting {
         struct world *w;
@@ -218,8 +217,7 @@ key_of(struct world *w, uint32_t shard, unsigned number)
         }
 }
 
-/* --- copies ---------------------------------------------------------------------------------------------------------
- */
+/* --- copies ------------------------------------------------------------------------------------------------------ */
 
 static struct span keep(struct world *w, struct span bytes)
 {
@@ -269,8 +267,7 @@ static void keep_listed(struct world *w, struct store_listed *listed)
         keep_note(w, &listed->note);
 }
 
-/* --- producing ------------------------------------------------------------------------------------------------------
- */
+/* --- producing --------------------------------------------------------------------------------------------------- */
 
 int submit_items(struct world *w, struct store_submission *items, uint32_t count)
 {
@@ -321,8 +318,7 @@ struct span submit_reply(struct world *w, const char *key, const char *payload)
         return submit_one(w, item);
 }
 
-/* --- owning ---------------------------------------------------------------------------------------------------------
- */
+/* --- owning ------------------------------------------------------------------------------------------------------ */
 
 struct owner owner_of(uint32_t shard, uint64_t epoch, uint8_t who)
 {
@@ -499,8 +495,7 @@ struct store_outcome divert(const struct store_task *task)
         return (struct store_outcome){ .kind = STORE_DIVERT, .task = ref(task), .delay_ms = 60000 };
 }
 
-/* --- results --------------------------------------------------------------------------------------------------------
- */
+/* --- results ----------------------------------------------------------------------------------------------------- */
 
 static void keep_consume(struct world *w, struct store_request *request)
 {
@@ -546,8 +541,7 @@ struct store_reply reply(struct world *w, struct span id, uint64_t wait_ms)
         return r;
 }
 
-/* --- looking --------------------------------------------------------------------------------------------------------
- */
+/* --- looking ----------------------------------------------------------------------------------------------------- */
 
 struct store_counts counts(struct world *w, uint32_t shard)
 {

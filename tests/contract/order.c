@@ -209,8 +209,7 @@ static void keys_go_to_their_shards(void **state)
         }
 }
 
-/* --- a foreign producer ---------------------------------------------------------------------------------------------
- */
+/* --- a foreign producer ------------------------------------------------------------------------------------------ */
 
 static void a_foreign_push_is_claimed_in_order(void **state)
 {
@@ -264,8 +263,7 @@ static void a_foreign_not_before_waits(void **state)
         expect_tasks(w, a, "later");
 }
 
-/* --- delayed and unique ---------------------------------------------------------------------------------------------
- */
+/* --- delayed and unique ------------------------------------------------------------------------------------------ */
 
 static void delayed_tasks_join_when_due_in_order_of_due(void **state)
 {

@@ -12,8 +12,7 @@ const struct contract_driver *driver = &sqlite_real;
 
 #define SHARDS 4
 
-/* --- the child: submits, claims and settles until it is killed ------------------------------------------------------
- */
+/* --- the child: submits, claims and settles until it is killed --------------------------------------------------- */
 
 static uint32_t number_of(struct span payload)
 {
@@ -99,8 +98,7 @@ static int child(void)
         return 0;
 }
 
-/* --- the parent: kills and checks -----------------------------------------------------------------------------------
- */
+/* --- the parent: kills and checks -------------------------------------------------------------------------------- */
 
 static uint8_t present[LEDGER_TASKS];
 

@@ -58,8 +58,7 @@ static struct owner lease_of(unsigned host)
         return o;
 }
 
-/* --- comparing ------------------------------------------------------------------------------------------------------
- */
+/* --- comparing --------------------------------------------------------------------------------------------------- */
 
 static void compare_counts(struct world *w)
 {
@@ -111,8 +110,7 @@ static void compare_reply(struct world *w, const struct store_advance *a)
         assert_int_equal(a->gone, 0);
 }
 
-/* --- what hosts do --------------------------------------------------------------------------------------------------
- */
+/* --- what hosts do ----------------------------------------------------------------------------------------------- */
 
 static struct store_outcome outcome_of(
         struct world *w, unsigned host, const struct model_outcome *from, struct store_follow_up *follow_up)
@@ -271,8 +269,7 @@ static void do_release(struct world *w, unsigned host)
         hosts[host].has_lost = false;
 }
 
-/* --- what others do -------------------------------------------------------------------------------------------------
- */
+/* --- what others do ---------------------------------------------------------------------------------------------- */
 
 static void do_submit(struct world *w)
 {
