@@ -10,7 +10,7 @@ struct call_waiting {
 };
 
 struct call_waiting call_prepare(struct world *w, struct store_request *request,
-        void (*keep)(struct world *w, struct store_request *request), struct call_waiting *waiting);
+        void (*copy)(struct world *w, struct store_request *request), struct call_waiting *waiting);
 /* The rest of a call that has been started: done() must not have been called inside the start. */
 int call_finish(struct world *w, struct store_request *request, struct call_waiting *waiting);
 

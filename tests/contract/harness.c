@@ -6,18 +6,18 @@
 
 /* --- the world --------------------------------------------------------------------------------------------------- */
 
-/* A request that the harness waits for: what is under it is copied by `keep` before the driver frees it. */
+/* A request that the harness waits for: what is under it is copied by `copy` before the driver frees it. */
 struct call {
         struct call_waiting *waiting;
-        void (*keep)(struct world *w, struct store_request *request);
+        void (*copy)(struct world *w, struct store_request *request);
 };
 static struct call current;
 
 static void on_done(struct store_request *request)
 {
         assert_non_null(current.waiting);
-        if (current.keep && !request->status)
-                current.keep(current.waiting->w, request);
+        if (current.copy && !request->status)
+                current.copy(current.waiting->w, request);
         current.waiting->is_done = true;
 }
 
@@ -32,10 +32,10 @@ static void run_until(struct world *w, const bool *flag)
 }
 
 struct call_waiting call_prepare(struct world *w, struct store_request *request,
-        void (*keep)(struct world *w, struct store_request *request), struct call_waiting *waiting)
+        void (*copy)(struct world *w, struct store_request *request), struct call_waiting *waiting)
 {
         *waiting = (struct call_waiting){ .w = w };
-        current = (struct call){ waiting, keep };
+        current = (struct call){ waiting, copy };
         request->done = on_done;
         return *waiting;
 }
