@@ -5,7 +5,7 @@
 
 struct store_counts counts(struct world *w, uint32_t shard)
 {
-        struct store_counts found;
+        struct store_counts found = { 0 };
         struct store_count c = { .first_shard = shard, .shards = 1, .counts = &found };
         assert_int_equal(CALL(w, store_count, &c, NULL), 0);
         assert_int_equal(c.counted, 1);

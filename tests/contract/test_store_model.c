@@ -143,8 +143,9 @@ static struct store_outcome outcome_of(
 static unsigned new_number(unsigned key)
 {
         unsigned number = ++last_number;
-        known = realloc(known, (number + 1) * sizeof(*known));
-        assert_non_null(known);
+        void *grown = realloc(known, (number + 1) * sizeof(*known));
+        assert_non_null(grown);
+        known = grown;
         known[number].key = key;
         (void)snprintf(known[number].id, sizeof(known[number].id), "t%u-0", number);
         return number;
