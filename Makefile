@@ -209,7 +209,7 @@ CHILD_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/common/*.c))
 $B/tests/unit/test_exec: $B/obj/plugins/exec/exec.o $(CHILD_OBJ) $B/libquiver-mock.a
 $B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
 
-$B/tests/contract/%: $B/obj/tests/contract/%.o $(CONTRACT_OBJ) $B/libruntime.a
+$(CONTRACT): $B/tests/contract/%: $B/obj/tests/contract/%.o $(CONTRACT_OBJ) $B/libruntime.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
@@ -296,8 +296,9 @@ run: build
 demo:
 	@echo "make demo: there is no scenario to watch yet"
 
-bench: build test-deps
+bench: build test-deps $B/tests/bench/bench_sqlite
 	@$(PYTHON) tests/bench/languages.py
+	@$B/tests/bench/bench_sqlite
 
 chaos:
 	@echo "make chaos: there is no fleet to break yet"

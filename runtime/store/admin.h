@@ -22,8 +22,7 @@ enum store_state {
 };
 const char *store_state_name(enum store_state state);
 
-/* --- counts --------------------------------------------------------------------------------------------------------
- */
+/* --- counts ------------------------------------------------------------------------------------------------------ */
 
 struct store_counts {
         uint32_t shard;
@@ -62,8 +61,7 @@ struct store_count {
 };
 void store_count(struct store *store, struct store_count *count);
 
-/* --- tasks ---------------------------------------------------------------------------------------------------------
- */
+/* --- tasks ------------------------------------------------------------------------------------------------------- */
 
 struct store_listed {
         enum store_state state;
@@ -144,8 +142,7 @@ struct store_dead {
 };
 void store_dead(struct store *store, struct store_dead *dead);
 
-/* --- keys ----------------------------------------------------------------------------------------------------------
- */
+/* --- keys -------------------------------------------------------------------------------------------------------- */
 
 enum store_key_state {
         KEY_FREE,    /* nothing special: its tasks are claimed as they come */
@@ -194,8 +191,7 @@ struct store_key_act {
 };
 void store_key_act(struct store *store, struct store_key_act *act);
 
-/* --- desired state and status documents ----------------------------------------------------------------------------
- */
+/* --- desired state and status documents -------------------------------------------------------------------------- */
 
 #define STORE_DESIRED_MAX       256u  /* names */
 #define STORE_DESIRED_VALUE_MAX 1024u /* bytes */
@@ -250,8 +246,7 @@ struct store_status_list {
 };
 void store_status_list(struct store *store, struct store_status_list *list);
 
-/* --- proof ---------------------------------------------------------------------------------------------------------
- */
+/* --- proof ------------------------------------------------------------------------------------------------------- */
 
 /* Counts a shard's tasks one by one and compares: every task in exactly one state, all counters right, every side queue
  * with its key, no record without its task.  Reads all of the shard, in a snapshot. */

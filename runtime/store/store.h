@@ -36,10 +36,8 @@
 #define STORE_SUBMIT_TASKS    1000u           /* tasks of one submit */
 #define STORE_PAYLOAD_MAX     (16u * 1024u * 1024u) /* what payload_max may be set to at most */
 #define STORE_NEVER           UINT64_MAX            /* a due time: nothing is due */
-/* A waiting key moves on when a task of it is done and refilled.  If its owner never says so, it comes back by itself.
- */
-#define STORE_WAITING_MS 30000u
-#define STORE_NONCE_SIZE 16u
+#define STORE_NONCE_SIZE      16u
+#define STORE_WAITING_MS      30000u /* a waiting key whose owner never refills it comes back by itself after this */
 
 struct store;
 struct store_prepared;
@@ -58,8 +56,7 @@ struct store_request {
         unsigned op;
 };
 
-/* --- opening -------------------------------------------------------------------------------------------------------
- */
+/* --- opening ----------------------------------------------------------------------------------------------------- */
 
 /* Replaces the machine's clocks, in tests only. */
 struct store_clock {
@@ -129,8 +126,7 @@ void store_close(struct store *store, void (*closed)(void *self), void *self);
 
 void store_info(const struct store *store, struct store_info *ret_info);
 
-/* --- submitting ----------------------------------------------------------------------------------------------------
- */
+/* --- submitting -------------------------------------------------------------------------------------------------- */
 
 struct store_submission {
         /* id and submitted_ms may be empty: they are made.  A given id must end in the key's shard. */
@@ -244,8 +240,7 @@ struct store_in_flight {
 };
 void store_in_flight(struct store *store, struct store_in_flight *in_flight);
 
-/* --- advance --------------------------------------------------------------------------------------------------------
- */
+/* --- advance ----------------------------------------------------------------------------------------------------- */
 
 /* A task that its owner says something about; all as it was claimed. */
 struct store_ref {
@@ -305,11 +300,16 @@ struct store_control {
 #define STORE_CALL_CONTROLS 64u
 
 /* Commits outcomes, renews the lease and claims more, in one step.  In this order: the fence; controls; outcomes; tasks
- * and keys that are due; the lanes, high before normal before low.  Claiming diverts tasks of keys that have a side
- * queue and sets aside what no host can run: malformed, wrong shard (the right one is named), too long → dead with its
- * bytes; not_before → delayed. FENCED: nothing has changed and nothing was claimed. SQLite: per outcome 1 row (2 if its
- * key waits), per claimed task 1 read, + the shard's row; claiming writes no row per task.  Redis: one script: HDEL +
- * LREM-free index trim per outcome, LRANGE + LTRIM per lane, one HSET of n. */
+ * and keys that are due (keys by due time, then by name); the lanes, high before normal before low.
+ *
+ * Claiming diverts tasks of keys that have a side queue, and sets aside what no host can run: malformed, wrong shard
+ * (the right one is named), too long → dead with its bytes; not_before → delayed.
+ *
+ * FENCED: nothing has changed and nothing was claimed.
+ *
+ * SQLite: per outcome 1 row (2 or 3 if its key waits), per claimed task 1 read, + the shard's row; claiming writes no
+ * row per task.  Redis: one script: one HDEL of all outcomes, LRANGE + LTRIM per lane, one HSET of all claimed; per
+ * outcome or task whose key waits, 2 or 3 commands more. */
 struct store_advance {
         struct store_request request;
         struct store_lease lease;

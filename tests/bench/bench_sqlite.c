@@ -44,8 +44,7 @@ static void row(const char *what, unsigned count, double seconds)
         (void)fflush(stdout);
 }
 
-/* --- bare -----------------------------------------------------------------------------------------------------------
- */
+/* --- bare -------------------------------------------------------------------------------------------------------- */
 
 static void exec(sqlite3 *db, const char *sql)
 {
@@ -118,8 +117,7 @@ static void bare(unsigned count)
         (void)sqlite3_close(db);
 }
 
-/* --- the store ------------------------------------------------------------------------------------------------------
- */
+/* --- the store --------------------------------------------------------------------------------------------------- */
 
 static unsigned pending;
 
@@ -232,7 +230,7 @@ static void on_advance(struct store_request *request)
                 const struct store_task *t = &work->advance.tasks[i];
                 memcpy(work->keys[i], t->key.data, t->key.size);
                 memcpy(work->ids[i], t->envelope.id.data, t->envelope.id.size);
-                work->outcomes[i] = (struct store_outcome){ .kind = OUTCOME_DONE,
+                work->outcomes[i] = (struct store_outcome){ .kind = STORE_DONE,
                         .task = { .seq = t->seq,
                                 .id = { work->ids[i], t->envelope.id.size },
                                 .key = { work->keys[i], t->key.size },
@@ -305,8 +303,7 @@ static void drain(struct store *store, unsigned count, unsigned batch)
         (void)uv_run(&loop, UV_RUN_NOWAIT);
 }
 
-/* --- the runs -------------------------------------------------------------------------------------------------------
- */
+/* --- the runs ---------------------------------------------------------------------------------------------------- */
 
 static void produce(unsigned count, unsigned batch)
 {

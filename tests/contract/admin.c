@@ -96,8 +96,7 @@ static void find_reads_a_long_log_in_slices(void **state)
         assert_int_equal(task->state, STATE_QUEUED);
 }
 
-/* --- cancel ---------------------------------------------------------------------------------------------------------
- */
+/* --- cancel ------------------------------------------------------------------------------------------------------ */
 
 static void expect_cancelled(struct world *w, struct span id)
 {
@@ -205,8 +204,7 @@ static void an_in_flight_task_that_nobody_owns_is_cancelled_at_once(void **state
         assert_int_equal(own(w, 0, 2, 1).granted.page.tasks_count, 0);
 }
 
-/* --- dead tasks -----------------------------------------------------------------------------------------------------
- */
+/* --- dead tasks -------------------------------------------------------------------------------------------------- */
 
 static struct span make_dead(
         struct world *w, struct owner *o, const char *key, const char *handler, const char *payload)
@@ -261,8 +259,7 @@ static void dead_tasks_are_dropped_one_many_and_by_handler(void **state)
         assert_int_equal(counts(w, 0).dropped, 4);
 }
 
-/* --- keys, desired state, status ------------------------------------------------------------------------------------
- */
+/* --- keys, desired state, status --------------------------------------------------------------------------------- */
 
 static void keys_are_listed_with_their_reasons(void **state)
 {

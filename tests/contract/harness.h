@@ -69,8 +69,7 @@ struct span F(struct world *w, const char *format, ...) __attribute__((format(pr
 /* A key of that shard, of four. */
 struct span key_of(struct world *w, uint32_t shard, unsigned number);
 
-/* --- producing ------------------------------------------------------------------------------------------------------
- */
+/* --- producing --------------------------------------------------------------------------------------------------- */
 
 int submit_items(struct world *w, struct store_submission *items, uint32_t count);
 /* One task for handler "h"; its id lives to the end of the test. */
@@ -79,8 +78,7 @@ struct span submit_lane(struct world *w, const char *key, const char *payload, e
 struct span submit_delayed(struct world *w, const char *key, const char *payload, uint64_t delay_ms);
 struct span submit_reply(struct world *w, const char *key, const char *payload);
 
-/* --- owning ---------------------------------------------------------------------------------------------------------
- */
+/* --- owning ------------------------------------------------------------------------------------------------------ */
 
 struct owner {
         struct store_lease lease;
@@ -118,15 +116,13 @@ struct store_outcome hold(const struct store_task *task);
 struct store_outcome dead(const struct store_task *task, const char *reason);
 struct store_outcome divert(const struct store_task *task);
 
-/* --- results --------------------------------------------------------------------------------------------------------
- */
+/* --- results ----------------------------------------------------------------------------------------------------- */
 
 struct store_consume consume(struct world *w, uint8_t who, uint32_t max, uint64_t lease_ms);
 bool commit_one(struct world *w, uint8_t who, uint64_t number);
 struct store_reply reply(struct world *w, struct span id, uint64_t wait_ms);
 
-/* --- looking --------------------------------------------------------------------------------------------------------
- */
+/* --- looking ----------------------------------------------------------------------------------------------------- */
 
 struct store_counts counts(struct world *w, uint32_t shard);
 struct store_list list(struct world *w, uint32_t shard, enum store_state state);

@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* --- tasks ----------------------------------------------------------------------------------------------------------
- */
+/* --- tasks ------------------------------------------------------------------------------------------------------- */
 
 struct model_task *model_find(struct model *m, unsigned number)
 {
@@ -81,8 +80,7 @@ static void die(struct model *m, struct model_task *t)
         t->arrival = ++m->next;
 }
 
-/* --- keys -----------------------------------------------------------------------------------------------------------
- */
+/* --- keys -------------------------------------------------------------------------------------------------------- */
 
 static void key_tidy(struct model *m, unsigned key)
 {
@@ -180,8 +178,7 @@ bool model_drop(struct model *m, unsigned number)
         return true;
 }
 
-/* --- the lease ------------------------------------------------------------------------------------------------------
- */
+/* --- the lease --------------------------------------------------------------------------------------------------- */
 
 enum store_grant model_acquire(struct model *m, unsigned host, uint64_t epoch, uint64_t ttl_ms)
 {
@@ -223,8 +220,7 @@ enum store_verdict model_release(struct model *m, unsigned host, uint64_t epoch,
         return STORE_OK;
 }
 
-/* --- advance --------------------------------------------------------------------------------------------------------
- */
+/* --- advance ----------------------------------------------------------------------------------------------------- */
 
 static void controls_take(struct model *m)
 {

@@ -74,6 +74,44 @@ static void a_batch_keeps_its_order(void **state)
         assert_int_equal(counts(w, 0).in_flight, STORE_SUBMIT_TASKS);
 }
 
+/* A million in the long run, enough to be many in the short one. */
+static void a_long_backlog_comes_in_order(void **state)
+{
+        struct world *w = *state;
+        enum { KEYS = 1000 };
+        unsigned total = getenv("QUIVER_TEST_ALL") ? 1000000 : 20000;
+        static struct store_submission items[STORE_SUBMIT_TASKS];
+        static unsigned last[KEYS];
+        for (unsigned sent = 0; sent < total; sent += STORE_SUBMIT_TASKS) {
+                for (unsigned i = 0; i < STORE_SUBMIT_TASKS; i++)
+                        items[i] = (struct store_submission){ .envelope = { .key = F(w, "%u", (sent + i) % KEYS),
+                                                                      .handler = T("h"),
+                                                                      .payload = F(w, "%u", sent + i + 1),
+                                                                      .lane = LANE_NORMAL } };
+                assert_int_equal(submit_items(w, items, STORE_SUBMIT_TASKS), 0);
+                arena_free(w->memory);
+                w->memory = NULL;
+        }
+        assert_int_equal(counts(w, 0).queued[LANE_NORMAL], total);
+        memset(last, 0, sizeof(last));
+        struct owner o = own(w, 0, 1, 1);
+        static struct store_outcome outcomes[STORE_CALL_TASKS];
+        for (unsigned came = 0; came < total;) {
+                struct store_advance a = claim(w, &o, STORE_CALL_TASKS);
+                assert_true(a.tasks_count > 0);
+                for (unsigned i = 0; i < a.tasks_count; i++, came++) {
+                        unsigned number = (unsigned)strtoul(a.tasks[i].envelope.payload.data, NULL, 10);
+                        assert_true(number > last[(number - 1) % KEYS]);
+                        last[(number - 1) % KEYS] = number;
+                        outcomes[i] = done(&a.tasks[i]);
+                }
+                assert_int_equal(advance(w, &o, outcomes, a.tasks_count, 0).verdict, STORE_OK);
+                arena_free(w->memory);
+                w->memory = NULL;
+        }
+        assert_int_equal(counts(w, 0).done, total);
+}
+
 static void too_many_in_one_submit_are_refused(void **state)
 {
         struct world *w = *state;
@@ -209,8 +247,7 @@ static void keys_go_to_their_shards(void **state)
         }
 }
 
-/* --- a foreign producer ---------------------------------------------------------------------------------------------
- */
+/* --- a foreign producer ------------------------------------------------------------------------------------------ */
 
 static void a_foreign_push_is_claimed_in_order(void **state)
 {
@@ -264,8 +301,7 @@ static void a_foreign_not_before_waits(void **state)
         expect_tasks(w, a, "later");
 }
 
-/* --- delayed and unique ---------------------------------------------------------------------------------------------
- */
+/* --- delayed and unique ------------------------------------------------------------------------------------------ */
 
 static void delayed_tasks_join_when_due_in_order_of_due(void **state)
 {
@@ -339,6 +375,7 @@ const struct CMUnitTest order_tests[] = {
         IN_WORLD(higher_lanes_are_claimed_first),
         IN_WORLD(an_empty_shard_gives_nothing_and_says_so),
         IN_WORLD(a_batch_keeps_its_order),
+        IN_WORLD(a_long_backlog_comes_in_order),
         IN_WORLD(too_many_in_one_submit_are_refused),
         IN_WORLD(payloads_may_hold_anything),
         IN_WORLD(bad_tasks_are_refused_one_by_one),

@@ -35,8 +35,15 @@ static void done_is_final(void **state)
         struct store_advance a = first_task(w, &o, "k");
         assert_int_equal(settle(w, &o, done(&a.tasks[0])).gone, 0);
         assert_int_equal(counts(w, 0).done, 1);
-        assert_int_equal(settle(w, &o, done(&a.tasks[0])).gone, 1); /* and cannot be had twice */
+        struct store_follow_up follow_up = { .envelope = { .key = T("k"), .handler = T("h"), .lane = LANE_NORMAL } };
+        struct store_outcome again = done(&a.tasks[0]);
+        again.has_result = true;
+        again.follow_ups = &follow_up;
+        again.follow_ups_count = 1;
+        assert_int_equal(settle(w, &o, again).gone, 1); /* and cannot be had twice: nothing of it is kept */
         assert_int_equal(counts(w, 0).done, 1);
+        assert_int_equal(counts(w, 0).results, 0);
+        assert_int_equal(counts(w, 0).submitted, 1);
         assert_null(find(w, a.tasks[0].envelope.id));
 }
 

@@ -58,8 +58,7 @@ static struct owner lease_of(unsigned host)
         return o;
 }
 
-/* --- comparing ------------------------------------------------------------------------------------------------------
- */
+/* --- comparing --------------------------------------------------------------------------------------------------- */
 
 static void compare_counts(struct world *w)
 {
@@ -111,8 +110,7 @@ static void compare_reply(struct world *w, const struct store_advance *a)
         assert_int_equal(a->gone, 0);
 }
 
-/* --- what hosts do --------------------------------------------------------------------------------------------------
- */
+/* --- what hosts do ----------------------------------------------------------------------------------------------- */
 
 static struct store_outcome outcome_of(
         struct world *w, unsigned host, const struct model_outcome *from, struct store_follow_up *follow_up)
@@ -145,8 +143,9 @@ static struct store_outcome outcome_of(
 static unsigned new_number(unsigned key)
 {
         unsigned number = ++last_number;
-        known = realloc(known, (number + 1) * sizeof(*known));
-        assert_non_null(known);
+        void *grown = realloc(known, (number + 1) * sizeof(*known));
+        assert_non_null(grown);
+        known = grown;
         known[number].key = key;
         (void)snprintf(known[number].id, sizeof(known[number].id), "t%u-0", number);
         return number;
@@ -271,8 +270,7 @@ static void do_release(struct world *w, unsigned host)
         hosts[host].has_lost = false;
 }
 
-/* --- what others do -------------------------------------------------------------------------------------------------
- */
+/* --- what others do ---------------------------------------------------------------------------------------------- */
 
 static void do_submit(struct world *w)
 {
@@ -390,7 +388,7 @@ static void a_driver_does_what_the_model_does(void **state)
         struct world *w = *state;
         const char *steps_text = getenv("QUIVER_STEPS");
         const char *seed_text = getenv("QUIVER_SEED");
-        unsigned steps = steps_text ? (unsigned)atoi(steps_text) : 20000;
+        unsigned steps = steps_text ? (unsigned)atoi(steps_text) : getenv("QUIVER_TEST_ALL") ? 300000 : 20000;
         uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : (uint64_t)time(NULL);
         print_message("seed %llu: replay with QUIVER_SEED=%llu\n", (unsigned long long)seed, (unsigned long long)seed);
         random_state = seed;

@@ -357,3 +357,34 @@ def test_kill_nine_again_and_again(host, chance):
     check_ledger(host.ledger(), by_key(tasks), may_repeat=True)
     assert host.rows("dead") == [] and host.rows("log") == [] and host.rows("side") == []
     host.cli("fsck")
+
+
+# --- what people want -------------------------------------------------------------------------------------------------
+
+
+def test_a_paused_handler_starts_nothing_and_holds_up_nobody(host):
+    tasks = [task(f"k{n}", n) for n in range(50)]
+    host.configure(work="", other="").start()
+    host.cli("pause", "work", "--reason", "the database is down")
+    host.wait_for_log("event=paused handler=work")
+    host.submit(tasks)
+    others = [{"handler": "other", "key": f"o{n}", "payload": str(n)} for n in range(50)]
+    host.submit(others)
+    host.wait_done(len(others))
+    assert not host.starts("k0")
+    assert "its handler is paused" in host.cli("key", "k0")
+    host.cli("resume", "work")
+    host.wait_done(len(tasks) + len(others))
+    check_ledger([e for e in host.ledger() if e.key.startswith("k")], by_key(tasks))
+
+
+def test_a_host_that_starts_later_finds_the_pause(host):
+    host.configure(work="").start()
+    host.cli("pause")
+    host.stop()
+    host.start()
+    host.wait_for_log("event=paused handler=work")
+    host.submit([task("k", 1)])
+    wait_until(lambda: "its handler is paused" in host.cli("key", "k"), "the key waits")
+    host.cli("resume")
+    host.wait_done(1)

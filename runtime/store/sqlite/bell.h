@@ -15,8 +15,7 @@
 #define BELL_DESIRED UINT32_MAX       /* the desired state has changed */
 #define BELL_REPLY   (UINT32_MAX - 1) /* someone's reply is there */
 
-/* --- ringing: the writer's thread ----------------------------------------------------------------------------------
- */
+/* --- ringing: the writer's thread -------------------------------------------------------------------------------- */
 
 struct ring_entry {
         uint8_t nonce[STORE_NONCE_SIZE];
@@ -39,8 +38,7 @@ void ring_add(struct ring *ring, const uint8_t nonce[STORE_NONCE_SIZE], uint32_t
 void ring_clear(struct ring *ring);
 void ring_send(struct ring *ring);
 
-/* --- listening: the loop -------------------------------------------------------------------------------------------
- */
+/* --- listening: the loop ----------------------------------------------------------------------------------------- */
 
 struct bell {
         uv_poll_t poll;

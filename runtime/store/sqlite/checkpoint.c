@@ -7,7 +7,7 @@
 
 /* 4 KiB each.  A page that is written often is copied once per checkpoint, so they are worth waiting for. */
 #define FRAMES_DUE  16384 /* 64 MiB */
-#define FRAMES_MANY 65536 /* nobody keeps up: the writer does it itself, and waits */
+#define FRAMES_MANY 32768 /* nobody keeps up: the writer does it itself, and waits */
 
 struct checkpointer {
         pthread_t thread;
@@ -36,6 +36,7 @@ static void checkpoint(struct database *db)
 static void *checkpoint_main(void *data)
 {
         struct checkpointer *c = data;
+        thread_block_signals();
         (void)pthread_mutex_lock(&c->mutex);
         while (!c->is_stopping) {
                 if (!c->is_due) {

@@ -25,8 +25,7 @@ bool claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *
         return true;
 }
 
-/* --- what is due ----------------------------------------------------------------------------------------------------
- */
+/* --- what is due ------------------------------------------------------------------------------------------------- */
 
 struct due_task {
         uint64_t id;
@@ -89,8 +88,7 @@ void claim_due(struct sqlite_store *s, struct shard *shard, struct claim *claim,
                 keys_take(s, shard, claim, want);
 }
 
-/* --- the lanes ------------------------------------------------------------------------------------------------------
- */
+/* --- the lanes --------------------------------------------------------------------------------------------------- */
 
 static void log_remove(struct sqlite_store *s, const struct shard *shard, uint64_t seq)
 {
@@ -186,15 +184,14 @@ void claim_lanes(struct sqlite_store *s, struct shard *shard, struct claim *clai
 /* What a repeat of this call would have to return: seqs that follow on each other are kept as one range. */
 void claim_remember(struct shard *shard, const struct claim *claim)
 {
-        shard->last_count = 0;
-        shard_last_room(shard);
+        struct seq_range *last = shard_last_room(shard);
+        uint32_t count = 0;
         for (uint32_t i = 0; i < claim->count; i++) {
                 uint64_t seq = claim->tasks[i].seq;
-                struct seq_range *range = shard->last_count ? &shard->last[shard->last_count - 1] : NULL;
-                if (range && range->first + range->count == seq)
-                        range->count++;
+                if (count && last[count - 1].first + last[count - 1].count == seq)
+                        last[count - 1].count++;
                 else
-                        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): shard_last_room() made room for all */
-                        shard->last[shard->last_count++] = (struct seq_range){ seq, 1 };
+                        last[count++] = (struct seq_range){ seq, 1 };
         }
+        shard->last_count = count;
 }

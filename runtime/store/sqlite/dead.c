@@ -59,8 +59,7 @@ void dead_put_bytes(struct sqlite_store *s, struct shard *shard, uint64_t seq, s
         arena_free(arena);
 }
 
-/* --- requeue and drop -----------------------------------------------------------------------------------------------
- */
+/* --- requeue and drop -------------------------------------------------------------------------------------------- */
 
 /* Fresh budgets; history and checkpoint stay. */
 static void requeue(struct sqlite_store *s, struct shard *shard, enum lane lane, struct span bytes, struct span before)

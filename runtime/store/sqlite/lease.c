@@ -78,8 +78,7 @@ bool shard_has_work(struct sqlite_store *s, const struct shard *shard)
         return shard_queued(shard) || shard->controls || shard_next_due_ms(s, shard) == 0;
 }
 
-/* --- acquire --------------------------------------------------------------------------------------------------------
- */
+/* --- acquire ----------------------------------------------------------------------------------------------------- */
 
 static void want(struct sqlite_store *s, struct shard *shard, const struct store_acquire *acquire)
 {
@@ -197,8 +196,7 @@ void sqlite_in_flight(struct sqlite_store *s, struct store_request *request)
                 page_read(s, request, shard, in_flight->after_seq, in_flight->page_tasks, &in_flight->page);
 }
 
-/* --- renew, release, forward ----------------------------------------------------------------------------------------
- */
+/* --- renew, release, forward ------------------------------------------------------------------------------------- */
 
 static void renew_one(struct sqlite_store *s, struct store_renewal *renewal)
 {

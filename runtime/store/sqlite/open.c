@@ -14,8 +14,7 @@
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite.h"
 
-/* --- where ----------------------------------------------------------------------------------------------------------
- */
+/* --- where ------------------------------------------------------------------------------------------------------- */
 
 /* On these, locks or shared memory do not work between machines, and SQLite corrupts its file. */
 static const struct {
@@ -55,8 +54,7 @@ static int file_system_check(const char *path, struct error *error)
         return 0;
 }
 
-/* --- the clock ------------------------------------------------------------------------------------------------------
- */
+/* --- the clock --------------------------------------------------------------------------------------------------- */
 
 static uint64_t boot_ms(void *self)
 {
@@ -159,8 +157,7 @@ static void clock_set(struct sqlite_store *s)
         meta_set_number(db, "clock_offset", s->clock_offset_ms);
 }
 
-/* --- what is recorded -----------------------------------------------------------------------------------------------
- */
+/* --- what is recorded -------------------------------------------------------------------------------------------- */
 
 static int agree(const char *path, const char *what, const char *ours, const char *recorded, struct error *error)
 {
@@ -203,8 +200,7 @@ static int record(struct sqlite_store *s, const struct store_options *options, b
         return agree(s->path, "coordination", options->coordination, s->store.coordination, error);
 }
 
-/* --- opening --------------------------------------------------------------------------------------------------------
- */
+/* --- opening ----------------------------------------------------------------------------------------------------- */
 
 static int failed(struct sqlite_store *s, struct error *error)
 {

@@ -70,8 +70,7 @@ void sqlite_reply(struct sqlite_store *s, struct store_request *request)
                 announce(s, reply);
 }
 
-/* --- on the loop ----------------------------------------------------------------------------------------------------
- */
+/* --- on the loop ------------------------------------------------------------------------------------------------- */
 
 static void on_timer(uv_timer_t *timer)
 {

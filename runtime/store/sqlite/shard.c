@@ -60,12 +60,13 @@ static void nonce_load(struct query *q, int column, uint8_t nonce[STORE_NONCE_SI
                 memcpy(nonce, value.data, STORE_NONCE_SIZE);
 }
 
-void shard_last_room(struct shard *s)
+struct seq_range *shard_last_room(struct shard *s)
 {
         if (!s->last)
                 s->last = malloc(LAST_RANGES * sizeof(*s->last));
         if (!s->last)
                 abort();
+        return s->last;
 }
 
 static void last_load(struct shard *s, struct span bytes)
@@ -73,10 +74,10 @@ static void last_load(struct shard *s, struct span bytes)
         s->last_count = (uint32_t)(bytes.size / sizeof(struct seq_range));
         if (!s->last_count)
                 return;
-        shard_last_room(s);
+        struct seq_range *last = shard_last_room(s);
         if (s->last_count > LAST_RANGES)
                 s->last_count = LAST_RANGES;
-        memcpy(s->last, bytes.data, s->last_count * sizeof(*s->last));
+        memcpy(last, bytes.data, s->last_count * sizeof(*last));
 }
 
 #define NUMBER_LOAD(field, column) s->field = column_number(&q, at++);

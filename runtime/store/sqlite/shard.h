@@ -145,8 +145,8 @@ void shard_table_flush(struct shard_table *table, struct database *db);
 /* After ROLLBACK: forgets everything. */
 void shard_table_forget(struct shard_table *table);
 
-/* Room for what a call may claim. */
-void shard_last_room(struct shard *s);
+/* Room for what a call may claim; makes it if there is none yet. */
+__attribute__((returns_nonnull)) struct seq_range *shard_last_room(struct shard *s);
 
 /* A row to read.  Never NULL; all zero once the database has failed. */
 struct shard *shard_get(struct shard_table *table, struct database *db, uint32_t shard);

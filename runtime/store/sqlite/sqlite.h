@@ -70,6 +70,8 @@ struct sqlite_store {
 /* writer.c */
 void writer_post(struct sqlite_store *s, struct store_request *request); /* loop */
 void *writer_main(void *store);
+/* Signals are the loop's affair. */
+void thread_block_signals(void);
 
 /* open.c: on the writer's thread. */
 int sqlite_store_open(struct sqlite_store *s, const struct store_options *options, struct error *error);

@@ -4,8 +4,7 @@
 
 #include "store/sqlite/sqlite.h"
 
-/* --- counts ---------------------------------------------------------------------------------------------------------
- */
+/* --- counts ------------------------------------------------------------------------------------------------------ */
 
 /* The age of the first task in the lanes, by what its producer said. */
 static uint64_t oldest_ms(struct sqlite_store *s, const struct shard *shard)
@@ -63,8 +62,7 @@ void sqlite_count(struct sqlite_store *s, struct store_request *request)
                 count_one(s, count->first_shard + i, &count->counts[count->counted++]);
 }
 
-/* --- scanning -------------------------------------------------------------------------------------------------------
- */
+/* --- scanning ---------------------------------------------------------------------------------------------------- */
 
 /* Walks a shard's tasks in one state, a page at a time, and shows each to `see` as borrowed memory. */
 struct scan {
@@ -209,8 +207,7 @@ static void listed_keep(struct scan *scan, const struct store_listed *from, stru
         read_task(scan, to, seq, arena_copy(scan->arena, bytes), arena_copy(scan->arena, note));
 }
 
-/* --- list -----------------------------------------------------------------------------------------------------------
- */
+/* --- list -------------------------------------------------------------------------------------------------------- */
 
 static bool list_see(struct scan *scan, const struct store_listed *listed, struct span bytes, struct span note)
 {
@@ -237,8 +234,7 @@ void sqlite_list(struct sqlite_store *s, struct store_request *request)
         list->cursor = scan.cursor;
 }
 
-/* --- find -----------------------------------------------------------------------------------------------------------
- */
+/* --- find -------------------------------------------------------------------------------------------------------- */
 
 /* The way a task goes, so that one which moves on meanwhile is met later. */
 static const enum store_state find_order[] = { STATE_DELAYED, STATE_QUEUED, STATE_IN_FLIGHT, STATE_PARKED, STATE_DEAD };
@@ -279,8 +275,7 @@ void sqlite_find(struct sqlite_store *s, struct store_request *request)
         find->cursor = (struct store_cursor){ stage << FIND_SHIFT | scan.cursor.major, scan.cursor.minor };
 }
 
-/* --- cancel ---------------------------------------------------------------------------------------------------------
- */
+/* --- cancel ------------------------------------------------------------------------------------------------------ */
 
 struct found {
         uint64_t seq;

@@ -1,5 +1,6 @@
 /* The writer's thread.  Takes what has gathered, does it in one transaction, commits, hands it back. */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -211,11 +212,19 @@ static struct store_request *take(struct sqlite_store *s)
         return list;
 }
 
+void thread_block_signals(void)
+{
+        sigset_t all;
+        (void)sigfillset(&all);
+        (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
+}
+
 void *writer_main(void *store)
 {
         struct sqlite_store *s = store;
         struct store_open *open = s->open;
         int r = open->request.status;
+        thread_block_signals();
         if (!r)
                 r = sqlite_store_open(s, &open->options, &open->request.error);
         open->request.status = r;

@@ -1,0 +1,163 @@
+/* Starting what results.h and admin.h offer: checks, then the driver. */
+#include "store/admin.h"
+
+#include <errno.h>
+
+#include "store/request.h"
+
+const char *store_state_name(enum store_state state)
+{
+        static const char *const names[STATES] = { "queued", "delayed", "in flight", "parked", "dead" };
+        return (unsigned)state < STATES ? names[state] : "unknown";
+}
+
+const char *store_key_state_name(enum store_key_state state)
+{
+        static const char *const names[] = { "free", "waiting", "parked", "held" };
+        return (unsigned)state <= KEY_HELD ? names[state] : "unknown";
+}
+
+/* Any command finds a task by its id's last part. */
+static void check_id(struct store_request *request, struct span id)
+{
+        uint32_t shard;
+        struct error error;
+        if (task_id_check(id, &shard, &error))
+                request_refuse(request, error.text);
+        else if (shard >= request->store->shards)
+                request_refuse(request, "the id names a shard that this app does not have");
+}
+
+void store_consume(struct store *store, struct store_consume *consume)
+{
+        request_begin(store, &consume->request, OP_CONSUME);
+        request_check_shard(&consume->request, consume->shard);
+        if (consume->results_max > STORE_CALL_TASKS)
+                consume->results_max = STORE_CALL_TASKS;
+        if (!consume->lease_ms || consume->lease_ms > TASK_NUMBER_MAX)
+                request_refuse(&consume->request, "a consumer's lease needs a length");
+        request_start(&consume->request);
+}
+
+void store_commit(struct store *store, struct store_commit *commit)
+{
+        request_begin(store, &commit->request, OP_COMMIT);
+        request_check_shard(&commit->request, commit->shard);
+        if (commit->numbers_count > STORE_CALL_TASKS)
+                request_refuse(&commit->request, "too many results in one request");
+        request_start(&commit->request);
+}
+
+void store_reply(struct store *store, struct store_reply *reply)
+{
+        request_begin(store, &reply->request, OP_REPLY);
+        check_id(&reply->request, reply->id);
+        request_start(&reply->request);
+}
+
+void store_count(struct store *store, struct store_count *count)
+{
+        request_begin(store, &count->request, OP_COUNT);
+        request_check_shard(&count->request, count->first_shard);
+        request_start(&count->request);
+}
+
+static void check_page(uint32_t *page)
+{
+        if (!*page || *page > STORE_CALL_TASKS)
+                *page = STORE_CALL_TASKS;
+}
+
+void store_list(struct store *store, struct store_list *list)
+{
+        request_begin(store, &list->request, OP_LIST);
+        request_check_shard(&list->request, list->shard);
+        check_page(&list->page_tasks);
+        if ((unsigned)list->state >= STATES)
+                request_refuse(&list->request, "no such state");
+        request_start(&list->request);
+}
+
+void store_find(struct store *store, struct store_find *find)
+{
+        request_begin(store, &find->request, OP_FIND);
+        check_id(&find->request, find->id);
+        request_start(&find->request);
+}
+
+void store_cancel(struct store *store, struct store_cancel *cancel)
+{
+        request_begin(store, &cancel->request, OP_CANCEL);
+        check_id(&cancel->request, cancel->id);
+        if ((unsigned)cancel->state >= STATES)
+                request_refuse(&cancel->request, "no such state");
+        request_start(&cancel->request);
+}
+
+void store_dead(struct store *store, struct store_dead *dead)
+{
+        request_begin(store, &dead->request, OP_DEAD);
+        request_check_shard(&dead->request, dead->shard);
+        check_page(&dead->page_tasks);
+        if (dead->ids_count > STORE_CALL_TASKS)
+                request_refuse(&dead->request, "too many ids in one request");
+        request_start(&dead->request);
+}
+
+void store_keys(struct store *store, struct store_keys *keys)
+{
+        request_begin(store, &keys->request, OP_KEYS);
+        if (keys->key.size)
+                keys->shard = shard_of_key(keys->key, store->shards);
+        request_check_shard(&keys->request, keys->shard);
+        check_page(&keys->page_keys);
+        request_start(&keys->request);
+}
+
+void store_key_act(struct store *store, struct store_key_act *act)
+{
+        struct error error;
+        request_begin(store, &act->request, OP_KEY_ACT);
+        if (task_key_check(act->key, &error))
+                request_refuse(&act->request, error.text);
+        if (act->verb < CONTROL_HOLD || act->verb > CONTROL_SKIP)
+                request_refuse(&act->request, "no such verb");
+        if (act->reason.size > NOTE_TEXT_MAX)
+                act->reason.size = NOTE_TEXT_MAX;
+        request_start(&act->request);
+}
+
+void store_desired_get(struct store *store, struct store_desired_get *get)
+{
+        request_begin(store, &get->request, OP_DESIRED_GET);
+        request_start(&get->request);
+}
+
+void store_desired_set(struct store *store, struct store_desired_set *set)
+{
+        request_begin(store, &set->request, OP_DESIRED_SET);
+        if (!set->item.name.size || set->item.name.size > 255 || set->item.value.size > STORE_DESIRED_VALUE_MAX)
+                request_refuse(&set->request, "a name has 1 to 255 bytes, a value at most 1024");
+        request_start(&set->request);
+}
+
+void store_status_put(struct store *store, struct store_status_put *put)
+{
+        request_begin(store, &put->request, OP_STATUS_PUT);
+        if (put->document.size > STORE_STATUS_MAX)
+                request_refuse(&put->request, "a document has at most 8192 bytes");
+        request_start(&put->request);
+}
+
+void store_status_list(struct store *store, struct store_status_list *list)
+{
+        request_begin(store, &list->request, OP_STATUS_LIST);
+        request_start(&list->request);
+}
+
+void store_fsck(struct store *store, struct store_fsck *fsck)
+{
+        request_begin(store, &fsck->request, OP_FSCK);
+        request_check_shard(&fsck->request, fsck->shard);
+        request_start(&fsck->request);
+}

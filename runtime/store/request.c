@@ -1,0 +1,78 @@
+#include "store/request.h"
+
+#include <assert.h>
+#include <errno.h>
+
+static const char *const op_names[OPS] = {
+        [OP_OPEN] = "open",
+        [OP_SUBMIT] = "submit",
+        [OP_ACQUIRE] = "acquire",
+        [OP_IN_FLIGHT] = "in flight",
+        [OP_ADVANCE] = "advance",
+        [OP_RENEW] = "renew",
+        [OP_RELEASE] = "release",
+        [OP_FORWARD] = "forward",
+        [OP_CONSUME] = "consume",
+        [OP_COMMIT] = "commit",
+        [OP_REPLY] = "reply",
+        [OP_COUNT] = "count",
+        [OP_LIST] = "list",
+        [OP_FIND] = "find",
+        [OP_CANCEL] = "cancel",
+        [OP_DEAD] = "dead",
+        [OP_KEYS] = "keys",
+        [OP_KEY_ACT] = "key",
+        [OP_DESIRED_GET] = "desired state",
+        [OP_DESIRED_SET] = "desired state",
+        [OP_STATUS_PUT] = "status",
+        [OP_STATUS_LIST] = "status",
+        [OP_FSCK] = "fsck",
+};
+
+const char *store_op_name(unsigned op)
+{
+        return op < OPS ? op_names[op] : "unknown";
+}
+
+struct arena_chunk **request_arena(struct store_request *request)
+{
+        return (struct arena_chunk **)&request->reply;
+}
+
+void request_finish(struct store_request *request, int status)
+{
+        /* done() may free the request or start it again. */
+        struct arena_chunk *reply = request->reply;
+        request->reply = NULL;
+        request->status = status;
+        request->done(request);
+        arena_free(reply);
+}
+
+void request_begin(struct store *store, struct store_request *request, enum store_op op)
+{
+        assert(request->done);
+        request->store = store;
+        request->op = op;
+        request->status = 0;
+        request->error.text[0] = 0;
+        request->reply = NULL;
+        request->next = NULL;
+}
+
+void request_start(struct store_request *request)
+{
+        request->store->driver->start(request->store, request);
+}
+
+void request_refuse(struct store_request *request, const char *what)
+{
+        if (!request->status)
+                request->status = error_set(&request->error, -EINVAL, "%s: %s", store_op_name(request->op), what);
+}
+
+void request_check_shard(struct store_request *request, uint32_t shard)
+{
+        if (shard >= request->store->shards)
+                request_refuse(request, "no such shard");
+}

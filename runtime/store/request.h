@@ -1,0 +1,14 @@
+/* request.h: what every operation does before the driver sees it, and after. */
+#ifndef QUIVER_STORE_REQUEST_H
+#define QUIVER_STORE_REQUEST_H
+
+#include "store/driver.h"
+
+void request_begin(struct store *store, struct store_request *request, enum store_op op);
+/* Hands it to the driver, which also finishes it if it was refused. */
+void request_start(struct store_request *request);
+/* It was called wrongly: -EINVAL, unless something else was wrong before. */
+void request_refuse(struct store_request *request, const char *what);
+void request_check_shard(struct store_request *request, uint32_t shard);
+
+#endif
