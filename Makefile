@@ -284,7 +284,7 @@ build/lint/%.ok: % .clang-tidy $(filter %.h,$(C_FILES))
 
 cppcheck:
 	@mkdir -p build/lint/cppcheck
-	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 	        --suppress=missingIncludeSystem --cppcheck-build-dir=build/lint/cppcheck -Iruntime -Isdk/include -Isdk \
 	        $(TIDY_SRC)
 

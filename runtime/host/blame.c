@@ -89,6 +89,10 @@ static void describe_end(char *text, size_t size, const struct death *death)
 
 static void describe_crash(char *text, size_t size, uint32_t seat, const struct death *death)
 {
+        if (!death) {
+                (void)snprintf(text, size, "crashed");
+                return;
+        }
         const struct ring_fault_sight *f = seat < death->seats ? &death->faults[seat] : NULL;
         size_t n = (size_t)snprintf(text, size, "crashed: ");
         if (!f || f->kind == FAULT_NONE) {

@@ -37,8 +37,10 @@ static int setup(void **state)
         if (!p)
                 return -1;
         strcpy(p->root, "/tmp/quiver-stage-XXXXXX");
-        if (!mkdtemp(p->root))
+        if (!mkdtemp(p->root)) {
+                free(p);
                 return -1;
+        }
         (void)snprintf(p->from, sizeof(p->from), "%s/mine.so", p->root);
         (void)snprintf(p->to, sizeof(p->to), "%s/state", p->root);
         *state = p;
