@@ -263,7 +263,7 @@ static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t 
         for (struct claimed *c = unserved; c; c = c->next)
                 if (c->state == CLAIMED_WAITING)
                         divert(s, c, UNSERVED_MS, now_ms)->outcome.reason =
-                                SPAN_TEXT("its handler is paused, or none here serves it");
+                                SPAN_TEXT("its handler is paused, down, or not here");
 }
 
 static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)

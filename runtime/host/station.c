@@ -80,11 +80,25 @@ static void offer(struct station *st, struct berth *berth, struct claimed *c)
         crew_offer(&st->crew, &c->pool_task);
 }
 
+/* It takes no tasks for now, and those that it was meant to take fill windows: they wait in the store instead, for the
+ * sake of the others. */
+static void make_way(struct station *st, uint64_t now_ms)
+{
+        struct host *h = st->host;
+        for (uint32_t i = 0; i < h->berths_count; i++) {
+                struct shard *s = &h->berths[i].shard;
+                if (s->window.count >= h->limits.window_tasks || s->window.bytes >= h->limits.window_bytes)
+                        shard_shun_pool(s, (uint32_t)(st - h->stations), now_ms);
+        }
+}
+
 /* Round and round over the shards, a task of each at a time, while the crew has room. */
 void station_feed(struct station *st, uint64_t now_ms)
 {
         struct host *h = st->host;
         uint32_t dry = 0;
+        if (st->crew.pool.state != POOL_OPEN)
+                make_way(st, now_ms);
         while (!st->is_paused && dry < h->berths_count && crew_has_room(&st->crew)) {
                 struct berth *berth = &h->berths[st->next_berth];
                 st->next_berth = (st->next_berth + 1) % h->berths_count;
