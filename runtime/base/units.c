@@ -108,3 +108,15 @@ const char *units_format_bytes(char text[UNITS_TEXT_MAX], uint64_t bytes)
                 return format(text, (double)bytes / 1048576, " MiB");
         return format(text, (double)bytes / 1073741824, " GiB");
 }
+
+const char *units_hex(char *text, const void *bytes, size_t size)
+{
+        static const char digits[] = "0123456789abcdef";
+        const uint8_t *from = bytes;
+        for (size_t i = 0; i < size; i++) {
+                text[2 * i] = digits[from[i] >> 4];
+                text[2 * i + 1] = digits[from[i] & 15];
+        }
+        text[2 * size] = 0;
+        return text;
+}

@@ -1,4 +1,4 @@
-/* units.h: "30s", "64KiB" and back. */
+/* units.h: "30s", "64KiB" and back; bytes as hexadecimal digits. */
 #ifndef QUIVER_BASE_UNITS_H
 #define QUIVER_BASE_UNITS_H
 
@@ -24,5 +24,8 @@ const char *units_format_ns(char text[UNITS_TEXT_MAX], uint64_t ns);
 
 /* "512 B", "1.5 KiB", "64 MiB". */
 const char *units_format_bytes(char text[UNITS_TEXT_MAX], uint64_t bytes);
+
+/* Two digits a byte, lower case, and a NUL: 2 * size + 1 bytes.  Returns `text`. */
+const char *units_hex(char *text, const void *bytes, size_t size);
 
 #endif

@@ -60,6 +60,12 @@ void message_put_refused(struct buffer *to, const char *text)
         buffer_put_text(to, text);
 }
 
+void message_put_level(struct buffer *to, uint32_t level)
+{
+        buffer_put_u32(to, MESSAGE_LEVEL);
+        buffer_put_u32(to, level);
+}
+
 void message_put_log(struct buffer *to, const struct runner_log *log)
 {
         buffer_put_u32(to, MESSAGE_LOG);
@@ -75,7 +81,7 @@ int message_open(struct reader *r, const void *data, size_t size, enum message_k
 {
         reader_init(r, data, size);
         uint32_t kind = reader_u32(r);
-        if (r->is_bad || kind < MESSAGE_START || kind > MESSAGE_LOG)
+        if (r->is_bad || kind < MESSAGE_START || kind > MESSAGE_LEVEL)
                 return -EBADMSG;
         *ret_kind = (enum message_kind)kind;
         return 0;
@@ -166,6 +172,15 @@ int message_get_ready(struct reader *r, struct runner_ready *ret)
         if (r->is_bad || r->size)
                 return -EBADMSG;
         *ret = ready;
+        return 0;
+}
+
+int message_get_level(struct reader *r, uint32_t *ret_level)
+{
+        uint32_t level = reader_u32(r);
+        if (r->is_bad || r->size)
+                return -EBADMSG;
+        *ret_level = level;
         return 0;
 }
 

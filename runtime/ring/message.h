@@ -28,6 +28,7 @@ enum message_kind {
         MESSAGE_READY,     /* runner → host: every seat's init succeeded: struct runner_ready */
         MESSAGE_REFUSED,   /* runner → host: cannot start; text says why.  The runner exits */
         MESSAGE_LOG,       /* runner → host: struct runner_log */
+        MESSAGE_LEVEL,     /* host → runner: another log_level from now on */
 };
 
 /* What a runner has to know before it opens the plugin.  Borrowed pointers, as in pack.h. */
@@ -91,6 +92,7 @@ struct runner_log {
 void message_put_start(struct buffer *to, const struct runner_start *start);
 void message_put_ready(struct buffer *to, const struct runner_ready *ready);
 void message_put_refused(struct buffer *to, const char *text);
+void message_put_level(struct buffer *to, uint32_t level);
 void message_put_log(struct buffer *to, const struct runner_log *log);
 
 /* Reads the kind and leaves `r` at what follows.  0 or -EBADMSG. */
@@ -100,6 +102,7 @@ int message_get_start(struct reader *r, struct runner_start *ret);
 void message_free_start(struct runner_start *start);
 int message_get_ready(struct reader *r, struct runner_ready *ret);
 int message_get_refused(struct reader *r, const char **ret_text);
+int message_get_level(struct reader *r, uint32_t *ret_level);
 int message_get_log(struct reader *r, struct runner_log *ret);
 
 #endif

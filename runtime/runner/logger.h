@@ -14,8 +14,8 @@
 #define LOGGER_NO_SEAT UINT32_MAX
 
 struct logger {
-        int fd;             /* control socket, borrowed */
-        uint32_t level_max; /* enum log_level; finer lines are not sent, nor counted */
+        int fd;                     /* control socket, borrowed */
+        _Atomic uint32_t level_max; /* enum log_level; finer lines are not sent, nor counted */
         struct bucket bucket;
         _Atomic uint32_t dropped;
 };

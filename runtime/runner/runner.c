@@ -177,19 +177,27 @@ static int start_seats(struct error *error)
 
 /* --- the host's death -------------------------------------------------------------------------------------------- */
 
-/* The host says nothing after its start message: whatever comes, it is the end. */
+/* After its start message the host says little, and then it is gone. */
 static void *watch_host(void *unused)
 {
         (void)unused;
-        char byte;
+        uint8_t packet[64];
         sigset_t all;
         (void)sigfillset(&all);
         (void)pthread_sigmask(SIG_SETMASK, &all, NULL);
-        ssize_t n;
-        do
-                n = recv(control_fd, &byte, 1, 0);
-        while (n < 0 && errno == EINTR);
-        _exit(EXIT_FAILED);
+        for (;;) {
+                struct reader reader;
+                enum message_kind kind;
+                uint32_t level;
+                ssize_t n = recv(control_fd, packet, sizeof(packet), 0);
+                if (n < 0 && errno == EINTR)
+                        continue;
+                if (n <= 0)
+                        _exit(EXIT_FAILED);
+                if (message_open(&reader, packet, (size_t)n, &kind) == 0 && kind == MESSAGE_LEVEL &&
+                        message_get_level(&reader, &level) == 0)
+                        runner.logger.level_max = level;
+        }
 }
 
 /* --- the sequence ------------------------------------------------------------------------------------------------ */

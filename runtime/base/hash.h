@@ -1,0 +1,18 @@
+/* hash.h: FNV-1a, to tell things apart; it proves nothing. */
+#ifndef QUIVER_BASE_HASH_H
+#define QUIVER_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+
+/* Goes on from `hash`, or from HASH_START. */
+static inline uint64_t hash_bytes(uint64_t hash, const uint8_t *data, size_t size)
+{
+        for (size_t i = 0; i < size; i++)
+                hash = (hash ^ data[i]) * UINT64_C(0x100000001b3);
+        return hash;
+}
+
+#endif
