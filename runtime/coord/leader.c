@@ -1,0 +1,71 @@
+#include "coord/leader.h"
+
+static void on_front(void *self, uint64_t token)
+{
+        struct leader *l = self;
+        (void)token;
+        l->events->gained(l->self);
+}
+
+static void on_lost(void *self)
+{
+        struct leader *l = self;
+        l->events->lost(l->self);
+}
+
+void leader_init(struct leader *l, struct coord *coord, const char *path, const char *nonce,
+        const struct leader_events *events, void *self)
+{
+        l->events = events;
+        l->self = self;
+        line_init(&l->line, coord, path, nonce, &(struct line_events){ .front = on_front, .lost = on_lost, .self = l });
+}
+
+void leader_stand(struct leader *l, bool is_standing)
+{
+        bool was_leading = l->line.is_front;
+        if (is_standing) {
+                line_enter(&l->line);
+                return;
+        }
+        (void)line_leave(&l->line);
+        if (was_leading)
+                l->events->lost(l->self);
+}
+
+bool leader_is_leading(const struct leader *l)
+{
+        return l->line.is_front;
+}
+
+bool leader_is_settled(const struct leader *l)
+{
+        const struct line *line = &l->line;
+        return !line->session || (line->step == LINE_REST && !line->is_busy && !line->is_failed);
+}
+
+struct coord_multi_op leader_check(const struct leader *l)
+{
+        return (struct coord_multi_op){ .kind = COORD_CHECK, .path = l->line.own, .version = COORD_ANY_VERSION };
+}
+
+void leader_session(struct leader *l, enum coord_state state, uint64_t session)
+{
+        line_session(&l->line, state, session);
+}
+
+void leader_changed(struct leader *l, const char *path)
+{
+        line_changed(&l->line, path);
+}
+
+void leader_look(struct leader *l)
+{
+        line_look(&l->line);
+}
+
+void leader_retry(struct leader *l)
+{
+        if (l->line.is_failed)
+                line_look(&l->line);
+}

@@ -1,0 +1,136 @@
+#include "coord/local/folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool folder_is_hopeless(int status)
+{
+        return status == -EACCES || status == -EPERM || status == -EPROTO || status == -EINVAL || status == -ENOTDIR ||
+               status == -EROFS || status == -ENAMETOOLONG;
+}
+
+static int failed(struct error *error, const char *path)
+{
+        return error_set(error, -errno, "%s: %s", path, strerror(errno));
+}
+
+/* Whoever can write to the folder above can put another folder in the place of ours. */
+static int check_above(int fd, const char *path, struct error *error)
+{
+        struct stat st;
+        if (fstat(fd, &st) < 0)
+                return failed(error, path);
+        if (st.st_uid != geteuid() && st.st_uid != 0)
+                return error_set(error, -EACCES,
+                        "%s: belongs to user %u, and this is user %u; name a folder of your own", path, st.st_uid,
+                        geteuid());
+        if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
+                return error_set(error, -EACCES, "%s: others can write to it; chmod go-w", path);
+        return 0;
+}
+
+static int check_own(int fd, const char *path, struct error *error)
+{
+        struct stat st;
+        if (fstat(fd, &st) < 0)
+                return failed(error, path);
+        if (st.st_uid != geteuid())
+                return error_set(error, -EACCES,
+                        "%s: belongs to user %u, and this is user %u; all hosts of an app run as one user", path,
+                        st.st_uid, geteuid());
+        if (st.st_mode & (S_IRWXG | S_IRWXO))
+                return error_set(error, -EACCES, "%s: others can enter it; chmod 0700", path);
+        return 0;
+}
+
+static int open_above(const char *where, struct error *error)
+{
+        if (mkdir(where, 0700) < 0 && errno != EEXIST) {
+                if (errno == ENOENT)
+                        return error_set(error, -EINVAL, "%s: the folder above does not exist", where);
+                return failed(error, where);
+        }
+        int fd = open(where, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return failed(error, where);
+        int r = check_above(fd, where, error);
+        if (r) {
+                (void)close(fd);
+                return r;
+        }
+        return fd;
+}
+
+int folder_open(struct folder *folder, const char *where, const char *app, struct error *error)
+{
+        char real[PATH_MAX];
+        char name[80];
+        folder->fd = -1;
+        if (!where[0])
+                return error_set(error, -EINVAL, "coordination url: local: names no folder");
+        int above = open_above(where, error);
+        if (above < 0)
+                return above;
+        (void)snprintf(name, sizeof(name), "coord-%s", app);
+        int r = 0;
+        if (!realpath(where, real) || (mkdirat(above, name, 0700) < 0 && errno != EEXIST))
+                r = failed(error, where);
+        else if (snprintf(folder->path, sizeof(folder->path), "%s/%s", real, name) >= (int)sizeof(folder->path))
+                r = error_set(error, -ENAMETOOLONG, "%s: the path is too long", where);
+        if (!r) {
+                folder->fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                r = folder->fd < 0 ? failed(error, folder->path) : check_own(folder->fd, folder->path, error);
+        }
+        (void)close(above);
+        if (r)
+                folder_close(folder);
+        return r;
+}
+
+void folder_close(struct folder *folder)
+{
+        if (folder->fd >= 0)
+                (void)close(folder->fd);
+        folder->fd = -1;
+}
+
+void folder_name(char name[FOLDER_NAME_MAX], const char *what, const uint8_t nonce[TREE_NONCE_SIZE])
+{
+        int at = snprintf(name, FOLDER_NAME_MAX, "%s-", what);
+        for (unsigned i = 0; i < TREE_NONCE_SIZE; i++)
+                at += snprintf(name + at, FOLDER_NAME_MAX - (size_t)at, "%02x", nonce[i]);
+}
+
+void folder_sweep(const struct folder *folder, const uint8_t nonce[TREE_NONCE_SIZE])
+{
+        char name[FOLDER_NAME_MAX];
+        folder_name(name, "bell", nonce);
+        (void)unlinkat(folder->fd, name, 0);
+        folder_name(name, "session", nonce);
+        (void)unlinkat(folder->fd, name, 0);
+}
+
+static void machine_id(char *id, size_t size)
+{
+        FILE *f = fopen("/etc/machine-id", "re");
+        if (!f || !fgets(id, (int)size, f) || id[0] == '\n')
+                (void)gethostname(id, size);
+        if (f)
+                (void)fclose(f);
+        id[size - 1] = 0;
+        id[strcspn(id, "\n")] = 0;
+}
+
+void folder_url(const char *where, char *ret_url, size_t size)
+{
+        char real[PATH_MAX];
+        char id[128] = "";
+        machine_id(id, sizeof(id));
+        (void)snprintf(ret_url, size, "local:%s?machine=%s", realpath(where, real) ? real : where, id);
+}

@@ -1,0 +1,37 @@
+/* folder.h: the folder that the processes of one app meet in, and what stands in it.
+ *
+ *         FOLDER/coord-APP/        0700, the user's own
+ *                 log-N            the tree (log.h)
+ *                 session-NONCE    held locked by a living process, which writes its heartbeat into it (session.h)
+ *                 bell-NONCE       where that process hears that the log has grown (bell.h) */
+#ifndef QUIVER_COORD_LOCAL_FOLDER_H
+#define QUIVER_COORD_LOCAL_FOLDER_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "coord/local/tree.h"
+
+#define FOLDER_PATH_MAX 4096u
+#define FOLDER_NAME_MAX 48u
+
+struct folder {
+        char path[FOLDER_PATH_MAX]; /* of coord-APP, absolute */
+        int fd;                     /* -1: not open */
+};
+
+/* Makes it, and the folder above, if they are not there.  -EACCES: it is another user's, or others can write to it. */
+int folder_open(struct folder *folder, const char *where, const char *app, struct error *error);
+void folder_close(struct folder *folder);
+/* Whether an error of folder_open or of a log will not heal by itself. */
+bool folder_is_hopeless(int status);
+
+/* "session-0123…" */
+void folder_name(char name[FOLDER_NAME_MAX], const char *what, const uint8_t nonce[TREE_NONCE_SIZE]);
+/* Removes what a session that has ended may have left. */
+void folder_sweep(const struct folder *folder, const uint8_t nonce[TREE_NONCE_SIZE]);
+
+/* "local:FOLDER?machine=ID", as it is recorded in the store: the same folder on another machine is another place. */
+void folder_url(const char *where, char *ret_url, size_t size);
+
+#endif

@@ -1,0 +1,51 @@
+/* session.h: which processes live.
+ *
+ * Each has a file of its own that it holds locked; the kernel drops the lock when the process is gone, however it went.
+ * Into the file it writes its heartbeat, so that one which is stopped or hangs is found too.  Nobody waits for a lock.
+ * To notice an end at once, the others wait for the process itself (a pidfd); the lock decides.  */
+#ifndef QUIVER_COORD_LOCAL_SESSION_H
+#define QUIVER_COORD_LOCAL_SESSION_H
+
+#include "coord/local/folder.h"
+
+/* --- our own ----------------------------------------------------------------------------------------------------- */
+
+struct own_session {
+        struct tree_session tree; /* id 0: none */
+        int fd;                   /* the locked file */
+};
+
+/* Makes the file, with a new nonce, and locks it.  Not closed in an exec'd child, the lock would outlive us: CLOEXEC.
+ */
+int own_session_hold(struct own_session *own, const struct folder *folder, uint64_t session_ms, uint64_t now_ms,
+        struct error *error);
+void own_session_beat(struct own_session *own, uint64_t now_ms);
+/* Lets go of it and removes its files. */
+void own_session_drop(struct own_session *own, const struct folder *folder);
+
+/* --- the others -------------------------------------------------------------------------------------------------- */
+
+struct peer {
+        uint64_t id;
+        uint8_t nonce[TREE_NONCE_SIZE];
+        int fd;              /* its file; -1: not open */
+        int pidfd;           /* -1: none */
+        uint64_t beat;       /* as it stood in the file … */
+        uint64_t counted_ms; /* … and the time since when it counts */
+        uint64_t session_ms;
+        struct peer *next;
+};
+
+struct peers {
+        int epoll_fd; /* borrowed: where pidfds are put */
+        struct peer *first;
+        uint64_t due_ms; /* when somebody will be overdue; UINT64_MAX: nobody */
+};
+
+/* Looks at every session of the tree but `own_id`.  Returns the number of one that is dead or overdue, 0 if none is;
+ * call it again after that one was ended. */
+uint64_t peers_look(
+        struct peers *peers, const struct folder *folder, const struct tree *tree, uint64_t own_id, uint64_t now_ms);
+void peers_free(struct peers *peers);
+
+#endif

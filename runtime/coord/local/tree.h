@@ -1,0 +1,74 @@
+/* tree.h: the tree in memory: nodes, sessions, and what a change does to them.
+ *
+ * Plain data, no I/O, no clock.  Every process has one and makes the same changes in the same order (replica.h), so
+ * whatever happens here depends on the tree and the change alone. */
+#ifndef QUIVER_COORD_LOCAL_TREE_H
+#define QUIVER_COORD_LOCAL_TREE_H
+
+#include <zlib.h>
+
+/* In a library, where the analyzer need not follow it. */
+#define HASH_FUNCTION(key, size, hash) ((hash) = (unsigned)crc32(0, (const void *)(key), (unsigned)(size)))
+#include <uthash.h>
+
+#include "coord/coord.h"
+
+#define TREE_NONCE_SIZE 16u
+
+struct tree_node {
+        char *path; /* "" is the root */
+        struct tree_node *parent;
+        struct tree_node *children; /* in no order */
+        struct tree_node *prev, *next;
+        char *data;
+        size_t size;
+        struct coord_stat stat;
+        uint64_t next_sequence;
+        uint64_t children_changes; /* how often a child was made or deleted */
+        UT_hash_handle hh;
+};
+
+struct tree_session {
+        uint64_t id;
+        uint8_t nonce[TREE_NONCE_SIZE]; /* names its files */
+        uint64_t session_ms;
+        uint64_t pid, started; /* the process that keeps it, and when it began, in the kernel's ticks */
+        UT_hash_handle hh;
+};
+
+struct tree {
+        struct tree_node *nodes;
+        struct tree_session *sessions;
+        uint64_t next_id; /* of nodes and sessions alike */
+};
+
+void tree_init(struct tree *tree, uint64_t first_id);
+void tree_free(struct tree *tree);
+
+/* Borrowed; NULL: not there. */
+struct tree_node *tree_get(const struct tree *tree, const char *path);
+/* Adds a node as it was, under a parent that is there already: for a tree that is read back.  -EPROTO if it cannot be.
+ */
+int tree_restore(struct tree *tree, const char *path, struct span data, const struct coord_stat *stat,
+        uint64_t next_sequence, uint64_t children_changes);
+
+/* Copied; gets the next id unless it has one.  Returns the id. */
+uint64_t tree_session_add(struct tree *tree, const struct tree_session *session);
+/* NULL: it has ended, or never was. */
+struct tree_session *tree_session_get(const struct tree *tree, uint64_t id);
+struct tree_session *tree_session_find(const struct tree *tree, const uint8_t nonce[TREE_NONCE_SIZE]);
+/* Removes the session and its ephemeral nodes. */
+void tree_session_end(struct tree *tree, uint64_t id);
+
+struct tree_change {
+        uint64_t session; /* 0: none */
+        bool makes_parents;
+        struct coord_multi_op *ops; /* status and stat are filled in; one that is alone may be COORD_SEQUENTIAL */
+        uint32_t ops_count;
+        char made[COORD_PATH_MAX]; /* the path of the last node made */
+};
+
+/* All of it, or nothing and the status of the operation that failed; -EOWNERDEAD if the session is no more. */
+int tree_apply(struct tree *tree, struct tree_change *change);
+
+#endif

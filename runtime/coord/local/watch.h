@@ -1,0 +1,36 @@
+/* watch.h: what somebody wants to hear about.
+ *
+ * A watch remembers what its reader saw; it fires when that is no longer so.  However late or seldom the log is read,
+ * no change is missed. */
+#ifndef QUIVER_COORD_LOCAL_WATCH_H
+#define QUIVER_COORD_LOCAL_WATCH_H
+
+#include "coord/local/tree.h"
+
+enum watch_kind { WATCH_NODE, WATCH_CHILDREN };
+
+/* What was seen: which node (0: none) and which state of it. */
+struct watch_seen {
+        uint64_t created;
+        uint64_t number;
+};
+
+struct watch {
+        struct watch *next;
+        enum watch_kind kind;
+        struct watch_seen seen;
+        char path[];
+};
+
+/* Zero-initialised is none. */
+struct watches {
+        struct watch *first;
+};
+
+/* Arms it with what the tree has now. */
+void watch_arm(struct watches *watches, const struct tree *tree, enum watch_kind kind, const char *path);
+/* Takes out one that fires; NULL: none does.  The caller frees it. */
+struct watch *watch_fired(struct watches *watches, const struct tree *tree);
+void watches_free(struct watches *watches);
+
+#endif

@@ -1,0 +1,149 @@
+/* redis_tree.h: the coordination tree in Redis.  Included by this folder only.
+ *
+ *         lua/        the tree itself: each operation is one script, and lua/tree.lua names the keys
+ *         open.c      the driver: opening and closing a tree, its connection and its timer
+ *         session.c   the session: a lease in the server's time, renewed every third of it
+ *         request.c   requests as scripts
+ *         reply.c     what the scripts answer
+ *         watch.c     which keys somebody waits for
+ *         op.c        one script on its way
+ *         bury.c      ending the session of a host that is gone */
+#ifndef QUIVER_COORD_REDIS_REDIS_TREE_H
+#define QUIVER_COORD_REDIS_REDIS_TREE_H
+
+#include <uv.h>
+
+#include "coord/driver.h"
+#include "coord/redis/scripts.h"
+
+#define TREE_NONCE_DIGITS       32
+#define TREE_SESSION_DEFAULT_MS 10000u
+
+struct watch;
+struct op;
+
+struct redis_tree {
+        struct coord coord; /* first */
+        char *prefix;       /* "quiver:{demo:coord}" */
+        uv_loop_t *loop;
+        uv_timer_t timer;
+        uint64_t timer_at_ms;
+        struct tree_scripts scripts;
+
+        /* the connection */
+        const char *redis_url;
+        char *user, *password;
+        struct redis_open redis_open;
+        struct redis_events redis_events;
+        bool is_connecting;
+        struct redis *redis;        /* NULL: not yet */
+        uint64_t connect_at_ms;     /* the next try */
+        struct error refusal;       /* the server wants nothing of us: why; empty: it does */
+        struct coord_open *opening; /* not yet told */
+        uint64_t opening_by_ms;
+
+        /* the session */
+        char number[24]; /* decimal; "": none */
+        char nonce[TREE_NONCE_DIGITS + 1];
+        struct op *beat; /* begin or renew, under way */
+        uint64_t beat_sent_ms;
+        uint64_t next_beat_ms;
+        uint64_t proof_ms; /* when the last one that was answered had been sent */
+
+        struct watch *watches;
+
+        bool is_closing, is_disconnecting;
+        void (*closed)(void *self);
+        void *closed_self;
+};
+
+/* --- open.c --- */
+
+void rtree_wake_at(struct redis_tree *tree, uint64_t at_ms);
+/* Finishes the request when there is a connection, when it is clear that there will be none, or after `patience_ms`: a
+ * tree may be opened while Redis is down. */
+void rtree_make(struct uv_loop_s *loop, struct coord_open *open, uint64_t patience_ms);
+void rtree_close(struct coord *coord, void (*closed)(void *self), void *self);
+
+/* --- op.c --- */
+
+#define OP_WORDS_MAX 96
+
+/* The words are its own.  It is freed after answered(), which is called exactly once. */
+struct op {
+        struct redis_command command; /* first */
+        struct redis_tree *tree;
+        struct coord_request *request; /* NULL: it is the session's, or nobody waits any more */
+        void (*answered)(struct op *op);
+        void *self; /* for answered() */
+        struct arena_chunk *memory;
+        const char *argv[OP_WORDS_MAX];
+        size_t sizes[OP_WORDS_MAX];
+        bool needs_session;
+        bool is_out;
+        char number[24];        /* of the session it was made in */
+        struct watch *watch[2]; /* for reads that watch; NULL: none */
+};
+
+struct op *rtree_op_new(struct redis_tree *tree, enum tree_script script, void (*answered)(struct op *op));
+/* Keys first: "" is the tree's own, others are "node:PATH" and "children:PATH". */
+void rtree_op_key(struct op *op, const char *kind, const char *path);
+void rtree_op_word(struct op *op, struct span word);
+void rtree_op_text(struct op *op, const char *text);
+void rtree_op_number(struct op *op, uint64_t number);
+void rtree_op_send(struct op *op, uint64_t deadline_ms);
+/* Nobody waits for it any more: it is freed when it comes back, or at once. */
+void rtree_op_forget(struct op *op);
+void rtree_op_free(struct op *op);
+
+/* --- session.c --- */
+
+/* What is due.  Returns when there is something next. */
+uint64_t rtree_session_tick(struct redis_tree *tree, uint64_t now_ms);
+/* The session is over, says `why`. */
+void rtree_expire(struct redis_tree *tree, const char *why);
+/* The connection is gone, or there again. */
+void rtree_suspend(struct redis_tree *tree);
+void rtree_beat_soon(struct redis_tree *tree);
+/* finish.lua for that session; answered() as in rtree_op_new(). */
+struct op *rtree_finish_op(
+        struct redis_tree *tree, const char *number, const char *nonce, void (*answered)(struct op *));
+
+/* --- request.c --- */
+
+void rtree_request_start(struct coord *coord, struct coord_request *request);
+void rtree_request_forget(struct coord_request *request);
+/* Sends what waits. */
+void rtree_request_flush(struct redis_tree *tree);
+void rtree_request_refuse_all(struct redis_tree *tree, int status, const char *why);
+void rtree_request_finish_refused(struct redis_tree *tree);
+
+/* --- reply.c --- */
+
+enum reply_verdict { REPLY_OK, REPLY_FAILED, REPLY_EXPIRED, REPLY_UNKNOWN };
+
+/* What a script said; its caller's own watches are told of what it changed. */
+enum reply_verdict rtree_reply_read(struct redis_tree *tree, const redisReply *reply);
+struct span rtree_reply_span(const redisReply *reply, size_t index);
+uint64_t rtree_reply_number(const redisReply *reply, size_t index);
+/* -ENOENT for NONODE, and so on. */
+int rtree_reply_errno(struct span word);
+
+/* --- watch.c --- */
+
+/* A read that watches is sent: a ring may come before its answer does. */
+struct watch *rtree_watch_begin(struct redis_tree *tree, const char *kind, const char *path);
+/* It is answered; `is_armed`: whoever asked wants to know.  Tells at once what has rung meanwhile. */
+void rtree_watch_end(struct redis_tree *tree, struct watch *watch, bool is_armed);
+/* "node:PATH" or "children:PATH" was written. */
+void rtree_watch_rang(struct redis_tree *tree, const char *key, size_t size);
+/* Rings may have been lost: nothing is armed any more. */
+void rtree_watch_clear(struct redis_tree *tree);
+void rtree_watch_free_all(struct redis_tree *tree);
+
+/* --- bury.c --- */
+
+void rtree_bury(struct uv_loop_s *loop, struct coord_bury *bury);
+void rtree_token(const struct coord *coord, char ret_token[COORD_TOKEN_MAX]);
+
+#endif

@@ -1,0 +1,378 @@
+/* Requests as scripts.  One that writes is fenced by its session and waits until there is one; reads need none. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "coord/redis/redis_tree.h"
+
+/* --- making them ------------------------------------------------------------------------------------------------- */
+
+static void get_answered(struct op *op);
+static void children_answered(struct op *op);
+static void write_answered(struct op *op);
+
+static void put_version(struct op *op, uint64_t version)
+{
+        if (version == COORD_ANY_VERSION)
+                rtree_op_text(op, "");
+        else
+                rtree_op_number(op, version);
+}
+
+static void put_write(
+        struct op *op, const char *kind, const char *path, uint64_t version, const char *flags, struct span data)
+{
+        rtree_op_text(op, kind);
+        rtree_op_text(op, path);
+        put_version(op, version);
+        rtree_op_text(op, flags);
+        rtree_op_word(op, data);
+}
+
+static void put_multi(struct op *op, const struct coord_multi *multi)
+{
+        static const char *const kinds[] = {
+                [COORD_CHECK] = "k", [COORD_SET] = "s", [COORD_CREATE] = "c", [COORD_DELETE] = "d"
+        };
+        for (uint32_t i = 0; i < multi->ops_count; i++) {
+                const struct coord_multi_op *one = &multi->ops[i];
+                put_write(op, kinds[one->kind], one->path, one->kind == COORD_CREATE ? COORD_ANY_VERSION : one->version,
+                        one->flags & COORD_EPHEMERAL ? "e" : "", one->data);
+        }
+}
+
+static struct op *make_write(struct redis_tree *tree, struct coord_request *request)
+{
+        static const char *const flags[] = { "p", "pe", "pq", "peq" }; /* by enum coord_flags */
+        struct op *op = rtree_op_new(tree, TREE_WRITE, write_answered);
+        const char *path = coord_op_path(request);
+        op->needs_session = !tree->coord.is_visitor;
+        /* The session's two words are put in when it is sent: it may wait for one. */
+        rtree_op_text(op, "0");
+        rtree_op_text(op, "");
+        if (request->op == COORD_OP_CREATE) {
+                const struct coord_create *create = (struct coord_create *)request;
+                put_write(op, "c", path, COORD_ANY_VERSION, flags[create->flags], create->data);
+        } else if (request->op == COORD_OP_SET) {
+                const struct coord_set *set = (struct coord_set *)request;
+                put_write(op, "s", path, set->version, "", set->data);
+        } else if (request->op == COORD_OP_DELETE) {
+                put_write(op, "d", path, ((struct coord_delete *)request)->version, "", (struct span){ 0 });
+        } else {
+                put_multi(op, (struct coord_multi *)request);
+        }
+        return op;
+}
+
+static struct op *make_get(struct redis_tree *tree, const struct coord_get *get)
+{
+        struct op *op = rtree_op_new(tree, TREE_GET, get_answered);
+        rtree_op_key(op, "node", get->path);
+        op->command.is_tracked = get->watch;
+        if (get->watch)
+                op->watch[0] = rtree_watch_begin(tree, "node", get->path);
+        return op;
+}
+
+/* Of a node that is not there: that it is made is to be told, too. */
+static struct op *make_children(struct redis_tree *tree, const struct coord_children *children)
+{
+        struct op *op = rtree_op_new(tree, TREE_CHILDREN, children_answered);
+        rtree_op_key(op, "children", children->path);
+        rtree_op_key(op, "node", children->path);
+        op->command.is_tracked = children->watch;
+        if (children->watch) {
+                op->watch[0] = rtree_watch_begin(tree, "children", children->path);
+                op->watch[1] = rtree_watch_begin(tree, "node", children->path);
+        }
+        return op;
+}
+
+static struct op *make_op(struct redis_tree *tree, struct coord_request *request)
+{
+        if (request->op == COORD_OP_GET)
+                return make_get(tree, (struct coord_get *)request);
+        if (request->op == COORD_OP_CHILDREN)
+                return make_children(tree, (struct coord_children *)request);
+        return make_write(tree, request);
+}
+
+/* --- starting ---------------------------------------------------------------------------------------------------- */
+
+#define WORD_NUMBER 4 /* EVALSHA sha 1 key NUMBER NONCE … */
+#define WORD_NONCE  5
+
+static void put_session(struct op *op)
+{
+        const struct redis_tree *tree = op->tree;
+        const char *const words[] = { tree->number, tree->nonce };
+        for (int i = 0; i < 2; i++) {
+                struct span copy = arena_copy(&op->memory, (struct span){ words[i], strlen(words[i]) });
+                op->argv[WORD_NUMBER + i] = copy.data;
+                op->sizes[WORD_NUMBER + i] = copy.size;
+        }
+        (void)snprintf(op->number, sizeof(op->number), "%s", tree->number);
+}
+
+static void send_op(struct redis_tree *tree, struct op *op)
+{
+        uint64_t now_ms = clock_boot_ms();
+        if (!tree->redis || (op->needs_session && !tree->number[0]))
+                return;
+        if (op->needs_session)
+                put_session(op);
+        rtree_op_send(op, op->request->deadline_ms > now_ms ? op->request->deadline_ms - now_ms : 0);
+}
+
+/* Not from here: done() is never called inside the starting call. */
+static void refuse_later(struct redis_tree *tree, struct coord_request *request, int status, const char *why)
+{
+        request->status = error_set(
+                &request->error, status, "%s %.512s: %s", coord_op_name(request->op), coord_op_path(request), why);
+        rtree_wake_at(tree, 0);
+}
+
+void rtree_request_start(struct coord *coord, struct coord_request *request)
+{
+        struct redis_tree *tree = (struct redis_tree *)coord;
+        if (request->status || tree->is_closing) {
+                rtree_wake_at(tree, 0);
+                return;
+        }
+        if (tree->refusal.text[0]) {
+                refuse_later(tree, request, -EACCES, tree->refusal.text);
+                return;
+        }
+        struct op *op = make_op(tree, request);
+        op->request = request;
+        request->driver = op;
+        request->deadline_ms = clock_boot_ms() + coord->session_ms;
+        rtree_wake_at(tree, request->deadline_ms);
+        send_op(tree, op);
+}
+
+void rtree_request_flush(struct redis_tree *tree)
+{
+        /* Nothing is finished in here, so the list stays as it is. */
+        for (struct coord_request *request = tree->coord.requests; request; request = request->next) {
+                struct op *op = request->driver;
+                if (op && !op->is_out)
+                        send_op(tree, op);
+        }
+}
+
+void rtree_request_forget(struct coord_request *request)
+{
+        struct op *op = request->driver;
+        request->driver = NULL;
+        if (op)
+                rtree_op_forget(op);
+}
+
+void rtree_request_refuse_all(struct redis_tree *tree, int status, const char *why)
+{
+        for (struct coord_request *request = tree->coord.requests; request; request = request->next) {
+                rtree_request_forget(request);
+                refuse_later(tree, request, status, why);
+        }
+}
+
+void rtree_request_finish_refused(struct redis_tree *tree)
+{
+        struct coord_request *request = tree->coord.requests;
+        while (request) {
+                if (request->status < 0) {
+                        coord_finish(request, request->status);
+                        /* Whatever done() did to the list, its beginning is still its beginning. */
+                        request = tree->coord.requests;
+                } else {
+                        request = request->next;
+                }
+        }
+}
+
+/* --- answers ----------------------------------------------------------------------------------------------------- */
+
+/* Takes the op apart from its request: watches are told after done(). */
+struct ended {
+        struct redis_tree *tree;
+        struct coord_request *request;
+        struct watch *watch[2];
+};
+
+static struct ended end(struct op *op)
+{
+        struct ended ended = { op->tree, op->request, { op->watch[0], op->watch[1] } };
+        op->request->driver = NULL;
+        op->watch[0] = op->watch[1] = NULL;
+        rtree_op_free(op);
+        return ended;
+}
+
+static void end_watches(const struct ended *ended, bool is_armed, bool is_second_armed)
+{
+        rtree_watch_end(ended->tree, ended->watch[0], is_armed);
+        rtree_watch_end(ended->tree, ended->watch[1], is_second_armed);
+}
+
+/* -ECONNREFUSED and the like: it was not sent, and its time is over. */
+static int failure(const struct op *op)
+{
+        int status = op->command.status;
+        return status == -ECONNREFUSED || status == -EHOSTUNREACH ? -ETIMEDOUT : status;
+}
+
+static void fail(struct op *op, int status, const char *text)
+{
+        struct error copy;
+        (void)error_set(&copy, 0, "%s", text);
+        struct ended ended = end(op);
+        coord_finish_error(ended.request, status, "%s", copy.text);
+        end_watches(&ended, false, false);
+}
+
+/* A read that was lost is read again, as long as there is time. */
+static bool read_again(struct op *op)
+{
+        int status = op->command.status;
+        bool is_lost = status == -ECONNRESET || status == -EROFS || status == -ETIMEDOUT;
+        if (!is_lost || clock_boot_ms() >= op->request->deadline_ms || op->tree->is_closing)
+                return false;
+        send_op(op->tree, op);
+        return true;
+}
+
+/* False: it has been dealt with. */
+static bool is_answer(struct op *op)
+{
+        struct redis_tree *tree = op->tree;
+        if (op->command.status) {
+                if (!read_again(op))
+                        fail(op, failure(op), op->command.error.text);
+                return false;
+        }
+        if (rtree_reply_read(tree, op->command.reply) == REPLY_OK)
+                return true;
+        fail(op, -EPROTO, "Redis gave an answer that Quiver does not know");
+        return false;
+}
+
+static void get_answered(struct op *op)
+{
+        struct coord_get *get = (struct coord_get *)op->request;
+        const redisReply *reply = op->command.reply;
+        if (!is_answer(op))
+                return;
+        bool is_there = rtree_reply_span(reply, 4).size > 0;
+        if (is_there) {
+                get->data = arena_copy(coord_arena(&get->request), rtree_reply_span(reply, 2));
+                get->stat = (struct coord_stat){ .version = rtree_reply_number(reply, 3),
+                        .created = rtree_reply_number(reply, 4),
+                        .owner = rtree_reply_number(reply, 5) };
+        }
+        struct ended ended = end(op);
+        if (is_there)
+                coord_finish(ended.request, 0);
+        else
+                coord_finish_error(ended.request, -ENOENT, "no such node");
+        end_watches(&ended, true, false);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void give_names(struct coord_children *children, const redisReply *names)
+{
+        struct arena_chunk **arena = coord_arena(&children->request);
+        size_t count = names->type == REDIS_REPLY_ARRAY ? names->elements : 0;
+        children->names = arena_take(arena, (count + 1) * sizeof(*children->names));
+        children->names_count = (uint32_t)count;
+        for (size_t i = 0; i < count; i++)
+                children->names[i] = arena_copy(arena, rtree_reply_span(names, i)).data;
+        if (count)
+                qsort(children->names, count, sizeof(*children->names), compare_names);
+}
+
+static void children_answered(struct op *op)
+{
+        const redisReply *reply = op->command.reply;
+        if (!is_answer(op))
+                return;
+        bool is_there = rtree_reply_number(reply, 3);
+        if (reply->elements > 2)
+                give_names((struct coord_children *)op->request, reply->element[2]);
+        struct ended ended = end(op);
+        coord_finish(ended.request, 0);
+        end_watches(&ended, true, !is_there);
+}
+
+static struct coord_stat made_stat(const redisReply *made)
+{
+        return (struct coord_stat){ .version = rtree_reply_number(made, 1),
+                .created = rtree_reply_number(made, 2),
+                .owner = rtree_reply_number(made, 3) };
+}
+
+static void give_made(struct coord_request *request, const redisReply *made)
+{
+        if (request->op == COORD_OP_CREATE) {
+                struct coord_create *create = (struct coord_create *)request;
+                create->made = arena_copy(coord_arena(request), rtree_reply_span(made->element[0], 0)).data;
+                create->stat = made_stat(made->element[0]);
+        } else if (request->op == COORD_OP_SET) {
+                ((struct coord_set *)request)->stat = made_stat(made->element[0]);
+        } else if (request->op == COORD_OP_MULTI) {
+                struct coord_multi *multi = (struct coord_multi *)request;
+                for (uint32_t i = 0; i < multi->ops_count && i < made->elements; i++)
+                        multi->ops[i].stat = made_stat(made->element[i]);
+        }
+}
+
+/* Which one failed and why. */
+static void write_failed(struct op *op)
+{
+        struct coord_request *request = op->request;
+        const redisReply *reply = op->command.reply;
+        int status = rtree_reply_errno(rtree_reply_span(reply, 3));
+        uint64_t which = rtree_reply_number(reply, 2);
+        if (request->op == COORD_OP_MULTI && which < ((struct coord_multi *)request)->ops_count)
+                ((struct coord_multi *)request)->ops[which].status = status;
+        fail(op, status, strerror(-status));
+}
+
+/* Its session is over; if it is still ours, that is news. */
+static void write_expired(struct op *op)
+{
+        struct redis_tree *tree = op->tree;
+        if (!strcmp(op->number, tree->number)) {
+                rtree_expire(tree, "the server says so");
+                return;
+        }
+        fail(op, -EOWNERDEAD, "the session has expired");
+}
+
+static void write_answered(struct op *op)
+{
+        struct redis_tree *tree = op->tree;
+        const redisReply *reply = op->command.reply;
+        if (op->command.status) {
+                fail(op, failure(op), op->command.error.text);
+                return;
+        }
+        enum reply_verdict verdict = rtree_reply_read(tree, reply);
+        if (verdict == REPLY_OK && reply->elements > 2 && reply->element[2]->type == REDIS_REPLY_ARRAY &&
+                reply->element[2]->elements) {
+                give_made(op->request, reply->element[2]);
+                coord_finish(end(op).request, 0);
+        } else if (verdict == REPLY_FAILED) {
+                write_failed(op);
+        } else if (verdict == REPLY_EXPIRED) {
+                write_expired(op);
+        } else {
+                fail(op, -EPROTO, "Redis gave an answer that Quiver does not know");
+        }
+}

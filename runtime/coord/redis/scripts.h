@@ -1,0 +1,25 @@
+/* scripts.h: the Lua scripts of the tree, in lua/, as they are sent: each with lua/tree.lua before it. */
+#ifndef QUIVER_COORD_REDIS_SCRIPTS_H
+#define QUIVER_COORD_REDIS_SCRIPTS_H
+
+#include "redis/redis.h"
+
+enum tree_script {
+        TREE_BEGIN,
+        TREE_RENEW,
+        TREE_FINISH,
+        TREE_GET,
+        TREE_CHILDREN,
+        TREE_WRITE,
+        TREE_SCRIPTS,
+};
+
+/* A set of one's own: redis_open() writes into it. */
+struct tree_scripts {
+        struct redis_script all[TREE_SCRIPTS];
+        struct redis_script *pointers[TREE_SCRIPTS];
+};
+void rtree_scripts_init(struct tree_scripts *scripts);
+void rtree_scripts_free(struct tree_scripts *scripts);
+
+#endif

@@ -1,0 +1,105 @@
+/* Which keys somebody waits for.
+ *
+ * Redis rings once for a key that was read.  The ring comes on another connection than the answer, so it may come
+ * first: a watch counts from the moment its read is sent, and a ring meanwhile is told after the answer.  Redis does
+ * not ring for what we wrote ourselves; the scripts tell what they changed, and that goes the same way. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coord/redis/redis_tree.h"
+
+/* A handful in all: a list will do. */
+struct watch {
+        struct watch *next;
+        unsigned reads; /* under way */
+        bool is_armed;  /* a change is to be told */
+        bool has_rung;  /* while reads were under way */
+        size_t size;
+        char key[]; /* "node:PATH", "children:PATH" */
+};
+
+static struct watch *find(struct redis_tree *tree, const char *key, size_t size)
+{
+        struct watch *watch = tree->watches;
+        while (watch && (watch->size != size || memcmp(watch->key, key, size) != 0))
+                watch = watch->next;
+        return watch;
+}
+
+static void drop(struct redis_tree *tree, struct watch *watch)
+{
+        struct watch **at = &tree->watches;
+        while (*at != watch)
+                at = &(*at)->next;
+        *at = watch->next;
+        free(watch);
+}
+
+static void tell(struct redis_tree *tree, struct watch *watch)
+{
+        char path[COORD_PATH_MAX];
+        (void)snprintf(path, sizeof(path), "%s", strchr(watch->key, ':') + 1);
+        drop(tree, watch);
+        if (tree->coord.events.changed && !tree->is_closing)
+                tree->coord.events.changed(tree->coord.events.self, path);
+}
+
+struct watch *rtree_watch_begin(struct redis_tree *tree, const char *kind, const char *path)
+{
+        char key[COORD_PATH_MAX + 16];
+        size_t size = (size_t)snprintf(key, sizeof(key), "%s:%s", kind, path);
+        struct watch *watch = find(tree, key, size);
+        if (!watch) {
+                watch = calloc(1, sizeof(*watch) + size + 1);
+                if (!watch)
+                        abort();
+                memcpy(watch->key, key, size);
+                watch->size = size;
+                watch->next = tree->watches;
+                tree->watches = watch;
+        }
+        watch->reads++;
+        return watch;
+}
+
+void rtree_watch_end(struct redis_tree *tree, struct watch *watch, bool is_armed)
+{
+        if (!watch)
+                return;
+        watch->is_armed |= is_armed;
+        if (--watch->reads)
+                return;
+        if (!watch->is_armed)
+                drop(tree, watch);
+        else if (watch->has_rung)
+                tell(tree, watch);
+}
+
+void rtree_watch_rang(struct redis_tree *tree, const char *key, size_t size)
+{
+        struct watch *watch = find(tree, key, size);
+        if (!watch)
+                return;
+        if (watch->reads)
+                watch->has_rung = true;
+        else
+                tell(tree, watch);
+}
+
+void rtree_watch_clear(struct redis_tree *tree)
+{
+        struct watch *next;
+        for (struct watch *watch = tree->watches; watch; watch = next) {
+                next = watch->next;
+                watch->is_armed = false;
+                if (!watch->reads)
+                        drop(tree, watch);
+        }
+}
+
+void rtree_watch_free_all(struct redis_tree *tree)
+{
+        while (tree->watches)
+                drop(tree, tree->watches);
+}

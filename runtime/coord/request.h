@@ -1,0 +1,16 @@
+/* request.h: what coord.c does to a request before the driver sees it. */
+#ifndef QUIVER_COORD_REQUEST_H
+#define QUIVER_COORD_REQUEST_H
+
+#include "coord/driver.h"
+
+/* Clears the private part: for a request without a tree (open, bury). */
+void coord_prepare(struct coord_request *request, enum coord_op op);
+/* The same, and puts it into the tree's list. */
+void coord_begin(struct coord *coord, struct coord_request *request, enum coord_op op);
+/* Hands it to the driver, which also finishes it if it was refused. */
+void coord_start(struct coord_request *request);
+/* It was called wrongly; the first reason stays. */
+void coord_refuse(struct coord_request *request, int status, const char *what);
+
+#endif

@@ -1,0 +1,163 @@
+/* Ending the session of a host that is gone: connect with its number and password, and close.  Until the server says
+ * that there is no such session: a host that is not quite gone may have taken it back meanwhile.
+ *
+ *         token: 16 hexadecimal digits of the session's number, 32 of its password */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "coord/zookeeper/zookeeper.h"
+
+#define NUMBER_DIGITS   16
+#define PASSWORD_DIGITS (2 * sizeof(((clientid_t *)0)->passwd))
+
+struct burial {
+        struct coord_bury *bury;
+        struct url url;
+        clientid_t id;
+        uint64_t session_ms;
+        struct keeper *keeper;
+        uv_async_t bell;
+        uv_timer_t timer;
+        bool was_reached; /* the session was taken over */
+        bool is_over;     /* there is no such session any more */
+        int status;
+};
+
+/* --- tokens ------------------------------------------------------------------------------------------------------ */
+
+void zk_token_write(const clientid_t *id, char ret_token[COORD_TOKEN_MAX])
+{
+        ret_token[0] = 0;
+        if (!id->client_id)
+                return;
+        int size = snprintf(ret_token, COORD_TOKEN_MAX, "%016" PRIx64, (uint64_t)id->client_id);
+        (void)units_hex(ret_token + size, id->passwd, sizeof(id->passwd));
+}
+
+static int token_read(const char *token, clientid_t *ret_id, struct error *error)
+{
+        if (strlen(token) != NUMBER_DIGITS + PASSWORD_DIGITS ||
+                strspn(token, "0123456789abcdef") != NUMBER_DIGITS + PASSWORD_DIGITS)
+                return error_set(error, -EINVAL, "bury: not the token of a ZooKeeper session");
+        char number[NUMBER_DIGITS + 1] = "";
+        memcpy(number, token, NUMBER_DIGITS);
+        ret_id->client_id = (int64_t)strtoull(number, NULL, 16);
+        for (size_t i = 0; i < sizeof(ret_id->passwd); i++) {
+                char byte[3] = { token[NUMBER_DIGITS + 2 * i], token[NUMBER_DIGITS + 2 * i + 1], 0 };
+                ret_id->passwd[i] = (char)strtoul(byte, NULL, 16);
+        }
+        return 0;
+}
+
+/* --- the burial -------------------------------------------------------------------------------------------------- */
+
+static void on_bell_closed(uv_handle_t *handle)
+{
+        struct burial *burial = handle->data;
+        struct coord_request *request = &burial->bury->request;
+        int status = burial->status;
+        url_free(&burial->url);
+        explicit_bzero(&burial->id, sizeof(burial->id));
+        free(burial);
+        if (status)
+                coord_finish_error(request, status, "ZooKeeper was not reached; the session ends by itself");
+        else
+                coord_finish(request, 0);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+        struct burial *burial = handle->data;
+        uv_close((uv_handle_t *)&burial->bell, on_bell_closed);
+}
+
+static void finish(struct burial *burial, int status)
+{
+        if (uv_is_closing((uv_handle_t *)&burial->timer))
+                return;
+        burial->status = status;
+        keeper_leave(burial->keeper);
+        uv_close((uv_handle_t *)&burial->timer, on_timer_closed);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+        finish(timer->data, -ETIMEDOUT);
+}
+
+static void ring(void *self)
+{
+        (void)uv_async_send(&((struct burial *)self)->bell);
+}
+
+/* Whoever knows the session's password may close it: the user's is not needed. */
+static void dig(struct burial *burial)
+{
+        burial->was_reached = false;
+        burial->keeper = keeper_start(&(struct keeper_options){ .url = &burial->url,
+                .session_ms = burial->session_ms,
+                .id = &burial->id,
+                .ring = ring,
+                .self = burial });
+        keeper_end(burial->keeper, true);
+}
+
+static void on_bell(uv_async_t *bell)
+{
+        struct burial *burial = bell->data;
+        bool is_gone = false;
+        struct post *next;
+        if (uv_is_closing((uv_handle_t *)&burial->timer))
+                return;
+        for (struct post *post = keeper_collect(burial->keeper); post; post = next) {
+                next = post->next;
+                if (post->kind == POST_SESSION) {
+                        int state = ((struct session_post *)post)->state;
+                        burial->is_over |= state == ZOO_EXPIRED_SESSION_STATE;
+                        burial->was_reached |= state == ZOO_CONNECTED_STATE;
+                }
+                is_gone |= post->kind == POST_GONE;
+                post_free(post);
+        }
+        if (!is_gone)
+                return;
+        if (burial->is_over || !burial->was_reached) {
+                finish(burial, burial->is_over ? 0 : -EHOSTUNREACH);
+                return;
+        }
+        keeper_leave(burial->keeper);
+        dig(burial);
+}
+
+void zk_bury(struct uv_loop_s *loop, struct coord_bury *bury)
+{
+        struct coord_request *request = &bury->request;
+        struct url url = { 0 };
+        clientid_t id = { 0 };
+        char *auth = NULL;
+        request->status = token_read(bury->token, &id, &request->error);
+        if (!request->status)
+                request->status = zk_read_options(&bury->options, &url, &auth, &request->error);
+        if (request->status)
+                return;
+        if (auth)
+                explicit_bzero(auth, strlen(auth));
+        free(auth);
+        struct burial *burial = calloc(1, sizeof(*burial));
+        if (!burial)
+                abort();
+        burial->bury = bury;
+        burial->url = url;
+        burial->id = id;
+        burial->session_ms = bury->options.session_ms ? bury->options.session_ms : SESSION_DEFAULT_MS;
+        burial->bell.data = burial->timer.data = burial;
+        explicit_bzero(&id, sizeof(id));
+        (void)uv_async_init(loop, &burial->bell, on_bell);
+        (void)uv_timer_init(loop, &burial->timer);
+        (void)uv_timer_start(&burial->timer, on_timer, burial->session_ms, 0);
+        dig(burial);
+}

@@ -1,0 +1,376 @@
+/* Requests as operations of ZooKeeper.  Most are one; a missing parent or a watch on what is not there takes more. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "coord/zookeeper/zookeeper.h"
+
+int zk_errno(int rc)
+{
+        switch (rc) {
+        case ZOK:
+                return 0;
+        case ZNONODE:
+                return -ENOENT;
+        case ZNODEEXISTS:
+                return -EEXIST;
+        case ZBADVERSION:
+                return -ESTALE;
+        case ZNOTEMPTY:
+                return -ENOTEMPTY;
+        case ZNOAUTH:
+        case ZAUTHFAILED:
+        case ZINVALIDACL:
+                return -EACCES;
+        case ZBADARGUMENTS:
+                return -EINVAL;
+        case ZNOCHILDRENFOREPHEMERALS:
+                return -ENOTDIR;
+        case ZCONNECTIONLOSS:
+        case ZOPERATIONTIMEOUT:
+        case ZSESSIONMOVED:
+                return -ECONNRESET;
+        case ZSESSIONEXPIRED:
+                return -EOWNERDEAD;
+        default:
+                return -EREMOTEIO;
+        }
+}
+
+struct coord_stat zk_stat(const struct Stat *stat)
+{
+        return (struct coord_stat){ .created = (uint64_t)stat->czxid,
+                .version = (uint64_t)stat->version,
+                .owner = (uint64_t)stat->ephemeralOwner };
+}
+
+int32_t zk_version(uint64_t version)
+{
+        if (version == COORD_ANY_VERSION)
+                return -1;
+        return version < INT32_MAX ? (int32_t)version : INT32_MAX;
+}
+
+char *zk_path(const struct zk *zk, const char *path)
+{
+        struct buffer text = { 0 };
+        buffer_printf(&text, "%s%s%s", zk->root, path ? "/" : "", path ? path : "");
+        char *made = strdup(buffer_text(&text));
+        buffer_free(&text);
+        if (!made)
+                abort();
+        return made;
+}
+
+/* --- starting ---------------------------------------------------------------------------------------------------- */
+
+static struct call *make_call(struct zk *zk, struct coord_request *request)
+{
+        if (request->op == COORD_OP_MULTI)
+                return zk_multi_call(zk, (struct coord_multi *)request);
+        struct call *call = zk_call_new(zk_path(zk, coord_op_path(request)));
+        switch (request->op) {
+        case COORD_OP_CREATE:
+                call->step = STEP_CREATE;
+                call->data = ((struct coord_create *)request)->data;
+                call->flags = ((struct coord_create *)request)->flags;
+                break;
+        case COORD_OP_GET:
+                call->step = STEP_GET;
+                call->watch = ((struct coord_get *)request)->watch;
+                break;
+        case COORD_OP_SET:
+                call->step = STEP_SET;
+                call->data = ((struct coord_set *)request)->data;
+                call->version = zk_version(((struct coord_set *)request)->version);
+                break;
+        case COORD_OP_DELETE:
+                call->step = STEP_DELETE;
+                call->version = zk_version(((struct coord_delete *)request)->version);
+                break;
+        default:
+                call->step = STEP_CHILDREN;
+                call->watch = ((struct coord_children *)request)->watch;
+                break;
+        }
+        return call;
+}
+
+/* Not from here: done() is never called inside the starting call. */
+static void refuse_later(struct zk *zk, struct coord_request *request, int status, const char *why)
+{
+        request->status = error_set(
+                &request->error, status, "%s %.512s: %s", coord_op_name(request->op), coord_op_path(request), why);
+        zk_ring(zk);
+}
+
+/* What cannot be sent now waits: for the connection, or for the end of this session, which is near. */
+static void send_call(struct zk *zk, struct call *call)
+{
+        if (!zk->is_connected || !zk->is_proven)
+                return;
+        int rc = call->is_lost ? ZCONNECTIONLOSS : zk_call_send(call, zk->current->keeper);
+        if (rc == ZOK || rc == ZINVALIDSTATE)
+                return;
+        struct coord_request *request = call->request;
+        zk_request_forget(request);
+        refuse_later(zk, request, zk_errno(rc), zerror(rc));
+}
+
+void zk_request_start(struct coord *coord, struct coord_request *request)
+{
+        struct zk *zk = (struct zk *)coord;
+        if (request->status || zk->is_closing) {
+                zk_ring(zk);
+                return;
+        }
+        if (zk->refusal.text[0]) {
+                refuse_later(zk, request, -EACCES, zk->refusal.text);
+                return;
+        }
+        struct call *call = make_call(zk, request);
+        call->acl = zk->acl;
+        call->request = request;
+        request->driver = call;
+        request->deadline_ms = clock_boot_ms() + coord->session_ms;
+        zk_wake_at(zk, request->deadline_ms);
+        send_call(zk, call);
+}
+
+void zk_request_flush(struct zk *zk)
+{
+        /* Nothing is finished in here, so the list stays as it is. */
+        for (struct coord_request *request = zk->coord.requests; request; request = request->next) {
+                struct call *call = request->driver;
+                if (call && !call->is_out)
+                        send_call(zk, call);
+        }
+}
+
+void zk_request_forget(struct coord_request *request)
+{
+        struct call *call = request->driver;
+        request->driver = NULL;
+        if (!call)
+                return;
+        call->request = NULL;
+        if (!call->is_out)
+                zk_call_free(call);
+}
+
+void zk_request_refuse_all(struct zk *zk, int status, const char *why)
+{
+        for (struct coord_request *request = zk->coord.requests; request; request = request->next) {
+                zk_request_forget(request);
+                refuse_later(zk, request, status, why);
+        }
+}
+
+void zk_request_finish_refused(struct zk *zk)
+{
+        struct coord_request *request = zk->coord.requests;
+        while (request) {
+                if (request->status < 0) {
+                        coord_finish(request, request->status);
+                        /* Whatever done() did to the list, its beginning is still its beginning. */
+                        request = zk->coord.requests;
+                } else {
+                        request = request->next;
+                }
+        }
+}
+
+/* --- answers ----------------------------------------------------------------------------------------------------- */
+
+static void finish(struct call *call, int rc)
+{
+        struct coord_request *request = call->request;
+        zk_request_forget(request);
+        if (rc == ZOK)
+                coord_finish(request, 0);
+        else if (rc == ZNOAUTH)
+                coord_finish_error(request, -EACCES, "it belongs to another user; look at user and password");
+        else
+                coord_finish_error(request, zk_errno(rc), "%s", zerror(rc));
+}
+
+/* Sends it again, as that operation.  Whatever is between two operations may be repeated. */
+static void go_on(struct zk *zk, struct call *call, enum call_step step)
+{
+        call->step = step;
+        send_call(zk, call);
+}
+
+/* Upwards until there is a node to stand on, and then down again.  Nothing that exists is touched: it may be somebody
+ * else's, who lets us make nodes below it and nothing more. */
+bool zk_parent_next(struct call *call, size_t path_size)
+{
+        size_t size = call->parent_size;
+        if (call->rc == ZNONODE) {
+                while (size && call->path[size - 1] != '/')
+                        size--;
+                if (size < 2)
+                        return false;
+                call->parent_size = size - 1;
+                return true;
+        }
+        if ((call->rc != ZOK && call->rc != ZNODEEXISTS) || size == path_size)
+                return false;
+        call->parent_size = size + 1 + strcspn(call->path + size + 1, "/");
+        return true;
+}
+
+/* Of the path without its last name.  There is one: the app's root is above every node. */
+static size_t parents_size(const struct call *call)
+{
+        return (size_t)(strrchr(call->path, '/') - call->path);
+}
+
+static void parent_answered(struct zk *zk, struct call *call)
+{
+        if (zk_parent_next(call, parents_size(call)))
+                go_on(zk, call, STEP_PARENT);
+        else if (call->rc == ZOK || call->rc == ZNODEEXISTS)
+                go_on(zk, call, STEP_CREATE);
+        else
+                finish(call, call->rc);
+}
+
+static void create_answered(struct zk *zk, struct call *call)
+{
+        struct coord_create *create = (struct coord_create *)call->request;
+        if (call->rc == ZNONODE) {
+                call->parent_size = parents_size(call);
+                go_on(zk, call, STEP_PARENT);
+                return;
+        }
+        if (call->rc == ZOK) {
+                const char *made = call->bytes + strlen(zk->root) + 1;
+                create->made = arena_copy(coord_arena(&create->request), (struct span){ made, strlen(made) }).data;
+                create->stat = zk_stat(&call->stat);
+        }
+        finish(call, call->rc);
+}
+
+static void get_answered(struct zk *zk, struct call *call)
+{
+        struct coord_get *get = (struct coord_get *)call->request;
+        /* A read that fails arms nothing. */
+        if (call->rc == ZNONODE && call->watch) {
+                go_on(zk, call, STEP_EXISTS);
+                return;
+        }
+        if (call->rc == ZOK) {
+                get->data = arena_copy(coord_arena(&get->request), (struct span){ call->bytes, call->size });
+                get->stat = zk_stat(&call->stat);
+        }
+        finish(call, call->rc);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void give_names(struct coord_children *children, const struct call *call)
+{
+        struct arena_chunk **arena = coord_arena(&children->request);
+        children->names = arena_take(arena, (call->count + 1) * sizeof(*children->names));
+        children->names_count = call->count;
+        const char *at = arena_copy(arena, (struct span){ call->bytes, call->size }).data;
+        for (uint32_t i = 0; i < call->count; i++) {
+                children->names[i] = at;
+                at += strlen(at) + 1;
+        }
+        if (call->count)
+                qsort(children->names, call->count, sizeof(*children->names), compare_names);
+}
+
+static void children_answered(struct zk *zk, struct call *call)
+{
+        struct coord_children *children = (struct coord_children *)call->request;
+        if (call->rc == ZNONODE && call->watch) {
+                go_on(zk, call, STEP_EXISTS);
+                return;
+        }
+        if (call->rc == ZOK)
+                give_names(children, call);
+        else if (call->rc == ZNONODE)
+                children->names_count = 0;
+        finish(call, call->rc == ZNONODE ? ZOK : call->rc);
+}
+
+/* The watch is armed for the making of the node, unless it was made just now. */
+static void exists_answered(struct zk *zk, struct call *call)
+{
+        bool is_get = call->request->op == COORD_OP_GET;
+        if (call->rc == ZOK) {
+                go_on(zk, call, is_get ? STEP_GET : STEP_CHILDREN);
+        } else if (call->rc == ZNONODE && !is_get) {
+                ((struct coord_children *)call->request)->names_count = 0;
+                finish(call, ZOK);
+        } else {
+                finish(call, call->rc);
+        }
+}
+
+static bool is_lost(const struct call *call)
+{
+        return call->rc == ZCONNECTIONLOSS || call->rc == ZOPERATIONTIMEOUT;
+}
+
+static bool may_repeat(const struct call *call)
+{
+        if (call->rc == ZSESSIONMOVED)
+                return true; /* the server did not even look at it */
+        return is_lost(call) && (call->step == STEP_GET || call->step == STEP_CHILDREN || call->step == STEP_EXISTS ||
+                                        call->step == STEP_PARENT);
+}
+
+void zk_request_answered(struct zk *zk, struct call *call)
+{
+        struct coord_request *request = call->request;
+        /* Whether an ephemeral node was made is known if the session turns out to be over: it is gone in any case. */
+        call->is_lost = is_lost(call) && call->step == STEP_CREATE && (call->flags & COORD_EPHEMERAL);
+        /* It waits for the next connection, until its deadline. */
+        if (may_repeat(call) || call->is_lost) {
+                send_call(zk, call);
+                return;
+        }
+        switch (call->step) {
+        case STEP_CREATE:
+                create_answered(zk, call);
+                break;
+        case STEP_PARENT:
+                parent_answered(zk, call);
+                break;
+        case STEP_GET:
+                get_answered(zk, call);
+                break;
+        case STEP_CHILDREN:
+                children_answered(zk, call);
+                break;
+        case STEP_EXISTS:
+                exists_answered(zk, call);
+                break;
+        case STEP_SET:
+                if (call->rc == ZOK)
+                        ((struct coord_set *)request)->stat = zk_stat(&call->stat);
+                finish(call, call->rc);
+                break;
+        case STEP_DELETE:
+                finish(call, call->rc);
+                break;
+        case STEP_MULTI: {
+                int r = zk_multi_answer((struct coord_multi *)request, call);
+                int rc = call->rc;
+                zk_request_forget(request);
+                if (r)
+                        coord_finish_error(request, r, "%s", zerror(rc));
+                else
+                        coord_finish(request, 0);
+                break;
+        }
+        }
+}
