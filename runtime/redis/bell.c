@@ -1,0 +1,158 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "redis/parts.h"
+
+/* CLIENT TRACKING on the main connection names the bell's client id, so both must be there, in this order: the bell is
+ * subscribed, the main connection is told, everybody looks once.  A bell that dies is noticed here only; the server
+ * goes on saying that tracking is on. */
+
+static void refused(struct server *server, const char *why)
+{
+        struct redis *redis = server->redis;
+        char text[ERROR_TEXT_MAX];
+        server->bell_state = BELL_REFUSED;
+        server->bell_at_ms = 0;
+        if (!redis->has_said_no_tracking) {
+                (void)snprintf(text, sizeof(text), "%s: no doorbell, new work is looked for at intervals: %s",
+                        server->facts.server, why);
+                redis->has_said_no_tracking = true;
+                redis_state(redis, true, text);
+        }
+        redis_look(redis);
+        redis_check_open(redis);
+}
+
+static void on_armed(void *self, int status, const redisReply *reply)
+{
+        struct server *server = self;
+        server->is_arming = false;
+        /* One of the two was lost on the way: it comes back, and this is done again. */
+        if (status || !server->bell || !server->bell->is_ready)
+                return;
+        if (reply->type != REDIS_REPLY_ERROR) {
+                server->bell_state = BELL_RINGS;
+                server->bell_failures = 0;
+                server->facts.has_tracking = true;
+                redis_look(server->redis);
+                redis_check_open(server->redis);
+        } else if (strstr(reply->str, "does not exist")) {
+                conn_lose(server->bell, error_set(&server->bell->wire.error, -ECONNRESET, "%s", reply->str));
+        } else {
+                conn_close(server->bell);
+                server->bell = NULL;
+                refused(server, reply->str);
+        }
+}
+
+static void arm(struct server *server)
+{
+        char id[24];
+        if (server->is_arming || !server->is_up || !server->bell || !server->bell->is_ready)
+                return;
+        server->is_arming = true;
+        (void)snprintf(id, sizeof(id), "%" PRIu64, server->bell->client_id);
+        conn_ask_words(server->main, WORDS("CLIENT", "TRACKING", "ON", "REDIRECT", id, "NOLOOP"), on_armed, server);
+}
+
+static void on_ready(struct conn *conn)
+{
+        struct server *server = conn->owner;
+        server->is_ping_out = false;
+        server->bell_at_ms = clock_boot_ms() + server->redis->options.deadline_ms;
+        redis_wake_at(server->redis, server->bell_at_ms);
+        arm(server);
+}
+
+/* ["message", channel, [key, …]]; nil for the keys means all of them (FLUSHALL). */
+static void on_pushed(struct conn *conn, redisReply *reply)
+{
+        struct server *server = conn->owner;
+        const struct redis_events *events = server->redis->options.events;
+        bool is_message = reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
+                          reply->element[0]->type == REDIS_REPLY_STRING && !strcmp(reply->element[0]->str, "message");
+        server->is_ping_out = false;
+        if (is_message && reply->element[2]->type == REDIS_REPLY_ARRAY) {
+                const redisReply *keys = reply->element[2];
+                for (size_t i = 0; i < keys->elements && !server->redis->is_closing; i++)
+                        if (keys->element[i]->type == REDIS_REPLY_STRING && events && events->rang &&
+                                !server->redis->open)
+                                events->rang(events->self, keys->element[i]->str, keys->element[i]->len);
+        } else if (is_message) {
+                redis_look(server->redis);
+        }
+        freeReplyObject(reply);
+}
+
+static void on_lost(struct conn *conn, int status)
+{
+        struct server *server = conn->owner;
+        server->bell = NULL;
+        server->facts.has_tracking = false;
+        if (status == -EPERM) {
+                refused(server, conn->wire.error.text);
+                return;
+        }
+        server->bell_state = BELL_OPENING;
+        server->bell_at_ms = clock_boot_ms() + backoff_ms(server->bell_failures++);
+        redis_wake_at(server->redis, server->bell_at_ms);
+        /* It does not come back at once: nobody should wait for it to be told. */
+        if (server->bell_failures == 2)
+                redis_look(server->redis);
+        redis_check_open(server->redis);
+}
+
+static const struct conn_events bell_events = {
+        .ready = on_ready,
+        .pushed = on_pushed,
+        .lost = on_lost,
+};
+
+static void open_bell(struct server *server)
+{
+        server->bell_at_ms = 0;
+        server->bell_state = BELL_OPENING;
+        server->bell = conn_open(server->redis, CONN_BELL, &server->address, &bell_events, server);
+}
+
+void bell_stop(struct server *server)
+{
+        conn_close(server->bell);
+        server->bell = NULL;
+        server->bell_at_ms = 0;
+        server->bell_state = BELL_OFF;
+        server->facts.has_tracking = false;
+}
+
+void bell_main_is_ready(struct server *server)
+{
+        if (server->bell && !address_is_equal(&server->bell->wire.address, &server->address))
+                bell_stop(server);
+        if (server->bell) {
+                server->bell_state = BELL_OPENING;
+                arm(server);
+        } else {
+                open_bell(server);
+        }
+}
+
+void bell_tick(struct server *server, uint64_t now_ms)
+{
+        if (server->bell_at_ms && now_ms >= server->bell_at_ms) {
+                server->bell_at_ms = now_ms + server->redis->options.deadline_ms;
+                if (!server->bell && !server->is_up)
+                        server->bell_at_ms = 0; /* the main connection starts it */
+                else if (!server->bell)
+                        open_bell(server);
+                else if (server->is_ping_out)
+                        conn_lose(server->bell, error_set(&server->bell->wire.error, -ETIMEDOUT, "the bell is silent"));
+                else {
+                        conn_say(server->bell, "PING");
+                        server->is_ping_out = true;
+                }
+        }
+        if (server->bell_at_ms)
+                redis_wake_at(server->redis, server->bell_at_ms);
+}

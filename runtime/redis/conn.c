@@ -1,0 +1,257 @@
+#include "redis/conn.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "base/clock.h"
+#include "redis/parts.h"
+
+/* There are others to ask. */
+#define SCOUT_TIMEOUT_MS 1000
+
+static bool is_one_of_many(enum conn_kind kind)
+{
+        return kind == CONN_SCOUT || kind == CONN_SENTINEL;
+}
+
+static struct conn *conn_of(struct wire *wire)
+{
+        return (struct conn *)((char *)wire - offsetof(struct conn, wire));
+}
+
+void queue_put(struct redis_command **queue, struct redis_command *command)
+{
+        DL_APPEND(*queue, command);
+}
+
+void queue_remove(struct redis_command **queue, struct redis_command *command)
+{
+        DL_DELETE(*queue, command);
+}
+
+static void mark_unflushed(struct conn *conn)
+{
+        if (conn->is_unflushed)
+                return;
+        conn->is_unflushed = true;
+        LL_PREPEND2(conn->redis->unflushed, conn, next_unflushed);
+        redis_soon(conn->redis);
+}
+
+void conns_flush(struct redis *redis)
+{
+        while (redis->unflushed) {
+                struct conn *conn = redis->unflushed;
+                LL_DELETE2(redis->unflushed, conn, next_unflushed);
+                conn->is_unflushed = false;
+                wire_flush(&conn->wire);
+        }
+}
+
+/* A command of our own.  It has no `redis`; freed when it is told. */
+struct asked {
+        struct redis_command command;
+        told_fn *told;
+        void *self;
+};
+
+static void tell(struct redis_command *command, int status, const redisReply *reply)
+{
+        struct asked *asked = (struct asked *)command;
+        if (asked->told)
+                asked->told(asked->self, status, reply);
+        free(asked);
+}
+
+void conn_end_asked(struct conn *conn, int status)
+{
+        struct redis_command *command, *after;
+        for (command = conn->sent; command; command = after) {
+                after = command->next;
+                if (command->redis)
+                        continue;
+                queue_remove(&conn->sent, command);
+                tell(command, status, NULL);
+        }
+}
+
+void conn_lose(struct conn *conn, int status)
+{
+        conn->is_ready = false;
+        wire_close(&conn->wire);
+        conn_end_asked(conn, status);
+        if (conn->kind == CONN_MAIN)
+                redis_refused(conn->redis, status);
+        if (conn->kind == CONN_MAIN || is_one_of_many(conn->kind))
+                redis_failed(conn->redis, status, conn->wire.error.text);
+        conn->events->lost(conn, status);
+}
+
+void conn_close(struct conn *conn)
+{
+        if (!conn)
+                return;
+        conn_end_asked(conn, -ECANCELED);
+        assert(!conn->sent);
+        conn->events = NULL;
+        conn->is_ready = false;
+        wire_close(&conn->wire);
+}
+
+static void on_up(struct wire *wire)
+{
+        struct conn *conn = conn_of(wire);
+        login_start(conn);
+        mark_unflushed(conn);
+}
+
+static void on_login_reply(struct conn *conn, redisReply *reply)
+{
+        int r = login_reply(conn, reply);
+        freeReplyObject(reply);
+        if (r) {
+                conn_lose(conn, r);
+                return;
+        }
+        if (!login_is_over(conn))
+                return;
+        wire_settled(&conn->wire);
+        conn->is_ready = true;
+        conn->events->ready(conn);
+}
+
+static void on_reply(struct wire *wire, redisReply *reply)
+{
+        struct conn *conn = conn_of(wire);
+        struct redis_command *command = conn->sent;
+        if (!login_is_over(conn)) {
+                on_login_reply(conn, reply);
+                return;
+        }
+        if (conn->kind == CONN_BELL || conn->kind == CONN_WATCH) {
+                conn->events->pushed(conn, reply);
+                return;
+        }
+        if (!command) {
+                freeReplyObject(reply);
+                conn_lose(conn, error_set(&wire->error, -EPROTO, "%s answers what was not asked", wire->address.host));
+                return;
+        }
+        queue_remove(&conn->sent, command);
+        if (command->redis) {
+                conn->events->answered(conn, command, reply);
+        } else {
+                tell(command, 0, reply);
+                freeReplyObject(reply);
+        }
+        if (conn->is_retiring && !conn->sent && !wire->is_closing)
+                conn_lose(conn, error_set(&wire->error, -EROFS, "%s is no master any more", wire->address.host));
+}
+
+static void on_down(struct wire *wire, int status)
+{
+        conn_lose(conn_of(wire), status);
+}
+
+static void on_closed(struct wire *wire)
+{
+        struct conn *conn = conn_of(wire);
+        struct redis *redis = conn->redis;
+        if (conn->is_unflushed)
+                LL_DELETE2(redis->unflushed, conn, next_unflushed);
+        DL_DELETE(redis->conns, conn);
+        free(conn);
+        redis_conn_freed(redis);
+}
+
+static const struct wire_events wire_events = {
+        .up = on_up,
+        .reply = on_reply,
+        .down = on_down,
+        .closed = on_closed,
+};
+
+struct conn *conn_open(struct redis *redis, enum conn_kind kind, const struct address *address,
+        const struct conn_events *events, void *owner)
+{
+        struct conn *conn = calloc(1, sizeof(*conn));
+        if (!conn)
+                abort();
+        conn->kind = kind;
+        conn->redis = redis;
+        conn->owner = owner;
+        conn->events = events;
+        conn->steps_count = 1; /* not over before it begins */
+        DL_APPEND(redis->conns, conn);
+        uint64_t timeout_ms = redis->options.deadline_ms;
+        if (is_one_of_many(kind) && timeout_ms > SCOUT_TIMEOUT_MS)
+                timeout_ms = SCOUT_TIMEOUT_MS;
+        wire_open(&conn->wire, redis->loop, address, timeout_ms, &wire_events);
+        return conn;
+}
+
+/* EVALSHA by what the script is called on this server, or EVAL with all of it where that is not known. */
+static void put_script(struct conn *conn, const struct redis_command *command)
+{
+        const struct redis_script *script = command->script;
+        bool is_read_only = command->argv_size[0] == strlen("EVALSHA_RO");
+        wire_put_count(&conn->wire, command->argc);
+        if (command->is_eval || !script->sha[0]) {
+                wire_put_word(&conn->wire, is_read_only ? "EVAL_RO" : "EVAL", is_read_only ? 7 : 4);
+                wire_put_word(&conn->wire, script->text, script->size);
+        } else {
+                wire_put_word(&conn->wire, command->argv[0], command->argv_size[0]);
+                wire_put_word(&conn->wire, script->sha, 40);
+        }
+        for (int i = 2; i < command->argc; i++)
+                wire_put_word(&conn->wire, command->argv[i], command->argv_size[i]);
+}
+
+void conn_send(struct conn *conn, struct redis_command *command)
+{
+        if (command->script)
+                put_script(conn, command);
+        else
+                wire_put(&conn->wire, command->argc, command->argv, command->argv_size);
+        command->link = conn;
+        command->is_sent = true;
+        queue_put(&conn->sent, command);
+        redis_wake_at(conn->redis, command->due_ms);
+        mark_unflushed(conn);
+}
+
+void conn_ask(struct conn *conn, int argc, const char *const *argv, const size_t *argv_size, told_fn *told, void *self)
+{
+        struct asked *asked = calloc(1, sizeof(*asked));
+        if (!asked)
+                abort();
+        asked->told = told;
+        asked->self = self;
+        asked->command.argc = argc;
+        asked->command.argv = (const char **)argv;
+        asked->command.argv_size = argv_size;
+        asked->command.due_ms = clock_boot_ms() + conn->redis->options.deadline_ms;
+        conn_send(conn, &asked->command);
+}
+
+#define WORDS_MAX 8
+
+void conn_ask_words(struct conn *conn, const char *const *words, told_fn *told, void *self)
+{
+        size_t sizes[WORDS_MAX];
+        int count = 0;
+        for (; words[count]; count++) {
+                assert(count < WORDS_MAX);
+                sizes[count] = strlen(words[count]);
+        }
+        conn_ask(conn, count, words, sizes, told, self);
+}
+
+void conn_say(struct conn *conn, const char *word)
+{
+        wire_put_count(&conn->wire, 1);
+        wire_put_word(&conn->wire, word, strlen(word));
+        mark_unflushed(conn);
+}

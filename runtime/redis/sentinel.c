@@ -1,0 +1,178 @@
+#include "redis/sentinel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "redis/parts.h"
+#include "redis/scout.h"
+
+struct sentinel {
+        struct redis *redis;
+        struct scout scout;
+        struct server *server;
+
+        /* A failover that was asked for leaves the old master writable for seconds: whoever waits for an error writes
+         * there in vain.  So one Sentinel is listened to. */
+        struct conn *watch;
+        size_t watch_at; /* of the scout's hosts */
+        unsigned watch_failures;
+        uint64_t watch_due_ms; /* the next try or ping */
+        bool is_ping_out;
+        struct address heir; /* named by it; port 0: none */
+};
+
+/* --- asking ------------------------------------------------------------------------------------------------------- */
+
+/* [host, port], or nil where the name is not known.  Whether it is the master is for its login to find. */
+static bool on_told(void *self, const struct address *from, const redisReply *reply)
+{
+        struct sentinel *sentinel = self;
+        struct server *server = sentinel->server;
+        char text[ERROR_TEXT_MAX];
+        char address[ADDRESS_TEXT_MAX];
+        bool is_pair = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+                       reply->element[0]->type == REDIS_REPLY_STRING && reply->element[1]->type == REDIS_REPLY_STRING;
+        unsigned long port = is_pair ? strtoul(reply->element[1]->str, NULL, 10) : 0;
+        if (!port || port > 65535) {
+                (void)snprintf(text, sizeof(text), "Sentinel %s knows no master \"%s\": %s",
+                        address_format(from, address), sentinel->redis->url.master,
+                        reply->type == REDIS_REPLY_ERROR ? reply->str : "no such name");
+                redis_failed(sentinel->redis, -EHOSTUNREACH, text);
+                return false;
+        }
+        (void)snprintf(server->address.host, sizeof(server->address.host), "%s", reply->element[0]->str);
+        server->address.port = (uint16_t)port;
+        server_connect(server);
+        return true;
+}
+
+void sentinel_look(struct sentinel *sentinel)
+{
+        if (!sentinel->heir.port) {
+                scout_start(&sentinel->scout);
+                return;
+        }
+        /* The others may not have heard yet; if it is wrong, they are asked next. */
+        sentinel->server->address = sentinel->heir;
+        sentinel->heir.port = 0;
+        server_connect(sentinel->server);
+}
+
+/* --- listening ---------------------------------------------------------------------------------------------------- */
+
+static void listen_again_at(struct sentinel *sentinel, uint64_t at_ms)
+{
+        sentinel->watch_due_ms = at_ms;
+        redis_wake_at(sentinel->redis, at_ms);
+}
+
+static void on_watch_ready(struct conn *conn)
+{
+        struct sentinel *sentinel = conn->owner;
+        sentinel->watch_failures = 0;
+        listen_again_at(sentinel, clock_boot_ms() + sentinel->redis->options.deadline_ms);
+}
+
+/* ["message", "+switch-master", "NAME OLD-HOST OLD-PORT HOST PORT"] */
+static bool read_switch(const redisReply *reply, const char *master, struct address *ret)
+{
+        char name[256], host[256];
+        unsigned port = 0;
+        if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 || reply->element[2]->type != REDIS_REPLY_STRING)
+                return false;
+        if (sscanf(reply->element[2]->str, "%255s %*s %*s %255s %5u", name, host, &port) != 3 ||
+                strcmp(name, master) != 0 || !port || port > 65535)
+                return false;
+        *ret = (struct address){ .port = (uint16_t)port };
+        memcpy(ret->host, host, strlen(host) + 1);
+        return true;
+}
+
+static void on_watch_pushed(struct conn *conn, redisReply *reply)
+{
+        struct sentinel *sentinel = conn->owner;
+        struct address heir;
+        sentinel->is_ping_out = false;
+        if (read_switch(reply, sentinel->redis->url.master, &heir) &&
+                !address_is_equal(&heir, &sentinel->server->address)) {
+                sentinel->heir = heir;
+                server_doubt(sentinel->server);
+        }
+        freeReplyObject(reply);
+}
+
+static void on_watch_lost(struct conn *conn, int status)
+{
+        struct sentinel *sentinel = conn->owner;
+        (void)status;
+        sentinel->watch = NULL;
+        sentinel->is_ping_out = false;
+        listen_again_at(sentinel, clock_boot_ms() + backoff_ms(sentinel->watch_failures++));
+}
+
+static const struct conn_events watch_events = {
+        .ready = on_watch_ready,
+        .pushed = on_watch_pushed,
+        .lost = on_watch_lost,
+};
+
+static void watch_tick(struct sentinel *sentinel, uint64_t now_ms)
+{
+        const struct scout *scout = &sentinel->scout;
+        if (now_ms >= sentinel->watch_due_ms) {
+                sentinel->watch_due_ms = now_ms + sentinel->redis->options.deadline_ms;
+                if (!sentinel->watch) {
+                        sentinel->watch = conn_open(sentinel->redis, CONN_WATCH,
+                                &scout->hosts[sentinel->watch_at++ % scout->count], &watch_events, sentinel);
+                } else if (sentinel->is_ping_out) {
+                        conn_lose(sentinel->watch,
+                                error_set(&sentinel->watch->wire.error, -ETIMEDOUT, "the Sentinel is silent"));
+                } else if (sentinel->watch->is_ready) {
+                        conn_say(sentinel->watch, "PING");
+                        sentinel->is_ping_out = true;
+                }
+        }
+        redis_wake_at(sentinel->redis, sentinel->watch_due_ms);
+}
+
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+struct sentinel *sentinel_open(struct redis *redis)
+{
+        struct sentinel *sentinel = calloc(1, sizeof(*sentinel));
+        if (!sentinel)
+                abort();
+        sentinel->redis = redis;
+        sentinel->scout = (struct scout){
+                .redis = redis,
+                .kind = CONN_SENTINEL,
+                .words = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", redis->url.master },
+                .told = on_told,
+                .self = sentinel,
+        };
+        for (size_t i = 0; i < redis->url.hosts_count; i++) {
+                struct address host = { .port = redis->url.hosts[i].port };
+                (void)snprintf(host.host, sizeof(host.host), "%s", redis->url.hosts[i].name);
+                scout_add(&sentinel->scout, &host);
+        }
+        sentinel->server = server_add(redis, &(struct address){ 0 });
+        scout_start(&sentinel->scout);
+        listen_again_at(sentinel, clock_boot_ms());
+        return sentinel;
+}
+
+void sentinel_close(struct sentinel *sentinel)
+{
+        if (!sentinel)
+                return;
+        conn_close(sentinel->watch);
+        scout_stop(&sentinel->scout);
+        free(sentinel);
+}
+
+void sentinel_tick(struct sentinel *sentinel, uint64_t now_ms)
+{
+        scout_tick(&sentinel->scout, now_ms);
+        watch_tick(sentinel, now_ms);
+}

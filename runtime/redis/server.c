@@ -1,0 +1,312 @@
+#include "redis/server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "base/clock.h"
+#include "redis/cluster.h"
+#include "redis/parts.h"
+#include "redis/sentinel.h"
+
+/* A connection that lived this long, or answered a command, was a good one: the next failure is the first again. */
+#define LIVED_MS 1000
+
+/* Whatever was sent and not answered may have happened. */
+static void end_sent(struct conn *conn, int status, const char *text)
+{
+        conn_end_asked(conn, status);
+        while (conn->sent) {
+                struct redis_command *command = conn->sent;
+                queue_remove(&conn->sent, command);
+                redis_end(conn->redis, command, status, text);
+        }
+}
+
+static int lost_status(int status)
+{
+        return status == -ETIMEDOUT || status == -ECANCELED ? status : -ECONNRESET;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+static void retry_later(struct server *server, struct redis_command *command, const redisReply *reply, int status)
+{
+        command->status = status;
+        (void)error_set(&command->error, 0, "%s", reply->str);
+        if (server->redis->cluster && !strncmp(reply->str, "CLUSTERDOWN", 11))
+                cluster_refresh(server->redis->cluster);
+        /* A slot is moved in no time, and then it is this one's turn. */
+        unsigned tries = !strncmp(reply->str, "TRYAGAIN", 8) ? 1 : command->tries++;
+        redis_wait(server->redis, command, clock_boot_ms() + backoff_ms(tries) / 4 + 1);
+}
+
+static void finish(struct redis_command *command, int status, redisReply *reply)
+{
+        command->status = status;
+        command->reply = reply;
+        command->redis = NULL;
+        if (status)
+                (void)error_set(&command->error, 0, "%s", reply->str);
+        command->done(command);
+}
+
+/* What was not executed goes on its way again; everything else is done. */
+static void take_answer(struct server *server, struct redis_command *command, redisReply *reply)
+{
+        struct redis *redis = server->redis;
+        int status = 0;
+        enum verdict verdict = answer_judge(reply, &status);
+        command->is_sent = false;
+        command->link = NULL;
+        if (verdict == ANSWER_LATER) {
+                retry_later(server, command, reply, status);
+        } else if (verdict == ANSWER_RELOAD && command->script && !command->is_eval) {
+                command->is_eval = true;
+                if (server->is_up)
+                        server_send(server, command);
+                else
+                        redis_wait(redis, command, 0);
+        } else if ((verdict == ANSWER_MOVED || verdict == ANSWER_ASK) && redis->cluster &&
+                   cluster_redirect(redis->cluster, server, command, reply, verdict == ANSWER_ASK)) {
+                return;
+        } else {
+                if (verdict == ANSWER_READONLY)
+                        server_doubt(server);
+                finish(command, status, reply);
+        }
+}
+
+static void on_answered(struct conn *conn, struct redis_command *command, redisReply *reply)
+{
+        struct server *server = conn->owner;
+        server->failures = 0;
+        take_answer(server, command, reply);
+        freeReplyObject(reply);
+}
+
+/* --- the main connection ------------------------------------------------------------------------------------------ */
+
+/* Another master: what blocks on the old one waits for something that will not come. */
+static void leave_old_master(struct server *server)
+{
+        struct conn *conn, *after;
+        for (conn = server->redis->conns; conn; conn = after) {
+                after = conn->next;
+                if (conn->owner == server && conn->kind == CONN_ALONE && !conn->wire.is_closing &&
+                        !address_is_equal(&conn->wire.address, &server->address))
+                        conn_lose(conn, error_set(&conn->wire.error, -ECONNRESET, "there is another master"));
+        }
+}
+
+static void on_main_ready(struct conn *conn)
+{
+        struct server *server = conn->owner;
+        char address[ADDRESS_TEXT_MAX];
+        char text[512];
+        server->is_up = true;
+        server->is_down_said = false;
+        server->up_at_ms = clock_boot_ms();
+        server->facts = conn->facts;
+        address_format(&server->address, address);
+        (void)snprintf(server->facts.server, sizeof(server->facts.server), "%s", address);
+        (void)snprintf(text, sizeof(text), "%s answers: Redis %s, %s", address, conn->facts.version, conn->facts.role);
+        redis_state(server->redis, true, text);
+        leave_old_master(server);
+        if (server->redis->options.wants_bell)
+                bell_main_is_ready(server);
+        /* With a bell, once it rings. */
+        if (server->bell_state == BELL_OFF || server->bell_state == BELL_REFUSED)
+                redis_look(server->redis);
+        redis_dispatch(server->redis);
+        redis_check_open(server->redis);
+}
+
+static void on_main_lost(struct conn *conn, int status)
+{
+        struct server *server = conn->owner;
+        struct redis *redis = server->redis;
+        uint64_t now_ms = clock_boot_ms();
+        end_sent(conn, lost_status(status), conn->wire.error.text);
+        if (server->up_at_ms && now_ms - server->up_at_ms > LIVED_MS)
+                server->failures = 0;
+        server->up_at_ms = 0;
+        server->main = NULL;
+        server->is_up = false;
+        conn_close(server->spare);
+        server->spare = NULL;
+        server->retry_at_ms = now_ms + backoff_ms(server->failures++);
+        redis_wake_at(redis, server->retry_at_ms);
+        if (!server->is_down_said)
+                redis_state(redis, false, conn->wire.error.text);
+        server->is_down_said = true;
+        if (redis->cluster)
+                cluster_refresh(redis->cluster);
+}
+
+static const struct conn_events main_events = {
+        .ready = on_main_ready,
+        .answered = on_answered,
+        .lost = on_main_lost,
+};
+
+void server_connect(struct server *server)
+{
+        server->retry_at_ms = 0;
+        server->main = conn_open(server->redis, CONN_MAIN, &server->address, &main_events, server);
+}
+
+void server_doubt(struct server *server)
+{
+        if (!server->is_up)
+                return;
+        server->is_up = false;
+        server->main->is_retiring = true;
+        /* Told from the next turn on: whoever says so is in the middle of reading from it. */
+        if (!server->main->sent)
+                conn_ask_words(server->main, WORDS("PING"), NULL, NULL);
+}
+
+/* --- blocking commands -------------------------------------------------------------------------------------------- */
+
+static void put_asking(struct conn *conn, const struct redis_command *command)
+{
+        if (command->target)
+                conn_ask_words(conn, WORDS("ASKING"), NULL, NULL);
+}
+
+static void put_alone(struct conn *conn, struct redis_command *command)
+{
+        if (command->first_argc) {
+                put_asking(conn, command);
+                conn_ask(conn, command->first_argc, command->first_argv, command->first_size, NULL, NULL);
+        }
+        put_asking(conn, command);
+        command->target = NULL;
+        conn_send(conn, command);
+}
+
+static void on_alone_ready(struct conn *conn)
+{
+        struct redis_command *command = conn->sent;
+        queue_remove(&conn->sent, command);
+        put_alone(conn, command);
+}
+
+static void on_alone_answered(struct conn *conn, struct redis_command *command, redisReply *reply)
+{
+        struct server *server = conn->owner;
+        if (server->spare)
+                conn_close(conn);
+        else
+                server->spare = conn;
+        take_answer(server, command, reply);
+        freeReplyObject(reply);
+}
+
+static void on_alone_lost(struct conn *conn, int status)
+{
+        struct server *server = conn->owner;
+        struct redis_command *command = conn->sent;
+        if (server->spare == conn)
+                server->spare = NULL;
+        if (command && !command->is_sent) {
+                /* It never went out. */
+                queue_remove(&conn->sent, command);
+                command->link = NULL;
+                redis_wait(server->redis, command, clock_boot_ms() + backoff_ms(command->tries++));
+        }
+        end_sent(conn, lost_status(status), conn->wire.error.text);
+}
+
+static const struct conn_events alone_events = {
+        .ready = on_alone_ready,
+        .answered = on_alone_answered,
+        .lost = on_alone_lost,
+};
+
+static void send_alone(struct server *server, struct redis_command *command)
+{
+        struct conn *conn = server->spare;
+        server->spare = NULL;
+        if (conn) {
+                put_alone(conn, command);
+                return;
+        }
+        conn = conn_open(server->redis, CONN_ALONE, &server->address, &alone_events, server);
+        command->link = conn;
+        queue_put(&conn->sent, command);
+        redis_wake_at(server->redis, command->due_ms);
+}
+
+void server_send(struct server *server, struct redis_command *command)
+{
+        if (command->is_blocking) {
+                send_alone(server, command);
+                return;
+        }
+        put_asking(server->main, command);
+        command->target = NULL;
+        conn_send(server->main, command);
+}
+
+/* --- life --------------------------------------------------------------------------------------------------------- */
+
+struct server *server_add(struct redis *redis, const struct address *address)
+{
+        struct server *server = calloc(1, sizeof(*server));
+        if (!server)
+                abort();
+        server->redis = redis;
+        server->address = *address;
+        DL_APPEND(redis->servers, server);
+        return server;
+}
+
+static void close_with(struct conn *conn, int status, const char *text)
+{
+        end_sent(conn, status, text);
+        conn_close(conn);
+}
+
+void server_remove(struct server *server)
+{
+        struct redis *redis = server->redis;
+        int status = redis->is_closing ? -ECANCELED : -ECONNRESET;
+        struct conn *conn, *after;
+        server->is_up = false;
+        bell_stop(server);
+        for (conn = redis->conns; conn; conn = after) {
+                after = conn->next;
+                if (conn->owner == server && !conn->wire.is_closing)
+                        close_with(conn, status, "the connection was closed");
+        }
+        struct redis_command *command;
+        for (command = redis->waiting; command; command = command->next) {
+                if (command->target == server)
+                        command->target = NULL;
+        }
+        DL_DELETE(redis->servers, server);
+        free(server);
+}
+
+bool server_is_settled(const struct server *server)
+{
+        if (!server->is_up)
+                return false;
+        return server->bell_state != BELL_OPENING || server->bell_failures > 0;
+}
+
+void server_tick(struct server *server, uint64_t now_ms)
+{
+        if (server->retry_at_ms && now_ms >= server->retry_at_ms) {
+                server->retry_at_ms = 0;
+                if (server->redis->sentinel)
+                        sentinel_look(server->redis->sentinel);
+                else
+                        server_connect(server);
+        }
+        if (server->retry_at_ms)
+                redis_wake_at(server->redis, server->retry_at_ms);
+        bell_tick(server, now_ms);
+}

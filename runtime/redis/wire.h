@@ -1,0 +1,84 @@
+/* wire.h: one socket to one server: text goes out, replies come in.
+ *
+ * hiredis' asynchronous half has no timeouts, resolves names on the loop, aborts on odd pub/sub messages and reads
+ * replies of any size; so the socket is ours, and hiredis parses.  What is put out in one turn of the loop leaves in
+ * one write, when the owner flushes. */
+#ifndef QUIVER_REDIS_WIRE_H
+#define QUIVER_REDIS_WIRE_H
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+/* What one reply may come to.  A server that says more is not to be believed. */
+#define REPLY_BYTES_MAX    (64u << 20)
+#define REPLY_ELEMENTS_MAX (1u << 20)
+
+/* A host name or address and a port, or the path of a unix socket and port 0. */
+struct address {
+        char host[256];
+        uint16_t port;
+};
+
+#define ADDRESS_TEXT_MAX 272
+
+bool address_is_equal(const struct address *a, const struct address *b);
+/* "HOST:PORT", "[ADDRESS]:PORT" or the path.  Returns `text`. */
+const char *address_format(const struct address *address, char text[ADDRESS_TEXT_MAX]);
+
+struct wire;
+
+/* Called from the loop, never inside a call of this file. */
+struct wire_events {
+        void (*up)(struct wire *wire); /* connected: may put things out now */
+        /* One reply, to be freed by the receiver. */
+        void (*reply)(struct wire *wire, redisReply *reply);
+        /* Nothing more comes; the owner closes the wire.  error.text says why. */
+        void (*down)(struct wire *wire, int status);
+        void (*closed)(struct wire *wire);
+};
+
+/* Embedded in its owner. */
+struct wire {
+        struct address address;
+        struct buffer out; /* what goes out with the next wire_flush() */
+        struct error error;
+        bool is_closing;
+
+        /* private */
+        const struct wire_events *events;
+        uv_loop_t *loop;
+        uv_timer_t timer; /* connecting must be over by then */
+        uint64_t timeout_ms;
+        struct lookup *lookup;
+        struct addrinfo *found, *next_found;
+        uv_poll_t *poll; /* NULL: no socket */
+        int fd;
+        int failed; /* told from the timer */
+        bool is_up, is_settled, is_polling_write;
+        size_t out_sent;
+        redisReader *reader;
+        redisReplyObjectFunctions functions;
+        void *(*create_array)(const redisReadTask *task, int elements);
+        size_t reply_bytes;
+        uint32_t reply_elements;
+};
+
+/* Begins to connect.  Until wire_settled() all must be over within `timeout_ms`. */
+void wire_open(struct wire *wire, uv_loop_t *loop, const struct address *address, uint64_t timeout_ms,
+        const struct wire_events *events);
+/* The timeout counts no more, and what goes out is no secret. */
+void wire_settled(struct wire *wire);
+/* A command in Redis' protocol, onto `out`. */
+void wire_put(struct wire *wire, int argc, const char *const *argv, const size_t *argv_size);
+/* The same in pieces: the number of words, then each of them. */
+void wire_put_count(struct wire *wire, int argc);
+void wire_put_word(struct wire *wire, const char *word, size_t size);
+void wire_flush(struct wire *wire);
+/* closed() is called later; until then the memory must stay. */
+void wire_close(struct wire *wire);
+
+#endif
