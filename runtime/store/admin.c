@@ -155,6 +155,20 @@ void store_status_list(struct store *store, struct store_status_list *list)
         request_start(&list->request);
 }
 
+void store_import(struct store *store, struct store_import *import)
+{
+        request_begin(store, &import->request, OP_IMPORT);
+        request_check_shard(&import->request, import->shard);
+        if (import->items_count > STORE_CALL_TASKS)
+                request_refuse(&import->request, "too many tasks in one request");
+        for (uint32_t i = 0; i < import->items_count && !import->request.status; i++)
+                if ((unsigned)import->items[i].lane >= LANES || !import->items[i].bytes.size ||
+                        (import->items[i].state != STATE_QUEUED && import->items[i].state != STATE_DELAYED &&
+                                import->items[i].state != STATE_DEAD))
+                        request_refuse(&import->request, "a task has bytes, a lane, and is queued, delayed or dead");
+        request_start(&import->request);
+}
+
 void store_fsck(struct store *store, struct store_fsck *fsck)
 {
         request_begin(store, &fsck->request, OP_FSCK);

@@ -246,17 +246,49 @@ struct store_status_list {
 };
 void store_status_list(struct store *store, struct store_status_list *list);
 
+/* --- moving house ------------------------------------------------------------------------------------------------- */
+
+/* A task as another store had it. */
+struct store_moved {
+        enum store_state state; /* QUEUED, DELAYED or DEAD; whatever was in flight or parked is QUEUED */
+        enum lane lane;
+        struct span bytes;  /* the envelope; of a malformed one, all there is */
+        struct span note;   /* as bytes; empty: none */
+        uint64_t due_in_ms; /* DELAYED */
+        struct span id;     /* DEAD */
+        struct span handler;
+        struct span reason;
+        uint64_t at_ms;
+};
+
+/* Puts tasks into a shard, in the order given: queued ones at the tail of their lanes, with their notes.  All of a
+ * request or nothing.  Neither envelopes nor the backlog's limit are checked: what no host can run is found when it is
+ * claimed.
+ * SQLite: n rows.  Redis: one script. */
+struct store_import {
+        struct store_request request;
+        uint32_t shard;
+        const struct store_moved *items;
+        uint32_t items_count; /* ≤ STORE_CALL_TASKS */
+};
+void store_import(struct store *store, struct store_import *import);
+
 /* --- proof ------------------------------------------------------------------------------------------------------- */
 
 /* Counts a shard's tasks one by one and compares: every task in exactly one state, all counters right, every side queue
- * with its key, no record without its task.  Reads all of the shard, in a snapshot. */
+ * with its key, no record without its task.  Reads all of the shard, in a snapshot.
+ *
+ * With is_repair it mends what it can without losing a task: an index that lacks an entry or has one too many, a count.
+ * -EAGAIN if somebody owns the shard, -EINVAL from a driver that repairs nothing. */
 struct store_fsck {
         struct store_request request;
         uint32_t shard;
+        bool is_repair;
 
         uint64_t tasks;     /* seen */
         uint32_t problems;  /* 0: sound */
-        struct span report; /* one line each, the first 64 */
+        uint32_t mended;    /* of these */
+        struct span report; /* one line each, the first 64; of a repair all */
 };
 void store_fsck(struct store *store, struct store_fsck *fsck);
 

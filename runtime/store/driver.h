@@ -30,12 +30,13 @@ enum store_op {
         OP_DESIRED_SET,
         OP_STATUS_PUT,
         OP_STATUS_LIST,
+        OP_IMPORT,
         OP_FSCK,
         OPS
 };
 
 struct store_driver {
-        const char *scheme; /* of the URL, without the colon */
+        const char *scheme; /* of the URL, up to its colon or plus */
         /* Makes a store from open->options and finishes the request. */
         void (*open)(struct uv_loop_s *loop, struct store_open *open);
         /* Executes a request that store.c has checked.  If its status is negative already, it only has to be finished.
@@ -44,7 +45,7 @@ struct store_driver {
         void (*close)(struct store *store, void (*closed)(void *self), void *self);
 };
 
-extern const struct store_driver sqlite_driver;
+extern const struct store_driver sqlite_driver, redis_driver;
 
 /* Drivers embed this first and fill it in before open is finished. */
 struct store {

@@ -26,6 +26,7 @@ static const char *const op_names[OPS] = {
         [OP_DESIRED_SET] = "desired state",
         [OP_STATUS_PUT] = "status",
         [OP_STATUS_LIST] = "status",
+        [OP_IMPORT] = "load",
         [OP_FSCK] = "fsck",
 };
 

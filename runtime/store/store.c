@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "store/request.h"
 
-static const struct store_driver *const drivers[] = { &sqlite_driver };
+static const struct store_driver *const drivers[] = { &sqlite_driver, &redis_driver };
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
 
@@ -23,7 +23,7 @@ void store_set_limits(struct store *store, const struct store_options *options)
 static bool scheme_is(const char *url, const char *scheme)
 {
         size_t size = strlen(scheme);
-        return !strncmp(url, scheme, size) && url[size] == ':';
+        return !strncmp(url, scheme, size) && (url[size] == ':' || url[size] == '+');
 }
 
 static int options_check(const struct store_options *options, struct error *error)
@@ -54,8 +54,8 @@ void store_open(struct uv_loop_s *loop, struct store_open *open)
         }
         /* Some driver has to bring the news: done() must not be called from here. */
         if (!request->status)
-                request->status = error_set(
-                        &request->error, -ENOTSUP, "store url \"%s\": unknown scheme; sqlite:PATH is one", url);
+                request->status = error_set(&request->error, -ENOTSUP,
+                        "store url \"%s\": unknown scheme; sqlite:PATH and redis://HOST:PORT are two", url);
         drivers[0]->open(loop, open);
 }
 

@@ -72,8 +72,10 @@ enum store_sync {
 };
 
 struct store_options {
-        const char *url; /* sqlite:PATH */
-        const char *app; /* [a-z0-9_-]{1,64} */
+        const char *url;             /* sqlite:PATH, or any of the four kinds of redis/redis.h */
+        const char *app;             /* [a-z0-9_-]{1,64} */
+        const char *user, *password; /* Redis; NULL: none */
+        uint32_t wait_replicas;      /* Redis: a submit or outcome counts when so many replicas have it, too */
         /* The number of shards and the coordination URL are recorded when the store is made and are authoritative:
          * whoever names others is refused with -EINVAL, both in the text.  0 and NULL: take what is recorded. */
         uint32_t shards;
@@ -365,6 +367,7 @@ struct store_release {
         struct store_request request;
         struct store_lease lease;
         uint64_t call;
+        bool is_death; /* by a guard: the lease ends now, and the next owner is told that it recovers */
 
         enum store_verdict verdict;
 };

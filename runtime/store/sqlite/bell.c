@@ -1,4 +1,5 @@
 #include "store/sqlite/bell.h"
+#include "base/units.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,12 +13,6 @@
 #include <unistd.h>
 
 #define MESSAGE_WORDS 512u
-
-static void nonce_name(const uint8_t nonce[STORE_NONCE_SIZE], char name[2 * STORE_NONCE_SIZE + 1])
-{
-        for (unsigned i = 0; i < STORE_NONCE_SIZE; i++)
-                (void)snprintf(name + (size_t)2 * i, 3, "%02x", nonce[i]);
-}
 
 /* A socket's name holds 107 bytes; through the folder's descriptor every path fits. */
 static void address(struct sockaddr_un *to, int dir_fd, const char *name)
@@ -123,7 +118,7 @@ void ring_send(struct ring *ring)
                         i++)
                         if (!count || words[count - 1] != ring->entries[i].word)
                                 words[count++] = ring->entries[i].word;
-                nonce_name(first->nonce, name);
+                (void)units_hex(name, first->nonce, STORE_NONCE_SIZE);
                 send_words(ring, name, words, count);
         }
         if (ring->has_desired)
@@ -192,7 +187,7 @@ int bell_open(struct bell *bell, uv_loop_t *loop, int dir_fd, const uint8_t nonc
         const struct store_bell *listener, struct error *error)
 {
         struct sockaddr_un own;
-        nonce_name(nonce, bell->name);
+        (void)units_hex(bell->name, nonce, STORE_NONCE_SIZE);
         bell->dir_fd = dir_fd;
         bell->queue_max = queue_max();
         if (listener)

@@ -2,10 +2,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/vfs.h>
 
 #include "base/log.h"
 
 /* 4 KiB each.  A page that is written often is copied once per checkpoint, so they are worth waiting for. */
+#define FRAME_SIZE  4096
+#define FRAMES_FEW  1024  /* never due below that */
 #define FRAMES_DUE  16384 /* 64 MiB */
 #define FRAMES_MANY 32768 /* nobody keeps up: the writer does it itself, and waits */
 
@@ -52,6 +55,21 @@ static void *checkpoint_main(void *data)
         return NULL;
 }
 
+/* A connection that has read nothing does not know that there is a log: its checkpoints succeed and do nothing. */
+static int connect_reading(struct database *db, const char *path, struct error *error)
+{
+        int r = database_open(db, path, false, error);
+        if (r)
+                return r;
+        database_exec(db, "SELECT count(*) FROM sqlite_schema");
+        r = db->failure;
+        if (r) {
+                *error = db->error;
+                database_close(db);
+        }
+        return r;
+}
+
 int checkpoint_start(struct sqlite_store *s, struct error *error)
 {
         (void)sqlite3_wal_hook(s->db.handle, on_commit, s);
@@ -60,7 +78,7 @@ int checkpoint_start(struct sqlite_store *s, struct error *error)
         struct checkpointer *c = calloc(1, sizeof(*c));
         if (!c)
                 return error_set(error, -ENOMEM, "out of memory");
-        int r = database_open(&c->db, s->path, false, error);
+        int r = connect_reading(&c->db, s->path, error);
         if (r) {
                 free(c);
                 return r;
@@ -94,10 +112,19 @@ void checkpoint_stop(struct sqlite_store *s)
         s->checkpointer = NULL;
 }
 
+/* Whether the log would sooner fill the disk than become due.  Then it must be brought back while the file can still
+ * grow: a log that has taken the last byte is never short again. */
+static bool is_disk_tight(const struct sqlite_store *s)
+{
+        struct statfs disk;
+        return statfs(s->path, &disk) == 0 &&
+               (uint64_t)disk.f_bavail * (uint64_t)disk.f_bsize < (uint64_t)s->wal_frames * FRAME_SIZE;
+}
+
 void checkpoint_consider(struct sqlite_store *s)
 {
         struct checkpointer *c = s->checkpointer;
-        if (s->wal_frames < FRAMES_DUE)
+        if (s->wal_frames < FRAMES_FEW || (s->wal_frames < FRAMES_DUE && !is_disk_tight(s)))
                 return;
         if (c && s->wal_frames < FRAMES_MANY) {
                 (void)pthread_mutex_lock(&c->mutex);

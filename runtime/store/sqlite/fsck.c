@@ -1,4 +1,5 @@
 /* Counts a shard's tasks one by one and compares with what its row says. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -130,12 +131,19 @@ static void check_rest(struct check *c)
 void sqlite_fsck(struct sqlite_store *s, struct store_request *request)
 {
         struct store_fsck *fsck = (struct store_fsck *)request;
+        if (fsck->is_repair) {
+                request->status = error_set(&request->error, -EINVAL,
+                        "a SQLite store is not repaired in place; stop all hosts and move the tasks to a new file: "
+                        "quiver dump > FILE, another store.url, quiver run once, quiver load < FILE");
+                return;
+        }
         struct check c = { .s = s, .shard = shard_read(s, fsck->shard) };
         check_log(&c);
         check_side(&c);
         check_rest(&c);
         fsck->tasks = c.tasks;
         fsck->problems = c.problems;
+        fsck->mended = 0;
         fsck->report = arena_copy(request_arena(request), (struct span){ (const char *)c.report.data, c.report.size });
         buffer_free(&c.report);
 }

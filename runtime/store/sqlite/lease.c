@@ -238,7 +238,7 @@ void sqlite_release(struct sqlite_store *s, struct store_request *request)
                 release->verdict = STORE_FENCED;
                 return;
         }
-        shard->is_held = false;
+        shard->is_held = release->is_death;
         shard->until_ms = 0;
         shard->call = release->call;
         shard->last_count = 0;

@@ -5,7 +5,7 @@
  *         open.c        files, checks, the clock                             bell.c    the doorbell
  *         submit.c      lease.c  advance.c  claim.c  side.c                  the hot path
  *         results.c     reply.c                                              what handlers returned
- *         tasks.c  dead.c  keys.c  control.c  desired.c  fsck.c              administration
+ *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration
  *         query.c  schema.c  shard.c                                         statements, tables, a shard's row */
 #ifndef QUIVER_STORE_SQLITE_SQLITE_H
 #define QUIVER_STORE_SQLITE_SQLITE_H
@@ -90,7 +90,7 @@ typedef void sqlite_operation(struct sqlite_store *s, struct store_request *requ
 sqlite_operation sqlite_submit, sqlite_acquire, sqlite_in_flight, sqlite_advance, sqlite_renew, sqlite_release,
         sqlite_forward, sqlite_consume, sqlite_commit, sqlite_reply, sqlite_count, sqlite_list, sqlite_find,
         sqlite_cancel, sqlite_dead, sqlite_keys, sqlite_key_act, sqlite_desired_get, sqlite_desired_set,
-        sqlite_status_put, sqlite_status_list, sqlite_fsck;
+        sqlite_status_put, sqlite_status_list, sqlite_import, sqlite_fsck;
 
 /* An operation says no, without having changed anything; the rest of the group goes on. */
 __attribute__((format(printf, 3, 4))) void operation_refuse(

@@ -42,6 +42,7 @@ static const struct {
         [OP_DESIRED_SET] = { sqlite_desired_set, KIND_DURABLE },
         [OP_STATUS_PUT] = { sqlite_status_put, KIND_RELAXED },
         [OP_STATUS_LIST] = { sqlite_status_list, KIND_READ },
+        [OP_IMPORT] = { sqlite_import, KIND_DURABLE },
         [OP_FSCK] = { sqlite_fsck, KIND_READ },
 };
 

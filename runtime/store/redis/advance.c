@@ -1,0 +1,222 @@
+/* An owner's call: outcomes in, tasks out, the lease renewed. */
+#include <errno.h>
+
+#include "store/redis/msgpack.h"
+#include "store/redis/redis_store.h"
+
+/* --- what goes out ----------------------------------------------------------------------------------------------- */
+
+/* Done, and nothing else: its seq says it all.  Where no key waits there is nothing to refill from. */
+static bool is_plain(const struct store_outcome *outcome, bool has_no_keys)
+{
+        return outcome->kind == STORE_DONE && !outcome->has_result && !outcome->task.reply_ms &&
+               !outcome->follow_ups_count && (has_no_keys || !outcome->refill);
+}
+
+static bool all_plain(const struct store_advance *advance, bool has_no_keys)
+{
+        for (uint32_t i = 0; i < advance->outcomes_count; i++)
+                if (!is_plain(&advance->outcomes[i], has_no_keys))
+                        return false;
+        return true;
+}
+
+static uint64_t bounded(uint64_t ms)
+{
+        return ms < TASK_NUMBER_MAX / 4 ? ms : TASK_NUMBER_MAX / 4;
+}
+
+static void pack_follow_up(struct buffer *b, const struct store_prepared *f, uint32_t shard)
+{
+        msgpack_array(b, 5);
+        msgpack_number(b, f->shard == shard ? 0 : f->shard + 1);
+        msgpack_number(b, f->lane);
+        msgpack_number(b, f->not_before_ms);
+        msgpack_number(b, bounded(f->delay_ms));
+        msgpack_bytes(b, f->bytes);
+}
+
+static void pack_outcome(struct buffer *b, const struct store_outcome *o)
+{
+        const struct store_ref *task = &o->task;
+        struct span error = o->error;
+        if (error.size > NOTE_TEXT_MAX)
+                error.size = NOTE_TEXT_MAX;
+        msgpack_array(b, 16);
+        msgpack_number(b, o->kind);
+        msgpack_number(b, task->seq);
+        msgpack_bytes(b, task->id);
+        msgpack_bytes(b, task->key);
+        msgpack_bytes(b, task->handler);
+        msgpack_number(b, task->reply_ms);
+        msgpack_number(b, o->cost);
+        msgpack_number(b, bounded(o->delay_ms));
+        msgpack_number(b, o->refill);
+        msgpack_number(b, o->is_suspect);
+        msgpack_number(b, o->has_result);
+        msgpack_bytes(b, o->reason);
+        msgpack_bytes(b, error);
+        msgpack_bytes(b, o->result);
+        msgpack_bytes(b, o->checkpoint);
+        msgpack_array(b, o->follow_ups_count);
+}
+
+static struct span pack_outcomes(const struct store_advance *advance, struct arena_chunk **arena)
+{
+        struct buffer b = { 0 };
+        const struct store_prepared *follow_up = advance->prepared;
+        msgpack_array(&b, advance->outcomes_count);
+        for (uint32_t i = 0; i < advance->outcomes_count; i++) {
+                pack_outcome(&b, &advance->outcomes[i]);
+                for (uint32_t j = 0; j < advance->outcomes[i].follow_ups_count; j++)
+                        pack_follow_up(&b, follow_up++, advance->lease.shard);
+        }
+        struct span packed = arena_copy(arena, (struct span){ (const char *)b.data, b.size });
+        buffer_free(&b);
+        return packed;
+}
+
+/* --- what comes back --------------------------------------------------------------------------------------------- */
+
+static void read_controls(struct store_advance *advance, const redisReply *list)
+{
+        struct arena_chunk **arena = request_arena(&advance->request);
+        advance->controls = arena_take(arena, reply_count(list) * sizeof(*advance->controls));
+        for (size_t i = 0; i < reply_count(list); i++) {
+                const redisReply *row = list->element[i];
+                advance->controls[advance->controls_count++] =
+                        (struct store_control){ .verb = (enum store_control_verb)reply_number(reply_at(row, 0)),
+                                .key = arena_copy(arena, reply_span(reply_at(row, 1))),
+                                .id = arena_copy(arena, reply_span(reply_at(row, 2))),
+                                .seq = reply_number(reply_at(row, 3)) };
+        }
+}
+
+/* How many tasks all blocks have. */
+static uint32_t count_tasks(const redisReply *blocks)
+{
+        uint64_t sum = 0;
+        for (size_t i = 0; i + 2 < reply_count(blocks); i += 3) {
+                struct span packed = reply_span(blocks->element[i + 1]);
+                int64_t count = msgpack_take_array(&packed);
+                sum += count > 0 ? (uint64_t)count : 0;
+        }
+        return sum < STORE_CALL_TASKS ? (uint32_t)sum : STORE_CALL_TASKS;
+}
+
+static void read_tasks(struct claimed *c, struct op *op, const redisReply *blocks)
+{
+        for (size_t i = 0; i + 2 < reply_count(blocks); i += 3) {
+                uint64_t seq = reply_number(blocks->element[i]);
+                struct span tasks = reply_span(blocks->element[i + 1]);
+                struct span notes = reply_span(blocks->element[i + 2]);
+                int64_t count = msgpack_take_array(&tasks);
+                if (notes.size)
+                        (void)msgpack_take_array(&notes);
+                for (int64_t j = 0; j < count; j++) {
+                        struct span task = { 0 };
+                        struct span note = { 0 };
+                        if (!msgpack_take_bytes(&tasks, &task)) {
+                                op_bad_answer(op);
+                                return;
+                        }
+                        if (notes.size)
+                                (void)msgpack_take_bytes(&notes, &note);
+                        claimed_add(c, op, seq++, task, note, false);
+                }
+        }
+}
+
+/* A script reads tasks in portions before it knows how large they are. */
+static void learn_size(struct redis_store *s, const struct claimed *c)
+{
+        uint64_t largest = 1;
+        for (uint32_t i = 0; i < c->count; i++)
+                if (c->tasks[i].envelope.payload.size > largest)
+                        largest = c->tasks[i].envelope.payload.size;
+        if (!c->count)
+                return;
+        uint64_t fit = STORE_CALL_BYTES / largest;
+        s->chunk = fit < 1 ? 1 : fit > STORE_CALL_TASKS ? STORE_CALL_TASKS : (uint32_t)fit;
+}
+
+static bool has_replies(const struct store_advance *advance)
+{
+        for (uint32_t i = 0; i < advance->outcomes_count; i++)
+                if (advance->outcomes[i].task.reply_ms)
+                        return true;
+        return false;
+}
+
+static void aside_answer(struct call *call, const redisReply *reply)
+{
+        struct store_advance *advance = (struct store_advance *)call->op->request;
+        if (reply_is_fenced(reply))
+                return; /* the next call will hear of it */
+        advance->next_due_ms = reply_due(reply_at(reply, 0));
+        advance->has_more = reply_number(reply_at(reply, 1));
+}
+
+static void advance_answer(struct call *call, const redisReply *reply)
+{
+        struct op *op = call->op;
+        struct store_advance *advance = (struct store_advance *)op->request;
+        struct redis_shard *shard = &op->s->shards[call->shard];
+        struct claimed c;
+        if (reply_is_fenced(reply)) {
+                shard->is_watched = false;
+                return;
+        }
+        if (reply_count(reply) < 11) {
+                op_bad_answer(op);
+                return;
+        }
+        advance->verdict = STORE_OK;
+        advance->has_more = reply_number(reply->element[0]);
+        advance->next_due_ms = reply_due(reply->element[1]);
+        advance->wanted = (enum store_wanted)reply_number(reply->element[2]);
+        advance->is_refused = reply_number(reply->element[3]);
+        advance->left_ms = reply_number(reply->element[4]);
+        advance->gone = (uint32_t)reply_number(reply->element[5]);
+        advance->has_outbox = reply_number(reply->element[6]);
+        shard->has_no_keys = !reply_number(reply->element[7]);
+        shard->is_watched = true;
+        read_controls(advance, reply->element[9]);
+        claimed_init(&c, op, call->shard, count_tasks(reply->element[10]), reply_number(reply->element[8]));
+        read_tasks(&c, op, reply->element[10]);
+        learn_size(op->s, &c);
+        advance->tasks = c.tasks;
+        advance->tasks_count = c.count;
+        advance->set_aside = c.dead_count;
+        if (has_replies(advance))
+                replies_look(op->s);
+        (void)claimed_set_aside(&c, op, &advance->lease, aside_answer);
+}
+
+void redis_advance(struct redis_store *s, struct store_request *request)
+{
+        struct store_advance *advance = (struct store_advance *)request;
+        struct op *op = op_begin(s, request);
+        bool is_plain_call = all_plain(advance, s->shards[advance->lease.shard].has_no_keys);
+        advance->tasks_count = advance->controls_count = advance->gone = advance->set_aside = 0;
+        advance->has_more = advance->has_outbox = advance->is_refused = false;
+        advance->verdict = STORE_FENCED;
+
+        struct call *call = call_script(op, SCRIPT_advance, advance->lease.shard, 9 + advance->outcomes_count);
+        call->answer = advance_answer;
+        call_put_lease(call, &advance->lease);
+        call_put_number(call, advance->call);
+        call_put_number(call, advance->lease.ttl_ms);
+        call_put_number(call, advance->want_tasks);
+        call_put_number(call, advance->want_bytes);
+        call_put_number(call, s->chunk);
+        call_put_number(call, s->store.results_max);
+        call_put_number(call, s->store.results_age_ms);
+        struct span packed = { 0 };
+        if (!is_plain_call)
+                packed = pack_outcomes(advance, request_arena(request));
+        call_put(call, packed);
+        for (uint32_t i = 0; i < advance->outcomes_count && is_plain_call; i++)
+                call_put_number(call, advance->outcomes[i].task.seq);
+        call_send_tracked(call);
+}

@@ -1,0 +1,284 @@
+/* Commands and their answers. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/redis/redis_store.h"
+
+/* --- operations -------------------------------------------------------------------------------------------------- */
+
+struct op *op_begin(struct redis_store *s, struct store_request *request)
+{
+        struct op *op = arena_take(request_arena(request), sizeof(*op));
+        op->s = s;
+        op->request = request;
+        return op;
+}
+
+void op_fail(struct op *op, int status, const char *format, ...)
+{
+        struct store_request *request = op->request;
+        if (request->status)
+                return;
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(request->error.text, sizeof(request->error.text), format, args);
+        va_end(args);
+        request->status = status;
+}
+
+void op_bad_answer(struct op *op)
+{
+        op_fail(op, -EPROTO, "%s: Redis gave an answer that Quiver does not know", store_op_name(op->request->op));
+}
+
+static void op_answered(struct op *op)
+{
+        if (--op->pending)
+                return;
+        if (op->after)
+                op->after(op);
+        else
+                request_finish(op->request, op->request->status);
+}
+
+static void on_done(struct redis_command *command)
+{
+        struct call *call = (struct call *)command;
+        struct op *op = call->op;
+        if (!command->status) {
+                if (call->answer)
+                        call->answer(call, command->reply);
+        } else if (call->failed && command->status != -ECANCELED) {
+                call->failed(call);
+        } else {
+                op_fail(op, command->status, "%s: %s", store_op_name(op->request->op), command->error.text);
+        }
+        op_answered(op);
+}
+
+/* --- commands ---------------------------------------------------------------------------------------------------- */
+
+static struct call *call_make(struct op *op, unsigned room)
+{
+        struct arena_chunk **arena = request_arena(op->request);
+        struct call *call = arena_take(arena, sizeof(*call));
+        call->op = op;
+        call->argv = arena_take(arena, room * sizeof(*call->argv));
+        call->sizes = arena_take(arena, room * sizeof(*call->sizes));
+        return call;
+}
+
+struct call *call_new(struct op *op, const char *name, unsigned args)
+{
+        struct call *call = call_make(op, 1 + args);
+        call_put(call, (struct span){ name, strlen(name) });
+        return call;
+}
+
+struct call *call_script_keys(struct op *op, enum script_number script, unsigned keys, unsigned args)
+{
+        struct call *call = call_make(op, 3 + keys + args);
+        call->command.script = &op->s->scripts.all[script];
+        call_put(call, SPAN_TEXT("EVALSHA"));
+        call_put(call, (struct span){ call->command.script->sha, 40 });
+        call_put_number(call, keys);
+        return call;
+}
+
+/* The keys of a shard that every script is given: see lua/lib/shard.lua.  The last one never exists, and is given where
+ * slots move.  While its slot moves, a script may meet a key that is on the other side only after it has written; of
+ * one that is told to use a missing key Redis says TRYAGAIN at once, until the slot has moved. */
+static const char *const shard_keys[SHARD_KEYS] = { "shard", "high", "normal", "low", "delayed", "control", "never" };
+
+static struct redis_shard *shard_get(struct redis_store *s, uint32_t number)
+{
+        struct redis_shard *shard = &s->shards[number];
+        if (shard->keys)
+                return shard;
+        struct buffer b = { 0 };
+        for (unsigned i = 0; i < SHARD_KEYS; i++) {
+                size_t from = b.size;
+                buffer_printf(&b, "quiver:{%s:%" PRIu32 "}:%s", s->store.app, number, shard_keys[i]);
+                shard->key_sizes[i] = (uint16_t)(b.size - from);
+                buffer_put(&b, "", 1);
+        }
+        shard->keys = (char *)b.data;
+        return shard;
+}
+
+static struct span shard_key(struct redis_store *s, uint32_t number, unsigned which)
+{
+        const struct redis_shard *shard = shard_get(s, number);
+        const char *at = shard->keys;
+        for (unsigned i = 0; i < which; i++)
+                at += shard->key_sizes[i] + 1;
+        return (struct span){ at, shard->key_sizes[which] };
+}
+
+struct call *call_script(struct op *op, enum script_number script, uint32_t shard, unsigned args)
+{
+        unsigned keys = op->s->is_cluster ? SHARD_KEYS : SHARD_KEYS - 1;
+        struct call *call = call_script_keys(op, script, keys, args);
+        call->shard = shard;
+        for (unsigned i = 0; i < keys; i++)
+                call_put(call, shard_key(op->s, shard, i));
+        return call;
+}
+
+void call_put(struct call *call, struct span argument)
+{
+        int at = call->command.argc++;
+        call->argv[at] = argument.size ? argument.data : "";
+        call->sizes[at] = argument.size;
+}
+
+void call_put_number(struct call *call, uint64_t number)
+{
+        char text[24];
+        char *at = text + sizeof(text);
+        do
+                *--at = (char)('0' + number % 10);
+        while (number /= 10);
+        call_put(call,
+                arena_copy(request_arena(call->op->request), (struct span){ at, (size_t)(text + sizeof(text) - at) }));
+}
+
+void call_printf(struct call *call, const char *format, ...)
+{
+        char text[1024];
+        va_list args;
+        va_start(args, format);
+        int size = vsnprintf(text, sizeof(text), format, args);
+        va_end(args);
+        if (size < 0 || (size_t)size >= sizeof(text))
+                abort();
+        call_put(call, arena_copy(request_arena(call->op->request), (struct span){ text, (size_t)size }));
+}
+
+void call_put_lease(struct call *call, const struct store_lease *lease)
+{
+        char nonce[2 * STORE_NONCE_SIZE + 1];
+        nonce_text(lease->nonce, nonce);
+        call_printf(call, "held %" PRIu64 " %s", lease->epoch, nonce);
+}
+
+static void call_start(struct call *call, struct span route, bool is_tracked)
+{
+        struct redis_command *command = &call->command;
+        command->done = on_done;
+        command->argv = call->argv;
+        command->argv_size = call->sizes;
+        command->is_tracked = is_tracked;
+        command->route = route;
+        call->op->pending++;
+        redis_send(call->op->s->redis, command);
+}
+
+/* The first key decides which server. */
+static struct span first_key(const struct call *call)
+{
+        int at = call->command.script ? 3 : 1;
+        return (struct span){ call->argv[at], call->sizes[at] };
+}
+
+void call_send(struct call *call)
+{
+        call_start(call, first_key(call), false);
+}
+
+void call_send_tracked(struct call *call)
+{
+        call_start(call, first_key(call), true);
+}
+
+void call_send_to(struct call *call, struct span key)
+{
+        call_start(call, key, false);
+}
+
+/* --- names ------------------------------------------------------------------------------------------------------- */
+
+struct span key_of_shard(struct op *op, uint32_t shard, const char *name)
+{
+        char text[512];
+        int size = snprintf(text, sizeof(text), "quiver:{%s:%" PRIu32 "}:%s", op->s->store.app, shard, name);
+        return arena_copy(request_arena(op->request), (struct span){ text, (size_t)size });
+}
+
+struct span key_of_app(struct op *op, const char *name)
+{
+        char text[512];
+        int size = snprintf(text, sizeof(text), "quiver:{%s}:%s", op->s->store.app, name);
+        return arena_copy(request_arena(op->request), (struct span){ text, (size_t)size });
+}
+
+struct span key_of_lane(struct redis_store *s, uint32_t shard, enum lane lane)
+{
+        return shard_key(s, shard, 1 + (unsigned)lane);
+}
+
+static const char digits[] = "0123456789abcdef";
+
+void nonce_text(const uint8_t nonce[STORE_NONCE_SIZE], char ret_text[2 * STORE_NONCE_SIZE + 1])
+{
+        for (unsigned i = 0; i < STORE_NONCE_SIZE; i++) {
+                ret_text[2 * i] = digits[nonce[i] >> 4];
+                ret_text[2 * i + 1] = digits[nonce[i] & 15];
+        }
+        ret_text[2 * STORE_NONCE_SIZE] = 0;
+}
+
+bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE])
+{
+        if (text.size != 2 * STORE_NONCE_SIZE)
+                return false;
+        for (unsigned i = 0; i < text.size; i++) {
+                const char *digit = text.data[i] ? strchr(digits, text.data[i]) : NULL;
+                if (!digit)
+                        return false;
+                ret_nonce[i / 2] = (uint8_t)(ret_nonce[i / 2] << 4 | (digit - digits));
+        }
+        return true;
+}
+
+/* --- answers ----------------------------------------------------------------------------------------------------- */
+
+struct span reply_span(const redisReply *reply)
+{
+        bool is_text = reply && (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS);
+        return is_text ? (struct span){ reply->str, (size_t)reply->len } : (struct span){ 0 };
+}
+
+uint64_t reply_number(const redisReply *reply)
+{
+        if (reply && reply->type == REDIS_REPLY_INTEGER)
+                return reply->integer > 0 ? (uint64_t)reply->integer : 0;
+        if (reply && reply->type == REDIS_REPLY_STRING)
+                return strtoull(reply->str, NULL, 10);
+        return 0;
+}
+
+uint64_t reply_due(const redisReply *reply)
+{
+        return reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0 ? (uint64_t)reply->integer
+                                                                                  : STORE_NEVER;
+}
+
+size_t reply_count(const redisReply *reply)
+{
+        return reply && reply->type == REDIS_REPLY_ARRAY ? reply->elements : 0;
+}
+
+const redisReply *reply_at(const redisReply *reply, size_t index)
+{
+        return index < reply_count(reply) ? reply->element[index] : NULL;
+}
+
+bool reply_is_fenced(const redisReply *reply)
+{
+        return span_is(reply_span(reply), SPAN_TEXT("FENCED"));
+}

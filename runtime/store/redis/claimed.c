@@ -1,0 +1,81 @@
+/* What a claim brought.  Scripts do not judge envelopes; here whatever a foreign producer got wrong is found and sent
+ * away again.  Until it has arrived among the dead or delayed it is in flight, so that a crash in between loses
+ * nothing: the next owner is given it, and finds the same. */
+#include <errno.h>
+#include <string.h>
+
+#include "store/redis/msgpack.h"
+#include "store/redis/redis_store.h"
+
+void claimed_init(struct claimed *c, struct op *op, uint32_t shard, uint32_t room, uint64_t now_ms)
+{
+        *c = (struct claimed){ .shard = shard, .room = room, .now_ms = now_ms };
+        c->tasks = arena_take(request_arena(op->request), room * sizeof(*c->tasks));
+}
+
+static void aside_add(struct claimed *c, uint64_t seq, uint64_t due_ms, struct span reason, struct span text)
+{
+        msgpack_array(&c->aside, 4);
+        msgpack_number(&c->aside, seq);
+        msgpack_number(&c->aside, due_ms);
+        msgpack_bytes(&c->aside, reason);
+        msgpack_bytes(&c->aside, text);
+        c->aside_count++;
+}
+
+void claimed_add(struct claimed *c, struct op *op, uint64_t seq, struct span bytes, struct span note, bool is_waiting)
+{
+        struct error error = { "" };
+        if (c->count == c->room)
+                return;
+        struct store_task *task = &c->tasks[c->count];
+        int r = store_task_read(&op->s->store, c->shard, seq, bytes, request_arena(op->request), task, &error);
+        c->bytes += bytes.size;
+        if (r) {
+                aside_add(c, seq, 0, r == -EXDEV ? SPAN_TEXT("misplaced") : SPAN_TEXT("malformed"),
+                        (struct span){ error.text, strlen(error.text) });
+                c->dead_count++;
+                return;
+        }
+        /* One with a note was started or requeued: its time has come once, whatever the clock says now. */
+        if (!note.size && task->envelope.not_before_ms > c->now_ms) {
+                aside_add(c, seq, task->envelope.not_before_ms, (struct span){ 0 }, (struct span){ 0 });
+                return;
+        }
+        if (note_parse(note.data, note.size, &task->note))
+                task->note = (struct task_note){ 0 };
+        task->is_key_waiting = is_waiting;
+        c->count++;
+}
+
+static void task_keep(struct arena_chunk **arena, struct store_task *task)
+{
+        struct envelope *e = &task->envelope;
+        struct span *const spans[] = { &e->key, &e->handler, &e->id, &e->headers, &e->payload, &task->note.events,
+                &task->note.checkpoint };
+        for (unsigned i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
+                if (spans[i]->size)
+                        *spans[i] = arena_copy(arena, *spans[i]);
+        task->key = e->key.size ? e->key : e->id;
+}
+
+bool claimed_set_aside(struct claimed *c, struct op *op, const struct store_lease *lease,
+        void (*answer)(struct call *call, const redisReply *reply))
+{
+        struct arena_chunk **arena = request_arena(op->request);
+        if (!c->aside_count)
+                return false;
+        for (uint32_t i = 0; i < c->count; i++)
+                task_keep(arena, &c->tasks[i]);
+        struct buffer packed = { 0 };
+        msgpack_array(&packed, c->aside_count);
+        buffer_put(&packed, c->aside.data, c->aside.size);
+        struct call *call = call_script(op, SCRIPT_aside, c->shard, 2);
+        call->answer = answer;
+        call_put_lease(call, lease);
+        call_put(call, arena_copy(arena, (struct span){ (const char *)packed.data, packed.size }));
+        buffer_free(&packed);
+        buffer_free(&c->aside);
+        call_send_tracked(call);
+        return true;
+}

@@ -1,0 +1,116 @@
+/* The desired state, and what hosts say about themselves. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/redis/redis_store.h"
+
+#define STATUS_LIST_MAX 1024u
+
+static int by_name(const void *a, const void *b)
+{
+        const struct span *x = &((const struct store_desired *)a)->name;
+        const struct span *y = &((const struct store_desired *)b)->name;
+        int r = memcmp(x->data, y->data, x->size < y->size ? x->size : y->size);
+        return r ? r : (x->size > y->size) - (x->size < y->size);
+}
+
+static void version_answer(struct call *call, const redisReply *reply)
+{
+        ((struct store_desired_get *)call->op->request)->version = reply_number(reply);
+}
+
+static void desired_answer(struct call *call, const redisReply *reply)
+{
+        struct store_desired_get *get = (struct store_desired_get *)call->op->request;
+        struct arena_chunk **arena = request_arena(&get->request);
+        get->items = arena_take(arena, (reply_count(reply) / 2) * sizeof(*get->items));
+        for (size_t i = 0; i + 1 < reply_count(reply); i += 2)
+                get->items[get->items_count++] =
+                        (struct store_desired){ arena_copy(arena, reply_span(reply->element[i])),
+                                arena_copy(arena, reply_span(reply->element[i + 1])) };
+        if (get->items_count)
+                qsort(get->items, get->items_count, sizeof(*get->items), by_name);
+}
+
+void redis_desired_get(struct redis_store *s, struct store_request *request)
+{
+        struct store_desired_get *get = (struct store_desired_get *)request;
+        struct op *op = op_begin(s, request);
+        get->items_count = 0;
+        /* The version first: what changes in between is then read once more, not missed. */
+        struct call *version = call_new(op, "HGET", 2);
+        version->answer = version_answer;
+        call_put(version, key_of_app(op, "app"));
+        call_put(version, SPAN_TEXT("desired_version"));
+        call_send_tracked(version);
+        struct call *all = call_new(op, "HGETALL", 1);
+        all->answer = desired_answer;
+        call_put(all, key_of_app(op, "desired"));
+        call_send_tracked(all);
+}
+
+static void set_answer(struct call *call, const redisReply *reply)
+{
+        struct store_desired_set *set = (struct store_desired_set *)call->op->request;
+        set->version = reply_number(reply);
+        if (set->version)
+                bell_own_desired(call->op->s);
+        else
+                op_fail(call->op, -E2BIG, "desired state: %u names are the most", STORE_DESIRED_MAX);
+}
+
+void redis_desired_set(struct redis_store *s, struct store_request *request)
+{
+        struct store_desired_set *set = (struct store_desired_set *)request;
+        struct op *op = op_begin(s, request);
+        struct call *call = call_script_keys(op, SCRIPT_desired, 2, 4);
+        call->answer = set_answer;
+        call_put(call, key_of_app(op, "app"));
+        call_put(call, key_of_app(op, "desired"));
+        call_put_number(call, set->has_value);
+        call_put(call, set->item.name);
+        call_put(call, set->item.value);
+        call_put_number(call, STORE_DESIRED_MAX);
+        call_send(call);
+}
+
+void redis_status_put(struct redis_store *s, struct store_request *request)
+{
+        struct store_status_put *put = (struct store_status_put *)request;
+        struct op *op = op_begin(s, request);
+        char nonce[2 * STORE_NONCE_SIZE + 1];
+        nonce_text(put->nonce, nonce);
+        struct call *call = call_script_keys(op, SCRIPT_status_put, 2, 3);
+        call_put(call, key_of_app(op, "status"));
+        call_put(call, key_of_app(op, "statusends"));
+        call_printf(call, "%s", nonce);
+        call_put(call, put->document);
+        call_put_number(call, put->keep_ms);
+        call_send(call);
+}
+
+static void status_answer(struct call *call, const redisReply *reply)
+{
+        struct store_status_list *list = (struct store_status_list *)call->op->request;
+        list->items = arena_take(request_arena(&list->request), (reply_count(reply) / 3) * sizeof(*list->items));
+        for (size_t i = 0; i + 2 < reply_count(reply); i += 3) {
+                struct store_status *item = &list->items[list->items_count++];
+                (void)nonce_read(reply_span(reply->element[i]), item->nonce);
+                item->age_ms = reply_number(reply->element[i + 1]);
+                item->document = reply_span(reply->element[i + 2]);
+        }
+}
+
+void redis_status_list(struct redis_store *s, struct store_request *request)
+{
+        struct store_status_list *list = (struct store_status_list *)request;
+        struct op *op = op_begin(s, request);
+        list->items_count = 0;
+        struct call *call = call_script_keys(op, SCRIPT_status_list, 2, 1);
+        call->answer = status_answer;
+        call_put(call, key_of_app(op, "status"));
+        call_put(call, key_of_app(op, "statusends"));
+        call_put_number(call, STATUS_LIST_MAX);
+        call_send(call);
+}

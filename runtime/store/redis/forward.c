@@ -1,0 +1,116 @@
+/* Follow-ups for other shards: read what waits in the outbox, hand it to each target, forget what has arrived.  However
+ * often this is repeated, each arrives once: its target counts. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "store/redis/redis_store.h"
+
+#define ENTRIES_MAX 272
+
+struct entry {
+        uint32_t target;
+        uint64_t number;
+        struct span packed;
+        bool is_sent;
+};
+
+struct forwarding {
+        struct op op; /* first */
+        uint64_t base;
+        struct span source;
+        struct entry entries[ENTRIES_MAX];
+        uint32_t count;
+};
+
+static void forget_answer(struct call *call, const redisReply *reply)
+{
+        struct store_forward *forward = (struct store_forward *)call->op->request;
+        forward->verdict = reply_is_fenced(reply) ? STORE_FENCED : STORE_OK;
+        forward->has_more = reply_number(reply);
+}
+
+static void forget(struct op *op)
+{
+        struct forwarding *f = (struct forwarding *)op;
+        struct store_forward *forward = (struct store_forward *)op->request;
+        uint32_t arrived = 0;
+        while (arrived < f->count && f->entries[arrived].is_sent)
+                arrived++;
+        op->after = NULL;
+        if (op->request->status || !arrived) {
+                forward->has_more = f->count > 0;
+                request_finish(op->request, op->request->status);
+                return;
+        }
+        struct call *call = call_script(op, SCRIPT_forget, forward->lease.shard, 3);
+        call->answer = forget_answer;
+        call_put_lease(call, &forward->lease);
+        call_put_number(call, f->base);
+        call_put_number(call, arrived);
+        call_send_tracked(call);
+}
+
+static void take_answer(struct call *call, const redisReply *reply)
+{
+        struct forwarding *f = (struct forwarding *)call->op;
+        bool is_known = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0;
+        for (uint32_t i = 0; i < f->count && is_known; i++)
+                if (f->entries[i].target == call->shard && f->entries[i].number <= reply_number(reply))
+                        f->entries[i].is_sent = true;
+        bell_own_write(call->op->s, call->shard);
+}
+
+static void send_to(struct forwarding *f, uint32_t first)
+{
+        uint32_t target = f->entries[first].target;
+        struct call *call = call_script(&f->op, SCRIPT_take, target, 1 + f->count - first);
+        call->answer = take_answer;
+        call_put(call, f->source);
+        for (uint32_t i = first; i < f->count; i++)
+                if (f->entries[i].target == target)
+                        call_put(call, f->entries[i].packed);
+        call_send(call);
+}
+
+static void outbox_answer(struct call *call, const redisReply *reply)
+{
+        struct forwarding *f = (struct forwarding *)call->op;
+        struct store_forward *forward = (struct store_forward *)call->op->request;
+        struct arena_chunk **arena = request_arena(call->op->request);
+        forward->verdict = reply_is_fenced(reply) ? STORE_FENCED : STORE_OK;
+        f->base = reply_number(reply_at(reply, 0));
+        struct span born = reply_span(reply_at(reply, 1));
+        char source[64];
+        int size = snprintf(source, sizeof(source), "%" PRIu32 ".%.*s", forward->lease.shard,
+                (int)(born.size < 40 ? born.size : 40), born.data ? born.data : "");
+        f->source = arena_copy(arena, (struct span){ source, (size_t)size });
+        for (size_t i = 2; i + 2 < reply_count(reply) && f->count < ENTRIES_MAX; i += 3) {
+                uint64_t target = reply_number(reply->element[i]);
+                if (target >= call->op->s->store.shards) {
+                        op_bad_answer(call->op);
+                        return;
+                }
+                f->entries[f->count++] = (struct entry){ .target = (uint32_t)target,
+                        .number = reply_number(reply->element[i + 1]),
+                        .packed = arena_copy(arena, reply_span(reply->element[i + 2])) };
+        }
+        for (uint32_t i = 0; i < f->count; i++) {
+                bool is_first = true;
+                for (uint32_t j = 0; j < i; j++)
+                        is_first = is_first && f->entries[j].target != f->entries[i].target;
+                if (is_first)
+                        send_to(f, i);
+        }
+}
+
+void redis_forward(struct redis_store *s, struct store_request *request)
+{
+        struct store_forward *forward = (struct store_forward *)request;
+        struct forwarding *f = arena_take(request_arena(request), sizeof(*f));
+        forward->has_more = false;
+        f->op = (struct op){ .s = s, .request = request, .after = forget };
+        struct call *call = call_script(&f->op, SCRIPT_outbox, forward->lease.shard, 1);
+        call->answer = outbox_answer;
+        call_put_lease(call, &forward->lease);
+        call_send(call);
+}

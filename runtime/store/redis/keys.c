@@ -1,0 +1,64 @@
+/* Keys, for people: what one waits for, and what to do about it. */
+#include <errno.h>
+
+#include "store/redis/redis_store.h"
+
+static void keys_answer(struct call *call, const redisReply *reply)
+{
+        struct store_keys *keys = (struct store_keys *)call->op->request;
+        const redisReply *rows = reply_at(reply, 2);
+        keys->cursor.major = reply_number(reply_at(reply, 0));
+        keys->is_end = reply_number(reply_at(reply, 1)) != 0;
+        keys->keys = arena_take(request_arena(&keys->request), reply_count(rows) * sizeof(*keys->keys));
+        for (size_t i = 0; i < reply_count(rows); i++) {
+                const redisReply *row = rows->element[i];
+                keys->keys[keys->keys_count++] = (struct store_key_info){
+                        .shard = keys->shard,
+                        .key = reply_span(reply_at(row, 0)),
+                        .state = (enum store_key_state)reply_number(reply_at(row, 1)),
+                        .since_ms = reply_number(reply_at(row, 2)),
+                        .tasks = reply_number(reply_at(row, 3)),
+                        .due_in_ms = reply_number(reply_at(row, 4)),
+                        .reason = reply_span(reply_at(row, 5)),
+                        .head = reply_span(reply_at(row, 6)),
+                };
+        }
+}
+
+void redis_keys(struct redis_store *s, struct store_request *request)
+{
+        struct store_keys *keys = (struct store_keys *)request;
+        keys->keys_count = 0;
+        struct call *call = call_script(op_begin(s, request), SCRIPT_keys, keys->shard, 3);
+        call->answer = keys_answer;
+        call_put(call, keys->key);
+        call_put_number(call, keys->cursor.major);
+        call_put_number(call, keys->page_keys);
+        call_send(call);
+}
+
+static void act_answer(struct call *call, const redisReply *reply)
+{
+        struct store_key_act *act = (struct store_key_act *)call->op->request;
+        if (reply->type != REDIS_REPLY_INTEGER) {
+                op_bad_answer(call->op);
+        } else if (reply->integer < 0) {
+                op_fail(call->op, -ENOENT, "key %.*s: neither parked nor held", (int)act->key.size, act->key.data);
+        } else {
+                act->is_pending = reply->integer == 1;
+                bell_own_write(call->op->s, call->shard);
+        }
+}
+
+void redis_key_act(struct redis_store *s, struct store_request *request)
+{
+        struct store_key_act *act = (struct store_key_act *)request;
+        uint32_t shard = shard_of_key(act->key, s->store.shards);
+        struct call *call = call_script(op_begin(s, request), SCRIPT_key_act, shard, 3);
+        act->is_pending = false;
+        call->answer = act_answer;
+        call_put_number(call, act->verb);
+        call_put(call, act->key);
+        call_put(call, act->reason);
+        call_send(call);
+}

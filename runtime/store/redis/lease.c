@@ -1,0 +1,185 @@
+/* Who may act on a shard. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "store/redis/redis_store.h"
+
+static void page_read(struct claimed *c, struct op *op, const redisReply *rows)
+{
+        for (size_t i = 0; i + 3 < reply_count(rows); i += 4)
+                claimed_add(c, op, reply_number(rows->element[i]), reply_span(rows->element[i + 1]),
+                        reply_span(rows->element[i + 2]), reply_number(rows->element[i + 3]) != 0);
+}
+
+static void page_fill(struct store_page *page, const struct claimed *c, const redisReply *has_more)
+{
+        *page = (struct store_page){ .tasks = c->tasks, .tasks_count = c->count, .has_more = reply_number(has_more) };
+}
+
+/* --- acquire ----------------------------------------------------------------------------------------------------- */
+
+static void acquire_aside(struct call *call, const redisReply *reply)
+{
+        struct store_acquire *acquire = (struct store_acquire *)call->op->request;
+        acquire->next_due_ms = reply_due(reply_at(reply, 0));
+        if (reply_number(reply_at(reply, 1)))
+                acquire->has_work = true;
+}
+
+static void granted(struct store_acquire *acquire, struct op *op, const redisReply *reply)
+{
+        struct claimed c;
+        struct redis_shard *shard = &op->s->shards[acquire->lease.shard];
+        acquire->call = reply_number(reply_at(reply, 2));
+        acquire->left_ms = reply_number(reply_at(reply, 3));
+        acquire->is_recovery = reply_number(reply_at(reply, 4));
+        acquire->has_work = reply_number(reply_at(reply, 5));
+        acquire->next_due_ms = reply_due(reply_at(reply, 6));
+        shard->has_no_keys = !reply_number(reply_at(reply, 7));
+        const redisReply *rows = reply_at(reply, 10);
+        claimed_init(&c, op, acquire->lease.shard, (uint32_t)(reply_count(rows) / 4), reply_number(reply_at(reply, 8)));
+        page_read(&c, op, rows);
+        page_fill(&acquire->page, &c, reply_at(reply, 9));
+        (void)claimed_set_aside(&c, op, &acquire->lease, acquire_aside);
+}
+
+static void acquire_answer(struct call *call, const redisReply *reply)
+{
+        struct store_acquire *acquire = (struct store_acquire *)call->op->request;
+        struct redis_shard *shard = &call->op->s->shards[call->shard];
+        if (reply_count(reply) < 2) {
+                op_bad_answer(call->op);
+                return;
+        }
+        acquire->grant = (enum store_grant)reply_number(reply->element[0]);
+        acquire->stored_epoch = reply_number(reply->element[1]);
+        switch (acquire->grant) {
+        case STORE_GRANTED:
+                /* Another of our own may have held it: tell it. */
+                bell_own_write(call->op->s, call->shard);
+                shard->is_watched = true;
+                granted(acquire, call->op, reply);
+                break;
+        case STORE_BUSY:
+                acquire->busy_ms = reply_number(reply_at(reply, 2));
+                bell_own_write(call->op->s, call->shard);
+                shard->is_watched = true;
+                break;
+        case STORE_STALE:
+                break;
+        }
+}
+
+void redis_acquire(struct redis_store *s, struct store_request *request)
+{
+        struct store_acquire *acquire = (struct store_acquire *)request;
+        char nonce[2 * STORE_NONCE_SIZE + 1];
+        acquire->busy_ms = 0;
+        acquire->page = (struct store_page){ 0 };
+        nonce_text(acquire->lease.nonce, nonce);
+        struct call *call = call_script(op_begin(s, request), SCRIPT_acquire, acquire->lease.shard, 6);
+        call->answer = acquire_answer;
+        call_put_number(call, acquire->lease.epoch);
+        call_printf(call, "%s", nonce);
+        call_put_number(call, acquire->lease.ttl_ms);
+        call_put_number(call, acquire->is_firm);
+        call_put_number(call, acquire->drain_ms);
+        call_put_number(call, acquire->page_tasks);
+        call_send_tracked(call);
+}
+
+/* --- in flight --------------------------------------------------------------------------------------------------- */
+
+static void in_flight_answer(struct call *call, const redisReply *reply)
+{
+        struct store_in_flight *in_flight = (struct store_in_flight *)call->op->request;
+        struct claimed c;
+        in_flight->verdict = reply_is_fenced(reply) ? STORE_FENCED : STORE_OK;
+        if (in_flight->verdict == STORE_FENCED)
+                return;
+        const redisReply *rows = reply_at(reply, 1);
+        claimed_init(&c, call->op, call->shard, (uint32_t)(reply_count(rows) / 4), reply_number(reply_at(reply, 2)));
+        page_read(&c, call->op, rows);
+        page_fill(&in_flight->page, &c, reply_at(reply, 0));
+        (void)claimed_set_aside(&c, call->op, &in_flight->lease, NULL);
+}
+
+void redis_in_flight(struct redis_store *s, struct store_request *request)
+{
+        struct store_in_flight *in_flight = (struct store_in_flight *)request;
+        in_flight->page = (struct store_page){ 0 };
+        struct call *call = call_script(op_begin(s, request), SCRIPT_in_flight, in_flight->lease.shard, 3);
+        call->answer = in_flight_answer;
+        call_put_lease(call, &in_flight->lease);
+        call_put_number(call, in_flight->after_seq);
+        call_put_number(call, in_flight->page_tasks);
+        call_send(call);
+}
+
+/* --- renew ------------------------------------------------------------------------------------------------------- */
+
+static void renew_answer(struct call *call, const redisReply *reply)
+{
+        struct store_renewal *item = &((struct store_renew *)call->op->request)->items[call->number];
+        if (reply_is_fenced(reply)) {
+                call->op->s->shards[call->shard].is_watched = false;
+                return;
+        }
+        item->verdict = STORE_OK;
+        item->has_work = reply_number(reply_at(reply, 0));
+        item->next_due_ms = reply_due(reply_at(reply, 1));
+        item->wanted = (enum store_wanted)reply_number(reply_at(reply, 2));
+        item->is_refused = reply_number(reply_at(reply, 3));
+        item->left_ms = reply_number(reply_at(reply, 4));
+}
+
+static void version_answer(struct call *call, const redisReply *reply)
+{
+        ((struct store_renew *)call->op->request)->desired_version = reply_number(reply);
+}
+
+void redis_renew(struct redis_store *s, struct store_request *request)
+{
+        struct store_renew *renew = (struct store_renew *)request;
+        struct op *op = op_begin(s, request);
+        for (uint32_t i = 0; i < renew->items_count; i++) {
+                struct store_renewal *item = &renew->items[i];
+                *item = (struct store_renewal){
+                        .lease = item->lease, .verdict = STORE_FENCED, .next_due_ms = STORE_NEVER
+                };
+                struct call *call = call_script(op, SCRIPT_renew, item->lease.shard, 2);
+                call->answer = renew_answer;
+                call->number = i;
+                call_put_lease(call, &item->lease);
+                call_put_number(call, item->lease.ttl_ms);
+                call_send_tracked(call);
+        }
+        struct call *version = call_new(op, "HGET", 2);
+        version->answer = version_answer;
+        call_put(version, key_of_app(op, "app"));
+        call_put(version, SPAN_TEXT("desired_version"));
+        call_send_tracked(version);
+}
+
+/* --- release ----------------------------------------------------------------------------------------------------- */
+
+static void release_answer(struct call *call, const redisReply *reply)
+{
+        struct store_release *release = (struct store_release *)call->op->request;
+        release->verdict = reply_is_fenced(reply) ? STORE_FENCED : STORE_OK;
+        if (release->verdict == STORE_OK)
+                bell_own_write(call->op->s, call->shard);
+}
+
+void redis_release(struct redis_store *s, struct store_request *request)
+{
+        struct store_release *release = (struct store_release *)request;
+        char nonce[2 * STORE_NONCE_SIZE + 1];
+        nonce_text(release->lease.nonce, nonce);
+        struct call *call = call_script(op_begin(s, request), SCRIPT_release, release->lease.shard, 3);
+        call->answer = release_answer;
+        call_printf(call, "%" PRIu64 " %s", release->lease.epoch, nonce);
+        call_put_number(call, release->call);
+        call_put(call, release->is_death ? SPAN_TEXT("held") : SPAN_TEXT("free"));
+        call_send(call);
+}

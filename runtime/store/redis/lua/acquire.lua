@@ -1,0 +1,61 @@
+#!lua flags=allow-oom
+-- acquire: who may act on the shard.  ARGV: epoch, nonce, ttl, firm, drain, page.
+-- → 0 (granted), stored epoch, call, left, is_recovery, has_work, next_due, has_keys, now, has_more, page
+--   1 (busy), stored epoch, busy_ms     2 (stale), stored epoch
+--include shard
+--include look
+--include lease
+--include task
+--include page
+
+check_types('shard', 'flight', 'notes', 'keys', 'due', 'high', 'normal', 'low', 'delayed', 'control')
+local fields = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'call', 'want')
+local state, stored, holder = string.match(fields[1] or 'free 0 ', '^(%a+) (%d+) (%x*)$')
+local epoch, nonce, ttl = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local is_held, is_ours = state == 'held', holder == nonce
+stored = tonumber(stored)
+
+if epoch < stored or (epoch == stored and not is_ours) then
+	return { 2, stored }
+end
+
+local left = is_held and left_ms(fields[2], fields[3]) or 0
+if epoch > stored and is_held and not is_ours and left > 0 then
+	-- A cut must last: else it would begin anew with every look at it.
+	redis.call('HSET', shard, 'until', now + left)
+	local want = want_read(fields[5], stored)
+	if not want or want.epoch <= epoch then
+		local firm = 0
+		if ARGV[4] == '1' then
+			firm = want and want.epoch == epoch and want.firm > 0 and want.firm or now
+		end
+		redis.call('HSET', shard, 'want',
+			string.format('%.0f %.0f %.0f %s %s', epoch, now + ttl, firm, ARGV[5], nonce))
+	end
+	look()
+	return { 1, stored, left }
+end
+
+-- A call of before is numbered call (its answer was lost) or call + 1 (it still travels); now neither fits.
+local call = tonumber(fields[4] or 0) + 2
+local want = want_read(fields[5], epoch)
+local till = now + ttl
+if is_refused(want) then
+	till, ttl = tonumber(fields[2] or 0), tonumber(fields[3] or 0)
+end
+redis.call('HSET', shard, 'lease', 'held ' .. ARGV[1] .. ' ' .. nonce, 'until', till, 'ttl', ttl, 'call', call, 'last', '',
+	'returned', 0)
+for _, name in ipairs({ 'high', 'normal', 'low', 'done' }) do
+	redis.call('HSETNX', shard, name, 0)
+end
+if fields[5] and not want then
+	redis.call('HDEL', shard, 'want')
+end
+local page, has_more = {}, 0
+if tonumber(ARGV[6]) > 0 then
+	page, has_more = flight_page(0, tonumber(ARGV[6]))
+end
+local next_due, is_queued, controls = look()
+local has_work = is_queued or controls > 0 or next_due == 0 or redis.call('EXISTS', at .. 'outbox') == 1
+return { 0, epoch, call, left_ms(till, ttl), is_held and not is_ours and 1 or 0, has_work and 1 or 0, next_due,
+	redis.call('EXISTS', at .. 'keys'), now, has_more, page }

@@ -1,0 +1,284 @@
+#!lua flags=allow-oom
+-- advance: commits outcomes, renews the lease, claims more.
+-- ARGV: lease, call, ttl, want, want_bytes, chunk, results_max, results_age, outcomes (msgpack, or ''), seqs that are
+-- simply done.  The common case comes first and stands alone: what it does not call it need not even define.
+-- → has_more, next_due, wanted, refused, left, gone, has_outbox, has_keys, now, controls, blocks.  A block is tasks of
+-- consecutive seqs: the first seq, their envelopes, their notes ('': none has one); each list packed into one string,
+-- which is read faster than so many.
+local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
+local at = string.sub(shard, 1, -6)
+local flight = at .. 'flight'
+local fields = redis.call('HMGET', shard, 'lease', 'call', 'want', 'high', 'normal', 'low', 'done', 'gone')
+if fields[1] ~= ARGV[1] then
+	return 'FENCED'
+end
+local call, last_call = tonumber(ARGV[2]), tonumber(fields[2])
+if call ~= last_call + 1 and call ~= last_call then
+	return 'FENCED'
+end
+local want, want_bytes, chunk = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+
+local next_due, has_keys = -1, 0
+
+-- Keys wait, but none is due, and there is nothing to claim that could be theirs: as when a key with more than its share
+-- is worked off.
+local function only_keys_wait(there)
+	if there ~= 1 or redis.call('EXISTS', at .. 'keys') == 0 or redis.call('EXISTS', KEYS[3]) == 1 then
+		return false
+	end
+	local clock = redis.call('TIME')
+	local head = redis.call('ZRANGE', at .. 'due', 0, 0, 'WITHSCORES')
+	if head[2] then
+		next_due = tonumber(head[2]) - (clock[1] * 1000 + math.floor(clock[2] / 1000))
+	end
+	has_keys = 1
+	return not head[2] or next_due > 0
+end
+
+-- Which lanes to look at if nothing is out of the ordinary; nil if something is.  Every call costs a microsecond, so
+-- everything that is usually not there is asked for at once.
+local function lanes_of_common_case()
+	if call ~= last_call + 1 or ARGV[9] ~= '' or fields[3] or fields[8] then
+		return nil
+	end
+	local there = redis.call('EXISTS', at .. 'keys', at .. 'notes', at .. 'outbox', delayed, control, KEYS[2], KEYS[4])
+	if there == 0 then
+		return 1, 1
+	end
+	if redis.call('EXISTS', KEYS[2], KEYS[4]) == there then
+		return 0, 2
+	end
+	if only_keys_wait(there) then
+		return 1, 0
+	end
+	return nil
+end
+
+local first_lane, last_lane = lanes_of_common_case()
+if first_lane then
+	-- Reads first: a list of another type ends it here, before anything is written.
+	local clock = redis.call('TIME')
+	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+	local blocks, put, bytes, taken, ranges = {}, {}, 0, {}, ''
+	for lane = first_lane, last_lane do
+		local key, from, first = KEYS[lane + 2], 0, lane * 281474976710656 + fields[lane + 4] + 1
+		local all
+		while from < want and (bytes < want_bytes or #put == 0) do
+			local asked = math.min(chunk, want - from)
+			local some = redis.call('LRANGE', key, from, from + asked - 1)
+			local n, p = #some, #put
+			for i = 1, n do
+				if bytes >= want_bytes and p > 0 then
+					for j = n, i, -1 do
+						some[j] = nil
+					end
+					break
+				end
+				-- As text: Redis would print a number with %.17g, which costs more than all the rest.
+				put[p + 1] = string.format('%d', first + from + i - 1)
+				put[p + 2] = some[i]
+				bytes, p = bytes + #some[i], p + 2
+			end
+			from = from + #some
+			if not all then
+				all = some
+			else
+				for i = 1, #some do
+					all[#all + 1] = some[i]
+				end
+			end
+			if n < asked then
+				break
+			end
+		end
+		if from > 0 then
+			taken[lane], want = from, want - from
+			ranges = ranges .. string.format('%.0f %.0f ', first, from)
+			blocks[#blocks + 1] = first
+			blocks[#blocks + 1] = cmsgpack.pack(all)
+			blocks[#blocks + 1] = ''
+		end
+	end
+	-- The in-flight table first: if it is of another type, nothing has been written yet.
+	local count, removed = #ARGV - 9, 0
+	if count > 0 then
+		removed = redis.call('HDEL', flight, unpack(ARGV, 10))
+	end
+	if #put > 0 then
+		redis.call('HSET', flight, unpack(put))
+	end
+	local set = { 'call', ARGV[2], 'until', string.format('%d', now + ARGV[3]), 'ttl', ARGV[3], 'last', ranges, 'done',
+		string.format('%d', fields[7] + removed) }
+	for lane, n in pairs(taken) do
+		redis.call('LTRIM', KEYS[lane + 2], n, -1)
+		set[#set + 1] = lane == 0 and 'high' or lane == 1 and 'normal' or 'low'
+		set[#set + 1] = string.format('%d', fields[lane + 4] + n)
+	end
+	redis.call('HSET', shard, unpack(set))
+	-- The shard is there; delayed tasks and controls are not, or this were another case.
+	local has_more = redis.call('EXISTS', shard, KEYS[2], KEYS[3], KEYS[4], delayed, control) > 1 and 1 or 0
+	return { has_more, next_due, 0, 0, tonumber(ARGV[3]), count - removed, 0, has_keys, now, {}, blocks }
+end
+
+--include shard
+--include look
+--include lease
+--include note
+--include task
+--include dead
+--include log
+--include key
+--include results
+--include marks
+
+local epoch = tonumber(string.match(ARGV[1], ' (%d+) '))
+local want_record = want_read(fields[3], epoch)
+local blocks, count = {}, 0 -- what is claimed: first seq, envelopes, notes, and so on
+local ranges = {}
+local put = {}              -- … for the in-flight table
+
+local function claim_add(seq, bytes, note)
+	local n = #ranges
+	if n > 0 and ranges[n][1] + ranges[n][2] == seq then
+		ranges[n][2] = ranges[n][2] + 1
+	else
+		ranges[n + 1] = { seq, 1 }
+		blocks[#blocks + 1] = seq
+		blocks[#blocks + 1] = {}
+		blocks[#blocks + 1] = {}
+	end
+	local tasks, their_notes = blocks[#blocks - 1], blocks[#blocks]
+	tasks[#tasks + 1] = bytes
+	their_notes[#their_notes + 1] = note or ''
+	count = count + 1
+end
+
+local function answer(controls, gone, refused, till)
+	local next_due, is_queued = look()
+	for i = 1, #blocks, 3 do
+		blocks[i + 1] = cmsgpack.pack(blocks[i + 1])
+		blocks[i + 2] = cmsgpack.pack(blocks[i + 2])
+	end
+	return { (is_queued or next_due == 0) and 1 or 0, next_due, wanted(want_record), refused and 1 or 0,
+		left_ms(till, ARGV[3]), gone, redis.call('EXISTS', at .. 'outbox'), redis.call('EXISTS', at .. 'keys'), now, controls,
+		blocks }
+end
+
+local function controls_show(list)
+	local controls = {}
+	for i, entry in ipairs(list) do
+		local c = cmsgpack.unpack(entry)
+		controls[i] = { c[1], c[2], c[4], c[5] }
+	end
+	return controls
+end
+
+-- The answer to the last call was lost: what it claimed is in flight and is returned again.
+if call == last_call then
+	local saved = redis.call('HMGET', shard, 'last', 'until', 'returned')
+	for first, n in string.gmatch(saved[1] or '', '(%d+) (%d+)') do
+		for seq = tonumber(first), first + n - 1 do
+			local bytes = redis.call('HGET', flight, seq)
+			if bytes then
+				claim_add(seq, bytes, redis.call('HGET', notes, seq))
+			end
+		end
+	end
+	local returned = tonumber(saved[3] or 0)
+	local list = returned > 0 and redis.call('LRANGE', control, 0, returned - 1) or {}
+	return answer(controls_show(list), 0, false, saved[2])
+end
+
+local last = { [0] = tonumber(fields[4]), tonumber(fields[5]), tonumber(fields[6]) }
+local outcomes = ARGV[9] ~= '' and cmsgpack.unpack(ARGV[9]) or {}
+local room, has_dead, has_results, has_follow_ups = want, false, false, false
+for _, o in ipairs(outcomes) do
+	room = room + o[9]
+	has_dead = has_dead or o[1] == 3
+	has_results = has_results or o[11] == 1
+	has_follow_ups = has_follow_ups or #o[16] > 0
+end
+room = math.min(room, 256)
+
+-- How much there is of everything; that it can be counted shows that it is of the right type.
+local function size(command, name)
+	local count_or_error = redis.pcall(command, at .. name)
+	if type(count_or_error) == 'table' then
+		check_types(name)
+	end
+	return count_or_error
+end
+local lane_sizes = { [0] = size('LLEN', 'high'), size('LLEN', 'normal'), size('LLEN', 'low') }
+local has_delayed, has_controls = size('ZCARD', 'delayed') > 0, size('LLEN', 'control') > 0
+local has_notes, has_keys = size('HLEN', 'notes') > 0, size('HLEN', 'keys') > 0
+for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', due = 'ZCARD', side = 'ZCARD' }) do
+	size(command, name)
+end
+if has_dead or has_controls then
+	check_types('dead', 'deadnumbers', 'deadids')
+end
+if has_results then
+	check_types('results', 'resultdata', 'leased', 'consumers')
+end
+if has_follow_ups then
+	check_types('outbox', 'sent')
+end
+
+-- --- controls ---------------------------------------------------------------------------------------------------------
+
+-- The list keeps what the last call returned until this one, at its head; `applied` of them, from the head, have done
+-- their work already.
+local function controls_take()
+	if not has_controls then
+		return {}
+	end
+	local saved = redis.call('HMGET', shard, 'returned', 'applied')
+	local returned, applied = tonumber(saved[1] or 0), tonumber(saved[2] or 0)
+	if returned > 0 then
+		redis.call('LTRIM', control, returned, -1)
+		applied = applied - returned
+	end
+	local list = redis.call('LRANGE', control, 0, 63)
+	for i, entry in ipairs(list) do
+		if i > applied then
+			local c = cmsgpack.unpack(entry)
+			control_apply(c[1], c[2], c[3])
+		end
+	end
+	if returned > 0 or #list > 0 then
+		redis.call('HSET', shard, 'returned', #list, 'applied', math.max(applied, #list))
+	end
+	return controls_show(list)
+end
+
+--include outcomes
+--include claim
+
+-- --- the call ---------------------------------------------------------------------------------------------------------
+
+local controls = controls_take()
+outcomes_apply()
+local refused = is_refused(want_record)
+local till = now + ARGV[3]
+if refused then
+	till = redis.call('HGET', shard, 'until')
+else
+	claim()
+end
+keys_save()
+if #put > 0 then
+	redis.call('HSET', flight, unpack(put))
+end
+if fields[8] then
+	marks_write(marks)
+end
+if fields[3] and not want_record then
+	redis.call('HDEL', shard, 'want')
+end
+local remembered = {}
+for i, range in ipairs(ranges) do
+	remembered[i] = string.format('%.0f %.0f ', range[1], range[2])
+end
+redis.call('HSET', shard, 'call', call, 'until', till, 'ttl', ARGV[3], 'high', last[0], 'normal', last[1], 'low', last[2],
+	'done', fields[7] + done, 'last', table.concat(remembered))
+return answer(controls, gone, refused, till)

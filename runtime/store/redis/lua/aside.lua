@@ -1,0 +1,35 @@
+#!lua flags=allow-oom
+-- aside: claimed tasks that the driver found no host can run, or not yet.  ARGV: lease, then msgpack of
+-- { seq, due, '', '' } (to delayed) or { seq, 0, reason, text } (to the dead).  What is not in flight is left alone, so
+-- it may be repeated.  → next_due, has_more
+--include shard
+--include look
+--include note
+--include task
+--include dead
+--include log
+
+if redis.call('HGET', shard, 'lease') ~= ARGV[1] then
+	return 'FENCED'
+end
+check_types('flight', 'notes', 'delayed', 'later', 'dead', 'deadnumbers', 'deadids', 'due', 'high', 'normal', 'low',
+	'control')
+for _, item in ipairs(cmsgpack.unpack(ARGV[2])) do
+	local seq = item[1]
+	local bytes = redis.call('HGET', flight, seq)
+	if bytes then
+		local note = redis.call('HGET', notes, seq) or ''
+		local lane = math.floor(seq / LANE)
+		redis.call('HDEL', flight, seq)
+		redis.call('HDEL', notes, seq)
+		if item[2] > 0 then
+			delay(lane, item[2], bytes, note)
+		else
+			-- Whatever its bytes say: an id that names another shard would only mislead.
+			dead_put({ id = string.format('%s.%.0f-%s', lane_names[lane], seq % LANE, shard_number), handler = 'unknown',
+				lane = lane, reply_ms = 0, bytes = bytes, note = note }, item[3], item[4], 0)
+		end
+	end
+end
+local next_due, is_queued = look()
+return { next_due, (is_queued or next_due == 0) and 1 or 0 }

@@ -1,0 +1,89 @@
+#!lua flags=allow-oom
+-- cancel: a task that list or find showed.  ARGV: state, number, id, key.  → 0 (dead), 1 (its owner is told), -1 (not there)
+--include shard
+--include note
+--include task
+--include dead
+--include key
+--include log
+--include marks
+
+local state, number, id, name = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local QUEUED, DELAYED, IN_FLIGHT, PARKED = 0, 1, 2, 3
+check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'side', 'parked', 'later',
+	'dead', 'deadnumbers', 'deadids')
+
+local function is_meant(bytes, seq)
+	return bytes and task_id(bytes, seq) == id
+end
+
+local function bury(seq, bytes, note)
+	dead_put_bytes(seq, bytes, note, 'cancelled', '')
+	return 0
+end
+
+local function note_take(seq)
+	local note = redis.call('HGET', notes, seq)
+	redis.call('HDEL', notes, seq)
+	return note
+end
+
+local function cancel_queued()
+	local lane = math.floor(number / LANE)
+	local index = number % LANE - (lasts()[lane] or 0) - 1
+	local bytes = lanes[lane] and index >= 0 and redis.call('LINDEX', lanes[lane], index)
+	if not is_meant(bytes, number) then
+		return -1
+	end
+	local marks = marks_read(redis.call('HGET', shard, 'gone'))
+	redis.call('LSET', lanes[lane], index, MARK)
+	marks[lane] = marks[lane] + 1
+	marks_write(marks)
+	return bury(number, bytes, note_take(number))
+end
+
+local function cancel_flight()
+	local bytes = redis.call('HGET', flight, number)
+	if not is_meant(bytes, number) then
+		return -1
+	end
+	if string.sub(redis.call('HGET', shard, 'lease') or '', 1, 5) == 'held ' then
+		redis.call('RPUSH', control, cmsgpack.pack({ 0, name, '', id, number }))
+		return 1
+	end
+	redis.call('HDEL', flight, number)
+	return bury(number, bytes, note_take(number))
+end
+
+local function cancel_delayed()
+	local member = hex(number)
+	local packed = redis.call('HGET', at .. 'later', member)
+	local task = packed and cmsgpack.unpack(packed)
+	local seq = task and task[1] * LANE + number
+	if not task or not is_meant(task[2], seq) then
+		return -1
+	end
+	redis.call('HDEL', at .. 'later', member)
+	redis.call('ZREM', delayed, member)
+	return bury(seq, task[2], task[3])
+end
+
+local function cancel_parked()
+	local k = key_get(name)
+	local is_there = k and redis.call('ZSCORE', side, name .. '\0' .. hex(number))
+	if not is_there or not is_meant(redis.call('HGET', parked, number), number) then
+		return -1
+	end
+	bury(number, side_remove(k, number), note_take(number))
+	keys_save()
+	return 0
+end
+
+if state == QUEUED then
+	return cancel_queued()
+elseif state == IN_FLIGHT then
+	return cancel_flight()
+elseif state == DELAYED then
+	return cancel_delayed()
+end
+return cancel_parked()

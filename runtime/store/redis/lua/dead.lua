@@ -1,0 +1,62 @@
+#!lua flags=allow-oom
+-- dead: requeues (0) or drops (1) dead tasks.  ARGV: verb, handler ('': any), cursor, page, ids.  Without ids: a page.
+-- → acted, cursor, is_end
+--include shard
+--include note
+--include log
+
+check_types('shard', 'dead', 'deadnumbers', 'deadids', 'high', 'normal', 'low', 'notes')
+local verb, handler, cursor, page = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local last = lasts()
+local acted, bytes = 0, 0
+
+-- Fresh budgets; history and checkpoint stay.
+local function requeue(d)
+	local n = note_read(d[7])
+	n.attempts, n.crashes, n.interruptions, n.suspect = 0, 0, 0, 0
+	note_event(n, 'requeued', '')
+	append(d[3], d[6], note_write(n), last)
+end
+
+local function act(number, d)
+	if verb == 0 then
+		requeue(d)
+	else
+		redis.call('HINCRBY', shard, 'dropped', 1)
+	end
+	redis.call('HDEL', at .. 'dead', number)
+	redis.call('ZREM', at .. 'deadnumbers', number)
+	redis.call('ZREM', at .. 'deadids', d[1] .. '\0' .. hex(number))
+	acted = acted + 1
+	bytes = bytes + #d[6]
+end
+
+local function get(number)
+	return cmsgpack.unpack(redis.call('HGET', at .. 'dead', number))
+end
+
+for i = 5, #ARGV do
+	local member = redis.call('ZRANGEBYLEX', at .. 'deadids', '[' .. ARGV[i] .. '\0', '(' .. ARGV[i] .. '\1', 'LIMIT', 0, 1)[1]
+	if member then
+		local number = tonumber(string.sub(member, -16), 16)
+		act(number, get(number))
+	end
+end
+local is_end = 1
+if #ARGV == 4 then
+	local numbers = redis.call('ZRANGEBYSCORE', at .. 'deadnumbers', '(' .. ARGV[3], '+inf', 'LIMIT', 0, page)
+	is_end = #numbers < page and 1 or 0
+	for _, text in ipairs(numbers) do
+		if bytes >= 1048576 then
+			is_end = 0
+			break
+		end
+		local number = tonumber(text)
+		local d = get(number)
+		cursor = number
+		if handler == '' or d[2] == handler then
+			act(number, d)
+		end
+	end
+end
+return { acted, cursor, is_end }

@@ -1,0 +1,16 @@
+#!lua
+-- desired: sets (1) or removes (0) one name of the desired state.  KEYS: quiver:{APP}:app, quiver:{APP}:desired.
+-- ARGV: set, name, value, max.  The version is a field of the app, which every host listens to.  → version, or 0: too many
+local is = redis.call('TYPE', KEYS[2]).ok
+if is ~= 'none' and is ~= 'hash' then
+	return redis.error_reply('WRONGTYPE ' .. KEYS[2] .. ' is a ' .. is .. ', Quiver wants a hash')
+end
+if ARGV[1] == '1' then
+	if redis.call('HLEN', KEYS[2]) - redis.call('HEXISTS', KEYS[2], ARGV[2]) >= tonumber(ARGV[4]) then
+		return 0
+	end
+	redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+else
+	redis.call('HDEL', KEYS[2], ARGV[2])
+end
+return redis.call('HINCRBY', KEYS[1], 'desired_version', 1)

@@ -1,0 +1,102 @@
+#!lua flags=no-writes
+-- find: looks for a task by its id in one state, a slice at a time.  ARGV: id, state, cursor, slice.
+-- → cursor (how many were seen; queued: the last seq), is_end, rows (none or one)
+--include shard
+--include task
+--include page
+--include log
+--include marks
+--include rows
+
+local id, state, cursor, left = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local bytes = 0
+local QUEUED, DELAYED, IN_FLIGHT, PARKED = 0, 1, 2, 3
+
+local function is_it(r)
+	left = left - 1
+	bytes = bytes + #r[3]
+	-- Most are passed over without being taken apart.
+	return (string.find(r[3], id, 1, true) or not string.find(r[3], '\nid:', 1, true)) and task_id(r[3], r[2]) == id
+end
+
+local function is_tired()
+	return left <= 0 or bytes >= 4194304
+end
+
+local function find_queued()
+	local last = lasts()
+	for lane = math.floor(cursor / LANE), 2 do
+		local index = math.max(0, cursor - lane * LANE - last[lane])
+		while true do
+			local some = redis.call('LRANGE', lanes[lane], index, index + 63)
+			for _, task in ipairs(some) do
+				index = index + 1
+				cursor = lane * LANE + last[lane] + index
+				local r = row(cursor, cursor, task)
+				if is_it(r) then
+					return r
+				end
+			end
+			if #some < 64 then
+				break
+			end
+			if is_tired() then
+				return nil, false
+			end
+		end
+	end
+	return nil, true
+end
+
+local function find_ranked(name, show)
+	while not is_tired() do
+		local members = redis.call('ZRANGE', at .. name, cursor, cursor + 63, 'WITHSCORES')
+		for i = 1, #members, 2 do
+			local r = show(members[i], members[i + 1])
+			cursor = cursor + 1
+			if is_it(r) then
+				return r
+			end
+		end
+		if #members < 128 then
+			return nil, true
+		end
+	end
+	return nil, false
+end
+
+local function find_flight()
+	for _, seq in ipairs(flight_seqs(cursor)) do
+		if is_tired() then
+			return nil, false
+		end
+		local r = row_flight(seq)
+		cursor = seq
+		if is_it(r) then
+			return r
+		end
+	end
+	return nil, true
+end
+
+local function find_dead()
+	local member = redis.call('ZRANGEBYLEX', at .. 'deadids', '[' .. id .. '\0', '(' .. id .. '\1', 'LIMIT', 0, 1)[1]
+	return member and row_dead(tonumber(string.sub(member, -16), 16)), true
+end
+
+local found, is_end
+if state == QUEUED then
+	found, is_end = find_queued()
+	if found then
+		found[4] = redis.call('HGET', notes, found[2]) or ''
+	end
+elseif state == DELAYED then
+	found, is_end = find_ranked('delayed', row_delayed)
+elseif state == IN_FLIGHT then
+	found, is_end = find_flight()
+elseif state == PARKED then
+	found, is_end = find_ranked('side', row_parked)
+else
+	found, is_end = find_dead()
+end
+return { cursor, is_end and 1 or 0, { found or nil } }

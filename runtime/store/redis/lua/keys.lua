@@ -1,0 +1,33 @@
+#!lua flags=no-writes
+-- keys: those that are not free.  ARGV: key ('': a page), cursor, page.
+-- → cursor, is_end, per key: key, state (0 free, 1 waiting, 2 parked, 3 held), since, tasks, due_in, reason, head's id
+--include shard
+--include note
+--include task
+--include dead
+--include key
+
+local STATES = { waiting = 1, parked = 2, held = 3 }
+local rows = {}
+
+local function show(name)
+	local k = key_get(name)
+	local seq = k and side_head(k)
+	local head = seq and task_id(redis.call('HGET', parked, seq), seq) or ''
+	if k then
+		rows[#rows + 1] = { name, STATES[k.state], k.since, k.tasks, k.state == 'held' and 0 or math.max(0, k.due - now),
+			k.reason, head }
+	else
+		rows[#rows + 1] = { name, 0, 0, 0, 0, '', '' }
+	end
+end
+
+if ARGV[1] ~= '' then
+	show(ARGV[1])
+	return { 0, 1, rows }
+end
+local from, page = tonumber(ARGV[2]), tonumber(ARGV[3])
+for _, name in ipairs(redis.call('ZRANGE', due_keys, from, from + page - 1)) do
+	show(name)
+end
+return { from + #rows, #rows < page and 1 or 0, rows }

@@ -1,0 +1,105 @@
+-- The part of advance that claims.  Works on advance's own variables.
+-- Delayed tasks whose time has come join the log, behind what is there.
+local function delayed_join()
+	local moved = 0
+	for _, number in ipairs(redis.call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, 256)) do
+		local packed = redis.call('HGET', at .. 'later', number)
+		redis.call('ZREM', delayed, number)
+		redis.call('HDEL', at .. 'later', number)
+		if packed then
+			local task = cmsgpack.unpack(packed)
+			append(task[1], task[2], task[3], last)
+			lane_sizes[task[1]] = lane_sizes[task[1]] + 1
+			has_notes = has_notes or task[3] ~= ''
+			moved = moved + #task[2]
+		end
+		if moved >= 1048576 then
+			break
+		end
+	end
+end
+
+-- The heads of keys whose time has come.
+local function due_take(max)
+	keys_save()
+	if not has_keys and not next(known) then
+		return
+	end
+	for _, name in ipairs(redis.call('ZRANGEBYSCORE', due_keys, '-inf', now, 'LIMIT', 0, max)) do
+		local k = key_get(name)
+		if k then
+			side_take(k, 1)
+		end
+	end
+end
+
+local marks = marks_read(fields[8])
+local bytes_claimed = 0
+local diverted, diverted_side = {}, {} -- behind others of their keys: for …parked and …side
+
+-- A task that has just been taken from its lane: in flight, or behind others of its key.
+local function lane_settle(lane, seq, bytes)
+	if marks[lane] > 0 and bytes == MARK then
+		marks[lane] = marks[lane] - 1
+		return
+	end
+	bytes_claimed = bytes_claimed + #bytes
+	local k = has_keys and key_get(task_key(bytes, seq))
+	if k then
+		local field = string.format('%d', seq)
+		diverted_side[#diverted_side + 1] = 0
+		diverted_side[#diverted_side + 1] = k.name .. '\0' .. hex(seq)
+		diverted[#diverted + 1] = field
+		diverted[#diverted + 1] = bytes
+		k.tasks, k.is_changed = k.tasks + 1, true
+	else
+		put[#put + 1] = string.format('%d', seq)
+		put[#put + 1] = bytes
+		claim_add(seq, bytes, note_get(seq))
+	end
+end
+
+-- What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns.
+local function lanes_claim(max)
+	local looks = 256
+	local stop = math.min(count + max, room)
+	for lane = 0, 2 do
+		local from = 0
+		while lane_sizes[lane] > from and count < stop and looks > 0 and (bytes_claimed < want_bytes or looks == 256) do
+			local asked = math.min(stop - count, looks, chunk)
+			local some = redis.call('LRANGE', lanes[lane], from, from + asked - 1)
+			for _, bytes in ipairs(some) do
+				if looks < 256 and bytes_claimed >= want_bytes then
+					break
+				end
+				from, looks = from + 1, looks - 1
+				lane_settle(lane, lane * LANE + last[lane] + from, bytes)
+			end
+			if #some < asked then
+				break
+			end
+		end
+		if from > 0 then
+			redis.call('LTRIM', lanes[lane], from, -1)
+			last[lane] = last[lane] + from
+		end
+	end
+end
+
+local function claim()
+	local refilled = count
+	local max = math.min(want, room - count)
+	if max > 0 and has_delayed then
+		delayed_join()
+	end
+	if max > 0 then
+		due_take(max)
+	end
+	keys_save()
+	has_keys = redis.call('EXISTS', keys) == 1
+	lanes_claim(want - (count - refilled))
+	if #diverted > 0 then
+		redis.call('HSET', parked, unpack(diverted))
+		redis.call('ZADD', side, unpack(diverted_side))
+	end
+end

@@ -1,0 +1,12 @@
+-- What waits in the shard.  Comes last in a script: Redis rings at the next foreign write to a bell key that was read
+-- after our own last write to it.
+local function look()
+	local first = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
+	local due = redis.call('ZRANGE', at .. 'due', 0, 0, 'WITHSCORES')[2]
+	local next_ms = math.min(first and tonumber(first) or math.huge, due and tonumber(due) or math.huge)
+	local is_queued = redis.call('EXISTS', lanes[0], lanes[1], lanes[2]) > 0
+	local controls = redis.call('LLEN', control)
+	redis.call('EXISTS', shard)
+	next_ms = next_ms == math.huge and -1 or math.max(0, next_ms - now)
+	return next_ms, is_queued, controls
+end

@@ -1,0 +1,65 @@
+-- Notes, as task/note.h describes them, as tables.
+local function note_read(bytes)
+	local n = { attempts = 0, crashes = 0, interruptions = 0, started = 0, suspect = 0, events = {}, checkpoint = '' }
+	if not bytes or string.sub(bytes, 1, 4) ~= 'qn1\n' then
+		return n
+	end
+	local from = 5
+	while true do
+		local stop = string.find(bytes, '\n', from, true)
+		if not stop then
+			return n
+		end
+		if stop == from then
+			n.checkpoint = string.sub(bytes, stop + 1)
+			return n
+		end
+		local line = string.sub(bytes, from, stop - 1)
+		local name, value = string.match(line, '^(%a+):(.*)$')
+		if name == 'event' then
+			n.events[#n.events + 1] = line
+		elseif name then
+			n[name] = tonumber(value) or 0
+		end
+		from = stop + 1
+	end
+end
+
+-- '' for a note that says nothing.
+local function note_write(n)
+	local lines = {}
+	for _, name in ipairs({ 'attempts', 'crashes', 'interruptions', 'started', 'suspect' }) do
+		if n[name] > 0 then
+			lines[#lines + 1] = string.format('%s:%.0f', name, n[name])
+		end
+	end
+	for _, event in ipairs(n.events) do
+		lines[#lines + 1] = event
+	end
+	if #lines == 0 and n.checkpoint == '' then
+		return ''
+	end
+	lines[#lines + 1] = ''
+	return 'qn1\n' .. table.concat(lines, '\n') .. '\n' .. n.checkpoint
+end
+
+local function note_event(n, kind, text)
+	while #n.events >= 8 do
+		table.remove(n.events, 1)
+	end
+	local line = string.format('event:%.0f %s', now, kind)
+	if text and text ~= '' then
+		line = line .. ' ' .. string.gsub(string.sub(text, 1, 512), '%c', ' ')
+	end
+	n.events[#n.events + 1] = line
+end
+
+local COSTS = { [0] = 'waited', 'attempt', 'crash', 'interruption' }
+local COUNTED = { 'attempts', 'crashes', 'interruptions' }
+
+local function note_charge(n, cost, text)
+	if cost > 0 then
+		n[COUNTED[cost]] = n[COUNTED[cost]] + 1
+	end
+	note_event(n, COSTS[cost], text)
+end

@@ -1,0 +1,187 @@
+-- The part of advance that commits outcomes.  Works on advance's own variables.
+local done, gone, results_put = 0, 0, 0
+local DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = 0, 1, 2, 3, 4, 5, 6, 7
+
+-- Moves up to `max` heads of a key's queue back in flight.
+local function side_take(k, max)
+	local members = side_members(k, math.min(max, room - count))
+	if #members > 0 then
+		local seqs = {}
+		for i, member in ipairs(members) do
+			seqs[i] = string.format('%d', tonumber(string.sub(member, -16), 16))
+		end
+		local tasks = redis.call('HMGET', parked, unpack(seqs))
+		local their_notes = has_notes and redis.call('HMGET', notes, unpack(seqs)) or {}
+		for i, seq in ipairs(seqs) do
+			put[#put + 1] = seq
+			put[#put + 1] = tasks[i]
+			claim_add(tonumber(seq), tasks[i], their_notes[i])
+		end
+		redis.call('HDEL', parked, unpack(seqs))
+		redis.call('ZREM', side, unpack(members))
+		k.tasks = k.tasks - #members
+	end
+	k.state, k.due, k.is_changed = 'waiting', now + WAITING_MS, true
+end
+
+local function follow_up(f)
+	local target, lane, due, bytes = f[1] - 1, f[2], f[4] > 0 and now + f[4] or 0, f[5]
+	due = math.max(due, f[3])
+	if target >= 0 then
+		redis.call('HSETNX', at .. 'sent', 'born', clock[1] .. clock[2])
+		local number = redis.call('HINCRBY', at .. 'sent', target, 1)
+		redis.call('RPUSH', at .. 'outbox', cmsgpack.pack({ target, number, lane, due, bytes }))
+	elseif due > now then
+		delay(lane, due, bytes)
+	else
+		append(lane, bytes, nil, last)
+		lane_sizes[lane] = lane_sizes[lane] + 1
+	end
+end
+
+local function note_get(seq)
+	return has_notes and redis.call('HGET', notes, seq) or ''
+end
+
+local function note_remove(...)
+	if has_notes then
+		redis.call('HDEL', notes, ...)
+	end
+end
+
+local function settle_done(o, seq)
+	if redis.call('HDEL', flight, seq) == 0 then
+		return false
+	end
+	note_remove(seq)
+	done = done + 1
+	if o[6] > 0 then
+		reply_put(o[3], o[6], 1, o[11], o[14], '', '')
+	elseif o[11] == 1 then
+		result_put(o[3], o[4], o[5], o[14])
+		results_put = results_put + 1
+	end
+	for _, f in ipairs(o[16]) do
+		follow_up(f)
+	end
+	return true
+end
+
+-- RETRY, HOLD, DIVERT: into the key's side queue, at its place.
+local function settle_aside(o, seq, bytes)
+	local kind, name, due = o[1], o[4], now + o[8]
+	local k = key_get(name)
+	redis.call('HDEL', flight, seq)
+	if kind == HOLD then
+		k = key_set(name, 'held', 0, o[13])
+	elseif kind == RETRY and (not k or k.state ~= 'held') then
+		k = key_set(name, 'parked', due, o[13])
+	elseif not k then
+		k = key_set(name, 'waiting', due, o[12] ~= '' and o[12] or 'more than its share')
+	elseif k.state == 'waiting' and due < k.due then
+		k.due = due
+	end
+	side_put(k, seq, bytes)
+end
+
+-- Every outcome but START ends a start, so the mark goes.
+local function note_after(o, seq)
+	local kind = o[1]
+	local n = note_read(note_get(seq))
+	if kind == START then
+		n.started = epoch
+	elseif kind == CHECKPOINT then
+		n.checkpoint = o[15]
+	elseif kind ~= DIVERT then
+		n.started = 0
+		n.suspect = kind == INTERRUPTED and o[10] or 0
+		note_charge(n, o[7], o[13])
+	end
+	local note = note_write(n)
+	if note ~= '' then
+		redis.call('HSET', notes, seq, note)
+		has_notes = true
+	else
+		note_remove(seq)
+	end
+end
+
+local function settle(o)
+	local kind, seq = o[1], o[2]
+	if kind == DONE then
+		return settle_done(o, seq)
+	end
+	local bytes = redis.call('HGET', flight, seq)
+	if not bytes then
+		return false
+	end
+	if kind == DEAD then
+		local note = note_get(seq)
+		redis.call('HDEL', flight, seq)
+		note_remove(seq)
+		dead_put({ id = o[3], handler = o[5], lane = math.floor(seq / LANE), reply_ms = o[6], bytes = bytes, note = note },
+			o[12], o[13], o[7])
+		return true
+	end
+	note_after(o, seq)
+	if kind == RETRY or kind == HOLD or kind == DIVERT then
+		settle_aside(o, seq, bytes)
+	end
+	return true
+end
+
+local function refill(name, max)
+	local k = max > 0 and key_get(name)
+	if k and k.state == 'waiting' then
+		side_take(k, max)
+	end
+end
+
+-- Outcomes from the i-th on that are done and nothing else: gone in two commands, however many they are.  Tasks of one
+-- key that follow each other are refilled at once.  Returns where it stopped.
+local function settle_plain(i)
+	local seqs, from = {}, i
+	while outcomes[i] and outcomes[i][1] == DONE and outcomes[i][6] == 0 and outcomes[i][11] == 0 and #outcomes[i][16] == 0 do
+		seqs[#seqs + 1] = string.format('%d', outcomes[i][2])
+		i = i + 1
+	end
+	if #seqs == 0 then
+		return i
+	end
+	local removed = redis.call('HDEL', flight, unpack(seqs))
+	note_remove(unpack(seqs))
+	done, gone = done + removed, gone + #seqs - removed
+	local name, max = outcomes[from][4], 0
+	for at_outcome = from, i - 1 do
+		local o = outcomes[at_outcome]
+		if o[4] ~= name then
+			refill(name, max)
+			name, max = o[4], 0
+		end
+		max = max + o[9]
+	end
+	refill(name, max)
+	return i
+end
+
+local function outcomes_apply()
+	local i = settle_plain(1)
+	while outcomes[i] do
+		local o = outcomes[i]
+		if not settle(o) then
+			gone = gone + 1
+		end
+		if o[1] == DONE or o[1] == DEAD then
+			refill(o[4], o[9])
+		end
+		i = settle_plain(i + 1)
+	end
+	if #ARGV > 9 then
+		local removed = redis.call('HDEL', flight, unpack(ARGV, 10))
+		note_remove(unpack(ARGV, 10))
+		done, gone = done + removed, gone + #ARGV - 9 - removed
+	end
+	if results_put > 0 then
+		results_trim(2 * results_put, tonumber(ARGV[7]), tonumber(ARGV[8]))
+	end
+end

@@ -1,0 +1,260 @@
+-- What must be true of a shard, part by part.  Whoever includes this says whether it `mends` what is not.
+local part, cursor = tonumber(ARGV[1]), ARGV[2]
+local SLICE = 500
+local problems, tasks, mended = {}, 0, 0
+
+-- `mend` makes it good, and `cure` says how; nil: that takes a person.
+local function problem(cure, mend, ...)
+	local line = string.format(...)
+	if mends and mend then
+		mend()
+		mended = mended + 1
+		line = line .. '; mended: ' .. cure
+	end
+	problems[#problems + 1] = line
+end
+
+local function same(what, a, b)
+	if a ~= b then
+		problem(nil, nil, '%s: %d and %d differ', what, a, b)
+	end
+end
+
+-- Pairs of a hash or sorted set, a slice at a time.
+local function slice(command, name, see)
+	local page = redis.call(command, at .. name, cursor, 'COUNT', SLICE)
+	for i = 1, #page[2], 2 do
+		see(page[2][i], page[2][i + 1])
+	end
+	return page[1] == '0' and '' or page[1]
+end
+
+local function drop(command, name, member)
+	return function()
+		redis.call(command, at .. name, member)
+	end
+end
+
+local function add(name, score, member)
+	return function()
+		redis.call('ZADD', at .. name, score, member)
+	end
+end
+
+-- How many tasks wait for a key, counted.
+local function side_count(name)
+	return redis.call('ZLEXCOUNT', side, '[' .. name .. '\0', '(' .. name .. '\1')
+end
+
+-- The key's record as its queue says; a key that had none is due now.
+local function recount(name)
+	return function()
+		local k = key_get(name)
+		if not k or not k.state then
+			k = key_set(name, 'parked', now, 'mended')
+		end
+		k.tasks, k.is_changed = side_count(name), true
+	end
+end
+
+local parts = {}
+
+-- Every task of a side queue has its bytes, its key, and is nowhere else.
+parts[1] = function()
+	return slice('ZSCAN', 'side', function(member)
+		local name, seq = string.sub(member, 1, -18), tonumber(string.sub(member, -16), 16)
+		if redis.call('HEXISTS', flight, seq) == 1 then
+			problem('it stays in flight', function()
+				redis.call('ZREM', side, member)
+				redis.call('HDEL', parked, seq)
+			end, 'task %.0f is both in flight and parked', seq)
+		elseif redis.call('HEXISTS', parked, seq) == 0 then
+			problem('its place was dropped', drop('ZREM', 'side', member),
+				'key %s: task %.0f waits, but is not there', name, seq)
+		elseif redis.call('HEXISTS', keys, name) == 0 then
+			problem('the key waits, and is due', recount(name), 'key %s: tasks wait for it, but it is free', name)
+		end
+	end)
+end
+
+-- The bytes of a task that waits have a place in their key's queue.
+parts[2] = function()
+	return slice('HSCAN', 'parked', function(field, bytes)
+		local seq = tonumber(field)
+		local name = seq and task_key(bytes, seq)
+		if not seq then
+			problem(nil, nil, 'parked: %s is no task', field)
+		elseif not redis.call('ZSCORE', side, name .. '\0' .. hex(seq)) then
+			problem('it has its place by number', function()
+				redis.call('ZADD', side, 0, name .. '\0' .. hex(seq))
+				recount(name)()
+			end, 'key %s: task %s is parked, but in no queue', name, field)
+		end
+	end)
+end
+
+-- Every key counts its tasks rightly and waits for something.
+parts[3] = function()
+	return slice('HSCAN', 'keys', function(name)
+		local k = key_get(name)
+		if not k or not k.state then
+			problem('it is due now', recount(name), 'key %s: its record cannot be read', name)
+			return
+		end
+		local count = side_count(name)
+		if k.tasks ~= count then
+			problem('counted', recount(name), 'key %s: tasks: %d and %d differ', name, k.tasks, count)
+		end
+		local score = redis.call('ZSCORE', due_keys, name)
+		local due = k.state == 'held' and math.huge or k.due
+		if not score or tonumber(score) ~= due then
+			problem('queued for then', recount(name), 'key %s: due at %s, queued for %s', name, tostring(due), tostring(score))
+		end
+		if count == 0 and k.state ~= 'held' then
+			problem('it is free', recount(name), 'key %s: waits for nothing', name)
+		end
+	end)
+end
+
+parts[4] = function()
+	return slice('ZSCAN', 'due', function(name)
+		if redis.call('HEXISTS', keys, name) == 0 then
+			problem('dropped', drop('ZREM', 'due', name), 'key %s: is due, but free', name)
+		end
+	end)
+end
+
+-- No note without its task: in flight, parked, or still queued.
+parts[5] = function()
+	local last = lasts()
+	return slice('HSCAN', 'notes', function(field)
+		local seq = tonumber(field)
+		local lane = seq and math.floor(seq / LANE)
+		local place = seq and seq % LANE - (last[lane] or 0)
+		local is_queued = seq and lanes[lane] and place > 0 and place <= redis.call('LLEN', lanes[lane])
+		if not is_queued and redis.call('HEXISTS', flight, field) == 0 and redis.call('HEXISTS', parked, field) == 0 then
+			problem('dropped', drop('HDEL', 'notes', field), 'a note for task %s, which is not there', field)
+		end
+	end)
+end
+
+-- What is in flight was claimed.
+parts[6] = function()
+	local last = lasts()
+	return slice('HSCAN', 'flight', function(field)
+		local seq = tonumber(field)
+		if not seq or not lanes[math.floor(seq / LANE)] or seq % LANE > last[math.floor(seq / LANE)] then
+			problem(nil, nil, 'in flight: %s was never claimed', field)
+		end
+	end)
+end
+
+parts[7] = function()
+	return slice('ZSCAN', 'delayed', function(member)
+		if redis.call('HEXISTS', at .. 'later', member) == 0 then
+			problem('dropped', drop('ZREM', 'delayed', member), 'delayed %s is not there', member)
+		end
+	end)
+end
+
+parts[8] = function()
+	return slice('HSCAN', 'later', function(member)
+		if not redis.call('ZSCORE', delayed, member) then
+			problem('it is due now', add('delayed', now, member), 'delayed %s waits for no time', member)
+		end
+	end)
+end
+
+parts[9] = function()
+	return slice('ZSCAN', 'deadids', function(member)
+		if redis.call('HEXISTS', at .. 'dead', tonumber(string.sub(member, -16), 16)) == 0 then
+			problem('dropped', drop('ZREM', 'deadids', member), 'dead %s is not there', string.sub(member, 1, -18))
+		end
+	end)
+end
+
+parts[10] = function()
+	return slice('ZSCAN', 'deadnumbers', function(number)
+		if redis.call('HEXISTS', at .. 'dead', number) == 0 then
+			problem('dropped', drop('ZREM', 'deadnumbers', number), 'dead number %s is not there', number)
+		end
+	end)
+end
+
+parts[11] = function()
+	return slice('HSCAN', 'dead', function(number, record)
+		local is_read, fields = pcall(cmsgpack.unpack, record)
+		if not is_read or type(fields) ~= 'table' or not tonumber(number) then
+			problem(nil, nil, 'dead number %s cannot be read', number)
+			return
+		end
+		local member = tostring(fields[1]) .. '\0' .. hex(tonumber(number))
+		if not redis.call('ZSCORE', at .. 'deadids', member) then
+			problem('added', add('deadids', 0, member), 'dead %s is not found by its id', tostring(fields[1]))
+		end
+		if not redis.call('ZSCORE', at .. 'deadnumbers', number) then
+			problem('added', add('deadnumbers', number, number), 'dead %s is not listed', tostring(fields[1]))
+		end
+	end)
+end
+
+parts[12] = function()
+	return slice('ZSCAN', 'leased', function(number)
+		if not redis.call('ZSCORE', at .. 'results', number) then
+			problem('dropped', function()
+				redis.call('ZREM', at .. 'leased', number)
+				redis.call('HDEL', at .. 'consumers', number)
+			end, 'result %s is held, but not there', number)
+		end
+	end)
+end
+
+parts[13] = function()
+	return slice('ZSCAN', 'results', function(number)
+		if redis.call('HEXISTS', at .. 'resultdata', number) == 0 then
+			problem('dropped', drop('ZREM', 'results', number), 'result %s is not there', number)
+		end
+	end)
+end
+
+parts[14] = function()
+	return slice('HSCAN', 'resultdata', function(number)
+		if tonumber(number) and not redis.call('ZSCORE', at .. 'results', number) then
+			problem('listed', add('results', number, number), 'result %s is not listed', number)
+		end
+	end)
+end
+
+-- Sizes that must be equal at any moment; last, so that of what was mended nothing is left to say.
+parts[#parts + 1] = function()
+	local marks = marks_read(redis.call('HGET', shard, 'gone'))
+	for lane = 0, 2 do
+		local length = redis.call('LLEN', lanes[lane])
+		tasks = tasks + length - marks[lane]
+		if marks[lane] > length then
+			problem(nil, nil, 'lane %s: %d marks in %d entries', lane_names[lane], marks[lane], length)
+		end
+	end
+	tasks = tasks + redis.call('HLEN', flight) + redis.call('HLEN', parked) + redis.call('HLEN', at .. 'later')
+		+ redis.call('HLEN', at .. 'dead')
+	same('delayed, later', redis.call('ZCARD', delayed), redis.call('HLEN', at .. 'later'))
+	same('side, parked', redis.call('ZCARD', side), redis.call('HLEN', parked))
+	same('keys, due', redis.call('HLEN', keys), redis.call('ZCARD', due_keys))
+	same('dead, deadnumbers', redis.call('HLEN', at .. 'dead'), redis.call('ZCARD', at .. 'deadnumbers'))
+	same('dead, deadids', redis.call('HLEN', at .. 'dead'), redis.call('ZCARD', at .. 'deadids'))
+	same('results, resultdata', redis.call('ZCARD', at .. 'results'), redis.call('HLEN', at .. 'resultdata'))
+	same('leased, consumers', redis.call('ZCARD', at .. 'leased'), redis.call('HLEN', at .. 'consumers'))
+	local f = redis.call('HMGET', shard, 'returned', 'applied')
+	local returned, applied = tonumber(f[1] or 0), tonumber(f[2] or 0)
+	if returned > applied or applied > redis.call('LLEN', control) then
+		problem(nil, nil, 'controls: %d returned, %d applied, %d there', returned, applied, redis.call('LLEN', control))
+	end
+	return ''
+end
+
+local function prove()
+	check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'side', 'parked',
+		'later', 'dead', 'deadnumbers', 'deadids', 'results', 'resultdata', 'leased', 'consumers', 'outbox', 'sent', 'taken')
+	local next_cursor = parts[part] and parts[part]() or ''
+	return { next_cursor, tasks, problems, #parts, mended }
+end

@@ -1,0 +1,97 @@
+#!lua flags=no-writes
+-- list: a page of one state.  ARGV: state, cursor, max.  The cursor is the last seq (queued, in flight), the last number
+-- (dead) or how many were seen (delayed, parked).  → cursor, is_end, rows
+--include shard
+--include task
+--include page
+--include log
+--include marks
+--include rows
+
+local state, cursor, left, bytes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), 0
+local QUEUED, DELAYED, IN_FLIGHT, PARKED = 0, 1, 2, 3
+local rows = {}
+
+local function is_full()
+	return left == 0 or bytes >= 1048576
+end
+
+local function add(r)
+	left = left - 1
+	bytes = bytes + #r[3]
+	rows[#rows + 1] = r
+end
+
+-- True at the end of the lane.
+local function list_lane(lane, last, marks)
+	local index = math.max(0, cursor - lane * LANE - last)
+	while not is_full() do
+		local asked = math.min(left, 32)
+		local some = redis.call('LRANGE', lanes[lane], index, index + asked - 1)
+		for _, task in ipairs(some) do
+			if is_full() then
+				return false
+			end
+			index = index + 1
+			cursor = lane * LANE + last + index
+			if task == MARK and marks > 0 then
+				left = left - 1
+			else
+				add(row(cursor, cursor, task, redis.call('HGET', notes, cursor)))
+			end
+		end
+		if #some < asked then
+			return true
+		end
+	end
+	return false
+end
+
+local function list_queued()
+	local last, marks = lasts(), marks_read(redis.call('HGET', shard, 'gone'))
+	for lane = math.floor(cursor / LANE), 2 do
+		if not list_lane(lane, last[lane], marks[lane]) then
+			return false
+		end
+	end
+	return true
+end
+
+local function list_ranked(name, show)
+	local members = redis.call('ZRANGE', at .. name, cursor, cursor + left - 1, 'WITHSCORES')
+	local asked = left
+	for i = 1, #members, 2 do
+		if is_full() then
+			return false
+		end
+		add(show(members[i], members[i + 1]))
+		cursor = cursor + 1
+	end
+	return #members / 2 < asked
+end
+
+local function list_seqs(seqs, show, asked)
+	for _, seq in ipairs(seqs) do
+		if is_full() then
+			return false
+		end
+		add(show(seq))
+		cursor = tonumber(seq)
+	end
+	return #seqs < asked
+end
+
+local is_end
+if state == QUEUED then
+	is_end = list_queued()
+elseif state == DELAYED then
+	is_end = list_ranked('delayed', row_delayed)
+elseif state == IN_FLIGHT then
+	is_end = list_seqs(flight_seqs(cursor), row_flight, math.huge)
+elseif state == PARKED then
+	is_end = list_ranked('side', row_parked)
+else
+	is_end = list_seqs(redis.call('ZRANGEBYSCORE', at .. 'deadnumbers', '(' .. ARGV[2], '+inf', 'LIMIT', 0, left), row_dead,
+		left)
+end
+return { cursor, is_end and 1 or 0, rows }

@@ -1,0 +1,18 @@
+#!lua flags=no-writes
+-- status_list: the documents whose time is not over.  KEYS: quiver:{APP}:status, quiver:{APP}:statusends.  ARGV: max.
+-- → per host: nonce, age, document
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local nonces = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. now, '+inf', 'LIMIT', 0, ARGV[1])
+table.sort(nonces)
+local rows = {}
+for _, nonce in ipairs(nonces) do
+	local packed = redis.call('HGET', KEYS[1], nonce)
+	if packed then
+		local d = cmsgpack.unpack(packed)
+		rows[#rows + 1] = nonce
+		rows[#rows + 1] = math.max(0, now - d[1])
+		rows[#rows + 1] = d[2]
+	end
+end
+return rows

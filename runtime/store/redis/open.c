@@ -1,0 +1,343 @@
+/* Opening: the connection, what is recorded about the app, what a crash of this Redis may lose.  And closing. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "store/redis/redis_store.h"
+
+#define SCHEMA "1"
+
+/* --- closing ----------------------------------------------------------------------------------------------------- */
+
+static void free_store(struct redis_store *s)
+{
+        for (uint32_t i = 0; s->shards && i < s->store.shards; i++)
+                free(s->shards[i].keys);
+        free(s->shards);
+        free(s->store.app);
+        free(s->store.coordination);
+        free(s->store.durability);
+        free(s->app_key);
+        free(s->url);
+        free(s);
+}
+
+static void cancel_all(struct store_request *list)
+{
+        while (list) {
+                struct store_request *request = list;
+                list = list->next;
+                (void)error_set(&request->error, 0, "the store was closed");
+                request_finish(request, -ECANCELED);
+        }
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+        struct redis_store *s = handle->data;
+        if (--s->handles)
+                return;
+        struct store_open *open = s->open;
+        void (*closed)(void *self) = s->closed;
+        void *self = s->closed_self;
+        cancel_all(s->deferred);
+        cancel_all(s->waiting);
+        free_store(s);
+        if (open)
+                request_finish(&open->request, open->request.status);
+        else if (closed)
+                closed(self);
+}
+
+static void on_redis_closed(void *self)
+{
+        struct redis_store *s = self;
+        uv_close((uv_handle_t *)&s->timer, on_handle_closed);
+        uv_close((uv_handle_t *)&s->soon, on_handle_closed);
+}
+
+static void shut(struct redis_store *s)
+{
+        s->is_closing = true;
+        (void)uv_timer_stop(&s->timer);
+        if (s->redis)
+                redis_close(s->redis, on_redis_closed, s);
+        else
+                on_redis_closed(s);
+}
+
+static void close_store(struct store *store, void (*closed)(void *self), void *self)
+{
+        struct redis_store *s = (struct redis_store *)store;
+        s->closed = closed;
+        s->closed_self = self;
+        shut(s);
+}
+
+/* --- what was found ---------------------------------------------------------------------------------------------- */
+
+static void describe_persistence(const struct redis_facts *f, struct buffer *to)
+{
+        bool is_appending = !strcmp(f->appendonly, "yes");
+        if (is_appending && !strcmp(f->appendfsync, "always"))
+                buffer_printf(to, "appendfsync always: a crash of this Redis loses nothing");
+        else if (is_appending && !strcmp(f->appendfsync, "everysec"))
+                buffer_printf(to, "appendfsync everysec: a crash of this Redis may lose up to 2 seconds");
+        else if (is_appending)
+                buffer_printf(to,
+                        "appendonly with appendfsync %s: a crash of this Redis may lose what the system had "
+                        "not written yet",
+                        f->appendfsync[0] ? f->appendfsync : "unknown");
+        else if (!strcmp(f->appendonly, "no") && f->save[0] && strcmp(f->save, "unknown") != 0)
+                buffer_printf(to,
+                        "appendonly no: a crash of this Redis loses everything since its last snapshot (save %s)",
+                        f->save);
+        else if (!strcmp(f->appendonly, "no"))
+                buffer_printf(to, "appendonly no: a crash of this Redis loses everything");
+        else
+                buffer_printf(to, "this Redis does not say whether it keeps anything over a crash");
+}
+
+/* For the start-up line: in plain words, what a crash may lose. */
+static char *describe(const struct redis_facts *f)
+{
+        struct buffer text = { 0 };
+        describe_persistence(f, &text);
+        if (f->replicas)
+                buffer_printf(&text, "; %" PRIu32 " replica%s, asynchronous: a failover may lose the last moments",
+                        f->replicas, f->replicas == 1 ? "" : "s");
+        if (!strncmp(f->maxmemory_policy, "volatile", 8))
+                buffer_printf(
+                        &text, "; maxmemory-policy %s: replies and unique marks may go early", f->maxmemory_policy);
+        char *copy = strdup(buffer_text(&text));
+        buffer_free(&text);
+        return copy;
+}
+
+static int facts_check(struct redis_store *s, struct error *error)
+{
+        struct redis_facts facts;
+        redis_facts(s->redis, &facts);
+        s->store.durability = describe(&facts);
+        s->poll_ms = facts.has_tracking ? 0 : 500;
+        if (!strncmp(facts.maxmemory_policy, "allkeys", 7))
+                return error_set(error, -EINVAL,
+                        "%s: its maxmemory-policy is %s, so it throws tasks away when memory is short; set it to "
+                        "noeviction",
+                        s->url, facts.maxmemory_policy);
+        return 0;
+}
+
+/* --- what is recorded -------------------------------------------------------------------------------------------- */
+
+static struct call *record_call(struct op *op, uint32_t shards, const char *coordination, bool may_create)
+{
+        struct call *call = call_script_keys(op, SCRIPT_open, 1, 4);
+        call_put(call, (struct span){ op->s->app_key, strlen(op->s->app_key) });
+        call_put(call, SPAN_TEXT(SCHEMA));
+        call_put_number(call, shards);
+        call_put(call, (struct span){ coordination, strlen(coordination) });
+        call_put_number(call, may_create);
+        return call;
+}
+
+static int agree(struct redis_store *s, const struct store_options *options, struct error *error)
+{
+        const char *recorded = s->store.coordination;
+        if (options->shards && options->shards != s->store.shards)
+                return error_set(error, -EINVAL,
+                        "%s: the app has %u shards, but %u were asked for; the number is fixed when the store is made",
+                        s->url, s->store.shards, options->shards);
+        if (options->coordination && strcmp(options->coordination, recorded) != 0)
+                return error_set(error, -EINVAL,
+                        "%s: its coordination is \"%s\", but \"%s\" was asked for; change the setting, or name another "
+                        "store",
+                        s->url, recorded, options->coordination);
+        return 0;
+}
+
+static int record_read(
+        struct redis_store *s, const struct store_options *options, const redisReply *reply, struct error *error)
+{
+        uint64_t shards = reply_number(reply_at(reply, 1));
+        struct span coordination = reply_span(reply_at(reply, 2));
+        if (!reply_count(reply))
+                return error_set(
+                        error, -ENOENT, "%s: no app \"%s\" there; a host makes it: quiver run", s->url, s->store.app);
+        if (!span_is(reply_span(reply_at(reply, 0)), SPAN_TEXT(SCHEMA))) {
+                struct span schema = reply_span(reply_at(reply, 0));
+                return error_set(error, -EPROTO,
+                        "%s: %s was made by another Quiver (schema %.*s, this one knows " SCHEMA "); upgrade this one",
+                        s->url, s->app_key, (int)schema.size, schema.data);
+        }
+        if (!shards || shards > SHARDS_MAX)
+                return error_set(error, -EPROTO, "%s: %s does not say how many shards there are; it is not Quiver's",
+                        s->url, s->app_key);
+        s->store.shards = (uint32_t)shards;
+        s->store.coordination = strndup(coordination.size ? coordination.data : "", coordination.size);
+        s->shards = calloc(shards, sizeof(*s->shards));
+        if (!s->store.coordination || !s->shards)
+                abort();
+        for (uint64_t i = 0; i < shards; i++)
+                s->shards[i].backlog = UINT64_MAX;
+        return agree(s, options, error);
+}
+
+static void record_answer(struct call *call, const redisReply *reply)
+{
+        struct store_open *open = (struct store_open *)call->op->request;
+        open->request.status = record_read(call->op->s, &open->options, reply, &open->request.error);
+}
+
+static void recorded(struct op *op)
+{
+        struct redis_store *s = op->s;
+        struct store_open *open = s->open;
+        if (open->request.status) {
+                shut(s); /* done() is called when all is gone */
+                return;
+        }
+        s->open = NULL;
+        open->store = &s->store;
+        bell_set_timer(s);
+        request_finish(&open->request, 0);
+}
+
+/* --- a store that was emptied under us --------------------------------------------------------------------------- */
+
+static void check_answer(struct call *call, const redisReply *reply)
+{
+        if (reply_number(reply_at(reply, 3)))
+                log_event(LEVEL_ERROR, "store-emptied",
+                        "app=%s text=\"this Redis lost its data; the app is recorded anew, tasks that were there are "
+                        "gone\"",
+                        call->op->s->store.app);
+}
+
+static void check_done(struct store_request *request)
+{
+        struct redis_store *s = (struct redis_store *)request->store;
+        s->is_checking = false;
+}
+
+void record_check(struct redis_store *s)
+{
+        if (!s->is_host || s->is_checking)
+                return;
+        s->is_checking = true;
+        s->checking = (struct store_request){ .store = &s->store, .op = OP_OPEN, .done = check_done };
+        struct call *call = record_call(op_begin(s, &s->checking), s->store.shards, s->store.coordination, true);
+        call->answer = check_answer;
+        call_send_tracked(call);
+}
+
+/* --- opening ----------------------------------------------------------------------------------------------------- */
+
+static void on_opened(struct redis_open *redis_open, int status)
+{
+        struct redis_store *s = (struct redis_store *)((char *)redis_open - offsetof(struct redis_store, redis_open));
+        struct store_open *open = s->open;
+        const struct store_options *options = &open->options;
+        if (status) {
+                open->request.status =
+                        error_set(&open->request.error, status, "%s: %s", s->url, redis_open->error.text);
+                shut(s);
+                return;
+        }
+        s->redis = redis_open->redis;
+        open->request.status = facts_check(s, &open->request.error);
+        if (open->request.status) {
+                shut(s);
+                return;
+        }
+        struct op *op = op_begin(s, &open->request);
+        struct call *call = record_call(
+                op, options->shards, options->coordination ? options->coordination : "", options->may_create);
+        op->after = recorded;
+        call->answer = record_answer;
+        call_send_tracked(call);
+}
+
+static void open_store(uv_loop_t *loop, struct store_open *open)
+{
+        const struct store_options *options = &open->options;
+        struct redis_store *s = calloc(1, sizeof(*s));
+        struct buffer name = { 0 };
+        if (!s)
+                abort();
+        s->store.driver = &redis_driver;
+        store_set_limits(&s->store, options);
+        s->loop = loop;
+        s->open = open;
+        s->is_host = options->is_host;
+        s->wait_replicas = options->wait_replicas;
+        s->chunk = 16;
+        s->is_cluster = !strncmp(options->url, "redis+cluster:", 14);
+        s->url = strdup(options->url);
+        s->store.app = strdup(options->app ? options->app : "");
+        buffer_printf(&name, "quiver:{%s}:app", s->store.app);
+        s->app_key = strdup(buffer_text(&name));
+        bell_init(s, options);
+        buffer_free(&name);
+        if (open->request.status) {
+                shut(s);
+                return;
+        }
+        scripts_init(&s->scripts);
+        s->redis_open = (struct redis_open){ .opened = on_opened,
+                .options = { .url = s->url,
+                        .user = options->user,
+                        .password = options->password,
+                        .name = "quiver",
+                        .scripts = s->scripts.pointers,
+                        .scripts_count = SCRIPTS_COUNT,
+                        .wants_bell = true,
+                        .events = &s->events } };
+        redis_open(loop, &s->redis_open);
+}
+
+/* --- operations -------------------------------------------------------------------------------------------------- */
+
+static redis_operation *const operations[OPS] = {
+        [OP_SUBMIT] = redis_submit,
+        [OP_ACQUIRE] = redis_acquire,
+        [OP_IN_FLIGHT] = redis_in_flight,
+        [OP_ADVANCE] = redis_advance,
+        [OP_RENEW] = redis_renew,
+        [OP_RELEASE] = redis_release,
+        [OP_FORWARD] = redis_forward,
+        [OP_CONSUME] = redis_consume,
+        [OP_COMMIT] = redis_commit,
+        [OP_REPLY] = redis_reply,
+        [OP_COUNT] = redis_count,
+        [OP_LIST] = redis_list,
+        [OP_FIND] = redis_find,
+        [OP_CANCEL] = redis_cancel_task,
+        [OP_DEAD] = redis_dead,
+        [OP_KEYS] = redis_keys,
+        [OP_KEY_ACT] = redis_key_act,
+        [OP_DESIRED_GET] = redis_desired_get,
+        [OP_DESIRED_SET] = redis_desired_set,
+        [OP_STATUS_PUT] = redis_status_put,
+        [OP_STATUS_LIST] = redis_status_list,
+        [OP_IMPORT] = redis_import,
+        [OP_FSCK] = redis_fsck,
+};
+
+static void start(struct store *store, struct store_request *request)
+{
+        struct redis_store *s = (struct redis_store *)store;
+        if (request->status)
+                op_defer(s, request);
+        else
+                operations[request->op](s, request);
+}
+
+const struct store_driver redis_driver = {
+        .scheme = "redis",
+        .open = open_store,
+        .start = start,
+        .close = close_store,
+};

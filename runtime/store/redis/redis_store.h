@@ -1,0 +1,181 @@
+/* redis_store.h: the store on Redis.  Everything is on the loop; what is atomic is a script (lua/).
+ *
+ *         open.c      opening, what is recorded, closing                     bell.c    the doorbell
+ *         call.c      an operation is one or more commands; answers          scripts.c, msgpack.c
+ *         submit.c    lease.c  advance.c  claimed.c  forward.c               the hot path
+ *         results.c   reply.c                                                what handlers returned
+ *         tasks.c     keys.c  desired.c  import.c  fsck.c                    administration
+ *
+ * README.md has the keys. */
+#ifndef QUIVER_STORE_REDIS_STORE_H
+#define QUIVER_STORE_REDIS_STORE_H
+
+#include <uv.h>
+
+#include "redis/redis.h"
+#include "store/driver.h"
+#include "store/redis/scripts.h"
+
+/* How many keys every script of a shard is given: see call.c. */
+#define SHARD_KEYS 7
+
+/* What the driver remembers of a shard. */
+struct redis_shard {
+        char *keys; /* those that every script of the shard is given, each with its NUL; made when first needed */
+        uint16_t key_sizes[SHARD_KEYS];
+        uint64_t backlog; /* as far as we know; UINT64_MAX: we do not */
+        bool is_watched;  /* we hold or want it: whoever listens is told of what we write there ourselves */
+        bool has_no_keys; /* as of the last answer: all keys are free, so that what is done is all there is to say */
+};
+
+struct redis_store {
+        struct store store; /* first */
+        uv_loop_t *loop;
+        struct redis *redis;
+        struct redis_open redis_open;
+        struct redis_events events;
+        struct scripts scripts;
+        struct redis_shard *shards;
+        char *app_key; /* quiver:{APP}:app, which rings when the desired state changes */
+        char *url;
+
+        struct store_bell bell; /* no functions: nobody listens */
+        uv_async_t soon;        /* ends what needs no server */
+        uv_timer_t timer;       /* looks again for replies and, without a bell, everywhere */
+        unsigned handles;       /* of these that are not closed yet */
+        struct store_request *deferred;
+        struct store_request **deferred_tail;
+        struct store_request *waiting; /* store_reply requests that wait for a ring */
+        uint64_t poll_ms;              /* how often to look where Redis does not ring; 0: it does */
+        uint32_t chunk;                /* how many tasks of the size seen last make up one call's bytes */
+
+        uint32_t wait_replicas; /* a submit waits for so many */
+        bool is_cluster;
+        bool is_host;
+        bool is_checking; /* whether the app is still recorded */
+        struct store_request checking;
+
+        struct store_open *open; /* until it is finished */
+        bool is_closing;
+        void (*closed)(void *self);
+        void *closed_self;
+};
+
+/* --- call.c ------------------------------------------------------------------------------------------------------ */
+
+/* One request under way; stands in the request's arena. */
+struct op {
+        struct redis_store *s;
+        struct store_request *request;
+        void (*after)(struct op *op); /* when all commands are answered; NULL: the request is finished */
+        uint32_t pending;
+};
+
+/* One command of it. */
+struct call {
+        struct redis_command command; /* first */
+        struct op *op;
+        /* Only if the server said yes; borrowed until it returns.  NULL: there is nothing to read. */
+        void (*answer)(struct call *call, const redisReply *reply);
+        /* Instead of failing the request.  NULL: the request fails with the first command that does. */
+        void (*failed)(struct call *call);
+        uint32_t shard;
+        uint32_t number; /* the caller's own */
+        const char **argv;
+        size_t *sizes;
+};
+
+struct op *op_begin(struct redis_store *s, struct store_request *request);
+/* The request's error; the first one counts. */
+__attribute__((format(printf, 3, 4))) void op_fail(struct op *op, int status, const char *format, ...);
+/* An answer that makes no sense: somebody else's server, or our own bug. */
+void op_bad_answer(struct op *op);
+
+/* A command with room for `args` arguments besides its name. */
+struct call *call_new(struct op *op, const char *name, unsigned args);
+/* A script of a shard, with its keys in place and room for `args` arguments. */
+struct call *call_script(struct op *op, enum script_number script, uint32_t shard, unsigned args);
+/* A script of the app: `keys` key names, which call_put() then adds first. */
+struct call *call_script_keys(struct op *op, enum script_number script, unsigned keys, unsigned args);
+/* What is put is borrowed until the answer. */
+void call_put(struct call *call, struct span argument);
+void call_put_number(struct call *call, uint64_t number);
+/* A copy, in the request's arena. */
+__attribute__((format(printf, 2, 3))) void call_printf(struct call *call, const char *format, ...);
+/* "held EPOCH NONCE": what a script compares with what the shard says. */
+void call_put_lease(struct call *call, const struct store_lease *lease);
+/* Its reads arm the bell. */
+void call_send_tracked(struct call *call);
+void call_send(struct call *call);
+/* One without a key: to the server that has this one. */
+void call_send_to(struct call *call, struct span key);
+
+/* Names of keys, in the request's arena. */
+struct span key_of_shard(struct op *op, uint32_t shard, const char *name);
+struct span key_of_app(struct op *op, const char *name);
+struct span key_of_lane(struct redis_store *s, uint32_t shard, enum lane lane);
+
+/* Answers.  Anything unexpected reads as nothing. */
+struct span reply_span(const redisReply *reply);
+uint64_t reply_number(const redisReply *reply);
+/* -1 is STORE_NEVER. */
+uint64_t reply_due(const redisReply *reply);
+/* NULL if it is not an array with so many elements. */
+const redisReply *reply_at(const redisReply *reply, size_t index);
+size_t reply_count(const redisReply *reply);
+bool reply_is_fenced(const redisReply *reply);
+void nonce_text(const uint8_t nonce[STORE_NONCE_SIZE], char ret_text[2 * STORE_NONCE_SIZE + 1]);
+bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE]);
+
+/* --- open.c ------------------------------------------------------------------------------------------------------ */
+
+/* A host records the app anew if the server has lost it. */
+void record_check(struct redis_store *s);
+
+/* --- bell.c ------------------------------------------------------------------------------------------------------ */
+
+/* Ends a request that needs no command: not now, but soon. */
+void op_defer(struct redis_store *s, struct store_request *request);
+void bell_init(struct redis_store *s, const struct store_options *options);
+/* We wrote to a shard ourselves, which Redis does not tell us. */
+void bell_own_write(struct redis_store *s, uint32_t shard);
+void bell_own_desired(struct redis_store *s);
+/* Sets the timer to whatever is next. */
+void bell_set_timer(struct redis_store *s);
+
+/* --- claimed.c --------------------------------------------------------------------------------------------------- */
+
+/* What a script returned as claimed or in flight, one by one; whatever no host can run is set aside in the store, by a
+ * second script, before the request is finished. */
+struct claimed {
+        struct store_task *tasks;
+        uint32_t count;
+        uint32_t room;
+        uint64_t bytes;
+        uint64_t now_ms;
+        uint32_t shard;
+        struct buffer aside; /* msgpack of what has to go, without the count */
+        uint32_t aside_count;
+        uint32_t dead_count;
+};
+void claimed_init(struct claimed *c, struct op *op, uint32_t shard, uint32_t room, uint64_t now_ms);
+void claimed_add(struct claimed *c, struct op *op, uint64_t seq, struct span bytes, struct span note, bool is_waiting);
+/* Sends what has to go, if anything, and keeps the rest: their bytes die with the answer.  True if it was sent;
+ * `answer` then gets what aside.lua says. */
+bool claimed_set_aside(struct claimed *c, struct op *op, const struct store_lease *lease,
+        void (*answer)(struct call *call, const redisReply *reply));
+
+/* --- reply.c ----------------------------------------------------------------------------------------------------- */
+
+/* Someone may have answered: look again. */
+void replies_look(struct redis_store *s);
+
+/* --- operations -------------------------------------------------------------------------------------------------- */
+
+typedef void redis_operation(struct redis_store *s, struct store_request *request);
+redis_operation redis_submit, redis_acquire, redis_in_flight, redis_advance, redis_renew, redis_release, redis_forward,
+        redis_consume, redis_commit, redis_reply, redis_count, redis_list, redis_find, redis_cancel_task, redis_dead,
+        redis_keys, redis_key_act, redis_desired_get, redis_desired_set, redis_status_put, redis_status_list,
+        redis_import, redis_fsck;
+
+#endif

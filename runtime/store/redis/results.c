@@ -1,0 +1,57 @@
+/* Results wait for a consumer. */
+#include "store/redis/redis_store.h"
+
+static void consume_answer(struct call *call, const redisReply *reply)
+{
+        struct store_consume *consume = (struct store_consume *)call->op->request;
+        consume->results =
+                arena_take(request_arena(call->op->request), (reply_count(reply) / 6) * sizeof(*consume->results));
+        for (size_t i = 0; i + 5 < reply_count(reply); i += 6)
+                consume->results[consume->results_count++] = (struct store_result){
+                        .number = reply_number(reply->element[i]),
+                        .at_ms = reply_number(reply->element[i + 1]),
+                        .id = reply_span(reply->element[i + 2]),
+                        .key = reply_span(reply->element[i + 3]),
+                        .handler = reply_span(reply->element[i + 4]),
+                        .data = reply_span(reply->element[i + 5]),
+                };
+}
+
+void redis_consume(struct redis_store *s, struct store_request *request)
+{
+        struct store_consume *consume = (struct store_consume *)request;
+        char nonce[2 * STORE_NONCE_SIZE + 1];
+        nonce_text(consume->consumer, nonce);
+        consume->results_count = 0;
+        struct call *call = call_script(op_begin(s, request), SCRIPT_consume, consume->shard, 5);
+        call->answer = consume_answer;
+        call_printf(call, "%s", nonce);
+        call_put_number(call, consume->lease_ms);
+        call_put_number(call, consume->results_max);
+        call_put_number(call, s->store.results_max);
+        call_put_number(call, s->store.results_age_ms);
+        call_send(call);
+}
+
+static void commit_answer(struct call *call, const redisReply *reply)
+{
+        struct store_commit *commit = (struct store_commit *)call->op->request;
+        for (uint32_t i = 0; i < commit->numbers_count; i++) {
+                commit->held[i] = reply_number(reply_at(reply, i)) != 0;
+                commit->refused += !commit->held[i];
+        }
+}
+
+void redis_commit(struct redis_store *s, struct store_request *request)
+{
+        struct store_commit *commit = (struct store_commit *)request;
+        char nonce[2 * STORE_NONCE_SIZE + 1];
+        nonce_text(commit->consumer, nonce);
+        commit->refused = 0;
+        struct call *call = call_script(op_begin(s, request), SCRIPT_commit, commit->shard, 1 + commit->numbers_count);
+        call->answer = commit_answer;
+        call_printf(call, "%s", nonce);
+        for (uint32_t i = 0; i < commit->numbers_count; i++)
+                call_put_number(call, commit->numbers[i]);
+        call_send(call);
+}

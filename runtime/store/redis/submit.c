@@ -1,0 +1,299 @@
+/* Tasks enter the store. */
+#include <errno.h>
+#include <string.h>
+
+#include "store/redis/redis_store.h"
+
+/* Only what a producer in any language may do as well: RPUSH.  Everything else takes a script per shard; a shard's
+ * portions then follow each other, so that one refused for a full backlog is not overtaken by a later one. */
+struct submission_state {
+        uint32_t *call_of; /* per item: the number of the command that carries it; 0: none yet */
+        uint32_t calls;
+        uint32_t stored;
+        int failure;
+        struct error error;
+        bool has_waited; /* for replicas */
+};
+
+struct submission {
+        struct op op; /* first */
+        struct submission_state state;
+};
+
+static struct submission *submission_of(struct op *op)
+{
+        return (struct submission *)op;
+}
+
+/* Far below its limit a backlog need not be counted for every push: the answer to RPUSH says enough. */
+static bool is_near_limit(const struct redis_store *s, uint32_t shard, uint32_t tasks)
+{
+        uint64_t max = s->store.backlog_max;
+        uint64_t known = s->shards[shard].backlog;
+        return max != UINT64_MAX && (known > max / 2 || known + tasks > max / 2);
+}
+
+static bool needs_script(const struct redis_store *s, const struct store_submit *submit, uint32_t shard)
+{
+        uint32_t tasks = 0;
+        for (uint32_t i = 0; i < submit->items_count; i++) {
+                const struct store_prepared *p = &submit->prepared[i];
+                if (!p->bytes.size || p->shard != shard)
+                        continue;
+                if (p->delay_ms || p->not_before_ms || p->unique_ms)
+                        return true;
+                tasks++;
+        }
+        return is_near_limit(s, shard, tasks);
+}
+
+static bool is_waiting(const struct submission *sub, const struct store_submit *submit, uint32_t i)
+{
+        return submit->prepared[i].bytes.size && !submit->items[i].status && !sub->state.call_of[i];
+}
+
+/* --- answers ----------------------------------------------------------------------------------------------------- */
+
+static void item_refuse(struct store_submit *submit, uint32_t i, int status)
+{
+        submit->items[i].status = status;
+        if (status == -EDQUOT && !submit->request.error.text[0])
+                (void)error_set(&submit->request.error, 0, "task %u: the backlog of shard %u is full", i + 1,
+                        submit->items[i].shard);
+}
+
+static void pushed(struct call *call, const redisReply *reply)
+{
+        struct redis_shard *shard = &call->op->s->shards[call->shard];
+        /* Tasks that left meanwhile are not counted; before that matters, a script counts anew. */
+        shard->backlog += (uint64_t)call->command.argc - 2;
+        if (reply_number(reply) > shard->backlog)
+                shard->backlog = reply_number(reply);
+        submission_of(call->op)->state.stored++;
+        bell_own_write(call->op->s, call->shard);
+}
+
+static void scripted(struct call *call, const redisReply *reply)
+{
+        struct submission *sub = submission_of(call->op);
+        struct store_submit *submit = (struct store_submit *)call->op->request;
+        size_t at = 1;
+        bool is_full = false;
+        if (sub->op.s->store.backlog_max != UINT64_MAX)
+                sub->op.s->shards[call->shard].backlog = reply_number(reply_at(reply, 0));
+        for (uint32_t i = 0; i < submit->items_count; i++) {
+                struct store_submission *item = &submit->items[i];
+                if (sub->state.call_of[i] != call->number)
+                        continue;
+                const redisReply *said = reply_at(reply, at++);
+                struct span id = reply_span(said);
+                if (id.size && id.size <= TASK_ID_MAX) {
+                        memcpy(item->id, id.data, id.size);
+                        item->id[id.size] = 0;
+                        item_refuse(submit, i, -EEXIST);
+                } else if (reply_number(said)) {
+                        is_full = true;
+                        item_refuse(submit, i, -EDQUOT);
+                }
+        }
+        sub->state.stored++;
+        for (uint32_t i = 0; i < submit->items_count && is_full; i++)
+                if (is_waiting(sub, submit, i) && submit->prepared[i].shard == call->shard)
+                        item_refuse(submit, i, -EDQUOT);
+        bell_own_write(call->op->s, call->shard);
+}
+
+static void failed(struct call *call)
+{
+        struct submission *sub = submission_of(call->op);
+        struct store_submit *submit = (struct store_submit *)call->op->request;
+        for (uint32_t i = 0; i < submit->items_count; i++)
+                if (sub->state.call_of[i] == call->number)
+                        submit->items[i].status = call->command.status;
+        if (!sub->state.failure) {
+                sub->state.failure = call->command.status;
+                sub->state.error = call->command.error;
+        }
+}
+
+/* --- sending ----------------------------------------------------------------------------------------------------- */
+
+/* Gives the items from `first` on that go where it goes a command of their own, as many as one may carry. */
+static uint32_t portion(struct submission *sub, struct store_submit *submit, uint32_t first, bool is_plain)
+{
+        const struct store_prepared *p = submit->prepared;
+        uint32_t number = ++sub->state.calls;
+        uint32_t count = 0;
+        size_t bytes = 0;
+        for (uint32_t i = first; i < submit->items_count && count < STORE_CALL_TASKS && bytes < STORE_CALL_BYTES; i++) {
+                if (!is_waiting(sub, submit, i) || p[i].shard != p[first].shard ||
+                        (is_plain && p[i].lane != p[first].lane))
+                        continue;
+                sub->state.call_of[i] = number;
+                bytes += p[i].bytes.size;
+                count++;
+        }
+        return count;
+}
+
+static void push(struct submission *sub, struct store_submit *submit, uint32_t first)
+{
+        const struct store_prepared *p = submit->prepared;
+        uint32_t count = portion(sub, submit, first, true);
+        struct call *call = call_new(&sub->op, "RPUSH", 1 + count);
+        call->number = sub->state.calls;
+        call->shard = p[first].shard;
+        call->answer = pushed;
+        call->failed = failed;
+        call_put(call, key_of_lane(sub->op.s, p[first].shard, p[first].lane));
+        for (uint32_t i = first; i < submit->items_count; i++)
+                if (sub->state.call_of[i] == call->number)
+                        call_put(call, p[i].bytes);
+        call_send(call);
+}
+
+/* Handler and key; neither can hold a control character. */
+static void put_scope(struct call *call, const struct store_prepared *p)
+{
+        if (p->unique_ms)
+                call_printf(call, "%.*s:%.*s", (int)p->handler.size, p->handler.data, (int)p->key.size, p->key.data);
+        else
+                call_put(call, (struct span){ 0 });
+}
+
+static void submit_by_script(struct submission *sub, struct store_submit *submit, uint32_t first)
+{
+        const struct store_prepared *p = submit->prepared;
+        uint64_t max = sub->op.s->store.backlog_max;
+        uint32_t count = portion(sub, submit, first, false);
+        struct call *call = call_script(&sub->op, SCRIPT_submit, p[first].shard, 1 + 7 * count);
+        call->number = sub->state.calls;
+        call->answer = scripted;
+        call->failed = failed;
+        call_put_number(call, max == UINT64_MAX ? 0 : max);
+        for (uint32_t i = first; i < submit->items_count; i++) {
+                if (sub->state.call_of[i] != call->number)
+                        continue;
+                call_put_number(call, p[i].lane);
+                call_put_number(call, p[i].not_before_ms);
+                call_put_number(call, p[i].delay_ms);
+                call_put_number(call, p[i].unique_ms);
+                put_scope(call, &p[i]);
+                call_put(call, p[i].id);
+                call_put(call, p[i].bytes);
+        }
+        call_send(call);
+}
+
+/* Sends all that is plain, and of every other shard the next portion. */
+static void send_round(struct submission *sub)
+{
+        struct store_submit *submit = (struct store_submit *)sub->op.request;
+        uint32_t before = sub->state.calls;
+        for (uint32_t i = 0; i < submit->items_count; i++) {
+                if (!is_waiting(sub, submit, i))
+                        continue;
+                uint32_t shard = submit->prepared[i].shard;
+                if (!needs_script(sub->op.s, submit, shard)) {
+                        push(sub, submit, i);
+                        continue;
+                }
+                bool is_under_way = false;
+                for (uint32_t j = 0; j < i; j++)
+                        if (submit->prepared[j].shard == shard && sub->state.call_of[j] > before)
+                                is_under_way = true;
+                if (!is_under_way)
+                        submit_by_script(sub, submit, i);
+        }
+}
+
+/* --- replicas ---------------------------------------------------------------------------------------------------- */
+
+#define WAIT_MS "4000" /* less than a command's deadline */
+
+static void waited(struct call *call, const redisReply *reply)
+{
+        uint32_t wanted = call->op->s->wait_replicas;
+        if (reply_number(reply) < wanted)
+                op_fail(call->op, -ETIMEDOUT, "submit: stored, but only %u of %u replicas have it so far",
+                        (unsigned)reply_number(reply), wanted);
+}
+
+/* WAIT holds up its connection, so it has one of its own, and there it counts what was written before it.  A small
+ * write is enough: replicas get everything in order, so who has that has the tasks, too. */
+static void wait_replicas(struct submission *sub, uint32_t shard)
+{
+        static const char *const words[] = { "SET", NULL, "1", "PX", "60000" };
+        enum { WORDS = sizeof(words) / sizeof(words[0]) };
+        struct arena_chunk **arena = request_arena(sub->op.request);
+        struct span key = key_of_shard(&sub->op, shard, "wait");
+        const char **first = arena_take(arena, sizeof(words));
+        size_t *sizes = arena_take(arena, WORDS * sizeof(*sizes));
+        for (unsigned i = 0; i < WORDS; i++) {
+                first[i] = words[i] ? words[i] : key.data;
+                sizes[i] = words[i] ? strlen(words[i]) : key.size;
+        }
+        struct call *call = call_new(&sub->op, "WAIT", 2);
+        call->answer = waited;
+        call_put_number(call, sub->op.s->wait_replicas);
+        call_put(call, SPAN_TEXT(WAIT_MS));
+        call->command.is_blocking = true;
+        call->command.first_argv = first;
+        call->command.first_size = sizes;
+        call->command.first_argc = WORDS;
+        call_send_to(call, key);
+}
+
+/* For each shard that got something: it may be on a server of its own. */
+static void wait_for_all(struct submission *sub)
+{
+        const struct store_submit *submit = (const struct store_submit *)sub->op.request;
+        for (uint32_t i = 0; i < submit->items_count; i++) {
+                bool is_first = sub->state.call_of[i] && !submit->items[i].status;
+                for (uint32_t j = 0; j < i && is_first; j++)
+                        is_first = submit->prepared[j].shard != submit->prepared[i].shard || submit->items[j].status;
+                if (is_first)
+                        wait_replicas(sub, submit->prepared[i].shard);
+        }
+}
+
+static void finish(struct submission *sub)
+{
+        struct store_submit *submit = (struct store_submit *)sub->op.request;
+        int failure = sub->state.failure;
+        submit->refused = 0;
+        for (uint32_t i = 0; i < submit->items_count; i++)
+                submit->refused += submit->items[i].status != 0;
+        /* Some of it is stored: then each item tells.  Without an answer nobody knows, and nobody can tell. */
+        bool is_unknown = failure == -ETIMEDOUT || failure == -ECONNRESET;
+        if (failure && (!sub->state.stored || is_unknown))
+                op_fail(&sub->op, failure, "submit: %s", sub->state.error.text);
+        else if (failure && !submit->request.error.text[0])
+                submit->request.error = sub->state.error;
+        request_finish(&submit->request, submit->request.status);
+}
+
+static void after_round(struct op *op)
+{
+        struct submission *sub = submission_of(op);
+        if (!op->request->status && !sub->state.failure)
+                send_round(sub);
+        if (!op->pending && op->s->wait_replicas && !sub->state.has_waited) {
+                sub->state.has_waited = true;
+                wait_for_all(sub);
+        }
+        if (!op->pending)
+                finish(sub);
+}
+
+void redis_submit(struct redis_store *s, struct store_request *request)
+{
+        struct store_submit *submit = (struct store_submit *)request;
+        struct arena_chunk **arena = request_arena(request);
+        struct submission *sub = arena_take(arena, sizeof(*sub));
+        sub->op = (struct op){ .s = s, .request = request, .after = after_round };
+        sub->state.call_of = arena_take(arena, submit->items_count * sizeof(uint32_t));
+        send_round(sub);
+        if (!sub->op.pending)
+                op_defer(s, request);
+}

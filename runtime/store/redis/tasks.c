@@ -1,0 +1,226 @@
+/* Counting, listing, finding and cancelling tasks; the dead. */
+#include <errno.h>
+#include <string.h>
+
+#include "store/redis/redis_store.h"
+
+/* --- counts ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t sum(const struct store_counts *c)
+{
+        return c->queued[LANE_HIGH] + c->queued[LANE_NORMAL] + c->queued[LANE_LOW] + c->delayed + c->in_flight +
+               c->parked + c->dead + c->done + c->dropped;
+}
+
+static void count_answer(struct call *call, const redisReply *reply)
+{
+        struct store_counts *to = &((struct store_count *)call->op->request)->counts[call->number];
+        uint64_t *const numbers[] = { &to->queued[LANE_HIGH], &to->queued[LANE_NORMAL], &to->queued[LANE_LOW],
+                &to->delayed, &to->in_flight, &to->parked, &to->dead, &to->results, &to->controls, &to->keys,
+                &to->outbox, &to->done, &to->dropped, &to->results_dropped, &to->epoch };
+        size_t count = sizeof(numbers) / sizeof(numbers[0]);
+        if (reply_count(reply) != count + 6) {
+                op_bad_answer(call->op);
+                return;
+        }
+        for (size_t i = 0; i < count; i++)
+                *numbers[i] = reply_number(reply->element[i]);
+        to->is_held = reply_number(reply->element[count]) != 0;
+        if (to->is_held)
+                (void)nonce_read(reply_span(reply->element[count + 1]), to->holder);
+        to->left_ms = reply_number(reply->element[count + 2]);
+        to->wanted = (enum store_wanted)reply_number(reply->element[count + 3]);
+        uint64_t oldest = reply_number(reply->element[count + 4]);
+        uint64_t now = reply_number(reply->element[count + 5]);
+        to->oldest_ms = oldest ? now - oldest : 0;
+        /* Nobody counts an RPUSH; each task is in exactly one of these. */
+        to->submitted = sum(to);
+}
+
+void redis_count(struct redis_store *s, struct store_request *request)
+{
+        struct store_count *count = (struct store_count *)request;
+        struct op *op = op_begin(s, request);
+        count->counted = 0;
+        for (uint32_t i = 0; i < count->shards && count->first_shard + i < s->store.shards; i++) {
+                count->counts[i] = (struct store_counts){ .shard = count->first_shard + i };
+                struct call *call = call_script(op, SCRIPT_count, count->first_shard + i, 0);
+                call->number = count->counted++;
+                call->answer = count_answer;
+                call_send(call);
+        }
+        if (!op->pending)
+                op_defer(s, request);
+}
+
+/* --- rows -------------------------------------------------------------------------------------------------------- */
+
+/* One row of list.lua or find.lua. */
+static void row_read(
+        struct op *op, uint32_t shard, enum store_state state, const redisReply *row, struct store_listed *to)
+{
+        struct store_task task = { 0 };
+        struct span bytes = reply_span(reply_at(row, 2));
+        struct span note = reply_span(reply_at(row, 3));
+        *to = (struct store_listed){ .state = state,
+                .number = reply_number(reply_at(row, 0)),
+                .reason = reply_span(reply_at(row, 5)),
+                .id = reply_span(reply_at(row, 6)) };
+        if (store_task_read(&op->s->store, shard, reply_number(reply_at(row, 1)), bytes, request_arena(op->request),
+                    &task, NULL))
+                task.envelope.payload = bytes;
+        to->envelope = task.envelope;
+        to->key = task.key;
+        if (!to->id.size)
+                to->id = task.envelope.id;
+        if (note_parse(note.data, note.size, &to->note))
+                to->note = (struct task_note){ 0 };
+        if (state == STATE_DELAYED)
+                to->due_in_ms = reply_number(reply_at(row, 4));
+        if (state == STATE_DEAD)
+                to->at_ms = reply_number(reply_at(row, 4));
+}
+
+/* --- list -------------------------------------------------------------------------------------------------------- */
+
+static void list_answer(struct call *call, const redisReply *reply)
+{
+        struct store_list *list = (struct store_list *)call->op->request;
+        const redisReply *rows = reply_at(reply, 2);
+        list->cursor.major = reply_number(reply_at(reply, 0));
+        list->is_end = reply_number(reply_at(reply, 1)) != 0;
+        list->tasks = arena_take(request_arena(&list->request), reply_count(rows) * sizeof(*list->tasks));
+        for (size_t i = 0; i < reply_count(rows); i++) {
+                struct store_listed *to = &list->tasks[list->tasks_count];
+                row_read(call->op, list->shard, list->state, rows->element[i], to);
+                if (!list->handler.size || span_is(to->envelope.handler, list->handler))
+                        list->tasks_count++;
+        }
+}
+
+void redis_list(struct redis_store *s, struct store_request *request)
+{
+        struct store_list *list = (struct store_list *)request;
+        list->tasks_count = 0;
+        struct call *call = call_script(op_begin(s, request), SCRIPT_list, list->shard, 3);
+        call->answer = list_answer;
+        call_put_number(call, list->state);
+        call_put_number(call, list->cursor.major);
+        call_put_number(call, list->page_tasks);
+        call_send(call);
+}
+
+/* --- find -------------------------------------------------------------------------------------------------------- */
+
+/* The way a task goes, so that one which moves on meanwhile is met later.  The cursor: which of these, and where in it.
+ */
+static const enum store_state find_order[] = { STATE_DELAYED, STATE_QUEUED, STATE_IN_FLIGHT, STATE_PARKED, STATE_DEAD };
+#define FIND_STAGES (sizeof(find_order) / sizeof(find_order[0]))
+
+static void find_answer(struct call *call, const redisReply *reply)
+{
+        struct store_find *find = (struct store_find *)call->op->request;
+        const redisReply *row = reply_at(reply_at(reply, 2), 0);
+        if (row) {
+                struct store_listed *found = arena_take(request_arena(&find->request), sizeof(*found));
+                row_read(call->op, call->shard, find_order[find->cursor.major], row, found);
+                find->task = found;
+                find->is_end = true;
+        } else if (reply_number(reply_at(reply, 1))) {
+                find->cursor = (struct store_cursor){ .major = find->cursor.major + 1 };
+                find->is_end = find->cursor.major == FIND_STAGES;
+        } else {
+                find->cursor.minor = reply_number(reply_at(reply, 0));
+        }
+}
+
+void redis_find(struct redis_store *s, struct store_request *request)
+{
+        struct store_find *find = (struct store_find *)request;
+        uint32_t shard = 0;
+        (void)task_id_check(find->id, &shard, NULL);
+        find->task = NULL;
+        find->is_end = find->cursor.major >= FIND_STAGES;
+        if (find->is_end) {
+                op_defer(s, request);
+                return;
+        }
+        struct call *call = call_script(op_begin(s, request), SCRIPT_find, shard, 4);
+        call->answer = find_answer;
+        call_put(call, find->id);
+        call_put_number(call, find_order[find->cursor.major]);
+        call_put_number(call, find->cursor.minor);
+        call_put_number(call, STORE_FIND_SLICE);
+        call_send(call);
+}
+
+/* --- cancel ------------------------------------------------------------------------------------------------------ */
+
+static void cancel_answer(struct call *call, const redisReply *reply)
+{
+        struct store_cancel *cancel = (struct store_cancel *)call->op->request;
+        if (reply->type != REDIS_REPLY_INTEGER) {
+                op_bad_answer(call->op);
+        } else if (reply->integer < 0) {
+                op_fail(call->op, -ENOENT, "task %.*s is not %s any more", (int)cancel->id.size, cancel->id.data,
+                        store_state_name(cancel->state));
+        } else {
+                cancel->is_pending = reply->integer == 1;
+                bell_own_write(call->op->s, call->shard);
+                replies_look(call->op->s);
+        }
+}
+
+void redis_cancel_task(struct redis_store *s, struct store_request *request)
+{
+        struct store_cancel *cancel = (struct store_cancel *)request;
+        struct op *op = op_begin(s, request);
+        uint32_t shard = 0;
+        (void)task_id_check(cancel->id, &shard, NULL);
+        cancel->is_pending = false;
+        if (cancel->state == STATE_DEAD) {
+                op_fail(op, -EALREADY, "task %.*s is dead already", (int)cancel->id.size, cancel->id.data);
+                op_defer(s, request);
+                return;
+        }
+        struct call *call = call_script(op, SCRIPT_cancel, shard, 4);
+        call->answer = cancel_answer;
+        call_put_number(call, cancel->state);
+        call_put_number(call, cancel->number);
+        call_put(call, cancel->id);
+        call_put(call, cancel->key);
+        call_send(call);
+}
+
+/* --- the dead ---------------------------------------------------------------------------------------------------- */
+
+static void dead_answer(struct call *call, const redisReply *reply)
+{
+        struct store_dead *dead = (struct store_dead *)call->op->request;
+        dead->acted = (uint32_t)reply_number(reply_at(reply, 0));
+        dead->cursor.major = reply_number(reply_at(reply, 1));
+        dead->is_end = reply_number(reply_at(reply, 2)) != 0;
+        if (dead->verb == DEAD_REQUEUE && dead->acted)
+                bell_own_write(call->op->s, call->shard);
+}
+
+void redis_dead(struct redis_store *s, struct store_request *request)
+{
+        struct store_dead *dead = (struct store_dead *)request;
+        uint32_t ids = dead->ids ? dead->ids_count : 0;
+        dead->acted = 0;
+        dead->is_end = true;
+        if (dead->ids && !ids) {
+                op_defer(s, request);
+                return;
+        }
+        struct call *call = call_script(op_begin(s, request), SCRIPT_dead, dead->shard, 4 + ids);
+        call->answer = dead_answer;
+        call_put_number(call, dead->verb);
+        call_put(call, dead->handler);
+        call_put_number(call, dead->cursor.major);
+        call_put_number(call, dead->page_tasks);
+        for (uint32_t i = 0; i < ids; i++)
+                call_put(call, dead->ids[i]);
+        call_send(call);
+}

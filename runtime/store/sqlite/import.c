@@ -1,0 +1,33 @@
+/* Tasks as another store had them. */
+#include "store/sqlite/sqlite.h"
+
+static void put_dead(struct sqlite_store *s, struct shard *shard, const struct store_moved *item)
+{
+        shard->dead++;
+        struct query q = query(&s->db, STATEMENT_DEAD_PUT);
+        bind_number(&q, shard_id(shard->shard, ++shard->last_dead));
+        bind_text(&q, item->id);
+        bind_text(&q, item->handler);
+        bind_number(&q, item->lane);
+        bind_number(&q, item->at_ms);
+        bind_text(&q, item->reason);
+        bind_span(&q, item->bytes);
+        bind_span(&q, item->note);
+        (void)query_run(&q);
+}
+
+void sqlite_import(struct sqlite_store *s, struct store_request *request)
+{
+        const struct store_import *import = (const struct store_import *)request;
+        struct shard *shard = shard_write(s, import->shard);
+        for (uint32_t i = 0; i < import->items_count; i++) {
+                const struct store_moved *item = &import->items[i];
+                shard->submitted++;
+                if (item->state == STATE_DEAD)
+                        put_dead(s, shard, item);
+                else if (item->state == STATE_DELAYED)
+                        shard_delay(s, shard, item->lane, s->now_ms + item->due_in_ms, item->bytes, item->note);
+                else
+                        shard_append(s, shard, item->lane, item->bytes, item->note);
+        }
+}
