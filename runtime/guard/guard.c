@@ -1,0 +1,197 @@
+#include "guard/guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "coord/coord.h"
+
+/* What still lives after this long is not going to die: it is stuck in the kernel. */
+#define KILL_MAX_MS 60000
+
+struct ward {
+        pid_t pid;
+        int pidfd;
+};
+
+struct guard {
+        uint8_t started[GUARD_ORDER_MAX]; /* what `start` points into */
+        struct guard_start start;
+        struct leases leases;
+        char token[COORD_TOKEN_MAX];
+        struct ward *wards;
+        size_t wards_count, wards_room;
+        bool has_start, is_dismissed;
+};
+
+/* --- orders --- */
+
+static void add_ward(struct guard *g, pid_t pid, int pidfd)
+{
+        if (g->wards_count == g->wards_room) {
+                g->wards_room = g->wards_room ? g->wards_room * 2 : 64;
+                g->wards = realloc(g->wards, g->wards_room * sizeof(*g->wards));
+                if (!g->wards)
+                        abort();
+        }
+        g->wards[g->wards_count++] = (struct ward){ pid, pidfd };
+}
+
+static void drop_ward(struct guard *g, pid_t pid)
+{
+        for (size_t i = 0; i < g->wards_count; i++) {
+                if (g->wards[i].pid != pid)
+                        continue;
+                (void)close(g->wards[i].pidfd);
+                g->wards[i] = g->wards[--g->wards_count];
+                return;
+        }
+}
+
+static void take_start(struct guard *g, const uint8_t *packet, size_t size)
+{
+        struct reader r;
+        enum guard_order order;
+        memcpy(g->started, packet, size);
+        if (g->has_start || order_open(&r, g->started, size, &order) < 0 || order_get_start(&r, &g->start) < 0)
+                return;
+        g->has_start = leases_attach(&g->leases, GUARD_FD_LEASES, g->start.leases) == 0;
+}
+
+static void take_runners(struct guard *g, struct reader *r, const int *fds, size_t fds_count)
+{
+        uint32_t count = reader_u32(r);
+        for (size_t i = 0; i < fds_count; i++) {
+                pid_t pid = i < count ? (pid_t)reader_u32(r) : 0;
+                if (r->is_bad || pid <= 0)
+                        (void)close(fds[i]);
+                else
+                        add_ward(g, pid, fds[i]);
+        }
+}
+
+static void obey(struct guard *g, const uint8_t *packet, size_t size, const int *fds, size_t fds_count)
+{
+        struct reader r;
+        enum guard_order order;
+        if (order_open(&r, packet, size, &order) < 0)
+                return;
+        switch (order) {
+        case GUARD_START:
+                take_start(g, packet, size);
+                break;
+        case GUARD_SESSION:
+                (void)snprintf(g->token, sizeof(g->token), "%s", reader_text(&r));
+                break;
+        case GUARD_RUNNERS:
+                take_runners(g, &r, fds, fds_count);
+                break;
+        case GUARD_REAPED:
+                drop_ward(g, (pid_t)reader_u32(&r));
+                break;
+        case GUARD_BYE:
+                g->is_dismissed = true;
+                break;
+        }
+}
+
+/* False: the host is gone, or has dismissed us. */
+static bool hear(struct guard *g)
+{
+        static uint8_t packet[GUARD_ORDER_MAX];
+        static _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(int) * GUARD_RUNNERS_MAX)];
+        struct iovec part = { packet, sizeof(packet) };
+        struct msghdr message = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+        };
+        ssize_t n = recvmsg(GUARD_FD_ORDERS, &message, MSG_CMSG_CLOEXEC);
+        if (n < 0)
+                return errno == EINTR;
+        if (n == 0)
+                return false;
+        const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        bool has_fds = header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS;
+        int fds[GUARD_RUNNERS_MAX];
+        size_t fds_size = has_fds ? header->cmsg_len - CMSG_LEN(0) : 0;
+        if (has_fds)
+                memcpy(fds, CMSG_DATA(header), fds_size);
+        obey(g, packet, (size_t)n, fds, fds_size / sizeof(int));
+        return !g->is_dismissed;
+}
+
+/* --- the host is dead --- */
+
+/* A runner leads a process group: what it has started goes with it.  While the runner is not reaped its number, and so
+ * the group's, is not used again. */
+static void kill_wards(const struct guard *g)
+{
+        for (size_t i = 0; i < g->wards_count; i++) {
+                if (pidfd_send_signal(g->wards[i].pidfd, 0, NULL, 0) == 0)
+                        (void)kill(-g->wards[i].pid, SIGKILL);
+                (void)pidfd_send_signal(g->wards[i].pidfd, SIGKILL, NULL, 0);
+        }
+}
+
+/* True: every one of them has ended. */
+static bool await_wards(const struct guard *g)
+{
+        uint64_t until_ms = clock_boot_ms() + KILL_MAX_MS;
+        for (size_t i = 0; i < g->wards_count; i++) {
+                struct pollfd ended = { .fd = g->wards[i].pidfd, .events = POLLIN };
+                uint64_t now_ms;
+                while (!ended.revents && (now_ms = clock_boot_ms()) < until_ms)
+                        (void)poll(&ended, 1, (int)(until_ms - now_ms));
+                if (!ended.revents)
+                        return false;
+        }
+        return true;
+}
+
+static void bury_host(struct guard *g)
+{
+        uint64_t since_ms = clock_boot_ms();
+        kill_wards(g);
+        if (!await_wards(g)) {
+                log_event(LEVEL_ERROR, "guard", "runners=%zu text=%s", g->wards_count,
+                        LOG_QUOTE("the host died and a runner can not be killed: its leases end by themselves"));
+                return;
+        }
+        uint32_t released = guard_release(&g->start, &g->leases, g->token);
+        log_event(LEVEL_WARN, "guard", "runners=%zu released=%" PRIu32 " after_ms=%" PRIu64 " text=%s", g->wards_count,
+                released, clock_boot_ms() - since_ms,
+                LOG_QUOTE("the host died: its runners are gone, its leases given back"));
+}
+
+int cmd_guard(int argc, char **argv)
+{
+        (void)argv;
+        static struct guard g;
+        if (argc != 2 || fcntl(GUARD_FD_ORDERS, F_GETFD) < 0 || fcntl(GUARD_FD_LEASES, F_GETFD) < 0) {
+                (void)fprintf(stderr, "quiver guard: started by a host, never by hand\n");
+                return 2;
+        }
+        /* What stops a host is not meant for its guard, which ends with it anyway. */
+        (void)signal(SIGTERM, SIG_IGN);
+        (void)signal(SIGINT, SIG_IGN);
+        (void)signal(SIGHUP, SIG_IGN);
+        (void)fcntl(GUARD_FD_ORDERS, F_SETFD, FD_CLOEXEC);
+        (void)fcntl(GUARD_FD_LEASES, F_SETFD, FD_CLOEXEC);
+        (void)prctl(PR_SET_DUMPABLE, 0); /* it knows passwords */
+        while (hear(&g))
+                ;
+        if (!g.is_dismissed && g.has_start)
+                bury_host(&g);
+        return 0;
+}

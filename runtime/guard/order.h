@@ -1,0 +1,47 @@
+/* order.h: what a host tells its guard, one order a packet (SOCK_SEQPACKET).  The guard never answers.
+ *
+ * End-of-file without GUARD_BYE before it means that the host is dead. */
+#ifndef QUIVER_GUARD_ORDER_H
+#define QUIVER_GUARD_ORDER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "store/store.h"
+
+/* Descriptors that a guard is started with. */
+enum guard_fd { GUARD_FD_ORDERS = 3, GUARD_FD_LEASES = 4 };
+
+#define GUARD_ORDER_MAX   8192
+#define GUARD_RUNNERS_MAX 200 /* of one order; the kernel passes at most 253 descriptors */
+
+enum guard_order {
+        GUARD_START = 1, /* first: struct guard_start */
+        GUARD_SESSION,   /* the coordination session's token; a new one replaces it */
+        GUARD_RUNNERS,   /* pids; a pidfd of each is attached, in the same order */
+        GUARD_REAPED,    /* a pid: that runner is gone */
+        GUARD_BYE,       /* the host has given everything back itself */
+};
+
+/* Whom to tell.  Borrowed pointers; "" where there is none. */
+struct guard_start {
+        uint8_t nonce[STORE_NONCE_SIZE];
+        uint64_t ttl_ms;
+        uint32_t leases; /* slots in the lease page */
+        const char *app;
+        const char *store_url, *store_user, *store_password;
+        const char *coord_url, *coord_user, *coord_password;
+};
+
+void order_put_start(struct buffer *to, const struct guard_start *start);
+void order_put_session(struct buffer *to, const char *token);
+void order_put_runners(struct buffer *to, const pid_t *pids, uint32_t count);
+void order_put_reaped(struct buffer *to, pid_t pid);
+void order_put_bye(struct buffer *to);
+
+/* Reads the kind and leaves `r` at what follows.  0 or -EBADMSG. */
+int order_open(struct reader *r, const void *data, size_t size, enum guard_order *ret_order);
+int order_get_start(struct reader *r, struct guard_start *ret);
+
+#endif

@@ -1,0 +1,189 @@
+/* release.c: what a guard does once no runner of its dead host is left. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "coord/coord.h"
+#include "guard/guard.h"
+
+#define AGAIN_MS 100
+
+struct handover;
+
+/* One lease on its way back.  Whoever does not know the last call's number acquires first: the same nonce and epoch are
+ * granted it again. */
+struct back {
+        struct handover *of;
+        struct store_lease lease;
+        union {
+                struct store_request request;
+                struct store_acquire acquire;
+                struct store_release release;
+        };
+};
+
+struct handover {
+        const struct guard_start *start;
+        const char *token;
+        uv_loop_t loop;
+        uv_timer_t timer;
+        uint64_t until_ms; /* then the leases have ended by themselves */
+        struct store_open open;
+        struct store *store;
+        struct back *backs;
+        uint32_t count, pending, released;
+        struct coord_bury bury;
+};
+
+static void end(struct handover *h)
+{
+        uv_close((uv_handle_t *)&h->timer, NULL);
+}
+
+static void on_buried(struct coord_request *request)
+{
+        struct handover *h = (struct handover *)((char *)request - offsetof(struct handover, bury.request));
+        if (request->status < 0)
+                log_event(LEVEL_WARN, "guard", "text=%s", LOG_QUOTE(request->error.text));
+        end(h);
+}
+
+static void bury(struct handover *h)
+{
+        if (!*h->token) {
+                end(h);
+                return;
+        }
+        const struct guard_start *s = h->start;
+        h->bury = (struct coord_bury){
+                .request.done = on_buried,
+                .options = { .url = s->coord_url,
+                        .app = s->app,
+                        .session_ms = s->ttl_ms,
+                        .user = *s->coord_user ? s->coord_user : NULL,
+                        .password = *s->coord_password ? s->coord_password : NULL,
+                        .store_url = s->store_url,
+                        .store_user = *s->store_user ? s->store_user : NULL,
+                        .store_password = *s->store_password ? s->store_password : NULL },
+                .token = h->token,
+        };
+        coord_bury(&h->loop, &h->bury);
+}
+
+static void on_store_closed(void *self)
+{
+        bury(self);
+}
+
+static void finish_one(struct handover *h)
+{
+        if (--h->pending)
+                return;
+        struct store *store = h->store;
+        h->store = NULL;
+        store_close(store, on_store_closed, h);
+}
+
+static void on_released(struct store_request *request)
+{
+        struct back *b = (struct back *)((char *)request - offsetof(struct back, request));
+        if (request->status == 0 && b->release.verdict == STORE_OK)
+                b->of->released++;
+        finish_one(b->of);
+}
+
+static void on_acquired(struct store_request *request)
+{
+        struct back *b = (struct back *)((char *)request - offsetof(struct back, request));
+        /* Otherwise another has it already, or the store does not answer: then time will tell. */
+        if (request->status < 0 || b->acquire.grant != STORE_GRANTED) {
+                finish_one(b->of);
+                return;
+        }
+        uint64_t call = b->acquire.call + 1;
+        b->release = (struct store_release){
+                .request.done = on_released, .lease = b->lease, .call = call, .is_death = true
+        };
+        store_release(b->of->store, &b->release);
+}
+
+static void give_back(struct handover *h)
+{
+        h->pending = h->count;
+        for (uint32_t i = 0; i < h->count; i++) {
+                struct back *b = &h->backs[i];
+                b->acquire = (struct store_acquire){ .request.done = on_acquired, .lease = b->lease };
+                store_acquire(h->store, &b->acquire);
+        }
+}
+
+static void open_store(struct handover *h);
+
+static void on_again(uv_timer_t *timer)
+{
+        open_store(timer->data);
+}
+
+static void on_open(struct store_request *request)
+{
+        struct handover *h = (struct handover *)((char *)request - offsetof(struct handover, open.request));
+        h->store = h->open.store;
+        if (request->status == 0)
+                give_back(h);
+        else if (clock_boot_ms() < h->until_ms)
+                (void)uv_timer_start(&h->timer, on_again, AGAIN_MS, 0);
+        else
+                bury(h);
+}
+
+static void open_store(struct handover *h)
+{
+        const struct guard_start *s = h->start;
+        h->open = (struct store_open){ .request.done = on_open,
+                .options = { .url = s->store_url,
+                        .app = s->app,
+                        .user = *s->store_user ? s->store_user : NULL,
+                        .password = *s->store_password ? s->store_password : NULL } };
+        store_open(&h->loop, &h->open);
+}
+
+/* The leases that the page shows as held, whether or not their time is over. */
+static void collect(struct handover *h, const struct leases *leases)
+{
+        for (uint32_t i = 0; i < leases->count; i++) {
+                uint64_t until_ms = atomic_load(&leases->slots[i].until_ns) / NS_PER_MS;
+                if (!until_ms)
+                        continue;
+                struct back *b = &h->backs[h->count++];
+                b->of = h;
+                b->lease = (struct store_lease){
+                        .shard = i, .epoch = atomic_load(&leases->slots[i].epoch), .ttl_ms = h->start->ttl_ms
+                };
+                memcpy(b->lease.nonce, h->start->nonce, STORE_NONCE_SIZE);
+                if (until_ms > h->until_ms)
+                        h->until_ms = until_ms;
+        }
+}
+
+uint32_t guard_release(const struct guard_start *start, const struct leases *leases, const char *token)
+{
+        struct handover h = { .start = start, .token = token };
+        h.backs = calloc(leases->count, sizeof(*h.backs));
+        if (!h.backs)
+                return 0;
+        collect(&h, leases);
+        (void)uv_loop_init(&h.loop);
+        (void)uv_timer_init(&h.loop, &h.timer);
+        h.timer.data = &h;
+        if (h.count)
+                open_store(&h);
+        else
+                bury(&h);
+        (void)uv_run(&h.loop, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&h.loop);
+        free(h.backs);
+        return h.released;
+}
