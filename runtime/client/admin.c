@@ -11,6 +11,7 @@ CALL_START(keys)
 CALL_START(key_act)
 CALL_START(status_list)
 CALL_START(fsck)
+CALL_START(import)
 
 /* --- tasks -------------------------------------------------------------------------------------------------------- */
 
@@ -208,15 +209,26 @@ static void take_report(struct client_call *call)
         buffer_put(call->self, call->fsck.report.data, call->fsck.report.size);
 }
 
-int client_fsck(struct qv_client *client, uint32_t shard, uint64_t *ret_tasks, uint32_t *ret_problems,
-        struct buffer *report, struct error *error)
+int client_fsck(struct qv_client *client, struct store_fsck *fsck, struct buffer *report, struct error *error)
 {
         struct client_call call = { .start = start_fsck, .take = take_report, .self = report };
-        call.fsck.shard = shard;
+        call.fsck.shard = fsck->shard;
+        call.fsck.is_repair = fsck->is_repair;
         int r = client_call(client, &call, error);
         if (r < 0)
                 return r;
-        *ret_tasks = call.fsck.tasks;
-        *ret_problems = call.fsck.problems;
+        fsck->tasks = call.fsck.tasks;
+        fsck->problems = call.fsck.problems;
+        fsck->mended = call.fsck.mended;
         return 0;
+}
+
+int client_import(
+        struct qv_client *client, uint32_t shard, const struct store_moved *items, uint32_t count, struct error *error)
+{
+        struct client_call call = { .start = start_import };
+        call.import.shard = shard;
+        call.import.items = items;
+        call.import.items_count = count;
+        return client_call(client, &call, error);
 }

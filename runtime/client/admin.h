@@ -58,8 +58,12 @@ int client_desired(struct qv_client *client, void (*each)(void *self, const stru
 int client_statuses(struct qv_client *client, void (*each)(void *self, const struct store_status *status), void *self,
         struct error *error);
 
-/* Proves one shard.  Adds a line for each of the first problems to `report`. */
-int client_fsck(struct qv_client *client, uint32_t shard, uint64_t *ret_tasks, uint32_t *ret_problems,
-        struct buffer *report, struct error *error);
+/* Puts tasks of one shard into the store as another store had them. */
+int client_import(
+        struct qv_client *client, uint32_t shard, const struct store_moved *items, uint32_t count, struct error *error);
+
+/* Proves one shard, or repairs it: fsck->shard and fsck->is_repair say which, its counts are set.  Adds a line for each
+ * of the first problems to `report`. */
+int client_fsck(struct qv_client *client, struct store_fsck *fsck, struct buffer *report, struct error *error);
 
 #endif

@@ -39,6 +39,7 @@ struct client_call {
                 struct store_desired_get desired_get;
                 struct store_desired_set desired_set;
                 struct store_status_list status_list;
+                struct store_import import;
                 struct store_fsck fsck;
         };
 

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "config/field.h"
 
 static void add(struct config_changes *changes, enum config_effect effect, char *name)
@@ -68,6 +69,41 @@ void config_compare_handlers(
         /* The same name in another `plugins` folder is another file. */
         if (!strcmp(before->plugin, after->plugin) && strcmp(before->plugin_path, after->plugin_path) != 0)
                 add(changes, EFFECT_GENERATION, text_copy("plugin"));
+}
+
+static void put_text(struct buffer *to, const char *name, const char *value)
+{
+        buffer_put_text(to, name);
+        buffer_put_text(to, value);
+}
+
+static void put_group(const struct group *group, const void *base, struct buffer *to)
+{
+        for (size_t i = 0; i < group->count; i++) {
+                const struct field *f = &group->fields[i];
+                const void *member = (const char *)base + f->offset;
+                struct buffer value = { 0 };
+                if (f->type == FIELD_GROUP) {
+                        put_group(f->group, member, to);
+                } else if (f->effect == EFFECT_GENERATION && f->type == FIELD_SETTINGS) {
+                        const struct setting_list *settings = member;
+                        for (size_t j = 0; j < settings->count; j++)
+                                put_text(to, settings->items[j].name, settings->items[j].value);
+                } else if (f->effect == EFFECT_GENERATION && field_format(f, base, &value)) {
+                        put_text(to, f->name, buffer_text(&value));
+                }
+                buffer_free(&value);
+        }
+}
+
+uint64_t config_handler_hash(const struct handler_config *handler)
+{
+        struct buffer all = { 0 };
+        put_group(&handler_table, handler, &all);
+        put_text(&all, "path", handler->plugin_path);
+        uint64_t hash = hash_bytes(HASH_START, all.data, all.size);
+        buffer_free(&all);
+        return hash;
 }
 
 void config_changes_free(struct config_changes *changes)

@@ -101,6 +101,18 @@ struct limits_config {
         struct texts write;
 };
 
+enum world_writable { WORLD_WRITABLE_REFUSE, WORLD_WRITABLE_ALLOW };
+
+/* How new versions of handlers are taken up. */
+struct reload_config {
+        uint64_t probation_ms; /* 0: none */
+        uint32_t tasks;
+        uint32_t crashes;
+        uint32_t failures;    /* 0: only at the end of the probation */
+        uint32_t generations; /* of one handler, that have processes */
+        int world_writable;   /* enum world_writable */
+};
+
 enum on_exhausted { ON_EXHAUSTED_DEAD, ON_EXHAUSTED_HOLD };
 
 struct handler_config {
@@ -147,6 +159,7 @@ struct config {
         struct host_config host;
         struct http_config http;
         struct log_config log;
+        struct reload_config reload;
         struct handler_config *handlers; /* in the order of the file */
         size_t handlers_count;
 };
@@ -209,6 +222,8 @@ void config_compare(const struct config *before, const struct config *after, str
 /* Two versions of one handler.  Adds to *changes. */
 void config_compare_handlers(
         const struct handler_config *before, const struct handler_config *after, struct config_changes *changes);
+/* Tells apart what runners are started with: changes with every setting whose change takes a new generation. */
+uint64_t config_handler_hash(const struct handler_config *handler);
 void config_changes_free(struct config_changes *changes);
 
 /* Every setting with its value, as a file that could be loaded; what may be a secret is replaced by "***". */

@@ -27,7 +27,7 @@ int name_check_app(const char *text, struct error *error)
 
 int name_check_handler(const char *text, struct error *error)
 {
-        if (is_made_of(text, LETTERS, LETTERS DIGITS "_-", 64))
+        if (is_made_of(text, LETTERS, LETTERS DIGITS "_-", NAME_HANDLER_MAX))
                 return 0;
         return error_set(error, -EINVAL, "\"%.80s\" is not a letter and up to 63 more of A-Z, a-z, 0-9, _ and -", text);
 }

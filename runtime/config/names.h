@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 
+#define NAME_HANDLER_MAX 64
+
 /* Each: 0, or -EINVAL with a text that says what is allowed. */
 int name_check_app(const char *text, struct error *error);
 int name_check_handler(const char *text, struct error *error);

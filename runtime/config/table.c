@@ -127,15 +127,16 @@ static const struct field coordination_fields[] = {
         URL("url", coordination_config, url, URL_FOR_COORDINATION, "`redis` on a Redis store, else `local:` in `state`",
                 RESTART,
                 "Who decides which host owns what: `local:FOLDER` (hosts on one machine), "
-                "`zookeeper://H1,H2,H3/CHROOT`, or "
-                "`redis` (the store's)."),
+                "`zookeeper://H1,H2,H3/CHROOT`, "
+                "`redis` (the store's), or another Redis, as for a store."),
         DURATION("session", coordination_config, session_ms, "10s", SECOND, 5 * MINUTE, RESTART,
                 "A host that is not heard of for this long is no member any more."),
-        TEXT("user", coordination_config, user, "none", name_check_user, RESTART, "ZooKeeper: the digest user."),
+        TEXT("user", coordination_config, user, "none", name_check_user, RESTART,
+                "ZooKeeper: the digest user. A Redis of its own: its user."),
         PATH("password_file", coordination_config, password.file, NULL, "none", RESTART,
-                "ZooKeeper: a file that holds the password; readable by nobody else."),
+                "A file that holds the password for it; readable by nobody else."),
         TEXT("password_env", coordination_config, password.environment, "none", name_check_environment, RESTART,
-                "ZooKeeper: the environment variable that holds the password."),
+                "The environment variable that holds the password for it."),
         COUNT("max_members", coordination_config, members_max, "0", 0, 1000, RESTART,
                 "Hosts that own shards at the same time; further ones stand by. 0: all of them."),
 };
@@ -160,7 +161,8 @@ static const struct group window_table = TABLE(window_fields);
 
 static const struct field host_fields[] = {
         TEXT("name", host_config, name, "the machine's name", name_check_host, RESTART,
-                "What this host is called; hosts that share a `state` folder need different names."),
+                "What this host is called; of two with one name in one `state` folder the second's socket is "
+                "NAME-XXXXXXXX.sock."),
         COUNT("weight", host_config, weight, "1", 0, 1000, LIVE,
                 "Its share of the shards, relative to the other hosts'. 0: only stands by."),
 };
@@ -177,9 +179,31 @@ static const char *const level_words[] = { "error", "warn", "info", "debug", NUL
 static const struct field log_fields[] = {
         CHOICE("level", log_config, level, "info", level_words, LIVE, "Finer lines are not written."),
         COUNT("rate", log_config, rate, "1000", 1, 1e6, LIVE,
-                "Lines a second that one runner may log; the rest is dropped and counted."),
+                "Lines a second that one runner may log; the rest is dropped and counted. A runner keeps what it was "
+                "started with."),
 };
 static const struct group log_table = TABLE(log_fields);
+
+static const char *const writable_words[] = { "refuse", "allow", NULL };
+
+static const struct field reload_fields[] = {
+        DURATION("probation", reload_config, probation_ms, "1m", 0, DAY, LIVE,
+                "How long a new version of a handler is watched. Should it only fail in that time, the last good one "
+                "is put back in its place. 0: it is not watched."),
+        COUNT("tasks", reload_config, tasks, "100", 0, 1e6, LIVE,
+                "The probation ends early when the new version has done this many tasks. 0: it does not."),
+        COUNT("crashes", reload_config, crashes, "3", 0, 1e6, LIVE,
+                "On probation, this many crashes, if they are more than one for ten tasks done, and it is rolled back. "
+                "0: they do not count."),
+        COUNT("failures", reload_config, failures, "10", 0, 1e6, LIVE,
+                "On probation, this many failed tasks without a single one done, and it is rolled back. 0: not before "
+                "the probation ends."),
+        COUNT("generations", reload_config, generations, "3", 2, 16, LIVE,
+                "Versions of one handler that may have processes at the same time; a further one waits for its turn."),
+        CHOICE("world_writable", reload_config, world_writable, "refuse", writable_words, LIVE,
+                "Whether a plugin is taken that everybody on this machine could have written or replaced."),
+};
+static const struct group reload_table = TABLE(reload_fields);
 
 /* --- handlers ---------------------------------------------------------------------------------------------------- */
 
@@ -279,6 +303,7 @@ static const struct field config_fields[] = {
         GROUP("host", config, host, &host_table, "This host."),
         GROUP("http", config, http, &http_table, "Metrics, API and page."),
         GROUP("log", config, log, &log_table, "What is written to standard error."),
+        GROUP("reload", config, reload, &reload_table, "How new versions of handlers are taken up."),
         { .name = "handlers",
                 .type = FIELD_HANDLERS,
                 .offset = offsetof(struct config, handlers),

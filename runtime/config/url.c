@@ -28,6 +28,10 @@ static const struct scheme schemes[] = {
         { "local", URL_LOCAL, URL_FOR_COORDINATION, FORM_PATH, 0, false },
         { "zookeeper", URL_ZOOKEEPER, URL_FOR_COORDINATION, FORM_HOSTS, 2181, false },
         { "redis", URL_STORE_REDIS, URL_FOR_COORDINATION, FORM_WORD, 0, false },
+        { "redis", URL_REDIS, URL_FOR_COORDINATION, FORM_HOSTS, 6379, true },
+        { "redis+unix", URL_REDIS_UNIX, URL_FOR_COORDINATION, FORM_PATH, 0, false },
+        { "redis+sentinel", URL_REDIS_SENTINEL, URL_FOR_COORDINATION, FORM_HOSTS, 26379, false },
+        { "redis+cluster", URL_REDIS_CLUSTER, URL_FOR_COORDINATION, FORM_HOSTS, 6379, false },
 };
 
 #define SCHEMES (sizeof(schemes) / sizeof(schemes[0]))
@@ -36,7 +40,7 @@ static const char *const examples[] = {
         [URL_FOR_STORE] =
                 "sqlite:FILE, redis://HOST:PORT/DATABASE, redis+unix:SOCKET, redis+sentinel://H1,H2,H3/MASTER "
                 "or redis+cluster://H1,H2,H3",
-        [URL_FOR_COORDINATION] = "local:FOLDER, zookeeper://H1,H2,H3/CHROOT or redis",
+        [URL_FOR_COORDINATION] = "local:FOLDER, zookeeper://H1,H2,H3/CHROOT, redis, or a redis URL as for a store",
 };
 
 static int unknown_scheme(const char *text, size_t size, enum url_use use, struct error *error)
@@ -63,7 +67,8 @@ static int unknown_scheme(const char *text, size_t size, enum url_use use, struc
 static const struct scheme *find_scheme(const char *text, size_t size, enum url_use use)
 {
         for (size_t i = 0; i < SCHEMES; i++)
-                if (schemes[i].use == use && strlen(schemes[i].name) == size && !strncmp(schemes[i].name, text, size))
+                if (schemes[i].use == use && strlen(schemes[i].name) == size && !strncmp(schemes[i].name, text, size) &&
+                        (schemes[i].form == FORM_WORD) == !text[size])
                         return &schemes[i];
         return NULL;
 }
@@ -216,7 +221,7 @@ static int parse_scheme(
         }
         url->text = text_copy(text);
         if (scheme->form == FORM_WORD)
-                return *rest ? error_set(error, -EINVAL, "write just \"redis\": it is the Redis of the store") : 0;
+                return 0;
         if (strncmp(rest, "://", 3) != 0)
                 return error_set(error, -EINVAL, "// is missing after %s:", scheme->name);
         char *copy = text_copy(rest + 3);
@@ -230,7 +235,7 @@ int url_parse(const char *text, enum url_use use, const char *folder, struct url
         struct url url = { 0 };
         size_t size = strcspn(text, ":");
         const struct scheme *scheme = find_scheme(text, size, use);
-        if (!scheme || (scheme->form != FORM_WORD && !text[size]))
+        if (!scheme)
                 return unknown_scheme(text, size, use, error);
         int r = parse_scheme(&url, scheme, text, folder, error);
         if (r)

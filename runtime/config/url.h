@@ -3,7 +3,8 @@
  *         sqlite:PATH                              redis://HOST[:PORT][/DATABASE]
  *         redis+unix:PATH[?db=DATABASE]            redis+sentinel://HOST[:PORT],…/MASTER[/DATABASE]
  *         redis+cluster://HOST[:PORT],…
- *         local:FOLDER                             zookeeper://HOST[:PORT],…[/CHROOT]          redis
+ *         local:FOLDER                             zookeeper://HOST[:PORT],…[/CHROOT]
+ *         redis (the store's), or one of the four above
  *
  * A URL never holds a user or password: they have settings of their own. */
 #ifndef QUIVER_CONFIG_URL_H

@@ -9,16 +9,16 @@
 static void show_lease(struct berth *berth)
 {
         const struct shard *s = &berth->shard;
-        bool is_held = s->state == SHARD_OWNED || s->state == SHARD_READING || s->state == SHARD_LEAVING;
-        leases_set(&berth->host->leases, s->number, s->lease.epoch, is_held ? s->until_ms * NS_PER_MS : 0);
+        leases_set(&berth->host->leases, s->number, s->lease.epoch, shard_is_held(s) ? s->until_ms * NS_PER_MS : 0);
 }
 
-/* One that runs under a lease we have lost, and has not been told. */
+/* One that runs under a lease that we have lost, or that is not renewed any more, and has not been told. */
 static struct claimed *find_stale(const struct shard *s)
 {
         for (struct window_key *key = s->window.keys; key; key = key->hh.next)
                 for (struct claimed *c = key->first; c; c = c->next)
-                        if (c->state == CLAIMED_RUNNING && c->tenure != s->tenure && !c->is_told_to_stop)
+                        if (c->state == CLAIMED_RUNNING && !c->is_told_to_stop &&
+                                (c->tenure != s->tenure || s->is_refused))
                                 return c;
         return NULL;
 }
@@ -30,7 +30,7 @@ static void cancel_stale(struct berth *berth)
         struct claimed *c;
         while ((c = find_stale(&berth->shard))) {
                 c->is_told_to_stop = true;
-                crew_cancel(&berth->host->stations[c->pool].crew, &c->pool_task);
+                crew_cancel(c->pool_task.crew, &c->pool_task);
         }
 }
 
@@ -38,10 +38,12 @@ static void after_reply(struct berth *berth, uint64_t fenced_before)
 {
         struct shard *s = &berth->shard;
         show_lease(berth);
-        if (s->fenced == fenced_before)
-                return;
-        log_event(LEVEL_WARN, "fenced", "shard=%" PRIu32 " epoch=%" PRIu64, s->number, s->lease.epoch);
-        cancel_stale(berth);
+        if (s->stale_epoch)
+                fleet_report(berth->host);
+        if (s->fenced != fenced_before)
+                log_event(LEVEL_WARN, "fenced", "shard=%" PRIu32 " epoch=%" PRIu64, s->number, s->lease.epoch);
+        if (s->fenced != fenced_before || s->is_refused)
+                cancel_stale(berth);
 }
 
 static bool has_failed(struct berth *berth, const struct store_request *request)
@@ -83,13 +85,33 @@ static void on_paged(struct store_request *request)
 /* What a person asked for, as far as it is about tasks that we hold. */
 static void obey(struct berth *berth, const struct store_control *control)
 {
-        struct host *h = berth->host;
         struct claimed *c =
                 control->verb == CONTROL_CANCEL ? window_find(&berth->shard.window, control->key, control->seq) : NULL;
-        if (c && c->state == CLAIMED_RUNNING && c->pool < h->stations_count)
-                crew_cancel(&h->stations[c->pool].crew, &c->pool_task);
+        if (c && c->state == CLAIMED_RUNNING)
+                crew_cancel(c->pool_task.crew, &c->pool_task);
         else
                 shard_obey(&berth->shard, control, clock_boot_ms());
+}
+
+static void forward_outbox(struct berth *berth);
+
+static void on_forwarded(struct store_request *request)
+{
+        struct berth *berth = (struct berth *)((char *)request - offsetof(struct berth, forward.request));
+        berth->is_forwarding = false;
+        /* What could not be handed over shows again in a later reply. */
+        if (request->status == 0 && berth->forward.verdict == STORE_OK && berth->forward.has_more)
+                forward_outbox(berth);
+}
+
+/* Follow-ups for other shards that the store could not put there itself. */
+static void forward_outbox(struct berth *berth)
+{
+        if (berth->is_forwarding)
+                return;
+        berth->is_forwarding = true;
+        berth->forward = (struct store_forward){ .request = { .done = on_forwarded }, .lease = berth->shard.lease };
+        store_forward(berth->host->store, &berth->forward);
 }
 
 static void on_advanced(struct store_request *request)
@@ -101,6 +123,8 @@ static void on_advanced(struct store_request *request)
         shard_advanced(&berth->shard, &berth->advance, berth_pool_of, berth, clock_boot_ms());
         for (uint32_t i = 0; i < berth->advance.controls_count; i++)
                 obey(berth, &berth->advance.controls[i]);
+        if (berth->advance.verdict == STORE_OK && berth->advance.has_outbox)
+                forward_outbox(berth);
         after_reply(berth, fenced);
 }
 
@@ -148,15 +172,19 @@ static void on_renewed(struct store_request *request)
 {
         struct host *h = (struct host *)((char *)request - offsetof(struct host, renew.request));
         h->is_renewing = false;
+        if (request->status == -ECANCELED)
+                return;
+        fleet_store_seen(h, request->status == 0);
         if (request->status < 0)
                 return;
+        fleet_reconcile(h);
         if (h->renew.desired_version != h->desired_version)
                 host_ask_desired(h);
         for (uint32_t i = 0; i < h->renew.items_count; i++) {
                 struct berth *berth = &h->berths[h->renewals[i].lease.shard];
                 uint64_t fenced = berth->shard.fenced;
                 if (berth->shard.lease.epoch == h->renewals[i].lease.epoch)
-                        shard_renewed(&berth->shard, &h->renewals[i], h->renew_sent_ms);
+                        shard_renewed(&berth->shard, &h->renewals[i], h->renew_sent_ms, clock_boot_ms());
                 after_reply(berth, fenced);
         }
 }
@@ -164,16 +192,15 @@ static void on_renewed(struct store_request *request)
 void host_renew(struct host *h, uint64_t now_ms)
 {
         h->renew_at_ms = now_ms + h->limits.ttl_ms / 3;
-        if (h->is_renewing)
+        if (h->is_renewing || !h->store || h->is_closing)
                 return;
         uint32_t count = 0;
         for (uint32_t i = 0; i < h->berths_count; i++) {
                 const struct shard *s = &h->berths[i].shard;
-                if (s->state == SHARD_OWNED || s->state == SHARD_READING || s->state == SHARD_LEAVING)
+                if (shard_is_held(s))
                         h->renewals[count++] = (struct store_renewal){ .lease = s->lease };
         }
-        if (!count)
-                return;
+        /* Also without any: an answer proves that the store is there, and tells of the desired state. */
         h->renew = (struct store_renew){ .items = h->renewals, .items_count = count };
         h->renew.request.done = on_renewed;
         h->renew_sent_ms = now_ms;

@@ -16,7 +16,9 @@
 /* What became of a task. */
 struct settled {
         enum outcome outcome;
-        bool is_suspect; /* nobody knows who crashed: offer it again with is_suspect set */
+        bool is_suspect;    /* nobody knows who crashed: offer it again with is_suspect set */
+        bool never_started; /* it was given back */
+        bool is_excused;    /* by the crew's owner: the handler's version is the suspect, not the task */
         enum blame_why why;
         const char *error;              /* "" if there is nothing to say */
         const struct ring_reply *reply; /* the handler's answer; NULL if it gave none */
@@ -27,9 +29,14 @@ struct settled {
 /* Pointers handed to a callback are valid until it returns. */
 struct crew_events {
         void (*settled)(void *owner, struct pool_task *task, const struct settled *settled);
+        /* A running task has made a checkpoint; at most one a second and task.  May be NULL. */
+        void (*saved)(void *owner, struct pool_task *task, const void *checkpoint, size_t size);
         /* A line from a handler; `task` is NULL if none was running there. */
         void (*log)(void *owner, const struct runner_log *log, const struct pool_task *task);
         void (*ready)(void *owner, const struct runner_ready *ready, pid_t pid);
+        /* May be NULL.  A process was started, and has no task yet; it is gone and reaped. */
+        void (*spawned)(void *owner, pid_t pid);
+        void (*reaped)(void *owner, pid_t pid);
         /* A runner could not be started, or gave up before it was ready. */
         void (*refused)(void *owner, const char *text);
         /* A service only the host can do, asked for by one seat (`holder` tells them apart).  0 or -errno, with *number
@@ -37,15 +44,16 @@ struct crew_events {
         int (*call)(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number);
         /* Nothing more will start: too many failures in a row. */
         void (*quarantined)(void *owner, const char *text);
-        /* crew_stop() is done: no process is left. */
+        /* crew_stop() or its like is done: no process is left. */
         void (*stopped)(void *owner);
+        /* crew_close() is done: the memory may go.  May be NULL. */
+        void (*closed)(void *owner);
 };
 
 struct crew {
         uv_loop_t *loop;
         struct pool pool;
         struct pool_actions actions;
-        struct generation generation;
         struct runner_start start; /* borrowed pointers: the caller's, for the crew's life */
         struct ring_shape shape;
         const struct leases *leases;
@@ -62,6 +70,8 @@ struct crew {
         struct pool_event *queue; /* events that arose while actions were performed */
         size_t queue_count, queue_room, queue_at;
         bool is_stepping;
+        bool has_saves;    /* some runner may have a new checkpoint */
+        uint64_t saves_ms; /* look for them no sooner */
         bool is_stopping, has_stopped;
         char last_words[ERROR_TEXT_MAX]; /* why the latest runner failed to start */
 };
@@ -69,17 +79,42 @@ struct crew {
 int crew_init(struct crew *crew, uv_loop_t *loop, const struct pool_policy *policy, const struct runner_start *start,
         const struct leases *leases, const struct crew_events *events, void *owner);
 
-/* Whether to offer more. */
+/* How many more to offer. */
+uint32_t crew_room(const struct crew *crew);
 bool crew_has_room(const struct crew *crew);
 /* The task must stay where it is until settled() names it. */
 void crew_offer(struct crew *crew, struct pool_task *task);
 /* To be called after the last offer of a turn of the loop, before it sleeps: wakes the runners. */
 void crew_flush(struct crew *crew);
+/* Hands out new checkpoints of what runs, if it is time (crew_save.c); the crew's own.  When it will be; UINT64_MAX:
+ * there are none. */
+uint64_t crew_pass_on_saves(struct crew *crew, uint64_t now_ms);
 /* Stops a task that waits or runs; it is settled either way. */
 void crew_cancel(struct crew *crew, struct pool_task *task);
 
 /* Stops all that wait or run; each is settled. */
 void crew_cancel_all(struct crew *crew);
+
+/* … and those that do not heed it in time are killed: interrupted, not cancelled. */
+void crew_interrupt(struct crew *crew);
+
+/* Runners that are up or on their way. */
+uint32_t crew_size(const struct crew *crew);
+/* Starts that many before there are tasks for them; each is heard of in ready() or refused(). */
+void crew_warm(struct crew *crew, uint32_t runners);
+/* As pool_set_policy(); not from a callback. */
+int crew_set_policy(struct crew *crew, const struct pool_policy *policy);
+
+/* What its runners are started with, from now on: only what does not matter to those that are up, but for the log
+ * level, which they are told. */
+void crew_set_start(struct crew *crew, const struct runner_start *start);
+
+/* Gives back what has not started (settled as interrupted, never_started); the rest ends here, then stopped() is
+ * called. Once this returns nothing starts any more, unless it was called from a callback: then, once that has
+ * returned. */
+void crew_retreat(struct crew *crew);
+/* On duty again, in the middle of a retreat or after it. */
+void crew_resume(struct crew *crew);
 
 /* Takes nothing new; retires every runner once what was offered is settled, then calls stopped(). */
 void crew_stop(struct crew *crew);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,22 +21,55 @@
 
 static void cut_short(struct host *h);
 
+/* What a burst took is given back once it is over: the allocator would keep it. */
+static void give_memory_back(struct host *h)
+{
+        if (!h->was_busy)
+                return;
+        for (uint32_t i = 0; i < h->berths_count; i++)
+                if (h->berths[i].shard.window.count)
+                        return;
+        h->was_busy = false;
+        (void)malloc_trim(0);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
         struct host *h = timer->data;
         uint64_t now_ms = clock_boot_ms();
         h->timer_ms = UINT64_MAX;
-        if (now_ms >= h->renew_at_ms)
+        if (now_ms >= h->renew_at_ms) {
                 host_renew(h, now_ms);
+                give_memory_back(h);
+        }
         if (h->is_stopping && now_ms >= h->cut_ms)
                 cut_short(h);
+        if (now_ms >= h->give_up_ms)
+                host_give_up(h);
+        stations_tick(h, now_ms);
+}
+
+/* The service manager hears of a reload, of its end, and that the loop goes round. */
+static void tell_manager(struct host *h, uint64_t now_ms)
+{
+        bool is_busy = reload_is_busy(h);
+        if (is_busy && !h->is_told_busy)
+                notify_reloading(&h->notify);
+        else if (!is_busy && h->is_told_busy)
+                notify_say(&h->notify, "READY=1\nSTATUS=%s", "Running");
+        h->is_told_busy = is_busy;
+        notify_beat(&h->notify, now_ms);
 }
 
 static void set_timer(struct host *h, uint64_t now_ms)
 {
-        uint64_t due_ms = h->renew_at_ms;
+        uint64_t due_ms = stations_due_ms(h);
+        due_ms = h->renew_at_ms < due_ms ? h->renew_at_ms : due_ms;
+        due_ms = h->notify.beat_at_ms < due_ms ? h->notify.beat_at_ms : due_ms;
         if (h->is_stopping && h->cut_ms < due_ms)
                 due_ms = h->cut_ms;
+        if (h->give_up_ms < due_ms)
+                due_ms = h->give_up_ms;
         for (uint32_t i = 0; i < h->berths_count; i++) {
                 uint64_t at_ms = shard_due_ms(&h->berths[i].shard);
                 due_ms = at_ms < due_ms ? at_ms : due_ms;
@@ -51,16 +85,21 @@ static void pump(uv_prepare_t *prepare)
 {
         struct host *h = prepare->data;
         uint64_t now_ms = clock_boot_ms();
-        if (!h->store)
+        if (!h->store || h->is_closing)
                 return;
         for (uint32_t i = 0; i < h->stations_count; i++)
-                station_feed(&h->stations[i], now_ms);
+                station_feed(h->stations[i], now_ms);
         bool has_other_work = false;
         for (uint32_t i = 0; i < h->berths_count && !has_other_work; i++)
-                has_other_work = h->berths[i].shard.running > 0;
-        for (uint32_t i = 0; i < h->berths_count; i++)
+                has_other_work = h->berths[i].shard.running > 0 || h->berths[i].shard.pace_ms > 0;
+        h->was_busy |= has_other_work;
+        for (uint32_t i = 0; i < h->berths_count; i++) {
+                shard_tick(&h->berths[i].shard, now_ms);
                 berth_call(&h->berths[i], shard_next_call(&h->berths[i].shard, has_other_work, now_ms), now_ms);
+        }
+        tell_manager(h, now_ms);
         set_timer(h, now_ms);
+        report_watch(h, now_ms);
         if (h->is_stopping)
                 host_finish(h);
 }
@@ -70,47 +109,43 @@ static void pump(uv_prepare_t *prepare)
 void host_close_handles(void *self)
 {
         struct host *h = self;
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                crew_close(&h->stations[i].crew);
+        control_close(h->control);
+        report_close(h);
         uv_close((uv_handle_t *)&h->prepare, NULL);
         uv_close((uv_handle_t *)&h->timer, NULL);
         uv_close((uv_handle_t *)&h->terminate, NULL);
         uv_close((uv_handle_t *)&h->interrupt, NULL);
+        uv_close((uv_handle_t *)&h->hang_up, NULL);
 }
 
 /* Stopping: shards first (their outcomes), then crews, then the store. */
 void host_finish(struct host *h)
 {
-        for (uint32_t i = 0; i < h->berths_count; i++)
+        for (uint32_t i = 0; i < h->berths_count && !h->has_given_up; i++)
                 if (h->berths[i].shard.state != SHARD_AWAY || h->berths[i].shard.is_calling)
                         return;
-        bool is_stopped = true;
-        for (uint32_t i = 0; i < h->stations_count; i++) {
-                struct station *st = &h->stations[i];
-                if (!st->crew.is_stopping)
-                        crew_stop(&st->crew);
-                is_stopped &= st->is_stopped;
-        }
-        if (!is_stopped)
+        if (!stations_stop(h) || (!h->has_given_up && !report_withdraw(h)))
                 return;
-        struct store *store = h->store;
-        h->store = NULL;
         log_event(LEVEL_INFO, "stopped", "host=%s", h->config->host.name);
-        store_close(store, host_close_handles, h);
+        host_close(h);
 }
 
 /* No more patience: what runs is interrupted, at no cost, and is the next owner's. */
 static void cut_short(struct host *h)
 {
         h->cut_ms = UINT64_MAX;
+        host_set_patience(h);
         log_event(LEVEL_WARN, "cut-short", "text=%s", LOG_QUOTE("tasks still running are interrupted at no cost"));
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                crew_cut(&h->stations[i].crew);
+        stations_cut(h);
 }
 
 static void on_signal(uv_signal_t *signal, int number)
 {
         struct host *h = signal->data;
+        if (h->is_stopping && h->cut_ms == UINT64_MAX) {
+                host_give_up(h);
+                return;
+        }
         if (h->is_stopping) {
                 cut_short(h);
                 return;
@@ -118,9 +153,18 @@ static void on_signal(uv_signal_t *signal, int number)
         log_event(
                 LEVEL_INFO, "stopping", "signal=%s drain_ms=%" PRIu64, sigabbrev_np(number), h->config->lease.drain_ms);
         h->is_stopping = true;
+        reload_end(h);
+        notify_say(&h->notify, "STOPPING=1\nSTATUS=%s", "Finishing what runs");
         h->cut_ms = clock_boot_ms() + h->config->lease.drain_ms;
+        fleet_leave(h);
         for (uint32_t i = 0; i < h->berths_count; i++)
-                shard_leave(&h->berths[i].shard);
+                shard_leave(&h->berths[i].shard, clock_boot_ms());
+}
+
+static void on_hang_up(uv_signal_t *signal, int number)
+{
+        (void)number;
+        reload_ask(signal->data, "SIGHUP", NULL, false, false);
 }
 
 /* --- start --- */
@@ -131,10 +175,12 @@ static void start_handles(struct host *h)
         (void)uv_timer_init(&h->loop, &h->timer);
         (void)uv_signal_init(&h->loop, &h->terminate);
         (void)uv_signal_init(&h->loop, &h->interrupt);
-        h->prepare.data = h->timer.data = h->terminate.data = h->interrupt.data = h;
+        (void)uv_signal_init(&h->loop, &h->hang_up);
+        h->prepare.data = h->timer.data = h->terminate.data = h->interrupt.data = h->hang_up.data = h;
         (void)uv_prepare_start(&h->prepare, pump);
         (void)uv_signal_start(&h->terminate, on_signal, SIGTERM);
         (void)uv_signal_start(&h->interrupt, on_signal, SIGINT);
+        (void)uv_signal_start(&h->hang_up, on_hang_up, SIGHUP);
 }
 
 int host_run(const struct config *config, struct error *error)
@@ -143,9 +189,11 @@ int host_run(const struct config *config, struct error *error)
         if (!h)
                 return error_set(error, -ENOMEM, "out of memory");
         h->config = config;
+        notify_open(&h->notify);
         h->timer_ms = UINT64_MAX;
-        h->renew_at_ms = h->cut_ms = UINT64_MAX;
+        h->renew_at_ms = h->cut_ms = h->give_up_ms = UINT64_MAX;
         h->limits = (struct shard_limits){ .ttl_ms = config->lease.ttl_ms,
+                .drain_ms = config->lease.drain_ms,
                 .gather_ms = GATHER_MS,
                 .window_tasks = config->window.tasks,
                 .window_bytes = config->window.bytes };
@@ -156,7 +204,9 @@ int host_run(const struct config *config, struct error *error)
                 memcpy(&h->random, h->nonce, sizeof(h->random));
                 (void)uv_loop_init(&h->loop);
                 start_handles(h);
-                host_open_store(h);
+                report_init(h);
+                host_open_control(h);
+                fleet_open(h);
                 (void)uv_run(&h->loop, UV_RUN_DEFAULT);
                 (void)uv_loop_close(&h->loop);
                 r = h->status;

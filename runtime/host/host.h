@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "config/config.h"
 
-/* Runs a host until it is told to stop (SIGTERM, SIGINT; a second one cuts short).  0, or -errno with the text set if
- * it could not start. */
+/* Runs a host until it is told to stop (SIGTERM, SIGINT; a second one cuts short, a third gives up).  0, or -errno with
+ * the text set if it could not start, or could not say goodbye to its store. */
 int host_run(const struct config *config, struct error *error);
 
 #endif

@@ -10,35 +10,83 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "host/host_parts.h"
+
+/* Read once.  Whoever is started from here on must not find it in the environment. */
+static int read_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct error *error)
+{
+        int r = config_secret(secret, ret_password, error);
+        if (r == -ENOENT && !secret->file && !secret->environment)
+                return 0;
+        if (r == 0 && secret->environment)
+                (void)unsetenv(secret->environment);
+        return r;
+}
+
+static int open_guardian(struct host *h, struct error *error)
+{
+        const struct config *c = h->config;
+        struct guard_start start = {
+                .ttl_ms = c->lease.ttl_ms,
+                .leases = h->leases.count,
+                .app = c->app,
+                .store_url = c->store.url.text,
+                .store_user = c->store.user,
+                .store_password = h->store_password,
+                .coord_url = c->coordination.url.text,
+                .coord_user = c->coordination.user,
+                .coord_password = h->coord_password,
+        };
+        memcpy(start.nonce, h->nonce, sizeof(start.nonce));
+        int r = guardian_open(&h->guardian, &h->loop, &h->leases, &start, error);
+        h->has_guardian = r == 0;
+        return r;
+}
+
+#define SEATS_MAX 128 /* what one call tells the store, and time for outcomes besides */
+
+uint32_t host_count_seats(const struct config *config)
+{
+        uint64_t seats = 0;
+        for (size_t i = 0; i < config->handlers_count; i++) {
+                const struct handler_config *handler = &config->handlers[i];
+                seats += (uint64_t)handler->processes * handler->threads * handler->batch.max;
+        }
+        return seats < SEATS_MAX ? (uint32_t)seats : SEATS_MAX;
+}
 
 static int open_berths(struct host *h, uint32_t shards, struct error *error)
 {
         h->berths_count = shards;
         h->berths = calloc(shards, sizeof(*h->berths));
         h->renewals = calloc(shards, sizeof(*h->renewals));
-        h->stations = calloc(h->config->handlers_count + 1, sizeof(*h->stations));
-        if (!h->berths || !h->renewals || !h->stations)
+        if (!h->berths || !h->renewals)
                 return error_set(error, -ENOMEM, "out of memory");
         int r = leases_create(&h->leases, shards);
         if (r < 0)
                 return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
+        r = open_guardian(h, error);
+        if (r < 0)
+                return r;
         for (size_t i = 0; i < h->config->handlers_count; i++) {
-                r = station_open(h, &h->stations[i], &h->config->handlers[i], error);
+                r = station_open(h, &h->config->handlers[i], error);
                 if (r < 0)
                         return r;
-                h->stations_count++;
         }
+        h->limits.seats = host_count_seats(h->config);
         for (uint32_t i = 0; i < shards; i++) {
                 h->berths[i].host = h;
                 r = shard_init(&h->berths[i].shard, i, &h->limits, h->stations_count, h->config->window.per_key);
                 if (r < 0)
                         return error_set(error, r, "out of memory");
-                /* A new epoch must be above whatever was recorded: the time is, unless clocks went backwards, and then
-                 * the store says so. */
-                shard_seek(&h->berths[i].shard, h->nonce, (uint64_t)time(NULL));
         }
         return 0;
+}
+
+void host_nonce_text(const struct host *h, char ret_text[2 * STORE_NONCE_SIZE + 1])
+{
+        (void)units_hex(ret_text, h->nonce, sizeof(h->nonce));
 }
 
 static void on_store_open(struct store_request *request)
@@ -47,11 +95,12 @@ static void on_store_open(struct store_request *request)
         struct store_info info;
         if (request->status < 0) {
                 h->status = error_set(&h->error, request->status, "%s", request->error.text);
-                host_close_handles(h);
+                host_close(h);
                 return;
         }
+        h->store = h->open.store;
         if (h->is_stopping) {
-                store_close(h->open.store, host_close_handles, h);
+                host_close(h);
                 return;
         }
         store_info(h->open.store, &info);
@@ -59,21 +108,26 @@ static void on_store_open(struct store_request *request)
                 info.shards, LOG_QUOTE(info.durability));
         h->status = open_berths(h, info.shards, &h->error);
         if (h->status < 0) {
-                store_close(h->open.store, host_close_handles, h);
+                stations_cut(h);
+                host_close(h);
                 return;
         }
-        h->store = h->open.store;
         h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
+        fleet_start(h);
         host_ask_desired(h);
-        log_event(LEVEL_INFO, "running", "host=%s handlers=%" PRIu32 " pid=%d", h->config->host.name, h->stations_count,
-                (int)getpid());
+        char nonce[2 * STORE_NONCE_SIZE + 1];
+        host_nonce_text(h, nonce);
+        log_event(LEVEL_INFO, "running", "host=%s handlers=%" PRIu32 " pid=%d nonce=%s", h->config->host.name,
+                h->stations_count, (int)getpid(), nonce);
+        notify_say(&h->notify, "READY=1\nSTATUS=%s", "Running");
+        reload_begin(h);
 }
 
 static void on_bell(void *self, uint32_t shard)
 {
         struct host *h = self;
         if (shard < h->berths_count)
-                h->berths[shard].shard.has_work = true;
+                shard_rang(&h->berths[shard].shard);
 }
 
 static void on_bell_desired(void *self)
@@ -85,19 +139,24 @@ static void on_bell_look(void *self)
 {
         struct host *h = self;
         for (uint32_t i = 0; i < h->berths_count; i++)
-                h->berths[i].shard.has_work = true;
+                shard_rang(&h->berths[i].shard);
 }
 
 void host_open_store(struct host *h)
 {
         const struct config *c = h->config;
+        struct coord_info coordination;
+        coord_info(h->fleet.coord, &coordination);
         h->bell = (struct store_bell){ .shard = on_bell, .desired = on_bell_desired, .look = on_bell_look, .self = h };
         h->open.request.done = on_store_open;
         h->open.options = (struct store_options){
                 .url = c->store.url.text,
                 .app = c->app,
+                .user = c->store.user,
+                .password = *h->store_password ? h->store_password : NULL,
+                .wait_replicas = c->store.wait_replicas,
                 .shards = c->shards,
-                .coordination = c->coordination.url.text,
+                .coordination = coordination.url,
                 .may_create = true,
                 .is_host = true,
                 .sync = c->store.synchronous == SYNCHRONOUS_FULL ? STORE_SYNC_FULL : STORE_SYNC_NORMAL,
@@ -113,24 +172,62 @@ void host_open_store(struct host *h)
 
 int host_open_folders(struct host *h, struct error *error)
 {
+        int r = read_secret(&h->config->store.password, h->store_password, error);
+        if (r == 0)
+                r = read_secret(&h->config->coordination.password, h->coord_password, error);
+        if (r < 0)
+                return r;
         if (mkdir(h->config->state, 0700) < 0 && errno != EEXIST)
                 return error_set(error, -errno, "state folder %s: %s", h->config->state, strerror(errno));
-        (void)snprintf(h->staging, sizeof(h->staging), "%s/staging-XXXXXX", h->config->state);
-        if (!mkdtemp(h->staging))
-                return error_set(error, -errno, "state folder %s: %s", h->config->state, strerror(errno));
-        return 0;
+        h->staging_fd = staging_open(h->config->state, h->staging, error);
+        return h->staging_fd < 0 ? h->staging_fd : 0;
+}
+
+/* --- the end: coordination, guard, store, and then the loop's own handles --- */
+
+static void on_guard_gone(void *self)
+{
+        struct host *h = self;
+        struct store *store = h->store;
+        h->store = NULL;
+        if (store)
+                store_close(store, host_close_handles, h);
+        else
+                host_close_handles(h);
+}
+
+static void on_fleet_closed(void *self)
+{
+        struct host *h = self;
+        if (h->has_guardian)
+                guardian_close(&h->guardian, on_guard_gone, h);
+        else
+                on_guard_gone(h);
+}
+
+void host_close(struct host *h)
+{
+        if (h->is_closing)
+                return;
+        h->is_closing = true;
+        fleet_close(h, on_fleet_closed);
 }
 
 void host_free(struct host *h)
 {
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                stage_remove(&h->stations[i].staged);
+        stations_free(h);
+        notify_close(&h->notify);
+        fleet_free(h);
+        guardian_free(&h->guardian);
+        explicit_bzero(h->store_password, sizeof(h->store_password));
+        explicit_bzero(h->coord_password, sizeof(h->coord_password));
         if (*h->staging)
-                (void)rmdir(h->staging);
+                staging_close(h->staging, h->staging_fd);
         for (uint32_t i = 0; h->berths && i < h->berths_count; i++)
                 shard_free(&h->berths[i].shard);
+        report_free(h);
         leases_free(&h->leases);
         free(h->berths);
         free(h->renewals);
-        free(h->stations);
+        shared_config_free(h->shared);
 }

@@ -1,5 +1,6 @@
 /* host_parts.h: a host's state, shared by host.c (the loop), host_open.c (start and end), berth.c (shards and the
- * store) and station.c (handlers and their crews).  Nobody else includes it. */
+ * store) and station.c (handlers and their crews), report.c and verbs.c (what
+ * it says about itself).  Nobody else includes it. */
 #ifndef QUIVER_HOST_HOST_PARTS_H
 #define QUIVER_HOST_HOST_PARTS_H
 
@@ -7,20 +8,31 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "config/config.h"
+#include "config/shared.h"
+#include "host/control.h"
 #include "host/crew.h"
+#include "host/fleet.h"
+#include "host/guardian.h"
+#include "host/notify.h"
+#include "host/reload.h"
+#include "host/report.h"
 #include "host/shard.h"
+#include "host/shift.h"
 #include "host/stage.h"
+#include "host/staging.h"
 #include "ring/leases.h"
 #include "store/admin.h"
 #include "store/store.h"
 
 struct host;
 
-/* A shard and the one request it may have under way. */
+/* A shard and the one request it may have under way.  Handing over what waits in its outbox is no part of the shard's
+ * protocol: it may be repeated at any time, and goes on beside it. */
 struct berth {
         struct host *host;
         struct shard shard;
+        struct store_forward forward;
+        bool is_forwarding;
         union {
                 struct store_request request;
                 struct store_acquire acquire;
@@ -30,31 +42,48 @@ struct berth {
         };
 };
 
-/* A handler and the crew that runs it. */
+/* A handler and the generations that run it.  Its slot is what windows call its pool; it stays as long as one of them
+ * is alive, so also a while after the handler was removed. */
 struct station {
         struct host *host;
-        const struct handler_config *handler;
-        struct staged staged;
-        struct crew crew;
-        uint32_t next_berth; /* whose turn it is to feed it */
-        bool is_open, is_stopped;
-        bool is_paused; /* a person wants it to start nothing */
+        uint32_t slot;
+        char name[NAME_HANDLER_MAX + 1];
+        struct lineage lineage;     /* of shifts */
+        uint32_t next_berth;        /* whose turn it is to feed it */
+        bool is_paused;             /* a person wants it to start nothing */
+        const struct shift *routed; /* what the windows were sorted for, */
+        uint64_t routes;            /* and the hash of the task names that it serves; 0: none */
+        struct outcome_counts counts;
 };
+
+/* Task names that no handler here serves: each is told of once, until the next reload. */
+#define UNSERVED_MAX 32
 
 struct host {
         const struct config *config;
+        struct shared_config *shared; /* … is in it; NULL: the one that the host was started with */
         uv_loop_t loop;
         struct store *store;
         struct store_open open;
         struct store_bell bell;
         uint8_t nonce[STORE_NONCE_SIZE];
         struct leases leases;
+        struct fleet fleet;
+        struct guardian guardian;
+        bool has_guardian;
         struct shard_limits limits;
         struct berth *berths;
         uint32_t berths_count;
-        struct station *stations;
+        struct station **stations; /* by slot */
         uint32_t stations_count;
-        char staging[4096];
+        char staging[STAGING_PATH_MAX];
+        int staging_fd; /* holds its lock */
+        struct reload reload;
+        struct notify notify;
+        bool is_told_busy; /* the service manager knows of a reload under way */
+        bool was_busy;     /* since memory was last given back */
+        char unserved[UNSERVED_MAX][NAME_HANDLER_MAX + 1];
+        uint32_t unserved_count;
 
         struct store_renew renew;
         struct store_renewal *renewals;
@@ -66,13 +95,20 @@ struct host {
         uint64_t desired_version;
         bool is_asking; /* for the desired state */
 
+        struct control *control; /* NULL: there is none */
+        struct report report;
+
         uv_prepare_t prepare;
         uv_timer_t timer;
-        uv_signal_t terminate, interrupt;
+        uv_signal_t terminate, interrupt, hang_up;
         uint64_t timer_ms;
 
-        bool is_stopping;
-        uint64_t cut_ms; /* while stopping: what still runs then is interrupted */
+        char store_password[SECRET_MAX], coord_password[SECRET_MAX]; /* "": none */
+
+        bool is_stopping, is_closing;
+        uint64_t cut_ms;     /* while stopping: what still runs then is interrupted */
+        uint64_t give_up_ms; /* … and then the store is not waited for any more */
+        bool has_given_up;
         uint64_t random;
         int status;
         struct error error;
@@ -87,20 +123,70 @@ void host_renew(struct host *h, uint64_t now_ms);
 
 /* --- station.c --- */
 
-/* The handler's private copy and its crew.  0, or -errno with the text set. */
-int station_open(struct host *h, struct station *st, const struct handler_config *handler, struct error *error);
+/* The generation that serves; NULL: none. */
+static inline struct shift *station_current(const struct station *st)
+{
+        return (struct shift *)st->lineage.current;
+}
+extern const struct crew_events station_crew_events;
 /* Tasks from the shards' windows to the crew, while it has room. */
 void station_feed(struct station *st, uint64_t now_ms);
 /* Reads the desired state again and does what it says. */
 void host_ask_desired(struct host *h);
+/* What the host's node in the tree says about the handler. */
+void station_describe(const struct station *st, struct member_doc *doc);
 /* A pool_of_fn (shard.h): the station that serves such tasks; `arg` is the berth. */
 uint32_t berth_pool_of(void *arg, struct span handler);
 
+/* --- succession.c --- */
+
+/* A handler of the configuration that the host starts with: its private copy and its crew.  0, or -errno with the text
+ * set. */
+int station_open(struct host *h, const struct handler_config *handler, struct error *error);
+/* The station of that name; NULL: none. */
+struct station *station_find(const struct host *h, const char *name);
+/* … or a new one. */
+struct station *station_get(struct host *h, const char *name);
+/* Something happened to one of its generations. */
+void station_event(struct station *st, enum lineage_event_kind kind, struct shift *shift);
+void station_ended(struct station *st, struct shift *shift, enum outcome outcome);
+/* What serves has changed: sorts the windows anew if other tasks come here now. */
+void station_route(struct station *st);
+/* How its generations succeed each other, as `target` was configured. */
+void station_set_policy(struct station *st, const struct shift *target);
+/* What fell due. */
+void stations_tick(struct host *h, uint64_t now_ms);
+uint64_t stations_due_ms(const struct host *h);
+/* Leaving: ends every generation.  True once no process is left; ask again. */
+bool stations_stop(struct host *h);
+/* … at once. */
+void stations_cut(struct host *h);
+/* After the loop. */
+void stations_free(struct host *h);
+
+/* --- verbs.c --- */
+
+/* The control socket.  Without one the host goes on, and says so. */
+void host_open_control(struct host *h);
+
 /* --- host_open.c --- */
 
+/* Once the coordination tree is open. */
 void host_open_store(struct host *h);
 int host_open_folders(struct host *h, struct error *error);
+/* Nothing runs any more: dismisses the guard, closes the store, and ends the loop. */
+void host_close(struct host *h);
 void host_free(struct host *h);
+/* Tasks that run at once, at most.  Another host of this app is taken to have as many. */
+uint32_t host_count_seats(const struct config *config);
+void host_nonce_text(const struct host *h, char ret_text[2 * STORE_NONCE_SIZE + 1]);
+
+/* --- give_up.c --- */
+
+/* All is cut short: how long the store is still waited for. */
+void host_set_patience(struct host *h);
+/* That long has passed: says what remains untold, and does not wait for it. */
+void host_give_up(struct host *h);
 
 /* --- host.c --- */
 

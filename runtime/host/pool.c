@@ -2,13 +2,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/clock.h"
 #include "host/pool_parts.h"
-
-/* A runner's queue holds about this much work, so that it neither starves between two looks of the loop nor hoards
- * tasks that another could start. */
-#define AHEAD_NS (2 * NS_PER_MS)
 
 int pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed)
 {
@@ -36,10 +32,43 @@ void pool_actions_free(struct pool_actions *actions)
         *actions = (struct pool_actions){ 0 };
 }
 
-void pool_add_generation(struct pool *pool, struct generation *generation)
+/* More places; the last one stays the suspects'. */
+static int grow(struct pool *pool, uint32_t processes)
 {
-        generation->older = pool->generations;
-        pool->generations = generation;
+        uint32_t count = processes + 1;
+        uint32_t before = pool->runners_count - 1;
+        struct pool_runner *runners = calloc(count, sizeof(*runners));
+        if (!runners)
+                return -ENOMEM;
+        memcpy(runners, pool->runners, before * sizeof(*runners));
+        runners[processes] = pool->runners[before];
+        for (uint32_t i = 0; i < count; i++) {
+                runners[i].slot = i;
+                for (struct pool_task *task = runners[i].handed; task; task = task->next)
+                        task->runner = &runners[i];
+        }
+        free(pool->runners);
+        pool->runners = runners;
+        pool->runners_count = count;
+        return 0;
+}
+
+int pool_set_policy(struct pool *pool, const struct pool_policy *policy)
+{
+        int r = policy->processes >= pool->runners_count ? grow(pool, policy->processes) : 0;
+        if (r < 0)
+                return r;
+        struct pool_policy next = *policy;
+        next.threads = pool->policy.threads;
+        next.batch_max = pool->policy.batch_max;
+        next.ring_entries = pool->policy.ring_entries;
+        pool->policy = next;
+        return 0;
+}
+
+bool pool_is_surplus(const struct pool *pool, const struct pool_runner *runner)
+{
+        return !runner->is_solo && runner->slot >= pool->policy.processes;
 }
 
 void pool_lift(struct pool *pool)
@@ -84,20 +113,7 @@ struct pool_action *pool_act(struct pool_actions *actions, enum pool_action_kind
         return action;
 }
 
-static void batch_put(struct pool_actions *actions, struct pool_task *task)
-{
-        if (actions->batch_count == actions->batch_room) {
-                size_t room = actions->batch_room ? actions->batch_room * 2 : 256;
-                struct pool_task **batch = realloc(actions->batch, room * sizeof(void *));
-                if (!batch)
-                        abort();
-                actions->batch = batch;
-                actions->batch_room = room;
-        }
-        actions->batch[actions->batch_count++] = task;
-}
-
-static void list_append(struct pool_task **first, struct pool_task **last, struct pool_task *task)
+void pool_append(struct pool_task **first, struct pool_task **last, struct pool_task *task)
 {
         task->next = NULL;
         task->prev = *last;
@@ -142,7 +158,7 @@ void pool_unhand(struct pool_task *task, uint64_t now_ms)
                 runner->idle_ms = now_ms;
 }
 
-void pool_requeue(struct pool *pool, struct pool_task *task)
+static void requeue(struct pool *pool, struct pool_task *task)
 {
         task->stopped_ms = 0;
         if (task->is_suspect) {
@@ -154,7 +170,7 @@ void pool_requeue(struct pool *pool, struct pool_task *task)
         }
 }
 
-static void unqueue(struct pool *pool, struct pool_task *task)
+void pool_unqueue(struct pool *pool, struct pool_task *task)
 {
         if (task->is_suspect) {
                 list_remove(&pool->suspects, &pool->suspects_last, task);
@@ -173,6 +189,23 @@ struct pool_action *pool_settle(struct pool_actions *actions, struct pool_task *
         return action;
 }
 
+void pool_give_back(struct pool_actions *actions, struct pool_task *task, enum blame_why why)
+{
+        struct pool_action *action = pool_settle(actions, task, OUTCOME_INTERRUPTED);
+        action->why = why;
+        action->never_started = true;
+}
+
+void pool_put_back(struct pool *pool, struct pool_task *task, struct pool_actions *actions)
+{
+        if (task->why == BLAME_CANCEL)
+                pool_give_back(actions, task, BLAME_CANCEL);
+        else if (pool->is_retreating)
+                pool_give_back(actions, task, BLAME_SHUTDOWN);
+        else
+                requeue(pool, task);
+}
+
 /* xorshift64*: jitter only. */
 static uint64_t jitter(struct pool *pool, uint64_t ms)
 {
@@ -189,187 +222,24 @@ uint64_t pool_backoff_ms(struct pool *pool, uint32_t failures)
         return jitter(pool, ms < pool->policy.backoff_max_ms ? ms : pool->policy.backoff_max_ms);
 }
 
-/* --- handing over ----------------------------------------------------------------------------------------------------
- */
-
-static uint32_t batch_max(const struct pool *pool)
+static void take_back_all(struct pool *pool, struct pool_actions *actions)
 {
-        bool has_many = pool->generations && pool->generations->has_many;
-        return has_many && pool->policy.batch_max > 1 ? pool->policy.batch_max : 1;
-}
-
-/* Tasks that one runner may hold. */
-static uint32_t depth(const struct pool *pool)
-{
-        uint64_t per_seat = pool->average_ns ? AHEAD_NS / pool->average_ns : 1;
-        if (per_seat < batch_max(pool))
-                per_seat = batch_max(pool);
-        if (per_seat < 1)
-                per_seat = 1;
-        uint64_t tasks = per_seat * pool->policy.threads;
-        return tasks < pool->policy.ring_entries ? (uint32_t)tasks : pool->policy.ring_entries;
-}
-
-bool pool_has_room(const struct pool *pool)
-{
-        if (pool->is_draining || pool->state == POOL_PAUSED || pool->state == POOL_QUARANTINED)
-                return false;
-        return pool->waiting_count < depth(pool) * pool->policy.processes && pool->suspects_count < 16;
-}
-
-static bool takes_tasks(const struct pool *pool, const struct pool_runner *runner)
-{
-        const struct pool_policy *p = &pool->policy;
-        return runner->state == RUNNER_READY && runner->generation == pool->generations && !runner->shut_ms &&
-               !(p->max_tasks && runner->handed_total >= p->max_tasks);
-}
-
-/* The least busy runner that has room, or NULL. */
-static struct pool_runner *choose(const struct pool *pool, uint32_t limit)
-{
-        struct pool_runner *best = NULL;
-        for (uint32_t i = 0; i < pool->runners_count; i++) {
-                struct pool_runner *r = &pool->runners[i];
-                if (r->is_solo || !takes_tasks(pool, r) || r->in_flight >= limit)
-                        continue;
-                if (!best || r->in_flight < best->in_flight)
-                        best = r;
-        }
-        return best;
-}
-
-/* The runner has to be looked at again at `at_ms`, or earlier. */
-static void look_by(struct pool_runner *runner, uint64_t at_ms)
-{
-        if (!runner->look_ms || at_ms < runner->look_ms)
-                runner->look_ms = at_ms;
-}
-
-static void hand(
-        struct pool *pool, struct pool_runner *runner, uint32_t count, uint64_t now_ms, struct pool_actions *actions)
-{
-        struct pool_action *action = pool_act(actions, ACTION_HAND, runner);
-        action->first = actions->batch_count;
-        action->count = count;
-        for (uint32_t i = 0; i < count; i++) {
-                struct pool_task *task = runner->is_solo ? pool->suspects : pool->waiting;
-                unqueue(pool, task);
-                task->runner = runner;
-                task->handed_ms = now_ms;
-                list_append(&runner->handed, &runner->handed_last, task);
-                runner->in_flight++;
-                runner->handed_total++;
-                batch_put(actions, task);
-                if (task->task.timeout_ms)
-                        look_by(runner, now_ms + task->task.timeout_ms);
-        }
-        if (pool->policy.stall_ms)
-                look_by(runner, now_ms + pool->policy.stall_ms);
-        if (pool->policy.init_ms)
-                look_by(runner, now_ms + pool->policy.init_ms);
-        if (runner->in_flight > pool->policy.threads)
-                look_by(runner, now_ms + POOL_STUCK_MS);
-}
-
-static bool batch_is_due(const struct pool *pool, uint64_t now_ms)
-{
-        return pool->waiting_count >= batch_max(pool) ||
-               now_ms >= pool->waiting->offered_ms + pool->policy.batch_wait_ms;
-}
-
-static uint32_t in_flight(const struct pool *pool)
-{
-        uint32_t sum = 0;
         for (uint32_t i = 0; i < pool->runners_count; i++)
-                sum += pool->runners[i].in_flight;
-        return sum;
+                for (struct pool_task *t = pool->runners[i].handed_last; t; t = t->prev)
+                        pool_act(actions, ACTION_TAKE_BACK, t->runner)->task = t;
 }
 
-/* After a pause one task goes first, to see whether it was long enough. */
-static bool may_hand(const struct pool *pool)
+static void retreat(struct pool *pool, struct pool_actions *actions)
 {
-        return pool->state != POOL_PROBING || !in_flight(pool);
+        pool->is_draining = pool->is_retreating = true;
+        pool_give_up(pool, actions);
+        take_back_all(pool, actions);
 }
 
-static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
+static void resume(struct pool *pool)
 {
-        uint32_t limit = depth(pool);
-        uint32_t most = batch_max(pool);
-        while (pool->waiting && batch_is_due(pool, now_ms) && may_hand(pool)) {
-                struct pool_runner *runner = choose(pool, limit);
-                if (!runner)
-                        return;
-                uint32_t room = limit - runner->in_flight;
-                uint32_t count = pool->waiting_count < most ? pool->waiting_count : most;
-                if (pool->state == POOL_PROBING)
-                        count = 1;
-                hand(pool, runner, count < room ? count : room, now_ms, actions);
-        }
-}
-
-static void spawn(struct pool *pool, struct pool_runner *runner, uint64_t now_ms, struct pool_actions *actions)
-{
-        runner->state = RUNNER_STARTING;
-        runner->generation = pool->generations;
-        runner->in_flight = 0;
-        runner->shut_ms = 0;
-        runner->handed_total = runner->answered_total = 0;
-        runner->since_ms = runner->idle_ms = now_ms;
-        runner->look_ms = runner->aborted_ms = 0;
-        runner->why = BLAME_NOTHING;
-        (void)pool_act(actions, ACTION_SPAWN, runner);
-}
-
-static void spawn_needed(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
-{
-        if (now_ms < pool->spawn_ms)
-                return;
-        /* What still waits although a runner has room (for its batch to fill, for a probe) needs no other. */
-        bool has_room = choose(pool, depth(pool));
-        uint32_t starting = 0;
-        for (uint32_t i = 0; i < pool->runners_count; i++)
-                starting += pool->runners[i].state == RUNNER_STARTING && !pool->runners[i].is_solo;
-        for (uint32_t i = 0; i < pool->runners_count; i++) {
-                struct pool_runner *r = &pool->runners[i];
-                if (r->state != RUNNER_NONE)
-                        continue;
-                if (r->is_solo && pool->suspects)
-                        spawn(pool, r, now_ms, actions);
-                if (r->is_solo || has_room || pool->waiting_count <= starting * pool->policy.threads)
-                        continue;
-                spawn(pool, r, now_ms, actions);
-                starting++;
-        }
-}
-
-/* Nothing will run here, and whoever drains the pool waits for what it was offered. */
-static void give_up(struct pool *pool, struct pool_actions *actions)
-{
-        struct pool_task *task;
-        while ((task = pool->waiting ? pool->waiting : pool->suspects)) {
-                unqueue(pool, task);
-                pool_settle(actions, task, OUTCOME_INTERRUPTED)->why = BLAME_SHUTDOWN;
-        }
-}
-
-static void dispatch(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
-{
-        if (pool->state == POOL_QUARANTINED && pool->is_draining)
-                give_up(pool, actions);
-        if (pool->state == POOL_QUARANTINED || !pool->generations)
-                return;
-        if (pool->state == POOL_PAUSED) {
-                if (now_ms < pool->paused_ms)
-                        return;
-                pool->state = POOL_PROBING;
-        }
-        struct pool_runner *solo = &pool->runners[pool->runners_count - 1];
-        if (pool->suspects && takes_tasks(pool, solo) && !solo->handed_total && may_hand(pool))
-                hand(pool, solo, 1, now_ms, actions);
-        if (pool->waiting)
-                hand_waiting(pool, now_ms, actions);
-        if (pool->waiting || pool->suspects)
-                spawn_needed(pool, now_ms, actions);
+        pool->is_draining = pool->is_retreating = false;
+        pool_lift(pool);
 }
 
 /* --- events ----------------------------------------------------------------------------------------------------------
@@ -383,10 +253,10 @@ static void on_offered(struct pool *pool, struct pool_task *task, uint64_t now_m
         task->stopped_ms = 0;
         task->why = BLAME_NOTHING;
         if (task->is_suspect) {
-                list_append(&pool->suspects, &pool->suspects_last, task);
+                pool_append(&pool->suspects, &pool->suspects_last, task);
                 pool->suspects_count++;
         } else {
-                list_append(&pool->waiting, &pool->waiting_last, task);
+                pool_append(&pool->waiting, &pool->waiting_last, task);
                 pool->waiting_count++;
         }
 }
@@ -397,9 +267,7 @@ static void pause(struct pool *pool, uint64_t now_ms, struct pool_actions *actio
                 return;
         pool->state = POOL_PAUSED;
         pool->paused_ms = now_ms + pool_backoff_ms(pool, pool->pauses++);
-        for (uint32_t i = 0; i < pool->runners_count; i++)
-                for (struct pool_task *t = pool->runners[i].handed_last; t; t = t->prev)
-                        pool_act(actions, ACTION_TAKE_BACK, t->runner)->task = t;
+        take_back_all(pool, actions);
 }
 
 static void on_answered(
@@ -417,12 +285,14 @@ static void on_answered(
                 uint64_t took_ns = reply->ended_ns - reply->started_ns;
                 pool->average_ns = pool->average_ns ? pool->average_ns - pool->average_ns / 8 + took_ns / 8 : took_ns;
         }
-        /* Told to stop by a person, it may still say DONE; anything else is the stop's doing, not the task's. */
-        bool is_cancelled = task->why == BLAME_CANCEL && reply->outcome != OUTCOME_DONE;
+        /* Told to stop by a person or by us, it may still say DONE; anything else is the stop's doing, not the task's.
+         */
+        bool is_told = task->why == BLAME_CANCEL || task->why == BLAME_SHUTDOWN;
+        bool is_cancelled = is_told && reply->outcome != OUTCOME_DONE;
         struct pool_action *action =
                 pool_settle(actions, task, is_cancelled ? OUTCOME_INTERRUPTED : (enum outcome)reply->outcome);
         action->reply = reply;
-        action->why = is_cancelled ? BLAME_CANCEL : BLAME_NOTHING;
+        action->why = is_cancelled ? task->why : BLAME_NOTHING;
         if (reply->outcome == OUTCOME_UNAVAILABLE) {
                 pause(pool, now_ms, actions);
         } else if (pool->state == POOL_PROBING && reply->outcome != OUTCOME_INTERRUPTED) {
@@ -437,10 +307,7 @@ static void on_taken_back(struct pool *pool, struct pool_task *task, uint64_t no
         /* It was only lent: a runner is used up, and a suspect's runner stale, by what ran there. */
         task->runner->handed_total--;
         pool_unhand(task, now_ms);
-        if (task->why == BLAME_CANCEL)
-                pool_settle(actions, task, OUTCOME_INTERRUPTED)->why = BLAME_CANCEL;
-        else
-                pool_requeue(pool, task);
+        pool_put_back(pool, task, actions);
 }
 
 static void on_cancelled(struct pool *pool, const struct pool_event *event, struct pool_actions *actions)
@@ -449,10 +316,10 @@ static void on_cancelled(struct pool *pool, const struct pool_event *event, stru
         /* Told to stop already, and for a reason of its own. */
         if (task->stopped_ms)
                 return;
-        task->why = BLAME_CANCEL;
+        task->why = event->why == BLAME_SHUTDOWN ? BLAME_SHUTDOWN : BLAME_CANCEL;
         if (!task->runner) {
-                unqueue(pool, task);
-                pool_settle(actions, task, OUTCOME_INTERRUPTED)->why = BLAME_CANCEL;
+                pool_unqueue(pool, task);
+                pool_give_back(actions, task, task->why);
                 return;
         }
         pool_act(actions, ACTION_TAKE_BACK, task->runner)->task = task;
@@ -468,7 +335,7 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 on_offered(pool, event->task, now_ms);
                 break;
         case POOL_READY:
-                event->runner->generation->has_many = event->has_many;
+                pool->has_many = event->has_many;
                 if (event->runner->state == RUNNER_STARTING)
                         event->runner->state = RUNNER_READY;
                 event->runner->since_ms = event->runner->idle_ms = event->runner->answered_ms = now_ms;
@@ -499,6 +366,15 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
         case POOL_TICK:
                 pool_on_tick(pool, now_ms, actions);
                 break;
+        case POOL_WARM:
+                pool_warm(pool, event->count, now_ms, actions);
+                break;
+        case POOL_RETREAT:
+                retreat(pool, actions);
+                break;
+        case POOL_RESUME:
+                resume(pool);
+                break;
         case POOL_CUT:
                 pool->is_draining = true;
                 pool->state = POOL_QUARANTINED;
@@ -506,7 +382,7 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                         pool_kill(&pool->runners[i], BLAME_SHUTDOWN, now_ms, actions);
                 break;
         }
-        dispatch(pool, now_ms, actions);
+        pool_dispatch(pool, now_ms, actions);
         /* The last task ends on one runner; those that have been idle all along hear of nothing else. */
         for (uint32_t i = 0; pool->is_draining && i < pool->runners_count; i++)
                 pool_retire_done(pool, &pool->runners[i], now_ms, actions);

@@ -5,9 +5,8 @@
  *
  *         offered → waiting → handed to a runner's ring → (started by a seat) → settled
  *
- * A pool serves one handler's plugin.  It keeps a list of generations (loaded versions of the plugin), newest first;
- * new runners are always of the newest.  Tasks that are offered may run at once and in any order: order per key is the
- * window's business, before a task comes here. */
+ * A pool is one generation of a handler: its runners all have the same plugin and settings.  Tasks that are offered may
+ * run at once and in any order: order per key is the window's business, before a task comes here. */
 #ifndef QUIVER_HOST_POOL_H
 #define QUIVER_HOST_POOL_H
 
@@ -36,24 +35,20 @@ struct pool_policy {
         uint32_t ring_entries;     /* tasks a runner's ring holds */
 };
 
-/* One loaded version of the plugin. */
-struct generation {
-        struct generation *older;
-        uint32_t number; /* 1 is the first */
-        bool has_many;   /* known once a runner said READY */
-        void *owner;     /* crew's: staged file and settings */
-};
+struct crew;
 
 /* A task in the pool's care.  Embedded in whatever the caller keeps about it; it must not move until it is settled. */
 struct pool_task {
         struct ring_task task; /* the caller's; valid until settled */
         bool is_suspect;       /* run it alone in a fresh runner */
         void *owner;
+        struct crew *crew; /* crew's: the one that has it */
 
         /* The pool's own. */
         struct pool_task *prev, *next;
         struct pool_runner *runner; /* NULL: waiting */
         uint64_t ticket;            /* set by crew when it was handed over */
+        uint32_t saved_version;     /* crew's: the checkpoint of it that was passed on last */
         uint64_t offered_ms, handed_ms;
         uint64_t stopped_ms; /* when the stop flag was raised; 0: not */
         enum blame_why why;  /* … and for what */
@@ -65,8 +60,7 @@ enum runner_state { RUNNER_NONE, RUNNER_STARTING, RUNNER_READY, RUNNER_RETIRING,
 struct pool_runner {
         enum runner_state state;
         uint32_t slot;
-        bool is_solo; /* the place where suspects run */
-        struct generation *generation;
+        bool is_solo;             /* the place where suspects run */
         struct pool_task *handed; /* list through prev/next, oldest first */
         struct pool_task *handed_last;
         uint32_t in_flight;
@@ -85,14 +79,15 @@ enum pool_state { POOL_OPEN, POOL_PAUSED, POOL_PROBING, POOL_QUARANTINED };
 
 struct pool {
         struct pool_policy policy;
-        struct generation *generations;
-        struct pool_runner *runners; /* processes, and one more for suspects */
+        bool has_many;               /* the plugin has handle_many: known once a runner said READY */
+        struct pool_runner *runners; /* as many as there ever were processes, and a last one for suspects */
         uint32_t runners_count;
         struct pool_task *waiting, *waiting_last;
         struct pool_task *suspects, *suspects_last;
         uint32_t waiting_count, suspects_count;
         enum pool_state state;
         bool is_draining;    /* take nothing new, retire what is idle */
+        bool is_retreating;  /* … and start nothing of what was offered: it is given back */
         uint64_t paused_ms;  /* until */
         uint32_t pauses;     /* in a row */
         uint32_t failures;   /* runners that died without having answered anything, in a row */
@@ -111,9 +106,12 @@ enum pool_event_kind {
         POOL_SEEN,       /* runner, sights: the answer to LOOK */
         POOL_GONE,       /* runner, sights, death: the process is reaped, its last answers were posted before */
         POOL_BROKEN,     /* runner: what it wrote to shared memory is impossible */
-        POOL_CANCELLED,  /* task; why: raise its stop flag, or settle it if it waits */
+        POOL_CANCELLED,  /* task; why (BLAME_CANCEL or BLAME_SHUTDOWN): raise its stop flag, or settle it if it waits */
         POOL_TICK,
-        POOL_CUT, /* end now: kill every runner, give everything back */
+        POOL_WARM,    /* count: so many runners are wanted before there are tasks for them */
+        POOL_RETREAT, /* give back what has not started, end when the rest has */
+        POOL_RESUME,  /* the opposite of draining and retreating */
+        POOL_CUT,     /* end now: kill every runner, give everything back */
 };
 
 /* One handed task as crew sees it in shared memory. */
@@ -134,6 +132,7 @@ struct pool_event {
         size_t sights_count;
         const struct death *death;
         bool has_many;
+        uint32_t count;
         enum blame_why why;
 };
 
@@ -158,6 +157,7 @@ struct pool_action {
         uint32_t count;
         enum outcome outcome;
         bool is_suspect; /* settled without blame: offer it again with is_suspect set */
+        bool never_started;
         enum blame_why why;
         uint32_t seat;
         uint64_t ticket; /* ACTION_SETTLE without a reply: under which the runner knew it */
@@ -178,10 +178,12 @@ int pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed
 void pool_free(struct pool *pool);
 void pool_actions_free(struct pool_actions *actions);
 
-/* The newest generation from now on; borrowed.  Runners of older ones are retired once idle. */
-void pool_add_generation(struct pool *pool, struct generation *generation);
+/* Other times and another number of processes from now on; what the rings were made for (threads, batch_max,
+ * ring_entries) stays as it was.  Not from within a step: runners may move.  0 or -ENOMEM, and nothing has changed. */
+int pool_set_policy(struct pool *pool, const struct pool_policy *policy);
 
-/* Whether to offer more: a little more than what the runners can take at once, so that none waits for the loop. */
+/* How many more to offer: a little more than what the runners can take at once, so that none waits for the loop. */
+uint32_t pool_room(const struct pool *pool);
 bool pool_has_room(const struct pool *pool);
 
 /* Actions are appended to `actions` (cleared first). */

@@ -26,11 +26,11 @@ void pool_retire_done(struct pool *pool, struct pool_runner *runner, uint64_t no
                 return;
         const struct pool_policy *p = &pool->policy;
         bool is_used_up = p->max_tasks && runner->handed_total >= p->max_tasks;
-        bool is_old = runner->generation != pool->generations;
+        bool is_surplus = pool_is_surplus(pool, runner);
         bool has_run_alone = runner->is_solo && runner->handed_total;
         bool is_bored = p->idle_ms && now_ms >= runner->idle_ms + p->idle_ms;
         bool is_last = pool->is_draining && !pool->waiting && !pool->suspects;
-        if (!is_used_up && !is_old && !has_run_alone && !is_bored && !is_last)
+        if (!is_used_up && !is_surplus && !has_run_alone && !is_bored && !is_last)
                 return;
         runner->state = RUNNER_RETIRING;
         runner->since_ms = now_ms;
@@ -63,7 +63,8 @@ static bool watch_task(
         struct pool_task *task = s->task;
         if (!task->stopped_ms) {
                 enum blame_why why = task->why;
-                uint64_t at_ms = why == BLAME_CANCEL ? now_ms : stop_at(pool, s, &why);
+                bool is_told = why == BLAME_CANCEL || why == BLAME_SHUTDOWN;
+                uint64_t at_ms = is_told ? now_ms : stop_at(pool, s, &why);
                 if (now_ms < at_ms) {
                         earliest(next_ms, at_ms);
                         return false;
@@ -84,7 +85,7 @@ static bool has_elsewhere(const struct pool *pool, const struct pool_runner *stu
 {
         for (uint32_t i = 0; i < pool->runners_count; i++) {
                 const struct pool_runner *r = &pool->runners[i];
-                if (r == stuck || r->is_solo)
+                if (r == stuck || r->is_solo || pool_is_surplus(pool, r))
                         continue;
                 if (r->state == RUNNER_NONE || (r->state == RUNNER_READY && r->in_flight < pool->policy.threads))
                         return true;
@@ -229,10 +230,7 @@ static void rescue_unstarted(
                 if (event->sights[i].is_started)
                         continue;
                 pool_unhand(task, now_ms);
-                if (task->why == BLAME_CANCEL)
-                        pool_settle(actions, task, OUTCOME_INTERRUPTED)->why = BLAME_CANCEL;
-                else
-                        pool_requeue(pool, task);
+                pool_put_back(pool, task, actions);
         }
 }
 

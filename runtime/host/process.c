@@ -236,6 +236,15 @@ void process_close(struct process *p)
         uv_close((uv_handle_t *)&p->handle, on_closed);
 }
 
+void process_set_level(struct process *p, uint32_t level)
+{
+        struct buffer message = { 0 };
+        message_put_level(&message, level);
+        if (p->pid)
+                (void)send(p->fds[CHANNEL_CONTROL], message.data, message.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        buffer_free(&message);
+}
+
 void process_kill(struct process *p, int signal)
 {
         if (p->pid)

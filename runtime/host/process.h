@@ -32,7 +32,8 @@ struct process {
         struct ring_host ring;
         int64_t exit_status;
         int term_signal;
-        pid_t pid; /* 0: not started, or reaped */
+        bool has_saves; /* a seat may have a new checkpoint; crew's */
+        pid_t pid;      /* 0: not started, or reaped */
 
         uv_process_t handle;
         uv_poll_t polls[4]; /* by enum process_channel */
@@ -47,6 +48,9 @@ enum process_channel { CHANNEL_CONTROL, CHANNEL_BELL, CHANNEL_OUT, CHANNEL_ERR }
 int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases,
         const struct runner_start *start, const struct process_events *events, void *owner, struct process **ret,
         struct error *error);
+
+/* Its runner logs up to that level from now on, unless it does not listen. */
+void process_set_level(struct process *p, uint32_t level);
 
 /* Nothing if it is reaped already. */
 void process_kill(struct process *p, int signal);

@@ -54,6 +54,20 @@ static struct outcome_draft *crashed(
         return draft;
 }
 
+/* Whatever kills hosts, this one or somebody with a script, should be over by then. */
+#define ALONE_AGAIN_MS 10000
+
+struct outcome_draft *retry_died_alone(
+        const struct handler_config *handler, const struct claimed *claimed, double random)
+{
+        struct settled settled = { .outcome = OUTCOME_CRASHED, .error = HOST_DIED " while it ran alone" };
+        struct outcome_draft *draft = crashed(handler, claimed, &settled, random);
+        uint64_t delay_ms = (uint64_t)ALONE_AGAIN_MS << (claimed->crashes < 5 ? claimed->crashes : 5);
+        if (draft->outcome.kind == STORE_RETRY && draft->outcome.delay_ms < delay_ms)
+                draft->outcome.delay_ms = delay_ms;
+        return draft;
+}
+
 static struct outcome_draft *done(
         const struct handler_config *handler, const struct claimed *c, const struct settled *settled, double random)
 {
@@ -81,12 +95,29 @@ static struct outcome_draft *cancelled(void)
         return draft;
 }
 
+/* Later again, as if it had not been: a new version of the handler has yet to do its first task. */
+static struct outcome_draft *excused(const struct handler_config *handler, const struct settled *settled, double random)
+{
+        struct outcome_draft *draft = draft_new(STORE_RETRY, COST_INTERRUPTION, settled->error);
+        draft->outcome.delay_ms = retry_delay_ms(&handler->retry, 1, random);
+        return draft;
+}
+
 enum verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
         const struct settled *settled, double random, struct outcome_draft **ret_draft)
 {
         struct outcome_draft *draft = NULL;
+        if (claimed->is_told_to_stop && settled->outcome != OUTCOME_DONE) {
+                /* Its shard goes to another host: whatever it said when it saw the stop flag, it was our doing. */
+                *ret_draft = draft_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
+                return VERDICT_OUTCOME;
+        }
         if (is_cancelled(claimed, settled)) {
                 *ret_draft = cancelled();
+                return VERDICT_OUTCOME;
+        }
+        if (settled->is_excused) {
+                *ret_draft = excused(handler, settled, random);
                 return VERDICT_OUTCOME;
         }
         switch (settled->outcome) {
@@ -108,8 +139,8 @@ enum verdict retry_judge(const struct handler_config *handler, const struct clai
                 draft = crashed(handler, claimed, settled, random);
                 break;
         case OUTCOME_INTERRUPTED:
-                if (!settled->is_suspect && settled->reply)
-                        return VERDICT_AGAIN; /* it never started: nothing was interrupted */
+                if (!settled->is_suspect && (settled->reply || settled->never_started))
+                        return VERDICT_AGAIN; /* nothing was interrupted: it never started, or ended by itself */
                 draft = draft_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
                 draft->outcome.is_suspect = settled->is_suspect;
                 break;

@@ -1,18 +1,16 @@
 #include "host/shard.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "host/shard_parts.h"
 
 /* A key whose tasks no handler here serves is looked at again after this long. */
 #define UNSERVED_MS 5000
 /* A key that has more than its share here asks for the rest as it goes.  Should it not, the rest comes by itself. */
 #define REST_MS 30000
-
-/* The safety margin of our own deadline: clocks drift, threads are late. */
-static uint64_t margin_ms(uint64_t ttl_ms)
-{
-        return ttl_ms / 10 > 250 ? ttl_ms / 10 : ttl_ms < 1000 ? ttl_ms / 4 : 250;
-}
+/* A task that two hosts have died with comes back after this long; four times as long for each one more. */
+#define DIED_AGAIN_MS UINT64_C(250)
 
 int shard_init(struct shard *s, uint32_t number, const struct shard_limits *limits, uint32_t pools, uint32_t per_key)
 {
@@ -22,26 +20,10 @@ int shard_init(struct shard *s, uint32_t number, const struct shard_limits *limi
 
 void shard_free(struct shard *s)
 {
+        saves_drop(s);
         window_free(&s->window);
         free(s->added);
         s->added = NULL;
-}
-
-void shard_seek(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch)
-{
-        s->lease = (struct store_lease){ .shard = s->number, .epoch = epoch, .ttl_ms = s->limits->ttl_ms };
-        memcpy(s->lease.nonce, nonce, STORE_NONCE_SIZE);
-        s->state = SHARD_SEEKING;
-        s->not_before_ms = 0;
-}
-
-void shard_leave(struct shard *s)
-{
-        bool is_asking = s->last_call == SHARD_CALL_ACQUIRE && (s->is_calling || s->is_repeat);
-        if (s->state == SHARD_SEEKING)
-                s->state = is_asking ? SHARD_PARTING : SHARD_AWAY;
-        else if (s->state == SHARD_READING || s->state == SHARD_OWNED)
-                s->state = SHARD_LEAVING;
 }
 
 bool shard_is_quiet(const struct shard *s)
@@ -51,11 +33,6 @@ bool shard_is_quiet(const struct shard *s)
 
 /* --- what to do next -------------------------------------------------------------------------------------------------
  */
-
-static bool has_room(const struct shard *s)
-{
-        return s->window.count < s->limits->window_tasks && s->window.bytes < s->limits->window_bytes;
-}
 
 enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t now_ms)
 {
@@ -73,7 +50,7 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
         case SHARD_READING:
                 return SHARD_CALL_PAGE;
         case SHARD_OWNED:
-                if ((s->has_work || now_ms >= s->due_ms) && has_room(s))
+                if (now_ms >= shard_claim_due_ms(s, can_wait))
                         return SHARD_CALL_ADVANCE;
                 break;
         case SHARD_LEAVING:
@@ -81,11 +58,9 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
                         return SHARD_CALL_RELEASE;
                 break;
         }
-        if (!s->ended)
-                return SHARD_CALL_NONE;
-        bool is_due = s->is_urgent || !can_wait || s->ended_count >= STORE_CALL_TASKS / 2 ||
-                      now_ms >= s->ended_ms + s->limits->gather_ms;
-        return is_due ? SHARD_CALL_ADVANCE : SHARD_CALL_NONE;
+        if (s->saves.waiting)
+                return SHARD_CALL_ADVANCE;
+        return now_ms >= shard_tell_due_ms(s, can_wait) ? SHARD_CALL_ADVANCE : SHARD_CALL_NONE;
 }
 
 uint64_t shard_due_ms(const struct shard *s)
@@ -94,10 +69,11 @@ uint64_t shard_due_ms(const struct shard *s)
                 return STORE_NEVER;
         if (s->not_before_ms)
                 return s->not_before_ms;
-        uint64_t due_ms = s->state == SHARD_OWNED && has_room(s) ? s->due_ms : STORE_NEVER;
-        if (s->ended && s->ended_ms + s->limits->gather_ms < due_ms)
-                due_ms = s->ended_ms + s->limits->gather_ms;
-        return due_ms;
+        uint64_t due_ms = shard_claim_due_ms(s, true);
+        uint64_t tell_ms = shard_tell_due_ms(s, true);
+        due_ms = tell_ms < due_ms ? tell_ms : due_ms;
+        uint64_t patience_ms = shard_lease_due_ms(s);
+        return patience_ms < due_ms ? patience_ms : due_ms;
 }
 
 static void begin_call(struct shard *s, enum shard_call call, uint64_t now_ms)
@@ -105,6 +81,7 @@ static void begin_call(struct shard *s, enum shard_call call, uint64_t now_ms)
         s->is_calling = true;
         s->last_call = call;
         s->not_before_ms = 0;
+        s->has_rung = false;
         if (!s->is_repeat)
                 s->sent_ms = now_ms;
 }
@@ -113,7 +90,10 @@ void shard_fill_acquire(struct shard *s, struct store_acquire *acquire, uint64_t
 {
         begin_call(s, SHARD_CALL_ACQUIRE, now_ms);
         s->sent_ms = now_ms;
-        *acquire = (struct store_acquire){ .lease = s->lease, .page_tasks = STORE_CALL_TASKS };
+        *acquire = (struct store_acquire){ .lease = s->lease,
+                .is_firm = s->is_firm,
+                .drain_ms = s->limits->drain_ms,
+                .page_tasks = STORE_CALL_TASKS };
 }
 
 void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now_ms)
@@ -142,14 +122,15 @@ static void complete(const struct shard *s, const struct claimed *c, struct stor
 {
         uint32_t live = c->of->live;
         bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD;
-        /* Always: who had the shard before us may have given back more of the key than we have seen. */
-        if (ends && s->window.per_key > live)
+        /* Also if we know of none: who had the shard before us may have given back more of the key than we have seen.
+         * Half of them at a time: a store that has nothing to fetch has much less to do. */
+        if (ends && live <= s->window.per_key / 2)
                 o->refill = s->window.per_key - live;
         if (o->kind == STORE_DIVERT && !o->delay_ms && live)
                 o->delay_ms = REST_MS;
 }
 
-static struct store_outcome *add_outcome(struct shard *s, const struct claimed *c, const struct store_outcome *outcome)
+struct store_outcome *shard_add_outcome(struct shard *s, const struct claimed *c, const struct store_outcome *outcome)
 {
         struct store_outcome *o = &s->outcomes[s->outcomes_count++];
         *o = *outcome;
@@ -165,10 +146,10 @@ static void say(struct shard *s, struct claimed *c)
         const struct store_outcome *ended = &c->draft->outcome;
         if (c->has_saved && ended->kind != STORE_DONE && ended->kind != STORE_DEAD) {
                 struct span saved = { (const char *)c->checkpoint.data, c->checkpoint.size };
-                add_outcome(s, c, &(struct store_outcome){ .kind = STORE_CHECKPOINT, .checkpoint = saved });
+                shard_add_outcome(s, c, &(struct store_outcome){ .kind = STORE_CHECKPOINT, .checkpoint = saved });
         }
         c->has_saved = false;
-        complete(s, c, add_outcome(s, c, ended));
+        complete(s, c, shard_add_outcome(s, c, ended));
 }
 
 /* Moves what ended, in order, into the call. */
@@ -176,6 +157,7 @@ static void gather(struct shard *s)
 {
         uint64_t bytes = 0;
         uint32_t follow_ups = 0;
+        saves_tell(s);
         while (s->ended && !is_too_much(s, s->ended->draft, bytes, follow_ups)) {
                 struct claimed *c = s->ended;
                 bytes += c->draft->bytes.size;
@@ -194,7 +176,7 @@ static void gather(struct shard *s)
 
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms)
 {
-        bool claims = s->state == SHARD_OWNED && has_room(s);
+        bool claims = s->state == SHARD_OWNED && shard_has_room(s);
         begin_call(s, SHARD_CALL_ADVANCE, now_ms);
         if (!s->is_repeat)
                 gather(s);
@@ -240,30 +222,49 @@ static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft,
                 s->is_urgent = true;
 }
 
-/* Gives a task back; the key comes back after `delay_ms`, or when it asks for it. */
-static struct outcome_draft *divert(struct shard *s, struct claimed *c, uint64_t delay_ms, uint64_t now_ms)
+/* Gives a task back; the key comes back when it asks for it. */
+static void divert(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
-        struct outcome_draft *draft = draft_new(STORE_DIVERT, COST_NONE, "");
-        draft->outcome.delay_ms = delay_ms;
+        end(s, c, draft_new(STORE_DIVERT, COST_NONE, ""), now_ms);
+}
+
+/* Its start is recorded, but it will not start now.  A mark that stays behind would be charged to it as a crash. */
+static void take_mark_back(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        struct outcome_draft *draft = draft_new(STORE_INTERRUPTED, COST_NONE, "it was about to start, and did not");
+        draft->outcome.is_suspect = c->is_suspect;
         end(s, c, draft, now_ms);
-        return draft;
 }
 
 static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms)
 {
         window_bar(&s->window, key);
         for (struct claimed *c = key->first; c; c = c->next)
-                if (c->state == CLAIMED_WAITING)
-                        (void)divert(s, c, 0, now_ms);
+                if (c->state == CLAIMED_WAITING && c->is_marked)
+                        take_mark_back(s, c, now_ms);
+                else if (c->state == CLAIMED_WAITING)
+                        divert(s, c, now_ms);
 }
 
 /* No handler here serves it: it waits in the store, and so does all that stands behind it. */
 static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t now_ms)
 {
-        for (struct claimed *c = unserved; c; c = c->next)
-                if (c->state == CLAIMED_WAITING)
-                        divert(s, c, UNSERVED_MS, now_ms)->outcome.reason =
-                                SPAN_TEXT("its handler is paused, down, or not here");
+        char reason[128] = "its handler is paused or down";
+        if (unserved->pool == WINDOW_NO_POOL)
+                (void)snprintf(reason, sizeof(reason), "no handler %.64s on this host", unserved->handler.data);
+        for (struct claimed *c = unserved; c; c = c->next) {
+                if (c->state != CLAIMED_WAITING)
+                        continue;
+                if (c->is_marked) {
+                        take_mark_back(s, c, now_ms);
+                        continue;
+                }
+                struct outcome_draft *draft = draft_new(STORE_DIVERT, COST_NONE, reason);
+                draft->outcome.reason = draft->outcome.error;
+                draft->outcome.error = (struct span){ "", 0 };
+                draft->outcome.delay_ms = UNSERVED_MS;
+                end(s, c, draft, now_ms);
+        }
 }
 
 static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)
@@ -277,10 +278,20 @@ static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)
 static void put_back(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         window_put_back(&s->window, c);
+        c->is_told_to_stop = false; /* that was about its last run */
         if (c->is_cancelled)
                 cancel(s, c, now_ms);
+        else if (c->is_marked && (c->of->is_barred || s->state == SHARD_LEAVING))
+                take_mark_back(s, c, now_ms);
         else if (c->of->is_barred)
-                (void)divert(s, c, 0, now_ms);
+                divert(s, c, now_ms);
+}
+
+void shard_take_marks_back(struct shard *s, uint64_t now_ms)
+{
+        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+                if (key->first && key->first->state == CLAIMED_WAITING && key->first->is_marked)
+                        take_mark_back(s, key->first, now_ms);
 }
 
 /* It ran under a lease that was lost since: what it did is for its next owner to find out.  If that is us again, the
@@ -289,16 +300,19 @@ static void forget_stale(struct shard *s, struct claimed *c)
 {
         window_drop(&s->window, c);
         window_prune(&s->window);
-        if (s->state != SHARD_OWNED && s->state != SHARD_READING)
+        if (!shard_is_held(s))
                 return;
-        s->state = SHARD_READING;
         s->must_reread = true;
+        if (s->state == SHARD_OWNED)
+                s->state = SHARD_READING;
 }
 
 void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
 {
         enum store_outcome_kind kind = draft->outcome.kind;
         s->running--;
+        saves_stop(s, c);
+        shard_pace_ended(s, c, now_ms);
         if (c->tenure != s->tenure) {
                 draft_free(draft);
                 forget_stale(s, c);
@@ -307,6 +321,7 @@ void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft
         end(s, c, draft, now_ms);
         if (kind == STORE_RETRY || kind == STORE_HOLD)
                 divert_rest(s, c->of, now_ms);
+        shard_lease_call_ended(s, now_ms);
 }
 
 void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
@@ -318,6 +333,23 @@ void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
                 if (c)
                         divert_unserved(s, c, now_ms);
         }
+}
+
+void shard_reroute(struct shard *s, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
+{
+        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+                for (struct claimed *c = key->first; c; c = c->next) {
+                        uint32_t pool = c->state == CLAIMED_WAITING ? pool_of(arg, c->handler) : c->pool;
+                        if (pool == c->pool)
+                                continue;
+                        /* A mark is counted where it was made: first back with it, then elsewhere. */
+                        if (c->has_mark)
+                                take_mark_back(s, c, now_ms);
+                        else
+                                window_move(&s->window, c, pool);
+                        if (c->state == CLAIMED_WAITING && pool >= s->window.pools)
+                                divert_unserved(s, c, now_ms);
+                }
 }
 
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms)
@@ -341,10 +373,14 @@ void shard_obey(struct shard *s, const struct store_control *control, uint64_t n
 void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         s->running--;
+        saves_stop(s, c);
         if (c->tenure != s->tenure)
                 forget_stale(s, c);
+        else if (c->is_marked)
+                take_mark_back(s, c, now_ms);
         else
                 put_back(s, c, now_ms);
+        shard_lease_call_ended(s, now_ms);
 }
 
 struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
@@ -353,13 +389,24 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
                 return NULL;
         struct claimed *c;
         while ((c = window_next(&s->window, pool))) {
-                if (!c->is_suspect || c->is_marked) {
+                if (!c->hosts_died || c->is_marked || c->has_died_alone) {
                         s->running++;
+                        c->started_ms = now_ms;
                         return c;
                 }
                 end(s, c, draft_new(STORE_START, COST_NONE, ""), now_ms);
         }
         return NULL;
+}
+
+bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
+{
+        if (s->state != SHARD_OWNED || now_ms >= s->until_ms)
+                return false;
+        struct claimed *c = window_mark_next(&s->window, pool);
+        if (c)
+                end(s, c, draft_new(STORE_START, COST_NONE, ""), now_ms);
+        return c;
 }
 
 /* Takes what the store handed out, into s->added.  What is too much is given back by trim(), once outcomes are dropped.
@@ -389,22 +436,50 @@ static void trim(struct shard *s, const struct store_task *tasks, uint32_t count
                         continue;
                 if (tasks[i].is_key_waiting)
                         divert_rest(s, c->of, now_ms);
-                else if (c->pool == WINDOW_NO_POOL)
+                else if (c->pool >= s->window.pools)
                         divert_unserved(s, c, now_ms);
                 else if (window_is_excess(&s->window, c))
-                        (void)divert(s, c, 0, now_ms);
+                        divert(s, c, now_ms);
+        }
+}
+
+/* The owner before us died, and some of its tasks may have been running.  A host runs no plugin code, so hardly ever is
+ * its death a task's doing; and most of an in-flight table had not even started.  To run all of it one by one in fresh
+ * processes would turn each death of a host into minutes of standstill.  So the tasks run as always, and only note an
+ * interruption, at no cost.  At first those that may have run: the first of their keys, in order, as many as a host has
+ * seats.  From then on their starts are recorded, so that at the next death it is known which of them were about to
+ * run; and these come back after a while, longer each time, so that neither a killer nor the innocent in a series of
+ * kills (a bad deploy, say) meet the next host at once.  One that was there at HOST_DEATHS_MAX deaths in a row is a
+ * suspect: it runs alone, and if a host dies then, that is charged to it as a crash. */
+static struct outcome_draft *draft_host_died(const struct claimed *c)
+{
+        bool is_first = c->hosts_died == 1;
+        struct outcome_draft *draft =
+                draft_new(is_first ? STORE_INTERRUPTED : STORE_RETRY, COST_INTERRUPTION, HOST_DIED);
+        draft->outcome.delay_ms = is_first ? 0 : DIED_AGAIN_MS << 2 * (c->hosts_died - 2);
+        return draft;
+}
+
+static void note_recovered(struct shard *s, uint32_t count, uint64_t now_ms)
+{
+        for (uint32_t i = 0; i < count; i++) {
+                struct claimed *c = s->added[i];
+                if (!c || c->state != CLAIMED_WAITING || c->of->first != c || c->is_suspect)
+                        continue;
+                bool may_have_run = s->recovered && !c->hosts_died;
+                if (!c->was_running && !may_have_run)
+                        continue;
+                if (may_have_run)
+                        s->recovered--;
+                c->hosts_died++;
+                end(s, c, draft_host_died(c), now_ms);
+                if (c->hosts_died > 1)
+                        divert_rest(s, c->of, now_ms);
         }
 }
 
 /* --- replies ---------------------------------------------------------------------------------------------------------
  */
-
-static void renew_until(struct shard *s, uint64_t sent_ms, uint64_t left_ms)
-{
-        uint64_t ttl_ms = s->limits->ttl_ms;
-        if (left_ms)
-                s->until_ms = sent_ms + (left_ms < ttl_ms ? left_ms : ttl_ms) - margin_ms(ttl_ms);
-}
 
 static void answered(struct shard *s)
 {
@@ -423,50 +498,23 @@ void shard_failed(struct shard *s, uint64_t now_ms)
         s->not_before_ms = now_ms + delay_ms;
 }
 
-/* It is not ours any more: nothing that we know of it counts. */
-static void let_go(struct shard *s, enum shard_state state)
-{
-        s->tenure++;
-        s->until_ms = 0;
-        s->state = state;
-        s->is_repeat = s->must_reread = false;
-        s->ended = s->ended_last = NULL;
-        s->ended_count = s->telling_count = s->outcomes_count = 0;
-        s->is_urgent = false;
-        window_drop_idle(&s->window);
-}
-
-/* Another has it. */
-static void lose(struct shard *s)
-{
-        s->fenced++;
-        let_go(s, s->state == SHARD_LEAVING ? SHARD_AWAY : SHARD_SEEKING);
-}
-
 void shard_acquired(
         struct shard *s, const struct store_acquire *acquire, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
 {
-        bool is_parting = s->state == SHARD_PARTING;
         answered(s);
-        if (is_parting && acquire->grant != STORE_GRANTED) {
-                s->state = SHARD_AWAY;
+        if (!shard_lease_answered(s, acquire, now_ms))
                 return;
-        }
-        if (acquire->grant == STORE_BUSY) {
-                s->not_before_ms = now_ms + (acquire->busy_ms < 1000 ? acquire->busy_ms + 1 : 1000);
-                return;
-        }
-        if (acquire->grant == STORE_STALE) {
-                s->lease.epoch = acquire->stored_epoch + 1;
-                return;
-        }
         s->call = acquire->call;
-        s->has_work = acquire->has_work;
+        s->has_work = acquire->has_work || s->has_rung;
         s->due_ms = acquire->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + acquire->next_due_ms;
-        renew_until(s, s->sent_ms, acquire->left_ms);
+        if (!s->window.first_epoch)
+                s->window.first_epoch = s->lease.epoch;
+        s->recovered = acquire->is_recovery && s->state != SHARD_LEAVING ? s->limits->seats : 0;
         add(s, acquire->page.tasks, acquire->page.tasks_count, pool_of, arg);
         trim(s, acquire->page.tasks, acquire->page.tasks_count, now_ms);
-        s->state = is_parting ? SHARD_LEAVING : acquire->page.has_more ? SHARD_READING : SHARD_OWNED;
+        note_recovered(s, acquire->page.tasks_count, now_ms);
+        if (s->state == SHARD_READING && !acquire->page.has_more)
+                s->state = SHARD_OWNED;
         if (acquire->page.tasks_count)
                 s->after_seq = acquire->page.tasks[acquire->page.tasks_count - 1].seq;
 }
@@ -475,11 +523,12 @@ void shard_paged(struct shard *s, const struct store_in_flight *page, pool_of_fn
 {
         answered(s);
         if (page->verdict == STORE_FENCED) {
-                lose(s);
+                shard_lease_lost(s);
                 return;
         }
         add(s, page->page.tasks, page->page.tasks_count, pool_of, arg);
         trim(s, page->page.tasks, page->page.tasks_count, s->sent_ms);
+        note_recovered(s, page->page.tasks_count, s->sent_ms);
         if (page->page.tasks_count)
                 s->after_seq = page->page.tasks[page->page.tasks_count - 1].seq;
         if (!page->page.has_more && !s->must_reread && s->state == SHARD_READING)
@@ -496,13 +545,17 @@ static void told(struct shard *s, uint64_t now_ms)
                         window_drop(&s->window, c);
                         continue;
                 }
-                c->is_marked = kind == STORE_START;
+                if (kind == STORE_START)
+                        c->is_marked = true;
+                else
+                        window_unmark(&s->window, c);
                 c->is_suspect |= c->draft->outcome.is_suspect;
                 draft_free(c->draft);
                 c->draft = NULL;
                 put_back(s, c, now_ms);
         }
         s->telling_count = s->outcomes_count = 0;
+        saves_told(s);
 }
 
 void shard_advanced(
@@ -511,36 +564,24 @@ void shard_advanced(
         uint64_t sent_ms = s->sent_ms;
         answered(s);
         if (advance->verdict == STORE_FENCED) {
-                lose(s);
+                shard_lease_lost(s);
                 return;
         }
         s->call++;
-        renew_until(s, sent_ms, advance->left_ms);
+        shard_lease_renewed(s, sent_ms, advance->left_ms);
         /* First out, then in: what was given back may be handed out again by the same call. */
         told(s, now_ms);
         add(s, advance->tasks, advance->tasks_count, pool_of, arg);
         window_prune(&s->window);
         trim(s, advance->tasks, advance->tasks_count, now_ms);
-        s->has_work = advance->has_more;
+        s->has_work = advance->has_more || s->has_rung;
+        shard_pace_claimed(s, advance->tasks_count, advance->has_more);
         s->due_ms = advance->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + advance->next_due_ms;
+        shard_lease_wanted(s, advance->wanted, advance->is_refused, now_ms);
 }
 
 void shard_released(struct shard *s)
 {
         answered(s);
-        let_go(s, SHARD_AWAY);
-}
-
-void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms)
-{
-        if (s->state != SHARD_OWNED && s->state != SHARD_LEAVING && s->state != SHARD_READING)
-                return;
-        if (renewal->verdict == STORE_FENCED) {
-                /* A call under way will hear it too, and knows what to forget. */
-                if (!s->is_calling)
-                        lose(s);
-                return;
-        }
-        renew_until(s, sent_ms, renewal->left_ms);
-        s->has_work |= renewal->has_work;
+        shard_lease_let_go(s, SHARD_AWAY);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "host/draft.h"
+#include "host/shard_save.h"
 #include "host/window.h"
 #include "store/store.h"
 
@@ -26,9 +27,12 @@ enum shard_call { SHARD_CALL_NONE, SHARD_CALL_ACQUIRE, SHARD_CALL_PAGE, SHARD_CA
 
 struct shard_limits {
         uint64_t ttl_ms;
+        uint64_t drain_ms; /* a planned move waits so long for calls that run; one that runs longer keeps the shard here
+                            */
         uint64_t gather_ms; /* how long an outcome may wait for others while there is other work */
         uint32_t window_tasks;
         uint64_t window_bytes;
+        uint32_t seats; /* tasks that a host runs at once, at most: so many of a dead one's may have been running */
 };
 
 struct shard {
@@ -41,6 +45,16 @@ struct shard {
         uint64_t starts;  /* the second half of a handler's fence: never goes back, an epoch may be granted twice */
         uint32_t running; /* tasks that pools have */
 
+        bool is_firm;         /* SEEKING: its holder is no member any more */
+        bool is_moving;       /* another should have it; OWNED: not yet, a call runs for too long (a pending move) */
+        bool is_forced;       /* LEAVING: whatever runs */
+        bool is_refused;      /* the store renews it no more: what runs has to be cut */
+        uint64_t leave_ms;    /* LEAVING: since */
+        uint64_t epoch;       /* what coordination gave it; 0: it is not to be ours.  The lease's may be an older one */
+        uint64_t next_epoch;  /* to be sought once it is released; 0: not */
+        uint64_t stale_epoch; /* AWAY: the store knows this one, which is above the one we were given; 0: no */
+        uint32_t busy_count;  /* SEEKING: so often it was another's */
+
         bool is_calling;
         enum shard_call last_call; /* the one under way, or the one before */
         bool is_repeat;            /* … which got no answer */
@@ -50,20 +64,26 @@ struct shard {
         uint32_t failures;
         uint64_t after_seq; /* READING */
         bool must_reread;   /* … from the start: the store has something that we have forgotten */
+        uint32_t recovered; /* of a dead owner's: how many more may have been running */
 
         struct claimed *ended, *ended_last; /* have a draft, wait to be told */
         uint32_t ended_count;
         uint64_t ended_ms;                         /* when the first of them ended */
+        bool is_brisk;                             /* the latest to end had not taken long: others will not */
         bool is_urgent;                            /* one of them keeps a waiting task of its key from starting */
         struct claimed *telling[STORE_CALL_TASKS]; /* in the call under way */
         uint32_t telling_count;
         struct store_outcome outcomes[STORE_CALL_TASKS]; /* what it says about them: one or two for each */
         uint32_t outcomes_count;
 
+        struct shard_saves saves;
+
         struct claimed **added; /* what the reply at hand brought; kept between calls */
         size_t added_room;
 
         bool has_work;     /* the store has something for us */
+        uint64_t pace_ms;  /* tasks keep coming: so long from one claim to the next; 0: as they come */
+        bool has_rung;     /* … since the call under way was sent: it may have looked too early */
         uint64_t due_ms;   /* … or will, then; STORE_NEVER */
         uint64_t until_ms; /* our own deadline: start nothing after it.  0: no lease */
         uint64_t fenced;   /* how often another had taken it */
@@ -72,12 +92,29 @@ struct shard {
 int shard_init(struct shard *s, uint32_t number, const struct shard_limits *limits, uint32_t pools, uint32_t per_key);
 void shard_free(struct shard *s);
 
-/* Ours from now on, under that epoch. */
-void shard_seek(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch);
-void shard_leave(struct shard *s);
+/* --- the lease: shard_lease.c --- */
 
-/* What to ask the store now; `can_wait`: there is other work, so outcomes may gather for a moment.  The host sets
- * is_calling by making the call. */
+/* It is to be ours, under that epoch; `is_firm`: its holder is no member any more.  If it is ours already, or on its
+ * way out, it stays. */
+void shard_assign(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch, bool is_firm);
+/* It is to be another's: a planned move, which interrupts nobody.  It is left once the calls that run have ended; if
+ * one runs for longer than the drain time the shard goes on serving, and tries again when that call has ended. */
+void shard_unassign(struct shard *s, uint64_t now_ms);
+/* We go: starts nothing more, and is released once nothing runs. */
+void shard_leave(struct shard *s, uint64_t now_ms);
+/* A moment may have come that no event tells of. */
+void shard_tick(struct shard *s, uint64_t now_ms);
+/* We hold the lease, as far as we know. */
+bool shard_is_held(const struct shard *s);
+/* The store has something new about it: for us to claim, or that it is free. */
+void shard_rang(struct shard *s);
+/* It should be another's and is still ours. */
+bool shard_is_move_pending(const struct shard *s);
+
+/* --- calls --- */
+
+/* What to ask the store now; `can_wait`: there is other work, so calls may wait for a moment to be fuller.  The host
+ * sets is_calling by making the call. */
 enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t now_ms);
 /* When shard_next_call() may change its mind without any event; STORE_NEVER. */
 uint64_t shard_due_ms(const struct shard *s);
@@ -97,13 +134,21 @@ void shard_paged(struct shard *s, const struct store_in_flight *page, pool_of_fn
 void shard_advanced(
         struct shard *s, const struct store_advance *advance, pool_of_fn *pool_of, void *arg, uint64_t now_ms);
 void shard_released(struct shard *s);
-void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms);
+void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms, uint64_t now_ms);
 void shard_failed(struct shard *s, uint64_t now_ms);
 
 /* A task that a pool had has ended so; `draft` is taken. */
 void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms);
 /* … or is to run again. */
 void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms);
+
+/* A task that a pool has, has made that checkpoint: it is told with the next call. */
+void shard_save(struct shard *s, struct claimed *c, const void *data, size_t size);
+/* One more outcome for the call that is being filled in; the task is filled in too. */
+struct store_outcome *shard_add_outcome(struct shard *s, const struct claimed *c, const struct store_outcome *outcome);
+
+/* Handlers have come, gone, or changed what they serve: those that wait are sorted anew. */
+void shard_reroute(struct shard *s, pool_of_fn *pool_of, void *arg, uint64_t now_ms);
 
 /* That pool takes no tasks any more: those that wait for it go back to the store, so that they do not fill the window.
  */
@@ -112,8 +157,13 @@ void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms);
 /* A control that is about tasks which wait here, or about a key. */
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms);
 
-/* The next task for that pool, counted as running; NULL if none may start.  A suspect is told to the store first. */
+/* The next task for that pool, counted as running; NULL if none may start.  One that has_died_alone is to be ended as
+ * crashed, not run.  One that a host has died with is told to the store before it is handed out. */
 struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms);
+/* A suspect's start is told to the store first.  Begins that for the pool's next suspect; once it is told, shard_next()
+ * hands it out.  Only while the pool has no other marked suspect, on whatever shard (window_marks()): if the host dies,
+ * the one that is marked did it.  False: there is none. */
+bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms);
 
 /* Nothing here runs or waits to be told. */
 bool shard_is_quiet(const struct shard *s);

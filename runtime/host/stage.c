@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,18 +12,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+
 static bool same_stat(const struct stat *a, const struct stat *b)
 {
         return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
                a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
                a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
-static uint64_t hash_more(uint64_t hash, const uint8_t *data, size_t size)
-{
-        for (size_t i = 0; i < size; i++)
-                hash = (hash ^ data[i]) * UINT64_C(0x100000001b3);
-        return hash;
 }
 
 static int write_all(int fd, const uint8_t *data, size_t size)
@@ -39,11 +35,11 @@ static int write_all(int fd, const uint8_t *data, size_t size)
         return 0;
 }
 
-/* Copies until end of file, hashing on the way. */
+/* Copies until end of file, hashing on the way; to -1, it only hashes. */
 static int copy_bytes(int from, int to, uint64_t *ret_hash, uint64_t *ret_size)
 {
         uint8_t chunk[65536];
-        uint64_t hash = UINT64_C(0xcbf29ce484222325);
+        uint64_t hash = HASH_START;
         uint64_t size = 0;
         for (;;) {
                 ssize_t n = read(from, chunk, sizeof(chunk));
@@ -53,10 +49,10 @@ static int copy_bytes(int from, int to, uint64_t *ret_hash, uint64_t *ret_size)
                         return -errno;
                 if (n == 0)
                         break;
-                int r = write_all(to, chunk, (size_t)n);
+                int r = to < 0 ? 0 : write_all(to, chunk, (size_t)n);
                 if (r < 0)
                         return r;
-                hash = hash_more(hash, chunk, (size_t)n);
+                hash = hash_bytes(hash, chunk, (size_t)n);
                 size += (uint64_t)n;
         }
         *ret_hash = hash;
@@ -97,11 +93,75 @@ static void set_label(struct staged *staged, const char *path)
         (void)snprintf(staged->label, sizeof(staged->label), "%.255s", slash ? slash + 1 : path);
 }
 
+/* Whoever installs with cp instead of rename may still be writing. */
+static int check_unchanged(
+        int fd, const struct stat *before, uint64_t size_bytes, const char *path, struct error *error)
+{
+        struct stat after;
+        if (fstat(fd, &after) < 0 || !same_stat(before, &after) || (uint64_t)after.st_size != size_bytes)
+                return error_set(error, -ETXTBSY,
+                        "plugin %s: it changed while it was read; install it by rename (mv), not by cp", path);
+        return 0;
+}
+
+int stage_hash(const char *path, uint64_t *ret_hash, struct error *error)
+{
+        struct stat before = { 0 };
+        uint64_t hash;
+        uint64_t size_bytes;
+        int fd = open_original(path, &before, error);
+        if (fd < 0)
+                return fd;
+        int r = copy_bytes(fd, -1, &hash, &size_bytes);
+        if (r < 0)
+                (void)error_set(error, r, "plugin %s: cannot read it: %s", path, strerror(-r));
+        else
+                r = check_unchanged(fd, &before, size_bytes, path, error);
+        (void)close(fd);
+        if (r == 0)
+                *ret_hash = hash;
+        return r;
+}
+
+/* The folder of `path`, which belongs to `owner`. */
+static int check_folder_writers(const char *path, uid_t owner, struct error *error)
+{
+        char folder[PATH_MAX];
+        struct stat st;
+        (void)snprintf(folder, sizeof(folder), "%s", path);
+        char *slash = strrchr(folder, '/');
+        if (slash)
+                slash[slash == folder] = 0;
+        if (stat(slash ? folder : ".", &st) < 0)
+                return error_set(error, -errno, "plugin folder %s: %s", folder, strerror(errno));
+        bool is_ours = owner == 0 || owner == geteuid();
+        if (!(st.st_mode & S_IWOTH) || ((st.st_mode & S_ISVTX) && is_ours))
+                return 0;
+        return error_set(error, -EPERM,
+                "plugin %s: everybody on this machine can write to its folder; chmod o-w %s, or set "
+                "reload.world_writable = \"allow\"",
+                path, folder);
+}
+
+int stage_check_writers(const char *path, struct error *error)
+{
+        char real[PATH_MAX];
+        struct stat st;
+        if (!realpath(path, real) || stat(real, &st) < 0)
+                return error_set(error, -errno, "plugin %s: cannot open it: %s", path, strerror(errno));
+        if (st.st_mode & S_IWOTH)
+                return error_set(error, -EPERM,
+                        "plugin %s: everybody on this machine can write to it; chmod o-w %s, or set "
+                        "reload.world_writable = \"allow\"",
+                        path, real);
+        int r = check_folder_writers(path, st.st_uid, error);
+        return r < 0 ? r : check_folder_writers(real, st.st_uid, error);
+}
+
 int stage_copy(const char *path, const char *folder, struct staged *ret, struct error *error)
 {
         struct staged staged = { 0 };
         struct stat before = { 0 };
-        struct stat after;
         char temporary[4096 + 64];
         int r = check_folder(folder, error);
         if (r < 0)
@@ -122,13 +182,12 @@ int stage_copy(const char *path, const char *folder, struct staged *ret, struct 
                 (void)error_set(error, r, "plugin %s: cannot copy it to %s: %s", path, folder, strerror(-r));
                 goto out;
         }
-        if (fstat(from, &after) < 0 || !same_stat(&before, &after) || (uint64_t)after.st_size != staged.size_bytes) {
-                r = error_set(error, -ETXTBSY,
-                        "plugin %s: it changed while it was read; install it by rename (mv), not by cp", path);
+        r = check_unchanged(from, &before, staged.size_bytes, path, error);
+        if (r < 0)
                 goto out;
-        }
         /* The longest file name, with the hash before it, would be longer than any may be. */
-        (void)snprintf(staged.path, sizeof(staged.path), "%s/%016" PRIx64 "-%.200s", folder, staged.hash, staged.label);
+        (void)snprintf(staged.path, sizeof(staged.path), "%s/%016" PRIx64 "-%s-%.200s", folder, staged.hash,
+                strrchr(temporary, '-') + 1, staged.label);
         /* Whoever may read the original may read the copy: the runner may be another user by then. */
         if (fchmod(to, 0500 | (before.st_mode & 0444)) < 0 || rename(temporary, staged.path) < 0) {
                 r = error_set(error, -errno, "state folder %s: %s", folder, strerror(errno));

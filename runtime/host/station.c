@@ -9,9 +9,6 @@
 #include "host/desired.h"
 #include "host/host_parts.h"
 #include "host/retry.h"
-#include "host/start.h"
-
-#define RING_ENTRIES 256
 
 static double random_fraction(struct host *h)
 {
@@ -25,20 +22,43 @@ static bool is_shut(const struct berth *berth, const struct station *st)
 {
         if (st->is_paused)
                 return true;
-        return st->crew.pool.state != POOL_OPEN && berth->shard.window.count >= berth->host->limits.window_tasks / 2;
+        return station_current(st)->crew.pool.state != POOL_OPEN &&
+               berth->shard.window.count >= berth->host->limits.window_tasks / 2;
+}
+
+static bool serves(const struct station *st, struct span task)
+{
+        const struct shift *current = station_current(st);
+        for (size_t i = 0; current && i < current->handler->tasks.count; i++) {
+                const char *name = current->handler->tasks.items[i];
+                if (strlen(name) == task.size && !memcmp(name, task.data, task.size))
+                        return true;
+        }
+        return false;
+}
+
+/* Once for each name: other hosts may have the handler, or somebody has to do something. */
+static void tell_unserved(struct host *h, struct span task)
+{
+        for (uint32_t i = 0; i < h->unserved_count; i++)
+                if (span_is(task, (struct span){ h->unserved[i], strlen(h->unserved[i]) }))
+                        return;
+        if (h->unserved_count == UNSERVED_MAX || task.size > NAME_HANDLER_MAX)
+                return;
+        char *name = h->unserved[h->unserved_count++];
+        (void)snprintf(name, sizeof(h->unserved[0]), "%.*s", (int)task.size, task.data);
+        log_event(LEVEL_WARN, "unserved", "handler=%s hint=%s", LOG_QUOTE(name),
+                LOG_QUOTE("its tasks wait, the others go on; add the handler to runtime.cfg and reload"));
 }
 
 uint32_t berth_pool_of(void *arg, struct span handler)
 {
         const struct berth *berth = arg;
-        const struct host *h = berth->host;
-        for (uint32_t i = 0; i < h->stations_count; i++) {
-                const struct texts *names = &h->stations[i].handler->tasks;
-                for (size_t j = 0; j < names->count; j++)
-                        if (strlen(names->items[j]) == handler.size &&
-                                !memcmp(names->items[j], handler.data, handler.size))
-                                return is_shut(berth, &h->stations[i]) ? WINDOW_NO_POOL : i;
-        }
+        struct host *h = berth->host;
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                if (serves(h->stations[i], handler))
+                        return is_shut(berth, h->stations[i]) ? WINDOW_SHUT_POOL : i;
+        tell_unserved(h, handler);
         return WINDOW_NO_POOL;
 }
 
@@ -56,7 +76,7 @@ static void pack_headers(struct claimed *c)
         }
 }
 
-static void offer(struct station *st, struct berth *berth, struct claimed *c)
+static void offer(struct shift *shift, struct berth *berth, struct claimed *c)
 {
         pack_headers(c);
         c->pool_task.task = (struct ring_task){
@@ -67,7 +87,7 @@ static void offer(struct station *st, struct berth *berth, struct claimed *c)
                 .lease = berth->shard.number,
                 .fence_epoch = berth->shard.lease.epoch,
                 .fence_start = ++berth->shard.starts,
-                .timeout_ms = c->timeout_ms ? c->timeout_ms : st->handler->timeout_ms,
+                .timeout_ms = c->timeout_ms ? c->timeout_ms : shift->handler->timeout_ms,
                 .headers = c->headers_packed.data,
                 .headers_size = c->headers_packed.size,
                 .checkpoint = c->checkpoint.data,
@@ -77,7 +97,7 @@ static void offer(struct station *st, struct berth *berth, struct claimed *c)
         };
         c->pool_task.is_suspect = c->is_suspect;
         c->pool_task.owner = berth;
-        crew_offer(&st->crew, &c->pool_task);
+        crew_offer(&shift->crew, &c->pool_task);
 }
 
 /* It takes no tasks for now, and those that it was meant to take fill windows: they wait in the store instead, for the
@@ -88,76 +108,191 @@ static void make_way(struct station *st, uint64_t now_ms)
         for (uint32_t i = 0; i < h->berths_count; i++) {
                 struct shard *s = &h->berths[i].shard;
                 if (s->window.count >= h->limits.window_tasks || s->window.bytes >= h->limits.window_bytes)
-                        shard_shun_pool(s, (uint32_t)(st - h->stations), now_ms);
+                        shard_shun_pool(s, st->slot, now_ms);
         }
 }
 
-/* Round and round over the shards, a task of each at a time, while the crew has room. */
+/* The start of a suspect is recorded; one at a time over all shards, so that if this host dies it is known of whom. */
+static void mark_suspect(struct station *st, uint64_t now_ms)
+{
+        struct host *h = st->host;
+        uint32_t pool = st->slot;
+        bool has_suspect = false;
+        for (uint32_t i = 0; i < h->berths_count; i++) {
+                if (window_marks(&h->berths[i].shard.window, pool))
+                        return;
+                has_suspect |= window_has_suspect(&h->berths[i].shard.window, pool);
+        }
+        for (uint32_t i = 0; has_suspect && i < h->berths_count; i++)
+                if (shard_mark_next(&h->berths[i].shard, pool, now_ms))
+                        return;
+}
+
+/* To its crew; or to its end, if it is a suspect that took a host with it. */
+static void start(struct shift *shift, struct berth *berth, struct claimed *c, uint64_t now_ms)
+{
+        struct station *st = shift->station;
+        if (!serves(st, c->handler)) {
+                /* It waited through a reload that gave its name to another. */
+                shard_again(&berth->shard, c, now_ms);
+                shard_reroute(&berth->shard, berth_pool_of, berth, now_ms);
+                return;
+        }
+        if (!c->has_died_alone) {
+                offer(shift, berth, c);
+                return;
+        }
+        st->counts.crashed++;
+        log_event(LEVEL_WARN, "crash", "handler=%s id=%s key=%s text=%s", st->name, c->id.data, LOG_QUOTE(c->key.data),
+                LOG_QUOTE("a host died while it ran alone"));
+        shard_ended(&berth->shard, c, retry_died_alone(shift->handler, c, random_fraction(st->host)), now_ms);
+}
+
+/* Nobody serves here any more: what was put back since then waits in the store, or goes elsewhere. */
+static void see_off(struct station *st, uint64_t now_ms)
+{
+        struct host *h = st->host;
+        for (uint32_t i = 0; i < h->berths_count; i++) {
+                struct shard *s = &h->berths[i].shard;
+                if (window_has_next(&s->window, st->slot) || window_has_suspect(&s->window, st->slot))
+                        shard_reroute(s, berth_pool_of, &h->berths[i], now_ms);
+        }
+}
+
+/* A crew's room is for this many shards at least. */
+#define TURNS 4
+
+/* Returns how many, at most `turn`, of the shard's tasks the crew was given. */
+static uint32_t feed_from(struct shift *shift, struct berth *berth, uint32_t turn, uint64_t now_ms)
+{
+        uint32_t fed = 0;
+        while (fed < turn && berth->shard.window.count && crew_has_room(&shift->crew)) {
+                struct claimed *c = shard_next(&berth->shard, shift->station->slot, now_ms);
+                if (!c)
+                        break;
+                start(shift, berth, c, now_ms);
+                fed++;
+        }
+        return fed;
+}
+
+/* Round and round over the shards while the crew has room.  A shard gives a task at a time where few fit, so that all
+ * get their turn; where many fit it gives several, for what starts together ends together and is one call to the store.
+ */
 void station_feed(struct station *st, uint64_t now_ms)
 {
         struct host *h = st->host;
+        struct shift *shift = station_current(st);
         uint32_t dry = 0;
-        if (st->crew.pool.state != POOL_OPEN)
+        if (!shift) {
+                see_off(st, now_ms);
+                return;
+        }
+        if (shift->crew.pool.state != POOL_OPEN)
                 make_way(st, now_ms);
-        while (!st->is_paused && dry < h->berths_count && crew_has_room(&st->crew)) {
+        if (!st->is_paused && crew_has_room(&shift->crew))
+                mark_suspect(st, now_ms);
+        uint32_t turn = 1 + crew_room(&shift->crew) / TURNS;
+        while (!st->is_paused && dry < h->berths_count && crew_has_room(&shift->crew)) {
                 struct berth *berth = &h->berths[st->next_berth];
                 st->next_berth = (st->next_berth + 1) % h->berths_count;
-                struct claimed *c = berth->shard.window.count
-                                            ? shard_next(&berth->shard, (uint32_t)(st - h->stations), now_ms)
-                                            : NULL;
-                dry = c ? 0 : dry + 1;
-                if (c)
-                        offer(st, berth, c);
+                uint32_t fed = feed_from(shift, berth, turn, now_ms);
+                dry = fed ? 0 : dry + 1;
         }
-        crew_flush(&st->crew);
+        crew_flush(&shift->crew);
+}
+
+/* One that has failed before says nothing about the version that fails it now. */
+static bool is_fresh(const struct claimed *c)
+{
+        return !c->attempts && !c->crashes;
+}
+
+/* Whether the version of the handler is to be judged by it.  A task that says RETRY over and over is one failure. */
+static bool tells_of_version(const struct claimed *c, enum outcome outcome)
+{
+        if (outcome == OUTCOME_RETRY)
+                return is_fresh(c) && !c->interruptions;
+        return outcome == OUTCOME_DONE || is_fresh(c);
 }
 
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {
-        struct station *st = owner;
+        struct shift *shift = owner;
+        struct station *st = shift->station;
         struct berth *berth = task->owner;
         struct claimed *c = (struct claimed *)task;
         struct outcome_draft *draft = NULL;
+        report_count(&st->counts, settled->outcome);
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);
                 c->has_saved = true;
         }
         if (settled->outcome == OUTCOME_CRASHED || settled->outcome == OUTCOME_TIMED_OUT)
-                log_event(LEVEL_WARN, "crash", "handler=%s id=%s key=%s outcome=%s error=%s", st->handler->name,
-                        c->id.data, LOG_QUOTE(c->key.data), outcome_name(settled->outcome), LOG_QUOTE(settled->error));
-        if (retry_judge(st->handler, c, settled, random_fraction(st->host), &draft) == VERDICT_AGAIN)
+                log_event(LEVEL_WARN, "crash", "handler=%s generation=%" PRIu32 " id=%s key=%s outcome=%s error=%s",
+                        st->name, shift->generation.number, c->id.data, LOG_QUOTE(c->key.data),
+                        outcome_name(settled->outcome), LOG_QUOTE(settled->error));
+        struct settled judged = *settled;
+        judged.is_excused = is_fresh(c) && lineage_excuses(&st->lineage, &shift->generation, settled->outcome);
+        if (tells_of_version(c, settled->outcome))
+                station_ended(st, shift, settled->outcome);
+        if (retry_judge(shift->handler, c, &judged, random_fraction(st->host), &draft) == VERDICT_AGAIN)
                 shard_again(&berth->shard, c, clock_boot_ms());
         else
                 shard_ended(&berth->shard, c, draft, clock_boot_ms());
 }
 
+static void on_saved(void *owner, struct pool_task *task, const void *checkpoint, size_t size)
+{
+        struct berth *berth = task->owner;
+        (void)owner;
+        shard_save(&berth->shard, (struct claimed *)task, checkpoint, size);
+}
+
 static void on_log(void *owner, const struct runner_log *log, const struct pool_task *task)
 {
         static const char *const sources[] = { "plugin", "stdout", "stderr" };
-        const struct station *st = owner;
+        const struct shift *shift = owner;
         log_event(log->level <= LEVEL_DEBUG ? (enum log_level)log->level : LEVEL_DEBUG, "handler",
-                "handler=%s source=%s%s%s dropped=%" PRIu32 " text=%s", st->handler->name,
+                "handler=%s source=%s%s%s dropped=%" PRIu32 " text=%s", shift->handler->name,
                 log->source < 3 ? sources[log->source] : "plugin", task ? " id=" : "", task ? task->task.id : "",
                 log->dropped, LOG_QUOTE(log->text));
 }
 
 static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
 {
-        const struct station *st = owner;
-        log_event(LEVEL_INFO, "runner-ready", "handler=%s plugin=%s version=%s pid=%d", st->handler->name, ready->name,
-                LOG_QUOTE(ready->version), (int)pid);
+        struct shift *shift = owner;
+        (void)snprintf(shift->version, sizeof(shift->version), "%s", ready->version);
+        log_event(LEVEL_INFO, "runner-ready", "handler=%s generation=%" PRIu32 " plugin=%s version=%s pid=%d",
+                shift->handler->name, shift->generation.number, ready->name, LOG_QUOTE(ready->version), (int)pid);
         if (*ready->unread)
-                log_event(LEVEL_WARN, "settings-unread", "handler=%s names=%s hint=%s", st->handler->name,
+                log_event(LEVEL_WARN, "settings-unread", "handler=%s names=%s hint=%s", shift->handler->name,
                         LOG_QUOTE(ready->unread), LOG_QUOTE("init never read them; misspelt?"));
         if (*ready->notes)
-                log_event(LEVEL_WARN, "sandbox", "handler=%s text=%s", st->handler->name, LOG_QUOTE(ready->notes));
+                log_event(LEVEL_WARN, "sandbox", "handler=%s text=%s", shift->handler->name, LOG_QUOTE(ready->notes));
+        station_event(shift->station, LINEAGE_READY, shift);
+}
+
+static void on_spawned(void *owner, pid_t pid)
+{
+        const struct shift *shift = owner;
+        guardian_spawned(&shift->station->host->guardian, pid);
+}
+
+static void on_reaped(void *owner, pid_t pid)
+{
+        const struct shift *shift = owner;
+        guardian_reaped(&shift->station->host->guardian, pid);
 }
 
 static void on_refused(void *owner, const char *text)
 {
-        const struct station *st = owner;
-        log_event(LEVEL_ERROR, "runner-refused", "handler=%s text=%s", st->handler->name, LOG_QUOTE(text));
+        struct shift *shift = owner;
+        log_event(LEVEL_ERROR, "runner-refused", "handler=%s generation=%" PRIu32 " text=%s", shift->handler->name,
+                shift->generation.number, LOG_QUOTE(text));
+        (void)snprintf(shift->words, sizeof(shift->words), "%s", text);
+        station_event(shift->station, LINEAGE_FAILED, shift);
 }
 
 static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
@@ -168,25 +303,38 @@ static int on_call(void *owner, enum ring_service service, uint64_t holder, cons
 
 static void on_quarantined(void *owner, const char *text)
 {
-        const struct station *st = owner;
-        log_event(LEVEL_ERROR, "quarantine", "handler=%s text=%s", st->handler->name, LOG_QUOTE(text));
+        struct shift *shift = owner;
+        log_event(LEVEL_ERROR, "quarantine", "handler=%s generation=%" PRIu32 " text=%s", shift->handler->name,
+                shift->generation.number, LOG_QUOTE(text));
+        station_event(shift->station, LINEAGE_FAILED, shift);
 }
 
 static void on_crew_stopped(void *owner)
 {
-        struct station *st = owner;
-        st->is_stopped = true;
+        struct shift *shift = owner;
+        station_event(shift->station, LINEAGE_EMPTY, shift);
 }
 
-static const struct crew_events crew_events = {
+const struct crew_events station_crew_events = {
         .settled = on_settled,
+        .saved = on_saved,
         .log = on_log,
         .ready = on_ready,
+        .spawned = on_spawned,
+        .reaped = on_reaped,
         .refused = on_refused,
         .call = on_call,
         .quarantined = on_quarantined,
         .stopped = on_crew_stopped,
+        .closed = shift_closed,
 };
+
+void station_describe(const struct station *st, struct member_doc *doc)
+{
+        const struct shift *current = station_current(st);
+        if (current)
+                member_doc_add_handler(doc, st->name, current->version);
+}
 
 /* --- the desired state --- */
 
@@ -198,10 +346,9 @@ static void set_paused(struct station *st, bool is_paused, struct span reason)
         st->is_paused = is_paused;
         char text[256];
         (void)snprintf(text, sizeof(text), "%.*s", (int)reason.size, reason.data ? reason.data : "");
-        log_event(LEVEL_INFO, is_paused ? "paused" : "resumed", "handler=%s reason=%s", st->handler->name,
-                LOG_QUOTE(text));
+        log_event(LEVEL_INFO, is_paused ? "paused" : "resumed", "handler=%s reason=%s", st->name, LOG_QUOTE(text));
         for (uint32_t i = 0; is_paused && i < h->berths_count; i++)
-                shard_shun_pool(&h->berths[i].shard, (uint32_t)(st - h->stations), clock_boot_ms());
+                shard_shun_pool(&h->berths[i].shard, st->slot, clock_boot_ms());
 }
 
 static void on_desired(struct store_request *request)
@@ -211,11 +358,16 @@ static void on_desired(struct store_request *request)
         if (request->status < 0)
                 return;
         h->desired_version = h->desired.version;
+        fleet_desired(h, h->desired.items, h->desired.items_count);
         for (uint32_t i = 0; i < h->stations_count; i++) {
                 struct span reason = { "", 0 };
-                bool is_paused =
-                        desired_is_paused(h->desired.items, h->desired.items_count, h->stations[i].handler, &reason);
-                set_paused(&h->stations[i], is_paused, reason);
+                struct station *st = h->stations[i];
+                const struct generation *target = lineage_target(&st->lineage);
+                if (target)
+                        set_paused(st,
+                                desired_is_paused(h->desired.items, h->desired.items_count,
+                                        ((const struct shift *)target)->handler, &reason),
+                                reason);
         }
 }
 
@@ -226,44 +378,4 @@ void host_ask_desired(struct host *h)
         h->is_asking = true;
         h->desired = (struct store_desired_get){ .request.done = on_desired };
         store_desired_get(h->store, &h->desired);
-}
-
-/* --- opening --- */
-
-static void make_policy(const struct handler_config *handler, struct pool_policy *ret)
-{
-        *ret = (struct pool_policy){
-                .processes = handler->processes,
-                .threads = handler->threads,
-                .batch_max = handler->batch.max,
-                .batch_wait_ms = handler->batch.wait_ms,
-                .grace_ms = handler->grace_ms,
-                .abort_ms = 1000,
-                .stall_ms = handler->stall_ms,
-                .init_ms = handler->init_timeout_ms,
-                .idle_ms = handler->idle_timeout_ms,
-                .max_tasks = handler->max_tasks,
-                .backoff_ms = 100,
-                .backoff_max_ms = 30000,
-                .quarantine_after = 8,
-                .ring_entries = RING_ENTRIES,
-        };
-}
-
-int station_open(struct host *h, struct station *st, const struct handler_config *handler, struct error *error)
-{
-        struct pool_policy policy;
-        struct runner_start start;
-        *st = (struct station){ .host = h, .handler = handler };
-        int r = stage_copy(handler->plugin_path, h->staging, &st->staged, error);
-        if (r < 0)
-                return error_prefix(error, r, "handler %s", handler->name);
-        make_policy(handler, &policy);
-        start_fill(&start, h->config, handler, &st->staged);
-        start.leases = h->berths_count;
-        r = crew_init(&st->crew, &h->loop, &policy, &start, &h->leases, &crew_events, st);
-        if (r < 0)
-                return error_set(error, r, "handler %s: %s", handler->name, strerror(-r));
-        st->is_open = true;
-        return 0;
 }

@@ -8,7 +8,7 @@
 
 int window_init(struct window *w, uint32_t pools, uint32_t per_key)
 {
-        struct window_line *lines = calloc((size_t)(pools ? pools : 1) * LANES, sizeof(*lines));
+        struct window_line *lines = calloc((size_t)(pools ? pools : 1) * WINDOW_LINES, sizeof(*lines));
         if (!lines)
                 return -ENOMEM;
         *w = (struct window){ .lines = lines, .pools = pools, .per_key = per_key };
@@ -19,6 +19,7 @@ static void free_claimed(struct claimed *c)
 {
         draft_free(c->draft);
         buffer_free(&c->checkpoint);
+        buffer_free(&c->saved);
         buffer_free(&c->headers_packed);
         free(c->memory);
         free(c);
@@ -42,6 +43,23 @@ void window_free(struct window *w)
         *w = (struct window){ 0 };
 }
 
+int window_set_pools(struct window *w, uint32_t pools)
+{
+        if (pools <= w->pools)
+                return 0;
+        struct window_line *lines = calloc((size_t)pools * WINDOW_LINES, sizeof(*lines));
+        if (!lines)
+                return -ENOMEM;
+        memcpy(lines, w->lines, (size_t)w->pools * WINDOW_LINES * sizeof(*lines));
+        for (struct window_key *key = w->keys; key; key = key->hh.next)
+                if (key->is_ready)
+                        key->line = lines + (key->line - w->lines);
+        free(w->lines);
+        w->lines = lines;
+        w->pools = pools;
+        return 0;
+}
+
 /* --- the lines of ready keys -----------------------------------------------------------------------------------------
  */
 
@@ -62,12 +80,20 @@ static void leave_line(struct window_key *key)
         key->is_ready = false;
 }
 
+static struct window_line *line_of(const struct window *w, uint32_t pool, uint32_t line)
+{
+        return &w->lines[pool * WINDOW_LINES + line];
+}
+
 /* Puts the key where its first task belongs: at the end of that pool's and lane's line, or in none. */
 static void line_up(struct window *w, struct window_key *key)
 {
         const struct claimed *c = key->first;
         bool can_run = c && !key->is_busy && !key->is_barred && c->pool < w->pools && c->state == CLAIMED_WAITING;
-        struct window_line *line = can_run ? &w->lines[c->pool * LANES + STORE_SEQ_LANE(c->seq)] : NULL;
+        /* One that has died alone will not run: it is only to be told so. */
+        bool is_to_mark = can_run && c->is_suspect && !c->is_marked && !c->has_died_alone;
+        struct window_line *line =
+                can_run ? line_of(w, c->pool, is_to_mark ? LINE_SUSPECTS : STORE_SEQ_LANE(c->seq)) : NULL;
         if (key->is_ready && key->line == line)
                 return;
         leave_line(key);
@@ -95,6 +121,20 @@ static char *copy_span(char *to, struct span from, struct span *ret)
         return to + from.size + 1;
 }
 
+static uint32_t count_host_deaths(struct span events)
+{
+        static const struct span died = { HOST_DIED, sizeof(HOST_DIED) - 1 };
+        uint32_t deaths = 0;
+        struct note_event event;
+        while (note_event_next(&events, &event)) {
+                if (event.text.size >= died.size && !memcmp(event.text.data, died.data, died.size))
+                        deaths++;
+                else if (!span_is(event.kind, SPAN_TEXT("waited")))
+                        deaths = 0;
+        }
+        return deaths;
+}
+
 static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
 {
         const struct envelope *e = &task->envelope;
@@ -111,12 +151,15 @@ static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
         c->seq = task->seq;
         c->pool = pool;
         c->reply_ms = e->reply_ms;
+        c->submitted_ms = e->submitted_ms;
         c->timeout_ms = e->timeout_ms;
         c->attempts_max = e->attempts;
         c->attempts = task->note.attempts;
         c->crashes = task->note.crashes;
         c->interruptions = task->note.interruptions;
-        c->is_suspect = task->note.is_suspect || task->note.started_epoch;
+        c->hosts_died = count_host_deaths(task->note.events);
+        /* Also one that was charged for a host's death, and is tried once more. */
+        c->is_suspect = task->note.is_suspect || c->hosts_died >= HOST_DEATHS_MAX;
         buffer_put(&c->checkpoint, task->note.checkpoint.data, task->note.checkpoint.size);
         return c;
 }
@@ -174,6 +217,8 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
         if (!key)
                 key = make_key(w, task->key);
         struct claimed *c = copy_task(task, pool);
+        c->was_running = task->note.started_epoch && task->note.started_epoch < w->first_epoch;
+        c->has_died_alone = c->was_running && c->is_suspect;
         c->of = key;
         if (!key->count)
                 key->is_barred = false; /* what stood before it has been seen to */
@@ -205,24 +250,57 @@ bool window_is_excess(const struct window *w, const struct claimed *c)
 bool window_has_next(const struct window *w, uint32_t pool)
 {
         for (int lane = 0; lane < LANES; lane++)
-                if (w->lines[pool * LANES + (uint32_t)lane].first)
+                if (line_of(w, pool, (uint32_t)lane)->first)
                         return true;
         return false;
 }
 
+static struct claimed *take_first(struct window_line *line)
+{
+        struct window_key *key = line->first;
+        if (!key)
+                return NULL;
+        struct claimed *c = key->first;
+        leave_line(key);
+        key->is_busy = c->holds_key = true;
+        c->state = CLAIMED_RUNNING;
+        return c;
+}
+
 struct claimed *window_next(struct window *w, uint32_t pool)
 {
-        for (int lane = 0; lane < LANES; lane++) {
-                struct window_key *key = w->lines[pool * LANES + (uint32_t)lane].first;
-                if (!key)
-                        continue;
-                struct claimed *c = key->first;
-                leave_line(key);
-                key->is_busy = c->holds_key = true;
-                c->state = CLAIMED_RUNNING;
-                return c;
-        }
-        return NULL;
+        struct claimed *c = NULL;
+        for (uint32_t lane = 0; lane < LANES && !c; lane++)
+                c = take_first(line_of(w, pool, lane));
+        return c;
+}
+
+bool window_has_suspect(const struct window *w, uint32_t pool)
+{
+        return line_of(w, pool, LINE_SUSPECTS)->first;
+}
+
+uint32_t window_marks(const struct window *w, uint32_t pool)
+{
+        return line_of(w, pool, LINE_SUSPECTS)->marks;
+}
+
+struct claimed *window_mark_next(struct window *w, uint32_t pool)
+{
+        struct window_line *line = line_of(w, pool, LINE_SUSPECTS);
+        struct claimed *c = take_first(line);
+        if (!c)
+                return NULL;
+        c->has_mark = true;
+        line->marks++;
+        return c;
+}
+
+void window_unmark(struct window *w, struct claimed *c)
+{
+        if (c->has_mark)
+                line_of(w, c->pool, LINE_SUSPECTS)->marks--;
+        c->has_mark = c->is_marked = false;
 }
 
 void window_put_back(struct window *w, struct claimed *c)
@@ -239,6 +317,12 @@ void window_end(struct window *w, struct claimed *c)
 {
         c->state = CLAIMED_ENDED;
         c->of->live--;
+        line_up(w, c->of);
+}
+
+void window_move(struct window *w, struct claimed *c, uint32_t pool)
+{
+        c->pool = pool;
         line_up(w, c->of);
 }
 
@@ -275,6 +359,7 @@ void window_drop(struct window *w, struct claimed *c)
         w->bytes -= c->payload.size;
         if (c->holds_key)
                 key->is_busy = false;
+        window_unmark(w, c);
         free_claimed(c);
         line_up(w, key);
         if (key->count || key->is_emptied)

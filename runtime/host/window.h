@@ -16,7 +16,8 @@
 #include "host/pool.h"
 #include "store/store.h"
 
-#define WINDOW_NO_POOL UINT32_MAX /* no handler here serves it */
+#define WINDOW_NO_POOL   UINT32_MAX       /* no handler here serves it */
+#define WINDOW_SHUT_POOL (UINT32_MAX - 1) /* one does, but takes nothing now */
 
 enum claimed_state {
         CLAIMED_WAITING, /* for its turn */
@@ -30,13 +31,22 @@ struct claimed {
         uint64_t seq;
         struct span id, key, handler, headers, payload; /* copies; texts are NUL-terminated too */
         uint64_t reply_ms;
+        uint64_t submitted_ms; /* store time; 0: unknown */
         uint64_t timeout_ms;   /* 0: the handler's */
         uint32_t attempts_max; /* 0: the handler's */
         uint64_t tenure;       /* the shard's, when it was claimed: work of an older one does not count */
+        uint64_t started_ms;   /* CLAIMED_RUNNING: since */
         uint32_t attempts, crashes, interruptions;
-        bool is_suspect;
+        bool is_suspect;     /* run it alone, once its start is recorded */
+        bool was_running;    /* its start was recorded by an owner before us, and no end: that one died meanwhile */
+        bool has_died_alone; /* … and it is a suspect: that one died of it, or with it */
+        uint32_t hosts_died; /* while they had it, one after the other and nothing else in between */
         struct buffer checkpoint;
         bool has_saved;               /* … that the store does not have yet */
+        struct buffer saved;          /* the latest while it runs: a runner still has the one before */
+        bool has_run_saved;           /* … is set */
+        bool is_save_waiting;         /* … is to be told (shard_save.h) */
+        struct claimed *save_next;    /* the shard's list of those */
         struct buffer headers_packed; /* as a runner gets them */
         enum claimed_state state;
         bool holds_key; /* it is why its key is busy */
@@ -46,7 +56,8 @@ struct claimed {
         struct outcome_draft *draft; /* CLAIMED_ENDED: what to tell the store; owned (draft.h) */
         struct claimed *ended_next;  /* the shard's list of those */
         bool is_told_to_stop;        /* it runs under a lease that was lost */
-        bool is_marked;              /* a suspect whose start is recorded: it may run, alone */
+        bool is_marked;              /* its start is recorded: it may run */
+        bool has_mark;               /* a suspect's is, or is being: counted in its pool's line of suspects */
         bool is_cancelled;           /* dead, once what is being told about it is told */
         bool is_diverted;            /* ended by window_divert() */
         void *memory;
@@ -71,12 +82,22 @@ struct window_key {
 
 struct window_line {
         struct window_key *first, *last;
+        uint32_t marks; /* LINE_SUSPECTS: suspects whose start is, or is being, recorded */
 };
+
+/* A pool's lines: one per lane, and one for suspects, which start one by one. */
+enum { LINE_SUSPECTS = LANES, WINDOW_LINES };
+
+/* How a note's events begin that say that a host died.  Also after its crash budget was charged for it. */
+#define HOST_DIED "its host died"
+/* So many hosts that died with a task in hand, one after the other, make it a suspect (shard.c says why so many). */
+#define HOST_DEATHS_MAX 4
 
 struct window {
         struct window_key *keys;   /* hash */
-        struct window_line *lines; /* [pool][lane] */
+        struct window_line *lines; /* [pool][WINDOW_LINES] */
         uint32_t pools;
+        uint64_t first_epoch;       /* the first that this process had the shard under: marks before it are another's */
         struct window_key *emptied; /* keys without tasks: forgotten by window_prune() */
         uint32_t count;             /* tasks */
         uint64_t bytes;             /* of their payloads */
@@ -85,6 +106,8 @@ struct window {
 
 int window_init(struct window *w, uint32_t pools, uint32_t per_key);
 void window_free(struct window *w);
+/* There are so many pools now; never fewer than before.  0 or -ENOMEM. */
+int window_set_pools(struct window *w, uint32_t pools);
 
 /* Takes a copy of a claimed task, of which `pool` is to run it.  Its key's order is by seq, whenever it comes.  Returns
  * it, or NULL if that seq is here already (then nothing changed).  The caller looks at window_is_excess(). */
@@ -94,17 +117,29 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
  * back to the store. */
 bool window_is_excess(const struct window *w, const struct claimed *c);
 
-/* The next task for that pool whose key is idle, marking the key busy; NULL if none.  Borrowed: the window owns it
- * until window_drop(). */
+/* The next task for that pool whose key is idle, marking the key busy; NULL if none.  Not a suspect before its start is
+ * recorded.  Borrowed: the window owns it until window_drop(). */
 struct claimed *window_next(struct window *w, uint32_t pool);
 /* Whether window_next() would find one. */
 bool window_has_next(const struct window *w, uint32_t pool);
+
+/* The next suspect for that pool whose start is to be recorded; the same otherwise, and counted as marked until
+ * window_unmark() or window_drop(). */
+struct claimed *window_mark_next(struct window *w, uint32_t pool);
+/* Whether there is one, and how many are marked. */
+bool window_has_suspect(const struct window *w, uint32_t pool);
+uint32_t window_marks(const struct window *w, uint32_t pool);
+/* Its start is over, or never was. */
+void window_unmark(struct window *w, struct claimed *c);
 
 /* It did not run after all, or is to run again: its key is idle, and it is the first in it once more. */
 void window_put_back(struct window *w, struct claimed *c);
 
 /* It has an outcome.  Its key stays as it is until that is durable: no later task of the key is ready before. */
 void window_end(struct window *w, struct claimed *c);
+
+/* Another pool is to run it; it waits. */
+void window_move(struct window *w, struct claimed *c, uint32_t pool);
 
 /* It goes back to the store without having run. */
 void window_divert(struct window *w, struct claimed *c);

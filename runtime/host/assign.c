@@ -1,0 +1,336 @@
+#include "host/assign.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/share.h"
+
+/* What is known of a shard while the next assignment is made. */
+struct place {
+        const struct assign_slot *before;
+        const struct assign_owner *owner; /* of before; NULL: nobody */
+        struct share *share;              /* the owner's; NULL: it has none or is no member any more */
+        uint32_t shard;
+        bool is_bumped; /* the store knows a higher epoch */
+
+        struct share *to; /* where it goes; NULL: it stays */
+        enum assign_reason reason;
+};
+
+struct work {
+        const struct assignment *previous; /* NULL: none */
+        const struct assign_input *input;
+        struct shares shares;
+        struct place *places;   /* by shard */
+        struct place **planned; /* those that are to move when there is time */
+        uint64_t generation;    /* of the next document, if there is one */
+        uint32_t moved;
+        uint32_t left;
+};
+
+static const struct assign_slot no_slot = { .owner = ASSIGN_NOBODY };
+
+static void work_free(struct work *w)
+{
+        shares_free(&w->shares);
+        free(w->places);
+        free(w->planned);
+}
+
+static int work_init(struct work *w, const struct assignment *previous, const struct assign_input *input)
+{
+        *w = (struct work){ .previous = previous, .input = input };
+        int r = shares_init(&w->shares, previous, input);
+        w->places = calloc(input->shards_count, sizeof(w->places[0]));
+        w->planned = calloc(input->shards_count, sizeof(struct place *));
+        if (r || !w->places || !w->planned) {
+                work_free(w);
+                return -ENOMEM;
+        }
+        for (uint32_t shard = 0; shard < input->shards_count; shard++) {
+                struct place *place = &w->places[shard];
+                place->shard = shard;
+                place->before = previous ? &previous->slots[shard] : &no_slot;
+                if (place->before->owner == ASSIGN_NOBODY)
+                        continue;
+                uint32_t item = w->shares.by_owner[place->before->owner];
+                place->owner = &previous->owners[place->before->owner];
+                place->share = item == SHARE_NONE ? NULL : &w->shares.items[item];
+        }
+        return 0;
+}
+
+static int check(const struct assignment *previous, const struct assign_input *input, struct error *error)
+{
+        if (!input->shards_count || input->shards_count > SHARDS_MAX)
+                return error_set(error, -EINVAL, "assign: %u shards, not 1 to %u", input->shards_count, SHARDS_MAX);
+        if (previous && previous->shards_count != input->shards_count)
+                return error_set(error, -EINVAL, "assign: the document is for %u shards, the store has %u",
+                        previous->shards_count, input->shards_count);
+        if (input->members_count > ASSIGN_MEMBERS_MAX)
+                return error_set(error, -E2BIG, "assign: %u members, at most %u can share an app", input->members_count,
+                        ASSIGN_MEMBERS_MAX);
+        for (uint32_t i = 0; i < input->members_count; i++)
+                if (input->members[i].weight > ASSIGN_WEIGHT_MAX)
+                        return error_set(error, -EINVAL, "assign: member %s has weight %u, at most %u is possible",
+                                input->members[i].name, input->members[i].weight, ASSIGN_WEIGHT_MAX);
+        return 0;
+}
+
+/* --- generation -------------------------------------------------------------------------------------------------- */
+
+/* Above the last one, above what the store knows, and not below the time: a document made anew starts above one that
+ * was lost. */
+static int choose_generation(struct work *w, struct error *error)
+{
+        w->generation = w->previous ? w->previous->generation + 1 : 1;
+        if (w->generation < w->input->unix_s)
+                w->generation = w->input->unix_s;
+        for (uint32_t i = 0; i < w->input->stale_count; i++) {
+                const struct assign_stale *stale = &w->input->stale[i];
+                if (stale->shard >= w->input->shards_count || stale->epoch >= ASSIGN_STALE_MAX)
+                        continue;
+                struct place *place = &w->places[stale->shard];
+                if (!place->owner || stale->epoch < place->before->epoch)
+                        continue;
+                place->is_bumped = true;
+                if (w->generation <= stale->epoch)
+                        w->generation = stale->epoch + 1;
+        }
+        if (w->generation > TASK_NUMBER_MAX)
+                return error_set(error, -EOVERFLOW, "assign: no generation is left above the document's; delete it");
+        return 0;
+}
+
+/* --- moves ------------------------------------------------------------------------------------------------------- */
+
+static void move(struct work *w, struct place *place, enum assign_reason reason)
+{
+        struct share *to = shares_neediest(&w->shares);
+        /* Quotas add up to all shards that are not kept: what is above one is missing at another. */
+        assert(to);
+        place->to = to;
+        place->reason = reason;
+        to->have++;
+        if (place->share)
+                place->share->have--;
+        w->moved++;
+}
+
+static void move_orphans(struct work *w)
+{
+        for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
+                struct place *place = &w->places[shard];
+                if (place->share)
+                        continue;
+                if (!place->owner)
+                        move(w, place, ASSIGN_JOIN);
+                else
+                        move(w, place, place->owner->is_draining ? ASSIGN_LEAVE : ASSIGN_CRASH);
+        }
+}
+
+/* Draining owners' first, then those of who should have none, then what is above a quota. */
+static int urgency(const struct place *place)
+{
+        if (place->share->role == SHARE_GIVES)
+                return place->share->member->is_draining ? 0 : 1;
+        return 2;
+}
+
+static int by_urgency(const void *left, const void *right)
+{
+        const struct place *a = *(struct place *const *)left, *b = *(struct place *const *)right;
+        int order = urgency(a) - urgency(b);
+        if (order)
+                return order;
+        if (a->before->epoch != b->before->epoch)
+                return a->before->epoch < b->before->epoch ? -1 : 1;
+        return a->shard < b->shard ? -1 : 1;
+}
+
+static bool is_above_quota(const struct share *share)
+{
+        return share->role == SHARE_GIVES || (share->role == SHARE_TAKES && share->have > share->quota);
+}
+
+static enum assign_reason planned_reason(const struct work *w, const struct place *place)
+{
+        if (place->share->member->is_draining)
+                return ASSIGN_DRAIN;
+        return shares_neediest(&w->shares)->had ? ASSIGN_REBALANCE : ASSIGN_JOIN;
+}
+
+static void move_planned(struct work *w)
+{
+        uint32_t count = 0;
+        for (uint32_t shard = 0; shard < w->input->shards_count; shard++)
+                if (w->places[shard].share && is_above_quota(w->places[shard].share))
+                        w->planned[count++] = &w->places[shard];
+        qsort(w->planned, count, sizeof(struct place *), by_urgency);
+
+        uint32_t room = w->input->round_max ? w->input->round_max : UINT32_MAX;
+        if (!w->input->may_plan)
+                room = 0;
+        for (uint32_t i = 0; i < count && room; i++) {
+                struct place *place = w->planned[i];
+                if (!is_above_quota(place->share))
+                        continue;
+                move(w, place, planned_reason(w, place));
+                room--;
+        }
+}
+
+static void count_left(struct work *w)
+{
+        for (uint32_t i = 0; i < w->shares.count; i++) {
+                const struct share *share = &w->shares.items[i];
+                if (is_above_quota(share))
+                        w->left += share->role == SHARE_GIVES ? share->have : share->have - share->quota;
+        }
+}
+
+/* --- the next document ------------------------------------------------------------------------------------------- */
+
+static struct assign_owner owner_of(const struct assign_member *member)
+{
+        struct assign_owner owner = { .is_draining = member->is_draining };
+        memcpy(owner.nonce, member->nonce, STORE_NONCE_SIZE);
+        memcpy(owner.name, member->name, sizeof(owner.name));
+        return owner;
+}
+
+static int by_owner_nonce(const void *left, const void *right)
+{
+        const struct assign_owner *a = left, *b = right;
+        return memcmp(a->nonce, b->nonce, STORE_NONCE_SIZE);
+}
+
+/* Every member that has shards or may have, and who is gone but could not be replaced. */
+static int collect_owners(const struct work *w, struct assignment *next)
+{
+        uint32_t gone_count = w->previous ? w->previous->owners_count : 0;
+        int r = assignment_init(next, w->input->shards_count, w->shares.count + gone_count);
+        if (r)
+                return r;
+        next->owners_count = 0;
+        for (uint32_t i = 0; i < w->shares.count; i++)
+                if (w->shares.items[i].have || w->shares.items[i].role == SHARE_TAKES)
+                        next->owners[next->owners_count++] = owner_of(w->shares.items[i].member);
+        bool *is_kept = calloc(gone_count + 1, sizeof(bool));
+        if (!is_kept) {
+                assignment_free(next);
+                return -ENOMEM;
+        }
+        for (uint32_t shard = 0; shard < w->input->shards_count; shard++)
+                if (w->places[shard].owner && !w->places[shard].share && !w->places[shard].to)
+                        is_kept[w->places[shard].before->owner] = true;
+        for (uint32_t i = 0; i < gone_count; i++)
+                if (is_kept[i])
+                        next->owners[next->owners_count++] = w->previous->owners[i];
+        free(is_kept);
+        qsort(next->owners, next->owners_count, sizeof(next->owners[0]), by_owner_nonce);
+        return 0;
+}
+
+static uint16_t index_of(const struct assignment *next, const uint8_t nonce[STORE_NONCE_SIZE])
+{
+        struct assign_owner key = { 0 };
+        memcpy(key.nonce, nonce, STORE_NONCE_SIZE);
+        const struct assign_owner *found = bsearch(&key, next->owners, next->owners_count, sizeof(key), by_owner_nonce);
+        assert(found);
+        return (uint16_t)(found - next->owners);
+}
+
+static void fill_slots(const struct work *w, struct assignment *next)
+{
+        for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
+                const struct place *place = &w->places[shard];
+                struct assign_slot *slot = &next->slots[shard];
+                *slot = *place->before;
+                if (place->to) {
+                        slot->owner = index_of(next, place->to->member->nonce);
+                        slot->is_firm = place->owner && !place->share;
+                } else if (place->owner) {
+                        slot->owner = index_of(next, place->owner->nonce);
+                }
+                if (place->to || place->is_bumped)
+                        slot->epoch = w->generation;
+        }
+}
+
+static int list_moves(const struct work *w, struct assign_plan *plan)
+{
+        plan->moves = calloc(w->moved + 1, sizeof(plan->moves[0]));
+        if (!plan->moves)
+                return -ENOMEM;
+        for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
+                const struct place *place = &w->places[shard];
+                if (!place->to)
+                        continue;
+                struct assign_move *listed = &plan->moves[plan->moves_count++];
+                *listed = (struct assign_move){ .shard = shard, .epoch = w->generation, .reason = place->reason };
+                listed->to = owner_of(place->to->member);
+                if (place->owner)
+                        listed->from = *place->owner;
+        }
+        return 0;
+}
+
+/* Besides moves: an owner without shards, a new epoch, or an owner that has begun to drain, which its successors must
+ * know should it vanish. */
+static bool has_news(const struct work *w)
+{
+        if (!w->previous || w->moved)
+                return true;
+        for (uint32_t i = 0; i < w->shares.count; i++)
+                if (w->shares.items[i].role == SHARE_TAKES && !w->shares.items[i].is_listed)
+                        return true;
+        for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
+                const struct place *place = &w->places[shard];
+                if (place->is_bumped)
+                        return true;
+                if (place->share && place->share->member->is_draining != place->owner->is_draining)
+                        return true;
+        }
+        return false;
+}
+
+int assign_plan(const struct assignment *previous, const struct assign_input *input, struct assign_plan *ret_plan,
+        struct error *error)
+{
+        struct work w;
+        struct assign_plan plan = { 0 };
+        int r = check(previous, input, error);
+        if (r)
+                return r;
+        r = work_init(&w, previous, input);
+        if (r)
+                return error_set(error, r, "assign: out of memory");
+        r = choose_generation(&w, error);
+        if (r)
+                goto out;
+        if (shares_neediest(&w.shares)) {
+                move_orphans(&w);
+                move_planned(&w);
+                count_left(&w);
+        }
+        r = collect_owners(&w, &plan.next);
+        if (!r)
+                r = list_moves(&w, &plan);
+        if (r) {
+                assign_plan_free(&plan);
+                (void)error_set(error, r, "assign: out of memory");
+                goto out;
+        }
+        fill_slots(&w, &plan.next);
+        plan.is_changed = has_news(&w);
+        plan.next.generation = plan.is_changed ? w.generation : previous->generation;
+        plan.moves_left = w.left;
+        *ret_plan = plan;
+out:
+        work_free(&w);
+        return r;
+}

@@ -1,0 +1,57 @@
+/* assign_doc.h: an assignment as the leader writes it down for all, and the history of moves beside it.
+ *
+ *         quiver-assign 1
+ *         generation 1763256123
+ *         shards 20
+ *         owner 0 3f2a94c07b1de85f6a0c2d4e8b917f35 host-a
+ *         owner 1 9b0171c2d3e4f5a68796a5b4c3d2e1f0 host-b draining
+ *         slots
+ *         0-9 0 1763256000 patient
+ *         10-18 1 1763256123 firm
+ *         19 - 0 patient
+ *
+ * Owners stand by nonce.  After `slots`: the shards, all of them and in order, neighbours that are alike in one line;
+ * the owner's index or - for nobody; the epoch; whether its owner may force the handover.  A line before `slots` whose
+ * first word is not known is skipped: a newer host of the same format wrote it.
+ *
+ *         quiver-moves 1
+ *         1763256123456 7 3f2a94c07b1de85f6a0c2d4e8b917f35:host-a 9b0171c2d3e4f5a68796a5b4c3d2e1f0:host-b 1763256123
+ * join
+ *
+ * When (unix milliseconds), shard, from (- for nobody), to, epoch, reason; the latest last. */
+#ifndef QUIVER_HOST_ASSIGN_DOC_H
+#define QUIVER_HOST_ASSIGN_DOC_H
+
+#include "host/assign.h"
+
+#define ASSIGN_DOC_VERSION 1u
+#define ASSIGN_DOC_MAX     (512u * 1024u) /* what a tree holds in one node; 4096 shards on 200 hosts need up to 160 KB */
+
+/* Appends the document.  0; -E2BIG: it would be larger than ASSIGN_DOC_MAX. */
+int assign_doc_put(struct buffer *to, const struct assignment *a, struct error *error);
+
+/* 0; -EPROTO: from a newer Quiver: stand by; -EBADMSG: not an assignment; -ENOMEM.  *ret_assignment is the caller's, to
+ * be freed. */
+int assign_doc_parse(struct span text, struct assignment *ret_assignment, struct error *error);
+
+#define MOVES_DOC_VERSION 1u
+#define MOVES_MAX         100u
+#define MOVES_DOC_MAX     (64u * 1024u)
+
+/* The latest moves.  Zero-initialised is empty. */
+struct moves {
+        struct moved {
+                uint64_t at_ms; /* unix time */
+                struct assign_move move;
+        } items[MOVES_MAX];
+        uint32_t count;
+};
+
+/* Adds moves that were made now; the oldest are forgotten. */
+void moves_add(struct moves *moves, uint64_t at_ms, const struct assign_move *made, uint32_t count);
+
+void moves_doc_put(struct buffer *to, const struct moves *moves);
+/* 0; -EPROTO; -EBADMSG.  An owner's is_draining is not kept. */
+int moves_doc_parse(struct span text, struct moves *ret_moves, struct error *error);
+
+#endif

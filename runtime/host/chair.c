@@ -1,0 +1,259 @@
+#include "host/chair.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An eighth of the shards a round, but never just a few. */
+#define ROUND_PART 8
+#define ROUND_MIN  16
+
+void chair_init(struct chair *c, uint32_t shards_count, uint32_t members_max)
+{
+        *c = (struct chair){ .shards_count = shards_count,
+                .members_max = members_max,
+                .urgent_ms = UINT64_MAX,
+                .planned_ms = UINT64_MAX };
+}
+
+static void free_member(struct chair *c, struct chair_member *m)
+{
+        HASH_DEL(c->members, m);
+        free(m->stale);
+        free(m);
+}
+
+void chair_free(struct chair *c)
+{
+        while (c->members)
+                free_member(c, c->members);
+        assignment_free(&c->current);
+        assign_plan_free(&c->plan);
+}
+
+static void sooner(uint64_t *at_ms, uint64_t ms)
+{
+        if (ms < *at_ms)
+                *at_ms = ms;
+}
+
+/* --- what it hears --- */
+
+void chair_lead(struct chair *c, bool is_leading, uint64_t now_ms)
+{
+        c->is_leading = is_leading;
+        c->has_read = false;
+        c->urgent_ms = is_leading ? now_ms : UINT64_MAX;
+        c->planned_ms = is_leading ? now_ms + CHAIR_GATHER_MS : UINT64_MAX;
+}
+
+void chair_know(struct chair *c, bool is_known, uint64_t now_ms)
+{
+        c->is_known = is_known;
+        if (is_known)
+                sooner(&c->urgent_ms, now_ms);
+}
+
+void chair_wait(struct chair *c, uint64_t until_ms)
+{
+        c->wait_until_ms = until_ms;
+}
+
+bool chair_wants_read(const struct chair *c)
+{
+        return c->is_leading && !c->has_read && !c->is_writing;
+}
+
+int chair_read(struct chair *c, bool has_assign, struct span assign, uint64_t version, struct span moves,
+        uint64_t now_ms, struct error *error)
+{
+        struct assignment read = { 0 };
+        struct error ignored;
+        int r = has_assign ? assign_doc_parse(assign, &read, error) : 0;
+        if (r == -EPROTO)
+                return r;
+        if (r == 0 && has_assign && read.shards_count != c->shards_count)
+                r = error_set(error, -EBADMSG, "the assignment is for %u shards, the store has %u", read.shards_count,
+                        c->shards_count);
+        if (r < 0)
+                assignment_free(&read);
+        assignment_free(&c->current);
+        c->current = r == 0 ? read : (struct assignment){ 0 };
+        c->version = version;
+        c->exists = has_assign;
+        c->has_read = true;
+        if (moves_doc_parse(moves, &c->moves, &ignored) < 0)
+                c->moves = (struct moves){ 0 };
+        sooner(&c->urgent_ms, now_ms);
+        sooner(&c->planned_ms, now_ms + CHAIR_GATHER_MS);
+        return r;
+}
+
+void chair_saw(struct chair *c, uint64_t generation, uint64_t now_ms)
+{
+        if (!c->is_leading || !c->has_read || c->is_writing || generation == c->current.generation)
+                return;
+        c->has_read = false;
+        sooner(&c->urgent_ms, now_ms);
+}
+
+/* The documents are large; one at a time is read. */
+static struct member_doc doc;
+
+static struct chair_member *make_member(struct chair *c, const char *node)
+{
+        size_t size = strlen(node);
+        struct chair_member *m = calloc(1, sizeof(*m) + size + 1);
+        if (!m)
+                abort();
+        memcpy(m->node, node, size);
+        HASH_ADD_KEYPTR(hh, c->members, m->node, size, m);
+        return m;
+}
+
+static void take_stale(struct chair_member *m, uint64_t now_ms, struct chair *c)
+{
+        free(m->stale);
+        m->stale = NULL;
+        m->stale_count = doc.stale_count;
+        if (!doc.stale_count)
+                return;
+        m->stale = malloc(doc.stale_count * sizeof(*m->stale));
+        if (!m->stale)
+                abort();
+        memcpy(m->stale, doc.stale, doc.stale_count * sizeof(*m->stale));
+        /* It was given a shard and cannot have it: nobody has. */
+        sooner(&c->urgent_ms, now_ms);
+}
+
+int chair_member(
+        struct chair *c, const char *node, uint64_t created, struct span data, uint64_t now_ms, struct error *error)
+{
+        struct chair_member *m = NULL;
+        int r = member_doc_parse(data, &doc, error);
+        HASH_FIND(hh, c->members, node, strlen(node), m);
+        if (r < 0 && r != -EPROTO) {
+                if (m)
+                        free_member(c, m);
+                return r;
+        }
+        if (!m)
+                m = make_member(c, node);
+        m->is_foreign = r < 0;
+        if (r == 0) {
+                m->member = doc.member;
+                m->member.created = created;
+                take_stale(m, now_ms, c);
+        }
+        sooner(&c->planned_ms, now_ms + CHAIR_GATHER_MS);
+        return r;
+}
+
+void chair_left(struct chair *c, const char *node, uint64_t now_ms)
+{
+        struct chair_member *m = NULL;
+        HASH_FIND(hh, c->members, node, strlen(node), m);
+        if (!m)
+                return;
+        free_member(c, m);
+        sooner(&c->urgent_ms, now_ms);
+        sooner(&c->planned_ms, now_ms + CHAIR_GATHER_MS);
+}
+
+/* --- what it decides --- */
+
+static bool can_plan(const struct chair *c)
+{
+        return c->is_leading && c->has_read && c->is_known && !c->is_writing;
+}
+
+uint64_t chair_due_ms(const struct chair *c)
+{
+        if (!can_plan(c))
+                return UINT64_MAX;
+        uint64_t due_ms = c->urgent_ms < c->planned_ms ? c->urgent_ms : c->planned_ms;
+        return due_ms > c->wait_until_ms ? due_ms : c->wait_until_ms;
+}
+
+/* What assign_plan() is told; the arrays are the caller's to free. */
+static void gather(const struct chair *c, struct assign_member **ret_members, uint32_t *ret_members_count,
+        struct assign_stale **ret_stale, uint32_t *ret_stale_count)
+{
+        uint32_t stale_count = 0;
+        for (const struct chair_member *m = c->members; m; m = m->hh.next)
+                stale_count += m->stale_count;
+        struct assign_member *members = calloc(HASH_COUNT(c->members) + 1, sizeof(*members));
+        struct assign_stale *stale = calloc(stale_count + 1, sizeof(*stale));
+        if (!members || !stale)
+                abort();
+        *ret_members_count = *ret_stale_count = 0;
+        for (const struct chair_member *m = c->members; m; m = m->hh.next) {
+                if (m->is_foreign)
+                        continue;
+                members[(*ret_members_count)++] = m->member;
+                for (uint32_t i = 0; i < m->stale_count; i++)
+                        stale[(*ret_stale_count)++] = m->stale[i];
+        }
+        *ret_members = members;
+        *ret_stale = stale;
+}
+
+static int decide(struct chair *c, uint64_t now_ms, uint64_t unix_ms)
+{
+        struct error error;
+        struct assign_member *members;
+        struct assign_stale *stale;
+        struct assign_input input = { .shards_count = c->shards_count, .members_max = c->members_max };
+        gather(c, &members, &input.members_count, &stale, &input.stale_count);
+        input.members = members;
+        input.stale = stale;
+        input.unix_s = unix_ms / 1000;
+        input.may_plan = now_ms >= c->planned_ms;
+        input.round_max = c->shards_count / ROUND_PART > ROUND_MIN ? c->shards_count / ROUND_PART : ROUND_MIN;
+        assign_plan_free(&c->plan);
+        int r = assign_plan(c->current.shards_count ? &c->current : NULL, &input, &c->plan, &error);
+        free(members);
+        free(stale);
+        if (r < 0)
+                c->plan = (struct assign_plan){ 0 };
+        c->urgent_ms = UINT64_MAX;
+        if (input.may_plan)
+                c->planned_ms = r == 0 && c->plan.moves_left ? now_ms + CHAIR_ROUND_MS : UINT64_MAX;
+        return r;
+}
+
+bool chair_plan(struct chair *c, uint64_t now_ms, uint64_t unix_ms, struct buffer *ret_assign, struct buffer *ret_moves)
+{
+        struct error error;
+        if (now_ms < chair_due_ms(c) || decide(c, now_ms, unix_ms) < 0 || !c->plan.is_changed)
+                return false;
+        buffer_clear(ret_assign);
+        buffer_clear(ret_moves);
+        if (assign_doc_put(ret_assign, &c->plan.next, &error) < 0)
+                return false;
+        c->next_moves = c->moves;
+        moves_add(&c->next_moves, unix_ms, c->plan.moves, c->plan.moves_count);
+        moves_doc_put(ret_moves, &c->next_moves);
+        c->is_writing = true;
+        return true;
+}
+
+void chair_wrote(struct chair *c, int status, uint64_t version, uint64_t now_ms)
+{
+        if (!c->is_writing)
+                return; /* decided before leadership was lost and regained */
+        c->is_writing = false;
+        if (status < 0) {
+                /* Written after all, by us or by another leader: look. */
+                c->has_read = false;
+                sooner(&c->urgent_ms, now_ms);
+                sooner(&c->planned_ms, now_ms + CHAIR_GATHER_MS);
+                return;
+        }
+        c->moves = c->next_moves;
+        assignment_free(&c->current);
+        c->current = c->plan.next;
+        c->plan.next = (struct assignment){ 0 };
+        c->version = version;
+        c->exists = true;
+}

@@ -1,0 +1,209 @@
+/* crew_hear.c: what runners say and what their memory shows, as events for the pool. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "host/crew_parts.h"
+
+/* Answers taken from one runner before the others and the loop get their turn. */
+#define ANSWERS_A_TURN 1024
+
+static struct pool_runner *runner_of(struct process *p)
+{
+        struct crew *crew = p->owner;
+        for (uint32_t i = 0; i < crew->pool.runners_count; i++)
+                if (crew->pool.runners[i].process == p)
+                        return &crew->pool.runners[i];
+        return NULL;
+}
+
+static int by_ticket(const void *a, const void *b)
+{
+        const struct pool_sight *x = a;
+        const struct pool_sight *y = b;
+        return x->task->ticket < y->task->ticket ? -1 : x->task->ticket > y->task->ticket;
+}
+
+/* What the seat claims about times is only believed where it is possible. */
+static uint64_t plausible_ms(uint64_t ns, uint64_t not_before_ms, uint64_t now_ms)
+{
+        uint64_t ms = ns / NS_PER_MS;
+        return ms < not_before_ms ? not_before_ms : ms > now_ms ? now_ms : ms;
+}
+
+struct pool_sight *crew_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken)
+{
+        struct pool_sight *sights = calloc(p->ring.in_flight + 1, sizeof(*sights));
+        if (!sights)
+                abort();
+        size_t count = 0;
+        uint32_t cursor = 0;
+        struct ring_sight s;
+        *ret_is_broken = false;
+        while (ring_host_each(&p->ring, &cursor, &s)) {
+                struct pool_task *task = s.owner;
+                *ret_is_broken |= s.is_broken;
+                struct ring_seat_sight seat;
+                ring_host_seat(&p->ring, s.seat, &seat);
+                sights[count++] = (struct pool_sight){ .task = task,
+                        .is_started = s.is_started,
+                        .seat = s.seat,
+                        .started_ms = plausible_ms(seat.started_ns, task->handed_ms, now_ms),
+                        .progressed_ms = plausible_ms(seat.progressed_ns, task->handed_ms, now_ms) };
+        }
+        qsort(sights, count, sizeof(*sights), by_ticket);
+        *ret_count = count;
+        return sights;
+}
+
+/* The task a log line belongs to, if it is still in flight. */
+static struct pool_task *task_by_ticket(struct process *p, uint64_t ticket)
+{
+        struct ring_sight s;
+        for (uint32_t cursor = 0; ticket && ring_host_each(&p->ring, &cursor, &s);)
+                if (s.ticket == ticket)
+                        return s.owner;
+        return NULL;
+}
+
+static void on_ready(struct process *p, const struct runner_ready *ready)
+{
+        struct crew *crew = p->owner;
+        struct pool_runner *runner = runner_of(p);
+        /* Said twice, or by one that we are about to kill: not news. */
+        if (runner->state != RUNNER_STARTING)
+                return;
+        crew->events->ready(crew->owner, ready, p->pid);
+        crew_post(crew, &(struct pool_event){ .kind = POOL_READY, .runner = runner, .has_many = ready->has_many });
+}
+
+static void on_refused(struct process *p, const char *text)
+{
+        struct crew *crew = p->owner;
+        /* Once it is ready, only plugin code would say so. */
+        if (runner_of(p)->state != RUNNER_STARTING)
+                return;
+        (void)snprintf(crew->last_words, sizeof(crew->last_words), "%s", text);
+        crew->events->refused(crew->owner, text);
+}
+
+static void on_log(struct process *p, const struct runner_log *log)
+{
+        struct crew *crew = p->owner;
+        crew->events->log(crew->owner, log, task_by_ticket(p, log->ticket));
+}
+
+static void answer_calls(struct crew *crew, struct process *p)
+{
+        if (!ring_host_has_attention(&p->ring))
+                return;
+        crew->has_saves = p->has_saves = true;
+        for (uint32_t seat = 0; seat < crew->shape.seats; seat++) {
+                struct ring_call_sight call;
+                if (!ring_host_call(&p->ring, seat, &call))
+                        continue;
+                uint64_t number = call.number;
+                uint64_t holder = (uint64_t)p->pid << 16 | seat;
+                int status = -ENOTSUP;
+                if (call.service <= SERVICE_UNLOCK && (crew->start.can_call & 1u << call.service))
+                        status = crew->events->call(
+                                crew->owner, (enum ring_service)call.service, holder, call.name, &number);
+                ring_host_reply(&p->ring, seat, &call, status, number);
+        }
+}
+
+bool crew_drain(struct crew *crew, struct process *p)
+{
+        struct ring_reply reply;
+        void *task;
+        answer_calls(crew, p);
+        for (int i = 0; i < ANSWERS_A_TURN; i++) {
+                int r = ring_host_next(&p->ring, &reply, &task);
+                if (r == 0)
+                        return true;
+                if (r < 0) {
+                        crew_post(crew, &(struct pool_event){ .kind = POOL_BROKEN, .runner = runner_of(p) });
+                        return true;
+                }
+                crew_post(crew, &(struct pool_event){ .kind = POOL_ANSWERED, .task = task, .reply = &reply });
+        }
+        return false;
+}
+
+static void on_rang(struct process *p)
+{
+        ring_host_awake(&p->ring);
+}
+
+/* A runner that died on its way to READY without a word: say what is known. */
+static void report_failed_start(struct crew *crew, const struct pool_runner *runner, const struct process *p)
+{
+        char text[ERROR_TEXT_MAX];
+        if (runner->why == BLAME_INIT)
+                (void)snprintf(text, sizeof(text), "plugin %s: it was not ready within %llu ms (constructor or init)",
+                        crew->start.label, (unsigned long long)crew->pool.policy.init_ms);
+        else if (p->term_signal)
+                (void)snprintf(text, sizeof(text),
+                        "plugin %s: killed by SIG%s before it was ready (constructor or init)", crew->start.label,
+                        sigabbrev_np(p->term_signal));
+        else
+                (void)snprintf(text, sizeof(text), "plugin %s: exited with status %d before it was ready",
+                        crew->start.label, (int)p->exit_status);
+        struct ring_fault_sight fault;
+        for (uint32_t i = 0; i < crew->shape.seats; i++) {
+                ring_host_fault(&p->ring, i, &fault);
+                if (fault.kind == FAULT_NONE || !*fault.text)
+                        continue;
+                size_t n = strlen(text);
+                (void)snprintf(text + n, sizeof(text) - n, "\n%.*s", (int)(sizeof(text) - n - 2), fault.text);
+                break;
+        }
+        (void)snprintf(crew->last_words, sizeof(crew->last_words), "%s", text);
+        crew->events->refused(crew->owner, text);
+}
+
+static void on_gone(struct process *p)
+{
+        struct crew *crew = p->owner;
+        struct pool_runner *runner = runner_of(p);
+        if (crew->events->reaped)
+                crew->events->reaped(crew->owner, p->handle.pid);
+        while (runner->why != BLAME_SCRIBBLE && !crew_drain(crew, p))
+                ;
+        if (runner->state == RUNNER_STARTING || runner->why == BLAME_INIT)
+                if (!*crew->last_words)
+                        report_failed_start(crew, runner, p);
+        struct ring_fault_sight *faults = calloc(crew->shape.seats, sizeof(*faults));
+        if (!faults)
+                abort();
+        for (uint32_t i = 0; i < crew->shape.seats; i++)
+                ring_host_fault(&p->ring, i, &faults[i]);
+        struct death death = { .exit_status = (int)p->exit_status,
+                .signal = p->term_signal,
+                .seats = crew->shape.seats,
+                .faults = faults };
+        size_t count;
+        bool is_broken;
+        struct pool_sight *sights = crew_look(p, clock_boot_ms(), &count, &is_broken);
+        crew_post(crew, &(struct pool_event){ .kind = POOL_GONE,
+                                .runner = runner,
+                                .sights = sights,
+                                .sights_count = count,
+                                .death = &death });
+        free(sights);
+        free(faults);
+        if (runner->process == p)
+                runner->process = NULL;
+        process_close(p);
+}
+
+const struct process_events crew_process_events = {
+        .ready = on_ready,
+        .refused = on_refused,
+        .log = on_log,
+        .rang = on_rang,
+        .gone = on_gone,
+};

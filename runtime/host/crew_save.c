@@ -1,0 +1,44 @@
+/* crew_save.c: checkpoints of tasks that still run: found in their seats, at most every second, and passed on.
+ *
+ * A checkpoint is there to be found when everything else is gone: until its owner has it in the store, the death of the
+ * host loses it.  A handler may make thousands a second; the last one of each second is enough. */
+#include "base/clock.h"
+#include "host/crew.h"
+
+#define PACE_MS 1000
+
+static void look_at(struct crew *crew, struct process *p)
+{
+        uint8_t bytes[QV_CHECKPOINT_MAX];
+        struct ring_sight sight;
+        for (uint32_t cursor = 0; ring_host_each(&p->ring, &cursor, &sight);) {
+                struct pool_task *task = sight.owner;
+                uint32_t version;
+                if (!sight.is_started)
+                        continue;
+                int size = ring_host_checkpoint(&p->ring, sight.seat, sight.ticket, bytes, &version);
+                if (size < 0 || version == task->saved_version)
+                        continue;
+                task->saved_version = version;
+                crew->events->saved(crew->owner, task, bytes, (size_t)size);
+        }
+}
+
+uint64_t crew_pass_on_saves(struct crew *crew, uint64_t now_ms)
+{
+        if (!crew->has_saves || !crew->events->saved)
+                return UINT64_MAX;
+        if (now_ms < crew->saves_ms)
+                return crew->saves_ms;
+        crew->has_saves = false;
+        crew->saves_ms = now_ms + PACE_MS;
+        for (uint32_t i = 0; i < crew->pool.runners_count; i++) {
+                const struct pool_runner *runner = &crew->pool.runners[i];
+                struct process *p = runner->process;
+                if (!p || !p->has_saves || runner->why == BLAME_SCRIBBLE)
+                        continue;
+                p->has_saves = false;
+                look_at(crew, p);
+        }
+        return UINT64_MAX;
+}

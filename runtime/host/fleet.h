@@ -1,0 +1,89 @@
+/* fleet.h: a host as one of several: its membership, what it was assigned, and, while it leads, what it decides.
+ *
+ * Joins the coordination tree (coord.h) with the recipes (member.h, leader.h) and the leader's machine (chair.h).  Two
+ * authorities, no third: what is read here says which shards to seek; only the lease in the store says which may be
+ * worked on.  So nothing that happens to coordination stops the work: owners go on while it is away.
+ *
+ * In the tree, under the app's root:
+ *
+ *         members/NAME.NONCE        ephemeral; member_doc.h
+ *         election/NONCE-SEQUENCE   ephemeral; the lowest sequence leads
+ *         assign                    who should own what, and under which epoch; assign_doc.h
+ *         moves                     the latest changes to it, and why */
+#ifndef QUIVER_HOST_FLEET_H
+#define QUIVER_HOST_FLEET_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/buffer.h"
+#include "coord/coord.h"
+#include "coord/leader.h"
+#include "coord/member.h"
+#include "host/chair.h"
+#include "store/admin.h"
+
+struct host;
+
+/* What the chair asks of the tree; one thing at a time. */
+struct chair_work {
+        bool is_busy;
+        bool has_moves;       /* the node is there */
+        uint64_t again_ms;    /* not before: the last try failed */
+        struct buffer assign; /* as read, or to be written */
+        struct buffer moves;
+        bool has_assign;
+        uint64_t version;
+        struct coord_get get;
+        struct coord_multi multi;
+        struct coord_multi_op ops[3];
+};
+
+struct fleet {
+        struct coord_events events;
+        struct coord_open open;
+        struct coord *coord; /* NULL: not open */
+        struct member member;
+        struct leader leader;
+        struct chair chair;
+        struct chair_work work;
+        bool is_started; /* the three above are there */
+        uv_timer_t timer;
+        uint64_t session;
+        bool was_lost;    /* the last one expired, and no other followed yet */
+        uint64_t calm_ms; /* after that: not before this are others called gone */
+
+        struct coord_get get; /* of the assignment */
+        bool is_getting, must_get;
+        struct assignment assignment; /* as last read */
+        bool is_standing_by;          /* it is from a newer Quiver */
+
+        struct buffer doc;   /* what our node says */
+        bool is_drained;     /* a person wants this host to have no shards */
+        bool is_leaving;     /* the host stops */
+        bool has_lost_store; /* it does not answer */
+
+        void (*closed)(void *self);
+};
+
+/* Opens the tree; host_open_store() follows, or the host ends. */
+void fleet_open(struct host *h);
+/* The store is open, so the number of shards is known: joins, stands for election, reads what is assigned. */
+void fleet_start(struct host *h);
+
+/* Something that our node tells of may have changed. */
+void fleet_report(struct host *h);
+/* The store answered, or did not. */
+void fleet_store_seen(struct host *h, bool is_seen);
+/* The desired state was read. */
+void fleet_desired(struct host *h, const struct store_desired *items, size_t count);
+/* A shard that should be ours and is not, though nothing is known to stand in the way, is sought again. */
+void fleet_reconcile(struct host *h);
+
+/* Stopping: resigns and says so, for others to take over. */
+void fleet_leave(struct host *h);
+/* Ends the session; `closed` is called with the host when that is done. */
+void fleet_close(struct host *h, void (*closed)(void *self));
+void fleet_free(struct host *h);
+
+#endif

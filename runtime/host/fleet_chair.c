@@ -1,0 +1,205 @@
+/* fleet_chair.c: while this host leads: reads the assignment, tells the chair who is there, writes what it decides. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "host/fleet_parts.h"
+#include "host/host_parts.h"
+
+#define AGAIN_MS 1000
+
+static struct host *host_of(void *self)
+{
+        return self;
+}
+
+/* --- who is there --- */
+
+static void told(struct host *h, const char *name, uint64_t created, struct span data)
+{
+        struct error error = { "" };
+        int r = chair_member(&h->fleet.chair, name, created, data, clock_boot_ms(), &error);
+        if (r < 0)
+                log_event(LEVEL_WARN, "member", "node=%s text=%s hint=%s", name, LOG_QUOTE(error.text),
+                        LOG_QUOTE("it gets no shards"));
+        fleet_turn(h);
+}
+
+static void on_joined(void *self, const char *name, uint64_t created, struct span data)
+{
+        log_event(LEVEL_INFO, "member-joined", "node=%s", name);
+        told(host_of(self), name, created, data);
+}
+
+static void on_changed(void *self, const char *name, uint64_t created, struct span data)
+{
+        told(host_of(self), name, created, data);
+}
+
+static void on_left(void *self, const char *name)
+{
+        struct host *h = self;
+        log_event(LEVEL_INFO, "member-left", "node=%s", name);
+        chair_left(&h->fleet.chair, name, clock_boot_ms());
+        fleet_turn(h);
+}
+
+static void on_known(void *self, bool is_known)
+{
+        struct host *h = self;
+        chair_know(&h->fleet.chair, is_known, clock_boot_ms());
+        fleet_turn(h);
+}
+
+const struct member_events fleet_member_events = {
+        .joined = on_joined,
+        .changed = on_changed,
+        .left = on_left,
+        .known = on_known,
+};
+
+static void lead(struct host *h, bool is_leading)
+{
+        struct fleet *f = &h->fleet;
+        log_event(LEVEL_INFO, is_leading ? "leading" : "not-leading", "host=%s", h->config->host.name);
+        chair_free(&f->chair);
+        chair_init(&f->chair, h->berths_count, h->config->coordination.members_max);
+        chair_wait(&f->chair, f->calm_ms);
+        chair_lead(&f->chair, is_leading, clock_boot_ms());
+        member_follow(&f->member, is_leading);
+        fleet_turn(h);
+}
+
+static void on_gained(void *self)
+{
+        lead(self, true);
+}
+
+static void on_lost(void *self)
+{
+        lead(self, false);
+}
+
+const struct leader_events fleet_leader_events = { .gained = on_gained, .lost = on_lost };
+
+/* --- reading --- */
+
+static void fail(struct host *h, const struct coord_request *request)
+{
+        h->fleet.work.again_ms = clock_boot_ms() + AGAIN_MS;
+        if (request->status != -ECANCELED)
+                log_event(LEVEL_WARN, "chair", "text=%s", LOG_QUOTE(request->error.text));
+}
+
+static void on_moves(struct coord_request *request)
+{
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, fleet.work.get.request));
+        struct chair_work *w = &h->fleet.work;
+        struct error error = { "" };
+        struct span moves = { "", 0 };
+        w->is_busy = false;
+        if (request->status < 0 && request->status != -ENOENT) {
+                fail(h, request);
+                return;
+        }
+        w->has_moves = request->status == 0;
+        if (w->has_moves)
+                moves = w->get.data;
+        struct span assign = { (const char *)w->assign.data, w->assign.size };
+        if (chair_read(&h->fleet.chair, w->has_assign, assign, w->version, moves, clock_boot_ms(), &error) < 0) {
+                w->again_ms = clock_boot_ms() + AGAIN_MS;
+                log_event(LEVEL_ERROR, "chair", "node=%s text=%s", FLEET_ASSIGN, LOG_QUOTE(error.text));
+        }
+        fleet_turn(h);
+}
+
+static void on_assign(struct coord_request *request)
+{
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, fleet.work.get.request));
+        struct chair_work *w = &h->fleet.work;
+        w->is_busy = false;
+        if (request->status < 0 && request->status != -ENOENT) {
+                fail(h, request);
+                return;
+        }
+        w->has_assign = request->status == 0;
+        w->version = w->has_assign ? w->get.stat.version : 0;
+        buffer_clear(&w->assign);
+        if (w->has_assign)
+                buffer_put(&w->assign, w->get.data.data, w->get.data.size);
+        w->is_busy = true;
+        w->get = (struct coord_get){ .request.done = on_moves, .path = FLEET_MOVES };
+        coord_get(h->fleet.coord, &w->get);
+}
+
+static void read_all(struct host *h)
+{
+        struct chair_work *w = &h->fleet.work;
+        w->is_busy = true;
+        w->get = (struct coord_get){ .request.done = on_assign, .path = FLEET_ASSIGN };
+        coord_get(h->fleet.coord, &w->get);
+}
+
+/* --- writing --- */
+
+static void log_moves(const struct assign_plan *plan)
+{
+        log_event(LEVEL_INFO, "assign", "generation=%" PRIu64 " moves=%" PRIu32 " later=%" PRIu32,
+                plan->next.generation, plan->moves_count, plan->moves_left);
+        for (uint32_t i = 0; i < plan->moves_count; i++) {
+                const struct assign_move *move = &plan->moves[i];
+                log_event(LEVEL_DEBUG, "move", "shard=%" PRIu32 " from=%s to=%s epoch=%" PRIu64 " reason=%s",
+                        move->shard, *move->from.name ? move->from.name : "-", move->to.name, move->epoch,
+                        assign_reason_name(move->reason));
+        }
+}
+
+static void on_written(struct coord_request *request)
+{
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, fleet.work.multi.request));
+        struct fleet *f = &h->fleet;
+        f->work.is_busy = false;
+        if (request->status == 0) {
+                f->work.has_moves = true;
+                log_moves(&f->chair.plan);
+        } else {
+                fail(h, request);
+        }
+        chair_wrote(&f->chair, request->status, f->work.ops[1].stat.version, clock_boot_ms());
+        fleet_turn(h);
+}
+
+static struct coord_multi_op put(const char *path, const struct buffer *data, bool exists, uint64_t version)
+{
+        return (struct coord_multi_op){ .kind = exists ? COORD_SET : COORD_CREATE,
+                .path = path,
+                .data = { (const char *)data->data, data->size },
+                .version = version };
+}
+
+/* Together with the proof that we still lead. */
+static void write_all(struct host *h)
+{
+        struct fleet *f = &h->fleet;
+        struct chair_work *w = &f->work;
+        w->ops[0] = leader_check(&f->leader);
+        w->ops[1] = put(FLEET_ASSIGN, &w->assign, f->chair.exists, f->chair.version);
+        w->ops[2] = put(FLEET_MOVES, &w->moves, w->has_moves, COORD_ANY_VERSION);
+        w->is_busy = true;
+        w->multi = (struct coord_multi){ .request.done = on_written, .ops = w->ops, .ops_count = 3 };
+        coord_multi(f->coord, &w->multi);
+}
+
+void fleet_chair(struct host *h, uint64_t now_ms)
+{
+        struct fleet *f = &h->fleet;
+        struct chair_work *w = &f->work;
+        if (w->is_busy || !f->session || now_ms < w->again_ms || !leader_is_leading(&f->leader))
+                return;
+        if (chair_wants_read(&f->chair))
+                read_all(h);
+        else if (chair_plan(&f->chair, now_ms, clock_wall_ms(), &w->assign, &w->moves))
+                write_all(h);
+}

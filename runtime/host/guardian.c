@@ -1,0 +1,222 @@
+#include "host/guardian.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define AGAIN_MS     100
+#define AGAIN_MAX_MS 10000
+
+/* --- orders --- */
+
+/* A guard that does not take its orders is of no use: it is killed, and the next one is told everything. */
+static void give_up(struct guardian *g)
+{
+        if (g->is_running)
+                (void)uv_process_kill(&g->process, SIGKILL);
+}
+
+static void give(struct guardian *g, const struct buffer *order, const int *fds, uint32_t fds_count)
+{
+        static _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(int) * GUARD_RUNNERS_MAX)];
+        struct iovec part = { order->data, order->size };
+        struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+        if (g->orders < 0)
+                return;
+        if (fds_count) {
+                message.msg_control = control;
+                message.msg_controllen = CMSG_SPACE(sizeof(int) * fds_count);
+                struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+                header->cmsg_level = SOL_SOCKET;
+                header->cmsg_type = SCM_RIGHTS;
+                header->cmsg_len = CMSG_LEN(sizeof(int) * fds_count);
+                memcpy(CMSG_DATA(header), fds, sizeof(int) * fds_count);
+        }
+        if (sendmsg(g->orders, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+                give_up(g);
+}
+
+static void give_runners(struct guardian *g, const pid_t *pids, size_t count)
+{
+        int fds[GUARD_RUNNERS_MAX];
+        pid_t living[GUARD_RUNNERS_MAX];
+        struct buffer order = { 0 };
+        for (size_t first = 0; first < count; first += GUARD_RUNNERS_MAX) {
+                uint32_t n = 0;
+                for (size_t i = first; i < count && i < first + GUARD_RUNNERS_MAX; i++) {
+                        /* Ours to reap, and not reaped yet: the number is still that runner's. */
+                        fds[n] = pidfd_open(pids[i], 0);
+                        living[n] = pids[i];
+                        n += fds[n] >= 0;
+                }
+                buffer_clear(&order);
+                order_put_runners(&order, living, n);
+                give(g, &order, fds, n);
+                for (uint32_t i = 0; i < n; i++)
+                        (void)close(fds[i]);
+        }
+        buffer_free(&order);
+}
+
+void guardian_session(struct guardian *g, const char *token)
+{
+        struct buffer order = { 0 };
+        (void)snprintf(g->token, sizeof(g->token), "%s", token);
+        order_put_session(&order, g->token);
+        give(g, &order, NULL, 0);
+        explicit_bzero(order.data, order.size);
+        buffer_free(&order);
+}
+
+void guardian_spawned(struct guardian *g, pid_t pid)
+{
+        if (g->runners_count == g->runners_room) {
+                g->runners_room = g->runners_room ? g->runners_room * 2 : 64;
+                g->runners = realloc(g->runners, g->runners_room * sizeof(*g->runners));
+                if (!g->runners)
+                        abort();
+        }
+        g->runners[g->runners_count++] = pid;
+        give_runners(g, &pid, 1);
+}
+
+void guardian_reaped(struct guardian *g, pid_t pid)
+{
+        struct buffer order = { 0 };
+        for (size_t i = 0; i < g->runners_count; i++) {
+                if (g->runners[i] != pid)
+                        continue;
+                g->runners[i] = g->runners[--g->runners_count];
+                order_put_reaped(&order, pid);
+                give(g, &order, NULL, 0);
+                break;
+        }
+        buffer_free(&order);
+}
+
+/* --- its life --- */
+
+static int start_guard(struct guardian *g);
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+        struct guardian *g = handle->data;
+        g->closed(g->self);
+}
+
+static void on_again(uv_timer_t *timer)
+{
+        struct guardian *g = timer->data;
+        if (start_guard(g) < 0)
+                (void)uv_timer_start(&g->timer, on_again, AGAIN_MAX_MS, 0);
+}
+
+static void on_process_closed(uv_handle_t *handle)
+{
+        struct guardian *g = handle->data;
+        g->is_running = false;
+        if (g->is_closing) {
+                uv_close((uv_handle_t *)&g->timer, on_timer_closed);
+                return;
+        }
+        uint64_t delay_ms = (uint64_t)AGAIN_MS << (g->deaths < 7 ? g->deaths : 7);
+        g->deaths++;
+        (void)uv_timer_start(&g->timer, on_again, delay_ms < AGAIN_MAX_MS ? delay_ms : AGAIN_MAX_MS, 0);
+}
+
+static void on_exited(uv_process_t *process, int64_t status, int signal)
+{
+        struct guardian *g = process->data;
+        if (!g->is_closing)
+                log_event(LEVEL_WARN, "guard-died", "status=%d signal=%d text=%s", (int)status, signal,
+                        LOG_QUOTE("it is replaced"));
+        if (g->orders >= 0)
+                (void)close(g->orders);
+        g->orders = -1;
+        uv_close((uv_handle_t *)process, on_process_closed);
+}
+
+static int spawn(struct guardian *g, int their_end)
+{
+        char *args[] = { "quiver: guard", "guard", "-", NULL };
+        uv_stdio_container_t stdio[] = {
+                { .flags = UV_IGNORE },
+                { .flags = UV_IGNORE },
+                { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO }, /* its few words are for the host's log */
+                { .flags = UV_INHERIT_FD, .data.fd = their_end },
+                { .flags = UV_INHERIT_FD, .data.fd = g->leases->fd },
+        };
+        uv_process_options_t options = {
+                .exit_cb = on_exited,
+                .file = "/proc/self/exe",
+                .args = args,
+                .stdio = stdio,
+                .stdio_count = sizeof(stdio) / sizeof(stdio[0]),
+                .flags = UV_PROCESS_DETACHED, /* a session of its own: Ctrl-C is for the host */
+        };
+        g->process.data = g;
+        g->is_running = true;
+        int r = uv_spawn(g->loop, &g->process, &options);
+        if (r < 0)
+                uv_close((uv_handle_t *)&g->process, on_process_closed);
+        return r;
+}
+
+static int start_guard(struct guardian *g)
+{
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                return -errno;
+        int r = spawn(g, ends[1]);
+        (void)close(ends[1]);
+        if (r < 0) {
+                (void)close(ends[0]);
+                return r;
+        }
+        g->orders = ends[0];
+        give(g, &g->start, NULL, 0);
+        guardian_session(g, g->token);
+        give_runners(g, g->runners, g->runners_count);
+        return 0;
+}
+
+int guardian_open(struct guardian *g, uv_loop_t *loop, const struct leases *leases, const struct guard_start *start,
+        struct error *error)
+{
+        *g = (struct guardian){ .loop = loop, .leases = leases, .orders = -1 };
+        order_put_start(&g->start, start);
+        (void)uv_timer_init(loop, &g->timer);
+        g->timer.data = g;
+        uv_unref((uv_handle_t *)&g->timer);
+        int r = g->start.size <= GUARD_ORDER_MAX ? start_guard(g) : -E2BIG;
+        return r < 0 ? error_set(error, r, "cannot start the guard: %s", strerror(-r)) : 0;
+}
+
+void guardian_close(struct guardian *g, void (*closed)(void *self), void *self)
+{
+        struct buffer order = { 0 };
+        g->is_closing = true;
+        g->closed = closed;
+        g->self = self;
+        order_put_bye(&order);
+        give(g, &order, NULL, 0);
+        buffer_free(&order);
+        if (!g->is_running)
+                uv_close((uv_handle_t *)&g->timer, on_timer_closed);
+}
+
+void guardian_free(struct guardian *g)
+{
+        if (g->start.data)
+                explicit_bzero(g->start.data, g->start.size);
+        buffer_free(&g->start);
+        free(g->runners);
+        g->runners = NULL;
+}

@@ -1,0 +1,49 @@
+/* guardian.h: a host and its guard (guard/guard.h): starts it, tells it what it has to know, replaces it when it dies.
+ */
+#ifndef QUIVER_HOST_GUARDIAN_H
+#define QUIVER_HOST_GUARDIAN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "coord/coord.h"
+#include "guard/order.h"
+#include "ring/leases.h"
+
+struct guardian {
+        uv_loop_t *loop;
+        const struct leases *leases;
+        struct buffer start; /* the order, for every guard anew */
+        char token[COORD_TOKEN_MAX];
+        pid_t *runners;
+        size_t runners_count, runners_room;
+
+        uv_process_t process;
+        uv_timer_t timer; /* a guard that dies is replaced, but not in a hurry */
+        int orders;       /* -1: no guard */
+        bool is_running, is_closing;
+        uint32_t deaths; /* in a row */
+        void (*closed)(void *self);
+        void *self;
+};
+
+/* What `start` points to is copied.  0, or -errno with the text set: no guard could be started. */
+int guardian_open(struct guardian *g, uv_loop_t *loop, const struct leases *leases, const struct guard_start *start,
+        struct error *error);
+
+/* A new session's token. */
+void guardian_session(struct guardian *g, const char *token);
+
+/* Before the runner gets its first task. */
+void guardian_spawned(struct guardian *g, pid_t pid);
+void guardian_reaped(struct guardian *g, pid_t pid);
+
+/* Everything was given back: dismisses the guard; `closed` is called on the loop when it is gone. */
+void guardian_close(struct guardian *g, void (*closed)(void *self), void *self);
+
+/* After closed(). */
+void guardian_free(struct guardian *g);
+
+#endif

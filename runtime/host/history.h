@@ -1,0 +1,42 @@
+/* history.h: what became of the latest versions of handlers on this host, for `status` and for whoever asked. */
+#ifndef QUIVER_HOST_HISTORY_H
+#define QUIVER_HOST_HISTORY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/names.h"
+
+#define HISTORY_MAX 128 /* entries; the oldest go */
+
+struct history_entry {
+        uint32_t reload; /* which one, counted from 1; 0: the host's start */
+        char handler[NAME_HANDLER_MAX + 1];
+        uint32_t generation; /* 0: it did not come so far */
+        uint64_t file_hash;
+        char version[64];    /* the plugin's own */
+        uint64_t at_ms;      /* wall time of the latest outcome */
+        char by[64];         /* "start", "SIGHUP", "quiver reload" */
+        const char *outcome; /* "waiting", "starting", "serving", "good", "refused", "held back", "rolled back",
+                                "superseded", "removed" */
+        char text[256];      /* why, if there is something to say */
+};
+
+struct history {
+        struct history_entry entries[HISTORY_MAX];
+        uint64_t count; /* ever */
+};
+
+/* A new entry, zeroed but for handler and time; borrowed until HISTORY_MAX more are added. */
+struct history_entry *history_add(struct history *h, const char *handler);
+/* The latest about that generation of the handler, or NULL. */
+struct history_entry *history_find(struct history *h, const char *handler, uint32_t generation);
+void history_set(struct history_entry *entry, const char *outcome, const char *text);
+/* Something was refused, held back or rolled back in that reload. */
+bool history_has_failed(const struct history *h, uint32_t reload);
+
+/* An array of objects, oldest first; of one reload, or of all (UINT32_MAX). */
+json_t *history_json(const struct history *h, uint32_t reload);
+
+#endif

@@ -1,0 +1,48 @@
+/* member_doc.h: what a member says about itself in its node.
+ *
+ *         quiver-member 1
+ *         name host-a
+ *         nonce 3f2a94c07b1de85f6a0c2d4e8b917f35
+ *         weight 1
+ *         state active
+ *         sees_store yes
+ *         handler mail 1.4.2
+ *         stale 7 1763256000
+ *
+ * `handler` and `stale` lines may be missing or stand several times, the others stand once, in any order.  A line whose
+ * first word is not known is skipped: a newer host of the same format wrote it. */
+#ifndef QUIVER_HOST_MEMBER_DOC_H
+#define QUIVER_HOST_MEMBER_DOC_H
+
+#include "host/assign.h"
+
+#define MEMBER_DOC_VERSION  1u
+#define MEMBER_DOC_MAX      (64u * 1024u)
+#define MEMBER_VERSION_MAX  32u
+#define MEMBER_HANDLERS_MAX 256u
+#define MEMBER_STALE_MAX    256u /* the rest is reported when these are healed */
+
+struct member_handler {
+        char name[TASK_HANDLER_MAX + 1];
+        char version[MEMBER_VERSION_MAX + 1]; /* "" if it has none */
+};
+
+/* Large: on the heap, or static.  `member.created` is the node's, and not in the document. */
+struct member_doc {
+        struct assign_member member;
+        struct member_handler handlers[MEMBER_HANDLERS_MAX];
+        uint32_t handlers_count;
+        struct assign_stale stale[MEMBER_STALE_MAX];
+        uint32_t stale_count;
+};
+
+/* Adds what is not there yet and has room.  A version is cut, and what cannot be shown in it becomes `_`. */
+void member_doc_add_handler(struct member_doc *doc, const char *name, const char *version);
+void member_doc_add_stale(struct member_doc *doc, uint32_t shard, uint64_t epoch);
+
+void member_doc_put(struct buffer *to, const struct member_doc *doc);
+
+/* 0; -EPROTO: from a newer Quiver: stand by; -EBADMSG: not a member's. */
+int member_doc_parse(struct span text, struct member_doc *ret_doc, struct error *error);
+
+#endif

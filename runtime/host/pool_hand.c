@@ -1,0 +1,219 @@
+/* pool_hand.c: the pool's tasks to its runners: who gets the next one, and when another runner is started. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "host/pool_parts.h"
+
+/* A runner's queue holds about this much work, so that it neither starves between two looks of the loop nor hoards
+ * tasks that another could start. */
+#define AHEAD_NS (2 * NS_PER_MS)
+
+static void batch_put(struct pool_actions *actions, struct pool_task *task)
+{
+        if (actions->batch_count == actions->batch_room) {
+                size_t room = actions->batch_room ? actions->batch_room * 2 : 256;
+                struct pool_task **batch = realloc(actions->batch, room * sizeof(void *));
+                if (!batch)
+                        abort();
+                actions->batch = batch;
+                actions->batch_room = room;
+        }
+        actions->batch[actions->batch_count++] = task;
+}
+
+static uint32_t batch_max(const struct pool *pool)
+{
+        return pool->has_many && pool->policy.batch_max > 1 ? pool->policy.batch_max : 1;
+}
+
+/* Tasks that one runner may hold. */
+static uint32_t depth(const struct pool *pool)
+{
+        uint64_t per_seat = pool->average_ns ? AHEAD_NS / pool->average_ns : 1;
+        if (per_seat < batch_max(pool))
+                per_seat = batch_max(pool);
+        if (per_seat < 1)
+                per_seat = 1;
+        uint64_t tasks = per_seat * pool->policy.threads;
+        return tasks < pool->policy.ring_entries ? (uint32_t)tasks : pool->policy.ring_entries;
+}
+
+uint32_t pool_room(const struct pool *pool)
+{
+        if (pool->is_draining || pool->state == POOL_PAUSED || pool->state == POOL_QUARANTINED)
+                return 0;
+        uint32_t most = depth(pool) * pool->policy.processes;
+        return pool->waiting_count < most && pool->suspects_count < 16 ? most - pool->waiting_count : 0;
+}
+
+bool pool_has_room(const struct pool *pool)
+{
+        return pool_room(pool) > 0;
+}
+
+static bool takes_tasks(const struct pool *pool, const struct pool_runner *runner)
+{
+        const struct pool_policy *p = &pool->policy;
+        return runner->state == RUNNER_READY && !runner->shut_ms && !pool_is_surplus(pool, runner) &&
+               !(p->max_tasks && runner->handed_total >= p->max_tasks);
+}
+
+/* The least busy runner that has room, or NULL. */
+static struct pool_runner *choose(const struct pool *pool, uint32_t limit)
+{
+        struct pool_runner *best = NULL;
+        for (uint32_t i = 0; i < pool->runners_count; i++) {
+                struct pool_runner *r = &pool->runners[i];
+                if (r->is_solo || !takes_tasks(pool, r) || r->in_flight >= limit)
+                        continue;
+                if (!best || r->in_flight < best->in_flight)
+                        best = r;
+        }
+        return best;
+}
+
+/* The runner has to be looked at again at `at_ms`, or earlier. */
+static void look_by(struct pool_runner *runner, uint64_t at_ms)
+{
+        if (!runner->look_ms || at_ms < runner->look_ms)
+                runner->look_ms = at_ms;
+}
+
+static void hand(
+        struct pool *pool, struct pool_runner *runner, uint32_t count, uint64_t now_ms, struct pool_actions *actions)
+{
+        struct pool_action *action = pool_act(actions, ACTION_HAND, runner);
+        action->first = actions->batch_count;
+        action->count = count;
+        for (uint32_t i = 0; i < count; i++) {
+                struct pool_task *task = runner->is_solo ? pool->suspects : pool->waiting;
+                assert(task); /* whoever calls has counted them */
+                pool_unqueue(pool, task);
+                task->runner = runner;
+                task->handed_ms = now_ms;
+                pool_append(&runner->handed, &runner->handed_last, task);
+                runner->in_flight++;
+                runner->handed_total++;
+                batch_put(actions, task);
+                if (task->task.timeout_ms)
+                        look_by(runner, now_ms + task->task.timeout_ms);
+        }
+        if (pool->policy.stall_ms)
+                look_by(runner, now_ms + pool->policy.stall_ms);
+        if (pool->policy.init_ms)
+                look_by(runner, now_ms + pool->policy.init_ms);
+        if (runner->in_flight > pool->policy.threads)
+                look_by(runner, now_ms + POOL_STUCK_MS);
+}
+
+static bool batch_is_due(const struct pool *pool, uint64_t now_ms)
+{
+        return pool->waiting_count >= batch_max(pool) ||
+               now_ms >= pool->waiting->offered_ms + pool->policy.batch_wait_ms;
+}
+
+static uint32_t in_flight(const struct pool *pool)
+{
+        uint32_t sum = 0;
+        for (uint32_t i = 0; i < pool->runners_count; i++)
+                sum += pool->runners[i].in_flight;
+        return sum;
+}
+
+/* After a pause one task goes first, to see whether it was long enough. */
+static bool may_hand(const struct pool *pool)
+{
+        return pool->state != POOL_PROBING || !in_flight(pool);
+}
+
+static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
+{
+        uint32_t limit = depth(pool);
+        uint32_t most = batch_max(pool);
+        if (most > limit)
+                most = limit;
+        while (pool->waiting && batch_is_due(pool, now_ms) && may_hand(pool)) {
+                uint32_t count = pool->waiting_count < most ? pool->waiting_count : most;
+                if (pool->state == POOL_PROBING)
+                        count = 1;
+                /* To a runner that has room for all of them: a batch is answered task by task, and each answer would
+                 * make room for a batch of one. */
+                struct pool_runner *runner = choose(pool, limit - (count - 1));
+                if (!runner)
+                        return;
+                hand(pool, runner, count, now_ms, actions);
+        }
+}
+
+static void spawn(struct pool_runner *runner, uint64_t now_ms, struct pool_actions *actions)
+{
+        runner->state = RUNNER_STARTING;
+        runner->in_flight = 0;
+        runner->shut_ms = 0;
+        runner->handed_total = runner->answered_total = 0;
+        runner->since_ms = runner->idle_ms = now_ms;
+        runner->look_ms = runner->aborted_ms = 0;
+        runner->why = BLAME_NOTHING;
+        (void)pool_act(actions, ACTION_SPAWN, runner);
+}
+
+static void spawn_needed(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
+{
+        if (now_ms < pool->spawn_ms)
+                return;
+        /* What still waits although a runner has room (for its batch to fill, for a probe) needs no other. */
+        bool has_room = choose(pool, depth(pool));
+        uint32_t starting = 0;
+        for (uint32_t i = 0; i < pool->runners_count; i++)
+                starting += pool->runners[i].state == RUNNER_STARTING && !pool->runners[i].is_solo;
+        for (uint32_t i = 0; i < pool->runners_count; i++) {
+                struct pool_runner *r = &pool->runners[i];
+                if (r->state != RUNNER_NONE)
+                        continue;
+                if (r->is_solo && pool->suspects)
+                        spawn(r, now_ms, actions);
+                if (r->is_solo || has_room || pool_is_surplus(pool, r) ||
+                        pool->waiting_count <= starting * pool->policy.threads)
+                        continue;
+                spawn(r, now_ms, actions);
+                starting++;
+        }
+}
+
+/* Nothing will run here, and whoever drains the pool waits for what it was offered. */
+void pool_give_up(struct pool *pool, struct pool_actions *actions)
+{
+        struct pool_task *task;
+        while ((task = pool->waiting ? pool->waiting : pool->suspects)) {
+                pool_unqueue(pool, task);
+                pool_give_back(actions, task, BLAME_SHUTDOWN);
+        }
+}
+
+void pool_warm(struct pool *pool, uint32_t count, uint64_t now_ms, struct pool_actions *actions)
+{
+        for (uint32_t i = 0; i < count && i < pool->policy.processes; i++)
+                if (pool->runners[i].state == RUNNER_NONE)
+                        spawn(&pool->runners[i], now_ms, actions);
+}
+
+void pool_dispatch(struct pool *pool, uint64_t now_ms, struct pool_actions *actions)
+{
+        if (pool->state == POOL_QUARANTINED && pool->is_draining)
+                pool_give_up(pool, actions);
+        if (pool->state == POOL_QUARANTINED)
+                return;
+        if (pool->state == POOL_PAUSED) {
+                if (now_ms < pool->paused_ms)
+                        return;
+                pool->state = POOL_PROBING;
+        }
+        struct pool_runner *solo = &pool->runners[pool->runners_count - 1];
+        if (pool->suspects && takes_tasks(pool, solo) && !solo->handed_total && may_hand(pool))
+                hand(pool, solo, 1, now_ms, actions);
+        if (pool->waiting)
+                hand_waiting(pool, now_ms, actions);
+        if (pool->waiting || pool->suspects)
+                spawn_needed(pool, now_ms, actions);
+}

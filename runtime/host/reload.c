@@ -1,0 +1,442 @@
+#include "host/reload.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "host/host_parts.h"
+#include "host/reload_plan.h"
+
+/* One reload, from the reading to the end of what it does at once. */
+struct reload_job {
+        uv_work_t work;
+        struct host *host;
+        struct reload_read read;
+        struct reload_asker *askers;
+        json_t *plan;
+        bool must_reread; /* what was known when it was read is not so any more */
+};
+
+static void begin(struct host *h);
+
+static struct shift *target_of(const struct station *st)
+{
+        return st ? (struct shift *)lineage_target(&st->lineage) : NULL;
+}
+
+/* --- who asked --- */
+
+static void append(struct reload_asker **list, struct reload_asker *asker)
+{
+        while (*list)
+                list = &(*list)->next;
+        asker->next = NULL;
+        *list = asker;
+}
+
+static struct reload_asker *take(struct reload_asker **list)
+{
+        struct reload_asker *asker = *list;
+        if (asker)
+                *list = asker->next;
+        return asker;
+}
+
+static void free_asker(struct reload_asker *asker)
+{
+        json_decref(asker->plan);
+        free(asker);
+}
+
+static void answer(struct reload_asker *asker, json_t *reply)
+{
+        if (asker->call)
+                control_reply(asker->call, reply);
+        else
+                json_decref(reply);
+        free_asker(asker);
+}
+
+void reload_ask(struct host *h, const char *by, struct control_call *call, bool is_dry, bool is_patient)
+{
+        struct reload_asker *asker = calloc(1, sizeof(*asker));
+        if (!asker)
+                abort();
+        asker->call = call;
+        asker->is_dry = is_dry;
+        asker->is_patient = is_patient && !is_dry;
+        (void)snprintf(asker->by, sizeof(asker->by), "%s", by);
+        append(&h->reload.askers, asker);
+        begin(h);
+}
+
+static bool are_settled(const struct host *h)
+{
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                if (!lineage_is_settled(&h->stations[i]->lineage))
+                        return false;
+        return true;
+}
+
+void reload_look(struct host *h)
+{
+        struct reload_asker *asker;
+        if (!h->reload.waiters || !are_settled(h))
+                return;
+        while ((asker = take(&h->reload.waiters))) {
+                bool has_failed = history_has_failed(&h->reload.history, asker->reload);
+                answer(asker,
+                        json_pack("{s:I, s:b, s:O, s:o}", "reload", (json_int_t)asker->reload, "failed", has_failed,
+                                "handlers", asker->plan, "outcomes", history_json(&h->reload.history, asker->reload)));
+        }
+}
+
+void reload_end(struct host *h)
+{
+        struct reload_asker *asker;
+        while ((asker = take(&h->reload.askers)) || (asker = take(&h->reload.waiters))) {
+                if (asker->call)
+                        control_refuse(asker->call, "the host is stopping");
+                free_asker(asker);
+        }
+}
+
+/* --- refusal as a whole --- */
+
+static void refuse(struct reload_job *job, json_t *problems)
+{
+        struct reload_asker *asker;
+        log_event(LEVEL_ERROR, "reload-refused", "reload=%" PRIu32 " problems=%zu hint=%s", job->host->reload.number,
+                json_array_size(problems), LOG_QUOTE("nothing was changed; try: quiver check"));
+        while ((asker = take(&job->askers)))
+                answer(asker, json_pack("{s:I, s:b, s:O}", "reload", (json_int_t)job->host->reload.number, "failed", 1,
+                                      "problems", problems));
+        json_decref(problems);
+}
+
+static void add_problem(json_t *problems, const char *text)
+{
+        json_t *json = json_string(text);
+        (void)json_array_append_new(problems, json ? json : json_string("(not UTF-8)"));
+}
+
+static void show_problems(const struct problems *found, json_t *problems)
+{
+        for (size_t i = 0; i < found->count; i++) {
+                char text[ERROR_TEXT_MAX];
+                (void)problem_format(&found->items[i], text, sizeof(text));
+                log_event(found->items[i].is_warning ? LEVEL_WARN : LEVEL_ERROR, "config", "text=%s", LOG_QUOTE(text));
+                if (!found->items[i].is_warning)
+                        add_problem(problems, text);
+        }
+}
+
+/* Settings that only a new process can take up. */
+static void find_restarts(const struct host *h, const struct config *next, json_t *problems)
+{
+        struct config_changes changes = { 0 };
+        config_compare(h->config, next, &changes);
+        for (size_t i = 0; i < changes.count; i++) {
+                char text[ERROR_TEXT_MAX];
+                if (changes.items[i].effect != EFFECT_RESTART)
+                        continue;
+                (void)snprintf(text, sizeof(text), "%s: %s has changed, which takes a restart; put it back, or restart",
+                        next->path, changes.items[i].name);
+                log_event(LEVEL_ERROR, "config", "text=%s", LOG_QUOTE(text));
+                add_problem(problems, text);
+        }
+        config_changes_free(&changes);
+}
+
+/* --- the plan --- */
+
+static void note(struct reload_job *job, const char *name, enum plan_verb verb, struct buffer *why)
+{
+        const char *text = buffer_text(why);
+        json_t *json = json_string(text);
+        if (verb != PLAN_KEEP)
+                log_event(verb == PLAN_REFUSE || verb == PLAN_HOLD_BACK ? LEVEL_ERROR : LEVEL_INFO, "plan",
+                        "reload=%" PRIu32 " handler=%s action=%s why=%s", job->host->reload.number, name,
+                        LOG_QUOTE(plan_verb_name(verb)), LOG_QUOTE(text));
+        (void)json_array_append_new(job->plan, json_pack("{s:s, s:s, s:o}", "handler", name, "action",
+                                                       plan_verb_name(verb), "why", json ? json : json_string("")));
+        buffer_free(why);
+}
+
+/* Every handler's part of the plan, logged before any of it is carried out; the verbs go to `verbs`. */
+static void make_plan(struct reload_job *job, enum plan_verb *verbs)
+{
+        const struct host *h = job->host;
+        const struct config *next = &job->read.shared->config;
+        job->plan = json_array();
+        for (size_t i = 0; i < next->handlers_count; i++) {
+                const struct reload_item *item = &job->read.items[i];
+                const struct station *st = station_find(h, item->handler->name);
+                struct buffer why = { 0 };
+                verbs[i] = plan_item(item, st ? &st->lineage : NULL, target_of(st), &why);
+                if ((verbs[i] == PLAN_ADD || verbs[i] == PLAN_REPLACE) && !item->is_staged && !job->read.is_dry)
+                        job->must_reread = true;
+                note(job, item->handler->name, verbs[i], &why);
+        }
+        for (uint32_t i = 0; i < h->stations_count; i++) {
+                struct buffer why = { 0 };
+                if (target_of(h->stations[i]) && !config_handler(next, h->stations[i]->name))
+                        note(job, h->stations[i]->name, PLAN_REMOVE, &why);
+        }
+}
+
+/* --- carrying it out --- */
+
+static struct history_entry *record(struct reload_job *job, const struct reload_item *item)
+{
+        struct host *h = job->host;
+        struct history_entry *entry = history_add(&h->reload.history, item->handler->name);
+        entry->reload = h->reload.number;
+        entry->file_hash = item->id.file_hash;
+        (void)snprintf(entry->by, sizeof(entry->by), "%s", job->askers->by);
+        return entry;
+}
+
+static void propose(struct reload_job *job, struct reload_item *item)
+{
+        struct station *st = station_get(job->host, item->handler->name);
+        struct shared_config *shared = job->read.shared;
+        struct shift *shift = shift_new(st, shared, &shared->config, item->handler, &item->staged);
+        item->is_staged = false;
+        /* It will have that number: news of it may come at once. */
+        record(job, item)->generation = st->lineage.numbers + 1;
+        station_event(st, LINEAGE_PROPOSED, shift);
+}
+
+/* What kept its runners from starting may have been outside, and be gone. */
+static void lift_quarantine(struct shift *current)
+{
+        if (!current || current->crew.pool.state != POOL_QUARANTINED)
+                return;
+        log_event(LEVEL_INFO, "quarantine-lifted", "handler=%s", current->handler->name);
+        crew_resume(&current->crew);
+}
+
+static void carry_out_item(struct reload_job *job, struct reload_item *item, enum plan_verb verb)
+{
+        struct station *st = station_find(job->host, item->handler->name);
+        struct shared_config *shared = job->read.shared;
+        switch (verb) {
+        case PLAN_KEEP:
+        case PLAN_ADJUST:
+                shift_adjust(target_of(st), shared, &shared->config, item->handler);
+                station_set_policy(st, target_of(st));
+                station_route(st);
+                lift_quarantine(station_current(st));
+                break;
+        case PLAN_ADD:
+        case PLAN_REPLACE:
+                propose(job, item);
+                break;
+        case PLAN_REFUSE:
+                history_set(record(job, item), "refused", item->error.text);
+                break;
+        case PLAN_HOLD_BACK:
+                history_set(record(job, item), "held back", "it was rolled back before, and has not changed since");
+                break;
+        case PLAN_REMOVE:
+                break;
+        }
+}
+
+static void take_settings(struct host *h, struct shared_config *shared)
+{
+        const struct config *next = &shared->config;
+        struct shared_config *before = h->shared;
+        h->shared = shared_config_get(shared);
+        h->config = next;
+        log_set_level((enum log_level)next->log.level);
+        h->limits.ttl_ms = next->lease.ttl_ms;
+        uint64_t renew_at_ms = clock_boot_ms() + next->lease.ttl_ms / 3;
+        h->renew_at_ms = renew_at_ms < h->renew_at_ms ? renew_at_ms : h->renew_at_ms;
+        h->limits.drain_ms = next->lease.drain_ms;
+        h->limits.seats = host_count_seats(next);
+        h->limits.window_tasks = next->window.tasks;
+        h->limits.window_bytes = next->window.bytes;
+        for (uint32_t i = 0; i < h->berths_count; i++) {
+                h->berths[i].shard.lease.ttl_ms = next->lease.ttl_ms;
+                h->berths[i].shard.window.per_key = next->window.per_key;
+        }
+        shared_config_free(before);
+}
+
+static void carry_out(struct reload_job *job, const enum plan_verb *verbs)
+{
+        struct host *h = job->host;
+        const struct config *next = &job->read.shared->config;
+        take_settings(h, job->read.shared);
+        h->unserved_count = 0;
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                if (target_of(h->stations[i]) && !config_handler(next, h->stations[i]->name))
+                        station_event(h->stations[i], LINEAGE_WITHDRAWN, NULL);
+        for (size_t i = 0; i < next->handlers_count; i++)
+                carry_out_item(job, &job->read.items[i], verbs[i]);
+        host_ask_desired(h);
+        fleet_report(h);
+}
+
+static void report(struct reload_job *job, bool has_failed)
+{
+        struct host *h = job->host;
+        struct reload_asker *asker;
+        log_event(LEVEL_INFO, job->read.is_dry ? "reload-dry" : "reloaded", "reload=%" PRIu32 " by=%s failed=%s",
+                h->reload.number, LOG_QUOTE(job->askers->by), has_failed ? "true" : "false");
+        while ((asker = take(&job->askers))) {
+                asker->reload = h->reload.number;
+                asker->plan = json_incref(job->plan);
+                if (asker->is_patient)
+                        append(&h->reload.waiters, asker);
+                else
+                        answer(asker, json_pack("{s:I, s:b, s:O}", "reload", (json_int_t)asker->reload, "failed",
+                                              has_failed, "handlers", job->plan));
+        }
+        reload_look(h);
+}
+
+/* --- from reading to the end --- */
+
+static void finish(struct reload_job *job)
+{
+        json_decref(job->plan);
+        job->plan = NULL;
+        reload_read_free(&job->read);
+        job->host->reload.job = NULL;
+        while (job->askers) /* once more, before those who came later */
+                append(&job->host->reload.askers, take(&job->askers));
+        struct host *h = job->host;
+        free(job);
+        begin(h);
+}
+
+static void go_through(struct reload_job *job)
+{
+        json_t *problems = json_array();
+        show_problems(&job->read.problems, problems);
+        if (job->read.status == 0)
+                find_restarts(job->host, &job->read.shared->config, problems);
+        if (job->read.status < 0 || json_array_size(problems)) {
+                refuse(job, problems);
+                return;
+        }
+        json_decref(problems);
+        size_t count = job->read.shared->config.handlers_count;
+        enum plan_verb *verbs = calloc(count + 1, sizeof(*verbs));
+        if (!verbs)
+                abort();
+        make_plan(job, verbs);
+        if (!job->must_reread) {
+                bool has_failed = false;
+                for (size_t i = 0; i < count; i++)
+                        has_failed |= verbs[i] == PLAN_REFUSE || verbs[i] == PLAN_HOLD_BACK;
+                if (!job->read.is_dry)
+                        carry_out(job, verbs);
+                report(job, has_failed);
+        }
+        free(verbs);
+}
+
+static void on_work(uv_work_t *work)
+{
+        reload_read(&((struct reload_job *)work->data)->read);
+}
+
+static void on_read(uv_work_t *work, int status)
+{
+        struct reload_job *job = work->data;
+        struct host *h = job->host;
+        (void)status;
+        bool is_over = h->is_stopping || h->is_closing;
+        if (!is_over)
+                go_through(job);
+        finish(job);
+        if (is_over)
+                reload_end(h);
+}
+
+static void begin(struct host *h)
+{
+        struct reload *r = &h->reload;
+        if (r->job || !r->askers || !h->store || h->is_stopping || h->is_closing)
+                return;
+        struct reload_job *job = calloc(1, sizeof(*job));
+        if (!job)
+                abort();
+        job->host = h;
+        job->work.data = job;
+        /* All who want the same are served at once. */
+        bool is_dry = r->askers->is_dry;
+        while (r->askers && r->askers->is_dry == is_dry)
+                append(&job->askers, take(&r->askers));
+        job->read.path = strdup(h->config->path);
+        job->read.staging = h->staging;
+        job->read.is_dry = is_dry;
+        job->read.known = calloc(h->stations_count + 1, sizeof(*job->read.known));
+        if (!job->read.path || !job->read.known)
+                abort();
+        for (uint32_t i = 0; i < h->stations_count; i++) {
+                const struct shift *target = target_of(h->stations[i]);
+                struct reload_known *known = &job->read.known[job->read.known_count];
+                if (!target)
+                        continue;
+                (void)snprintf(known->name, sizeof(known->name), "%s", h->stations[i]->name);
+                known->id = target->generation.id;
+                job->read.known_count++;
+        }
+        r->number++;
+        r->job = job;
+        log_event(LEVEL_INFO, "reload", "reload=%" PRIu32 " by=%s file=%s", r->number, LOG_QUOTE(job->askers->by),
+                LOG_QUOTE(job->read.path));
+        (void)uv_queue_work(&h->loop, &job->work, on_work, on_read);
+}
+
+void reload_begin(struct host *h)
+{
+        begin(h);
+}
+
+bool reload_is_busy(const struct host *h)
+{
+        if (h->reload.job || h->reload.askers)
+                return true;
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                if (target_of(h->stations[i]) != station_current(h->stations[i]))
+                        return true;
+        return false;
+}
+
+/* --- what it says about itself --- */
+
+static json_t *generation_json(const struct shift *shift)
+{
+        char hash[17];
+        const struct generation *g = &shift->generation;
+        (void)snprintf(hash, sizeof(hash), "%016" PRIx64, g->id.file_hash);
+        json_t *version = json_string(shift->version);
+        return json_pack("{s:I, s:s, s:s, s:o, s:I, s:b}", "generation", (json_int_t)g->number, "state",
+                generation_state_name(g->state), "file", hash, "version", version ? version : json_string(""),
+                "runners", (json_int_t)(shift->is_open ? crew_size(&shift->crew) : 0), "probation",
+                g->watched_until_ms != 0);
+}
+
+void reload_report(const struct host *h, json_t *document)
+{
+        size_t i;
+        json_t *handler;
+        json_array_foreach(json_object_get(document, "handlers"), i, handler)
+        {
+                const struct station *st = station_find(h, json_string_value(json_object_get(handler, "name")));
+                json_t *list = json_array();
+                for (const struct generation *g = st ? st->lineage.newest : NULL; g; g = g->older)
+                        (void)json_array_append_new(list, generation_json((const struct shift *)g));
+                (void)json_object_set_new(handler, "generations", list);
+        }
+        (void)json_object_set_new(document, "reloads", history_json(&h->reload.history, UINT32_MAX));
+}

@@ -1,0 +1,76 @@
+#include "host/reload_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A file that is being written is looked at so often before it is refused. */
+#define BUSY_TRIES    10
+#define BUSY_PAUSE_NS 50000000L
+
+static const struct reload_known *find_known(const struct reload_read *r, const char *name)
+{
+        for (size_t i = 0; i < r->known_count; i++)
+                if (!strcmp(r->known[i].name, name))
+                        return &r->known[i];
+        return NULL;
+}
+
+static int hash_and_stage(const struct reload_read *r, struct reload_item *item)
+{
+        const char *path = item->handler->plugin_path;
+        const struct reload_known *known = find_known(r, item->handler->name);
+        int status = stage_hash(path, &item->id.file_hash, &item->error);
+        if (status < 0 || r->is_dry || (known && generation_is_same(&known->id, &item->id)))
+                return status;
+        status = stage_copy(path, r->staging, &item->staged, &item->error);
+        if (status == 0) {
+                item->is_staged = true;
+                item->id.file_hash = item->staged.hash;
+        }
+        return status;
+}
+
+static void read_item(const struct reload_read *r, struct reload_item *item)
+{
+        item->id.settings_hash = config_handler_hash(item->handler);
+        if (r->shared->config.reload.world_writable == WORLD_WRITABLE_REFUSE)
+                item->status = stage_check_writers(item->handler->plugin_path, &item->error);
+        for (int i = 0; item->status == 0 && i < BUSY_TRIES; i++) {
+                if (i)
+                        (void)nanosleep(&(struct timespec){ .tv_nsec = BUSY_PAUSE_NS }, NULL);
+                int status = hash_and_stage(r, item);
+                if (status != -ETXTBSY || i == BUSY_TRIES - 1) {
+                        item->status = status;
+                        return;
+                }
+        }
+}
+
+void reload_read(struct reload_read *r)
+{
+        r->status = shared_config_load(r->path, &r->shared, &r->problems);
+        if (r->status < 0)
+                return;
+        const struct config *config = &r->shared->config;
+        r->items = calloc(config->handlers_count + 1, sizeof(*r->items));
+        if (!r->items)
+                abort();
+        for (size_t i = 0; i < config->handlers_count; i++) {
+                r->items[i].handler = &config->handlers[i];
+                read_item(r, &r->items[i]);
+        }
+}
+
+void reload_read_free(struct reload_read *r)
+{
+        for (size_t i = 0; r->items && i < r->shared->config.handlers_count; i++)
+                if (r->items[i].is_staged)
+                        stage_remove(&r->items[i].staged);
+        free(r->items);
+        free(r->known);
+        free(r->path);
+        problems_free(&r->problems);
+        shared_config_free(r->shared);
+}

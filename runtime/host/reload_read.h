@@ -1,0 +1,47 @@
+/* reload_read.h: everything that a reload has to look at, on a thread of its own: the file, and every plugin's bytes.
+ */
+#ifndef QUIVER_HOST_RELOAD_READ_H
+#define QUIVER_HOST_RELOAD_READ_H
+
+#include "config/names.h"
+#include "config/shared.h"
+#include "host/generation.h"
+#include "host/stage.h"
+
+/* What a handler has now. */
+struct reload_known {
+        char name[NAME_HANDLER_MAX + 1];
+        struct generation_id id;
+};
+
+/* What it is to have. */
+struct reload_item {
+        const struct handler_config *handler; /* in `shared` */
+        struct generation_id id;
+        int status; /* negative: it cannot be had, and why */
+        struct error error;
+        bool is_staged;
+        struct staged staged;
+};
+
+struct reload_read {
+        /* in */
+        char *path;
+        const char *staging; /* folder */
+        bool is_dry;         /* copies nothing */
+        struct reload_known *known;
+        size_t known_count;
+
+        /* out */
+        int status; /* negative: see `problems` */
+        struct problems problems;
+        struct shared_config *shared;
+        struct reload_item *items; /* one per handler */
+};
+
+/* Blocks.  Uses nothing but what is in it. */
+void reload_read(struct reload_read *r);
+/* Also removes what was staged and not taken (is_staged). */
+void reload_read_free(struct reload_read *r);
+
+#endif

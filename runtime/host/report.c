@@ -1,0 +1,353 @@
+#include "host/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "host/host_parts.h"
+
+#define WATCH_MS   100
+#define NONCE_TEXT (2 * STORE_NONCE_SIZE + 1)
+
+void report_count(struct outcome_counts *counts, enum outcome outcome)
+{
+        switch (outcome) {
+        case OUTCOME_DONE:
+                counts->done++;
+                break;
+        case OUTCOME_RETRY:
+                counts->retried++;
+                break;
+        case OUTCOME_REJECT:
+                counts->rejected++;
+                break;
+        case OUTCOME_CRASHED:
+                counts->crashed++;
+                break;
+        case OUTCOME_TIMED_OUT:
+                counts->timed_out++;
+                break;
+        case OUTCOME_UNAVAILABLE:
+        case OUTCOME_INTERRUPTED:
+                break; /* it will run again, as if this had not been */
+        }
+}
+
+/* --- the document --- */
+
+static const char *state_of(const struct station *st)
+{
+        const struct shift *current = station_current(st);
+        if (st->is_paused)
+                return "paused";
+        if (!current)
+                return st->lineage.candidate ? "starting" : "removed";
+        switch (current->crew.pool.state) {
+        case POOL_OPEN:
+                return "open";
+        case POOL_PAUSED:
+        case POOL_PROBING:
+                return "unavailable";
+        case POOL_QUARANTINED:
+                return "quarantined";
+        }
+        return "open";
+}
+
+/* Those that a seat has started. */
+static uint64_t count_running(const struct crew *crew)
+{
+        uint64_t running = 0;
+        for (uint32_t i = 0; i < crew->pool.runners_count; i++) {
+                const struct process *p = crew->pool.runners[i].process;
+                struct ring_sight sight;
+                for (uint32_t cursor = 0; p && ring_host_each(&p->ring, &cursor, &sight);)
+                        running += sight.is_started;
+        }
+        return running;
+}
+
+static void look_older(const struct pool_task *first, uint64_t *oldest_ms)
+{
+        for (const struct pool_task *task = first; task; task = task->next) {
+                uint64_t submitted_ms = ((const struct claimed *)task)->submitted_ms;
+                if (submitted_ms && submitted_ms < *oldest_ms)
+                        *oldest_ms = submitted_ms;
+        }
+}
+
+/* How long ago the oldest task that its pool has in hand was submitted: waiting for a seat, or running.  What waits in
+ * the windows or in the store is not looked at: there may be millions. */
+static uint64_t age_of_oldest(const struct pool *pool)
+{
+        uint64_t oldest_ms = UINT64_MAX;
+        uint64_t now_ms = clock_wall_ms();
+        look_older(pool->waiting, &oldest_ms);
+        look_older(pool->suspects, &oldest_ms);
+        for (uint32_t i = 0; i < pool->runners_count; i++)
+                look_older(pool->runners[i].handed, &oldest_ms);
+        return oldest_ms < now_ms ? now_ms - oldest_ms : 0;
+}
+
+static json_t *text(const char *bytes)
+{
+        json_t *json = json_string(bytes);
+        return json ? json : json_string("(not UTF-8)");
+}
+
+static void put_number(json_t *o, const char *name, uint64_t value)
+{
+        (void)json_object_set_new(o, name, json_integer((json_int_t)value));
+}
+
+static json_t *make_handler(const struct station *st, bool has_ages)
+{
+        const struct shift *current = station_current(st);
+        uint64_t running = 0;
+        uint64_t oldest_ms = 0;
+        json_t *o = json_object();
+        for (const struct generation *g = st->lineage.newest; g; g = g->older) {
+                const struct shift *shift = (const struct shift *)g;
+                running += shift->is_open ? count_running(&shift->crew) : 0;
+                uint64_t age_ms = shift->is_open && has_ages ? age_of_oldest(&shift->crew.pool) : 0;
+                oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;
+        }
+        (void)json_object_set_new(o, "name", json_string(st->name));
+        (void)json_object_set_new(o, "plugin", text(current ? current->handler->plugin : ""));
+        (void)json_object_set_new(o, "version", text(current ? current->version : ""));
+        put_number(o, "generation", current ? current->generation.number : 0);
+        (void)json_object_set_new(o, "state", json_string(state_of(st)));
+        put_number(o, "running", running);
+        put_number(o, "done", st->counts.done);
+        put_number(o, "retried", st->counts.retried);
+        put_number(o, "rejected", st->counts.rejected);
+        put_number(o, "crashed", st->counts.crashed);
+        put_number(o, "timed_out", st->counts.timed_out);
+        put_number(o, "oldest_ms", oldest_ms);
+        return o;
+}
+
+static json_t *make(const struct host *h, bool has_ages)
+{
+        const struct report *r = &h->report;
+        char nonce[NONCE_TEXT];
+        uint64_t owned = 0;
+        uint64_t fenced = 0;
+        json_t *handlers = json_array();
+        host_nonce_text(h, nonce);
+        for (uint32_t i = 0; i < h->berths_count; i++) {
+                const struct shard *s = &h->berths[i].shard;
+                owned += s->state == SHARD_OWNED || s->state == SHARD_READING || s->state == SHARD_LEAVING;
+                fenced += s->fenced;
+        }
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                if (h->stations[i]->lineage.newest)
+                        (void)json_array_append_new(handlers, make_handler(h->stations[i], has_ages));
+        json_t *document = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:o}", "name",
+                h->config->host.name, "nonce", nonce, "state", h->is_stopping ? "draining" : "running", "weight",
+                (json_int_t)h->config->host.weight, "pid", (json_int_t)getpid(), "shards", (json_int_t)owned, "fenced",
+                (json_int_t)fenced, "rates", "done", r->done_rate, "retried", r->retried_rate, "failed", r->failed_rate,
+                "handlers", handlers);
+        json_t *unserved = h->unserved_count ? json_array() : NULL;
+        for (uint32_t i = 0; i < h->unserved_count; i++)
+                (void)json_array_append_new(unserved, text(h->unserved[i]));
+        if (unserved)
+                (void)json_object_set_new(document, "unserved", unserved);
+        return document;
+}
+
+json_t *report_make(struct host *h)
+{
+        return make(h, true);
+}
+
+static void drop_zeroes(json_t *handlers)
+{
+        size_t i;
+        json_t *handler;
+        json_array_foreach(handlers, i, handler)
+        {
+                const char *name;
+                json_t *value;
+                void *next;
+                json_object_foreach_safe(handler, next, name, value)
+                {
+                        if (json_is_integer(value) && !json_integer_value(value))
+                                (void)json_object_del(handler, name);
+                }
+        }
+}
+
+/* The text for the store.  Takes the document. */
+static char *as_text(json_t *document)
+{
+        json_t *handlers = json_object_get(document, "handlers");
+        size_t left_out = 0;
+        drop_zeroes(handlers);
+        for (;;) {
+                char *dumped = json_dumps(document, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(5));
+                if (!dumped)
+                        abort();
+                size_t size = strlen(dumped);
+                if (size <= STORE_STATUS_MAX || !json_array_size(handlers)) {
+                        json_decref(document);
+                        return dumped;
+                }
+                free(dumped);
+                /* No handler takes more than about this much. */
+                for (size_t excess = size - STORE_STATUS_MAX, n = 1 + excess / 400; n && json_array_size(handlers);
+                        n--) {
+                        (void)json_array_remove(handlers, json_array_size(handlers) - 1);
+                        left_out++;
+                }
+                put_number(document, "handlers_left_out", left_out);
+        }
+}
+
+/* --- when to write it --- */
+
+static void on_due(uv_timer_t *timer);
+
+static void set_due(struct host *h, uint64_t due_ms, uint64_t now_ms)
+{
+        struct report *r = &h->report;
+        if (due_ms >= r->due_ms)
+                return;
+        r->due_ms = due_ms;
+        (void)uv_timer_start(&r->timer, on_due, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+}
+
+static uint64_t refresh_ms(const struct host *h)
+{
+        return h->limits.ttl_ms > REPORT_PACE_MS ? h->limits.ttl_ms : REPORT_PACE_MS;
+}
+
+static double per_second(uint64_t now, uint64_t before, uint64_t ms)
+{
+        return ms && now > before ? (double)(now - before) * 1000 / (double)ms : 0;
+}
+
+static void measure(struct host *h, uint64_t now_ms)
+{
+        struct report *r = &h->report;
+        struct outcome_counts sum = { 0 };
+        for (uint32_t i = 0; i < h->stations_count; i++) {
+                const struct outcome_counts *counts = &h->stations[i]->counts;
+                sum.done += counts->done;
+                sum.retried += counts->retried;
+                sum.rejected += counts->rejected;
+                sum.crashed += counts->crashed;
+                sum.timed_out += counts->timed_out;
+        }
+        uint64_t ms = now_ms - r->sum_ms;
+        r->done_rate = per_second(sum.done, r->sum.done, ms);
+        r->retried_rate = per_second(sum.retried, r->sum.retried, ms);
+        r->failed_rate = per_second(
+                sum.rejected + sum.crashed + sum.timed_out, r->sum.rejected + r->sum.crashed + r->sum.timed_out, ms);
+        r->sum = sum;
+        r->sum_ms = now_ms;
+}
+
+static void on_put(struct store_request *request)
+{
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, report.put.request));
+        struct report *r = &h->report;
+        r->is_putting = false;
+        r->is_withdrawn = r->is_leaving;
+        if (request->status < 0) {
+                free(r->written);
+                r->written = NULL;
+        }
+}
+
+static void put(struct host *h, char *document, uint64_t now_ms)
+{
+        struct report *r = &h->report;
+        free(r->document);
+        r->document = document;
+        r->put = (struct store_status_put){ .request.done = on_put,
+                .document = { document ? document : "", document ? strlen(document) : 0 },
+                .keep_ms = 3 * refresh_ms(h) };
+        memcpy(r->put.nonce, h->nonce, sizeof(r->put.nonce));
+        r->put_ms = now_ms;
+        r->is_putting = true;
+        store_status_put(h->store, &r->put);
+}
+
+/* What it says now, but for ages.  The caller's. */
+static char *what_it_says(const struct host *h, bool *ret_is_news)
+{
+        char *says = as_text(make(h, false));
+        *ret_is_news = !h->report.written || strcmp(says, h->report.written) != 0;
+        return says;
+}
+
+static void on_due(uv_timer_t *timer)
+{
+        struct host *h = timer->data;
+        struct report *r = &h->report;
+        uint64_t now_ms = clock_boot_ms();
+        bool is_news;
+        r->due_ms = UINT64_MAX;
+        if (!h->store || r->is_leaving)
+                return;
+        measure(h, now_ms);
+        char *says = what_it_says(h, &is_news);
+        if (!r->is_putting && (is_news || now_ms - r->put_ms >= refresh_ms(h))) {
+                put(h, as_text(make(h, true)), now_ms);
+                free(r->written);
+                r->written = says;
+        } else {
+                free(says);
+        }
+        /* After news there is more: at least that the rates are zero again. */
+        set_due(h, now_ms + (is_news ? REPORT_PACE_MS : refresh_ms(h)), now_ms);
+}
+
+void report_watch(struct host *h, uint64_t now_ms)
+{
+        struct report *r = &h->report;
+        bool is_news;
+        if (!h->store || r->is_leaving || r->due_ms <= now_ms + REPORT_PACE_MS)
+                return;
+        /* The loop wakes often just now: look once for all. */
+        if (now_ms < r->watched_ms + WATCH_MS) {
+                set_due(h, now_ms + REPORT_PACE_MS, now_ms);
+                return;
+        }
+        r->watched_ms = now_ms;
+        free(what_it_says(h, &is_news));
+        if (is_news)
+                set_due(h, r->put_ms + REPORT_PACE_MS, now_ms);
+}
+
+/* --- start and end --- */
+
+void report_init(struct host *h)
+{
+        (void)uv_timer_init(&h->loop, &h->report.timer);
+        h->report.timer.data = h;
+        h->report.due_ms = UINT64_MAX;
+}
+
+bool report_withdraw(struct host *h)
+{
+        struct report *r = &h->report;
+        if (r->is_withdrawn || r->is_putting)
+                return r->is_withdrawn;
+        r->is_leaving = true;
+        put(h, NULL, clock_boot_ms());
+        return false;
+}
+
+void report_close(struct host *h)
+{
+        uv_close((uv_handle_t *)&h->report.timer, NULL);
+}
+
+void report_free(struct host *h)
+{
+        free(h->report.document);
+        free(h->report.written);
+}

@@ -1,0 +1,63 @@
+/* report.h: what a host says about itself: a small JSON document in the store, which `quiver status` merges with those
+ * of the other hosts.
+ *
+ *         {"name":"a","nonce":"5f…","state":"running","weight":1,"pid":7,"shards":64,"fenced":0,
+ *          "rates":{"done":812.5,"retried":0.0,"failed":0.0},
+ *          "handlers":[{"name":"mail","plugin":"mail.so","version":"1.2","generation":1,"state":"open","running":3,
+ * …}]}
+ *
+ * `unserved`, if there are any, are names of tasks that wait because no handler of this host serves them.
+ *
+ * Written when something in it has changed, at most every REPORT_PACE_MS; unchanged, only as often as it takes not to
+ * be forgotten.  Ages (oldest_ms) change by themselves and are no reason to write; whoever reads adds the document's
+ * own age.  The rates are those of the last pace, so that the last document of a busy time is followed by one with
+ * zeroes.  Numbers that are zero are left out of a handler in the store, which keeps more than a hundred handlers
+ * within the limit; should it not, `handlers_left_out` says how many are missing. */
+#ifndef QUIVER_HOST_REPORT_H
+#define QUIVER_HOST_REPORT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "ring/pack.h"
+#include "store/admin.h"
+
+#define REPORT_PACE_MS 2000u
+
+struct host;
+
+/* How a handler's tasks ended here, since this host started: the handler's answers, and what ended it without one. */
+struct outcome_counts {
+        uint64_t done, retried, rejected, crashed, timed_out;
+};
+void report_count(struct outcome_counts *counts, enum outcome outcome);
+
+struct report {
+        uv_timer_t timer;
+        uint64_t due_ms; /* the timer's; UINT64_MAX: not set */
+        struct store_status_put put;
+        char *document; /* in the request, or the last one */
+        char *written;  /* what that says, without ages */
+        uint64_t put_ms, watched_ms;
+        bool is_putting, is_leaving, is_withdrawn;
+
+        struct outcome_counts sum; /* at the last look */
+        uint64_t sum_ms;
+        double done_rate, retried_rate, failed_rate; /* per second, between the last two looks */
+};
+
+/* The document as it is now, with everything in it.  The caller's. */
+json_t *report_make(struct host *h);
+
+void report_init(struct host *h);
+/* Before the loop sleeps: sees to it that a change is written in time. */
+void report_watch(struct host *h, uint64_t now_ms);
+/* Leaving: removes the document.  True once that is done, or cannot be; ask again after the next turn of the loop. */
+bool report_withdraw(struct host *h);
+/* Closes the timer.  The memory is freed by report_free(), after the loop. */
+void report_close(struct host *h);
+void report_free(struct host *h);
+
+#endif

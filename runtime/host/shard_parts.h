@@ -1,0 +1,34 @@
+/* shard_parts.h: what shard.c (tasks and calls), shard_lease.c (whose it is, and until when) and shard_pace.c (when to
+ * call) need of each other. */
+#ifndef QUIVER_HOST_SHARD_PARTS_H
+#define QUIVER_HOST_SHARD_PARTS_H
+
+#include "host/shard.h"
+
+/* True: it is ours now, and the in-flight table has to be read. */
+bool shard_lease_answered(struct shard *s, const struct store_acquire *acquire, uint64_t now_ms);
+/* What was sent at `sent_ms` left the lease so long; 0: it was not renewed. */
+void shard_lease_renewed(struct shard *s, uint64_t sent_ms, uint64_t left_ms);
+/* Somebody with a higher epoch asks for it. */
+void shard_lease_wanted(struct shard *s, enum store_wanted wanted, bool is_refused, uint64_t now_ms);
+/* Another has it. */
+void shard_lease_lost(struct shard *s);
+/* It is not ours any more: nothing that we know of it counts. */
+void shard_lease_let_go(struct shard *s, enum shard_state state);
+void shard_lease_call_ended(struct shard *s, uint64_t now_ms);
+/* shard.c: suspects whose start is recorded will not start now. */
+void shard_take_marks_back(struct shard *s, uint64_t now_ms);
+/* When patience with a running call ends; STORE_NEVER. */
+uint64_t shard_lease_due_ms(const struct shard *s);
+
+/* It may claim more. */
+bool shard_has_room(const struct shard *s);
+/* When the next claim is due, and when what has ended is to be told; STORE_NEVER. */
+uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait);
+uint64_t shard_tell_due_ms(const struct shard *s, bool can_wait);
+/* A call has claimed so many, and there were more. */
+void shard_pace_claimed(struct shard *s, uint32_t count, bool has_more);
+/* A task that ran has ended. */
+void shard_pace_ended(struct shard *s, const struct claimed *c, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,68 @@
+#include "host/shard_save.h"
+
+#include "host/shard.h"
+
+void shard_save(struct shard *s, struct claimed *c, const void *data, size_t size)
+{
+        struct shard_saves *saves = &s->saves;
+        if (c->tenure != s->tenure || c->state != CLAIMED_RUNNING)
+                return;
+        buffer_clear(&c->saved);
+        buffer_put(&c->saved, data, size);
+        c->has_run_saved = true;
+        if (c->is_save_waiting)
+                return;
+        c->is_save_waiting = true;
+        c->save_next = saves->waiting;
+        saves->waiting = c;
+}
+
+void saves_tell(struct shard *s)
+{
+        struct shard_saves *saves = &s->saves;
+        while (saves->waiting && saves->telling_count < SHARD_SAVES_MAX) {
+                struct claimed *c = saves->waiting;
+                /* A copy: the next one may come while the call is under way. */
+                struct outcome_draft *draft = draft_checkpoint(c->saved.data, c->saved.size);
+                (void)shard_add_outcome(s, c, &draft->outcome);
+                saves->telling[saves->telling_count++] = draft;
+                saves->waiting = c->save_next;
+                c->is_save_waiting = false;
+        }
+}
+
+void saves_told(struct shard *s)
+{
+        while (s->saves.telling_count)
+                draft_free(s->saves.telling[--s->saves.telling_count]);
+}
+
+static void leave_list(struct shard_saves *saves, struct claimed *c)
+{
+        struct claimed **at = &saves->waiting;
+        while (c->is_save_waiting && *at != c)
+                at = &(*at)->save_next;
+        if (c->is_save_waiting)
+                *at = c->save_next;
+        c->is_save_waiting = false;
+}
+
+void saves_stop(struct shard *s, struct claimed *c)
+{
+        leave_list(&s->saves, c);
+        /* If its last words brought one (has_saved), that is newer. */
+        if (c->has_run_saved && !c->has_saved) {
+                buffer_clear(&c->checkpoint);
+                buffer_put(&c->checkpoint, c->saved.data, c->saved.size);
+                c->has_saved = true;
+        }
+        c->has_run_saved = false;
+}
+
+void saves_drop(struct shard *s)
+{
+        for (struct claimed *c = s->saves.waiting; c; c = c->save_next)
+                c->is_save_waiting = false;
+        s->saves.waiting = NULL;
+        saves_told(s);
+}

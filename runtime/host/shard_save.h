@@ -1,0 +1,32 @@
+/* shard_save.h: checkpoints of tasks that still run, on their way to the store.
+ *
+ * Part of the shard (shard.h), which calls all of this but shard_save().  A running task's latest checkpoint waits
+ * until the shard's next call and goes with it, fenced like all that the call says. */
+#ifndef QUIVER_HOST_SHARD_SAVE_H
+#define QUIVER_HOST_SHARD_SAVE_H
+
+#include <stdint.h>
+
+#define SHARD_SAVES_MAX 64u /* of one call: they are up to 4 KiB each */
+
+struct shard;
+struct claimed;
+struct outcome_draft;
+struct store_outcome;
+
+struct shard_saves {
+        struct claimed *waiting;                        /* list */
+        struct outcome_draft *telling[SHARD_SAVES_MAX]; /* in the call under way */
+        uint32_t telling_count;
+};
+
+/* Puts what waits into the call that is being filled in. */
+void saves_tell(struct shard *s);
+/* The call is over, or nothing of it counts any more. */
+void saves_told(struct shard *s);
+/* It does not run any more: what it saved goes with how it ended. */
+void saves_stop(struct shard *s, struct claimed *c);
+/* Forgets all that waits: the shard is not ours any more. */
+void saves_drop(struct shard *s);
+
+#endif

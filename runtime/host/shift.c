@@ -1,0 +1,103 @@
+#include "host/shift.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "host/start.h"
+
+#define RING_ENTRIES 256
+
+struct shift *shift_new(struct station *station, struct shared_config *shared, const struct config *config,
+        const struct handler_config *handler, const struct staged *staged)
+{
+        struct shift *s = calloc(1, sizeof(*s));
+        if (!s)
+                abort();
+        s->station = station;
+        s->shared = shared_config_get(shared);
+        s->config = config;
+        s->handler = handler;
+        s->staged = *staged;
+        s->generation.id =
+                (struct generation_id){ .file_hash = staged->hash, .settings_hash = config_handler_hash(handler) };
+        s->generation.runners_wanted = 1;
+        return s;
+}
+
+static void make_policy(const struct handler_config *handler, struct pool_policy *ret)
+{
+        *ret = (struct pool_policy){
+                .processes = handler->processes,
+                .threads = handler->threads,
+                .batch_max = handler->batch.max,
+                .batch_wait_ms = handler->batch.wait_ms,
+                .grace_ms = handler->grace_ms,
+                .abort_ms = 1000,
+                .stall_ms = handler->stall_ms,
+                .init_ms = handler->init_timeout_ms,
+                .idle_ms = handler->idle_timeout_ms,
+                .max_tasks = handler->max_tasks,
+                .backoff_ms = 100,
+                .backoff_max_ms = 30000,
+                .quarantine_after = 8,
+                .ring_entries = RING_ENTRIES,
+        };
+}
+
+static void make_start(const struct shift *s, struct runner_start *ret)
+{
+        start_fill(ret, s->config, s->handler, &s->staged);
+        ret->leases = s->leases;
+}
+
+int shift_open(struct shift *s, uv_loop_t *loop, const struct leases *leases, uint32_t leases_count,
+        const struct crew_events *events, struct error *error)
+{
+        struct pool_policy policy;
+        struct runner_start start;
+        s->leases = leases_count;
+        make_policy(s->handler, &policy);
+        make_start(s, &start);
+        int r = crew_init(&s->crew, loop, &policy, &start, leases, events, s);
+        if (r < 0)
+                return error_set(error, r, "handler %s: %s", s->handler->name, strerror(-r));
+        s->is_open = true;
+        return 0;
+}
+
+void shift_adjust(struct shift *s, struct shared_config *shared, const struct config *config,
+        const struct handler_config *handler)
+{
+        struct shared_config *before = s->shared;
+        struct pool_policy policy;
+        struct runner_start start;
+        s->shared = shared_config_get(shared);
+        s->config = config;
+        s->handler = handler;
+        if (s->is_open) {
+                make_policy(handler, &policy);
+                if (crew_set_policy(&s->crew, &policy) < 0)
+                        log_event(LEVEL_ERROR, "out-of-memory", "handler=%s text=%s", handler->name,
+                                LOG_QUOTE("its number of processes stays as it was"));
+                make_start(s, &start);
+                crew_set_start(&s->crew, &start);
+        }
+        shared_config_free(before);
+}
+
+void shift_closed(void *owner)
+{
+        struct shift *s = owner;
+        shared_config_free(s->shared);
+        free(s);
+}
+
+void shift_free(struct shift *s)
+{
+        stage_remove(&s->staged);
+        if (s->is_open)
+                crew_close(&s->crew);
+        else
+                shift_closed(s);
+}

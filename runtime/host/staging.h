@@ -1,0 +1,20 @@
+/* staging.h: the folder of a host's private plugin copies, STATE/staging-XXXXXX.
+ *
+ * A living host holds a lock on its folder; one that died does not, whatever it died of.  So whoever starts can tell
+ * which folders nobody needs, and removes them. */
+#ifndef QUIVER_HOST_STAGING_H
+#define QUIVER_HOST_STAGING_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+#define STAGING_PATH_MAX 4096
+
+/* Removes what dead hosts have left in `state`, and makes a folder of our own.  Returns the descriptor that holds its
+ * lock, or -errno with the text. */
+int staging_open(const char *state, char ret_path[STAGING_PATH_MAX], struct error *error);
+/* Removes the folder, which has to be empty by now, and lets go of it. */
+void staging_close(const char *path, int fd);
+
+#endif

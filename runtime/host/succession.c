@@ -1,0 +1,331 @@
+/* succession.c: does what the lineages decide: which crew serves a handler, which one makes way. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "host/host_parts.h"
+
+static struct shift *shift_of(struct generation *g)
+{
+        return (struct shift *)g;
+}
+
+/* --- stations --- */
+
+struct station *station_find(const struct host *h, const char *name)
+{
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                if (!strcmp(h->stations[i]->name, name))
+                        return h->stations[i];
+        return NULL;
+}
+
+/* A place whose last generation is gone. */
+static struct station *find_deserted(const struct host *h)
+{
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                if (!h->stations[i]->lineage.newest)
+                        return h->stations[i];
+        return NULL;
+}
+
+static struct station *add_station(struct host *h)
+{
+        struct station **stations = realloc(h->stations, (h->stations_count + 1) * sizeof(struct station *));
+        struct station *st = calloc(1, sizeof(*st));
+        if (!stations || !st)
+                abort();
+        h->stations = stations;
+        stations[h->stations_count] = st;
+        st->slot = h->stations_count++;
+        /* At the start of the host there are no windows yet; they are made for as many as there are by then. */
+        for (uint32_t i = 0; i < h->berths_count && h->berths[i].host; i++)
+                if (window_set_pools(&h->berths[i].shard.window, h->stations_count) < 0)
+                        abort();
+        return st;
+}
+
+struct station *station_get(struct host *h, const char *name)
+{
+        struct station *st = station_find(h, name);
+        if (st)
+                return st;
+        st = find_deserted(h);
+        if (!st)
+                st = add_station(h);
+        *st = (struct station){ .host = h, .slot = st->slot };
+        (void)snprintf(st->name, sizeof(st->name), "%s", name);
+        return st;
+}
+
+void station_set_policy(struct station *st, const struct shift *target)
+{
+        const struct reload_config *reload = &target->config->reload;
+        st->lineage.policy = (struct lineage_policy){
+                .drain_ms = target->config->lease.drain_ms,
+                .grace_ms = target->handler->grace_ms,
+                .probation_ms = reload->probation_ms,
+                .probation_tasks = reload->tasks,
+                .crashes_max = reload->crashes,
+                .failures_max = reload->failures,
+                .live_max = reload->generations,
+        };
+}
+
+/* --- news --- */
+
+static void tell_rolled_back(const struct shift *bad, const struct shift *good)
+{
+        const struct generation *g = &bad->generation;
+        log_event(LEVEL_ERROR, "rolled-back",
+                "handler=%s generation=%" PRIu32 " to=%" PRIu32 " done=%" PRIu32 " failed=%" PRIu32 " crashed=%" PRIu32
+                " file=%016" PRIx64 " hint=%s",
+                bad->handler->name, g->number, good->generation.number, g->done, g->failed, g->crashed, g->id.file_hash,
+                LOG_QUOTE("the new version only failed, and is not tried again; change the file or its settings, and "
+                          "reload"));
+}
+
+static void tell_refused(const struct shift *shift, const struct shift *current)
+{
+        log_event(LEVEL_ERROR, "refused",
+                "handler=%s generation=%" PRIu32 " file=%016" PRIx64 " serving=%" PRIu32 " text=%s",
+                shift->handler->name, shift->generation.number, shift->generation.id.file_hash,
+                current ? current->generation.number : 0, LOG_QUOTE(shift->words));
+}
+
+static const char *tell_log(const struct shift *shift, enum lineage_news news, const struct shift *other)
+{
+        const char *name = shift->handler->name;
+        uint32_t number = shift->generation.number;
+        switch (news) {
+        case NEWS_PROMOTED:
+                log_event(LEVEL_INFO, "promoted",
+                        "handler=%s generation=%" PRIu32 " replaces=%" PRIu32 " file=%016" PRIx64
+                        " version=%s at_ns=%" PRIu64,
+                        name, number, other ? other->generation.number : 0, shift->generation.id.file_hash,
+                        LOG_QUOTE(shift->version), clock_boot_ns());
+                return "serving";
+        case NEWS_REFUSED:
+                tell_refused(shift, other);
+                return "refused";
+        case NEWS_SUPERSEDED:
+                log_event(LEVEL_INFO, "superseded", "handler=%s generation=%" PRIu32, name, number);
+                return "superseded";
+        case NEWS_ROLLED_BACK:
+                tell_rolled_back(shift, other);
+                return "rolled back";
+        case NEWS_GOOD:
+                log_event(LEVEL_INFO, "proven", "handler=%s generation=%" PRIu32, name, number);
+                return "good";
+        case NEWS_WITHDRAWN:
+                log_event(LEVEL_INFO, "removed", "handler=%s generation=%" PRIu32, name, number);
+                return "removed";
+        }
+        return "";
+}
+
+static void tell(struct host *h, const struct lineage_action *action)
+{
+        struct shift *shift = shift_of(action->generation);
+        const struct shift *other = (const struct shift *)action->other;
+        const char *outcome = tell_log(shift, action->news, other);
+        struct history_entry *entry = history_find(&h->reload.history, shift->handler->name, shift->generation.number);
+        char text[256] = "";
+        if (!entry || (h->is_stopping && action->news == NEWS_WITHDRAWN))
+                return;
+        if (action->news == NEWS_REFUSED)
+                (void)snprintf(text, sizeof(text), "%.255s", shift->words);
+        else if (action->news == NEWS_ROLLED_BACK)
+                (void)snprintf(text, sizeof(text), "%u failed, %u of them crashed, %u done; generation %u serves again",
+                        action->generation->failed, action->generation->crashed, action->generation->done,
+                        other->generation.number);
+        (void)snprintf(entry->version, sizeof(entry->version), "%s", shift->version);
+        history_set(entry, outcome, text);
+        /* Nothing to compare it with: it is as good as it gets. */
+        if (action->news == NEWS_PROMOTED && !shift->station->lineage.fallback)
+                history_set(entry, "good", "");
+}
+
+/* --- actions --- */
+
+void station_route(struct station *st)
+{
+        struct host *h = st->host;
+        const struct shift *current = station_current(st);
+        uint64_t routes = 0;
+        st->routed = current;
+        for (size_t i = 0; current && i < current->handler->tasks.count; i++) {
+                const char *name = current->handler->tasks.items[i];
+                routes = hash_bytes(routes ? routes : HASH_START, (const uint8_t *)name, strlen(name) + 1);
+        }
+        if (routes == st->routes || h->is_stopping)
+                return;
+        st->routes = routes;
+        h->unserved_count = 0;
+        uint64_t now_ms = clock_boot_ms();
+        for (uint32_t i = 0; i < h->berths_count; i++)
+                shard_reroute(&h->berths[i].shard, berth_pool_of, &h->berths[i], now_ms);
+}
+
+static void start(struct station *st, struct shift *shift)
+{
+        struct host *h = st->host;
+        struct error error = { "" };
+        const struct shift *current = station_current(st);
+        struct history_entry *entry = history_find(&h->reload.history, st->name, shift->generation.number);
+        if (entry)
+                history_set(entry, "starting", "");
+        /* As many as do the work now, so that the change is not felt. */
+        uint32_t size = current ? crew_size(&current->crew) : 1;
+        size = size < shift->handler->processes ? size : shift->handler->processes;
+        shift->generation.runners_wanted = size ? size : 1;
+        if (shift_open(shift, &h->loop, &h->leases, h->berths_count, &station_crew_events, &error) == 0) {
+                crew_warm(&shift->crew, shift->generation.runners_wanted);
+                return;
+        }
+        (void)snprintf(shift->words, sizeof(shift->words), "%s", error.text);
+        station_event(st, LINEAGE_FAILED, shift);
+}
+
+static void end(struct station *st, struct shift *shift)
+{
+        if (shift->is_open)
+                crew_cut(&shift->crew);
+        else
+                station_event(st, LINEAGE_EMPTY, shift);
+}
+
+static void perform(struct station *st, const struct lineage_action *action)
+{
+        struct shift *shift = shift_of(action->generation);
+        switch (action->kind) {
+        case LINEAGE_START:
+                start(st, shift);
+                break;
+        case LINEAGE_SERVE:
+                crew_resume(&shift->crew);
+                break;
+        case LINEAGE_RETREAT:
+                crew_retreat(&shift->crew);
+                break;
+        case LINEAGE_INTERRUPT:
+                log_event(LEVEL_WARN, "drain-over", "handler=%s generation=%" PRIu32 " text=%s", st->name,
+                        shift->generation.number, LOG_QUOTE("what still runs there is interrupted at no cost"));
+                crew_interrupt(&shift->crew);
+                break;
+        case LINEAGE_KILL:
+                end(st, shift);
+                break;
+        case LINEAGE_FORGET:
+                shift_free(shift);
+                break;
+        case LINEAGE_TELL:
+                tell(st->host, action);
+                break;
+        }
+}
+
+static void step(struct station *st, const struct lineage_event *event)
+{
+        struct lineage_actions actions;
+        lineage_step(&st->lineage, event, clock_boot_ms(), &actions);
+        for (size_t i = 0; i < actions.count; i++)
+                perform(st, &actions.list[i]);
+        if (st->routed != station_current(st)) {
+                station_route(st);
+                fleet_report(st->host);
+        }
+        reload_look(st->host);
+}
+
+void station_event(struct station *st, enum lineage_event_kind kind, struct shift *shift)
+{
+        if (shift && kind == LINEAGE_PROPOSED)
+                station_set_policy(st, shift);
+        step(st, &(struct lineage_event){ .kind = kind, .generation = shift ? &shift->generation : NULL });
+}
+
+void station_ended(struct station *st, struct shift *shift, enum outcome outcome)
+{
+        step(st,
+                &(struct lineage_event){ .kind = LINEAGE_ENDED, .generation = &shift->generation, .outcome = outcome });
+}
+
+/* --- for the loop --- */
+
+void stations_tick(struct host *h, uint64_t now_ms)
+{
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                if (now_ms >= lineage_due_ms(&h->stations[i]->lineage))
+                        station_event(h->stations[i], LINEAGE_TICK, NULL);
+}
+
+uint64_t stations_due_ms(const struct host *h)
+{
+        uint64_t due_ms = UINT64_MAX;
+        for (uint32_t i = 0; i < h->stations_count; i++) {
+                uint64_t at_ms = lineage_due_ms(&h->stations[i]->lineage);
+                due_ms = at_ms < due_ms ? at_ms : due_ms;
+        }
+        return due_ms;
+}
+
+/* --- start and end --- */
+
+int station_open(struct host *h, const struct handler_config *handler, struct error *error)
+{
+        struct staged staged = { 0 };
+        int r = h->config->reload.world_writable == WORLD_WRITABLE_ALLOW
+                        ? 0
+                        : stage_check_writers(handler->plugin_path, error);
+        if (r == 0)
+                r = stage_copy(handler->plugin_path, h->staging, &staged, error);
+        if (r < 0)
+                return error_prefix(error, r, "handler %s", handler->name);
+        struct station *st = station_get(h, handler->name);
+        struct shift *shift = shift_new(st, NULL, h->config, handler, &staged);
+        r = shift_open(shift, &h->loop, &h->leases, h->berths_count, &station_crew_events, error);
+        if (r < 0) {
+                shift_free(shift);
+                return r;
+        }
+        station_set_policy(st, shift);
+        lineage_found(&st->lineage, &shift->generation, clock_boot_ms());
+        station_route(st);
+        struct history_entry *entry = history_add(&h->reload.history, handler->name);
+        entry->generation = shift->generation.number;
+        entry->file_hash = staged.hash;
+        (void)snprintf(entry->by, sizeof(entry->by), "start");
+        history_set(entry, "good", "");
+        return 0;
+}
+
+bool stations_stop(struct host *h)
+{
+        bool is_over = true;
+        for (uint32_t i = 0; i < h->stations_count; i++) {
+                struct station *st = h->stations[i];
+                if (st->lineage.current || st->lineage.candidate)
+                        station_event(st, LINEAGE_WITHDRAWN, NULL);
+                is_over &= !st->lineage.newest;
+        }
+        return is_over;
+}
+
+void stations_cut(struct host *h)
+{
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                if (h->stations[i]->lineage.newest)
+                        station_event(h->stations[i], LINEAGE_CUT, NULL);
+}
+
+void stations_free(struct host *h)
+{
+        for (uint32_t i = 0; i < h->stations_count; i++)
+                free(h->stations[i]);
+        free(h->stations);
+}

@@ -1,0 +1,60 @@
+/* verbs.c: what this host answers on its control socket. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "host/host_parts.h"
+#include "host/report.h"
+
+#define CONTROL_SECOND_MAX 96
+
+static void answer_ping(void *owner, struct control_call *call, const json_t *request)
+{
+        const struct host *h = owner;
+        (void)request;
+        control_reply(call, json_pack("{s:s, s:i}", "name", h->config->host.name, "pid", (int)getpid()));
+}
+
+static void answer_status(void *owner, struct control_call *call, const json_t *request)
+{
+        json_t *document = report_make(owner);
+        (void)request;
+        reload_report(owner, document);
+        control_reply(call, document);
+}
+
+static void answer_reload(void *owner, struct control_call *call, const json_t *request)
+{
+        reload_ask(owner, "quiver reload", call, json_is_true(json_object_get(request, "dry_run")),
+                json_is_true(json_object_get(request, "wait")));
+}
+
+static const struct control_verb verbs[] = {
+        { "ping", answer_ping },
+        { "status", answer_status },
+        { "reload", answer_reload },
+};
+
+void host_open_control(struct host *h)
+{
+        struct error error = { "" };
+        char second[CONTROL_SECOND_MAX];
+        uint32_t nonce;
+        memcpy(&nonce, h->nonce, sizeof(nonce));
+        (void)snprintf(second, sizeof(second), "%.80s-%08" PRIx32, h->config->host.name, nonce);
+        struct control_options options = {
+                .folder = h->config->state,
+                .name = h->config->host.name,
+                .second = second,
+                .verbs = verbs,
+                .verbs_count = sizeof(verbs) / sizeof(verbs[0]),
+                .owner = h,
+        };
+        /* A host without it does its work all the same. */
+        if (control_open(&h->loop, &options, &h->control, &error) < 0)
+                log_event(LEVEL_WARN, "control", "text=%s", LOG_QUOTE(error.text));
+        else
+                log_event(LEVEL_INFO, "control", "socket=%s/%s", h->config->state, control_file(h->control));
+}
