@@ -11,19 +11,26 @@
 static const struct command commands[] = {
         { "run", cmd_run, "run a host in the foreground" },
         { "check", cmd_check, "check the configuration, and say all that is wrong with it" },
+        { "reload", cmd_reload, "take up changed settings and plugins while the host runs" },
         { "submit", cmd_submit, "submit one task, or one per line of standard input" },
         { "status", cmd_status, "what waits, what runs, who owns it" },
+        { "members", cmd_members, "the hosts: who owns what, who leads, what moved; drain one" },
         { "task", cmd_task, "where a task is and what happened to it; cancel it" },
         { "dead", cmd_dead, "list, requeue or drop tasks that were given up" },
         { "key", cmd_key, "what a key waits for; hold, unhold, retry or skip" },
         { "pause", cmd_pause, "start no more tasks, of one handler or of all" },
         { "resume", cmd_resume, "take that back" }, { "results", cmd_results, "take results and print them" },
+        { "lock", cmd_lock, "run a command while holding a lock that all hosts share" },
+        { "elect", cmd_elect, "run a command on one host at a time: the one that leads" },
         { "fsck", cmd_fsck, "prove that the store has every task in exactly one place" },
+        { "dump", cmd_dump, "write all tasks of a store that no host works on to a file" },
+        { "load", cmd_load, "put them into another store, of whatever kind" },
         { "envelope", cmd_envelope, "read or write a task as the bytes that a store holds" },
         { "new", cmd_new, "make a folder with a new plugin, its test and its Makefile" },
         { "try", cmd_try, "run tasks through a plugin, in a real runner, with no server" },
         { "vet", cmd_vet, "find what would make a plugin trouble in production" },
         { "runner", cmd_runner, NULL }, /* started by a host, never by hand */
+        { "guard", cmd_guard, NULL },   /* likewise */
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

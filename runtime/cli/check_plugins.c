@@ -69,7 +69,9 @@ struct probe_report *check_plugins(const struct config *config, struct problems 
                 const struct handler_config *h = &config->handlers[i];
                 struct error error;
                 struct staged staged;
-                if (stage_temporary(h->plugin_path, &staged, &error) < 0) {
+                bool is_safe = config->reload.world_writable == WORLD_WRITABLE_ALLOW ||
+                               stage_check_writers(h->plugin_path, &error) == 0;
+                if (!is_safe || stage_temporary(h->plugin_path, &staged, &error) < 0) {
                         problems_error(problems, (struct place){ .file = h->file, .line = h->line }, "handlers.%s: %s",
                                 h->name, error.text);
                         continue;

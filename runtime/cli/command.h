@@ -11,11 +11,17 @@ struct command {
 
 int cmd_check(int argc, char **argv);
 int cmd_dead(int argc, char **argv);
+int cmd_dump(int argc, char **argv);
+int cmd_elect(int argc, char **argv);
 int cmd_envelope(int argc, char **argv);
 int cmd_fsck(int argc, char **argv);
 int cmd_key(int argc, char **argv);
+int cmd_load(int argc, char **argv);
+int cmd_lock(int argc, char **argv);
+int cmd_members(int argc, char **argv);
 int cmd_new(int argc, char **argv);
 int cmd_pause(int argc, char **argv);
+int cmd_reload(int argc, char **argv);
 int cmd_results(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
 int cmd_status(int argc, char **argv);
@@ -25,5 +31,6 @@ int cmd_run(int argc, char **argv);
 int cmd_try(int argc, char **argv);
 int cmd_vet(int argc, char **argv);
 int cmd_runner(int argc, char **argv);
+int cmd_guard(int argc, char **argv);
 
 #endif

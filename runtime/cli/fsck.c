@@ -1,18 +1,20 @@
-/* fsck.c: does the store hold what it says it holds? */
+/* fsck.c: does the store hold what it says it holds?  And if not, what can be done about it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/move.h"
 #include "cli/open.h"
 #include "cli/show.h"
 
-enum { OPTION_SHARD = OPTION_OWN };
+enum { OPTION_SHARD = OPTION_OWN, OPTION_REPAIR };
 
 static const struct option_spec specs[] = {
         OPTION_CONFIG_ROW,
         { OPTION_SHARD, "shard", "N", "only this one" },
+        { OPTION_REPAIR, "repair", NULL, "mend what can be mended without losing a task; no host may run" },
         OPTION_JSON_ROW,
 };
 
@@ -20,6 +22,8 @@ struct sum {
         uint32_t shards;
         uint64_t tasks;
         uint64_t problems;
+        uint64_t mended;
+        bool is_repair;
         struct buffer report;
 };
 
@@ -27,16 +31,16 @@ static int check_shards(struct cli_store *s, uint32_t first, uint32_t count, str
 {
         struct error error = { "" };
         for (uint32_t shard = first; shard < first + count; shard++) {
-                uint64_t tasks = 0;
-                uint32_t problems = 0;
-                int r = client_fsck(s->client, shard, &tasks, &problems, &sum->report, &error);
+                struct store_fsck fsck = { .shard = shard, .is_repair = sum->is_repair };
+                int r = client_fsck(s->client, &fsck, &sum->report, &error);
                 if (r < 0)
                         return cli_fail(s->command, r, error.text);
                 sum->shards++;
-                sum->tasks += tasks;
-                sum->problems += problems;
+                sum->tasks += fsck.tasks;
+                sum->problems += fsck.problems;
+                sum->mended += fsck.mended;
         }
-        return sum->problems ? EXIT_FAILED : EXIT_DONE;
+        return sum->problems > sum->mended ? EXIT_FAILED : EXIT_DONE;
 }
 
 static void report(struct sum *sum, bool has_json)
@@ -47,6 +51,8 @@ static void report(struct sum *sum, bool has_json)
                 cli_json_number(o, "shards", sum->shards);
                 cli_json_number(o, "tasks", sum->tasks);
                 cli_json_number(o, "problems", sum->problems);
+                if (sum->is_repair)
+                        cli_json_number(o, "mended", sum->mended);
                 cli_json_bytes(o, "report", text, sum->report.size);
                 cli_json_print(o);
                 return;
@@ -54,30 +60,41 @@ static void report(struct sum *sum, bool has_json)
         (void)fputs(text, stderr);
         (void)printf("%u shard%s, %" PRIu64 " task%s: ", sum->shards, show_plural(sum->shards), sum->tasks,
                 show_plural(sum->tasks));
-        if (sum->problems)
-                (void)printf("%" PRIu64 " problem%s\n", sum->problems, show_plural(sum->problems));
-        else
+        if (!sum->problems)
                 (void)printf("sound\n");
+        else if (sum->is_repair)
+                (void)printf("%" PRIu64 " problem%s, %" PRIu64 " mended\n", sum->problems, show_plural(sum->problems),
+                        sum->mended);
+        else
+                (void)printf("%" PRIu64 " problem%s\n", sum->problems, show_plural(sum->problems));
 }
 
 int cmd_fsck(int argc, char **argv)
 {
         struct options o = {
-                .usage = "fsck [--shard N]",
+                .usage = "fsck [--shard N] [--repair]",
                 .about = "Counts every task and compares: each in exactly one state, every counter right, nothing left "
-                         "over.\nReads all of the store, changes nothing, and may run while hosts do.",
+                         "over.\nReads all of the store, and may run while hosts do. With --repair none may; every "
+                         "repair is named, and what\nis not mended takes a person: quiver dump, and quiver load into "
+                         "a new store.",
                 .specs = specs,
                 .count = sizeof(specs) / sizeof(specs[0]),
                 .examples = "  quiver fsck\n"
-                            "  quiver fsck --shard 12 --json\n",
+                            "  quiver fsck --shard 12 --json\n"
+                            "  quiver fsck --repair\n",
         };
         struct cli_words w = { 0 };
         struct cli_store s;
         struct sum sum = { 0 };
         const char *only = NULL;
+        int option;
         options_start(&o, argc, argv);
-        while (cli_words_next(&w, &o) == OPTION_SHARD)
-                only = o.value;
+        while ((option = cli_words_next(&w, &o)) >= OPTION_OWN) {
+                if (option == OPTION_SHARD)
+                        only = o.value;
+                else
+                        sum.is_repair = true;
+        }
         int code = w.code;
         uint64_t shard = 0;
         if (!w.is_over && w.count)
@@ -94,8 +111,10 @@ int cmd_fsck(int argc, char **argv)
                         stderr, "quiver fsck: there is no shard %s; the store has 0 to %u\n", only, s.info->shards - 1);
                 code = EXIT_FAILED;
         } else {
-                code = check_shards(&s, (uint32_t)shard, only ? 1 : s.info->shards, &sum);
-                if (code != EXIT_UNREACHABLE)
+                code = sum.is_repair ? move_check_idle(&s) : EXIT_DONE;
+                if (code == EXIT_DONE)
+                        code = check_shards(&s, (uint32_t)shard, only ? 1 : s.info->shards, &sum);
+                if (sum.shards && code != EXIT_UNREACHABLE)
                         report(&sum, w.has_json);
         }
         buffer_free(&sum.report);

@@ -28,8 +28,9 @@ int cli_fail(const char *command, int r, const char *text)
         return is_answer(r) ? EXIT_FAILED : EXIT_UNREACHABLE;
 }
 
-static int load(struct cli_store *s, const char *given_config)
+int cli_load(struct cli_store *s, const char *command, const char *given_config)
 {
+        *s = (struct cli_store){ .command = command };
         struct problems problems = { 0 };
         struct error error = { "" };
         const char *how = NULL;
@@ -51,8 +52,7 @@ static int load(struct cli_store *s, const char *given_config)
 int cli_open(struct cli_store *s, const char *command, const char *given_config)
 {
         struct error error = { "" };
-        *s = (struct cli_store){ .command = command };
-        int code = load(s, given_config);
+        int code = cli_load(s, command, given_config);
         if (code != EXIT_DONE)
                 return code;
         int r = client_open_config(&s->config, &s->client, &error);

@@ -25,6 +25,9 @@ struct cli_store {
         const struct store_info *info;
 };
 
+/* Finds and reads the configuration; s->config is then to be freed.  EXIT_DONE, or another exit code after it said why.
+ */
+int cli_load(struct cli_store *s, const char *command, const char *given_config);
 /* Finds, reads and opens.  EXIT_DONE, or another exit code after it said why. */
 int cli_open(struct cli_store *s, const char *command, const char *given_config);
 void cli_close(struct cli_store *s);

@@ -1,4 +1,6 @@
 /* run.c: `quiver run`: a host in the foreground. */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,12 +18,24 @@ static struct options options = {
         .usage = "run [-c FILE]",
         .about =
                 "Runs a host in the foreground: claims tasks and runs them with the handlers that runtime.cfg names.\n"
-                "SIGTERM or Ctrl-C: what runs is finished within lease.drain, then it leaves; a second one cuts short.",
+                "If nobody answers for the store or the coordination when it starts, it exits with 3.\n"
+                "SIGTERM or Ctrl-C: what runs is finished within lease.drain, then it leaves; a second one cuts "
+                "short.\n"
+                "If the store does not answer, it gives up once its leases are over anyway, and exits with 1; a third\n"
+                "signal: at once.\n"
+                "SIGHUP: takes up changed settings and plugins, as quiver reload does.",
         .specs = specs,
         .count = sizeof(specs) / sizeof(specs[0]),
         .examples = "  quiver run\n"
                     "  quiver run -c /etc/quiver/runtime.cfg\n",
 };
+
+/* A supervisor may try again: nothing is wrong with the settings. */
+static bool is_unreachable(int r)
+{
+        return r == -ECONNREFUSED || r == -ECONNRESET || r == -ETIMEDOUT || r == -EHOSTUNREACH || r == -ENETUNREACH ||
+               r == -EPIPE;
+}
 
 static int run_with_config(const char *given)
 {
@@ -53,7 +67,7 @@ static int run_with_config(const char *given)
                 (void)fprintf(stderr, "quiver run: %s\n", error.text);
         config_free(&config);
         free(path);
-        return r < 0 ? EXIT_FAILED : EXIT_DONE;
+        return r >= 0 ? EXIT_DONE : is_unreachable(r) ? EXIT_UNREACHABLE : EXIT_FAILED;
 }
 
 int cmd_run(int argc, char **argv)

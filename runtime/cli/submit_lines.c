@@ -168,10 +168,16 @@ static void note_refused(struct stream *st, const struct line *line, int status)
                 st->duplicates++;
                 return;
         }
-        if (st->refused++ < REFUSED_SHOWN)
-                say_bad(st, line->number,
-                        status == -EDQUOT ? "not taken: its shard's backlog is full (store.max_backlog)"
-                                          : "not taken by the store");
+        if (st->refused++ >= REFUSED_SHOWN)
+                return;
+        char text[128];
+        if (status == -EDQUOT)
+                (void)snprintf(text, sizeof(text), "not taken: its shard's backlog is full (store.max_backlog)");
+        else if (status == -ETIMEDOUT || status == -ECONNRESET)
+                (void)snprintf(text, sizeof(text), "no answer: it may have been taken or not");
+        else
+                (void)snprintf(text, sizeof(text), "not taken by the store: %s", strerror(-status));
+        say_bad(st, line->number, text);
 }
 
 static int send(struct stream *st)

@@ -1,0 +1,201 @@
+#include "cli/control_call.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "host/control_socket.h"
+
+#define REPLY_MAX    (1024u * 1024u)
+#define BUSY_WAIT_MS 10
+
+/* Whether somebody listens there.  One that we may not ask is somebody, too. */
+static bool is_alive(int folder_fd, const char *file)
+{
+        int fd = control_socket_connect(folder_fd, file);
+        if (fd >= 0)
+                (void)close(fd);
+        return fd >= 0 || fd == -EAGAIN || fd == -EACCES;
+}
+
+/* The sockets that somebody listens on: how many; *ret_file is the last one's, `names` gets all. */
+static unsigned list(int folder_fd, char ret_file[256], struct buffer *names)
+{
+        unsigned count = 0;
+        int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+        if (!folder) {
+                if (fd >= 0)
+                        (void)close(fd);
+                return 0;
+        }
+        for (const struct dirent *entry; (entry = readdir(folder));) {
+                if (!control_socket_is_name(entry->d_name) || !is_alive(folder_fd, entry->d_name))
+                        continue;
+                (void)snprintf(ret_file, 256, "%s", entry->d_name);
+                int length = (int)(strlen(entry->d_name) - strlen(CONTROL_SUFFIX));
+                buffer_printf(names, "%s%.*s", count++ ? ", " : "", length, entry->d_name);
+        }
+        (void)closedir(folder);
+        return count;
+}
+
+static int choose(int folder_fd, const char *folder, char ret_file[256], struct error *error)
+{
+        struct buffer names = { 0 };
+        unsigned count = list(folder_fd, ret_file, &names);
+        int r = 0;
+        if (!count)
+                r = error_set(error, -ENOENT, "no host runs here: no socket in %s", folder);
+        else if (count > 1)
+                r = error_set(error, -EEXIST, "%u hosts run here, name one of them: %s", count, buffer_text(&names));
+        buffer_free(&names);
+        return r;
+}
+
+/* Until the descriptor is ready, or the time is over. */
+static int wait_for(int fd, short events, uint64_t end_ms)
+{
+        for (;;) {
+                uint64_t now_ms = clock_boot_ms();
+                if (now_ms >= end_ms)
+                        return -ETIMEDOUT;
+                struct pollfd look = { .fd = fd, .events = events };
+                uint64_t left_ms = end_ms - now_ms;
+                int n = poll(&look, 1, left_ms < 60000 ? (int)left_ms : 60000);
+                if (n > 0)
+                        return 0;
+                if (n < 0 && errno != EINTR)
+                        return -errno;
+        }
+}
+
+static int connect_to(int folder_fd, const char *file, uint64_t end_ms)
+{
+        int fd;
+        /* A full backlog gives no sign when it is not full any more. */
+        while ((fd = control_socket_connect(folder_fd, file)) == -EAGAIN && clock_boot_ms() < end_ms)
+                (void)poll(NULL, 0, BUSY_WAIT_MS);
+        return fd == -EAGAIN ? -ETIMEDOUT : fd;
+}
+
+static int send_all(int fd, const char *text, size_t size, uint64_t end_ms)
+{
+        while (size) {
+                ssize_t n = send(fd, text, size, MSG_NOSIGNAL);
+                /* One that answers without hearing the end is listened to all the same. */
+                if (n < 0 && errno == EPIPE)
+                        return 0;
+                if (n < 0 && errno != EAGAIN && errno != EINTR)
+                        return -errno;
+                if (n < 0) {
+                        int r = wait_for(fd, POLLOUT, end_ms);
+                        if (r < 0)
+                                return r;
+                        continue;
+                }
+                text += n;
+                size -= (size_t)n;
+        }
+        return 0;
+}
+
+/* One line; at the end of file without one, what there is. */
+static int receive_line(int fd, struct buffer *line, uint64_t end_ms)
+{
+        for (;;) {
+                uint8_t *to = buffer_reserve(line, 4096);
+                ssize_t n = recv(fd, to, 4096, 0);
+                if (n < 0 && errno != EAGAIN && errno != EINTR)
+                        return -errno;
+                if (n == 0)
+                        return line->size ? 0 : -ECONNRESET;
+                if (n < 0) {
+                        int r = wait_for(fd, POLLIN, end_ms);
+                        if (r < 0)
+                                return r;
+                        continue;
+                }
+                line->size += (size_t)n;
+                if (memchr(to, '\n', (size_t)n))
+                        return 0;
+                if (line->size > REPLY_MAX)
+                        return -EMSGSIZE;
+        }
+}
+
+static int read_reply(const struct buffer *line, const char *file, json_t **ret_reply, struct error *error)
+{
+        json_t *reply = json_loadb((const char *)line->data, line->size, JSON_DISABLE_EOF_CHECK, NULL);
+        if (!json_is_object(reply)) {
+                json_decref(reply);
+                return error_set(error, -EBADMSG, "host %s: its answer is no JSON object; is it a host?", file);
+        }
+        if (!json_is_true(json_object_get(reply, "ok"))) {
+                const char *why = json_string_value(json_object_get(reply, "error"));
+                (void)error_set(error, -EREMOTEIO, "host %s: %s", file, why ? why : "it said no");
+                json_decref(reply);
+                return -EREMOTEIO;
+        }
+        *ret_reply = reply;
+        return 0;
+}
+
+static int exchange(int folder_fd, const char *file, const char *text, uint64_t timeout_ms, struct buffer *line,
+        struct error *error)
+{
+        uint64_t end_ms = clock_boot_ms() + timeout_ms;
+        int fd = connect_to(folder_fd, file, end_ms);
+        if (fd == -ENOENT || fd == -ECONNREFUSED)
+                return error_set(error, -ENOENT, "no host runs under %s: nobody listens", file);
+        if (fd == -EACCES)
+                return error_set(error, fd, "host %s is another user's; ask as that user, or as root", file);
+        int r = fd < 0 ? fd : send_all(fd, text, strlen(text), end_ms);
+        if (r == 0)
+                r = receive_line(fd, line, end_ms);
+        if (fd >= 0)
+                (void)close(fd);
+        if (r == -ETIMEDOUT)
+                return error_set(
+                        error, r, "host %s gave no answer within %llu ms", file, (unsigned long long)timeout_ms);
+        return r < 0 ? error_set(error, r, "host %s: %s", file, strerror(-r)) : 0;
+}
+
+int control_ask(const char *folder, const char *name, json_t *request, uint64_t timeout_ms, json_t **ret_reply,
+        struct error *error)
+{
+        char file[256];
+        struct buffer line = { 0 };
+        char *dumped = json_dumps(request, JSON_COMPACT);
+        struct buffer text = { 0 };
+        buffer_printf(&text, "%s\n", dumped ? dumped : "");
+        free(dumped);
+        json_decref(request);
+        int r;
+        int folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (folder_fd < 0)
+                r = error_set(error, -ENOENT, "no host runs here: no folder %s", folder);
+        else if (name)
+                r = snprintf(file, sizeof(file), "%s%s", name, CONTROL_SUFFIX) < (int)sizeof(file)
+                            ? 0
+                            : error_set(error, -ENOENT, "no host has so long a name");
+        else
+                r = choose(folder_fd, folder, file, error);
+        if (r == 0)
+                r = exchange(folder_fd, file, buffer_text(&text), timeout_ms, &line, error);
+        if (r == 0)
+                r = read_reply(&line, file, ret_reply, error);
+        if (folder_fd >= 0)
+                (void)close(folder_fd);
+        buffer_free(&line);
+        buffer_free(&text);
+        return r;
+}

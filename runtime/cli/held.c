@@ -1,0 +1,286 @@
+#include "cli/held.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXIT_CANNOT_RUN 127
+
+static const int signal_numbers[HELD_SIGNALS] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
+
+static void say(const struct held *held, const char *what)
+{
+        (void)fprintf(stderr, "quiver %s %s: %s\n", held->tree.command, held->name, what);
+}
+
+static void finish(struct held *held, int code)
+{
+        held->is_over = true;
+        held->code = code;
+}
+
+/* --- the command ------------------------------------------------------------------------------------------------- */
+
+/* In the new process.  A group of its own, so that all of it can be stopped, in front of the terminal if we were; and
+ * gone when we are: nobody would stop it then. */
+static void become_command(const struct held *held, pid_t parent)
+{
+        sigset_t none;
+        (void)setpgid(0, 0);
+        (void)signal(SIGTTOU, SIG_IGN);
+        if (tcgetpgrp(STDIN_FILENO) == getpgid(parent))
+                (void)tcsetpgrp(STDIN_FILENO, getpid());
+        (void)signal(SIGTTOU, SIG_DFL);
+        (void)signal(SIGPIPE, SIG_DFL);
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() == parent)
+                (void)execvp(held->argv[0], held->argv);
+        (void)fprintf(stderr, "quiver: %s: %s\n", held->argv[0], strerror(errno));
+        _exit(EXIT_CANNOT_RUN);
+}
+
+static void start_command(struct held *held)
+{
+        char token[24];
+        pid_t parent = getpid();
+        (void)snprintf(token, sizeof(token), "%" PRIu64, held->token);
+        (void)setenv("QUIVER_TOKEN", token, 1);
+        (void)setenv(held->is_election ? "QUIVER_ELECTION" : "QUIVER_LOCK", held->name, 1);
+        pid_t pid = fork();
+        if (pid == 0)
+                become_command(held, parent);
+        if (pid < 0) {
+                say(held, strerror(errno));
+                finish(held, EXIT_FAILED);
+                return;
+        }
+        (void)setpgid(pid, pid); /* whoever of the two is first */
+        held->pid = pid;
+}
+
+static void on_kill_timer(uv_timer_t *timer)
+{
+        const struct held *held = timer->data;
+        if (held->pid)
+                (void)kill(-held->pid, SIGKILL);
+}
+
+static void stop_command(struct held *held, int signal_number)
+{
+        if (!held->pid)
+                return;
+        (void)kill(-held->pid, signal_number);
+        (void)kill(-held->pid, SIGCONT);
+        if (!uv_is_active((uv_handle_t *)&held->kill_timer))
+                (void)uv_timer_start(&held->kill_timer, on_kill_timer, held->grace_ms, 0);
+}
+
+/* What it may have left running in its group has no lock either. */
+static void reap_command(struct held *held)
+{
+        int status;
+        if (!held->pid || waitpid(held->pid, &status, WNOHANG) != held->pid)
+                return;
+        (void)kill(-held->pid, SIGKILL);
+        held->pid = 0;
+        (void)uv_timer_stop(&held->kill_timer);
+        if (tcgetpgrp(STDIN_FILENO) >= 0)
+                (void)tcsetpgrp(STDIN_FILENO, getpgrp());
+        /* One that had to be stopped did not end in peace, whatever it says. */
+        if (!held->was_lost)
+                finish(held, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+        else if (!held->is_election)
+                finish(held, EXIT_FAILED);
+        held->was_lost = false;
+}
+
+/* --- holding ----------------------------------------------------------------------------------------------------- */
+
+static void on_had(void *self, uint64_t token)
+{
+        struct held *held = self;
+        held->token = token;
+        held->is_held = true;
+        (void)uv_timer_stop(&held->wait_timer);
+        /* One that was stopped and is not gone yet is waited for. */
+        if (!held->pid)
+                start_command(held);
+}
+
+static void on_lost(void *self)
+{
+        struct held *held = self;
+        held->is_held = false;
+        say(held, held->is_election ? "no longer the leader; the command is stopped"
+                                    : "the lock was lost; the command is stopped");
+        held->was_lost = held->pid != 0;
+        stop_command(held, SIGTERM);
+        if (!held->pid && !held->is_election)
+                finish(held, EXIT_FAILED);
+}
+
+static void on_busy(void *self)
+{
+        struct held *held = self;
+        say(held, "somebody else has it");
+        finish(held, held->busy_code);
+}
+
+static void on_failed(void *self, int status, const char *text)
+{
+        struct held *held = self;
+        say(held, text);
+        if (!held->pid)
+                finish(held, status == -EACCES ? EXIT_UNREACHABLE : EXIT_FAILED);
+}
+
+static void on_waited(uv_timer_t *timer)
+{
+        struct held *held = timer->data;
+        if (held->is_held || held->pid)
+                return;
+        if (!held->has_session) {
+                say(held, "the coordination does not answer");
+                finish(held, EXIT_UNREACHABLE);
+        } else if (!held->is_try) {
+                say(held, "not had in time");
+                finish(held, held->busy_code);
+        }
+}
+
+/* --- events ------------------------------------------------------------------------------------------------------ */
+
+static void on_session(void *self, enum coord_state state, uint64_t session)
+{
+        struct held *held = self;
+        held->has_session = state == COORD_ALIVE;
+        if (!held->is_open)
+                return; /* the recipe is told when it is there */
+        if (held->is_election)
+                line_session(&held->line, state, session);
+        else
+                lock_session(&held->lock, state, session);
+}
+
+static void on_changed(void *self, const char *path)
+{
+        struct held *held = self;
+        if (held->is_open && held->is_election)
+                line_changed(&held->line, path);
+        else if (held->is_open)
+                lock_changed(&held->lock, path);
+}
+
+static void on_look(void *self)
+{
+        struct held *held = self;
+        if (held->is_open && held->is_election)
+                line_look(&held->line);
+        else if (held->is_open)
+                lock_look(&held->lock);
+}
+
+static void on_signal(uv_signal_t *signal, int number)
+{
+        struct held *held = signal->data;
+        if (number == SIGCHLD) {
+                reap_command(held);
+                /* Elected again while the last one was still ending. */
+                if (held->is_held && !held->pid && !held->is_over)
+                        start_command(held);
+                return;
+        }
+        if (!held->pid) {
+                finish(held, 128 + number);
+                return;
+        }
+        /* Whoever is told to end does not run again. */
+        held->was_lost &= !held->is_election;
+        stop_command(held, number);
+}
+
+/* --- from start to end ------------------------------------------------------------------------------------------- */
+
+static void nonce_text(char text[33])
+{
+        uint8_t nonce[16];
+        if (getrandom(nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
+                abort();
+        (void)units_hex(text, nonce, sizeof(nonce));
+}
+
+static void start_recipe(struct held *held)
+{
+        char nonce[33], path[COORD_PATH_MAX];
+        struct coord_info info;
+        nonce_text(nonce);
+        if (held->is_election) {
+                struct line_events events = { .front = on_had, .lost = on_lost, .failed = on_failed, .self = held };
+                (void)snprintf(path, sizeof(path), "elections/%.255s", held->name);
+                line_init(&held->line, held->tree.coord, path, nonce, &events);
+                line_enter(&held->line);
+        } else {
+                struct lock_events events = {
+                        .acquired = on_had, .busy = on_busy, .lost = on_lost, .failed = on_failed, .self = held
+                };
+                lock_init(&held->lock, held->tree.coord, held->name, nonce, &events);
+                if (held->is_try)
+                        lock_try(&held->lock);
+                else
+                        lock_acquire(&held->lock);
+        }
+        held->is_open = true;
+        coord_info(held->tree.coord, &info);
+        if (info.state == COORD_ALIVE)
+                on_session(held, info.state, info.session);
+        uint64_t wait_ms = held->is_try ? info.session_ms : held->wait_ms;
+        if (wait_ms)
+                (void)uv_timer_start(&held->wait_timer, on_waited, wait_ms, 0);
+}
+
+static void start_handles(struct held *held)
+{
+        uv_loop_t *loop = &held->tree.loop;
+        (void)uv_timer_init(loop, &held->wait_timer);
+        (void)uv_timer_init(loop, &held->kill_timer);
+        held->wait_timer.data = held->kill_timer.data = held;
+        for (unsigned i = 0; i < HELD_SIGNALS; i++) {
+                (void)uv_signal_init(loop, &held->signals[i]);
+                held->signals[i].data = held;
+                (void)uv_signal_start(&held->signals[i], on_signal, signal_numbers[i]);
+        }
+        (void)signal(SIGTTOU, SIG_IGN);
+}
+
+static void close_handles(struct held *held)
+{
+        uv_close((uv_handle_t *)&held->wait_timer, NULL);
+        uv_close((uv_handle_t *)&held->kill_timer, NULL);
+        for (unsigned i = 0; i < HELD_SIGNALS; i++)
+                uv_close((uv_handle_t *)&held->signals[i], NULL);
+}
+
+int held_run(struct held *held, const char *command, const char *given_config)
+{
+        struct coord_events events = { on_session, on_changed, on_look, held };
+        int code = cli_tree_open(&held->tree, command, given_config, &events);
+        if (code != EXIT_DONE)
+                return code;
+        start_handles(held);
+        start_recipe(held);
+        while (!held->is_over)
+                (void)uv_run(&held->tree.loop, UV_RUN_ONCE);
+        close_handles(held);
+        cli_tree_close(&held->tree);
+        return held->code;
+}

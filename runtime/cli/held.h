@@ -1,0 +1,38 @@
+/* held.h: a command that runs while a lock is held, or while we lead, and not a moment longer. */
+#ifndef QUIVER_CLI_HELD_H
+#define QUIVER_CLI_HELD_H
+
+#include "cli/tree.h"
+#include "coord/lock.h"
+
+#define HELD_SIGNALS 4
+
+struct held {
+        /* given */
+        const char *name;
+        char **argv; /* the command, ended by NULL */
+        bool is_election;
+        bool is_try;
+        uint64_t wait_ms;  /* 0: for ever */
+        uint64_t grace_ms; /* from SIGTERM to SIGKILL */
+        int busy_code;     /* if it could not be had */
+
+        struct cli_tree tree;
+        bool is_open;
+        struct lock lock;
+        struct line line; /* of an election */
+        uint64_t token;
+        bool has_session;
+        bool is_held;
+        bool was_lost; /* while the command ran, which is being stopped */
+        bool is_over;
+        int code;
+        pid_t pid; /* of the command; 0: does not run */
+        uv_timer_t wait_timer, kill_timer;
+        uv_signal_t signals[HELD_SIGNALS];
+};
+
+/* Opens the tree, waits, runs the command, and returns its exit code, 128 + N if signal N ended it. */
+int held_run(struct held *held, const char *command, const char *given_config);
+
+#endif
