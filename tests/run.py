@@ -3,7 +3,7 @@
 
     tests/run.py [--all] [--werror] [--only WORD]...
 
-WORD is a suite (unit, asan, tsan, contract, fuzz, e2e, lint, build) or a part of a file's name (ring).
+WORD is a suite (unit, asan, tsan, contract, sim, fuzz, e2e, lint, build) or a part of a file's name (ring).
 First everything is built, one make after the other with a job per core.  Then the test programs run, one per core, and
 each suite is reported when its last program has ended.  Whatever a program wrote is in build/test/SUITE/PROGRAM.log.
 """
@@ -206,9 +206,9 @@ def make(*words, werror=False):
 
 def builds(suites, werror):
     """One make per folder; sorted so that what most tests wait for comes first."""
-    if suites & {"unit", "contract", "e2e", "build"}:
+    if suites & {"unit", "contract", "sim", "e2e", "chaos", "build"}:
         yield Program("build", "gcc", make("build", "test-binaries", "villains", werror=werror), 600)
-    if suites & {"asan", "contract"}:
+    if suites & {"asan", "contract", "sim"}:
         yield Program("build", "asan", make("SAN=asan", "test-binaries", werror=werror), 600)
     if "tsan" in suites:
         targets = [f"build/tsan/tests/unit/{source.stem}" for source in unit_sources("test_ring*.c")]
@@ -216,18 +216,30 @@ def builds(suites, werror):
     if "fuzz" in suites:
         yield Program("build", "fuzz", make("SAN=fuzz", "fuzz-binaries", werror=werror), 600)
     if "build" in suites:
-        yield Program("build", "clang", make("B=build/clang", "CC=clang", "build", "test-binaries", werror=True), 600)
+        yield Program("build", "clang", make("syntax"), 600)
 
 
 def unit_sources(pattern="test_*.c"):
     return sorted((ROOT / "tests" / "unit").glob(pattern))
 
 
-def cmocka(suite, sources, folder, timeout_s, prefix=(), label=""):
+def cmocka(suite, sources, folder, timeout_s, prefix=(), label="", env=None):
     for source in sources:
         binary = ROOT / folder / "tests" / source.parent.name / source.stem
         yield Program(suite, source.stem + label, [*prefix, binary], timeout_s, read_tap,
-                      {"CMOCKA_MESSAGE_OUTPUT": "TAP"}, needs=binary)
+                      {"CMOCKA_MESSAGE_OUTPUT": "TAP", **(env or {})}, needs=binary)
+
+
+# What holds for every coordination: local as it is, and these with a server that the tests start.
+ANY_COORDINATION = ("test_coord", "test_coord_processes", "test_coord_recipes")
+SERVED = ("zookeeper", "redis")
+
+
+def contract_runs(sources, folder, timeout_s, label="", served=ANY_COORDINATION):
+    yield from cmocka("contract", sources, folder, timeout_s, label=label)
+    for driver in SERVED:
+        yield from cmocka("contract", [s for s in sources if s.stem in served], folder, timeout_s,
+                          label=f"-{driver}{label}", env={"QUIVER_COORD_DRIVER": driver})
 
 
 def lint(is_long):
@@ -241,7 +253,20 @@ def end_to_end(is_long):
         report = LOGS / "e2e" / f"{source.stem}.xml"
         yield Program("e2e", source.stem, ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider",
                                            f"--junitxml={report}", source.relative_to(ROOT)],
-                      1800 if is_long else 330, read_junit)
+                      1800 if is_long else 330, read_junit, {"QUIVER_TEST_LONG": "1"} if is_long else {})
+
+
+def chaos(is_long):
+    """The checker's own tests, and a while of everything that can break; `make chaos` is the same, longer."""
+    folder = ROOT / "tests" / "chaos"
+    yield Program("chaos", "test_checker", ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                                            f"--junitxml={LOGS / 'chaos' / 'test_checker.xml'}",
+                                            (folder / "test_checker.py").relative_to(ROOT)], 60, read_junit)
+    places = ("sqlite", "redis+zookeeper", "redis", "sentinel", "cluster") if is_long else ("sqlite", "redis")
+    for on in places:
+        seconds = 120 if is_long else 15
+        yield Program("chaos", on, ["/usr/bin/python3", folder / "chaos.py", "--on", on, "--for", f"{seconds}s"],
+                      seconds + 180)
 
 
 def fuzzers(seconds):
@@ -253,6 +278,14 @@ def fuzzers(seconds):
                                             "-rss_limit_mb=1024", "-print_final_stats=1",
                                             f"-artifact_prefix={corpus.parent}/{source.stem}-", corpus],
                       seconds + 60, needs=binary)
+
+
+def simulations(is_long):
+    """Steps are events with trouble; each run prints its seed."""
+    for folder, label, steps in (("build", "", 1_000_000), ("build/asan", "-asan", 200_000)):
+        binary = ROOT / folder / "tests" / "sim" / "test_sim"
+        yield Program("sim", "sim" + label, [binary], 3600 if is_long else 300,
+                      env={"QUIVER_SIM_STEPS": str(steps * (50 if is_long else 1))}, needs=binary)
 
 
 def without_aslr():
@@ -270,6 +303,8 @@ def runs(suites, is_long):
         yield from lint(is_long)
     if "e2e" in suites:
         yield from end_to_end(is_long)
+    if "chaos" in suites:
+        yield from chaos(is_long)
     if "tsan" in suites:
         yield from cmocka("tsan", unit_sources("test_ring*.c"), "build/tsan", 240 * patience, without_aslr())
     if "asan" in suites:
@@ -277,13 +312,18 @@ def runs(suites, is_long):
     if "unit" in suites:
         yield from cmocka("unit", unit_sources(), "build", 120 * patience)
     if "contract" in suites:
-        yield from cmocka("contract", contract, "build", 150 * patience)
-        yield from cmocka("contract", contract, "build/asan", 300 * patience, label="-asan")
+        yield from contract_runs(contract, "build", 150 * patience)
+        # What mostly waits for servers to die, and does it in the plain build too, is for the long run.
+        waits = "outage|ensemble|sentinel|cluster|storm|sites|kill|processes|model"
+        yield from contract_runs([s for s in contract if is_long or not re.search(waits, s.stem)], "build/asan",
+                                 300 * patience, "-asan", ANY_COORDINATION if is_long else ANY_COORDINATION[:1])
+    if "sim" in suites:
+        yield from simulations(is_long)
     if "fuzz" in suites:
         yield from fuzzers(int(os.environ.get("FUZZ_SECONDS", "60" if is_long else "5")))
 
 
-SUITES = ("build", "lint", "unit", "asan", "tsan", "contract", "fuzz", "e2e")
+SUITES = ("build", "lint", "unit", "asan", "tsan", "contract", "sim", "fuzz", "e2e", "chaos")
 
 
 def choose(words):

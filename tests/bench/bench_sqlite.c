@@ -1,6 +1,7 @@
 /* The SQLite store next to bare SQLite, on the same file system, in one run.  Prints a table.
  *
- *         bench_sqlite [TASKS]        100-byte payloads, 10 000 keys, 64 shards */
+ *         bench_sqlite [TASKS]                    100-byte payloads, 10 000 keys, 64 shards
+ *         bench_sqlite bare normal|full TASKS     only the bare batch rate, as seconds */
 #include <errno.h>
 #include <ftw.h>
 #include <sqlite3.h>
@@ -67,7 +68,7 @@ static void run(sqlite3_stmt *s)
 }
 
 /* One table, filled and emptied in batches of 100: what there is to gain. */
-static void bare(unsigned count)
+static double bare(unsigned count, bool is_shown)
 {
         char path[128];
         char row_bytes[185] = "";
@@ -91,7 +92,6 @@ static void bare(unsigned count)
                 exec(db, "COMMIT");
         }
         double insert_s = seconds_since(start_ns);
-        row("bare SQLite: insert, batches of 100", count, insert_s);
         start_ns = clock_boot_ns();
         for (unsigned i = 0; i < count; i += 100) {
                 sqlite3_int64 ids[100];
@@ -109,12 +109,16 @@ static void bare(unsigned count)
                 exec(db, "COMMIT");
         }
         double delete_s = seconds_since(start_ns);
-        row("bare SQLite: read + delete, batches of 100", count, delete_s);
-        row("bare SQLite: both, the bare batch rate", count, insert_s + delete_s);
+        if (is_shown) {
+                row("bare SQLite: insert, batches of 100", count, insert_s);
+                row("bare SQLite: read + delete, batches of 100", count, delete_s);
+                row("bare SQLite: both, the bare batch rate", count, insert_s + delete_s);
+        }
         (void)sqlite3_finalize(insert);
         (void)sqlite3_finalize(read);
         (void)sqlite3_finalize(delete);
         (void)sqlite3_close(db);
+        return insert_s + delete_s;
 }
 
 /* --- the store --------------------------------------------------------------------------------------------------- */
@@ -402,7 +406,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static void run_level(unsigned count)
 {
         unsigned singles = sync_level == STORE_SYNC_FULL ? count / 50 : count / 10;
-        bare(count);
+        (void)bare(count, true);
         produce(1, 1); /* makes the store */
         submit_row("submit, one by one, 1 process", 1, singles, 1);
         submit_row("submit, one by one, 4 processes", 4, singles, 1);
@@ -419,8 +423,20 @@ static void run_level(unsigned count)
         (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+static int run_bare(const char *level, unsigned count)
+{
+        if (!mkdtemp(folder))
+                die(folder, strerror(errno));
+        sync_level = !strcmp(level, "full") ? STORE_SYNC_FULL : STORE_SYNC_NORMAL;
+        (void)printf("%.6f\n", bare(count, false));
+        (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+        return rmdir(folder);
+}
+
 int main(int argc, char **argv)
 {
+        if (argc == 4 && !strcmp(argv[1], "bare"))
+                return run_bare(argv[2], (unsigned)atoi(argv[3]) / 100 * 100);
         unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) / 4000 * 4000 : 200000;
         if (count < 4000 || !mkdtemp(folder))
                 die("usage", "bench_sqlite [TASKS], at least 4000");

@@ -322,7 +322,64 @@ static void status_documents_show_their_age_and_go(void **state)
         free(large);
 }
 
+/* --- moving house ------------------------------------------------------------------------------------------------- */
+
+static void what_another_store_had_is_here_as_it_was_there(void **state)
+{
+        struct world *w = *state;
+        (void)submit(w, "k", "before");
+        struct store_moved items[] = {
+                { .state = STATE_QUEUED,
+                        .lane = LANE_NORMAL,
+                        .bytes = T("qv1\nkey:k\nhandler:h\nid:a-0\n\nmoved"),
+                        .note = T("qn1\nattempts:2\nevent:5 attempt no\n\nat 7") },
+                { .state = STATE_QUEUED, .lane = LANE_NORMAL, .bytes = T("qv1\nkey:k\nhandler:h\n\nplain") },
+                { .state = STATE_DELAYED,
+                        .lane = LANE_HIGH,
+                        .bytes = T("qv1\nkey:d\nhandler:h\nid:b-0\n\nlater"),
+                        .due_in_ms = 500 },
+                { .state = STATE_DEAD,
+                        .lane = LANE_LOW,
+                        .bytes = T("qv1\nkey:x\nhandler:h\nid:c-0\n\ndead"),
+                        .note = T("qn1\nattempts:4\n\n"),
+                        .id = T("c-0"),
+                        .handler = T("h"),
+                        .reason = T("exhausted"),
+                        .at_ms = 77 },
+        };
+        assert_int_equal(import(w, items, 4), 0);
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = claim(w, &o, 10);
+        expect_tasks(w, a, "before moved plain");
+        assert_int_equal(a.tasks[0].note.attempts, 0);
+        assert_int_equal(a.tasks[1].note.attempts, 2);
+        assert_true(span_is(a.tasks[1].note.checkpoint, T("at 7")));
+        assert_int_equal(a.next_due_ms, 500);
+        world_step(w, 500);
+        expect_tasks(w, claim(w, &o, 10), "later");
+        const struct store_listed *dead = find(w, T("c-0"));
+        assert_non_null(dead);
+        assert_int_equal(dead->state, STATE_DEAD);
+        assert_int_equal(dead->at_ms, 77);
+        assert_true(span_is(dead->reason, T("exhausted")));
+        assert_int_equal(dead->note.attempts, 4);
+        items[0].state = STATE_PARKED;
+        assert_int_equal(import(w, items, 1), -EINVAL);
+}
+
+static void an_owned_shard_is_not_repaired(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        assert_true(repair(w, 0) < 0);
+        assert_int_equal(release(w, &o), STORE_OK);
+        int r = repair(w, 0);
+        assert_true(r == 0 || r == -EINVAL); /* a driver may say that it repairs nothing */
+}
+
 const struct CMUnitTest admin_tests[] = {
+        IN_WORLD(an_owned_shard_is_not_repaired),
+        IN_WORLD(what_another_store_had_is_here_as_it_was_there),
         IN_WORLD(counts_add_up_in_every_state),
         IN_WORLD(lists_page_through_everything_once),
         IN_WORLD(find_knows_every_state),

@@ -183,10 +183,22 @@ struct store_status_list status_list(struct world *w)
         return l;
 }
 
+int import(struct world *w, const struct store_moved *items, uint32_t count)
+{
+        struct store_import i = { .items = items, .items_count = count };
+        return CALL(w, store_import, &i, NULL);
+}
+
 static void keep_fsck(struct world *w, struct store_request *request)
 {
         struct store_fsck *f = (struct store_fsck *)request;
         f->report = keep(w, f->report);
+}
+
+int repair(struct world *w, uint32_t shard)
+{
+        struct store_fsck f = { .shard = shard, .is_repair = true };
+        return CALL(w, store_fsck, &f, keep_fsck);
 }
 
 void expect_sound(struct world *w)

@@ -1,4 +1,5 @@
 /* The lease and the fence: who may act, repeated and late calls, wants, clocks, recovery. */
+#include "call.h"
 #include "harness.h"
 
 static enum store_grant ask(struct world *w, struct owner *o)
@@ -227,8 +228,27 @@ static void a_guard_releases_with_the_hosts_nonce_and_epoch(void **state)
         struct world *w = *state;
         (void)own(w, 0, 7, 1);
         struct owner guard = own(w, 0, 7, 1);
-        assert_int_equal(release(w, &guard), STORE_OK);
-        (void)own(w, 0, 8, 2);
+        struct store_release r = { .lease = guard.lease, .call = guard.call + 1, .is_death = true };
+        assert_int_equal(CALL(w, store_release, &r, NULL), 0);
+        assert_int_equal(r.verdict, STORE_OK);
+        /* At once, and the next owner knows that there is something to recover. */
+        struct owner next = own(w, 0, 8, 2);
+        assert_true(next.granted.is_recovery);
+}
+
+static void whoever_has_released_is_no_owner_any_more(void **state)
+{
+        struct world *w = *state;
+        (void)submit(w, "k", "1");
+        struct owner a = own(w, 0, 1, 1);
+        struct store_advance claimed = claim(w, &a, 1);
+        assert_int_equal(claimed.tasks_count, 1);
+        struct store_outcome outcome = done(&claimed.tasks[0]);
+        assert_int_equal(release(w, &a), STORE_OK);
+        /* The right number, epoch and nonce, but nothing to act on. */
+        assert_int_equal(advance_call(w, &a, a.call + 1, &outcome, 1, 0).verdict, STORE_FENCED);
+        assert_int_equal(renew(w, &a).verdict, STORE_FENCED);
+        assert_int_equal(counts(w, 0).in_flight, 1);
 }
 
 static void a_clock_step_cannot_lock_a_shard(void **state)
@@ -355,6 +375,7 @@ const struct CMUnitTest fence_tests[] = {
         IN_WORLD(only_a_higher_epoch_may_want),
         IN_WORLD(a_released_shard_is_free_and_release_is_repeatable),
         IN_WORLD(a_guard_releases_with_the_hosts_nonce_and_epoch),
+        IN_WORLD(whoever_has_released_is_no_owner_any_more),
         IN_WORLD(a_clock_step_cannot_lock_a_shard),
         IN_WORLD(a_clock_step_forward_never_fences),
         IN_WORLD(another_boots_lease_is_over_and_time_goes_on),

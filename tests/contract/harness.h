@@ -33,9 +33,13 @@ struct contract_driver {
         void (*reboot)(void *place);                                 /* NULL: has no boots */
         /* Appends bytes to a lane's log as a foreign producer would. */
         void (*push)(void *place, uint32_t shard, enum lane lane, struct span bytes);
+        bool has_many_apps; /* in one place, each for itself */
 };
 extern const struct contract_driver *driver;
-extern const struct contract_driver sqlite_contract;
+extern const struct contract_driver sqlite_contract, redis_contract;
+/* Redis over TCP, behind Sentinels, as a Cluster. */
+extern const struct contract_driver redis_site_contracts[];
+extern const size_t redis_sites;
 
 struct world {
         uv_loop_t loop;
@@ -143,6 +147,9 @@ uint64_t desired_set(struct world *w, const char *name, const char *value);
 struct store_desired_get desired_get(struct world *w);
 int status_put(struct world *w, uint8_t who, const char *document, uint64_t keep_ms);
 struct store_status_list status_list(struct world *w);
+int import(struct world *w, const struct store_moved *items, uint32_t count);
+/* 0 or -errno. */
+int repair(struct world *w, uint32_t shard);
 /* Fails the test, with the report, unless every shard is sound. */
 void expect_sound(struct world *w);
 

@@ -17,6 +17,7 @@ const struct contract_driver *driver = &sqlite_real;
 static struct ledger *ledger;
 static char folder[64];
 static long pretended_type; /* of the file system; 0: the real one */
+static bool is_pretended_full;
 
 /* Stands before the C library's. */
 int statfs(const char *path, struct statfs *to)
@@ -24,6 +25,8 @@ int statfs(const char *path, struct statfs *to)
         int r = (int)syscall(SYS_statfs, path, to);
         if (pretended_type)
                 to->f_type = pretended_type;
+        if (is_pretended_full)
+                to->f_bavail = 0;
         return r;
 }
 
@@ -158,6 +161,37 @@ static void a_full_disk_loses_nothing_and_goes_on_by_itself(void **state)
         world_end(&w);
 }
 
+static off_t file_size(void)
+{
+        struct stat st;
+        char path[128];
+        (void)snprintf(path, sizeof(path), "%s/q.db", folder);
+        assert_int_equal(stat(path, &st), 0);
+        return st.st_size;
+}
+
+static void the_log_is_brought_back_before_it_fills_the_disk(void **state)
+{
+        (void)state;
+        struct world w;
+        world_start(&w, 1, 1);
+        off_t before = file_size();
+        is_pretended_full = true;
+        for (unsigned i = 0; i < 3000 && file_size() == before; i++) {
+                struct store_submission item = { .envelope = { .key = T("k"),
+                                                         .handler = T("h"),
+                                                         .payload = F(&w, "%0300u", i),
+                                                         .lane = LANE_NORMAL } };
+                assert_int_equal(submit_items(&w, &item, 1), 0);
+        }
+        /* Another thread does it, in its own time. */
+        for (unsigned i = 0; i < 2000 && file_size() == before; i++)
+                (void)usleep(10000);
+        is_pretended_full = false;
+        assert_true(file_size() > before);
+        world_end(&w);
+}
+
 /* As somebody who may only read. */
 static int reader(void)
 {
@@ -268,6 +302,7 @@ int main(int argc, char **argv)
                 IN_FOLDER(a_file_that_is_no_database_is_refused),
                 IN_FOLDER(network_file_systems_are_refused),
                 IN_FOLDER(a_full_disk_loses_nothing_and_goes_on_by_itself),
+                IN_FOLDER(the_log_is_brought_back_before_it_fills_the_disk),
                 IN_FOLDER(a_read_only_store_is_refused_clearly),
                 IN_FOLDER(a_dead_listeners_socket_is_removed),
                 IN_FOLDER(refused_rings_make_a_listener_look_at_everything),

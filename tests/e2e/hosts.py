@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import time
 
-Entry = collections.namedtuple("Entry", "what at_ns key id number attempt epoch start outcome checkpoint")
+Entry = collections.namedtuple("Entry", "what at_ns key id number attempt epoch start outcome checkpoint build")
 
 CONFIG = """
 app = "test";
@@ -124,8 +124,9 @@ class Host:
         path = self.folder / "ledger"
         if not path.exists():
             return []
-        lines = (line.split(" ") for line in path.read_text().splitlines())
-        return [Entry(f[0], int(f[1]), f[2], f[3], int(f[4]), *map(int, f[5:9]), f[9]) for f in lines]
+        whole = path.read_text().rpartition("\n")[0]  # of a line that is being written only a part may be seen
+        lines = (line.split(" ") for line in whole.splitlines())
+        return [Entry(f[0], int(f[1]), f[2], f[3], int(f[4]), *map(int, f[5:9]), f[9], f[10]) for f in lines]
 
     def starts(self, key=None):
         """The numbers of the tasks that were started, in order."""

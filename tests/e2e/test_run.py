@@ -1,30 +1,14 @@
 """quiver run: one host from end to end, judged by the ledger that its handler writes and by the store's file."""
 import collections
+import contextlib
 import json
-import os
-import random
 import signal
+import sqlite3
 import time
 
 import pytest
 
 from hosts import Host, check_ledger, wait_until
-
-
-@pytest.fixture
-def host(quiver, root, tmp_path):
-    plugins = root / "build" / "test-plugins"
-    assert (plugins / "ledger.so").exists(), "run make test-binaries first"
-    made = Host(quiver, plugins, tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def chance():
-    seed = int(os.environ.get("QUIVER_TEST_SEED", random.randrange(1 << 32)))
-    print(f"QUIVER_TEST_SEED={seed}")
-    return random.Random(seed)
 
 
 def task(key, number, words="", **more):
@@ -314,6 +298,27 @@ def test_drain_ends(host, tmp_path):
     assert host.sum("done") == 0
 
 
+@pytest.mark.parametrize("signals", [1, 3])
+def test_a_store_that_does_not_answer_cannot_keep_it_from_stopping(host, tmp_path, signals):
+    drain = '"200ms"' if signals == 1 else '"1h"'
+    host.configure(shards=4, change=lambda text: text.replace('"20s"', drain), work="threads = 2;").start()
+    host.submit([task("k", 1, f"wait:{tmp_path}/go"), task("j", 2, f"wait:{tmp_path}/go")])
+    host.wait_started(2)
+    with contextlib.closing(sqlite3.connect(host.folder / "q.db", isolation_level=None, timeout=30)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        (tmp_path / "go").touch()
+        wait_until(lambda: [e.what for e in host.ledger()].count("end") == 2, "they have ended")
+        for n in range(signals):
+            host.signal()
+            host.wait_for_log(["event=stopping", "event=cut-short", "event=gave-up"][n])
+        assert host.wait() == 1
+        other.execute("ROLLBACK")
+    assert "shards were not released" in host.log() and "2 outcomes were not told" in host.log()
+    host.start()
+    host.wait_done(2)
+    assert all(e.attempt == 1 for e in host.ledger()) and host.rows("dead") == []
+
+
 def test_a_wrong_setting_starts_nothing(host):
     host.configure(change=lambda text: text.replace("drain", "drian"), work="").start(is_ready=False)
     assert host.wait() == 1
@@ -344,19 +349,91 @@ def test_kill_nine_again_and_again(host, chance):
     host.configure(shards=8, work="processes = 4; threads = 4;").start()
     host.submit(tasks)
     kills = 0
-    while kills < 20 and host.sum("done") < len(tasks):
-        # The lease of the one before has to run out first.
+    while kills < 50 and host.sum("done") < len(tasks):
+        # Somebody else has to let go first: its guard, or its lease.
         wait_until(lambda: host.log().count("event=acquired") == 8, "it owns every shard")
-        time.sleep(chance.random() * 0.5)
+        time.sleep(chance.random() * 0.25)
         host.kill()
         kills += 1
         host.start()
     host.wait_done(len(tasks), 120)
-    assert kills >= 15
+    assert kills == 50
     assert host.stop() == 0
     check_ledger(host.ledger(), by_key(tasks), may_repeat=True)
     assert host.rows("dead") == [] and host.rows("log") == [] and host.rows("side") == []
     host.cli("fsck")
+
+
+def test_what_a_dead_host_staged_is_swept(quiver, host):
+    """A living host's folder is left alone."""
+    host.configure(change=lambda text: 'host = { name = "a"; };' + text, work="").start()
+    second = Host(quiver, host.plugins, host.folder)
+    second.config, second.logs = host.config, [host.logs[0], host.logs[0]]
+    staged = lambda: sorted((host.folder / "state").glob("staging-*"))
+    try:
+        (first,) = staged()
+        second.start()
+        assert len(staged()) == 2 and first in staged()
+        host.kill()
+        second.kill()
+        assert len(staged()) == 2 and all(any(folder.iterdir()) for folder in staged())
+        host.start()
+        (last,) = staged()
+        assert last != first
+        host.stop()
+        assert staged() == []
+    finally:
+        second.close()
+
+
+def test_a_hosts_death_is_not_charged_to_its_tasks(host, tmp_path):
+    host.configure(shards=1, work="crashes = 1;").start()
+    running = host.submit_one(task("k", 1, f"deaf:{tmp_path}/go"))
+    host.submit([task("k", 2), task("j", 3)])
+    host.wait_started(1)
+    host.kill()
+    host.start()
+    wait_until(lambda: host.starts("k") == [1, 1], "it runs again")
+    assert history(host, running)["interruptions"] == 1
+    (tmp_path / "go").touch()
+    host.wait_done(3)
+    assert host.starts("k") == [1, 1, 2]
+    assert host.rows("dead") == [] and all(e.attempt == 1 for e in host.ledger())
+
+
+def test_a_checkpoint_survives_host_and_runner(host, tmp_path):
+    """It is committed while the task runs, at its own pace."""
+    host.configure(shards=1, work="threads = 2;").start()
+    host.submit([task("k", 1, f"save:one save:half-way deaf:{tmp_path}/go"), task("j", 2)])
+    wait_until(lambda: any(b"half-way" in (row["note"] or b"") for row in host.rows("log")), "the store has it")
+    assert host.sum("done") <= 1 and host.process.poll() is None
+    host.kill()
+    (tmp_path / "go").touch()
+    host.start()
+    host.wait_done(2)
+    assert [e.checkpoint for e in host.ledger() if e.what == "start" and e.number == 1] == ["-", "half-way"]
+    assert all(e.attempt == 1 for e in host.ledger())
+
+
+def test_a_task_that_kills_hosts_is_found_out(host):
+    """Four deaths make it a suspect, alone; the next costs it a crash.  Nobody else is charged."""
+    host.configure(shards=2, work="threads = 4; crashes = 1;").start()
+    killer = host.submit_one(task("killer", 1, "regicide"))
+    host.submit([task(f"k{n}", 10 + n, "us:3000") for n in range(100)])
+    deaths = 0
+    while not host.rows("dead"):
+        wait_until(lambda: host.process.poll() is not None or host.rows("dead"), "the host dies, or the task does")
+        if host.process.poll() is not None:
+            deaths += 1
+            assert deaths < 20
+            host.start()
+    assert deaths == 5
+    (dead,) = host.rows("dead")
+    assert (dead["task_id"], dead["reason"]) == (killer, "crashed")
+    found = history(host, killer)
+    assert (found["crashes"], found["attempts"]) == (1, 0) and "its host died while it ran alone" in json.dumps(found)
+    host.wait_done(100)
+    assert all(e.attempt == 1 for e in host.ledger())
 
 
 # --- what people want -------------------------------------------------------------------------------------------------

@@ -8,18 +8,31 @@
  *           retry:N        say RETRY at the first N attempts
  *           later:N        … and come back after N milliseconds
  *           reject, crash  say REJECT; die of SIGSEGV
+ *           regicide       kill the host
  *           down:FILE      say UNAVAILABLE as long as FILE is there
  *           save:TEXT      save a checkpoint
  *           submit:KEY     stage a follow-up for KEY, whose payload is the same number
  *           result         stage the payload as the result
+ *           stamp          stage "NUMBER EPOCH.START" as the result: whose it is shows
+ *           stamped:KEY    stage a follow-up for KEY whose payload is "NUMBER>EPOCH.START stamp"
+ *           crash-once:FILE, hang-once:FILE, lose-once:FILE
+ *                          if FILE is not there: make it, and die, hang for ever, or end the runner without a word
  *
- * A line is "start|end NANOSECONDS KEY ID NUMBER ATTEMPT EPOCH START OUTCOME CHECKPOINT", in one write. */
+ * A line is "start|end NANOSECONDS KEY ID NUMBER ATTEMPT EPOCH START OUTCOME CHECKPOINT BUILD", in one write.  BUILD
+ * tells versions of this plugin apart. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <quiver/plugin.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef BUILD
+#define BUILD   "one"
+#define VERSION "1.0"
+#else
+#define VERSION "2.0"
+#endif
 
 struct ledger {
         int file;
@@ -30,10 +43,11 @@ static void write_line(const struct ledger *ledger, const struct qv_task *task, 
         char line[1024];
         struct timespec now;
         (void)clock_gettime(CLOCK_BOOTTIME, &now);
-        int size = snprintf(line, sizeof(line), "%s %lld%09ld %s %s %.*s %" PRIu32 " %" PRIu64 " %" PRIu64 " %d %.*s\n",
-                what, (long long)now.tv_sec, now.tv_nsec, task->key, task->id,
-                (int)strcspn((const char *)task->payload, " "), (const char *)task->payload, task->attempt,
-                task->fence_epoch, task->fence_start, (int)outcome, task->checkpoint ? (int)task->checkpoint_size : 1,
+        int size = snprintf(line, sizeof(line),
+                "%s %lld%09ld %s %s %.*s %" PRIu32 " %" PRIu64 " %" PRIu64 " %d %.*s " BUILD "\n", what,
+                (long long)now.tv_sec, now.tv_nsec, task->key, task->id, (int)strcspn((const char *)task->payload, " "),
+                (const char *)task->payload, task->attempt, task->fence_epoch, task->fence_start, (int)outcome,
+                task->checkpoint ? (int)task->checkpoint_size : 1,
                 task->checkpoint ? (const char *)task->checkpoint : "-");
         if (size < 0 || (size_t)size >= sizeof(line) || write(ledger->file, line, (size_t)size) != size)
                 abort();
@@ -74,6 +88,61 @@ static int32_t follow_up(const struct qv_task *task, const char *key)
         return task->host->submit(task->host, task, &submit) < 0 ? QV_REJECT : QV_DONE;
 }
 
+static int number_size(const struct qv_task *task)
+{
+        return (int)strcspn((const char *)task->payload, " >");
+}
+
+static void stamp(const struct qv_task *task)
+{
+        char text[128];
+        int size = snprintf(text, sizeof(text), "%.*s %" PRIu64 ".%" PRIu64,
+                (int)strcspn((const char *)task->payload, " "), (const char *)task->payload, task->fence_epoch,
+                task->fence_start);
+        (void)task->host->result(task->host, task, text, (size_t)size);
+}
+
+static int32_t stamped_follow_up(const struct qv_task *task, const char *key)
+{
+        char text[128];
+        struct qv_submit submit = QV_SUBMIT_INIT;
+        submit.handler = task->handler;
+        submit.key = key;
+        submit.payload = text;
+        submit.payload_size = (size_t)snprintf(text, sizeof(text), "%.*s>%" PRIu64 ".%" PRIu64 " stamp",
+                number_size(task), (const char *)task->payload, task->fence_epoch, task->fence_start);
+        return task->host->submit(task->host, task, &submit) < 0 ? QV_REJECT : QV_DONE;
+}
+
+/* Whether this is the first call that asks, in any process. */
+static int is_first(const char *path)
+{
+        int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file >= 0)
+                (void)close(file);
+        return file >= 0;
+}
+
+/* The words that happen once; 0: it is none of them. */
+static int obey_once(const char *word)
+{
+        const char *path;
+        if (starts_with(word, "crash-once:", &path)) {
+                if (is_first(path))
+                        (void)raise(SIGSEGV);
+        } else if (starts_with(word, "lose-once:", &path)) {
+                if (is_first(path))
+                        _exit(0);
+        } else if (starts_with(word, "hang-once:", &path)) {
+                while (is_first(path))
+                        for (;;)
+                                take_us(1000000);
+        } else {
+                return 0;
+        }
+        return 1;
+}
+
 /* Does one word; QV_DONE: go on. */
 static int32_t obey(const struct qv_task *task, const char *word)
 {
@@ -98,9 +167,15 @@ static int32_t obey(const struct qv_task *task, const char *word)
                 return qv_errorf(task, "no such thing"), QV_REJECT;
         else if (!strcmp(word, "crash"))
                 (void)raise(SIGSEGV);
+        else if (!strcmp(word, "regicide"))
+                (void)kill(getppid(), SIGKILL), take_us(10000000);
         else if (!strcmp(word, "result"))
                 (void)task->host->result(task->host, task, task->payload, task->payload_size);
-        else
+        else if (!strcmp(word, "stamp"))
+                stamp(task);
+        else if (starts_with(word, "stamped:", &value))
+                return stamped_follow_up(task, value);
+        else if (!obey_once(word))
                 return qv_errorf(task, "what is %s?", word), QV_REJECT;
         return QV_DONE;
 }
@@ -143,4 +218,4 @@ static void ledger_close(void *self)
         free(ledger);
 }
 
-QV_PLUGIN("ledger", "1.0", QV_THREADS, ledger_init, ledger_handle, ledger_close, NULL)
+QV_PLUGIN("ledger", VERSION, QV_THREADS, ledger_init, ledger_handle, ledger_close, NULL)

@@ -21,7 +21,6 @@
 struct rig {
         struct pool pool;
         struct pool_actions actions;
-        struct generation generations[2];
         uint64_t now_ms;
         struct pool_task tasks[RIG_TASKS];
         struct pool_sight sights[RIG_TASKS]; /* what the runner would show of each task */
@@ -49,8 +48,6 @@ static inline void rig_open(struct rig *g, const struct pool_policy *policy)
 {
         *g = (struct rig){ .now_ms = 10000 };
         assert_int_equal(pool_init(&g->pool, policy, 42), 0);
-        g->generations[0].number = 1;
-        pool_add_generation(&g->pool, &g->generations[0]);
 }
 
 static inline void rig_close(struct rig *g)

@@ -15,9 +15,10 @@
 
 #include "host/shard.h"
 
-#define RIG_TTL_MS  10000
-#define RIG_PER_KEY 4
-#define RIG_WINDOW  64
+#define RIG_TTL_MS   10000
+#define RIG_DRAIN_MS 5000
+#define RIG_PER_KEY  4
+#define RIG_WINDOW   64
 
 struct rig {
         struct shard shard;
@@ -48,11 +49,13 @@ static inline void rig_open(struct rig *g)
 {
         static const uint8_t nonce[STORE_NONCE_SIZE] = { 1, 2, 3 };
         *g = (struct rig){ .now_ms = 100000 };
-        g->limits = (struct shard_limits){
-                .ttl_ms = RIG_TTL_MS, .gather_ms = 10, .window_tasks = RIG_WINDOW, .window_bytes = 1u << 20
-        };
+        g->limits = (struct shard_limits){ .ttl_ms = RIG_TTL_MS,
+                .drain_ms = RIG_DRAIN_MS,
+                .gather_ms = 10,
+                .window_tasks = RIG_WINDOW,
+                .window_bytes = 1u << 20 };
         assert_int_equal(shard_init(&g->shard, 7, &g->limits, 2, RIG_PER_KEY), 0);
-        shard_seek(&g->shard, nonce, 40);
+        shard_assign(&g->shard, nonce, 40, false);
 }
 
 static inline void rig_close(struct rig *g)
@@ -172,6 +175,8 @@ static inline void assert_said(const struct rig *g, uint64_t seq, enum store_out
 
 static inline struct claimed *next(struct rig *g)
 {
+        if (!window_marks(&g->shard.window, 0))
+                (void)shard_mark_next(&g->shard, 0, g->now_ms);
         return shard_next(&g->shard, 0, g->now_ms);
 }
 

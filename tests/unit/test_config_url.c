@@ -71,6 +71,8 @@ static void every_coordination_url_has_its_parts(void **state)
                 { "zookeeper://a,b,c/quiver/x", URL_ZOOKEEPER, "/quiver/x", .hosts = "a 2181;b 2181;c 2181;" },
                 { "zookeeper://a:1", URL_ZOOKEEPER, "/quiver", .hosts = "a 1;" },
                 { "redis", URL_STORE_REDIS, .path = NULL },
+                { "redis://h", URL_REDIS, .hosts = "h 6379;" },
+                { "redis+cluster://a,b", URL_REDIS_CLUSTER, .hosts = "a 6379;b 6379;" },
         };
         (void)state;
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -108,7 +110,7 @@ static void any_other_url_is_refused_with_a_hint(void **state)
                 { URL_FOR_STORE, "redis+cluster://a/0", "has no databases" },
                 { URL_FOR_STORE, "redis://user@h", "a URL holds no user or password" },
                 { URL_FOR_STORE, "redis://:pass/word@h", "password_file or password_env" },
-                { URL_FOR_COORDINATION, "redis://h", "write just \"redis\"" },
+                { URL_FOR_COORDINATION, "redis:h", "// is missing" },
                 { URL_FOR_COORDINATION, "zookeper://h", "did you mean \"zookeeper\"?" },
                 { URL_FOR_COORDINATION, "zookeeper://h/", NULL },
                 { URL_FOR_COORDINATION, "zookeeper://h/a/", "is not a ZooKeeper path" },

@@ -370,27 +370,6 @@ static void a_retired_runner_that_stays_is_killed(void **state)
         rig_close(&g);
 }
 
-static void an_older_generation_gets_nothing_more_and_leaves(void **state)
-{
-        (void)state;
-        struct rig g;
-        struct pool_policy policy = rig_policy();
-        policy.processes = 2;
-        rig_open(&g, &policy);
-        offer(&g, 0);
-        ready(&g, runner(&g, 0));
-        g.generations[1].number = 2;
-        pool_add_generation(&g.pool, &g.generations[1]);
-        offer(&g, 1);
-        assert_int_equal(count_wanted(&g, ACTION_HAND), 0);
-        assert_int_equal(count_wanted(&g, ACTION_SPAWN), 1);
-        answer(&g, 0, OUTCOME_DONE);
-        assert_true(wanted(&g, ACTION_RETIRE, 0)->runner == runner(&g, 0));
-        ready(&g, runner(&g, 1));
-        assert_true(was_handed(&g, 1, runner(&g, 1)));
-        rig_close(&g);
-}
-
 /* --- draining --- */
 
 static void draining_retires_every_runner(void **state)
@@ -505,7 +484,6 @@ int main(void)
                 cmocka_unit_test(tasks_taken_back_do_not_use_a_runner_up),
                 cmocka_unit_test(an_idle_runner_is_retired),
                 cmocka_unit_test(a_retired_runner_that_stays_is_killed),
-                cmocka_unit_test(an_older_generation_gets_nothing_more_and_leaves),
                 cmocka_unit_test(draining_retires_every_runner),
                 cmocka_unit_test(draining_retires_those_that_were_idle_all_along),
                 cmocka_unit_test(draining_a_quarantined_pool_gives_its_tasks_back),

@@ -146,6 +146,29 @@ static void a_full_batch_does_not_wait(void **state)
         rig_close(&g);
 }
 
+/* It is answered task by task; each answer makes room for one. */
+static void the_next_batch_is_whole_too(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        policy.batch_max = 4;
+        policy.batch_wait_ms = 10;
+        rig_open(&g, &policy);
+        offer_range(&g, 0, 4);
+        ready_for_batches(&g, runner(&g, 0));
+        assert_int_equal(wanted(&g, ACTION_HAND, 0)->count, 4);
+        offer_range(&g, 4, 4);
+        for (size_t i = 0; i < 3; i++) {
+                answer(&g, i, OUTCOME_DONE);
+                assert_int_equal(count_wanted(&g, ACTION_HAND), 0);
+        }
+        answer(&g, 3, OUTCOME_DONE);
+        assert_int_equal(count_wanted(&g, ACTION_HAND), 1);
+        assert_int_equal(wanted(&g, ACTION_HAND, 0)->count, 4);
+        rig_close(&g);
+}
+
 static void without_handle_many_there_are_no_batches(void **state)
 {
         (void)state;
@@ -169,6 +192,7 @@ int main(void)
                 cmocka_unit_test(a_probe_that_crashes_is_followed_by_another),
                 cmocka_unit_test(a_batch_is_what_came_within_its_wait),
                 cmocka_unit_test(a_full_batch_does_not_wait),
+                cmocka_unit_test(the_next_batch_is_whole_too),
                 cmocka_unit_test(without_handle_many_there_are_no_batches),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -388,6 +388,59 @@ static void retirement_wakes_a_sleeping_seat(void **state)
 
 #define SEAT_TEST(test) cmocka_unit_test_setup_teardown(test, open_ring, close_ring)
 
+/* --- the race for an entry --- */
+
+#define RACES 200000
+
+static struct {
+        struct both *both;
+        _Atomic uint64_t started; /* the latest ticket that a seat has won */
+} race;
+
+static void *win_or_lose(void *arg)
+{
+        struct ring_taken taken;
+        (void)arg;
+        while (ring_take(&race.both->runner, 0, &taken, 1)) {
+                atomic_store(&race.started, taken.ticket);
+                (void)answer_done(race.both, &taken);
+                ring_seat_idle(&race.both->runner, 0);
+        }
+        return NULL;
+}
+
+/* Host and seat want the same entry at the same moment: one of them gets it. */
+static void a_task_is_either_started_or_taken_back(void **state)
+{
+        pthread_t seat;
+        struct ring_reply reply;
+        void *owner;
+        unsigned taken_back = 0;
+        race.both = *state;
+        atomic_store(&race.started, 0);
+        assert_int_equal(pthread_create(&seat, NULL, win_or_lose, NULL), 0);
+        for (unsigned i = 0; i < RACES; i++) {
+                /* What was taken back leaves its cell to the seat, which may be behind. */
+                uint64_t ticket = 0;
+                struct ring_task task = task_with("x", 1);
+                void *none = NULL;
+                while (ring_host_submit(&race.both->host, &task, &none, 1, &ticket) < 0)
+                        ring_host_ring(&race.both->host);
+                ring_host_ring(&race.both->host);
+                for (unsigned spin = i % 64; spin; spin--)
+                        atomic_signal_fence(memory_order_seq_cst);
+                bool is_back = ring_host_take_back(&race.both->host, ticket);
+                taken_back += is_back;
+                while (!is_back && ring_host_next(&race.both->host, &reply, &owner) != 1)
+                        ;
+                assert_true(!is_back || atomic_load(&race.started) != ticket);
+        }
+        ring_host_retire(&race.both->host);
+        assert_int_equal(pthread_join(seat, NULL), 0);
+        /* What was taken back was never started, not even later. */
+        assert_true(taken_back > 0 && taken_back < RACES);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -408,6 +461,7 @@ int main(void)
                 SEAT_TEST(a_damaged_cell_ends_the_runner),
                 SEAT_TEST(a_retiring_runner_does_what_is_queued_and_leaves),
                 SEAT_TEST(retirement_wakes_a_sleeping_seat),
+                cmocka_unit_test_setup_teardown(a_task_is_either_started_or_taken_back, open_ring, close_ring),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What a shard does for its keys: retries, shares of the window, suspects, and what people ask for. */
+/* What a shard does for its keys: retries, shares of the window, interruptions, and what people ask for. */
 #include "shard_rig.h"
 
 /* --- retries ---------------------------------------------------------------------------------------------------------
@@ -288,42 +288,9 @@ static void the_last_of_a_key_comes_back_by_itself(void **state)
         rig_close(&g);
 }
 
-/* --- suspects --------------------------------------------------------------------------------------------------------
+/* --- interruptions
+ * ----------------------------------------------------------------------------------------------------
  */
-
-static void a_suspect_starts_once_its_start_is_recorded(void **state)
-{
-        (void)state;
-        struct rig g;
-        rig_open(&g);
-        own(&g);
-        hand(&g, 1, "k", "a")->note.is_suspect = true;
-        hand(&g, 2, "k", "a");
-        claim(&g);
-        assert_null(next(&g));
-        send_advance(&g);
-        assert_said(&g, 1, STORE_START);
-        assert_null(next(&g));
-        reply_advance(&g, STORE_OK);
-        const struct claimed *c = start(&g, 1);
-        assert_true(c->is_suspect);
-        assert_null(next(&g));
-        rig_close(&g);
-}
-
-static void a_start_without_an_end_makes_a_suspect(void **state)
-{
-        (void)state;
-        struct rig g;
-        rig_open(&g);
-        send_acquire(&g);
-        hand(&g, 1, "k", "a")->note.started_epoch = 39;
-        reply_acquire(&g, STORE_GRANTED, false);
-        assert_null(next(&g));
-        send_advance(&g);
-        assert_said(&g, 1, STORE_START);
-        rig_close(&g);
-}
 
 static void an_interrupted_task_runs_again_in_its_place(void **state)
 {
@@ -470,8 +437,6 @@ int main(void)
                 cmocka_unit_test(what_was_given_back_is_not_overtaken),
                 cmocka_unit_test(what_goes_back_is_told_before_an_end_asks_for_more),
                 cmocka_unit_test(the_last_of_a_key_comes_back_by_itself),
-                cmocka_unit_test(a_suspect_starts_once_its_start_is_recorded),
-                cmocka_unit_test(a_start_without_an_end_makes_a_suspect),
                 cmocka_unit_test(an_interrupted_task_runs_again_in_its_place),
                 cmocka_unit_test(a_waiting_task_can_be_cancelled),
                 cmocka_unit_test(a_suspect_can_be_cancelled_while_its_start_is_recorded),

@@ -39,7 +39,7 @@ static void a_refused_renewal_is_a_lost_shard(void **state)
         own(&g);
         hand(&g, 1, "k", "a");
         claim(&g);
-        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms);
+        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms, g.now_ms);
         assert_int_equal(g.shard.fenced, 1);
         assert_null(next(&g));
         rig_close(&g);
@@ -56,7 +56,7 @@ static void a_refused_renewal_waits_for_the_call_under_way(void **state)
         claim(&g);
         run(&g, 1);
         send_advance(&g);
-        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms);
+        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms, g.now_ms);
         assert_int_equal(g.shard.window.count, 1);
         reply_advance(&g, STORE_FENCED);
         assert_int_equal(g.shard.window.count, 0);
@@ -72,7 +72,7 @@ static void regain(struct rig *g, struct claimed **ret_running)
         hand(g, 2, "k", "a");
         claim(g);
         *ret_running = start(g, 1);
-        shard_renewed(&g->shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g->now_ms);
+        shard_renewed(&g->shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g->now_ms, g->now_ms);
         send_acquire(g);
         hand(g, 1, "k", "a");
         hand(g, 2, "k", "a");
@@ -130,7 +130,7 @@ static void a_stale_task_that_ends_while_pages_come_in_is_read_again(void **stat
         struct rig g;
         struct claimed *running;
         regain(&g, &running);
-        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms);
+        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms, g.now_ms);
         send_acquire(&g);
         hand(&g, 1, "k", "a");
         hand(&g, 2, "k", "a");
@@ -181,7 +181,7 @@ static void a_lost_bar_is_lifted(void **state)
         claim(&g);
         struct claimed *running = start(&g, 1);
         shard_obey(&g.shard, &(struct store_control){ .verb = CONTROL_HOLD, .key = SPAN_TEXT("k") }, g.now_ms);
-        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms);
+        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms, g.now_ms);
         send_acquire(&g);
         hand(&g, 1, "k", "a");
         hand(&g, 2, "k", "a"); /* the store does not say that the key waits: somebody has seen to it */
@@ -198,7 +198,7 @@ static void a_fence_never_repeats(void **state)
         rig_open(&g);
         own(&g);
         g.shard.starts = 17;
-        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms);
+        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms, g.now_ms);
         own(&g);
         assert_int_equal(g.shard.lease.epoch, 40);
         assert_true(g.shard.starts >= 17);
@@ -218,7 +218,7 @@ static void nothing_starts_past_the_local_deadline(void **state)
         assert_int_equal(g.shard.until_ms, sent_ms + RIG_TTL_MS - 1000);
         g.now_ms = g.shard.until_ms;
         assert_null(next(&g));
-        shard_renewed(&g.shard, &(struct store_renewal){ .left_ms = RIG_TTL_MS }, g.now_ms);
+        shard_renewed(&g.shard, &(struct store_renewal){ .left_ms = RIG_TTL_MS }, g.now_ms, g.now_ms);
         assert_int_equal(g.shard.until_ms, g.now_ms + RIG_TTL_MS - 1000);
         start(&g, 1);
         rig_close(&g);
@@ -254,7 +254,7 @@ static void a_shard_is_released_once_all_is_told(void **state)
         hand(&g, 2, "j", "a");
         claim(&g);
         struct claimed *c = start(&g, 1);
-        shard_leave(&g.shard);
+        shard_leave(&g.shard, g.now_ms);
         assert_null(next(&g));
         g.shard.has_work = true;
         assert_int_equal(shard_next_call(&g.shard, false, g.now_ms), SHARD_CALL_NONE);
@@ -281,10 +281,10 @@ static void what_was_released_is_not_run_on_coming_back(void **state)
         own(&g);
         hand(&g, 1, "k", "a");
         claim(&g);
-        shard_leave(&g.shard);
+        shard_leave(&g.shard, g.now_ms);
         send_release(&g);
         shard_released(&g.shard);
-        shard_seek(&g.shard, nonce, 60);
+        shard_assign(&g.shard, nonce, 60, false);
         send_acquire(&g);
         reply_acquire(&g, STORE_GRANTED, false); /* another has done it meanwhile */
         assert_null(next(&g));
@@ -297,7 +297,7 @@ static void leaving_while_it_is_granted_releases_it(void **state)
         struct rig g;
         rig_open(&g);
         send_acquire(&g);
-        shard_leave(&g.shard);
+        shard_leave(&g.shard, g.now_ms);
         hand(&g, 1, "k", "a");
         reply_acquire(&g, STORE_GRANTED, false);
         assert_null(next(&g));
@@ -314,7 +314,7 @@ static void leaving_a_busy_shard_gives_up(void **state)
         struct rig g;
         rig_open(&g);
         send_acquire(&g);
-        shard_leave(&g.shard);
+        shard_leave(&g.shard, g.now_ms);
         g.acquire.busy_ms = 10;
         reply_acquire(&g, STORE_BUSY, false);
         g.now_ms += 5000;
@@ -330,7 +330,7 @@ static void leaving_with_an_unanswered_acquire_asks_once_more(void **state)
         struct rig g;
         rig_open(&g);
         send_acquire(&g);
-        shard_leave(&g.shard);
+        shard_leave(&g.shard, g.now_ms);
         shard_failed(&g.shard, g.now_ms);
         g.now_ms += 5000;
         send_acquire(&g);
@@ -348,12 +348,27 @@ static void a_shard_lost_while_leaving_is_left(void **state)
         hand(&g, 1, "k", "a");
         claim(&g);
         struct claimed *c = start(&g, 1);
-        shard_leave(&g.shard);
-        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms);
+        shard_leave(&g.shard, g.now_ms);
+        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms, g.now_ms);
         assert_int_equal(g.shard.state, SHARD_AWAY);
         end_as(&g, c, STORE_DONE);
         assert_int_equal(next_call(&g), SHARD_CALL_NONE);
         assert_true(shard_is_quiet(&g.shard));
+        rig_close(&g);
+}
+
+/* Whoever seeks under no nonce at all has the same as everybody else who does. */
+static void a_lost_shard_is_sought_under_our_own_nonce(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        struct store_lease held = g.shard.lease;
+        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms, g.now_ms);
+        send_acquire(&g);
+        assert_memory_equal(g.acquire.lease.nonce, held.nonce, STORE_NONCE_SIZE);
+        assert_int_equal(g.acquire.lease.epoch, held.epoch);
         rig_close(&g);
 }
 
@@ -378,6 +393,7 @@ int main(void)
                 cmocka_unit_test(leaving_a_busy_shard_gives_up),
                 cmocka_unit_test(leaving_with_an_unanswered_acquire_asks_once_more),
                 cmocka_unit_test(a_shard_lost_while_leaving_is_left),
+                cmocka_unit_test(a_lost_shard_is_sought_under_our_own_nonce),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

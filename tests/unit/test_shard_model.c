@@ -38,7 +38,8 @@ struct model {
         struct claimed *seats[SEATS];
         uint32_t done, ran;
         uint64_t random;
-        bool is_calm; /* nothing goes wrong any more */
+        bool is_calm;
+        bool is_over; /* the host goes: nothing is assigned to it any more */ /* nothing goes wrong any more */
 };
 
 static const char *const key_names[KEYS] = { "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "kA", "kB" };
@@ -236,7 +237,11 @@ static void start_one(struct model *m)
         unsigned seat = draw(m, SEATS);
         if (m->seats[seat])
                 return;
-        struct claimed *c = shard_next(&m->rig.shard, draw(m, 2), m->rig.now_ms);
+        uint32_t pool = draw(m, 2);
+        if (!window_marks(&m->rig.shard.window, pool))
+                (void)shard_mark_next(&m->rig.shard, pool, m->rig.now_ms);
+        assert_true(window_marks(&m->rig.shard.window, pool) <= 1);
+        struct claimed *c = shard_next(&m->rig.shard, pool, m->rig.now_ms);
         if (!c)
                 return;
         const struct model_task *t = &m->tasks[c->seq - 1];
@@ -382,11 +387,27 @@ static void renew(struct model *m)
         renewal.verdict = is_fenced(m, &renewal.lease) ? STORE_FENCED : STORE_OK;
         if (renewal.verdict == STORE_OK)
                 m->until_ms = g->now_ms + RIG_TTL_MS;
-        shard_renewed(&g->shard, &renewal, g->now_ms);
+        shard_renewed(&g->shard, &renewal, g->now_ms, g->now_ms);
+}
+
+/* Who should have the shard: mostly this host.  It is moved away now and then, and comes back under a higher epoch. */
+static void coordinate(struct model *m)
+{
+        struct shard *s = &m->rig.shard;
+        uint8_t nonce[STORE_NONCE_SIZE] = { 1, 2, 3 };
+        shard_tick(s, m->rig.now_ms);
+        if (m->is_over)
+                return;
+        if (happens(m, 150))
+                shard_unassign(s, m->rig.now_ms);
+        bool is_away = s->state == SHARD_AWAY || s->state == SHARD_PARTING || s->state == SHARD_LEAVING;
+        if (is_away && !draw(m, 20))
+                shard_assign(s, nonce, (s->stale_epoch > m->epoch ? s->stale_epoch : m->epoch) + 1, false);
 }
 
 static void step(struct model *m)
 {
+        coordinate(m);
         if (m->arrived < TASKS && !draw(m, 3)) {
                 m->arrived++;
                 m->rig.shard.has_work = true;
@@ -443,7 +464,8 @@ static void every_task_is_done_once_in_order_whatever_goes_wrong(void **state)
                         step(&m);
                 assert_true(is_all_done(&m));
                 assert_true(m.ran >= TASKS / 2);
-                shard_leave(&m.rig.shard);
+                m.is_over = true;
+                shard_leave(&m.rig.shard, m.rig.now_ms);
                 for (int i = 0; i < 2000 && m.rig.shard.state != SHARD_AWAY; i++)
                         step(&m);
                 assert_true(shard_is_quiet(&m.rig.shard));

@@ -273,6 +273,54 @@ static void a_state_folder_mounted_noexec_is_refused(void **state)
         assert_non_null(strstr(p->error.text, "mounted noexec"));
 }
 
+static void two_copies_of_the_same_bytes_do_not_share_a_file(void **state)
+{
+        struct place *p = *state;
+        struct staged first;
+        write_file(p->from, "x", 1);
+        assert_int_equal(stage(p), 0);
+        first = p->staged;
+        assert_int_equal(stage(p), 0);
+        assert_true(first.hash == p->staged.hash);
+        assert_string_not_equal(first.path, p->staged.path);
+        stage_remove(&first);
+        assert_int_equal(access(p->staged.path, R_OK), 0);
+}
+
+static void the_hash_is_that_of_the_copy(void **state)
+{
+        struct place *p = *state;
+        uint64_t hash = 0;
+        write_file(p->from, "some bytes", 10);
+        assert_int_equal(stage_hash(p->from, &hash, &p->error), 0);
+        assert_int_equal(stage(p), 0);
+        assert_true(hash == p->staged.hash);
+        assert_int_equal(stage_hash(p->root, &hash, &p->error), -EINVAL);
+}
+
+static void what_everybody_can_write_is_found_out(void **state)
+{
+        struct place *p = *state;
+        char link[256];
+        write_file(p->from, "x", 1);
+        assert_int_equal(chmod(p->from, 0664), 0);
+        assert_int_equal(stage_check_writers(p->from, &p->error), 0);
+        assert_int_equal(chmod(p->from, 0666), 0);
+        assert_int_equal(stage_check_writers(p->from, &p->error), -EPERM);
+        assert_int_equal(chmod(p->from, 0644), 0);
+        assert_int_equal(chmod(p->root, 0777), 0);
+        assert_int_equal(stage_check_writers(p->from, &p->error), -EPERM);
+        assert_int_equal(chmod(p->root, 01777), 0); /* like /tmp: it is ours, and nobody can replace it */
+        assert_int_equal(stage_check_writers(p->from, &p->error), 0);
+        /* A link in a good folder to a file in a bad one. */
+        assert_int_equal(chmod(p->root, 0777), 0);
+        (void)snprintf(link, sizeof(link), "%s/link.so", p->to);
+        assert_int_equal(symlink(p->from, link), 0);
+        assert_int_equal(stage_check_writers(link, &p->error), -EPERM);
+        assert_int_equal(chmod(p->root, 0700), 0);
+        assert_int_equal(stage_check_writers(link, &p->error), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -280,6 +328,9 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(a_copy_is_whole_executable_and_named_after_its_bytes),
                 TEST(the_hash_is_fnv_1a),
+                TEST(two_copies_of_the_same_bytes_do_not_share_a_file),
+                TEST(the_hash_is_that_of_the_copy),
+                TEST(what_everybody_can_write_is_found_out),
                 TEST(the_longest_file_name_is_staged_too),
                 TEST(a_file_that_grows_while_it_is_read_is_refused),
                 TEST(a_file_that_shrinks_while_it_is_read_is_refused),

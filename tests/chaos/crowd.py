@@ -1,0 +1,256 @@
+"""Everybody in a run: the hosts, the producers, the consumers, and those who die with them."""
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from fleet import Member
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+LIBC = ctypes.CDLL(None)
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+CONFIG = """
+app = "chaos";
+shards = {shards};
+state = "{folder}/state-{name}";
+plugins = "{folder}/plugins";
+host = {{ name = "{name}"; }};
+store = {{ {store} }};
+coordination = {{ {coordination} }};
+lease = {{ ttl = "{ttl_s}s"; drain = "3s"; }};
+log = {{ level = "info"; }};
+handlers = {{
+  work = {{ plugin = "ledger.so"; processes = 2; threads = 2; timeout = "3s"; grace = "500ms"; crashes = {crashes};
+    config = {{ path = "{folder}/ledger"; }};
+    retry = {{ attempts = {attempts}; backoff = "20ms"; max = "200ms"; }}; }};
+}};
+"""
+
+
+def adopt_orphans():
+    """Whoever loses its parent becomes our child: at the end we see who is left."""
+    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent():
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def parents():
+    """{pid: its parent}, of the living."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                state, parent = stat.read().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if state not in "ZX":
+            found[int(pid)] = int(parent)
+    return found
+
+
+def descendants(root):
+    found, parent_of = [root], parents()
+    for pid in found:
+        found += [child for child, parent in parent_of.items() if parent == pid]
+    return found[1:]
+
+
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline") as line:
+            return line.read().replace("\0", " ").strip()
+    except OSError:
+        return ""
+
+
+def send(pid, number):
+    """Whether it was there."""
+    try:
+        os.kill(pid, number)
+        return True
+    except (ProcessLookupError, TypeError):
+        return False
+
+
+class Host(Member):
+    """A host that is killed and started again and again."""
+
+    is_doomed = False  # we have ended it, or are about to
+    is_due = False  # to be started again as soon as it has ended
+
+    def spawn(self):
+        self.is_doomed = self.is_due = False
+        self.logs.append(self.folder / f"log-{self.name}-{len(self.logs)}")
+        with open(self.logs[-1], "wb") as log:
+            self.process = subprocess.Popen([self.quiver, "run", "-c", self.config], stderr=log, stdout=log,
+                                            preexec_fn=die_with_parent)
+
+    @property
+    def is_alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def is_running(self):
+        """It has come so far that it takes signals."""
+        return self.is_alive and "event=running" in self.log()
+
+    def family(self):
+        """The host, its guard and its runners."""
+        return [self.process.pid, *self.children()] if self.is_alive else []
+
+
+class Helper:
+    """A producer or a consumer, in one life after the other."""
+
+    def __init__(self, crowd, kind, number):
+        self.crowd, self.kind, self.number = crowd, kind, number
+        self.lives, self.process, self.books = 0, None, []
+
+    @property
+    def name(self):
+        return f"{self.kind}-{self.number}"
+
+    @property
+    def is_alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def spawn(self):
+        self.lives += 1
+        folder, seed = self.crowd.folder, f"{self.crowd.seed}-{self.name}-{self.lives}"
+        self.books.append(folder / f"{self.name}.{self.lives}")
+        self.books[-1].touch()
+        words = [self.crowd.outside, self.books[-1]]
+        if self.kind == "producer":
+            words += [f"{self.number}.{self.lives}", seed, self.crowd.rate, folder]
+        else:
+            words += [seed]
+        with open(folder / f"log-{self.name}", "ab") as log:
+            self.process = subprocess.Popen([sys.executable, f"{HERE}/{self.kind}.py", *map(str, words)], stdout=log,
+                                            stderr=log, preexec_fn=die_with_parent)
+
+    def end(self, seconds=30):
+        if self.is_alive:
+            send(self.process.pid, signal.SIGCONT)
+            self.process.terminate()
+            try:
+                self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+class Crowd:
+    def __init__(self, quiver, plugins, folder, backing, seed, hosts=4, producers=2, consumers=2, shards=16, rate=60):
+        self.quiver, self.folder, self.backing, self.seed, self.rate = quiver, folder, backing, seed, rate
+        self.shards, self.ttl_s, self.attempts, self.crashes = shards, 1, 4, 3
+        self.plugins = folder / "plugins"
+        self.plugins.mkdir()
+        self.plugin, self.other_plugin = plugins
+        self.install_plugin(self.plugin.read_bytes())
+        self.hosts = [self.make_host(f"h{n}") for n in range(1, hosts + 1)]
+        self.outside = self.write_config("outside", backing.settings(None))
+        self.producers = [Helper(self, "producer", n) for n in range(1, producers + 1)]
+        self.consumers = [Helper(self, "consumer", n) for n in range(1, consumers + 1)]
+        self.orphans_seen = []
+
+    def install_plugin(self, content):
+        """By rename, as an installer does."""
+        new = self.plugins / "ledger.so.new"
+        new.write_bytes(content)
+        new.chmod(0o755)
+        new.rename(self.plugins / "ledger.so")
+
+    def write_config(self, name, settings):
+        path = self.folder / f"{name}.cfg"
+        store, coordination = settings
+        path.write_text(CONFIG.format(shards=self.shards, folder=self.folder, name=name, store=store, ttl_s=self.ttl_s,
+                                      coordination=coordination, crashes=self.crashes, attempts=self.attempts))
+        return path
+
+    def make_host(self, name):
+        host = Host(self, name)
+        self.write_config(name, self.backing.settings(name))
+        return host
+
+    def start(self):
+        self.hosts[0].spawn()
+        self.hosts[0].wait_for_log("event=running")  # it makes the store
+        for host in self.hosts[1:]:
+            host.spawn()
+        for helper in self.producers + self.consumers:
+            helper.spawn()
+
+    def is_dead(self, pid):
+        return pid not in parents()
+
+    def revive(self):
+        """Whoever is stopped goes on, whoever is down is started."""
+        for pid in descendants(os.getpid()):
+            send(pid, signal.SIGCONT)
+        for one in self.hosts + self.consumers:
+            if not one.is_alive:
+                one.spawn()
+
+    def cli(self, *words, seconds=60):
+        return subprocess.run([self.quiver, *words, "-c", self.outside], capture_output=True, text=True,
+                              timeout=seconds)
+
+    def stop_hosts(self, seconds=60):
+        """Politely.  Returns what was wrong with their ends."""
+        faults = []
+        living = [host for host in self.hosts if host.is_alive]
+        for host in living:
+            host.is_doomed = True
+            host.signal(signal.SIGTERM)
+        for host in living:
+            try:
+                code = host.wait(seconds)
+                if code:
+                    faults.append(f"{host.name} ended with {code} on SIGTERM, see {host.logs[-1].name}")
+            except subprocess.TimeoutExpired:
+                faults.append(f"{host.name} did not end on SIGTERM, see {host.logs[-1].name}")
+                host.kill()
+        return faults
+
+    def leftovers(self, servers, seconds=10):
+        """Processes of ours that outlived their hosts, but for these; they get a moment."""
+        end = time.monotonic() + seconds
+        while True:
+            self.reap()
+            found = [pid for pid in descendants(os.getpid())
+                     if pid not in servers and ("quiver" in command_of(pid))]
+            if not found or time.monotonic() > end:
+                return found
+            time.sleep(0.05)
+
+    def reap(self):
+        """Adopted orphans that have ended.  Not those that Popen waits for."""
+        ours = {one.process.pid for one in self.hosts + self.producers + self.consumers if one.process}
+        for pid, parent in zombies():
+            if parent == os.getpid() and pid not in ours:
+                try:
+                    os.waitpid(pid, os.WNOHANG)
+                except ChildProcessError:
+                    pass
+
+    def close(self):
+        for one in self.producers + self.consumers + self.hosts:
+            if one.is_alive:
+                send(one.process.pid, signal.SIGKILL)
+                one.process.wait()
+
+
+def zombies():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as stat:
+                state, parent = stat.read().rpartition(")")[2].split()[:2]
+        except OSError:
+            continue
+        if state == "Z":
+            yield int(pid), int(parent)

@@ -1,0 +1,124 @@
+"""What happened in a run: the records that producers, handlers, consumers and the store left.
+
+Nothing here knows how Quiver works.  Times are CLOCK_BOOTTIME in nanoseconds, of one machine.  A task is known by the
+number that its producer gave it, in its payload; what follows from task 17 is known as "17>".
+"""
+import collections
+import dataclasses
+import json
+import zlib
+
+# A producer asked for a task.  status: "kept" (the store said so), "unknown" (no answer: it may be there or may yet
+# come), "refused" (the store said no).  ends: how it may end: "done", "rejected", "crashed", "exhausted".
+Ask = collections.namedtuple(
+    "Ask", "number key lane status asked_ns answered_ns id is_delayed follow_up ends",
+    defaults=("", False, None, ("done",)))
+
+# A line of the ledger, in the order of the file: a handler has begun ("start") or is about to return ("end").
+Line = collections.namedtuple("Line", "what at_ns key id number attempt epoch start outcome parent_fence",
+                              defaults=(0, None))
+
+# A consumer was given a result / asked for its removal.  shard and serial name the result; fence is that of the call
+# which returned it; a consumer that slept reads at at_ns what it was given soon after asked_ns.
+# status: "accepted", "refused", "unknown".
+Taken = collections.namedtuple("Taken", "consumer at_ns shard serial id number fence asked_ns")
+Commit = collections.namedtuple("Commit", "consumer at_ns shard serial status")
+
+Dead = collections.namedtuple("Dead", "id number reason")
+Rest = collections.namedtuple("Rest", "id number state")  # neither done nor dead when the run was over
+Sample = collections.namedtuple("Sample", "at_ns epochs")  # {shard: epoch}, as the store had them
+Failover = collections.namedtuple("Failover", "from_ns until_ns")  # in between, the store may have lost what it kept
+
+DONE, RETRY, REJECT, UNAVAILABLE = range(4)
+
+
+@dataclasses.dataclass
+class History:
+    shards: int = 1
+    ttl_s: float = 1.0
+    attempts: int = 4
+    crashes: int = 3
+    asks: list = dataclasses.field(default_factory=list)
+    lines: list = dataclasses.field(default_factory=list)
+    taken: list = dataclasses.field(default_factory=list)
+    commits: list = dataclasses.field(default_factory=list)
+    dead: list = dataclasses.field(default_factory=list)
+    rest: list = dataclasses.field(default_factory=list)
+    samples: list = dataclasses.field(default_factory=list)
+    failovers: list = dataclasses.field(default_factory=list)
+    done_count: int = None  # what the store counted; None: it was not asked
+    store_faults: list = dataclasses.field(default_factory=list)  # what the store's own check complained about
+    healed_ns: int = 0
+    finished_ns: int = 0  # nothing was left to do; 0: there was, until patience ended
+    slack_s: float = 15.0
+
+    def shard(self, key):
+        return zlib.crc32(key.encode()) % self.shards
+
+
+def parent(number):
+    """The task that this one follows from; None: a producer's own."""
+    return number.partition(">")[0] if ">" in number else None
+
+
+def read_lines(path):
+    """The handlers' ledger.  A follow-up's number is "17>EPOCH.START": with the fence of the call that submitted it."""
+    lines = []
+    if not path.exists():
+        return lines
+    for text in path.read_text().splitlines():
+        what, at, key, task_id, name, attempt, epoch, start, outcome, *_ = text.split(" ")
+        number, arrow, fence = name.partition(">")
+        lines.append(Line(what, int(at), key, task_id, number + arrow, int(attempt), int(epoch), int(start),
+                          int(outcome), read_fence(fence) if arrow else None))
+    return lines
+
+
+def read_fence(text):
+    epoch, _, start = text.partition(".")
+    return int(epoch), int(start)
+
+
+def read_asks(path):
+    """A producer's book: a line before it asks, a line for each answer.  What was asked and not answered is unknown."""
+    asked, order = {}, []
+    for record in read_records(path):
+        if record["what"] == "ask":
+            ask = Ask(record["number"], record["key"], record["lane"], "unknown", record["at_ns"], 0, "",
+                      record["is_delayed"], record["follow_up"], tuple(record["ends"]))
+            asked[ask.number] = ask
+            order.append(ask.number)
+        else:
+            asked[record["number"]] = asked[record["number"]]._replace(
+                status=record["status"], answered_ns=record["at_ns"], id=record["id"])
+    return [asked[number] for number in order]
+
+
+def read_consumer(path):
+    """Returns what it took and what it committed.  "unknown" stands before each commit, and holds if no answer came."""
+    taken, commits = [], {}
+    for r in read_records(path):
+        if r["what"] == "taken":
+            number, fence = r["data"].split(" ")
+            number, arrow, _ = number.partition(">")
+            taken.append(Taken(path.name, r["at_ns"], r["shard"], r["serial"], r["id"], number + arrow,
+                               read_fence(fence), r["asked_ns"]))
+        else:
+            commits.setdefault((r["shard"], r["serial"]), []).append(
+                Commit(path.name, r["at_ns"], r["shard"], r["serial"], r["status"]))
+    return taken, [commit for several in commits.values() for commit in answered(several)]
+
+
+def answered(commits):
+    """Of one result's, in order, those that no answer came after."""
+    return [c for c, after in zip(commits, commits[1:] + [None])
+            if c.status != "unknown" or after is None or after.status == "unknown"]
+
+
+def read_records(path):
+    """JSON, one a line; the last may be half a line if its writer was killed."""
+    for line in path.read_text(errors="replace").split("\n"):
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue

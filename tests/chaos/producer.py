@@ -1,0 +1,69 @@
+"""A producer: submits tasks of its own keys, a few at a time, and writes down what it asked and what it was told.
+
+    producer.py CONFIG BOOK NAME SEED RATE FOLDER
+
+Ends on SIGTERM after the submit that is under way.
+"""
+import random
+import signal
+import sys
+import time
+
+from book import Book
+from client import Client
+
+KEYS = 12
+
+is_over = False
+
+
+def end(*_):
+    global is_over
+    is_over = True
+
+
+def draw(chance, number, name, folder):
+    """A task: mostly short and well behaved."""
+    key = f"k{name}-{chance.randrange(KEYS)}"
+    task = {"number": number, "key": key, "lane": "high" if chance.random() < 0.15 else "normal", "follow_up": None,
+            "delay_ms": chance.randrange(1, 800) if chance.random() < 0.05 else 0, "ends": ["done"]}
+    words = [number, f"us:{int(chance.expovariate(1 / 3000))}"]
+    luck = chance.random()
+    if luck < 0.02:
+        words.append(f"us:{chance.randrange(200_000, 1_500_000)}")  # longer than a lease, now and then
+    elif luck < 0.05:
+        words.append(f"retry:{chance.randrange(1, 4)}")
+    elif luck < 0.06:
+        words.append("reject")
+    elif luck < 0.065:
+        words.append("crash")
+    elif luck < 0.08:
+        words.append(f"{chance.choice(['crash', 'crash', 'lose', 'hang'])}-once:{folder}/once-{number}")
+    if chance.random() < 0.3:
+        task["follow_up"] = f"f{key}"
+        words.append(f"stamped:{task['follow_up']}")
+    words.append("stamp")
+    task["payload"] = " ".join(words)
+    return task
+
+
+def main():
+    config, path, name, seed, rate, folder = sys.argv[1:]
+    signal.signal(signal.SIGTERM, end)
+    chance, book, client, count = random.Random(seed), Book(path), Client(config), 0
+    while not is_over:
+        tasks = []
+        for _ in range(chance.randrange(1, 9)):
+            count += 1
+            tasks.append(draw(chance, f"{name}.{count}", name.partition(".")[0], folder))
+        book.write({"what": "ask", "number": t["number"], "key": t["key"], "lane": t["lane"],
+                    "is_delayed": t["delay_ms"] > 0, "follow_up": t["follow_up"], "ends": t["ends"]} for t in tasks)
+        answers = client.submit("work", tasks)
+        book.write({"what": "answer", "number": t["number"], "status": status, "id": task_id}
+                   for t, (status, task_id) in zip(tasks, answers))
+        time.sleep(len(tasks) / float(rate) * chance.uniform(0.5, 1.5))
+    client.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+/* Sentinel groups and Clusters out of single servers. */
+#include <stdlib.h>
+
+#include "check.h"
+#include "servers.h"
+
+/* --- Sentinel ----------------------------------------------------------------------------------------------------- */
+
+/* A Sentinel that knows the replica and both others can carry out a failover. */
+static bool knows_all(void *self)
+{
+        redisReply *reply = server_do(self, "SENTINEL MASTER main");
+        int found = 0;
+        for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
+                const char *name = reply->element[i]->str, *value = reply->element[i + 1]->str;
+                found += !strcmp(name, "num-slaves") && !strcmp(value, "1");
+                found += !strcmp(name, "num-other-sentinels") && atoi(value) == SENTINELS - 1;
+                found += !strcmp(name, "flags") && !strcmp(value, "master");
+        }
+        freeReplyObject(reply);
+        return found == 3;
+}
+
+static bool is_in_step(void *self)
+{
+        char status[32];
+        server_info(self, "master_link_status", status, sizeof(status));
+        return !strcmp(status, "up");
+}
+
+void sentinel_group_start(struct sentinel_group *group, const char *password, const char *sentinel_password)
+{
+        char lines[768];
+        int size = 0;
+        server_start(&group->data[0], "--requirepass", password, "--masterauth", password, NULL);
+        (void)snprintf(group->port, sizeof(group->port), "%u", group->data[0].port);
+        server_start(&group->data[1], "--requirepass", password, "--masterauth", password, "--replicaof", "127.0.0.1",
+                group->port, NULL);
+        assert_true(wait_until(is_in_step, &group->data[1]));
+        (void)snprintf(lines, sizeof(lines),
+                "sentinel monitor main 127.0.0.1 %u 2\nsentinel down-after-milliseconds main 1000\n"
+                "sentinel failover-timeout main 1000\n%s%s\n%s%s\n%s%s\n",
+                group->data[0].port, *password ? "sentinel auth-pass main " : "", password,
+                *sentinel_password ? "requirepass " : "", sentinel_password,
+                *sentinel_password ? "sentinel sentinel-pass " : "", sentinel_password);
+        size = snprintf(group->url, sizeof(group->url), "redis+sentinel://");
+        for (int i = 0; i < SENTINELS; i++) {
+                server_start_sentinel(&group->sentinels[i], lines);
+                size += snprintf(group->url + size, sizeof(group->url) - (size_t)size, "%s127.0.0.1:%u", i ? "," : "",
+                        group->sentinels[i].port);
+        }
+        (void)snprintf(group->url + size, sizeof(group->url) - (size_t)size, "/main");
+        for (int i = 0; i < SENTINELS; i++)
+                assert_true(wait_until(knows_all, &group->sentinels[i]));
+}
+
+void sentinel_group_free(struct sentinel_group *group)
+{
+        for (int i = 0; i < SENTINELS; i++)
+                server_free(&group->sentinels[i]);
+        for (size_t i = 0; i < COUNT(group->data); i++)
+                server_free(&group->data[i]);
+}
+
+/* --- Cluster ------------------------------------------------------------------------------------------------------ */
+
+static bool is_ok(void *self)
+{
+        redisReply *reply = server_do(self, "CLUSTER INFO");
+        char known[32];
+        (void)snprintf(known, sizeof(known), "cluster_known_nodes:%d\r", CLUSTER_NODES);
+        bool is_so = reply->str && strstr(reply->str, "cluster_state:ok") && strstr(reply->str, known);
+        freeReplyObject(reply);
+        return is_so;
+}
+
+static bool replicate(void *self)
+{
+        const struct redis_cluster *cluster = self;
+        bool is_so = true;
+        for (int i = 0; i < CLUSTER_MASTERS; i++) {
+                redisReply *reply =
+                        server_do(&cluster->nodes[CLUSTER_MASTERS + i], "CLUSTER REPLICATE %s", cluster->ids[i]);
+                is_so = is_so && reply->type == REDIS_REPLY_STATUS;
+                freeReplyObject(reply);
+        }
+        return is_so;
+}
+
+void redis_cluster_start(struct redis_cluster *cluster)
+{
+        static const int first[CLUSTER_MASTERS + 1] = { 0, 5461, 10923, 16384 };
+        *cluster = (struct redis_cluster){ 0 };
+        int size = snprintf(cluster->url, sizeof(cluster->url), "redis+cluster://");
+        for (int i = 0; i < CLUSTER_NODES; i++) {
+                struct redis_server *node = &cluster->nodes[i];
+                server_start(node, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+                        "--cluster-allow-replica-migration", "no", "--cluster-require-full-coverage", "no", NULL);
+                redisReply *reply = server_do(node, "CLUSTER MYID");
+                (void)snprintf(cluster->ids[i], sizeof(cluster->ids[i]), "%s", reply->str);
+                freeReplyObject(reply);
+                size += snprintf(cluster->url + size, sizeof(cluster->url) - (size_t)size, "%s127.0.0.1:%u",
+                        i ? "," : "", node->port);
+                server_ok(node, "CLUSTER SET-CONFIG-EPOCH %d", i + 1);
+                if (i < CLUSTER_MASTERS)
+                        server_ok(node, "CLUSTER ADDSLOTSRANGE %d %d", first[i], first[i + 1] - 1);
+                if (i)
+                        server_ok(node, "CLUSTER MEET 127.0.0.1 %d", cluster->nodes[0].port);
+        }
+        for (int i = 0; i < CLUSTER_NODES; i++)
+                assert_true(wait_until(is_ok, &cluster->nodes[i]));
+        assert_true(wait_until(replicate, cluster));
+        for (int i = CLUSTER_MASTERS; i < CLUSTER_NODES; i++)
+                assert_true(wait_until(is_in_step, &cluster->nodes[i]));
+}
+
+void redis_cluster_free(struct redis_cluster *cluster)
+{
+        for (int i = 0; i < CLUSTER_NODES; i++)
+                server_free(&cluster->nodes[i]);
+}
+
+void redis_cluster_mark(struct redis_cluster *cluster, uint16_t slot, int from, int to)
+{
+        server_ok(&cluster->nodes[to], "CLUSTER SETSLOT %d IMPORTING %s", slot, cluster->ids[from]);
+        server_ok(&cluster->nodes[from], "CLUSTER SETSLOT %d MIGRATING %s", slot, cluster->ids[to]);
+}
+
+void redis_cluster_move_keys(struct redis_cluster *cluster, uint16_t slot, int from, int to, int most)
+{
+        redisReply *keys = server_do(&cluster->nodes[from], "CLUSTER GETKEYSINSLOT %d %d", slot, most);
+        for (size_t i = 0; i < keys->elements; i++)
+                server_ok(&cluster->nodes[from], "MIGRATE 127.0.0.1 %d %b 0 5000", cluster->nodes[to].port,
+                        keys->element[i]->str, keys->element[i]->len);
+        freeReplyObject(keys);
+}
+
+void redis_cluster_hand_over(struct redis_cluster *cluster, uint16_t slot, int to)
+{
+        server_ok(&cluster->nodes[to], "CLUSTER SETSLOT %d NODE %s", slot, cluster->ids[to]);
+        for (int i = 0; i < CLUSTER_MASTERS; i++)
+                if (i != to)
+                        server_ok(&cluster->nodes[i], "CLUSTER SETSLOT %d NODE %s", slot, cluster->ids[to]);
+}

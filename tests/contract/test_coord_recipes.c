@@ -1,0 +1,7 @@
+/* Membership, leadership and locks above the tree, on the driver that QUIVER_COORD_DRIVER names. */
+#include "coord/harness.h"
+
+int main(void)
+{
+        return _cmocka_run_group_tests("recipes", recipe_tests, recipe_count, NULL, NULL);
+}

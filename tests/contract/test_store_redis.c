@@ -1,0 +1,13 @@
+/* The store's contract on Redis. */
+#include "harness.h"
+
+const struct contract_driver *driver = &redis_contract;
+
+#define RUN(name) _cmocka_run_group_tests(#name, name##_tests, name##_count, NULL, NULL)
+
+int main(void)
+{
+        int failed =
+                RUN(open) + RUN(order) + RUN(fence) + RUN(side) + RUN(outcome) + RUN(result) + RUN(admin) + RUN(bell);
+        return failed ? 1 : 0;
+}

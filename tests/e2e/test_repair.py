@@ -1,0 +1,104 @@
+"""`quiver fsck --repair`: every kind of damage is found, mended where no task is lost by it, and named."""
+import json
+import subprocess
+
+import pytest
+
+pytest.importorskip("redis")
+
+AT = "quiver:{test:0}:"
+ENVELOPE = "qv1\nkey:%s\nhandler:work\n\n%d"
+FIRST = 1 << 48
+
+
+def side(key, seq):
+    return f"{key}\0{seq:016x}"
+
+
+def pack(client, name, field, *values):
+    """A record as the scripts write it; the server has the packer."""
+    client.eval("redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack(cjson.decode(ARGV[2])))", 1, AT + name, field,
+                json.dumps(values))
+
+
+def damaged(host):
+    """A store of one shard, with every kind of damage that a repair knows."""
+    host.configure(shards=1, work="").start()
+    assert host.stop() == 0
+    with host.redis.client() as client:
+        client.hset(AT + "shard", "normal", 20)
+        # parked in no queue; in a queue of a free key; in a queue without its bytes; in flight as well
+        for number, key in (1, "a"), (2, "b"), (4, "d"):
+            client.hset(AT + "parked", FIRST + number, ENVELOPE % (key, number))
+        client.zadd(AT + "side", {side("b", FIRST + 2): 0, side("c", FIRST + 3): 0, side("d", FIRST + 4): 0})
+        client.hset(AT + "flight", FIRST + 4, ENVELOPE % ("d", 4))
+        # a wrong count, a record that says nothing, a key that is due and free
+        client.hset(AT + "keys", mapping={"c": "parked 1 1 1 why", "e": "?", "f": "held 1 3 0 by hand"})
+        client.zadd(AT + "due", {"c": 1, "g": 1})
+        client.hset(AT + "notes", FIRST + 9, "qn1\nattempts:1\n\n")
+        # delayed without its bytes; without its time
+        client.zadd(AT + "delayed", {"00000000000000aa": 1})
+        pack(client, "later", "00000000000000bb", 1, ENVELOPE % ("h", 5), "")
+        pack(client, "dead", 7, "x-0", "work", 1, 1, "rejected", ENVELOPE % ("i", 6), "")
+        client.zadd(AT + "deadnumbers", {"8": 8})
+        client.zadd(AT + "deadids", {side("y-0", 8): 0})
+        client.zadd(AT + "results", {"1": 1})
+        client.zadd(AT + "leased", {"2": 1})
+        client.hset(AT + "consumers", "2", "x")
+    return host
+
+
+def refused(host):
+    done = subprocess.run([host.quiver, "fsck", "--repair", "-c", host.config], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 1 and done.stdout == "", done
+    return done.stderr
+
+
+def test_damage_is_mended_and_named_and_no_task_is_lost(redis_host):
+    host = damaged(redis_host)
+    before = host.cli("fsck", code=1)
+    assert "problems" in before and "mended" not in before
+    said = host.cli("fsck", "--repair", "--json")
+    for line in ("task 281474976710657 is parked, but in no queue; mended",
+                 "b: tasks wait for it, but it is free; mended",
+                 "task 281474976710659 waits, but is not there; mended", "both in flight and parked; mended",
+                 "key e: its record cannot be read; mended", "key f: tasks: 3 and 0 differ; mended",
+                 "key g: is due, but free; mended", "a note for task", "delayed 00000000000000aa is not there; mended",
+                 "delayed 00000000000000bb waits for no time; mended", "dead x-0 is not found by its id; mended",
+                 "dead x-0 is not listed; mended", "dead number 8 is not there; mended",
+                 "dead y-0 is not there; mended",
+                 "result 1 is not there; mended", "result 2 is held, but not there; mended"):
+        assert line in said, line
+    assert "sound" in host.cli("fsck")
+    assert "sound" in host.cli("fsck", "--repair")
+    host.start()
+    host.wait_done(4)  # a, b, d, h
+    assert host.stop() == 0
+    assert sorted(host.starts()) == [1, 2, 4, 5]
+    assert "x-0" in host.cli("dead", "list")
+    assert "sound" in host.cli("fsck")
+
+
+def test_what_takes_a_person_is_said_and_left(redis_host):
+    host = redis_host.configure(shards=1, work="").start()
+    assert host.stop() == 0
+    with host.redis.client() as client:
+        client.hset(AT + "flight", FIRST + 50, ENVELOPE % ("k", 1))
+        assert "1 problem, 0 mended" in host.cli("fsck", "--repair", code=1)
+        assert client.hexists(AT + "flight", FIRST + 50)
+
+
+def test_a_repair_is_refused_while_a_host_runs(redis_host):
+    host = redis_host.configure(shards=1, work="").start()
+    with host.redis.client() as client:
+        client.hset(AT + "notes", FIRST + 9, "qn1\nattempts:1\n\n")
+        assert "stop all hosts" in refused(host)
+        assert client.hexists(AT + "notes", FIRST + 9)
+    assert host.stop() == 0
+
+
+def test_a_file_says_what_to_do_instead(host):
+    host.configure(work="").start()
+    assert host.stop() == 0
+    assert "quiver dump" in refused(host)

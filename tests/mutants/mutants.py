@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+"""Removes one check at a time and says which test noticed.
+
+A check that can be removed without any test turning red protects nobody: somebody will remove it.  Each mutant is one
+replacement in one file of a copy of the tree; the tests named for it run in order, until one of them fails.
+
+usage: mutants.py [NAME …]      only those whose name contains one of the words
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COPY = ROOT / "build" / "mutants"
+
+UNIT = "unit/test_{}".format
+CONTRACT = "contract/test_{}".format
+SIM = "sim/test_sim"
+
+# name, file, what stands there, what stands there in the mutant, the tests that should notice
+MUTANTS = [
+    # --- the fence of the SQLite store: epoch, nonce, call
+    ("sqlite: any epoch", "runtime/store/sqlite/lease.c",
+     "return shard->is_held && shard->epoch == lease->epoch &&", "return shard->is_held &&", [CONTRACT("store_sqlite")]),
+    ("sqlite: any nonce", "runtime/store/sqlite/lease.c",
+     "shard->epoch == lease->epoch && is_nonce(shard->holder, lease->nonce);", "shard->epoch == lease->epoch;",
+     [CONTRACT("store_sqlite")]),
+    ("sqlite: also after release", "runtime/store/sqlite/lease.c",
+     "return shard->is_held && shard->epoch", "return shard->epoch", [CONTRACT("store_sqlite")]),
+    ("sqlite: any call number", "runtime/store/sqlite/lease.c",
+     "        if (call == shard->call + 1)\n                return FENCE_OK;\n"
+     "        return call == shard->call ? FENCE_REPEAT : FENCE_FENCED;",
+     "        return call == shard->call ? FENCE_REPEAT : FENCE_OK;", [CONTRACT("store_sqlite")]),
+    ("sqlite: a repeat is done again", "runtime/store/sqlite/lease.c",
+     "return call == shard->call ? FENCE_REPEAT : FENCE_FENCED;", "return call == shard->call ? FENCE_OK : FENCE_FENCED;",
+     [CONTRACT("store_sqlite")]),
+    ("sqlite: a grant does not jump", "runtime/store/sqlite/lease.c",
+     "shard->call += 2;", "shard->call += 0;", [CONTRACT("store_sqlite")]),
+    ("sqlite: a lower epoch is granted", "runtime/store/sqlite/lease.c",
+     "        if (lease->epoch < shard->epoch)\n                return STORE_STALE;\n", "", [CONTRACT("store_sqlite")]),
+    ("sqlite: a lasting lease is taken", "runtime/store/sqlite/lease.c",
+     "if (!shard->is_held || is_same_nonce || !lease_left_ms(s, shard))", "if (true)", [CONTRACT("store_sqlite")]),
+    ("sqlite: renewal is not fenced", "runtime/store/sqlite/lease.c",
+     "        if (!lease_is_ours(shard_read(s, lease->shard), lease))\n                return;\n", "", [CONTRACT("store_sqlite")]),
+    ("sqlite: release is not fenced", "runtime/store/sqlite/lease.c",
+     "if (fence_check(shard, lease, release->call) != FENCE_OK) {", "if (false) {", [CONTRACT("store_sqlite")]),
+    ("sqlite: a firm want never refuses", "runtime/store/sqlite/lease.c",
+     "if (is_wanted(s, shard) && shard->want_firm_ms &&", "if (false && is_wanted(s, shard) && shard->want_firm_ms &&",
+     [CONTRACT("store_sqlite")]),
+
+    # --- the owner's own deadline, and what it holds
+    ("shard: starts past its deadline", "runtime/host/shard.c",
+     "        if (s->state != SHARD_OWNED || now_ms >= s->until_ms)\n                return NULL;",
+     "        if (s->state != SHARD_OWNED)\n                return NULL;", [UNIT("shard_lease"), SIM]),
+    ("shard: starts before all was read", "runtime/host/shard.c",
+     "        if (s->state != SHARD_OWNED || now_ms >= s->until_ms)\n                return NULL;",
+     "        if (!shard_is_held(s) || now_ms >= s->until_ms)\n                return NULL;", [UNIT("shard"), SIM]),
+    ("shard: the deadline counts from the answer", "runtime/host/shard.c",
+     "        uint64_t sent_ms = s->sent_ms;\n        answered(s);", "        uint64_t sent_ms = now_ms;\n        answered(s);",
+     [UNIT("shard_lease"), SIM]),
+    ("shard: no margin", "runtime/host/shard_lease.c",
+     "(left_ms < ttl_ms ? left_ms : ttl_ms) - margin_ms(ttl_ms);", "(left_ms < ttl_ms ? left_ms : ttl_ms);",
+     [UNIT("shard_lease")]),
+    ("shard: an outcome of a lost lease counts", "runtime/host/shard.c",
+     "        if (c->tenure != s->tenure) {\n                draft_free(draft);\n                forget_stale(s, c);\n"
+     "                return;\n        }\n", "", [UNIT("shard_lease"), SIM]),
+    ("shard: what was forgotten is not read again", "runtime/host/shard.c",
+     "        s->must_reread = true;\n        if (s->state == SHARD_OWNED)\n                s->state = SHARD_READING;", "",
+     [UNIT("shard_lease"), UNIT("shard_model"), SIM]),
+    ("shard: a fenced call is taken for done", "runtime/host/shard.c",
+     "        if (advance->verdict == STORE_FENCED) {", "        if (false) {", [UNIT("shard_lease"), SIM]),
+    ("shard: a lost answer is forgotten", "runtime/host/shard.c",
+     "        if (s->is_repeat && (s->last_call == SHARD_CALL_ADVANCE || s->last_call == SHARD_CALL_RELEASE))\n"
+     "                return s->last_call;\n", "", [UNIT("shard"), UNIT("shard_lease"), UNIT("shard_model"), SIM]),
+    ("shard: a planned move cuts", "runtime/host/shard_lease.c",
+     "        if (!has_long_call(s, now_ms))\n                begin_leaving(s, now_ms);\n}\n\nvoid shard_leave",
+     "        begin_leaving(s, now_ms);\n}\n\nvoid shard_leave", [UNIT("shard_move")]),
+    ("shard: patience never ends", "runtime/host/shard_lease.c",
+     "        if (now_ms < shard_lease_due_ms(s))\n                return;", "        if (now_ms)\n                return;",
+     [UNIT("shard_move")]),
+    ("shard: sought under its old epoch", "runtime/host/shard_lease.c",
+     "seek(s, s->lease.nonce, s->epoch > s->lease.epoch ? s->epoch : s->lease.epoch);",
+     "seek(s, s->lease.nonce, s->lease.epoch);", [UNIT("shard_move")]),
+
+    # --- the runner's last look, and the seat
+    ("runner: no last look at the lease", "runtime/runner/seat.c",
+     "        if (!leases_allow(&s->runner->leases, task->lease, task->fence_epoch, now_ns))\n"
+     "                return \"not started: the lease of its shard had run out\";\n", "",
+     [UNIT("runner_seat"), UNIT("runner_process")]),
+    ("lease page: the deadline", "runtime/ring/leases.c", "return now_ns < until_ns && ", "return until_ns && ",
+     [UNIT("ring"), UNIT("runner_seat"), UNIT("ring_seats")]),
+    ("lease page: the epoch", "runtime/ring/leases.c",
+     "return now_ns < until_ns && atomic_load_explicit(&l->slots[index].epoch, memory_order_acquire) == epoch;",
+     "return now_ns < until_ns;", [UNIT("ring"), UNIT("runner_seat"), UNIT("ring_seats")]),
+    ("seat: started without winning the entry", "runtime/ring/runner_side.c",
+     "        if (!atomic_compare_exchange_strong_explicit(&e->word, &word, RING_WORD(ticket, seat, ENTRY_STARTED),\n"
+     "                    memory_order_acq_rel, memory_order_relaxed))\n                return false;",
+     "        atomic_store(&e->word, RING_WORD(ticket, seat, ENTRY_STARTED));", [UNIT("ring_seats")]),
+    ("seat: started though it was taken back", "runtime/ring/runner_side.c",
+     "        if (RING_WORD_STATE(word) != ENTRY_QUEUED)\n                return false;\n        uint64_t ticket", "        uint64_t ticket",
+     [UNIT("ring"), UNIT("ring_seats"), UNIT("ring_load")]),
+    ("ring: an answer for another task", "runtime/ring/host_side.c",
+     "if (ticket != r->flights[index].ticket || reply.ticket != ticket || !is_runner_outcome(reply.outcome))",
+     "if (!is_runner_outcome(reply.outcome))", [UNIT("ring_hostile"), UNIT("ring")]),
+
+    # --- the leader
+    ("chair: decides before it knows everybody", "runtime/host/chair.c",
+     "c->is_leading && c->has_read && c->is_known && !c->is_writing", "c->is_leading && c->has_read && !c->is_writing",
+     [UNIT("chair")]),
+    ("chair: decides without leading", "runtime/host/chair.c",
+     "c->is_leading && c->has_read && c->is_known", "c->has_read && c->is_known", [UNIT("chair")]),
+    ("line: an old session's place will do", "runtime/coord/line.c",
+     "if (!status && line->get.stat.owner == line->session) {", "if (!status) {", [CONTRACT("coord_recipes"), SIM]),
+    ("line: waits for a place of its own", "runtime/coord/line.c",
+     "if (before && is_ours(line, before)) {", "if (false) {", [CONTRACT("coord_recipes")]),
+    ("member: an old session's node will do", "runtime/coord/member.c",
+     "m->get.stat.owner != m->session", "false", [CONTRACT("coord_recipes"), SIM]),
+    ("member: creation ids are not compared", "runtime/coord/member.c",
+     "mate->is_told && mate->created != stat->created", "false", [CONTRACT("coord_recipes")]),
+    ("assign: a moved shard keeps its epoch", "runtime/host/assign.c",
+     "slot->epoch = w->generation;", ";", [UNIT("assign"), UNIT("chair")]),
+    ("assign: a stale report raises nothing", "runtime/host/assign.c",
+     "w->generation = stale->epoch + 1;", ";", [UNIT("assign"), UNIT("chair")]),
+    ("local tree: any version will do", "runtime/coord/local/tree.c",
+     "return version == COORD_ANY_VERSION || version == node->stat.version ? 0 : -ESTALE;", "return version ? 0 : 0;",
+     [CONTRACT("coord")]),
+
+    # --- the guard
+    ("guard: releases before the runners are gone", "runtime/guard/guard.c",
+     "        if (!await_wards(g)) {", "        if (false) {", [CONTRACT("guard")]),
+    ("guard: kills nobody", "runtime/guard/guard.c",
+     "        kill_wards(g);\n", "", [CONTRACT("guard")]),
+]
+
+
+def prepare():
+    """The tree as it is now, without what was built."""
+    shutil.rmtree(COPY, ignore_errors=True)
+    shutil.copytree(ROOT, COPY, symlinks=True, ignore=shutil.ignore_patterns("build", ".git"))
+
+
+def binary(test):
+    return f"build/tests/{test}"
+
+
+def is_red(test):
+    """Runs one test in the copy."""
+    made = subprocess.run(["make", "-sj2", binary(test)], cwd=COPY, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    try:
+        done = subprocess.run([COPY / binary(test)], cwd=COPY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode != 0
+
+
+def try_mutant(_name, path, old, new, tests):
+    file = COPY / path
+    text = file.read_text()
+    file.write_text(text.replace(old, new))
+    try:
+        return next((test for test in tests if is_red(test)), None)
+    finally:
+        file.write_text(text)
+
+
+def main(words):
+    for name, path, old, _new, _tests in MUTANTS:
+        places = (ROOT / path).read_text().count(old)
+        assert places == 1, f"{name}: {path} has {places} places like that; mend tests/mutants"
+    chosen = [m for m in MUTANTS if not words or any(word in m[0] for word in words)]
+    prepare()
+    survivors = 0
+    for mutant in chosen:
+        began = time.monotonic()
+        test = try_mutant(*mutant)
+        survivors += test is None
+        print(f"{'SURVIVED' if test is None else 'noticed':9} {mutant[0]:45} {test or '-':25} "
+              f"{time.monotonic() - began:4.0f} s", flush=True)
+    shutil.rmtree(COPY, ignore_errors=True)
+    print(f"{len(chosen)} mutants, {survivors} survived")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

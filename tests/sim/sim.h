@@ -1,0 +1,228 @@
+/* sim.h: a fleet in one thread, with a clock of its own: the real shard, window, assign, chair, member and leader
+ * machines, on a store, a tree and a network that are made of a few hundred lines and a random number.
+ *
+ * Everything that happens is an event in one queue; a seed gives the same run again.  Messages are lost, delayed,
+ * doubled and late; hosts are paused, cut off, killed (with and without a guard) and started anew.  After every event
+ * the promises are checked (sim_check.c). */
+#ifndef QUIVER_TESTS_SIM_H
+#define QUIVER_TESTS_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "coord/driver.h"
+#include "coord/leader.h"
+#include "coord/member.h"
+#include "host/chair.h"
+#include "host/shard.h"
+
+#define HOSTS       3
+#define SHARDS      8
+#define SHARD_TASKS 60 /* that will ever be submitted to a shard */
+#define SHARD_KEYS  4  /* of a shard */
+#define SEATS       4  /* of a host */
+#define TTL_MS      1000
+#define DRAIN_MS    300
+#define SESSION_MS  1000
+#define GRACE_MS    100
+#define WINDOW      16
+#define CALL_MAX    (2 * WINDOW + 8) /* outcomes of one call: what a window has, some of them twice */
+
+struct sim;
+struct sim_host;
+
+/* --- the queue: sim.c --- */
+
+struct event {
+        uint64_t at_ms;
+        uint64_t number; /* first come, first served */
+        void (*run)(struct sim *sim, void *arg);
+        void *arg;               /* freed after it ran, unless there is a `drop`: */
+        void (*drop)(void *arg); /* run() takes it; else, should it never run, this frees it */
+        /* Not NULL: it happens inside that host, if it still lives; while it is paused, later. */
+        struct sim_host *host;
+        uint64_t life;
+};
+
+/* `arg` is malloc'd, or NULL. */
+void sim_at(struct sim *sim, uint64_t delay_ms, void (*run)(struct sim *sim, void *arg), void *arg);
+void sim_at_owned(struct sim *sim, uint64_t delay_ms, void (*run)(struct sim *sim, void *arg), void *arg,
+        void (*drop)(void *arg));
+void sim_at_host(struct sim_host *host, uint64_t delay_ms, void (*run)(struct sim *sim, void *arg), void *arg);
+/* 0 … below - 1. */
+uint32_t sim_draw(struct sim *sim, uint32_t below);
+/* Once in `odds`, while there is trouble. */
+bool sim_happens(struct sim *sim, uint32_t odds);
+/* How long a message takes. */
+uint64_t sim_travel_ms(struct sim *sim);
+_Noreturn void sim_fail(const struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- the store: sim_store.c --- */
+
+enum task_state { TASK_COMING, TASK_QUEUED, TASK_FLIGHT, TASK_DONE };
+
+struct sim_task {
+        enum task_state state;
+        uint32_t key;
+        bool is_suspect;
+        uint64_t started_epoch; /* its mark; 0: none */
+        uint32_t done_count;
+};
+
+struct sim_store_shard {
+        struct sim_task tasks[SHARD_TASKS];
+        uint32_t arrived; /* tasks that were submitted: in state QUEUED or later */
+        uint32_t taken;   /* … and claimed */
+        uint64_t epoch, until_ms, call;
+        uint8_t holder[STORE_NONCE_SIZE];
+        bool is_held;
+        uint64_t want_epoch, want_until_ms, want_firm_ms;
+        uint32_t last[CALL_MAX]; /* what the last call claimed */
+        uint32_t last_count;
+        uint64_t unowned_ms; /* since when nobody's lease lasts; 0: somebody's does */
+};
+
+/* One call on its way; a copy of everything. */
+struct sim_call {
+        struct sim_host *host;
+        uint64_t life;
+        uint32_t shard;
+        enum shard_call kind;
+        bool is_renewal;
+        uint64_t number; /* of this sending: an answer counts once, and only for the sending that waits */
+        uint64_t sent_ms;
+        union {
+                struct store_acquire acquire;
+                struct store_in_flight page;
+                struct store_advance advance;
+                struct store_release release;
+                struct store_renewal renewal;
+        };
+        struct store_outcome outcomes[CALL_MAX];
+        struct store_task tasks[CALL_MAX];
+        char keys[CALL_MAX][8];
+        char ids[CALL_MAX][16];
+};
+
+/* Does what a store does, and leaves the answer in the call. */
+void sim_store_execute(struct sim *sim, struct sim_call *call);
+/* A guard of a dead host gives its lease back. */
+void sim_store_bury(struct sim *sim, uint32_t shard, uint64_t epoch, const uint8_t nonce[STORE_NONCE_SIZE]);
+void sim_store_submit(struct sim *sim);
+
+/* --- the tree: sim_tree.c --- */
+
+struct sim_tree;
+struct sim_tree *sim_tree_new(struct sim *sim);
+void sim_tree_free(struct sim_tree *tree);
+/* An event: every session's heartbeat; comes again by itself. */
+void sim_tree_beat(struct sim *sim, void *arg);
+/* A connection of a host, which dies with it. */
+struct coord *sim_tree_connect(struct sim_host *host, const struct coord_events *events);
+void sim_tree_disconnect(struct coord *coord);
+/* The authority loses that session, or a guard ends it. */
+void sim_tree_end_session(struct sim *sim, uint64_t session);
+/* What stands at `path`; false: nothing.  For the checks. */
+bool sim_tree_read(const struct sim *sim, const char *path, struct span *ret_data);
+
+/* --- a host: sim_host.c --- */
+
+/* A task that was handed to a seat. */
+struct sim_seat {
+        struct claimed *task;
+        bool is_started, is_over;
+        uint32_t shard, number, key;
+        uint64_t epoch;
+        uint64_t stamp; /* tells this use of the seat from others */
+};
+
+struct sim_host {
+        struct sim *sim;
+        uint32_t index;
+        bool is_alive;
+        uint64_t life;
+        uint64_t paused_until_ms;
+        uint64_t tree_cut_until_ms, store_cut_until_ms;
+        uint8_t nonce[STORE_NONCE_SIZE];
+        struct shard_limits limits;
+        struct shard shards[SHARDS];
+        uint64_t waiting_call[SHARDS]; /* the sending that an answer is expected to; 0: none */
+        /* The page that runners see: it stands still while the host does. */
+        uint64_t page_epoch[SHARDS], page_until_ms[SHARDS];
+        struct sim_seat seats[SEATS];
+        bool is_leaving, is_going;
+
+        struct coord *coord;
+        struct coord_events events;
+        struct member member;
+        struct leader leader;
+        struct chair chair;
+        struct assignment assignment;
+        struct coord_get get;
+        bool is_getting, must_get;
+        struct coord_get chair_get;
+        struct coord_multi multi;
+        struct coord_multi_op ops[2];
+        struct buffer doc, assign, moves;
+        bool is_chair_busy;
+        uint64_t chair_again_ms;
+        uint64_t version;
+        bool has_assign;
+        uint64_t turn_ms; /* when the next turn is due */
+};
+
+void sim_host_start(struct sim_host *h);
+/* SIGKILL: nothing that it has is told to anyone.  `has_guard`: its guard gives back what it can. */
+void sim_host_kill(struct sim_host *h, bool has_guard);
+void sim_host_pause(struct sim_host *h, uint64_t ms);
+void sim_host_leave(struct sim_host *h);
+/* It could start one of the shard's tasks now. */
+bool sim_host_may_start(const struct sim_host *h, uint32_t shard);
+
+/* Goes as far as it can: tasks to seats, calls to the store. */
+void sim_host_turn(struct sim_host *h);
+
+/* --- … as one of several: sim_fleet.c --- */
+
+void sim_fleet_open(struct sim_host *h);
+void sim_fleet_free(struct sim_host *h);
+/* What its node says, if that has changed. */
+void sim_fleet_report(struct sim_host *h);
+/* What the chair wants next. */
+void sim_fleet_chair(struct sim_host *h);
+/* Tries again what failed. */
+void sim_fleet_tick(struct sim_host *h);
+
+/* --- the promises: sim_check.c --- */
+
+/* A handler is about to start. */
+void sim_check_start(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat);
+/* An outcome was applied. */
+void sim_check_done(struct sim *sim, uint32_t shard, uint32_t number, uint64_t epoch);
+/* After every event. */
+void sim_check_always(struct sim *sim);
+/* Once all is calm. */
+void sim_check_end(struct sim *sim);
+
+struct sim_counts {
+        uint64_t events, calls, starts, done, kills, pauses, cuts, handovers, fenced, documents, overlaps;
+};
+
+struct sim {
+        uint64_t seed, random, now_ms, next_number, unix_ms;
+        bool is_calm;
+        uint64_t calm_ms;
+        struct event *queue; /* a heap */
+        size_t queue_count, queue_room;
+        struct sim_host hosts[HOSTS];
+        struct sim_store_shard shards[SHARDS];
+        struct sim_tree *tree;
+        uint64_t epochs[SHARDS]; /* the highest seen */
+        uint64_t generation;
+        struct sim_counts counts;
+};
+
+/* One run; `steps` events with trouble, then calm until all is done.  Adds to *counts. */
+void sim_run(uint64_t seed, uint64_t steps, struct sim_counts *counts);
+
+#endif

@@ -1,0 +1,110 @@
+/* sim_check.c: what must hold, whatever happens. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim.h"
+
+static struct sim_seat *find_running(const struct sim *sim, uint32_t shard, uint32_t key, const struct sim_seat *but,
+        const struct sim_host **ret_host)
+{
+        for (uint32_t i = 0; i < HOSTS; i++)
+                for (uint32_t j = 0; sim->hosts[i].is_alive && j < SEATS; j++) {
+                        const struct sim_seat *s = &sim->hosts[i].seats[j];
+                        if (s == but || !s->is_started || s->is_over || s->shard != shard || s->key != key)
+                                continue;
+                        *ret_host = &sim->hosts[i];
+                        return (struct sim_seat *)s;
+                }
+        return NULL;
+}
+
+void sim_check_start(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat)
+{
+        const struct sim_store_shard *s = &sim->shards[seat->shard];
+        const struct sim_host *other;
+        sim->counts.starts++;
+        if (s->tasks[seat->number].state == TASK_DONE)
+                sim_fail(sim, "host %u starts task %u of shard %u, which is done", h->index, seat->number, seat->shard);
+        for (uint32_t i = 0; i < seat->number; i++)
+                if (s->tasks[i].key == seat->key && s->tasks[i].state != TASK_DONE)
+                        sim_fail(sim, "host %u starts task %u of shard %u before task %u of the same key is done",
+                                h->index, seat->number, seat->shard, i);
+        const struct sim_seat *running = find_running(sim, seat->shard, seat->key, seat, &other);
+        if (!running)
+                return;
+        /* The only exception: a call that was running when its host lost the lease. */
+        sim->counts.overlaps++;
+        if (other == h && running->epoch == seat->epoch)
+                sim_fail(sim, "host %u runs two tasks of a key of shard %u at once", h->index, seat->shard);
+        if (running->epoch >= seat->epoch && other != h)
+                sim_fail(sim, "host %u starts under epoch %" PRIu64 " what host %u runs under %" PRIu64, h->index,
+                        seat->epoch, other->index, running->epoch);
+        if (sim_host_may_start(other, seat->shard) && other != h)
+                sim_fail(
+                        sim, "host %u starts in shard %u while host %u still may", h->index, seat->shard, other->index);
+}
+
+void sim_check_done(struct sim *sim, uint32_t shard, uint32_t number, uint64_t epoch)
+{
+        const struct sim_store_shard *s = &sim->shards[shard];
+        if (s->tasks[number].done_count != 1)
+                sim_fail(sim, "task %u of shard %u is done twice", number, shard);
+        if (epoch != s->epoch)
+                sim_fail(sim, "shard %u: an effect of epoch %" PRIu64 " under %" PRIu64, shard, epoch, s->epoch);
+        for (uint32_t i = 0; i < number; i++)
+                if (s->tasks[i].key == s->tasks[number].key && s->tasks[i].state != TASK_DONE)
+                        sim_fail(sim, "task %u of shard %u is done before task %u of its key", number, shard, i);
+}
+
+static void check_assign(struct sim *sim)
+{
+        struct span text;
+        struct assignment a = { 0 };
+        struct error error;
+        if (!sim_tree_read(sim, "assign", &text))
+                return;
+        if (assign_doc_parse(text, &a, &error) < 0)
+                sim_fail(sim, "the assignment cannot be read: %s", error.text);
+        if (a.generation < sim->generation)
+                sim_fail(sim, "the generation goes back from %" PRIu64 " to %" PRIu64, sim->generation, a.generation);
+        sim->counts.documents += a.generation != sim->generation;
+        sim->generation = a.generation;
+        assignment_free(&a);
+}
+
+/* Long enough for everything that takes its time: a session to end, a leader to be found, a lease to run out. */
+#define HEALED_MS (SESSION_MS + TTL_MS * 3 / 2)
+
+void sim_check_always(struct sim *sim)
+{
+        for (uint32_t shard = 0; shard < SHARDS; shard++) {
+                struct sim_store_shard *s = &sim->shards[shard];
+                uint32_t count = 0;
+                for (uint32_t i = 0; i < HOSTS; i++)
+                        count += sim->hosts[i].is_alive && sim_host_may_start(&sim->hosts[i], shard);
+                if (count > 1)
+                        sim_fail(sim, "%u hosts may start handlers of shard %u", count, shard);
+                if (s->epoch < sim->epochs[shard])
+                        sim_fail(sim, "the epoch of shard %u goes back", shard);
+                sim->epochs[shard] = s->epoch;
+                bool is_owned = s->is_held && s->until_ms > sim->now_ms;
+                s->unowned_ms = is_owned ? 0 : s->unowned_ms ? s->unowned_ms : sim->now_ms;
+                uint64_t since_ms = s->unowned_ms > sim->calm_ms ? s->unowned_ms : sim->calm_ms;
+                if (sim->is_calm && !is_owned && sim->now_ms > since_ms + HEALED_MS)
+                        sim_fail(sim, "all is well for %" PRIu64 " ms and nobody owns shard %u", sim->now_ms - since_ms,
+                                shard);
+        }
+        if (sim->counts.events % 16 == 0)
+                check_assign(sim);
+}
+
+void sim_check_end(struct sim *sim)
+{
+        for (uint32_t shard = 0; shard < SHARDS; shard++)
+                for (uint32_t i = 0; i < SHARD_TASKS; i++)
+                        if (sim->shards[shard].tasks[i].done_count != 1)
+                                sim_fail(sim, "task %u of shard %u was done %u times", i, shard,
+                                        sim->shards[shard].tasks[i].done_count);
+        if (sim->counts.done != SHARDS * SHARD_TASKS)
+                sim_fail(sim, "%" PRIu64 " tasks done", sim->counts.done);
+}

@@ -1,0 +1,237 @@
+/* sim_fleet.c: a host as one of several: as runtime/host/fleet.c and fleet_chair.c have it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "sim.h"
+
+static void read_assign(struct sim_host *h);
+
+static bool is_ours(const struct sim_host *h, uint32_t shard)
+{
+        const struct assignment *a = &h->assignment;
+        const struct assign_owner *owner = shard < a->shards_count ? assignment_owner(a, shard) : NULL;
+        return owner && !memcmp(owner->nonce, h->nonce, sizeof(h->nonce));
+}
+
+static void apply(struct sim_host *h)
+{
+        const struct assignment *a = &h->assignment;
+        for (uint32_t i = 0; i < SHARDS && !h->is_leaving; i++) {
+                if (is_ours(h, i))
+                        shard_assign(&h->shards[i], h->nonce, a->slots[i].epoch, a->slots[i].is_firm);
+                else
+                        shard_unassign(&h->shards[i], h->sim->now_ms);
+        }
+}
+
+static void on_assign(struct coord_request *request)
+{
+        struct sim_host *h = (struct sim_host *)((char *)request - offsetof(struct sim_host, get.request));
+        struct assignment read = { 0 };
+        struct error error;
+        h->is_getting = false;
+        if (request->status == 0 && assign_doc_parse(h->get.data, &read, &error) == 0) {
+                assignment_free(&h->assignment);
+                h->assignment = read;
+                apply(h);
+        } else if (request->status != -ENOENT) {
+                h->must_get = true;
+        }
+        if (request->status == 0 && h->must_get)
+                read_assign(h);
+        sim_host_turn(h);
+}
+
+static void read_assign(struct sim_host *h)
+{
+        h->must_get = true;
+        if (h->is_getting)
+                return;
+        h->is_getting = true;
+        h->must_get = false;
+        h->get = (struct coord_get){ .request.done = on_assign, .path = "assign", .watch = true };
+        coord_get(h->coord, &h->get);
+}
+
+void sim_fleet_report(struct sim_host *h)
+{
+        static struct member_doc doc;
+        struct buffer text = { 0 };
+        doc = (struct member_doc){ .member = { .weight = 1, .sees_store = true, .is_draining = h->is_leaving } };
+        memcpy(doc.member.nonce, h->nonce, sizeof(h->nonce));
+        (void)snprintf(doc.member.name, sizeof(doc.member.name), "h%u", h->index);
+        for (uint32_t i = 0; i < SHARDS; i++)
+                if (h->shards[i].stale_epoch)
+                        member_doc_add_stale(&doc, i, h->shards[i].stale_epoch);
+        member_doc_put(&text, &doc);
+        if (text.size != h->doc.size || memcmp(text.data, h->doc.data, text.size) != 0) {
+                buffer_free(&h->doc);
+                h->doc = text;
+                member_set(&h->member, (struct span){ (const char *)text.data, text.size });
+        } else {
+                buffer_free(&text);
+        }
+}
+
+static void on_joined(void *self, const char *name, uint64_t created, struct span data)
+{
+        struct sim_host *h = self;
+        struct error error;
+        if (chair_member(&h->chair, name, created, data, h->sim->now_ms, &error) < 0)
+                sim_fail(h->sim, "a member that cannot be read: %s", error.text);
+}
+
+static void on_left(void *self, const char *name)
+{
+        struct sim_host *h = self;
+        chair_left(&h->chair, name, h->sim->now_ms);
+}
+
+static void on_known(void *self, bool is_known)
+{
+        struct sim_host *h = self;
+        chair_know(&h->chair, is_known, h->sim->now_ms);
+}
+
+static const struct member_events member_events = {
+        .joined = on_joined, .changed = on_joined, .left = on_left, .known = on_known
+};
+
+static void lead(struct sim_host *h, bool is_leading)
+{
+        chair_free(&h->chair);
+        chair_init(&h->chair, SHARDS, 0);
+        chair_lead(&h->chair, is_leading, h->sim->now_ms);
+        member_follow(&h->member, is_leading);
+}
+
+static void on_gained(void *self)
+{
+        lead(self, true);
+}
+
+static void on_lost(void *self)
+{
+        lead(self, false);
+}
+
+static const struct leader_events leader_events = { .gained = on_gained, .lost = on_lost };
+
+static void on_chair_read(struct coord_request *request)
+{
+        struct sim_host *h = (struct sim_host *)((char *)request - offsetof(struct sim_host, chair_get.request));
+        struct error error;
+        h->is_chair_busy = false;
+        if (request->status < 0 && request->status != -ENOENT) {
+                h->chair_again_ms = h->sim->now_ms + 200;
+                return;
+        }
+        bool has_assign = request->status == 0;
+        struct span none = { "", 0 };
+        (void)chair_read(&h->chair, has_assign, has_assign ? h->chair_get.data : none,
+                has_assign ? h->chair_get.stat.version : 0, none, h->sim->now_ms, &error);
+        sim_host_turn(h);
+}
+
+static void on_written(struct coord_request *request)
+{
+        struct sim_host *h = (struct sim_host *)((char *)request - offsetof(struct sim_host, multi.request));
+        h->is_chair_busy = false;
+        if (request->status < 0)
+                h->chair_again_ms = h->sim->now_ms + 200;
+        chair_wrote(&h->chair, request->status, h->ops[1].stat.version, h->sim->now_ms);
+        sim_host_turn(h);
+}
+
+void sim_fleet_chair(struct sim_host *h)
+{
+        struct sim *sim = h->sim;
+        if (h->is_chair_busy || sim->now_ms < h->chair_again_ms || !leader_is_leading(&h->leader))
+                return;
+        if (chair_wants_read(&h->chair)) {
+                h->is_chair_busy = true;
+                h->chair_get = (struct coord_get){ .request.done = on_chair_read, .path = "assign" };
+                coord_get(h->coord, &h->chair_get);
+        } else if (chair_plan(&h->chair, sim->now_ms, sim->unix_ms + sim->now_ms, &h->assign, &h->moves)) {
+                h->is_chair_busy = true;
+                h->ops[0] = leader_check(&h->leader);
+                h->ops[1] = (struct coord_multi_op){ .kind = h->chair.exists ? COORD_SET : COORD_CREATE,
+                        .path = "assign",
+                        .data = { (const char *)h->assign.data, h->assign.size },
+                        .version = h->chair.version };
+                h->multi = (struct coord_multi){ .request.done = on_written, .ops = h->ops, .ops_count = 2 };
+                coord_multi(h->coord, &h->multi);
+        }
+}
+
+static void on_session(void *self, enum coord_state state, uint64_t session)
+{
+        struct sim_host *h = self;
+        member_session(&h->member, state, session);
+        leader_session(&h->leader, state, session);
+        if (state == COORD_ALIVE)
+                read_assign(h);
+}
+
+static void on_changed(void *self, const char *path)
+{
+        struct sim_host *h = self;
+        if (!strcmp(path, "assign"))
+                read_assign(h);
+        member_changed(&h->member, path);
+        leader_changed(&h->leader, path);
+        sim_host_turn(h);
+}
+
+static void on_look(void *self)
+{
+        struct sim_host *h = self;
+        read_assign(h);
+        member_look(&h->member);
+        leader_look(&h->leader);
+        sim_host_turn(h);
+}
+
+void sim_fleet_tick(struct sim_host *h)
+{
+        struct sim *sim = h->sim;
+        if (h->must_get && !h->is_getting && h->coord->session)
+                read_assign(h);
+        member_retry(&h->member);
+        leader_retry(&h->leader);
+        bool is_time = sim_draw(sim, 30) == 0; /* as fleet_reconcile() */
+        for (uint32_t i = 0; i < SHARDS && !h->is_leaving && is_time; i++)
+                if (h->shards[i].state == SHARD_AWAY && is_ours(h, i) &&
+                        h->shards[i].stale_epoch < h->assignment.slots[i].epoch)
+                        shard_assign(
+                                &h->shards[i], h->nonce, h->assignment.slots[i].epoch, h->assignment.slots[i].is_firm);
+}
+
+void sim_fleet_open(struct sim_host *h)
+{
+        char nonce[2 * STORE_NONCE_SIZE + 1];
+        char name[64];
+        (void)units_hex(nonce, h->nonce, sizeof(h->nonce));
+        (void)snprintf(name, sizeof(name), "h%u.%s", h->index, nonce);
+        h->events = (struct coord_events){ .session = on_session, .changed = on_changed, .look = on_look, .self = h };
+        h->coord = sim_tree_connect(h, &h->events);
+        member_init(&h->member, h->coord, "members", name, &member_events, h);
+        leader_init(&h->leader, h->coord, "election", nonce, &leader_events, h);
+        chair_init(&h->chair, SHARDS, 0);
+        sim_fleet_report(h);
+        leader_stand(&h->leader, true);
+}
+
+void sim_fleet_free(struct sim_host *h)
+{
+        member_free(&h->member);
+        chair_free(&h->chair);
+        assignment_free(&h->assignment);
+        buffer_free(&h->doc);
+        buffer_free(&h->assign);
+        buffer_free(&h->moves);
+        sim_tree_disconnect(h->coord);
+        h->coord = NULL;
+}

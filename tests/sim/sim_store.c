@@ -1,0 +1,220 @@
+/* sim_store.c: leases, calls and tasks as a store keeps them, without a disk.  See "The lease" in
+ * runtime/store/README.md. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim.h"
+
+static bool is_ours(const struct sim_store_shard *s, const struct store_lease *lease)
+{
+        return s->is_held && s->epoch == lease->epoch && !memcmp(s->holder, lease->nonce, STORE_NONCE_SIZE);
+}
+
+static bool is_wanted(const struct sim *sim, const struct sim_store_shard *s)
+{
+        return s->want_epoch > s->epoch && s->want_until_ms > sim->now_ms;
+}
+
+static enum store_wanted wanted(const struct sim *sim, const struct sim_store_shard *s)
+{
+        return !is_wanted(sim, s) ? STORE_NOT_WANTED : s->want_firm_ms ? STORE_WANTED_FIRM : STORE_WANTED_PATIENT;
+}
+
+/* True: refused. */
+static bool extend(const struct sim *sim, struct sim_store_shard *s)
+{
+        if (is_wanted(sim, s) && s->want_firm_ms && sim->now_ms >= s->want_firm_ms + DRAIN_MS)
+                return true;
+        s->until_ms = sim->now_ms + TTL_MS;
+        return false;
+}
+
+static uint64_t left_ms(const struct sim *sim, const struct sim_store_shard *s)
+{
+        return s->is_held && s->until_ms > sim->now_ms ? s->until_ms - sim->now_ms : 0;
+}
+
+static void give(struct sim_call *call, const struct sim_store_shard *s, uint32_t number, uint32_t at)
+{
+        struct store_task *t = &call->tasks[at];
+        int key = snprintf(call->keys[at], sizeof(call->keys[at]), "k%u", s->tasks[number].key);
+        int id = snprintf(call->ids[at], sizeof(call->ids[at]), "t%u-%u", number, call->shard);
+        *t = (struct store_task){ .seq = number + 1, .key = { call->keys[at], (size_t)key } };
+        t->envelope.id = (struct span){ call->ids[at], (size_t)id };
+        t->envelope.handler = SPAN_TEXT("work");
+        t->envelope.payload = SPAN_TEXT("x");
+        t->note.is_suspect = s->tasks[number].is_suspect;
+        t->note.started_epoch = s->tasks[number].started_epoch;
+}
+
+/* A few a page, so that there are several. */
+static struct store_page page(struct sim_call *call, const struct sim_store_shard *s, uint64_t after_seq)
+{
+        struct store_page p = { .tasks = call->tasks };
+        for (uint32_t i = 0; i < s->taken; i++) {
+                if (s->tasks[i].state != TASK_FLIGHT || i + 1 <= after_seq)
+                        continue;
+                if (p.tasks_count == 3) {
+                        p.has_more = true;
+                        break;
+                }
+                give(call, s, i, p.tasks_count++);
+        }
+        return p;
+}
+
+static void acquire(struct sim *sim, struct sim_store_shard *s, struct sim_call *call)
+{
+        struct store_acquire *a = &call->acquire;
+        bool is_same = !memcmp(s->holder, a->lease.nonce, STORE_NONCE_SIZE);
+        a->stored_epoch = s->epoch;
+        if (a->lease.epoch < s->epoch || (a->lease.epoch == s->epoch && !is_same)) {
+                a->grant = STORE_STALE;
+                return;
+        }
+        if (a->lease.epoch > s->epoch && s->is_held && !is_same && left_ms(sim, s)) {
+                a->grant = STORE_BUSY;
+                a->busy_ms = left_ms(sim, s);
+                if (is_wanted(sim, s) && s->want_epoch > a->lease.epoch)
+                        return;
+                bool is_again = is_wanted(sim, s) && s->want_epoch == a->lease.epoch;
+                s->want_firm_ms = !a->is_firm ? 0 : is_again && s->want_firm_ms ? s->want_firm_ms : sim->now_ms;
+                s->want_epoch = a->lease.epoch;
+                s->want_until_ms = sim->now_ms + TTL_MS;
+                return;
+        }
+        a->grant = STORE_GRANTED;
+        a->is_recovery = s->is_held && !is_same;
+        sim->counts.handovers += s->epoch != a->lease.epoch;
+        s->epoch = a->lease.epoch;
+        memcpy(s->holder, a->lease.nonce, STORE_NONCE_SIZE);
+        s->is_held = true;
+        s->call += 2;
+        s->last_count = 0;
+        (void)extend(sim, s);
+        a->call = s->call;
+        a->left_ms = left_ms(sim, s);
+        a->page = page(call, s, 0);
+        a->has_work = true;
+        a->next_due_ms = STORE_NEVER;
+}
+
+static void apply(struct sim *sim, struct sim_store_shard *s, struct sim_call *call, const struct store_outcome *o)
+{
+        struct sim_task *t = &s->tasks[o->task.seq - 1];
+        if (o->kind == STORE_DIVERT || o->kind == STORE_RETRY || o->kind == STORE_HOLD || o->kind == STORE_DEAD)
+                sim_fail(sim, "shard %u: nobody said %d", call->shard, (int)o->kind);
+        if (t->state != TASK_FLIGHT)
+                sim_fail(sim, "shard %u: an outcome of task %u, which is not in flight", call->shard,
+                        (unsigned)o->task.seq - 1);
+        if (o->kind == STORE_START)
+                t->started_epoch = s->epoch;
+        if (o->kind == STORE_INTERRUPTED) {
+                t->started_epoch = 0;
+                t->is_suspect |= o->is_suspect;
+        }
+        if (o->kind == STORE_DONE) {
+                t->state = TASK_DONE;
+                t->done_count++;
+                sim->counts.done++;
+                sim_check_done(sim, call->shard, (uint32_t)o->task.seq - 1, call->advance.lease.epoch);
+        }
+}
+
+static void advance(struct sim *sim, struct sim_store_shard *s, struct sim_call *call)
+{
+        struct store_advance *a = &call->advance;
+        bool is_next = a->call == s->call + 1;
+        if (!is_ours(s, &a->lease) || (!is_next && a->call != s->call)) {
+                a->verdict = STORE_FENCED;
+                return;
+        }
+        a->verdict = STORE_OK;
+        if (is_next) {
+                s->call = a->call;
+                s->last_count = 0;
+                for (uint32_t i = 0; i < a->outcomes_count; i++)
+                        apply(sim, s, call, &call->outcomes[i]);
+                a->is_refused = extend(sim, s);
+                while (!a->is_refused && s->taken < s->arrived && s->last_count < a->want_tasks && s->last_count < 8) {
+                        s->tasks[s->taken].state = TASK_FLIGHT;
+                        s->last[s->last_count++] = s->taken++;
+                }
+        }
+        a->tasks = call->tasks;
+        a->tasks_count = s->last_count;
+        for (uint32_t i = 0; i < s->last_count; i++)
+                give(call, s, s->last[i], i);
+        a->has_more = s->taken < s->arrived;
+        a->next_due_ms = STORE_NEVER;
+        a->wanted = wanted(sim, s);
+        a->left_ms = left_ms(sim, s);
+}
+
+static void renew(struct sim *sim, struct sim_store_shard *s, struct store_renewal *r)
+{
+        r->verdict = is_ours(s, &r->lease) ? STORE_OK : STORE_FENCED;
+        if (r->verdict == STORE_FENCED)
+                return;
+        r->is_refused = extend(sim, s);
+        r->wanted = wanted(sim, s);
+        r->has_work = s->taken < s->arrived;
+        r->next_due_ms = STORE_NEVER;
+        r->left_ms = left_ms(sim, s);
+}
+
+static void release(struct sim_store_shard *s, struct store_release *r)
+{
+        bool is_ok = is_ours(s, &r->lease) && r->call == s->call + 1;
+        r->verdict = is_ok ? STORE_OK : STORE_FENCED;
+        if (is_ok) {
+                s->call = r->call;
+                s->is_held = false;
+                s->last_count = 0;
+        }
+}
+
+void sim_store_execute(struct sim *sim, struct sim_call *call)
+{
+        struct sim_store_shard *s = &sim->shards[call->shard];
+        sim->counts.calls++;
+        if (call->is_renewal)
+                renew(sim, s, &call->renewal);
+        else if (call->kind == SHARD_CALL_ACQUIRE)
+                acquire(sim, s, call);
+        else if (call->kind == SHARD_CALL_ADVANCE)
+                advance(sim, s, call);
+        else if (call->kind == SHARD_CALL_RELEASE)
+                release(s, &call->release);
+        else {
+                call->page.verdict = is_ours(s, &call->page.lease) ? STORE_OK : STORE_FENCED;
+                if (call->page.verdict == STORE_OK)
+                        call->page.page = page(call, s, call->page.after_seq);
+        }
+}
+
+void sim_store_bury(struct sim *sim, uint32_t shard, uint64_t epoch, const uint8_t nonce[STORE_NONCE_SIZE])
+{
+        struct sim_store_shard *s = &sim->shards[shard];
+        struct store_lease lease = { .shard = shard, .epoch = epoch };
+        memcpy(lease.nonce, nonce, STORE_NONCE_SIZE);
+        if (!is_ours(s, &lease))
+                return;
+        s->call += 3;
+        s->until_ms = 0;
+        s->last_count = 0;
+}
+
+void sim_store_submit(struct sim *sim)
+{
+        struct sim_store_shard *s = &sim->shards[sim_draw(sim, SHARDS)];
+        if (s->arrived == SHARD_TASKS)
+                for (uint32_t i = 0; i < SHARDS && s->arrived == SHARD_TASKS; i++)
+                        s = &sim->shards[i];
+        if (s->arrived == SHARD_TASKS)
+                return;
+        s->tasks[s->arrived++].state = TASK_QUEUED;
+        for (uint32_t i = 0; i < HOSTS; i++) /* the doorbell */
+                if (sim->hosts[i].is_alive && !sim_happens(sim, 4))
+                        shard_rang(&sim->hosts[i].shards[s - sim->shards]);
+}

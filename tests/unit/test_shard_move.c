@@ -1,0 +1,246 @@
+/* What a shard does when it is to be another's, or ours again. */
+#include "shard_rig.h"
+
+static const uint8_t us[STORE_NONCE_SIZE] = { 1, 2, 3 };
+
+/* Owned, with tasks 1 (key k) and 2 (key j) in the window, 1 running. */
+static struct claimed *serve(struct rig *g)
+{
+        rig_open(g);
+        own(g);
+        hand(g, 1, "k", "a");
+        hand(g, 2, "j", "a");
+        claim(g);
+        return start(g, 1);
+}
+
+static void a_planned_move_waits_for_the_call_that_runs(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *c = serve(&g);
+        shard_unassign(&g.shard, g.now_ms);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        assert_true(shard_is_move_pending(&g.shard));
+        assert_null(next(&g));
+        end_as(&g, c, STORE_DONE);
+        send_advance(&g);
+        reply_advance(&g, STORE_OK);
+        send_release(&g);
+        shard_released(&g.shard);
+        assert_int_equal(g.shard.state, SHARD_AWAY);
+        assert_false(shard_is_move_pending(&g.shard));
+        rig_close(&g);
+}
+
+static void a_planned_move_never_interrupts_a_long_call(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *c = serve(&g);
+        shard_unassign(&g.shard, g.now_ms);
+        assert_int_equal(shard_due_ms(&g.shard), g.now_ms + RIG_DRAIN_MS);
+        g.now_ms += RIG_DRAIN_MS;
+        shard_renewed(&g.shard, &(struct store_renewal){ .left_ms = RIG_TTL_MS }, g.now_ms, g.now_ms);
+        shard_tick(&g.shard, g.now_ms);
+        /* It goes on serving … */
+        assert_int_equal(g.shard.state, SHARD_OWNED);
+        assert_true(shard_is_move_pending(&g.shard));
+        struct claimed *other = start(&g, 2);
+        end_as(&g, other, STORE_DONE);
+        assert_int_equal(g.shard.state, SHARD_OWNED);
+        /* … until the long call has ended. */
+        end_as(&g, c, STORE_DONE);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        rig_close(&g);
+}
+
+static void a_shard_with_a_long_call_does_not_even_pause(void **state)
+{
+        (void)state;
+        struct rig g;
+        serve(&g);
+        g.now_ms += RIG_DRAIN_MS + 1;
+        shard_renewed(&g.shard, &(struct store_renewal){ .left_ms = RIG_TTL_MS }, g.now_ms, g.now_ms);
+        shard_unassign(&g.shard, g.now_ms);
+        assert_int_equal(g.shard.state, SHARD_OWNED);
+        start(&g, 2);
+        rig_close(&g);
+}
+
+static void a_move_that_is_taken_back_is_forgotten(void **state)
+{
+        (void)state;
+        struct rig g;
+        serve(&g);
+        shard_unassign(&g.shard, g.now_ms);
+        shard_assign(&g.shard, us, 70, false);
+        assert_int_equal(g.shard.state, SHARD_OWNED);
+        assert_false(shard_is_move_pending(&g.shard));
+        start(&g, 2);
+        rig_close(&g);
+}
+
+/* The release may have been done, or may still be. */
+static void a_shard_given_back_while_it_is_released_is_asked_for_again(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        shard_unassign(&g.shard, g.now_ms);
+        send_release(&g);
+        shard_assign(&g.shard, us, 70, false);
+        shard_failed(&g.shard, g.now_ms);
+        g.now_ms += 1000;
+        send_release(&g);
+        shard_released(&g.shard);
+        send_acquire(&g);
+        assert_int_equal(g.acquire.lease.epoch, 70);
+        rig_close(&g);
+}
+
+static void what_was_not_read_before_leaving_is_read_on_staying(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        send_acquire(&g);
+        hand(&g, 1, "k", "a");
+        reply_acquire(&g, STORE_GRANTED, true);
+        shard_unassign(&g.shard, g.now_ms);
+        shard_assign(&g.shard, us, 70, false);
+        assert_null(next(&g));
+        send_page(&g);
+        assert_int_equal(g.page.after_seq, 0);
+        rig_close(&g);
+}
+
+static void a_shard_that_is_wanted_is_left(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *c = serve(&g);
+        shard_renewed(&g.shard, &(struct store_renewal){ .left_ms = RIG_TTL_MS, .wanted = STORE_WANTED_PATIENT },
+                g.now_ms, g.now_ms);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        end_as(&g, c, STORE_DONE);
+        send_advance(&g);
+        g.advance.wanted = STORE_WANTED_PATIENT;
+        reply_advance(&g, STORE_OK);
+        send_release(&g);
+        shard_released(&g.shard);
+        /* … and not sought again until coordination says so. */
+        assert_int_equal(next_call(&g), SHARD_CALL_NONE);
+        rig_close(&g);
+}
+
+static void a_firm_want_has_no_patience_with_long_calls(void **state)
+{
+        (void)state;
+        struct rig g;
+        serve(&g);
+        g.now_ms += RIG_DRAIN_MS + 1;
+        struct store_renewal renewal = { .left_ms = RIG_TTL_MS, .wanted = STORE_WANTED_FIRM };
+        shard_renewed(&g.shard, &renewal, g.now_ms, g.now_ms);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        assert_false(g.shard.is_refused);
+        g.now_ms += RIG_DRAIN_MS + 1;
+        shard_tick(&g.shard, g.now_ms);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        renewal.is_refused = true;
+        shard_renewed(&g.shard, &renewal, g.now_ms, g.now_ms);
+        assert_true(g.shard.is_refused);
+        rig_close(&g);
+}
+
+/* Its lease was not renewed, it was stopped; then the want was forgotten, and it runs again. */
+static void what_was_told_to_stop_runs_again_as_any_other(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *c = serve(&g);
+        c->is_told_to_stop = true;
+        end_as(&g, c, STORE_INTERRUPTED);
+        send_advance(&g);
+        reply_advance(&g, STORE_OK);
+        start(&g, 2); /* whose turn it is */
+        assert_false(start(&g, 1)->is_told_to_stop);
+        rig_close(&g);
+}
+
+static void a_firm_assignment_asks_firmly(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        shard_assign(&g.shard, us, 41, true);
+        send_acquire(&g);
+        assert_true(g.acquire.is_firm);
+        assert_int_equal(g.acquire.lease.epoch, 41);
+        assert_int_equal(g.acquire.drain_ms, RIG_DRAIN_MS);
+        rig_close(&g);
+}
+
+/* A new epoch came while the old one was asked for. */
+static void a_grant_counts_under_the_epoch_that_was_asked_for(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        send_acquire(&g);
+        shard_assign(&g.shard, us, 55, false);
+        reply_acquire(&g, STORE_GRANTED, false);
+        assert_int_equal(g.shard.state, SHARD_OWNED);
+        assert_int_equal(g.shard.lease.epoch, 40);
+        rig_close(&g);
+}
+
+static void a_stale_answer_to_an_older_epoch_is_no_news(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        send_acquire(&g);
+        shard_assign(&g.shard, us, 95, false);
+        g.acquire.stored_epoch = 90;
+        reply_acquire(&g, STORE_STALE, false);
+        assert_int_equal(g.shard.stale_epoch, 0);
+        send_acquire(&g);
+        assert_int_equal(g.acquire.lease.epoch, 95);
+        rig_close(&g);
+}
+
+/* It was held all along, under an older epoch than the one it was given since; another came in between. */
+static void a_lost_shard_is_sought_under_the_newest_epoch(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        shard_assign(&g.shard, us, 80, false);
+        shard_renewed(&g.shard, &(struct store_renewal){ .verdict = STORE_FENCED }, g.now_ms, g.now_ms);
+        send_acquire(&g);
+        assert_int_equal(g.acquire.lease.epoch, 80);
+        rig_close(&g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_planned_move_waits_for_the_call_that_runs),
+                cmocka_unit_test(a_planned_move_never_interrupts_a_long_call),
+                cmocka_unit_test(a_shard_with_a_long_call_does_not_even_pause),
+                cmocka_unit_test(a_move_that_is_taken_back_is_forgotten),
+                cmocka_unit_test(a_shard_given_back_while_it_is_released_is_asked_for_again),
+                cmocka_unit_test(what_was_not_read_before_leaving_is_read_on_staying),
+                cmocka_unit_test(a_shard_that_is_wanted_is_left),
+                cmocka_unit_test(a_firm_want_has_no_patience_with_long_calls),
+                cmocka_unit_test(what_was_told_to_stop_runs_again_as_any_other),
+                cmocka_unit_test(a_firm_assignment_asks_firmly),
+                cmocka_unit_test(a_grant_counts_under_the_epoch_that_was_asked_for),
+                cmocka_unit_test(a_stale_answer_to_an_older_epoch_is_no_news),
+                cmocka_unit_test(a_lost_shard_is_sought_under_the_newest_epoch),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}

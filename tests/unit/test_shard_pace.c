@@ -1,0 +1,184 @@
+/* When a shard calls: at once if somebody waits for it, a little later if what ends in a moment can go along. */
+#include "shard_rig.h"
+
+/* Two keys run, and one of them has a task waiting. */
+static void open_busy(struct rig *g, struct claimed **ret_first, struct claimed **ret_other)
+{
+        rig_open(g);
+        own(g);
+        hand(g, 1, "k", "a");
+        hand(g, 2, "k", "a");
+        hand(g, 3, "j", "a");
+        claim(g);
+        *ret_first = start(g, 1);
+        *ret_other = start(g, 3);
+}
+
+static void an_end_waits_a_moment_for_others_that_end_soon(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *first;
+        struct claimed *other;
+        open_busy(&g, &first, &other);
+        end_as(&g, first, STORE_DONE);
+        assert_int_equal(next_call(&g), SHARD_CALL_NONE);
+        assert_int_equal(shard_due_ms(&g.shard), g.now_ms + 2);
+        end_as(&g, other, STORE_DONE);
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        send_advance(&g);
+        assert_said(&g, 1, STORE_DONE);
+        assert_said(&g, 3, STORE_DONE);
+        rig_close(&g);
+}
+
+static void an_end_does_not_wait_longer_than_a_moment(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *first;
+        struct claimed *other;
+        open_busy(&g, &first, &other);
+        end_as(&g, first, STORE_DONE);
+        g.now_ms = shard_due_ms(&g.shard);
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        rig_close(&g);
+}
+
+static void nobody_waits_for_tasks_that_take_their_time(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *first;
+        struct claimed *other;
+        open_busy(&g, &first, &other);
+        g.now_ms += g.limits.gather_ms + 1;
+        end_as(&g, first, STORE_DONE);
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        rig_close(&g);
+}
+
+static void a_claim_goes_along_with_what_ends_soon(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *first;
+        struct claimed *other;
+        open_busy(&g, &first, &other);
+        end_as(&g, other, STORE_DONE);
+        send_advance(&g);
+        reply_advance(&g, STORE_OK);
+        shard_rang(&g.shard);
+        assert_int_equal(next_call(&g), SHARD_CALL_NONE);
+        assert_int_equal(shard_due_ms(&g.shard), g.now_ms + 2);
+        g.now_ms += 2;
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        rig_close(&g);
+}
+
+static void with_nothing_running_a_claim_is_made_at_once(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *first;
+        struct claimed *other;
+        open_busy(&g, &first, &other);
+        end_as(&g, other, STORE_DONE);
+        end_as(&g, first, STORE_RETRY);
+        send_advance(&g);
+        reply_advance(&g, STORE_OK);
+        shard_rang(&g.shard);
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        rig_close(&g);
+}
+
+static void claim_some(struct rig *g, unsigned count, uint64_t *seq)
+{
+        static char keys[64][8];
+        for (unsigned i = 0; i < count; i++) {
+                (void)snprintf(keys[i], sizeof(keys[i]), "k%u", i);
+                hand(g, ++*seq, keys[i], "a");
+        }
+        claim(g);
+        for (struct claimed *c; (c = next(g));)
+                end_as(g, c, STORE_DONE);
+        send_advance(g);
+        reply_advance(g, STORE_OK);
+}
+
+static void tasks_that_come_one_by_one_are_claimed_as_they_come(void **state)
+{
+        (void)state;
+        struct rig g;
+        uint64_t seq = 0;
+        rig_open(&g);
+        own(&g);
+        for (int i = 0; i < 10; i++)
+                claim_some(&g, 1, &seq);
+        shard_rang(&g.shard);
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        rig_close(&g);
+}
+
+/* A dozen for the next reply, each of a key of its own. */
+static void hand_dozen(struct rig *g)
+{
+        static char keys[RIG_WINDOW][8];
+        uint64_t seq = g->shard.window.count;
+        for (unsigned i = 0; i < 12; i++, seq++) {
+                (void)snprintf(keys[seq], sizeof(keys[seq]), "k%u", (unsigned)seq);
+                hand(g, seq + 1, keys[seq], "a");
+        }
+}
+
+static void open_paced(struct rig *g)
+{
+        rig_open(g);
+        own(g);
+        for (int i = 0; i < 4; i++) {
+                hand_dozen(g);
+                claim(g);
+        }
+}
+
+static void tasks_that_come_by_the_dozen_are_claimed_at_intervals(void **state)
+{
+        (void)state;
+        struct rig g;
+        open_paced(&g);
+        shard_rang(&g.shard);
+        assert_int_equal(next_call(&g), SHARD_CALL_NONE);
+        assert_true(shard_due_ms(&g.shard) <= g.now_ms + g.limits.gather_ms);
+        g.now_ms = shard_due_ms(&g.shard);
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        rig_close(&g);
+}
+
+static void a_backlog_is_claimed_without_a_pause(void **state)
+{
+        (void)state;
+        struct rig g;
+        open_paced(&g);
+        hand_dozen(&g);
+        g.shard.has_work = true;
+        send_advance(&g);
+        g.advance.has_more = true;
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
+        rig_close(&g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(an_end_waits_a_moment_for_others_that_end_soon),
+                cmocka_unit_test(an_end_does_not_wait_longer_than_a_moment),
+                cmocka_unit_test(nobody_waits_for_tasks_that_take_their_time),
+                cmocka_unit_test(a_claim_goes_along_with_what_ends_soon),
+                cmocka_unit_test(with_nothing_running_a_claim_is_made_at_once),
+                cmocka_unit_test(tasks_that_come_one_by_one_are_claimed_as_they_come),
+                cmocka_unit_test(tasks_that_come_by_the_dozen_are_claimed_at_intervals),
+                cmocka_unit_test(a_backlog_is_claimed_without_a_pause),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
