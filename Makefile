@@ -15,12 +15,13 @@ B   := build$(if $(SAN),/$(SAN))
 CC       ?= cc
 CXX      ?= c++
 OBJCOPY  ?= objcopy
-OPT      ?= -O2
+# What is only tested is compiled faster.
+OPT      ?= $(if $(SAN),-O1,-O2)
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla -Wpointer-arith
 CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE
-CFLAGS   += -std=gnu11 $(OPT) -g $(WARN) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
+CFLAGS   += -std=gnu11 $(OPT) -g $(WARN) $(if $(filter asan tsan,$(SAN)),-Wno-format-truncation) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
 LDFLAGS  += -pthread
-LDLIBS   += -luv -ljansson -lconfig -lsqlite3 -lz -ldl -lm
+LDLIBS   += -luv -ljansson -lconfig -lsqlite3 -lhiredis -lzookeeper_mt -lz -ldl -lm
 ifeq ($(SAN),asan)
 CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined
 LDFLAGS += -fsanitize=address,undefined
@@ -39,7 +40,16 @@ endif
 # --- what is made -----------------------------------------------------------------------------------------------------
 
 LIB_SRC  := $(filter-out runtime/main.c,$(wildcard runtime/*/*.c runtime/*/*/*.c))
-LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o)
+# The threads that TSan looks at, and the bytes that fuzzers write, meet only some of it.
+ifeq ($(SAN),tsan)
+LIB_SRC  := $(wildcard runtime/base/*.c runtime/ring/*.c runtime/config/setting_list.c)
+endif
+ifeq ($(SAN),fuzz)
+LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c) \
+            $(wildcard runtime/host/*_doc.c) runtime/host/doc.c runtime/host/assign.c runtime/host/assignment.c \
+            runtime/host/share.c
+endif
+LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan fuzz,$(SAN)),,$B/obj/lua.o)
 MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))
 QUIVER   := $B/quiver
 
@@ -48,38 +58,51 @@ PLUGIN_SO := $(PLUGINS:%=plugins/%.so)
 # What handlers that start processes share.
 PLUGIN_SRC_exec := $(wildcard plugins/common/*.[ch])
 PLUGIN_SRC_pipe := $(PLUGIN_SRC_exec)
+PLUGIN_SRC_sql  := $(wildcard plugins/common/command.[ch])
+PLUGIN_LIBS_sql := -lsqlite3 -lpq -ljansson
 
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT     := $(UNIT_SRC:tests/%.c=$B/tests/%)
-# A contract suite is several files; what is not a test_*.c of its own is linked into each.
-CONTRACT_SRC := $(wildcard tests/contract/test_*.c)
+# A contract suite is several files; what is not a test_*.c of its own is a library for them.
+COORD_CONTRACT_SRC := $(wildcard tests/contract/test_coord*.c)
+CONTRACT_SRC := $(filter-out $(COORD_CONTRACT_SRC),$(wildcard tests/contract/test_*.c))
 CONTRACT     := $(CONTRACT_SRC:tests/%.c=$B/tests/%)
-CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(filter-out $(CONTRACT_SRC),$(wildcard tests/contract/*.c)))
+CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(filter-out $(CONTRACT_SRC) $(COORD_CONTRACT_SRC),$(wildcard tests/contract/*.c)))
+COORD_CONTRACT     := $(COORD_CONTRACT_SRC:tests/%.c=$B/tests/%)
+COORD_CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard tests/contract/coord/*.c))
+SIM      := $B/tests/sim/test_sim
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ     := $(FUZZ_SRC:tests/%.c=$B/tests/%)
-TEST_PLUGINS := $(patsubst tests/plugins/%.c,$B/test-plugins/%.so,$(wildcard tests/plugins/*.c))
+TEST_PLUGINS := $(patsubst tests/plugins/%.c,$B/test-plugins/%.so,$(wildcard tests/plugins/*.c)) \
+                $(addprefix $B/test-plugins/,ledger-two.so statics.so statics-two.so)
 VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/villains/*.c)) \
             $(patsubst tests/villains/%.cc,$B/villains/%.so,$(wildcard tests/villains/*.cc))
 
 # --- packages ---------------------------------------------------------------------------------------------------------
 
-DEPS      := gcc make libc6-dev libuv1-dev libjansson-dev libconfig-dev libsqlite3-dev zlib1g-dev uthash-dev
+DEPS      := gcc make libc6-dev libuv1-dev libjansson-dev libconfig-dev libsqlite3-dev libhiredis-dev zlib1g-dev \
+             uthash-dev libpq-dev libzookeeper-mt-dev
 TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev pkg-config libcmocka-dev python3 \
-             python3-pytest procps valgrind nodejs ruby
+             python3-pytest procps valgrind nodejs ruby postgresql iproute2 redis-server redis-sentinel redis-tools \
+             python3-redis zookeeper default-jre-headless python3-kazoo stunnel4 openssl
 PYTHON    := /usr/bin/python3
 
 .DEFAULT_GOAL := build
-.PHONY: help deps test-deps build run demo test test-all unit asan tsan contract fuzz e2e test-binaries fuzz-binaries \
-        lint format format-check tidy cppcheck bench chaos install uninstall clean plugins villains
+.PHONY: help deps test-deps build run demo test test-all unit asan tsan contract sim fuzz e2e test-binaries fuzz-binaries syntax \
+        lint format format-check tidy cppcheck mutants bench chaos model install uninstall clean plugins villains
 
 help:
 	@echo "make run        start a host with the embedded default: no server needed"
 	@echo "make demo       watch a small scenario run and check itself"
 	@echo "make test       unit, sanitizer, fuzz and end-to-end tests; last line: N passed, N failed"
-	@echo "                one suite: make unit | asan | tsan | contract | fuzz | e2e; some of it: make test ONLY=ring"
+	@echo "                one suite: make unit | asan | tsan | contract | sim | fuzz | e2e; some of it: make test ONLY=ring"
 	@echo "make test-all   the same and the long runs"
 	@echo "make build      build/quiver and plugins/*.so (the default)"
-	@echo "make bench      measure; make chaos: break things on purpose"
+	@echo "make bench      measure; ONLY=redis,sqlite LONG=1 PEERS=1: tests/bench/README.md"
+	@echo "make chaos      break a fleet on purpose and check its history: ON=sqlite|redis|redis+zookeeper|sentinel|cluster"
+	@echo "                FOR=60s SEED=N"
+	@echo "make mutants    remove each check in turn, and see which test notices"
+	@echo "make model      check the model of the lease, and that it fails without each of its checks (two minutes)"
 	@echo "make lint       clang-format, clang-tidy, cppcheck; make format: apply clang-format"
 	@echo "make deps       install what is missing from Debian (run and test do it themselves)"
 	@echo "make install    into PREFIX=$(PREFIX), DESTDIR honoured; make uninstall takes it back"
@@ -114,8 +137,21 @@ $B/obj/%.o: %.c | deps
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
+# The Redis store's scripts, as C text.
+LUA := runtime/store/redis/lua
+$B/lua.c: $(wildcard $(LUA)/*.lua $(LUA)/lib/*.lua) $(LUA)/embed.awk
+	@mkdir -p $(@D)
+	awk -f $(LUA)/embed.awk $(wildcard $(LUA)/*.lua) > $@.new
+	@mv $@.new $@
+
+$B/obj/lua.o: $B/lua.c | deps
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+
 # `quiver new` has the templates in it.
 $B/obj/runtime/cli/new.o: $(wildcard sdk/templates/*)
+# And the coordination driver its scripts.
+$B/obj/runtime/coord/redis/scripts.o: $(wildcard runtime/coord/redis/lua/*.lua)
 
 $B/libruntime.a: $(LIB_OBJ)
 	@rm -f $@
@@ -132,7 +168,7 @@ $B/libquiver-mock.a: $(MOCK_OBJ)
 # The client library, out of what it needs of the runtime.  Both forms show nothing but qv_client_*: whoever links with
 # them has names of their own.  The number after .so changes when a program that was built before would break.
 CLIENT_OBJ  := $(patsubst %.c,$B/obj/%.o,$(wildcard runtime/client/*.c))
-CLIENT_LIBS := -luv -lconfig -lsqlite3 -lz -lm
+CLIENT_LIBS := -luv -lconfig -lsqlite3 -lhiredis -lz -lm
 
 $B/libquiver.so.1: $(CLIENT_OBJ) $B/libruntime.a sdk/client.map
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=sdk/client.map -Wl,--as-needed \
@@ -161,6 +197,7 @@ INSTALLED := 755:$(QUIVER):bin/quiver \
              $(foreach h,$(notdir $(wildcard sdk/include/quiver/*.h)),644:sdk/include/quiver/$h:include/quiver/$h) \
              644:sdk/plugin.mk:share/quiver/plugin.mk \
              644:sdk/plugin.map:share/quiver/plugin.map \
+             644:etc/quiver.service:share/quiver/quiver.service \
              644:$B/libquiver-mock.a:lib/libquiver-mock.a \
              644:$B/libquiver.a:lib/libquiver.a \
              755:$B/libquiver.so.1:lib/libquiver.so.1 \
@@ -208,12 +245,32 @@ $B/tests/unit/test_mock $B/tests/unit/test_mock_services: $B/obj/plugins/echo/ec
 CHILD_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/common/*.c))
 $B/tests/unit/test_exec: $B/obj/plugins/exec/exec.o $(CHILD_OBJ) $B/libquiver-mock.a
 $B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
+$B/tests/unit/test_sql: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/sql/*.c)) $B/obj/plugins/common/command.o $B/libquiver-mock.a
+$B/tests/unit/test_sql: LDLIBS += -lpq
 
-$(CONTRACT): $B/tests/contract/%: $B/obj/tests/contract/%.o $(CONTRACT_OBJ) $B/libruntime.a
+$B/libcontract.a: $(CONTRACT_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+# Loaded into servers, so never with a sanitizer.
+$B/tests/preload/%.so: tests/preload/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -g $(WARN) $(if $(WERROR),-Werror) -D_GNU_SOURCE -fPIC -shared -o $@ $<
+
+$(CONTRACT): | $B/tests/preload/clock.so
+$(CONTRACT): $B/tests/contract/%: $B/obj/tests/contract/%.o $B/libcontract.a $B/libruntime.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
-$B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk
+$(COORD_CONTRACT): $B/tests/contract/%: $B/obj/tests/contract/%.o $(COORD_CONTRACT_OBJ) $B/libcontract.a $B/libruntime.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+$B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk -Itests/sim
+
+$(SIM): $(patsubst %.c,$B/obj/%.o,$(wildcard tests/sim/*.c)) $B/libruntime.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Plugins that do their worst, for the end-to-end tests.  Compilers see some of it coming.
 VILLAIN_FLAGS := -O1 -g -Wall -Wextra -Wno-infinite-recursion $(if $(WERROR),-Werror) -D_GNU_SOURCE \
@@ -233,6 +290,18 @@ $B/test-plugins/%.so: tests/plugins/%.c sdk/include/quiver/plugin.h
 	$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
 	        -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -o $@ $<
 
+# … in another version, to be reloaded.
+$B/test-plugins/%-two.so: tests/plugins/%.c sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -DBUILD='"two"' \
+	        -Isdk/include -fPIC -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -o $@ $<
+
+# C++ as it comes, with everything visible that keeps a library from ever being unloaded.
+$B/test-plugins/statics.so $B/test-plugins/statics-two.so: tests/plugins/statics.cc sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O1 -g -Wall -Wextra $(if $(WERROR),-Werror) $(if $(findstring two,$@),-DBUILD='"two"') \
+	        -Isdk/include -fPIC -shared -o $@ $<
+
 # Other commands' arguments are not for the tests: run.py calls make itself.
 RUN_TESTS := @$(PYTHON) tests/run.py $(if $(WERROR),--werror)
 
@@ -242,13 +311,13 @@ test: test-deps
 test-all: test-deps
 	$(RUN_TESTS) --all $(ONLY:%=--only=%)
 
-unit asan tsan contract fuzz e2e: test-deps
+unit asan tsan contract sim fuzz e2e: test-deps
 	$(RUN_TESTS) --only=$@
 
 # What run.py asks for; SAN= chooses the folder.
 villains: $(VILLAINS)
 
-test-binaries: $(UNIT) $(CONTRACT) $(TEST_PLUGINS)
+test-binaries: $(UNIT) $(SIM) $(CONTRACT) $(COORD_CONTRACT) $(TEST_PLUGINS) $B/libquiver.so.1
 
 fuzz-binaries: $(FUZZ)
 
@@ -263,6 +332,16 @@ C_FILES  := $(shell find runtime sdk plugins tests -name '*.c' -o -name '*.h' -o
 TIDY_SRC := $(filter-out sdk/templates/% tests/villains/%,$(filter %.c,$(C_FILES)))
 # Not the tests: the analyzer does not know that cmocka's asserts do not return.
 TIDY     := $(patsubst %,build/lint/%.ok,$(filter-out tests/%,$(TIDY_SRC)))
+
+# The other compiler's opinion, without its code.
+SYNTAX   := $(patsubst %.c,build/clang/%.ok,$(LIB_SRC) runtime/main.c $(wildcard sdk/mock/*.c plugins/*/*.c tests/*/*.c tests/*/*/*.c))
+# Not the villains, which are wrong on purpose, nor what needs the libraries of others.
+syntax: $(filter-out build/clang/tests/villains/% build/clang/tests/bench/peers/%,$(SYNTAX))
+
+build/clang/%.ok: %.c $(filter %.h,$(C_FILES))
+	@mkdir -p $(@D)
+	@clang -fsyntax-only $(CPPFLAGS) $(CFLAGS) -Werror -Itests/unit -Isdk -Itests/sim -Itests/contract $<
+	@touch $@
 
 lint: test-deps
 	@$(MAKE) --no-print-directory -j$$(nproc) format-check tidy cppcheck
@@ -293,16 +372,39 @@ run: build
 	@echo "In another terminal:  build/quiver submit echo --wait world"
 	@exec $(QUIVER) run -c etc/runtime.cfg
 
-# Each says so until its part is there.
-demo:
-	@echo "make demo: there is no scenario to watch yet"
+demo: build
+	@$(PYTHON) tests/demo/demo.py
 
-bench: build test-deps $B/tests/bench/bench_sqlite
-	@$(PYTHON) tests/bench/languages.py
-	@$B/tests/bench/bench_sqlite
+mutants: test-deps
+	@$(PYTHON) tests/mutants/mutants.py
 
-chaos:
-	@echo "make chaos: there is no fleet to break yet"
+# ONLY= picks parts, LONG=1 adds the large backlog, PEERS=1 the same work on what people use today.
+BENCH_DEPS := gnuplot-nox
+PEER_DEPS  := beanstalkd gearman-job-server libgearman-dev ruby-sidekiq python3-celery python3-rq nodejs npm
+BENCH      := $(patsubst tests/%.c,$B/tests/%,$(wildcard tests/bench/*.c))
+PEER_BENCH := $(patsubst tests/%.c,$B/tests/%,$(wildcard tests/bench/peers/*.c))
+
+bench: build test-deps $(BENCH) $(TEST_PLUGINS)
+	$(call install_missing,$(BENCH_DEPS) $(if $(PEERS),$(PEER_DEPS)))
+	@$(if $(PEERS),$(MAKE) --no-print-directory $(PEER_BENCH) $B/bench/node_modules/bullmq)
+	@$(PYTHON) tests/bench/bench.py $(if $(ONLY),--only="$(ONLY)") $(if $(PEERS),--peers) $(if $(LONG),--long)
+
+$B/tests/bench/peers/gearman: LDLIBS += -lgearman
+
+$B/bench/node_modules/bullmq:
+	@mkdir -p $B/bench
+	@npm install --silent --no-audit --no-fund --prefix $B/bench bullmq ioredis
+
+# Breaks a fleet of four hosts on purpose, and checks its history; tests/chaos/README.md says how to read it.
+ON  ?= sqlite
+FOR ?= 60s
+chaos: build test-deps $B/libquiver.so.1 $(TEST_PLUGINS)
+	@$(PYTHON) tests/chaos/chaos.py --on $(ON) --for $(FOR) $(SEED:%=--seed %)
+
+MODEL_DEPS := spin gcc libc6-dev
+model:
+	$(call install_missing,$(MODEL_DEPS))
+	@tests/model/run.sh build/model
 
 clean:
 	rm -rf build plugins/*.so
