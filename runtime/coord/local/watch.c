@@ -17,17 +17,18 @@ void watch_arm(struct watches *watches, const struct tree *tree, enum watch_kind
         struct watch *watch = watches->first;
         while (watch && (watch->kind != kind || strcmp(watch->path, path) != 0))
                 watch = watch->next;
-        if (!watch) {
-                size_t size = strlen(path) + 1;
-                watch = calloc(1, sizeof(*watch) + size);
-                if (!watch)
-                        abort();
-                watch->kind = kind;
-                memcpy(watch->path, path, size);
-                watch->next = watches->first;
-                watches->first = watch;
-        }
+        /* An earlier reader may not have heard yet that what it saw is no longer so. */
+        if (watch)
+                return;
+        size_t size = strlen(path) + 1;
+        watch = calloc(1, sizeof(*watch) + size);
+        if (!watch)
+                abort();
+        watch->kind = kind;
+        memcpy(watch->path, path, size);
         watch->seen = look(tree, kind, path);
+        watch->next = watches->first;
+        watches->first = watch;
 }
 
 struct watch *watch_fired(struct watches *watches, const struct tree *tree)

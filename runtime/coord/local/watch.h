@@ -27,7 +27,7 @@ struct watches {
         struct watch *first;
 };
 
-/* Arms it with what the tree has now. */
+/* Arms it with what the tree has now; one that is armed keeps what its first reader saw. */
 void watch_arm(struct watches *watches, const struct tree *tree, enum watch_kind kind, const char *path);
 /* Takes out one that fires; NULL: none does.  The caller frees it. */
 struct watch *watch_fired(struct watches *watches, const struct tree *tree);

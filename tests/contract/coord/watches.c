@@ -135,6 +135,26 @@ static void no_change_is_lost_in_a_crowd_of_them(void **state)
         WAIT_FOR(w, p[199].done);
 }
 
+/* Somebody who reads the new state does not take the news from whoever read the old one. */
+static void a_later_reader_does_not_hush_an_earlier_one(void **state)
+{
+        struct client *c = join(*state);
+        assert_int_equal(create(c, "n", "", 0, NULL, NULL), 0);
+        for (unsigned i = 0; i < 50; i++) {
+                struct pending changed = { .set = { .request.done = pending_done,
+                                                   .path = "n",
+                                                   .data = T("x"),
+                                                   .version = COORD_ANY_VERSION } };
+                struct pending read = { .get = { .request.done = pending_done, .path = "n", .watch = true } };
+                assert_int_equal(get(c, "n", true, NULL, NULL), 0);
+                forget_heard(c);
+                coord_set(c->coord, &changed.set);
+                coord_get(c->coord, &read.get);
+                WAIT_FOR(*state, changed.done && read.done);
+                WAIT_FOR(*state, has_heard(c, "n"));
+        }
+}
+
 const struct CMUnitTest watch_tests[] = {
         IN_WORLD(a_change_of_data_is_told),
         IN_WORLD(making_and_deleting_a_node_are_told),
@@ -146,5 +166,6 @@ const struct CMUnitTest watch_tests[] = {
         IN_WORLD(a_watch_is_told_once),
         IN_WORLD(who_only_reads_hears_nothing),
         IN_WORLD(no_change_is_lost_in_a_crowd_of_them),
+        IN_WORLD(a_later_reader_does_not_hush_an_earlier_one),
 };
 GROUP(watch);
