@@ -37,6 +37,9 @@ CFLAGS  += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=und
 LDFLAGS += -fsanitize=fuzzer-no-link,address,undefined
 endif
 
+# $(call say,WORD[,FILE]): a step in one line; V=1 shows its command.
+say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(or $(2),$@);)
+
 # --- what is made -----------------------------------------------------------------------------------------------------
 
 LIB_SRC  := $(filter-out runtime/main.c,$(wildcard runtime/*/*.c runtime/*/*/*.c))
@@ -107,7 +110,7 @@ help:
 	@echo "make deps       install what is missing from Debian (run and test do it themselves)"
 	@echo "make install    into PREFIX=$(PREFIX), DESTDIR honoured; make uninstall takes it back"
 	@echo "make clean      remove build/ and the built plugins"
-	@echo "settings: SAN=asan|tsan|fuzz  WERROR=1  CC=clang  PREFIX=  DESTDIR="
+	@echo "settings: SAN=asan|tsan|fuzz  WERROR=1  V=1 (show commands)  CC=clang  PREFIX=  DESTDIR="
 
 # $(call install_missing,PACKAGES): one dpkg-query; apt-get only if something is not there.
 define install_missing
@@ -135,18 +138,18 @@ build: $(QUIVER) plugins
 
 $B/obj/%.o: %.c | deps
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
 # The Redis store's scripts, as C text.
 LUA := runtime/store/redis/lua
 $B/lua.c: $(wildcard $(LUA)/*.lua $(LUA)/lib/*.lua) $(LUA)/embed.awk
 	@mkdir -p $(@D)
-	awk -f $(LUA)/embed.awk $(wildcard $(LUA)/*.lua) > $@.new
+	$(call say,LUA)awk -f $(LUA)/embed.awk $(wildcard $(LUA)/*.lua) > $@.new
 	@mv $@.new $@
 
 $B/obj/lua.o: $B/lua.c | deps
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
+	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
 
 # `quiver new` has the templates in it.
 $B/obj/runtime/cli/new.o: $(wildcard sdk/templates/*)
@@ -155,15 +158,15 @@ $B/obj/runtime/coord/redis/scripts.o: $(wildcard runtime/coord/redis/lua/*.lua)
 
 $B/libruntime.a: $(LIB_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)$(AR) rcs $@ $^
 
 $(QUIVER): $B/obj/runtime/main.o $B/libruntime.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The fake host that plugin authors test against.  A library of its own: it shares no code with the runtime.
 $B/libquiver-mock.a: $(MOCK_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)$(AR) rcs $@ $^
 
 # The client library, out of what it needs of the runtime.  Both forms show nothing but qv_client_*: whoever links with
 # them has names of their own.  The number after .so changes when a program that was built before would break.
@@ -171,24 +174,24 @@ CLIENT_OBJ  := $(patsubst %.c,$B/obj/%.o,$(wildcard runtime/client/*.c))
 CLIENT_LIBS := -luv -lconfig -lsqlite3 -lhiredis -lz -lm
 
 $B/libquiver.so.1: $(CLIENT_OBJ) $B/libruntime.a sdk/client.map
-	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=sdk/client.map -Wl,--as-needed \
+	$(call say,CC)$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=sdk/client.map -Wl,--as-needed \
 	        $(if $(SAN),,-Wl,-z,defs) -o $@ $(CLIENT_OBJ) $B/libruntime.a $(CLIENT_LIBS)
 
 $B/libquiver.a: $(CLIENT_OBJ) $B/libruntime.a
 	@rm -f $@
-	$(LD) -r -o $B/obj/libquiver.o $^
-	$(OBJCOPY) --wildcard --keep-global-symbol='qv_client_*' $B/obj/libquiver.o
-	$(AR) rcs $@ $B/obj/libquiver.o
+	$(call say,LD)$(LD) -r -o $B/obj/libquiver.o $^
+	$(call say,TRIM)$(OBJCOPY) --wildcard --keep-global-symbol='qv_client_*' $B/obj/libquiver.o
+	$(call say,AR)$(AR) rcs $@ $B/obj/libquiver.o
 
 plugins: $(PLUGIN_SO)
 
 # A stock plugin is a folder of C files.  Installed by rename: a host may have the old file open.
 .SECONDEXPANSION:
 plugins/%.so: $$(wildcard plugins/%/*.[ch]) $$(PLUGIN_SRC_$$*) sdk/include/quiver/plugin.h sdk/plugin.map | deps
-	$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
+	$(call say,CC)$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
 	        -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -Wl,-z,defs -o $@.new $(filter %.c,$^) \
 	        -pthread $(PLUGIN_LIBS_$*)
-	mv $@.new $@
+	@mv $@.new $@
 
 # --- install ----------------------------------------------------------------------------------------------------------
 
@@ -215,7 +218,7 @@ PC        := $B/quiver-plugin.pc $B/quiver-mock.pc $B/quiver-client.pc
 .PHONY: $(PC)
 $(PC): $B/%.pc: sdk/%.pc.in
 	@mkdir -p $(@D)
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
 
 # Every file by rename: a host may have the old one open, and must not see half of the new one.
 install: build $B/libquiver-mock.a $B/libquiver.a $B/libquiver.so.1 $(PC)
@@ -238,7 +241,7 @@ uninstall:
 
 $B/tests/%: $B/obj/tests/%.o $B/libruntime.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 # The way an author does it: the plugin's own source, the mock, and the test.
 $B/tests/unit/test_mock $B/tests/unit/test_mock_services: $B/obj/plugins/echo/echo.o $B/libquiver-mock.a
@@ -250,27 +253,27 @@ $B/tests/unit/test_sql: LDLIBS += -lpq
 
 $B/libcontract.a: $(CONTRACT_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)$(AR) rcs $@ $^
 
 # Loaded into servers, so never with a sanitizer.
 $B/tests/preload/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -g $(WARN) $(if $(WERROR),-Werror) -D_GNU_SOURCE -fPIC -shared -o $@ $<
+	$(call say,CC)$(CC) -std=gnu11 -O2 -g $(WARN) $(if $(WERROR),-Werror) -D_GNU_SOURCE -fPIC -shared -o $@ $<
 
 $(CONTRACT): | $B/tests/preload/clock.so
 $(CONTRACT): $B/tests/contract/%: $B/obj/tests/contract/%.o $B/libcontract.a $B/libruntime.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $(COORD_CONTRACT): $B/tests/contract/%: $B/obj/tests/contract/%.o $(COORD_CONTRACT_OBJ) $B/libcontract.a $B/libruntime.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
 $B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk -Itests/sim
 
 $(SIM): $(patsubst %.c,$B/obj/%.o,$(wildcard tests/sim/*.c)) $B/libruntime.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Plugins that do their worst, for the end-to-end tests.  Compilers see some of it coming.
 VILLAIN_FLAGS := -O1 -g -Wall -Wextra -Wno-infinite-recursion $(if $(WERROR),-Werror) -D_GNU_SOURCE \
@@ -278,28 +281,28 @@ VILLAIN_FLAGS := -O1 -g -Wall -Wextra -Wno-infinite-recursion $(if $(WERROR),-We
 
 $B/villains/%.so: tests/villains/%.c sdk/include/quiver/plugin.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(VILLAIN_FLAGS) -o $@ $<
+	$(call say,CC)$(CC) -std=c11 $(VILLAIN_FLAGS) -o $@ $<
 
 $B/villains/%.so: tests/villains/%.cc sdk/include/quiver/plugin.h
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -w $(VILLAIN_FLAGS) -o $@ $<
+	$(call say,CXX)$(CXX) -std=c++17 -w $(VILLAIN_FLAGS) -o $@ $<
 
 # Plugins that tests look through.
 $B/test-plugins/%.so: tests/plugins/%.c sdk/include/quiver/plugin.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
+	$(call say,CC)$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
 	        -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -o $@ $<
 
 # … in another version, to be reloaded.
 $B/test-plugins/%-two.so: tests/plugins/%.c sdk/include/quiver/plugin.h
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -DBUILD='"two"' \
+	$(call say,CC)$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -DBUILD='"two"' \
 	        -Isdk/include -fPIC -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -o $@ $<
 
 # C++ as it comes, with everything visible that keeps a library from ever being unloaded.
 $B/test-plugins/statics.so $B/test-plugins/statics-two.so: tests/plugins/statics.cc sdk/include/quiver/plugin.h
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 -O1 -g -Wall -Wextra $(if $(WERROR),-Werror) $(if $(findstring two,$@),-DBUILD='"two"') \
+	$(call say,CXX)$(CXX) -std=c++17 -O1 -g -Wall -Wextra $(if $(WERROR),-Werror) $(if $(findstring two,$@),-DBUILD='"two"') \
 	        -Isdk/include -fPIC -shared -o $@ $<
 
 # Other commands' arguments are not for the tests: run.py calls make itself.
@@ -323,7 +326,7 @@ fuzz-binaries: $(FUZZ)
 
 $B/tests/fuzz/%: $B/obj/tests/fuzz/%.o $B/libruntime.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS)
 
 # --- house ------------------------------------------------------------------------------------------------------------
 
