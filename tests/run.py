@@ -6,6 +6,10 @@
 WORD is a suite (unit, asan, tsan, contract, sim, fuzz, e2e, lint, build) or a part of a file's name (ring).
 First everything is built, one make after the other with a job per core.  Then the test programs run, one per core, and
 each suite is reported when its last program has ended.  Whatever a program wrote is in build/test/SUITE/PROGRAM.log.
+
+Tests that start servers and kill processes share the machine with whatever else runs on it.  One of these that failed is
+run once more, alone; if it passes then, it counts as passed and is named as unsteady, with its first failure in full: a
+reason to look, not a reason to stop.  With --all there is no second try.
 """
 import argparse
 import concurrent.futures
@@ -171,6 +175,17 @@ class Report:
             self.done.setdefault(program.suite, []).append(program)
             if not self.left[program.suite]:
                 self.print_suite(program.suite, self.done[program.suite])
+
+    def take_back(self, program):
+        """It is about to run again."""
+        self.passed -= program.result.passed
+        self.failed -= len(program.result.failed)
+
+    def add_again(self, program):
+        self.passed += program.result.passed
+        self.failed += len(program.result.failed)
+        if program.result.failed:
+            print_failure(program)
 
     def print_suite(self, suite, programs):
         passed = sum(p.result.passed for p in programs)
@@ -348,6 +363,28 @@ def run_all(programs, report, workers):
             raise
 
 
+# Whose verdict depends on real servers and processes, and how many failures are still a coincidence.
+MAY_BE_UNSTEADY = ("contract", "e2e")
+UNSTEADY_MAX = 3
+
+
+def run_unsteady_again(programs, report):
+    """Returns the names of those that then passed."""
+    failed = [p for p in programs if p.result.failed]
+    if len(failed) > UNSTEADY_MAX or any(p.suite not in MAY_BE_UNSTEADY for p in failed):
+        return []
+    steady = []
+    for program in failed:
+        names = ", ".join(program.result.failed)
+        print(f"again, alone: {program.suite}/{program.name}", flush=True)
+        report.take_back(program)
+        program.log.replace(program.log.with_suffix(".first.log"))
+        report.add_again(program.run())
+        if not program.result.failed:
+            steady.append(f"{program.suite}/{program.name}: {names}")
+    return steady
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--all", action="store_true", help="the long runs too")
@@ -363,6 +400,9 @@ def main():
     started = time.monotonic()
     run_all(build_programs, report, 1)
     run_all(programs, report, CORES)
+    unsteady = [] if chosen.all else run_unsteady_again(programs, report)
+    for name in unsteady:
+        print(f"UNSTEADY {name}")
     print(f"{report.passed + report.failed} tests in {time.monotonic() - started:.0f} s")
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed or not report.passed else 0
