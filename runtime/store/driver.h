@@ -43,6 +43,8 @@ struct store_driver {
          */
         void (*start)(struct store *store, struct store_request *request);
         void (*close)(struct store *store, void (*closed)(void *self), void *self);
+        /* Appends an envelope as this store keeps it, up to and without the payload.  NULL: as text. */
+        void (*put_head)(struct buffer *to, const struct envelope *envelope, uint32_t shard);
 };
 
 extern const struct store_driver sqlite_driver, redis_driver;
@@ -60,7 +62,7 @@ struct store {
         uint64_t results_age_ms;
 };
 
-/* An envelope ready to be appended; its bytes stand in the request's arena. */
+/* An envelope ready to be appended; its bytes, as the driver puts them, stand in the request's arena. */
 struct store_prepared {
         struct span bytes;
         struct span id;
@@ -81,6 +83,11 @@ void request_finish(struct store_request *request, int status);
 
 /* Fills the driver-independent part of a store from options, with defaults for what is zero. */
 void store_set_limits(struct store *store, const struct store_options *options);
+
+/* The second half of store_task_read(), for a task whose envelope is filled in: what is wrong with it for that shard.
+ */
+int store_task_place(const struct store *store, uint32_t shard, struct arena_chunk **arena, struct store_task *task,
+        struct error *error);
 
 /* A task as it stands in a log: its bytes, and the seq it has or will have.  Fills id (made from the seq if the
  * envelope has none) and key.  0, or -EBADMSG / -EPROTO / -EXDEV (another shard's) with the reason. */

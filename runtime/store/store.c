@@ -111,7 +111,10 @@ static int prepare(struct store_request *request, const struct envelope *envelop
                 e.submitted_ms = clock_wall_ms();
 
         struct buffer head = { 0 };
-        envelope_put_head(&head, &e);
+        if (store->driver->put_head)
+                store->driver->put_head(&head, &e, id_shard);
+        else
+                envelope_put_head(&head, &e);
         char *bytes = arena_take(request_arena(request), head.size + e.payload.size);
         memcpy(bytes, head.data, head.size);
         if (e.payload.size)
@@ -263,15 +266,11 @@ void store_forward(struct store *store, struct store_forward *forward)
 
 /* --- reading what is in a log ------------------------------------------------------------------------------------ */
 
-int store_task_read(const struct store *store, uint32_t shard, uint64_t seq, struct span bytes,
-        struct arena_chunk **arena, struct store_task *ret_task, struct error *error)
+int store_task_place(const struct store *store, uint32_t shard, struct arena_chunk **arena, struct store_task *task,
+        struct error *error)
 {
-        struct store_task task = { .seq = seq };
-        struct envelope *e = &task.envelope;
+        struct envelope *e = &task->envelope;
         uint32_t id_shard = shard;
-        int r = envelope_parse(bytes.data, bytes.size, e, error);
-        if (r)
-                return r;
         if (e->payload.size > store->payload_max)
                 return error_set(error, -EBADMSG, "payload: %zu bytes, at most %" PRIu64 " are allowed",
                         e->payload.size, store->payload_max);
@@ -282,14 +281,25 @@ int store_task_read(const struct store *store, uint32_t shard, uint64_t seq, str
                 (void)task_id_check(e->id, &id_shard, NULL);
         if (id_shard != shard)
                 return error_set(error, -EXDEV, "id: ends in shard %u, was pushed to shard %u", id_shard, shard);
-        e->lane = STORE_SEQ_LANE(seq);
+        e->lane = STORE_SEQ_LANE(task->seq);
         if (!e->id.size) {
                 char *id = arena_take(arena, TASK_ID_MAX + 1);
                 int size = snprintf(id, TASK_ID_MAX + 1, "%s.%" PRIu64 "-%u", lane_name(e->lane),
-                        seq & ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) - 1), shard);
+                        task->seq & ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) - 1), shard);
                 e->id = (struct span){ id, (size_t)size };
         }
-        task.key = e->key.size ? e->key : e->id;
-        *ret_task = task;
+        task->key = e->key.size ? e->key : e->id;
         return 0;
+}
+
+int store_task_read(const struct store *store, uint32_t shard, uint64_t seq, struct span bytes,
+        struct arena_chunk **arena, struct store_task *ret_task, struct error *error)
+{
+        struct store_task task = { .seq = seq };
+        int r = envelope_parse(bytes.data, bytes.size, &task.envelope, error);
+        if (!r)
+                r = store_task_place(store, shard, arena, &task, error);
+        if (!r)
+                *ret_task = task;
+        return r;
 }

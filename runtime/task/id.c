@@ -1,23 +1,24 @@
 #include "task/id.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
+
+/* By character.  Every id that is claimed goes through here. */
+static const bool is_good[256] = {
+        ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['.'] = true, ['_'] = true, ['-'] = true
+};
 
 int task_id_check(struct span id, uint32_t *ret_shard, struct error *error)
 {
         if (!id.size || id.size > TASK_ID_MAX)
                 return error_set(error, -EINVAL, "id: %zu bytes, 3 to %u are allowed", id.size, TASK_ID_MAX);
-        for (size_t i = 0; i < id.size; i++) {
-                char c = id.data[i];
-                bool is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                               c == '_' || c == '-';
-                if (!is_good)
+        for (size_t i = 0; i < id.size; i++)
+                if (!is_good[(unsigned char)id.data[i]])
                         return error_set(error, -EINVAL, "id: only letters, digits, . _ and - are allowed");
-        }
         size_t at = id.size;
         uint32_t shard = 0;
         uint32_t scale = 1;
@@ -51,19 +52,128 @@ static uint64_t chance(void)
         return z ^ (z >> 31);
 }
 
+static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
+
+#define MS_DIGITS     9u
+#define CHANCE_DIGITS 11u
+#define MS_SIZE       6u /* bytes, packed */
+
 static char *put_base32(char *at, uint64_t value, unsigned digits)
 {
-        static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
         for (unsigned i = digits; i-- > 0; value >>= 5)
                 at[i] = alphabet[value & 31];
         return at + digits;
 }
 
+static char *put_shard(char *at, uint32_t shard)
+{
+        char digits[10];
+        unsigned count = 0;
+        *at++ = '-';
+        do
+                digits[count++] = (char)('0' + shard % 10);
+        while (shard /= 10);
+        while (count)
+                *at++ = digits[--count];
+        *at = 0;
+        return at;
+}
+
+static size_t put_id(char id[TASK_ID_MADE_ROOM], uint64_t ms, uint64_t number, uint32_t shard)
+{
+        char *at = put_base32(id, ms, MS_DIGITS);
+        at = put_base32(at, number, CHANCE_DIGITS);
+        return (size_t)(put_shard(at, shard) - id);
+}
+
 size_t task_id_make(char id[TASK_ID_MAX + 1], uint32_t shard)
 {
-        char *at = put_base32(id, clock_wall_ms(), 9);
-        at = put_base32(at, chance(), 11);
-        return (size_t)(at - id) + (size_t)snprintf(at, 8, "-%u", shard);
+        return put_id(id, clock_wall_ms(), chance(), shard);
+}
+
+/* --- packed ------------------------------------------------------------------------------------------------------ */
+
+static bool take_base32(const char *at, unsigned digits, uint64_t *ret_value)
+{
+        /* By character: its value + 1. */
+        static const uint8_t values[256] = { ['0'] = 1,
+                ['1'] = 2,
+                ['2'] = 3,
+                ['3'] = 4,
+                ['4'] = 5,
+                ['5'] = 6,
+                ['6'] = 7,
+                ['7'] = 8,
+                ['8'] = 9,
+                ['9'] = 10,
+                ['a'] = 11,
+                ['b'] = 12,
+                ['c'] = 13,
+                ['d'] = 14,
+                ['e'] = 15,
+                ['f'] = 16,
+                ['g'] = 17,
+                ['h'] = 18,
+                ['j'] = 19,
+                ['k'] = 20,
+                ['m'] = 21,
+                ['n'] = 22,
+                ['p'] = 23,
+                ['q'] = 24,
+                ['r'] = 25,
+                ['s'] = 26,
+                ['t'] = 27,
+                ['v'] = 28,
+                ['w'] = 29,
+                ['x'] = 30,
+                ['y'] = 31,
+                ['z'] = 32 };
+        uint64_t value = 0;
+        for (unsigned i = 0; i < digits; i++) {
+                uint8_t digit = values[(unsigned char)at[i]];
+                if (!digit)
+                        return false;
+                value = value << 5 | (uint64_t)(digit - 1);
+        }
+        *ret_value = value;
+        return true;
+}
+
+static void put_bytes(uint8_t *to, uint64_t value, unsigned size)
+{
+        for (; size; value >>= 8)
+                to[--size] = (uint8_t)value;
+}
+
+static uint64_t take_bytes(const uint8_t *from, unsigned size)
+{
+        uint64_t value = 0;
+        for (unsigned i = 0; i < size; i++)
+                value = value << 8 | from[i];
+        return value;
+}
+
+bool task_id_pack(struct span id, uint32_t shard, uint8_t ret_packed[TASK_ID_PACKED_SIZE], uint64_t *ret_made_ms)
+{
+        char end[16];
+        uint64_t ms;
+        uint64_t number;
+        size_t digits = MS_DIGITS + CHANCE_DIGITS;
+        size_t end_size = (size_t)(put_shard(end, shard) - end);
+        if (id.size != digits + end_size || memcmp(id.data + digits, end, end_size) != 0 ||
+                !take_base32(id.data, MS_DIGITS, &ms) || !take_base32(id.data + MS_DIGITS, CHANCE_DIGITS, &number))
+                return false;
+        put_bytes(ret_packed, ms, MS_SIZE);
+        put_bytes(ret_packed + MS_SIZE, number, TASK_ID_PACKED_SIZE - MS_SIZE);
+        *ret_made_ms = ms;
+        return true;
+}
+
+size_t task_id_unpack(
+        const uint8_t packed[TASK_ID_PACKED_SIZE], uint32_t shard, char id[TASK_ID_MADE_ROOM], uint64_t *ret_made_ms)
+{
+        *ret_made_ms = take_bytes(packed, MS_SIZE);
+        return put_id(id, *ret_made_ms, take_bytes(packed + MS_SIZE, TASK_ID_PACKED_SIZE - MS_SIZE), shard);
 }
 
 uint32_t task_id_any_shard(uint32_t shards)

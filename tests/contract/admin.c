@@ -367,6 +367,39 @@ static void what_another_store_had_is_here_as_it_was_there(void **state)
         assert_int_equal(import(w, items, 1), -EINVAL);
 }
 
+/* Whatever they begin with: no store may take them for something of its own. */
+static void what_cannot_be_read_is_kept_byte_by_byte(void **state)
+{
+        struct world *w = *state;
+        const struct span wrong[] = { SPAN_TEXT("\x85\x01k\x01h0123456789012\x00p"), SPAN_TEXT("\x80\x01k\x01h"),
+                SPAN_TEXT("\0\0zero"), SPAN_TEXT("\0"), SPAN_TEXT("garbage\0\n"),
+                SPAN_TEXT("qv1\nkey:k\n\nno handler") };
+        enum { COUNT = sizeof(wrong) / sizeof(wrong[0]) };
+        struct store_moved items[2 * COUNT];
+        for (unsigned i = 0; i < COUNT; i++) {
+                items[i] = (struct store_moved){ .state = STATE_DEAD,
+                        .lane = LANE_NORMAL,
+                        .bytes = wrong[i],
+                        .id = T("x-0"),
+                        .handler = T("unknown"),
+                        .reason = T("malformed") };
+                items[COUNT + i] =
+                        (struct store_moved){ .state = STATE_QUEUED, .lane = LANE_NORMAL, .bytes = wrong[i] };
+        }
+        assert_int_equal(import(w, items, 2 * COUNT), 0);
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = claim(w, &o, 100);
+        assert_int_equal(a.tasks_count, 0);
+        assert_int_equal(a.set_aside, COUNT);
+        struct store_list dead = list(w, 0, STATE_DEAD);
+        assert_int_equal(dead.tasks_count, 2 * COUNT);
+        for (unsigned i = 0; i < 2 * COUNT; i++) {
+                assert_int_equal(dead.tasks[i].envelope.handler.size, 0);
+                assert_true(span_is(dead.tasks[i].envelope.payload, wrong[i % COUNT]));
+        }
+        expect_sound(w);
+}
+
 static void an_owned_shard_is_not_repaired(void **state)
 {
         struct world *w = *state;
@@ -380,6 +413,7 @@ static void an_owned_shard_is_not_repaired(void **state)
 const struct CMUnitTest admin_tests[] = {
         IN_WORLD(an_owned_shard_is_not_repaired),
         IN_WORLD(what_another_store_had_is_here_as_it_was_there),
+        IN_WORLD(what_cannot_be_read_is_kept_byte_by_byte),
         IN_WORLD(counts_add_up_in_every_state),
         IN_WORLD(lists_page_through_everything_once),
         IN_WORLD(find_knows_every_state),

@@ -1,10 +1,11 @@
-/* Any bytes: parse never reads outside them, and what it accepts survives put and parse unchanged. */
+/* Any bytes: parse never reads outside them, and what it accepts survives put and parse unchanged, packed or not. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "task/envelope.h"
 #include "task/note.h"
+#include "task/packed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,6 +15,15 @@ static void demand(bool is_true)
                 abort();
 }
 
+static void demand_same(const struct envelope *back, const struct envelope *e)
+{
+        demand(span_is(back->key, e->key) && span_is(back->handler, e->handler) && span_is(back->id, e->id));
+        demand(span_is(back->headers, e->headers) && span_is(back->payload, e->payload));
+        demand(back->attempts == e->attempts && back->not_before_ms == e->not_before_ms);
+        demand(back->unique_ms == e->unique_ms && back->timeout_ms == e->timeout_ms && back->reply_ms == e->reply_ms);
+        demand(back->submitted_ms == e->submitted_ms);
+}
+
 static void round_trip(const struct envelope *e)
 {
         struct buffer bytes = { 0 };
@@ -21,11 +31,23 @@ static void round_trip(const struct envelope *e)
         demand(envelope_check(e, NULL) == 0);
         envelope_put(&bytes, e);
         demand(envelope_parse(bytes.data, bytes.size, &back, NULL) == 0);
-        demand(span_is(back.key, e->key) && span_is(back.handler, e->handler) && span_is(back.id, e->id));
-        demand(span_is(back.headers, e->headers) && span_is(back.payload, e->payload));
-        demand(back.lane == e->lane && back.attempts == e->attempts && back.not_before_ms == e->not_before_ms);
-        demand(back.unique_ms == e->unique_ms && back.timeout_ms == e->timeout_ms && back.reply_ms == e->reply_ms);
-        demand(back.submitted_ms == e->submitted_ms);
+        demand_same(&back, e);
+        demand(back.lane == e->lane);
+        buffer_free(&bytes);
+}
+
+static void packed_round_trip(const struct envelope *e)
+{
+        struct buffer bytes = { 0 };
+        struct envelope back;
+        char id[TASK_ID_MADE_ROOM];
+        uint32_t shard = 0;
+        if (e->id.size)
+                demand(task_id_check(e->id, &shard, NULL) == 0);
+        packed_put_head(&bytes, e, shard);
+        buffer_put(&bytes, e->payload.data, e->payload.size);
+        demand(packed_parse((struct span){ (const char *)bytes.data, bytes.size }, shard, id, &back, NULL) == 0);
+        demand_same(&back, e);
         buffer_free(&bytes);
 }
 
@@ -45,8 +67,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct envelope e;
         struct error error;
         struct task_note note;
-        if (envelope_parse(data, size, &e, &error) == 0)
+        char id[TASK_ID_MADE_ROOM];
+        if (envelope_parse(data, size, &e, &error) == 0) {
                 round_trip(&e);
+                packed_round_trip(&e);
+        }
+        if (packed_parse((struct span){ (const char *)data, size }, 7, id, &e, &error) == 0 &&
+                (!e.id.size || e.id.data == id)) {
+                round_trip(&e);
+                packed_round_trip(&e);
+        }
         if (note_parse(data, size, &note) == 0)
                 note_round_trip(&note);
         return 0;

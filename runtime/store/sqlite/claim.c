@@ -15,7 +15,7 @@ bool claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *
 {
         struct store_task *to = &claim->tasks[claim->count];
         struct span bytes = arena_copy(claim->arena, task);
-        if (store_task_read(&s->store, shard->shard, seq, bytes, claim->arena, to, error))
+        if (stored_read(s, shard->shard, seq, bytes, claim->arena, to, error))
                 return false;
         note = note.size ? arena_copy(claim->arena, note) : note;
         if (note_parse(note.data, note.size, &to->note))
@@ -115,7 +115,7 @@ static void settle(struct sqlite_store *s, struct shard *shard, struct claim *cl
         struct store_task *task = &claim->tasks[claim->count];
         struct error error = { "" };
         struct key key;
-        int r = store_task_read(&s->store, shard->shard, seq, bytes, claim->arena, task, &error);
+        int r = stored_read(s, shard->shard, seq, bytes, claim->arena, task, &error);
         shard->queued[STORE_SEQ_LANE(seq)]--;
         claim->bytes += bytes.size;
         if (r) {

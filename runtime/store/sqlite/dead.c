@@ -47,9 +47,9 @@ void dead_put_bytes(struct sqlite_store *s, struct shard *shard, uint64_t seq, s
         struct arena_chunk *arena = NULL;
         struct store_task task = { .seq = seq };
         /* Whatever can be read of it; an id that names another shard would only mislead. */
-        if (store_task_read(&s->store, shard->shard, seq, bytes, &arena, &task, NULL))
-                (void)store_task_read(
-                        &s->store, shard->shard, seq, SPAN_TEXT("qv1\nkey:\nhandler:unknown\n\n"), &arena, &task, NULL);
+        if (stored_read(s, shard->shard, seq, bytes, &arena, &task, NULL))
+                (void)stored_read(
+                        s, shard->shard, seq, SPAN_TEXT("qv1\nkey:\nhandler:unknown\n\n"), &arena, &task, NULL);
         struct store_ref ref = { .seq = seq,
                 .id = task.envelope.id,
                 .key = task.key,

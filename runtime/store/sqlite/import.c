@@ -1,7 +1,7 @@
 /* Tasks as another store had them. */
 #include "store/sqlite/sqlite.h"
 
-static void put_dead(struct sqlite_store *s, struct shard *shard, const struct store_moved *item)
+static void put_dead(struct sqlite_store *s, struct shard *shard, const struct store_moved *item, struct span bytes)
 {
         shard->dead++;
         struct query q = query(&s->db, STATEMENT_DEAD_PUT);
@@ -11,7 +11,7 @@ static void put_dead(struct sqlite_store *s, struct shard *shard, const struct s
         bind_number(&q, item->lane);
         bind_number(&q, item->at_ms);
         bind_text(&q, item->reason);
-        bind_span(&q, item->bytes);
+        bind_span(&q, bytes);
         bind_span(&q, item->note);
         (void)query_run(&q);
 }
@@ -22,12 +22,13 @@ void sqlite_import(struct sqlite_store *s, struct store_request *request)
         struct shard *shard = shard_write(s, import->shard);
         for (uint32_t i = 0; i < import->items_count; i++) {
                 const struct store_moved *item = &import->items[i];
+                struct span bytes = stored_from(s, import->shard, item->bytes, request_arena(request));
                 shard->submitted++;
                 if (item->state == STATE_DEAD)
-                        put_dead(s, shard, item);
+                        put_dead(s, shard, item, bytes);
                 else if (item->state == STATE_DELAYED)
-                        shard_delay(s, shard, item->lane, s->now_ms + item->due_in_ms, item->bytes, item->note);
+                        shard_delay(s, shard, item->lane, s->now_ms + item->due_in_ms, bytes, item->note);
                 else
-                        shard_append(s, shard, item->lane, item->bytes, item->note);
+                        shard_append(s, shard, item->lane, bytes, item->note);
         }
 }

@@ -11,7 +11,7 @@ static struct span head_id(struct sqlite_store *s, uint32_t shard, uint64_t key,
         bind_number(&q, 1);
         if (query_row(&q)) {
                 struct span bytes = arena_copy(arena, column_span(&q, 1));
-                (void)store_task_read(&s->store, shard, column_number(&q, 0), bytes, arena, &task, NULL);
+                (void)stored_read(s, shard, column_number(&q, 0), bytes, arena, &task, NULL);
         }
         query_end(&q);
         return task.envelope.id;

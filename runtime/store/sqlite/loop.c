@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "store/sqlite/sqlite.h"
+#include "task/packed.h"
 
 static void free_store(struct sqlite_store *s)
 {
@@ -192,4 +193,5 @@ const struct store_driver sqlite_driver = {
         .open = sqlite_open,
         .start = sqlite_start,
         .close = sqlite_close,
+        .put_head = packed_put_head,
 };

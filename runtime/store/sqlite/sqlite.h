@@ -6,7 +6,8 @@
  *         submit.c      lease.c  advance.c  claim.c  side.c                  the hot path
  *         results.c     reply.c                                              what handlers returned
  *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration
- *         query.c  schema.c  shard.c                                         statements, tables, a shard's row */
+ *         query.c  schema.c  shard.c  stored.c                               statements, tables, a shard's row, a
+ * task's */
 #ifndef QUIVER_STORE_SQLITE_SQLITE_H
 #define QUIVER_STORE_SQLITE_SQLITE_H
 
@@ -104,6 +105,14 @@ static inline struct shard *shard_write(struct sqlite_store *s, uint32_t shard)
 {
         return shard_change(&s->shards, &s->db, shard);
 }
+
+/* stored.c: between a task's bytes and what a row holds.  Rows are moved between tables as they are. */
+struct span stored_from(struct sqlite_store *s, uint32_t shard, struct span bytes, struct arena_chunk **arena);
+/* As store_task_read(). */
+int stored_read(struct sqlite_store *s, uint32_t shard, uint64_t seq, struct span stored, struct arena_chunk **arena,
+        struct store_task *ret_task, struct error *error);
+/* Of one that cannot be read: the bytes that it came with. */
+struct span stored_bytes(struct span stored);
 
 /* submit.c: a task enters a shard's log, or waits for its time.  Rings the shard's holder. */
 void shard_append(struct sqlite_store *s, struct shard *shard, enum lane lane, struct span task, struct span note);

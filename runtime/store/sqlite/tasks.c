@@ -7,29 +7,29 @@
 /* --- counts ------------------------------------------------------------------------------------------------------ */
 
 /* The age of the first task in the lanes, by what its producer said. */
-static uint64_t oldest_ms(struct sqlite_store *s, const struct shard *shard)
+static uint64_t oldest_ms(struct sqlite_store *s, const struct shard *shard, struct arena_chunk **arena)
 {
         uint64_t oldest = 0;
         for (unsigned lane = 0; lane < LANES; lane++) {
-                struct envelope e;
+                struct store_task task;
                 if (!shard->queued[lane])
                         continue;
                 struct query q = query(&s->db, STATEMENT_LOG_PAGE);
                 bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, shard->taken[lane])));
                 bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, shard->tail[lane])));
                 bind_number(&q, 1);
-                if (query_row(&q)) {
-                        struct span bytes = column_span(&q, 1);
-                        if (!envelope_parse(bytes.data, bytes.size, &e, NULL) && e.submitted_ms &&
-                                e.submitted_ms < s->now_ms && s->now_ms - e.submitted_ms > oldest)
-                                oldest = s->now_ms - e.submitted_ms;
+                if (query_row(&q) && !stored_read(s, shard->shard, shard_number(column_number(&q, 0)),
+                                             column_span(&q, 1), arena, &task, NULL)) {
+                        uint64_t since_ms = task.envelope.submitted_ms;
+                        if (since_ms && since_ms < s->now_ms && s->now_ms - since_ms > oldest)
+                                oldest = s->now_ms - since_ms;
                 }
                 query_end(&q);
         }
         return oldest;
 }
 
-static void count_one(struct sqlite_store *s, uint32_t number, struct store_counts *to)
+static void count_one(struct sqlite_store *s, uint32_t number, struct store_counts *to, struct arena_chunk **arena)
 {
         const struct shard *shard = shard_read(s, number);
         *to = (struct store_counts){ .shard = number,
@@ -48,7 +48,7 @@ static void count_one(struct sqlite_store *s, uint32_t number, struct store_coun
                 .is_held = shard->is_held,
                 .left_ms = lease_left_ms(s, shard),
                 .wanted = lease_wanted(s, shard),
-                .oldest_ms = oldest_ms(s, shard) };
+                .oldest_ms = oldest_ms(s, shard, arena) };
         memcpy(to->queued, shard->queued, sizeof(to->queued));
         if (shard->is_held)
                 memcpy(to->holder, shard->holder, STORE_NONCE_SIZE);
@@ -59,7 +59,7 @@ void sqlite_count(struct sqlite_store *s, struct store_request *request)
         struct store_count *count = (struct store_count *)request;
         count->counted = 0;
         for (uint32_t i = 0; i < count->shards && count->first_shard + i < s->store.shards; i++)
-                count_one(s, count->first_shard + i, &count->counts[count->counted++]);
+                count_one(s, count->first_shard + i, &count->counts[count->counted++], request_arena(request));
 }
 
 /* --- scanning ---------------------------------------------------------------------------------------------------- */
@@ -79,8 +79,8 @@ struct scan {
 static void read_task(struct scan *scan, struct store_listed *listed, uint64_t seq, struct span bytes, struct span note)
 {
         struct store_task task = { 0 };
-        if (store_task_read(&scan->s->store, scan->shard->shard, seq, bytes, scan->arena, &task, NULL))
-                task.envelope.payload = bytes;
+        if (stored_read(scan->s, scan->shard->shard, seq, bytes, scan->arena, &task, NULL))
+                task.envelope.payload = stored_bytes(bytes);
         listed->envelope = task.envelope;
         listed->key = task.key;
         if (!listed->id.size)
@@ -297,7 +297,7 @@ static bool row_take(struct sqlite_store *s, struct store_cancel *cancel, uint32
                 found->note = arena_copy(arena, column_span(q, at + 1));
         }
         query_end(q);
-        return is_there && !store_task_read(&s->store, shard, found->seq, found->task, arena, &task, NULL) &&
+        return is_there && !stored_read(s, shard, found->seq, found->task, arena, &task, NULL) &&
                span_is(task.envelope.id, cancel->id);
 }
 
