@@ -53,6 +53,13 @@ static void blame_overdue(struct blamed *running, size_t count)
         }
 }
 
+/* Nobody can tell who sent a SIGKILL: the handler itself, the OOM killer who chose among many, or a person.  All else
+ * that ends a process without our doing leaves a record, or is an end that only its own code can bring about. */
+static bool may_be_from_outside(const struct death *death, enum blame_why killed)
+{
+        return killed == BLAME_NOTHING && death->signal == SIGKILL;
+}
+
 void blame(struct blamed *running, size_t count, const struct death *death, enum blame_why killed, bool is_solo)
 {
         if (killed == BLAME_TIMEOUT || killed == BLAME_STALL || killed == BLAME_CANCEL) {
@@ -62,16 +69,17 @@ void blame(struct blamed *running, size_t count, const struct death *death, enum
         enum blame_why why = killed == BLAME_SCRIBBLE ? BLAME_SCRIBBLE : BLAME_CRASH;
         uint32_t fault = seat_at_fault(death);
         size_t on_seat = count_on_seat(running, count, fault);
+        bool is_lone = count == 1 && (on_seat || !may_be_from_outside(death, killed));
         for (size_t i = 0; i < count; i++) {
                 struct blamed *b = &running[i];
                 if (killed == BLAME_SHUTDOWN)
                         set(b, OUTCOME_INTERRUPTED, BLAME_SHUTDOWN, false);
-                else if (count == 1 || is_solo || (on_seat == 1 && b->seat == fault))
+                else if (is_lone || is_solo || (on_seat == 1 && b->seat == fault))
                         set(b, OUTCOME_CRASHED, why, false);
                 else if (on_seat && b->seat != fault)
                         set(b, OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false);
                 else
-                        /* Nobody's record, or a whole batch's. */
+                        /* Nobody's record, a whole batch's, or a SIGKILL. */
                         set(b, OUTCOME_INTERRUPTED, BLAME_UNSURE, true);
         }
 }
@@ -139,7 +147,7 @@ const char *blame_text(char *text, size_t size, enum blame_why why, uint32_t sea
                 break;
         case BLAME_UNSURE:
                 (void)snprintf(text, size,
-                        "interrupted: the process died and it is not known which task did it; "
+                        "interrupted: the process died and it is not known who did it; "
                         "it will run alone next");
                 break;
         case BLAME_SHUTDOWN:

@@ -1,7 +1,8 @@
 /* blame.h: whose fault a runner's death was, and how to say it.
  *
  * A crash costs the task that caused it one crash and nobody else anything.  Where it cannot be told who did it, all
- * that ran are suspects: interrupted at no cost, and run alone the next time. */
+ * that ran are suspects: interrupted at no cost, and run alone the next time.  So is a single one whose runner was
+ * ended by a SIGKILL that is not ours; if that happens again while it runs alone, it is its own. */
 #ifndef QUIVER_HOST_BLAME_H
 #define QUIVER_HOST_BLAME_H
 
@@ -20,7 +21,7 @@ enum blame_why {
         BLAME_STALL,     /* no progress for too long */
         BLAME_SCRIBBLE,  /* it wrote over the shared memory */
         BLAME_NEIGHBOUR, /* another task took the process down */
-        BLAME_UNSURE,    /* several ran, nobody can say who did it */
+        BLAME_UNSURE,    /* nobody can say who did it */
         BLAME_SHUTDOWN,  /* we ended it */
         BLAME_CANCEL,    /* a person ended it */
         BLAME_INIT,      /* init did not return in time */

@@ -54,17 +54,15 @@ static struct outcome_draft *crashed(
         return draft;
 }
 
-/* Whatever kills hosts, this one or somebody with a script, should be over by then. */
+/* Whatever kills hosts, this one or somebody with a script, should be over by then.  Longer each time, so that if it is
+ * this one hosts die of it seldom; a note remembers NOTE_EVENTS_MAX deaths, so 160 s at most. */
 #define ALONE_AGAIN_MS 10000
 
-struct outcome_draft *retry_died_alone(
-        const struct handler_config *handler, const struct claimed *claimed, double random)
+struct outcome_draft *retry_died_alone(const struct claimed *claimed)
 {
-        struct settled settled = { .outcome = OUTCOME_CRASHED, .error = HOST_DIED " while it ran alone" };
-        struct outcome_draft *draft = crashed(handler, claimed, &settled, random);
-        uint64_t delay_ms = (uint64_t)ALONE_AGAIN_MS << (claimed->crashes < 5 ? claimed->crashes : 5);
-        if (draft->outcome.kind == STORE_RETRY && draft->outcome.delay_ms < delay_ms)
-                draft->outcome.delay_ms = delay_ms;
+        struct outcome_draft *draft = draft_new(STORE_RETRY, COST_INTERRUPTION, HOST_DIED " while it ran alone");
+        uint32_t more = claimed->hosts_died > HOST_DEATHS_MAX ? claimed->hosts_died - HOST_DEATHS_MAX : 0;
+        draft->outcome.delay_ms = (uint64_t)ALONE_AGAIN_MS << more;
         return draft;
 }
 

@@ -16,10 +16,9 @@ enum verdict {
 enum verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
         const struct settled *settled, double random, struct outcome_draft **ret_draft);
 
-/* What follows for one that has_died_alone: it is charged a crash, and not run; if it is to run again, then not soon.
- */
-struct outcome_draft *retry_died_alone(
-        const struct handler_config *handler, const struct claimed *claimed, double random);
+/* What follows for one that has_died_alone: it is interrupted, at no cost, and does not run again soon.  Nobody saw
+ * what its host died of; only a runner's death that its host has seen is a crash. */
+struct outcome_draft *retry_died_alone(const struct claimed *claimed);
 
 /* The delay before attempt number `failed` + 1, after `failed` failures. */
 uint64_t retry_delay_ms(const struct retry_config *retry, uint32_t failed, double random);

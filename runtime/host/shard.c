@@ -450,7 +450,8 @@ static void trim(struct shard *s, const struct store_task *tasks, uint32_t count
  * seats.  From then on their starts are recorded, so that at the next death it is known which of them were about to
  * run; and these come back after a while, longer each time, so that neither a killer nor the innocent in a series of
  * kills (a bad deploy, say) meet the next host at once.  One that was there at HOST_DEATHS_MAX deaths in a row is a
- * suspect: it runs alone, and if a host dies then, that is charged to it as a crash. */
+ * suspect: it runs alone, so that the next death is no other's, and after that one it waits ever longer (retry.c).  It
+ * is not charged for it: nobody saw what the host died of. */
 static struct outcome_draft *draft_host_died(const struct claimed *c)
 {
         bool is_first = c->hosts_died == 1;

@@ -128,7 +128,7 @@ static void mark_suspect(struct station *st, uint64_t now_ms)
                         return;
 }
 
-/* To its crew; or to its end, if it is a suspect that took a host with it. */
+/* To its crew; or to a long wait, if it is a suspect with which a host died. */
 static void start(struct shift *shift, struct berth *berth, struct claimed *c, uint64_t now_ms)
 {
         struct station *st = shift->station;
@@ -142,10 +142,13 @@ static void start(struct shift *shift, struct berth *berth, struct claimed *c, u
                 offer(shift, berth, c);
                 return;
         }
-        st->counts.crashed++;
-        log_event(LEVEL_WARN, "crash", "handler=%s id=%s key=%s text=%s", st->name, c->id.data, LOG_QUOTE(c->key.data),
-                LOG_QUOTE("a host died while it ran alone"));
-        shard_ended(&berth->shard, c, retry_died_alone(shift->handler, c, random_fraction(st->host)), now_ms);
+        struct outcome_draft *draft = retry_died_alone(c);
+        log_event(LEVEL_WARN, "host-died-alone",
+                "handler=%s id=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", st->name, c->id.data,
+                LOG_QUOTE(c->key.data), c->hosts_died + 1, draft->outcome.delay_ms,
+                LOG_QUOTE("a host died while this task ran alone; if it goes on, the task kills hosts: quiver task "
+                          "cancel takes it away"));
+        shard_ended(&berth->shard, c, draft, now_ms);
 }
 
 /* Nobody serves here any more: what was put back since then waits in the store, or goes elsewhere. */

@@ -158,7 +158,6 @@ static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
         c->crashes = task->note.crashes;
         c->interruptions = task->note.interruptions;
         c->hosts_died = count_host_deaths(task->note.events);
-        /* Also one that was charged for a host's death, and is tried once more. */
         c->is_suspect = task->note.is_suspect || c->hosts_died >= HOST_DEATHS_MAX;
         buffer_put(&c->checkpoint, task->note.checkpoint.data, task->note.checkpoint.size);
         return c;

@@ -88,7 +88,7 @@ struct window_line {
 /* A pool's lines: one per lane, and one for suspects, which start one by one. */
 enum { LINE_SUSPECTS = LANES, WINDOW_LINES };
 
-/* How a note's events begin that say that a host died.  Also after its crash budget was charged for it. */
+/* How a note's events begin that say that a host died.  Also if the task ran alone then. */
 #define HOST_DIED "its host died"
 /* So many hosts that died with a task in hand, one after the other, make it a suspect (shard.c says why so many). */
 #define HOST_DEATHS_MAX 4

@@ -97,7 +97,7 @@ def test_a_thousand_killed_runners_lose_and_double_nothing(loads):
         # No more in the second half than in the first: what a dead runner had was closed.
         half = len(load.descriptors) // 2
         assert max(load.descriptors[half:]) <= max(load.descriptors[:half]) + 8
-    # A kill costs one task at most: the one that ran alone, or the suspect that was killed again while it ran alone.
+    # A kill costs one task at most: the suspect that was killed again while it ran alone.
     assert set(outcomes) <= {"DONE", "CRASHED"}
     assert outcomes["CRASHED"] <= kills
     print(f"{kills} kills, {dict(outcomes)}")

@@ -248,13 +248,25 @@ def test_the_file_may_be_changed_under_a_running_plugin(tries, villains, tmp_pat
     assert out.count(b'"DONE"') == 48
 
 
-def test_a_runner_killed_from_outside_costs_the_task_it_ran(tries, villains):
+def test_a_runner_killed_from_outside_costs_nobody_anything(tries, villains):
+    """Nobody can tell who sent a SIGKILL: the task that ran is run again, alone."""
     child = tries.start(villains / "sleeps.so", "--lines", "--json", "--threads", 1)
     feed(child, 100, *[1] * 20)
     wait_until_asleep(child, 100)
     os.kill(tries.runners(child)[0], signal.SIGKILL)
     out, _ = child.communicate(timeout=60)
     assert out.count(b'"outcome"') == 21
+    assert out.count(b'"DONE"') == 21
+
+
+def test_a_runner_killed_while_its_task_runs_alone_costs_that_task(tries, villains):
+    child = tries.start(villains / "sleeps.so", "--lines", "--json", "--threads", 1)
+    feed(child, 60000)
+    for _ in range(2):
+        wait_until_asleep(child, 60000)
+        for runner in tries.runners(child):
+            os.kill(runner, signal.SIGKILL)
+    out, _ = child.communicate(b"1\n" * 20, timeout=60)
     assert out.count(b'"CRASHED"') == 1
     assert out.count(b'"DONE"') == 20
 

@@ -89,6 +89,27 @@ static void every_row_of_the_table(void **state)
         }
 }
 
+/* Who sent it, nobody can tell: the first is free, one that comes while it runs alone is its own. */
+static void a_sigkill_of_unknown_origin_makes_a_suspect(void **state)
+{
+        (void)state;
+        struct ring_fault_sight faults[2] = { { 0 } };
+        struct death death = { .signal = SIGKILL, .seats = 2, .faults = faults };
+        struct blamed running[1] = { ON(1) };
+        blame(running, 1, &death, BLAME_NOTHING, false);
+        assert_int_equal(running[0].outcome, OUTCOME_INTERRUPTED);
+        assert_true(running[0].is_suspect);
+        blame(running, 1, &death, BLAME_NOTHING, true);
+        assert_int_equal(running[0].outcome, OUTCOME_CRASHED);
+        /* It had said something before: dying of a signal, it was slow to go. */
+        faults[1] = (struct ring_fault_sight){ .kind = FAULT_SIGNAL, .signal = SIGSEGV, .code = 1 };
+        blame(running, 1, &death, BLAME_NOTHING, false);
+        assert_int_equal(running[0].outcome, OUTCOME_CRASHED);
+        faults[1] = (struct ring_fault_sight){ 0 };
+        blame(running, 1, &death, BLAME_SCRIBBLE, false);
+        assert_int_equal(running[0].outcome, OUTCOME_CRASHED);
+}
+
 static void nobody_ran_and_nobody_is_blamed(void **state)
 {
         (void)state;
@@ -177,6 +198,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(every_row_of_the_table),
+                cmocka_unit_test(a_sigkill_of_unknown_origin_makes_a_suspect),
                 cmocka_unit_test(nobody_ran_and_nobody_is_blamed),
                 cmocka_unit_test(a_seat_that_was_told_to_abort_is_not_guilty),
                 cmocka_unit_test(the_text_of_a_crash_names_signal_address_and_place),

@@ -119,6 +119,20 @@ static void crashes_have_a_budget_of_their_own(void **state)
         draft_free(draft);
 }
 
+/* Nobody saw what its host died of: it waits, ever longer, and is never charged for it. */
+static void a_hosts_death_is_nobodys_crash(void **state)
+{
+        (void)state;
+        for (uint32_t deaths = 1; deaths <= NOTE_EVENTS_MAX; deaths++) {
+                struct claimed c = { .attempts = 3, .crashes = 2, .hosts_died = deaths };
+                struct outcome_draft *draft = retry_died_alone(&c);
+                assert_draft(draft, STORE_RETRY, COST_INTERRUPTION);
+                assert_int_equal(draft->outcome.delay_ms,
+                        deaths <= HOST_DEATHS_MAX ? 10000 : 10000 << (deaths - HOST_DEATHS_MAX));
+                draft_free(draft);
+        }
+}
+
 static void a_handler_may_say_when(void **state)
 {
         (void)state;
@@ -223,6 +237,7 @@ int main(void)
                 cmocka_unit_test(attempts_run_out),
                 cmocka_unit_test(a_task_may_bring_its_own_number_of_attempts),
                 cmocka_unit_test(crashes_have_a_budget_of_their_own),
+                cmocka_unit_test(a_hosts_death_is_nobodys_crash),
                 cmocka_unit_test(a_handler_may_say_when),
                 cmocka_unit_test(an_exhausted_key_is_held_if_so_configured),
                 cmocka_unit_test(a_rejected_task_is_dead_at_once),

@@ -56,7 +56,7 @@ static void one_suspect_at_a_time_is_marked(void **state)
         rig_close(&g);
 }
 
-static void a_start_that_another_left_without_an_end_is_a_crash(void **state)
+static void a_start_that_another_left_without_an_end_is_told(void **state)
 {
         (void)state;
         struct rig g;
@@ -223,7 +223,7 @@ static void four_dead_hosts_in_a_row_make_a_suspect(void **state)
         hand(&g, 1, "a", "a")->note.events = SPAN_TEXT(DIED DIED DIED DIED);
         hand(&g, 2, "b", "a")->note.events = SPAN_TEXT(DIED DIED DIED "event:2 attempt no\n" DIED);
         hand(&g, 3, "c", "a")->note.events = SPAN_TEXT(
-                DIED DIED DIED "event:3 waited for something\nevent:4 crash its host died while it ran alone\n");
+                DIED DIED DIED "event:3 waited for something\nevent:4 interruption its host died while it ran alone\n");
         claim(&g);
         assert_null(next(&g));
         send_advance(&g);
@@ -244,7 +244,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_suspect_starts_once_its_start_is_recorded),
                 cmocka_unit_test(one_suspect_at_a_time_is_marked),
-                cmocka_unit_test(a_start_that_another_left_without_an_end_is_a_crash),
+                cmocka_unit_test(a_start_that_another_left_without_an_end_is_told),
                 cmocka_unit_test(a_start_of_our_own_is_no_crash),
                 cmocka_unit_test(a_mark_of_one_that_did_not_start_is_taken_back),
                 cmocka_unit_test(a_dead_hosts_tasks_are_interrupted_at_no_cost),
