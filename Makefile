@@ -92,7 +92,7 @@ PYTHON    := /usr/bin/python3
 
 .DEFAULT_GOAL := build
 .PHONY: help deps test-deps build run demo test test-all unit asan tsan contract sim fuzz e2e test-binaries fuzz-binaries syntax \
-        lint format format-check tidy cppcheck mutants bench chaos model install uninstall clean plugins villains
+        lint format format-check tidy cppcheck mutants bench chaos chaos-proof model install uninstall clean plugins villains
 
 help:
 	@echo "make run        start a host with the embedded default: no server needed"
@@ -103,7 +103,7 @@ help:
 	@echo "make build      build/quiver and plugins/*.so (the default)"
 	@echo "make bench      measure; ONLY=redis,sqlite LONG=1 PEERS=1: tests/bench/README.md"
 	@echo "make chaos      break a fleet on purpose and check its history: ON=sqlite|redis|redis+zookeeper|sentinel|cluster"
-	@echo "                FOR=60s SEED=N"
+	@echo "                FOR=60s SEED=N SAN=asan; make chaos-proof: that it notices when a check is missing"
 	@echo "make mutants    remove each check in turn, and see which test notices"
 	@echo "make model      check the model of the lease, and that it fails without each of its checks (two minutes)"
 	@echo "make lint       clang-format, clang-tidy, cppcheck; make format: apply clang-format"
@@ -320,7 +320,7 @@ unit asan tsan contract sim fuzz e2e: test-deps
 # What run.py asks for; SAN= chooses the folder.
 villains: $(VILLAINS)
 
-test-binaries: $(UNIT) $(SIM) $(CONTRACT) $(COORD_CONTRACT) $(TEST_PLUGINS) $B/libquiver.so.1
+test-binaries: $(UNIT) $(SIM) $(CONTRACT) $(COORD_CONTRACT) $(TEST_PLUGINS) $B/libquiver.so.1 $B/tests/preload/world.so
 
 fuzz-binaries: $(FUZZ)
 
@@ -398,11 +398,19 @@ $B/bench/node_modules/bullmq:
 	@mkdir -p $B/bench
 	@npm install --silent --no-audit --no-fund --prefix $B/bench bullmq ioredis
 
-# Breaks a fleet of four hosts on purpose, and checks its history; tests/chaos/README.md says how to read it.
+# Breaks a fleet of four hosts on purpose, and checks its history; tests/chaos/README.md says how to read it.  With
+# SAN=asan the hosts are built with sanitizers, and all else as always.
 ON  ?= sqlite
 FOR ?= 60s
-chaos: build test-deps $B/libquiver.so.1 $(TEST_PLUGINS)
-	@$(PYTHON) tests/chaos/chaos.py --on $(ON) --for $(FOR) $(SEED:%=--seed %)
+CHAOS_PARTS := build/quiver build/libquiver.so.1 build/tests/preload/world.so build/test-plugins/ledger.so \
+               build/test-plugins/ledger-two.so
+chaos: test-deps $(QUIVER)
+	@$(MAKE) --no-print-directory SAN= $(CHAOS_PARTS)
+	@QUIVER=$(QUIVER) $(PYTHON) tests/chaos/chaos.py --on $(ON) --for $(FOR) $(SEED:%=--seed %)
+
+# Takes one check after the other out of Quiver, and shows that chaos notices.  ONLY= picks some by their names.
+chaos-proof: test-deps $(CHAOS_PARTS)
+	@$(PYTHON) tests/chaos/proof.py $(if $(ONLY),"$(ONLY)")
 
 MODEL_DEPS := spin gcc libc6-dev
 model:

@@ -27,13 +27,14 @@ from book import now_ns  # noqa: E402
 from checker import check, story  # noqa: E402
 from crowd import Crowd, adopt_orphans, command_of, send  # noqa: E402
 from history import Dead, History, Rest, Sample, read_asks, read_consumer, read_lines  # noqa: E402
+from world import World  # noqa: E402
 
 SAMPLE_S = 0.25
 UNREACHABLE = 3  # what `quiver run` ends with if store or coordination do not answer
 SHARDS = 16
 LISTED, STORIES = 20, 2
 LEFT = ("queued", "delayed", "in_flight", "parked", "results")
-DRAINED_A_SECOND = 100  # at the very least, on the slowest machine
+WAIT_S = 25
 
 
 class Run:
@@ -44,17 +45,13 @@ class Run:
         self.counts = collections.Counter()
         self.skipped = 0
         self.began = 0
-        self.broken = set()  # whose network is
-        self.bad_plugin_until = 0.0
+        self.broken = set()  # links
         self.deaths = []  # hosts that ended though nobody had asked them to
 
     # --- the faults ---
 
     def say(self, text):
         print(f"{time.monotonic() - self.began:8.2f} s  {text}", flush=True)
-
-    def now(self):
-        return time.monotonic()
 
     def rest(self, seconds):
         time.sleep(seconds)
@@ -107,7 +104,7 @@ class Run:
                 host.spawn()
             elif host.process and not host.is_alive and not host.is_doomed:
                 is_excused = "event=running" not in host.log() and (
-                    host.process.returncode == UNREACHABLE or self.now() < self.bad_plugin_until)
+                    host.process.returncode == UNREACHABLE or self.crowd.met_bad_plugin(host))
                 if not is_excused:
                     self.deaths.append(f"{host.name} ended by itself with {host.process.returncode}, "
                                        f"see {host.logs[-1].name}")
@@ -135,6 +132,7 @@ class Run:
 
     def heal(self):
         self.crowd.install_plugin(self.crowd.plugin.read_bytes())
+        self.crowd.world.heal()
         self.crowd.backing.heal()
         self.crowd.revive()
         for producer in self.crowd.producers:
@@ -147,21 +145,37 @@ class Run:
         return json.loads(done.stdout)["totals"] if done.returncode == 0 else None
 
     def settle(self):
-        """Waits until nothing is left to do, as long as is allowed: what has piled up takes its time."""
-        totals = self.totals() or {}
-        self.history.slack_s += sum(totals.get(name, 0) for name in LEFT) / DRAINED_A_SECOND
-        end = time.monotonic() + 3 * self.history.ttl_s + self.history.slack_s
-        while time.monotonic() < end:
+        """Waits until nothing is left to do, as long as something moves: a slow machine takes its time."""
+        seen, moved = None, time.monotonic()
+        while True:
             self.sample()
             totals = self.totals()
             self.look_at_hosts()
+            self.look_at_consumers()
             if totals and not any(totals[name] for name in LEFT):
                 self.history.finished_ns = now_ns()
                 self.history.done_count = totals["done"]
                 self.say(f"all is done, {(self.history.finished_ns - self.history.healed_ns) / 1e9:.1f} s after healing")
                 return
+            now, found = time.monotonic(), (totals, (self.crowd.folder / "ledger").stat().st_size)
+            if found != seen:
+                seen, moved = found, now
+            self.history.stall_s = now - moved
+            waited_s = (now_ns() - self.history.healed_ns) / 1e9
+            if now - moved > self.patience_s() or waited_s > 20 * self.patience_s():
+                self.say(f"not all is done: {totals}")
+                return
             time.sleep(0.1)
-        self.say(f"not all is done: {totals}")
+
+    def patience_s(self):
+        """How long nothing at all may move: leases, and what a task that hosts died with has to wait; longer if others
+        want the processors."""
+        return (3 * self.history.ttl_s + WAIT_S) * max(1.0, os.getloadavg()[0] / os.cpu_count())
+
+    def look_at_consumers(self):
+        for consumer in self.crowd.consumers:
+            if not consumer.is_alive:
+                consumer.spawn()
 
     def collect(self):
         h, crowd = self.history, self.crowd
@@ -197,7 +211,7 @@ class Run:
     def end(self):
         for consumer in self.crowd.consumers:
             consumer.end()
-        faults = self.deaths + self.crowd.stop_hosts()
+        faults = self.deaths + self.crowd.stop_hosts() + self.crowd.sanitizer_reports()
         left = self.crowd.leftovers(self.crowd.backing.pids())
         faults += [f"left behind: {pid} {command_of(pid)}" for pid in left]
         for pid in left:
@@ -226,8 +240,12 @@ def print_table(run, report, faults):
         "done": report.done, "dead": report.dead, "follow-ups started": len({x.number for x in h.lines if ">" in x.number}),
         "repeats": report.repeats, "overlaps that promise 3 allows": report.overlaps,
     }
+    if h.steps:
+        rows["steps of the store's clock"] = len(h.steps)
+        rows["starts just after one, too late"] = len(report.early)
     if h.failovers:
         rows["failovers of the store"] = len(h.failovers)
+        rows["… s in which it could lose"] = round(sum(f.until_ns - f.from_ns for f in h.failovers) / 1e9, 1)
         rows["the store lost, acknowledged tasks"] = report.lost
         rows["the store lost, in all"] = len(report.losses)
     if h.finished_ns:
@@ -287,9 +305,10 @@ def may_mount():
 
 def run_in(folder, chosen):
     """Returns whether all was well."""
-    quiver = pathlib.Path(os.environ.get("QUIVER", ROOT / "build" / "quiver"))
+    quiver = pathlib.Path(os.environ.get("QUIVER", ROOT / "build" / "quiver")).resolve()
     plugins = [ROOT / "build" / "test-plugins" / name for name in ("ledger.so", "ledger-two.so")]
-    backing = BACKINGS[chosen.on](folder, SHARDS)
+    world = World(folder, ROOT / "build" / "tests" / "preload" / "world.so")
+    backing = BACKINGS[chosen.on](folder, SHARDS, world)
     crowd = None
     try:
         backing.start()
@@ -311,6 +330,7 @@ def run_in(folder, chosen):
         if crowd:
             crowd.close()
         backing.close()
+        world.close()
 
 
 def main():
@@ -318,7 +338,8 @@ def main():
     may_mount()
     adopt_orphans()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="quiver-chaos-"))
-    again = f"make chaos ON={chosen.on} FOR={chosen.seconds:g}s SEED={chosen.seed}"
+    again = f"make chaos ON={chosen.on} FOR={chosen.seconds:g}s SEED={chosen.seed}" + \
+        (" SAN=asan" if "asan" in os.environ.get("QUIVER", "") else "")
     print(f"on {chosen.on}, for {chosen.seconds:g} s, seed {chosen.seed}", flush=True)
     is_well = False
     try:

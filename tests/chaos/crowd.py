@@ -7,6 +7,7 @@ import sys
 import time
 
 from fleet import Member
+from world import OUTSIDE
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LIBC = ctypes.CDLL(None)
@@ -85,10 +86,11 @@ class Host(Member):
 
     def spawn(self):
         self.is_doomed = self.is_due = False
+        self.spawned_s = time.monotonic()
         self.logs.append(self.folder / f"log-{self.name}-{len(self.logs)}")
         with open(self.logs[-1], "wb") as log:
             self.process = subprocess.Popen([self.quiver, "run", "-c", self.config], stderr=log, stdout=log,
-                                            preexec_fn=die_with_parent)
+                                            env=self.fleet.environment(self.name), preexec_fn=die_with_parent)
 
     @property
     def is_alive(self):
@@ -131,7 +133,8 @@ class Helper:
             words += [seed]
         with open(folder / f"log-{self.name}", "ab") as log:
             self.process = subprocess.Popen([sys.executable, f"{HERE}/{self.kind}.py", *map(str, words)], stdout=log,
-                                            stderr=log, preexec_fn=die_with_parent)
+                                            stderr=log, env=self.crowd.world.environment(OUTSIDE),
+                                            preexec_fn=die_with_parent)
 
     def end(self, seconds=30):
         if self.is_alive:
@@ -147,35 +150,58 @@ class Helper:
 class Crowd:
     def __init__(self, quiver, plugins, folder, backing, seed, hosts=4, producers=2, consumers=2, shards=16, rate=60):
         self.quiver, self.folder, self.backing, self.seed, self.rate = quiver, folder, backing, seed, rate
+        self.world = backing.world
+        self.is_sanitized = "asan" in quiver.parts
         self.shards, self.ttl_s, self.attempts, self.crashes = shards, 1, 4, 3
         self.plugins = folder / "plugins"
         self.plugins.mkdir()
         self.plugin, self.other_plugin = plugins
+        self.bad_plugins = []  # [from, until]: when there was none that can be loaded
         self.install_plugin(self.plugin.read_bytes())
         self.hosts = [self.make_host(f"h{n}") for n in range(1, hosts + 1)]
-        self.outside = self.write_config("outside", backing.settings(None))
+        self.outside = self.make_place(OUTSIDE)
         self.producers = [Helper(self, "producer", n) for n in range(1, producers + 1)]
         self.consumers = [Helper(self, "consumer", n) for n in range(1, consumers + 1)]
         self.orphans_seen = []
 
     def install_plugin(self, content):
-        """By rename, as an installer does."""
+        """By rename, as an installer does.  None: what is no plugin."""
+        for spell in self.bad_plugins[-1:]:
+            spell[1] = min(spell[1], time.monotonic())
+        if content is None:
+            self.bad_plugins.append([time.monotonic(), float("inf")])
+            content = b"\x7fELF half a file"
         new = self.plugins / "ledger.so.new"
         new.write_bytes(content)
         new.chmod(0o755)
         new.rename(self.plugins / "ledger.so")
 
-    def write_config(self, name, settings):
+    def make_place(self, name):
+        """Where somebody is: a configuration, and links to all servers."""
         path = self.folder / f"{name}.cfg"
-        store, coordination = settings
+        store, coordination = self.backing.settings()
+        self.world.connect(name, self.backing.ports())
         path.write_text(CONFIG.format(shards=self.shards, folder=self.folder, name=name, store=store, ttl_s=self.ttl_s,
                                       coordination=coordination, crashes=self.crashes, attempts=self.attempts))
         return path
 
     def make_host(self, name):
-        host = Host(self, name)
-        self.write_config(name, self.backing.settings(name))
-        return host
+        self.make_place(name)
+        return Host(self, name)
+
+    def environment(self, name):
+        """Of whoever runs the binary.  What a sanitizer has to say stands in files of its own: a log may be read before it is complete."""
+        if not self.is_sanitized:
+            return self.world.environment(name)
+        return {**self.world.environment(name, before=sanitizers()),
+                "ASAN_OPTIONS": f"detect_leaks=1:detect_stack_use_after_return=1:log_path={self.folder}/san",
+                "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={self.folder}/san"}
+
+    def sanitizer_reports(self):
+        """A line of each, and where the rest is."""
+        reports = sorted(self.folder.glob("san.*"))
+        return [f"{path.name}: {next((x for x in path.read_text(errors='replace').splitlines() if 'rror' in x), '?')}"
+                for path in reports if path.stat().st_size]
 
     def start(self):
         self.hosts[0].spawn()
@@ -185,8 +211,9 @@ class Crowd:
         for helper in self.producers + self.consumers:
             helper.spawn()
 
-    def is_dead(self, pid):
-        return pid not in parents()
+    def met_bad_plugin(self, host):
+        """Whether there was one while it has lived."""
+        return any(until >= host.spawned_s for _, until in self.bad_plugins)
 
     def revive(self):
         """Whoever is stopped goes on, whoever is down is started."""
@@ -196,11 +223,11 @@ class Crowd:
             if not one.is_alive:
                 one.spawn()
 
-    def cli(self, *words, seconds=60):
+    def cli(self, *words, seconds=300):
         return subprocess.run([self.quiver, *words, "-c", self.outside], capture_output=True, text=True,
-                              timeout=seconds)
+                              timeout=seconds, env=self.environment(OUTSIDE))
 
-    def stop_hosts(self, seconds=60):
+    def stop_hosts(self, seconds=120):
         """Politely.  Returns what was wrong with their ends."""
         faults = []
         living = [host for host in self.hosts if host.is_alive]
@@ -217,7 +244,7 @@ class Crowd:
                 host.kill()
         return faults
 
-    def leftovers(self, servers, seconds=10):
+    def leftovers(self, servers, seconds=60):
         """Processes of ours that outlived their hosts, but for these; they get a moment."""
         end = time.monotonic() + seconds
         while True:
@@ -243,6 +270,12 @@ class Crowd:
             if one.is_alive:
                 send(one.process.pid, signal.SIGKILL)
                 one.process.wait()
+
+
+def sanitizers():
+    """The libraries that have to come before any other that is preloaded."""
+    return [subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+            for name in ("libasan.so", "libubsan.so")]
 
 
 def zombies():

@@ -27,7 +27,8 @@ Commit = collections.namedtuple("Commit", "consumer at_ns shard serial status")
 Dead = collections.namedtuple("Dead", "id number reason")
 Rest = collections.namedtuple("Rest", "id number state")  # neither done nor dead when the run was over
 Sample = collections.namedtuple("Sample", "at_ns epochs")  # {shard: epoch}, as the store had them
-Failover = collections.namedtuple("Failover", "from_ns until_ns")  # in between, the store may have lost what it kept
+# In between, servers may have lost what they acknowledged; of which shards (None: of all).
+Failover = collections.namedtuple("Failover", "from_ns until_ns shards", defaults=(None,))
 
 DONE, RETRY, REJECT, UNAVAILABLE = range(4)
 
@@ -46,11 +47,13 @@ class History:
     rest: list = dataclasses.field(default_factory=list)
     samples: list = dataclasses.field(default_factory=list)
     failovers: list = dataclasses.field(default_factory=list)
+    steps: list = dataclasses.field(default_factory=list)  # when the store's own clock was moved
     done_count: int = None  # what the store counted; None: it was not asked
     store_faults: list = dataclasses.field(default_factory=list)  # what the store's own check complained about
     healed_ns: int = 0
+    moves: list = dataclasses.field(default_factory=list)  # (shard, when): it went from one server to another
     finished_ns: int = 0  # nothing was left to do; 0: there was, until patience ended
-    slack_s: float = 15.0
+    stall_s: float = 0.0  # … because nothing had moved for so long
 
     def shard(self, key):
         return zlib.crc32(key.encode()) % self.shards

@@ -10,6 +10,7 @@ import signal
 
 import redis
 
+from book import now_ns
 from crowd import send
 from places import role_of
 
@@ -126,6 +127,23 @@ def pause_family(run, target):
     return stop(run, host.family(), host.name)
 
 
+def wake_runners_first(run, target):
+    """They have got tasks that they have not begun; when they wake, others own the shards, and their host still sleeps."""
+    host = living(run, target)
+    runners = host.runners()
+    if not runners:
+        raise Skipped(f"{host.name} has no runners")
+    stop(run, runners, "")
+    run.rest(0.2)
+    stop(run, [host.process.pid], "")
+
+    def again():
+        go_on(runners)()
+        run.rest(0.2)
+        go_on([host.process.pid])()
+    return host.name, again
+
+
 def pause_all(run, target):
     hosts = [host for host in run.crowd.hosts if host.is_alive]
     return stop(run, [host.process.pid for host in hosts], ", ".join(host.name for host in hosts))
@@ -213,7 +231,7 @@ def reload_storm(run, target):
     kinds = [crowd.plugin, crowd.other_plugin, None]
     for i in range(3 + target % 5):
         plugin = kinds[(target >> i) % 3]
-        crowd.install_plugin(plugin.read_bytes() if plugin else b"\x7fELF half a file")
+        crowd.install_plugin(plugin and plugin.read_bytes())
         for host in crowd.hosts:
             if host.is_running:
                 send(host.process.pid, signal.SIGHUP)
@@ -224,7 +242,6 @@ def reload_storm(run, target):
         for host in crowd.hosts:
             if host.is_running:
                 send(host.process.pid, signal.SIGHUP)
-    run.bad_plugin_until = run.now() + 3.0
     return "all hosts", again
 
 
@@ -232,8 +249,7 @@ def reload_storm(run, target):
 
 
 def data_servers(run):
-    backing = run.crowd.backing
-    return backing.group.data if hasattr(backing, "group") else backing.servers
+    return run.crowd.backing.data
 
 
 def kill_redis(run, target):
@@ -293,40 +309,95 @@ def move_slots(run, target):
             source = cluster.owner(slot)
             others = [n for n in cluster.nodes if n is not source and role_of(n) == "master"]
             if source and source.process and others:
+                run.history.moves.append((shard, now_ns()))
                 cluster.move_slot(slot, source, pick(others, target))
+                run.history.moves.append((shard, now_ns()))
                 moved += 1
     except (redis.exceptions.RedisError, AssertionError) as error:
         raise Skipped(error) from error
     return f"{moved} shards", None
 
 
-# --- the network between the store and one host, or everybody outside ---------------------------------------------------
+# --- the network: all links of one host (or of everybody outside) to servers, or one of them -----------------------------
 
 
-def break_network(hurt, text):
+def break_network(hurt, text, is_lasting=True):
     def nemesis(run, target):
-        proxies = run.crowd.backing.proxies
-        name = pick(sorted(proxies, key=str), target)
-        if name in run.broken:
-            raise Skipped(f"the network of {name or 'outside'} is broken already")
-        run.broken.add(name)
-        hurt(proxies[name])
+        scope, links = pick(run.crowd.world.scopes(), target)
+        if run.broken & set(links):
+            raise Skipped(f"the network of {scope} is broken already")
+        for link in links:
+            hurt(link)
+        if not is_lasting:
+            return scope, None
+        run.broken |= set(links)
 
         def again():
-            run.broken.discard(name)
-            proxies[name].heal()
-        return name or "producers and consumers", again
+            for link in links:
+                run.broken.discard(link)
+                link.heal()
+        return scope, again
     nemesis.__name__ = text
     return nemesis
 
 
-cut = break_network(lambda proxy: proxy.cut(reset=True), "reset_connections")
-hold = break_network(lambda proxy: proxy.hold(), "hold_network")
-refuse = break_network(lambda proxy: proxy.refuse(), "refuse_connections")
-slow = break_network(lambda proxy: proxy.delay(0.05, 0.05), "slow_network")
-lose_replies = break_network(lambda proxy: proxy.lose_replies(), "lose_replies")
-lose_requests = break_network(lambda proxy: proxy.lose_requests(), "lose_requests")
-half_open = break_network(lambda proxy: proxy.half_open(), "half_open_connections")
+cut = break_network(lambda link: link.cut(reset=True), "reset_connections", is_lasting=False)
+hold = break_network(lambda link: link.hold(), "hold_network")
+refuse = break_network(lambda link: link.refuse(), "refuse_connections")
+slow = break_network(lambda link: link.delay(0.05, 0.05), "slow_network")
+lose_replies = break_network(lambda link: link.lose_replies(), "lose_replies")
+lose_requests = break_network(lambda link: link.lose_requests(), "lose_requests")
+half_open = break_network(lambda link: link.half_open(), "half_open_connections")
+straggle = break_network(lambda link: link.straggle(0.3), "late_last_words", is_lasting=False)
+
+
+def late_words_of_a_sleeper(run, target):
+    """What a host said before it lost its connections reaches the store when it has said more since, and sleeps: there is
+    work again, and nobody but that late call to take it."""
+    host, world = living(run, target), run.crowd.world
+    for (who, _), link in world.links.items():
+        if who == host.name and link not in run.broken:
+            link.straggle(0.5)
+    run.rest(0.4)
+    return stop(run, [host.process.pid], host.name)
+
+
+# --- clocks -----------------------------------------------------------------------------------------------------------
+
+HOUR_MS = 3_600_000
+
+
+def step_host_clock(run, target):
+    """By up to hours, forwards or back; and later as far the other way."""
+    host, world = living(run, target), run.crowd.world
+    by_ms = (1 if target & 64 else -1) * (target * 7919 % (6 * HOUR_MS) + 1)
+    world.step(host.name, by_ms)
+    return f"{host.name}, {by_ms / 1000:+.3f} s", lambda: world.step(host.name, -by_ms) and None
+
+
+def step_server_clock(run, target):
+    """Forwards by up to an hour, for good: every lease and session is over at once.  Back by some seconds, longer than any
+    lease lasts: not by more, since what is delayed or parked is due when this clock says so."""
+    server, world = pick(data_servers(run), target), run.crowd.world
+    by_ms = target * 7919 % HOUR_MS + 1 if target & 64 else -(target % 4000 + 1000)
+    world.step(server.folder.name, by_ms)
+    run.history.steps.append(now_ns())
+    return f"{server.folder.name}, {by_ms / 1000:+.3f} s", None
+
+
+def skew_server_clock(run, target):
+    """One of several servers is some seconds ahead of the others, or behind; a failover is a step then."""
+    server, world = pick(data_servers(run), target), run.crowd.world
+    if world.steps_ms.get(server.folder.name):
+        raise Skipped(f"{server.folder.name} is already")
+    by_ms = (1 if target & 64 else -1) * (target % 3000 + 500)
+    world.step(server.folder.name, by_ms)
+    run.history.steps.append(now_ns())
+
+    def again():
+        world.step(server.folder.name, -by_ms)
+        run.history.steps.append(now_ns())
+    return f"{server.folder.name}, {by_ms / 1000:+.3f} s", again
 
 
 # --- ZooKeeper --------------------------------------------------------------------------------------------------------
@@ -361,22 +432,24 @@ lose_quorum = pause_keepers(2, "lose_quorum")
 # --- the plan ---------------------------------------------------------------------------------------------------------
 
 # How often, and how long in TTLs.
-SHORT, LONG, EITHER, MOMENT = (0.1, 0.8), (1.2, 4.0), (0.1, 4.0), (0.05, 1.5)
+SHORT, LONG, EITHER, MOMENT, ASLEEP = (0.1, 0.8), (1.2, 4.0), (0.1, 4.0), (0.05, 1.5), (0.4, 0.7)
 
 EVERYWHERE = {
     kill_host: (6, EITHER), kill_host_and_guard: (3, EITHER), kill_family: (3, EITHER), kill_guard: (2, MOMENT),
     kill_runner: (5, MOMENT), kill_host_with_guard_asleep: (2, LONG), pause_host: (4, EITHER), pause_runner: (3, EITHER),
-    pause_host_and_runners: (3, EITHER), pause_family: (3, EITHER), pause_all: (1, EITHER), end_host: (4, EITHER),
-    end_host_twice: (1, EITHER), reload_storm: (3, SHORT), kill_producer: (2, MOMENT), kill_consumer: (2, MOMENT), pause_consumer: (1, EITHER),
+    pause_host_and_runners: (3, EITHER), pause_family: (3, EITHER), wake_runners_first: (3, LONG), pause_all: (1, EITHER), end_host: (4, EITHER),
+    end_host_twice: (1, EITHER), step_host_clock: (2, EITHER), reload_storm: (3, SHORT), kill_producer: (2, MOMENT), kill_consumer: (2, MOMENT), pause_consumer: (1, EITHER),
 }
 FILE = {lock_file: (2, EITHER), fill_disk: (2, SHORT)}
 SERVER = {kill_redis: (4, EITHER), pause_redis: (3, EITHER), kill_clients: (3, MOMENT)}
 NETWORK = {cut: (2, MOMENT), hold: (2, EITHER), refuse: (2, EITHER), slow: (2, EITHER), lose_replies: (3, EITHER),
-           lose_requests: (2, EITHER), half_open: (2, EITHER)}
+           lose_requests: (2, EITHER), half_open: (2, EITHER), straggle: (2, MOMENT),
+           late_words_of_a_sleeper: (3, ASLEEP)}
 KEEPERS = {kill_keeper: (3, LONG), pause_keeper: (2, EITHER), lose_quorum: (2, LONG)}
-ON = {"sqlite": FILE, "redis": {**SERVER, **NETWORK}, "redis+zookeeper": {**SERVER, **NETWORK, **KEEPERS},
-      "sentinel": {**SERVER, fail_over: (4, MOMENT)},
-      "cluster": {**SERVER, fail_over: (4, MOMENT), move_slots: (4, MOMENT)}}
+ONE = {**SERVER, **NETWORK, step_server_clock: (2, MOMENT)}
+SEVERAL = {**SERVER, **NETWORK, skew_server_clock: (2, EITHER), fail_over: (4, MOMENT)}
+ON = {"sqlite": FILE, "redis": ONE, "redis+zookeeper": {**ONE, **KEEPERS}, "sentinel": SEVERAL,
+      "cluster": {**SEVERAL, move_slots: (4, MOMENT)}}
 
 
 def kinds(backing_name):

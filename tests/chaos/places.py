@@ -5,16 +5,16 @@ import sqlite3
 import subprocess
 
 import redis
+import redis.crc
 
 from book import now_ns
 from hosts import wait_until
 from history import Failover
-from proxy import Proxy
 from servers import RedisCluster, RedisServer, SentinelGroup
 from zookeepers import Ensemble
 
 SESSION = "1500ms"
-MARGIN_NS = 500_000_000
+HOME_NS = 2_000_000_000  # a shard whose home was not seen for so long may have another
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
@@ -23,21 +23,28 @@ class Backing:
 
     name = None
     servers = ()  # of the store
+    data = ()  # … of these, those that hold tasks
     ensemble = None  # ZooKeeper's
-    proxies = {}  # of a host's name (None: of all outside): what stands between it and the store
 
-    def __init__(self, folder, shards):
-        self.folder, self.shards = pathlib.Path(folder), shards
+    def __init__(self, folder, shards, world):
+        self.folder, self.shards, self.world = pathlib.Path(folder), shards, world
         self.failovers = []
-        self.masters = {}  # of a family: who it was, and when it was last seen
+        self.masters = {}  # of a family: who it was
         self.claims = {}  # who said since then that it is
+        self.agreed_ns = {}  # when its replicas had surely all that its master had
+        self.homes = {}  # of a shard: {family: when it was last seen there}
 
     def start(self):
         pass
 
-    def settings(self, host):
-        """The store and coordination groups of one host; None: of a producer or consumer."""
+    def settings(self):
+        """The store and coordination groups of a configuration."""
         raise NotImplementedError
+
+    def ports(self):
+        """Of the servers that somebody connects to: {name: port}."""
+        keepers = self.ensemble.servers if self.ensemble else ()
+        return {server.folder.name: server.port for server in (*self.servers, *keepers)}
 
     def epochs(self):
         """{shard: epoch} as an independent reader sees them; an exception if it cannot be asked."""
@@ -72,7 +79,7 @@ class Sqlite(Backing):
                                  stderr=subprocess.DEVNULL) if os.environ.get("QUIVER_CHAOS_MAY_MOUNT") else None
         self.has_disk = mounted is not None and mounted.returncode == 0
 
-    def settings(self, host):
+    def settings(self):
         return (f'url = "sqlite:{self.disk}/q.db"; synchronous = "normal"; results = {{ max = 1000000; }};',
                 f'url = "local:{self.folder}/coordination"; session = "1s";')
 
@@ -118,13 +125,20 @@ class Sqlite(Backing):
 
 
 def role_of(server):
+    state = state_of(server)
+    return state and state[0]
+
+
+def state_of(server):
+    """Its role, and how much it has of all that was ever written; None: it does not answer."""
     if not server.process:
         return None
     try:
         with redis.Redis(host="127.0.0.1", port=server.port, socket_timeout=0.1) as client:
-            return client.execute_command("ROLE")[0].decode()
+            role, *words = client.execute_command("ROLE")
     except redis.exceptions.RedisError:
         return None
+    return role.decode(), words[0] if role == b"master" else words[3] if words[2] == b"connected" else -1
 
 
 class OnRedis(Backing):
@@ -136,49 +150,71 @@ class OnRedis(Backing):
         if self.with_zookeeper:
             self.ensemble = Ensemble(self.folder / "zookeeper").start()
 
-    def url(self, host):
+    @property
+    def url(self):
         raise NotImplementedError
 
-    def settings(self, host):
-        tree = self.ensemble.url if self.ensemble else "redis"
-        return (f'url = "{self.url(host)}"; results = {{ max = 1000000; }};', f'url = "{tree}"; session = "{SESSION}";')
+    def give_clocks(self):
+        """To those who hold tasks: ones that can step."""
+        for server in self.data:
+            server.environment = self.world.environment(server.folder.name)
 
-    def server_of(self, key):
-        """Who answers for a key now."""
+    def settings(self):
+        tree = self.ensemble.url if self.ensemble else "redis"
+        return (f'url = "{self.url}"; results = {{ max = 1000000; }};', f'url = "{tree}"; session = "{SESSION}";')
+
+    def servers_of(self, keys):
+        """Who answers for each of the keys now."""
         raise NotImplementedError
 
     # Those of which one is master at a time, the others its replicas.
     families = ()
 
     def watch(self):
-        """A failover is another master than before, be it for a moment.  From the last time at which there was one, and
-        no other, until that is so again, the store may have lost what it acknowledged."""
+        """A failover is another master than before, be it for a moment.  What was acknowledged since the replicas had
+        surely everything may be lost, until there is one master and no other again."""
         for family in self.families:
-            masters = [server for server in family if role_of(server) == "master"]
+            at, states = now_ns(), {}
+            # Replicas last: what they have then was there when the master was asked, and before.
+            for server in sorted(family, key=lambda s: s is not self.masters.get(family)):
+                states[server] = state_of(server)
+            masters = [server for server, state in states.items() if state and state[0] == "master"]
             claims = self.claims.setdefault(family, set())
             claims.update(masters)
             if len(masters) != 1:
                 continue
-            at, before = now_ns(), self.masters.get(family)
-            if before and claims != {before[0]}:
-                self.failovers.append(Failover(before[1] - MARGIN_NS, at + MARGIN_NS))
-            self.masters[family] = (masters[0], at)
+            before = self.masters.get(family)
+            if before and claims != {before}:
+                self.failovers.append(Failover(self.agreed_ns[family], now_ns(), self.shards_of(family)))
+            elif all(state and state[1] >= states[masters[0]][1] for state in states.values()):
+                self.agreed_ns[family] = at
+            self.agreed_ns.setdefault(family, at)
+            self.masters[family] = masters[0]
             self.claims[family] = set()
+
+    def shards_of(self, family):
+        """Those that it has, or had when its servers last agreed; None: all."""
+        if len(self.families) == 1:
+            return None
+        return {shard for shard, homes in self.homes.items() if homes.get(family, 0) >= self.agreed_ns[family] - HOME_NS}
 
     def epochs(self):
         found = {}
-        for shard in range(self.shards):
-            key = f"quiver:{{chaos:{shard}}}:shard"
-            server = self.server_of(key)
+        keys = {shard: f"quiver:{{chaos:{shard}}}:shard" for shard in range(self.shards)}
+        servers = self.servers_of(list(keys.values()))
+        for server in set(servers.values()):
+            family = next((f for f in self.families if server in f), None)
             with redis.Redis(host="127.0.0.1", port=server.port, socket_timeout=0.3) as client:
-                lease = client.hget(key, "lease")
-            if lease:
-                found[shard] = int(lease.split()[1])
+                for shard, key in keys.items():
+                    if servers[key] is not server:
+                        continue
+                    self.homes.setdefault(shard, {})[family] = now_ns()
+                    lease = client.hget(key, "lease")
+                    if lease:
+                        found[shard] = int(lease.split()[1])
         return found
 
     def heal(self):
-        for proxy in self.proxies.values():
-            proxy.heal()
         for server in self.servers:
             if server.process:
                 server.cont()
@@ -200,8 +236,6 @@ class OnRedis(Backing):
                    for family in self.families)
 
     def close(self):
-        for proxy in self.proxies.values():
-            proxy.close()
         for server in self.servers:
             server.close()
         if self.ensemble:
@@ -209,23 +243,23 @@ class OnRedis(Backing):
 
 
 class Single(OnRedis):
-    """One server that keeps every write; a proxy between it and each host, and one for everybody outside."""
+    """One server that keeps every write."""
 
     name = "redis"
 
     def start(self):
         super().start()
-        self.server = RedisServer(self.folder / "redis", *DURABLE).start()
-        self.servers = [self.server]
-        self.proxies = {}
+        self.server = RedisServer(self.folder / "redis", *DURABLE)
+        self.servers = self.data = [self.server]
+        self.give_clocks()
+        self.server.start()
 
-    def url(self, host):
-        if host not in self.proxies:
-            self.proxies[host] = Proxy(self.server.port)
-        return self.proxies[host].url
+    @property
+    def url(self):
+        return self.server.url
 
-    def server_of(self, key):
-        return self.server
+    def servers_of(self, keys):
+        return dict.fromkeys(keys, self.server)
 
 
 class SingleWithZooKeeper(Single):
@@ -242,14 +276,17 @@ class Sentinel(OnRedis):
         super().start()
         self.group = SentinelGroup(self.folder / "redis", *DURABLE)
         self.servers = [*self.group.data, *self.group.sentinels]
+        self.data = self.group.data
         self.families = [tuple(self.group.data)]
+        self.give_clocks()
         self.group.start()
 
-    def url(self, host):
+    @property
+    def url(self):
         return self.group.url
 
-    def server_of(self, key):
-        return next(server for server in self.group.data if role_of(server) == "master")
+    def servers_of(self, keys):
+        return dict.fromkeys(keys, next(server for server in self.group.data if role_of(server) == "master"))
 
 
 class Cluster(OnRedis):
@@ -260,22 +297,24 @@ class Cluster(OnRedis):
     def start(self):
         super().start()
         self.cluster = RedisCluster(self.folder / "redis", *DURABLE)
-        self.servers = self.cluster.nodes
+        self.servers = self.data = self.cluster.nodes
         self.families = list(zip(self.cluster.masters, self.cluster.replicas))
+        self.give_clocks()
         self.cluster.start()
 
-    def url(self, host):
+    @property
+    def url(self):
         return self.cluster.url
 
-    def server_of(self, key):
+    def servers_of(self, keys):
         """By the word of the first who answers."""
         asked = next(node for node in self.cluster.nodes if role_of(node))
         with redis.Redis(host="127.0.0.1", port=asked.port, socket_timeout=0.3) as client:
-            slot = client.execute_command("CLUSTER KEYSLOT", key)
-            for first, last, master, *_ in client.execute_command("CLUSTER SLOTS"):
-                if first <= slot <= last:
-                    return next(node for node in self.cluster.nodes if node.port == master[1])
-        raise LookupError(key)
+            ranges = client.execute_command("CLUSTER SLOTS")
+        nodes = {node.port: node for node in self.cluster.nodes}
+        slots = {key: redis.crc.key_slot(key.encode()) for key in keys}
+        return {key: nodes[master[1]] for key, slot in slots.items()
+                for first, last, master, *_ in ranges if first <= slot <= last}
 
     def is_well(self):
         """All answer: then an operator may move slots."""

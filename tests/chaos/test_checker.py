@@ -341,10 +341,6 @@ def never_finished(made):
     made.h.finished_ns = 0
 
 
-def finished_late(made):
-    made.h.finished_ns = made.h.healed_ns + 60_000 * MS
-
-
 def unsound_store(made):
     made.h.store_faults.append("shard 3: counts 4 queued, has 3")
 
@@ -361,7 +357,7 @@ PLANTED = {
     follow_up_twice: "follow-up twice", follow_up_of_a_stale_call: "follow-up of nothing",
     follow_up_of_an_unfinished_task: "follow-up of nothing", dead_by_others_crashes: "wrongly dead",
     dead_without_a_no: "wrongly dead", epoch_backwards: "epoch went back", never_finished: "not finished",
-    finished_late: "not finished", unsound_store: "store check",
+    unsound_store: "store check",
 }
 
 
@@ -409,6 +405,48 @@ def test_two_masters_give_a_lease_twice_and_that_is_counted(made):
     made.h.failovers.append(Failover(0, made.now))
     assert not made.rules()
     assert "two at once" in {v.rule for v in check(made.h).losses}
+
+
+def test_a_failover_excuses_no_task_that_was_acknowledged_before(made):
+    """Whatever happens to it during the failover: a store that goes back to an earlier state has it."""
+    made.ask("1")
+    began = made.now + 1
+    made.start("1")
+    made.h.failovers.append(Failover(began + 1, made.now + MS))
+    assert "lost" in made.rules()
+
+
+def test_a_failover_of_other_servers_excuses_nothing(made):
+    made.ask("1")
+    made.h.failovers.append(Failover(0, made.now + MS, {made.h.shard("k") + 1}))
+    assert "lost" in made.rules()
+    made.h.failovers.append(Failover(0, made.now + MS, {made.h.shard("k")}))
+    assert not made.rules()
+
+
+def test_a_shard_that_had_just_come_to_a_server_is_lost_with_it(made):
+    made.ask("1")
+    made.tick()
+    made.h.failovers.append(Failover(made.now, made.now + MS))
+    assert "lost" in made.rules()
+    made.h.moves.append((made.h.shard("k"), made.now))
+    assert not made.rules()
+
+
+def test_a_failover_excuses_no_unsound_store(made):
+    unsound_store(made)
+    made.h.failovers.append(Failover(0, made.now))
+    assert "store check" in made.rules()
+
+
+def test_a_step_of_the_stores_clock_ends_leases_early(made):
+    start_under_an_old_epoch(made)
+    at = made.h.lines[-1].at_ns
+    made.h.steps.append(at + 1)
+    assert "stale start" in made.rules()
+    made.h.steps.append(at - MS)
+    report = check(made.h)
+    assert not report.violations and len(report.early) == 1
 
 
 def test_no_failover_excuses_a_task_that_nobody_asked_for(made):

@@ -9,6 +9,8 @@ those to come, until heal():
     lose_requests()       the client's words vanish
     lose_reply_of(WORD)   once: the request with WORD in it is executed, its reply is lost and the connection is cut
     half_open()           the server's side is closed; the client is not told, and hears nothing
+    straggle(SECONDS)     the client loses its connections, new ones are as good as ever; what it had said last reaches the
+                          server only now, long after
     cut(), cut(reset=True) every connection ends now, politely or with RST; new ones are accepted
     refuse()              new connections are refused, too
 """
@@ -17,6 +19,9 @@ import os
 import socket
 import struct
 import threading
+import time
+
+LAST_WORDS_S = 0.1
 
 
 class Direction:
@@ -35,6 +40,7 @@ class Connection:
         self.proxy, self.client, self.server = proxy, client, server
         self.is_orphan = False  # the server's side is gone and the client is not told
         self.is_doomed = False  # cut after the next reply, which is lost
+        self.late = None  # what the client said last, and the server gets later
         for source, target, way in ((client, server, proxy.requests), (server, client, proxy.replies)):
             threading.Thread(target=self.pump, args=(source, target, way), daemon=True).start()
 
@@ -46,7 +52,7 @@ class Connection:
                     break
                 if self.pass_on(data, way):
                     target.sendall(data)
-        if not self.is_orphan:
+        if not self.is_orphan and self.late is None:
             self.close()
 
     def pass_on(self, data, way):
@@ -65,7 +71,10 @@ class Connection:
                 way.lost_bytes += len(data)
                 proxy.lost_replies += 1
                 raise ConnectionResetError
-            if way.is_lost or self.is_orphan:
+            if self.late is not None and way is proxy.requests:
+                self.late.append(data)
+                return False
+            if way.is_lost or self.is_orphan or self.late is not None:
                 way.lost_bytes += len(data)
                 return False
             way.passed_bytes += len(data)
@@ -77,10 +86,27 @@ class Connection:
             self.server.shutdown(socket.SHUT_RDWR)
         self.server.close()
 
+    def straggle(self, seconds):
+        """Listens a little longer, and then hangs up on the client only."""
+        self.late = []
+        time.sleep(LAST_WORDS_S)
+        self.reset_on_close()
+        with contextlib.suppress(OSError):
+            self.client.shutdown(socket.SHUT_RD)
+        self.client.close()
+        time.sleep(seconds)
+        with contextlib.suppress(OSError):
+            self.server.sendall(b"".join(self.late))
+            time.sleep(LAST_WORDS_S)
+        self.close()
+
+    def reset_on_close(self):
+        with contextlib.suppress(OSError):
+            self.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
     def close(self, reset=False):
         if reset:
-            with contextlib.suppress(OSError):
-                self.client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.reset_on_close()
         for one in (self.client, self.server):
             # A thread may be in recv(): close() alone would not wake it.  After SHUT_RDWR no RST is sent.
             with contextlib.suppress(OSError):
@@ -172,6 +198,10 @@ class Proxy:
     def half_open(self):
         for connection in self.snapshot():
             connection.orphan()
+
+    def straggle(self, seconds):
+        for connection in self.snapshot():
+            threading.Thread(target=connection.straggle, args=(seconds,), daemon=True).start()
 
     def cut(self, reset=False):
         for connection in self.snapshot():

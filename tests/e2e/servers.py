@@ -47,6 +47,8 @@ def die_with_parent():
 class Server:
     """A redis-server or redis-sentinel, started again and again if need be on the same port and folder."""
 
+    environment = None  # another than ours
+
     def __init__(self, folder, password=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +63,7 @@ class Server:
         assert self.process is None, "it runs already"
         with open(self.folder / "output", "ab") as output:
             self.process = subprocess.Popen(self.command(), stdout=output, stderr=output, cwd=self.folder,
-                                            preexec_fn=die_with_parent)
+                                            env=self.environment, preexec_fn=die_with_parent)
         wait_until(self.answers, f"{self.folder.name} answers on port {self.port}")
         return self
 
