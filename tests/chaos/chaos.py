@@ -1,6 +1,6 @@
 """Breaks a fleet on purpose, and checks its history.  README.md says how to read what it prints.
 
-    chaos.py [--on sqlite|redis|redis+zookeeper|sentinel|cluster] [--for 60s] [--seed N]
+    chaos.py [--on sqlite|redis|redis+zookeeper|sentinel|cluster] [--for 60s] [--seed N] [--only "kill host,late"]
 """
 import argparse
 import collections
@@ -38,9 +38,9 @@ WAIT_S = 25
 
 
 class Run:
-    def __init__(self, crowd, seconds, seed, every_s):
-        self.crowd, self.seconds = crowd, seconds
-        self.plan = nemeses.plan(seed, seconds, crowd.backing.name, crowd.ttl_s, every_s)
+    def __init__(self, crowd, chosen):
+        self.crowd, self.seconds = crowd, chosen.seconds
+        self.plan = nemeses.plan(chosen.seed, chosen.seconds, chosen.on, crowd.ttl_s, chosen.every, chosen.only)
         self.history = History(shards=crowd.shards, ttl_s=crowd.ttl_s, attempts=crowd.attempts, crashes=crowd.crashes)
         self.counts = collections.Counter()
         self.skipped = 0
@@ -286,8 +286,12 @@ def options():
     parser.add_argument("--for", dest="seconds", type=seconds_of, default=60.0, metavar="TIME")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--every", type=float, default=0.7, metavar="S", help="mean time between two faults")
+    parser.add_argument("--only", type=lambda text: text.split(","), default=(), metavar="WORDS",
+                        help="only faults whose names contain one of these, separated by commas")
     parser.add_argument("--keep", action="store_true", help="keep the folder also if all is well")
     chosen = parser.parse_args()
+    if not nemeses.kinds(chosen.on, chosen.only):
+        parser.error(f"no fault on {chosen.on} is called {' or '.join(chosen.only)}")
     if chosen.seed is None:
         chosen.seed = random.randrange(1 << 32)
     return chosen
@@ -314,7 +318,7 @@ def run_in(folder, chosen):
         backing.start()
         crowd = Crowd(quiver, plugins, folder, backing, chosen.seed, shards=SHARDS)
         crowd.start()
-        run = Run(crowd, chosen.seconds, chosen.seed, chosen.every)
+        run = Run(crowd, chosen)
         run.hurt()
         run.heal()
         run.settle()
@@ -339,6 +343,7 @@ def main():
     adopt_orphans()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="quiver-chaos-"))
     again = f"make chaos ON={chosen.on} FOR={chosen.seconds:g}s SEED={chosen.seed}" + \
+        (f' ONLY="{",".join(chosen.only)}"' if chosen.only else "") + \
         (" SAN=asan" if "asan" in os.environ.get("QUIVER", "") else "")
     print(f"on {chosen.on}, for {chosen.seconds:g} s, seed {chosen.seed}", flush=True)
     is_well = False

@@ -452,14 +452,16 @@ ON = {"sqlite": FILE, "redis": ONE, "redis+zookeeper": {**ONE, **KEEPERS}, "sent
       "cluster": {**SEVERAL, move_slots: (4, MOMENT)}}
 
 
-def kinds(backing_name):
-    return {**EVERYWHERE, **ON[backing_name]}
+def kinds(backing_name, words=()):
+    """Those whose names contain one of the words."""
+    table = {**EVERYWHERE, **ON[backing_name]}
+    return {kind: how for kind, how in table.items() if not words or any(word in name_of(kind) for word in words)}
 
 
-def plan(seed, seconds, backing_name, ttl_s, every_s=0.7):
+def plan(seed, seconds, backing_name, ttl_s, every_s=0.7, words=()):
     """The same seed gives the same plan."""
     chance = random.Random(f"{seed} {backing_name}")
-    table = kinds(backing_name)
+    table = kinds(backing_name, words)
     faults, at_s = [], 0.5
     while at_s < seconds:
         kind = chance.choices(list(table), [weight for weight, _ in table.values()])[0]
