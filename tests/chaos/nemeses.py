@@ -362,6 +362,26 @@ def late_words_of_a_sleeper(run, target):
     return stop(run, [host.process.pid], host.name)
 
 
+def isolate_server(run, target):
+    """From the other servers, in both directions or one; hosts reach it as ever.  A master goes on serving, or its replica
+    falls behind."""
+    world = run.crowd.world
+    name = pick(sorted({who for who, _, _ in world.peer_links}), target)
+    links = world.links_of_server(name)
+    if run.broken & set(links):
+        raise Skipped(f"the network of {name} is broken already")
+    way = pick(["hold", "refuse", "lose_requests", "lose_replies"], target >> 4)
+    for link in links:
+        getattr(link, way)()
+    run.broken |= set(links)
+
+    def again():
+        for link in links:
+            run.broken.discard(link)
+            link.heal()
+    return f"{name}, {way.replace('_', ' ')}", again
+
+
 # --- clocks -----------------------------------------------------------------------------------------------------------
 
 HOUR_MS = 3_600_000
@@ -445,9 +465,9 @@ SERVER = {kill_redis: (4, EITHER), pause_redis: (3, EITHER), kill_clients: (3, M
 NETWORK = {cut: (2, MOMENT), hold: (2, EITHER), refuse: (2, EITHER), slow: (2, EITHER), lose_replies: (3, EITHER),
            lose_requests: (2, EITHER), half_open: (2, EITHER), straggle: (2, MOMENT),
            late_words_of_a_sleeper: (3, ASLEEP)}
-KEEPERS = {kill_keeper: (3, LONG), pause_keeper: (2, EITHER), lose_quorum: (2, LONG)}
+KEEPERS = {kill_keeper: (3, LONG), pause_keeper: (2, EITHER), lose_quorum: (2, LONG), isolate_server: (3, LONG)}
 ONE = {**SERVER, **NETWORK, step_server_clock: (2, MOMENT)}
-SEVERAL = {**SERVER, **NETWORK, skew_server_clock: (2, EITHER), fail_over: (4, MOMENT)}
+SEVERAL = {**SERVER, **NETWORK, skew_server_clock: (2, EITHER), fail_over: (4, MOMENT), isolate_server: (2, (0.3, 2.5))}
 ON = {"sqlite": FILE, "redis": ONE, "redis+zookeeper": {**ONE, **KEEPERS}, "sentinel": SEVERAL,
       "cluster": {**SEVERAL, move_slots: (4, MOMENT)}}
 
