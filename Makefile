@@ -406,7 +406,7 @@ CHAOS_PARTS := build/quiver build/libquiver.so.1 build/tests/preload/world.so bu
                build/test-plugins/ledger-two.so
 chaos: test-deps $(QUIVER)
 	@$(MAKE) --no-print-directory SAN= $(CHAOS_PARTS)
-	@QUIVER=$(QUIVER) $(PYTHON) tests/chaos/chaos.py --on $(ON) --for $(FOR) $(SEED:%=--seed %)
+	@QUIVER=$(QUIVER) $(PYTHON) tests/chaos/chaos.py --on $(ON) --for $(FOR) $(SEED:%=--seed %) $(if $(ONLY),--only="$(ONLY)")
 
 # Takes one check after the other out of Quiver, and shows that chaos notices.  ONLY= picks some by their names.
 chaos-proof: test-deps $(CHAOS_PARTS)

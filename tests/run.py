@@ -281,7 +281,7 @@ def chaos(is_long):
     for on in places:
         seconds = 120 if is_long else 15
         yield Program("chaos", on, ["/usr/bin/python3", folder / "chaos.py", "--on", on, "--for", f"{seconds}s"],
-                      seconds + 180)
+                      seconds + 600)
 
 
 def fuzzers(seconds):

@@ -70,7 +70,10 @@ void reload_ask(struct host *h, const char *by, struct control_call *call, bool 
         asker->is_patient = is_patient && !is_dry;
         (void)snprintf(asker->by, sizeof(asker->by), "%s", by);
         append(&h->reload.askers, asker);
-        begin(h);
+        if (h->is_stopping || h->is_closing)
+                reload_end(h); /* nobody will serve it any more */
+        else
+                begin(h);
 }
 
 static bool are_settled(const struct host *h)

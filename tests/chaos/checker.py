@@ -374,4 +374,5 @@ def story(h, key, number=None, most=36):
         places = [i for i, (_, text) in enumerate(events) if text.split()[0] == number] or [0]
         first = max(places[0] - 6, 0)
         events = events[first:min(max(places[-1] + 4, first + most), first + 2 * most)]
-    return [f"key {key}, shard {h.shard(key)}:"] + [f"{(at - began) / 1e9:10.3f} s {text}" for at, text in events]
+    return [f"key {key}, shard {h.shard(key)}:"] + [
+        f"{'*' if text.split()[0] == number else ' '}{(at - began) / 1e9:9.3f} s {text}" for at, text in events]

@@ -200,8 +200,7 @@ class Crowd:
     def sanitizer_reports(self):
         """A line of each, and where the rest is."""
         reports = sorted(self.folder.glob("san.*"))
-        return [f"{path.name}: {next((x for x in path.read_text(errors='replace').splitlines() if 'rror' in x), '?')}"
-                for path in reports if path.stat().st_size]
+        return [f"{path.name}: {first_error(path.read_text(errors='replace'))}" for path in reports if path.stat().st_size]
 
     def start(self):
         self.hosts[0].spawn()
@@ -276,6 +275,10 @@ def sanitizers():
     """The libraries that have to come before any other that is preloaded."""
     return [subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
             for name in ("libasan.so", "libubsan.so")]
+
+
+def first_error(report):
+    return next((line for line in report.splitlines() if "ERROR: " in line or "runtime error" in line), report[:80])
 
 
 def zombies():

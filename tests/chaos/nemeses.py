@@ -362,6 +362,26 @@ def late_words_of_a_sleeper(run, target):
     return stop(run, [host.process.pid], host.name)
 
 
+def isolate_server(run, target):
+    """From the other servers, in both directions or one; hosts reach it as ever.  A master goes on serving, or its replica
+    falls behind."""
+    world = run.crowd.world
+    name = pick(sorted({who for who, _, _ in world.peer_links}), target)
+    links = world.links_of_server(name)
+    if run.broken & set(links):
+        raise Skipped(f"the network of {name} is broken already")
+    way = pick(["hold", "refuse", "lose_requests", "lose_replies"], target >> 4)
+    for link in links:
+        getattr(link, way)()
+    run.broken |= set(links)
+
+    def again():
+        for link in links:
+            run.broken.discard(link)
+            link.heal()
+    return f"{name}, {way.replace('_', ' ')}", again
+
+
 # --- clocks -----------------------------------------------------------------------------------------------------------
 
 HOUR_MS = 3_600_000
@@ -445,21 +465,23 @@ SERVER = {kill_redis: (4, EITHER), pause_redis: (3, EITHER), kill_clients: (3, M
 NETWORK = {cut: (2, MOMENT), hold: (2, EITHER), refuse: (2, EITHER), slow: (2, EITHER), lose_replies: (3, EITHER),
            lose_requests: (2, EITHER), half_open: (2, EITHER), straggle: (2, MOMENT),
            late_words_of_a_sleeper: (3, ASLEEP)}
-KEEPERS = {kill_keeper: (3, LONG), pause_keeper: (2, EITHER), lose_quorum: (2, LONG)}
+KEEPERS = {kill_keeper: (3, LONG), pause_keeper: (2, EITHER), lose_quorum: (2, LONG), isolate_server: (3, LONG)}
 ONE = {**SERVER, **NETWORK, step_server_clock: (2, MOMENT)}
-SEVERAL = {**SERVER, **NETWORK, skew_server_clock: (2, EITHER), fail_over: (4, MOMENT)}
+SEVERAL = {**SERVER, **NETWORK, skew_server_clock: (2, EITHER), fail_over: (4, MOMENT), isolate_server: (2, (0.3, 2.5))}
 ON = {"sqlite": FILE, "redis": ONE, "redis+zookeeper": {**ONE, **KEEPERS}, "sentinel": SEVERAL,
       "cluster": {**SEVERAL, move_slots: (4, MOMENT)}}
 
 
-def kinds(backing_name):
-    return {**EVERYWHERE, **ON[backing_name]}
+def kinds(backing_name, words=()):
+    """Those whose names contain one of the words."""
+    table = {**EVERYWHERE, **ON[backing_name]}
+    return {kind: how for kind, how in table.items() if not words or any(word in name_of(kind) for word in words)}
 
 
-def plan(seed, seconds, backing_name, ttl_s, every_s=0.7):
+def plan(seed, seconds, backing_name, ttl_s, every_s=0.7, words=()):
     """The same seed gives the same plan."""
     chance = random.Random(f"{seed} {backing_name}")
-    table = kinds(backing_name)
+    table = kinds(backing_name, words)
     faults, at_s = [], 0.5
     while at_s < seconds:
         kind = chance.choices(list(table), [weight for weight, _ in table.values()])[0]

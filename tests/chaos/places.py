@@ -15,6 +15,7 @@ from zookeepers import Ensemble
 
 SESSION = "1500ms"
 HOME_NS = 2_000_000_000  # a shard whose home was not seen for so long may have another
+BUS = 10000  # so much higher is the port on which servers of a Cluster talk to each other
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
@@ -148,15 +149,19 @@ class OnRedis(Backing):
 
     def start(self):
         if self.with_zookeeper:
-            self.ensemble = Ensemble(self.folder / "zookeeper").start()
+            self.ensemble = Ensemble(self.folder / "zookeeper")
+            self.introduce({server: server.peer_ports for server in self.ensemble.servers})
+            self.ensemble.start()
 
     @property
     def url(self):
         raise NotImplementedError
 
-    def give_clocks(self):
-        """To those who hold tasks: ones that can step."""
-        for server in self.data:
+    def introduce(self, servers):
+        """To the world, before they start: {server: its ports that the others use}.  Their clocks can step, and the links
+        between them break."""
+        self.world.connect_peers({server.folder.name: ports for server, ports in servers.items()})
+        for server in servers:
             server.environment = self.world.environment(server.folder.name)
 
     def settings(self):
@@ -251,7 +256,7 @@ class Single(OnRedis):
         super().start()
         self.server = RedisServer(self.folder / "redis", *DURABLE)
         self.servers = self.data = [self.server]
-        self.give_clocks()
+        self.introduce({self.server: []})
         self.server.start()
 
     @property
@@ -278,7 +283,7 @@ class Sentinel(OnRedis):
         self.servers = [*self.group.data, *self.group.sentinels]
         self.data = self.group.data
         self.families = [tuple(self.group.data)]
-        self.give_clocks()
+        self.introduce({server: [server.port] for server in self.servers})
         self.group.start()
 
     @property
@@ -299,7 +304,7 @@ class Cluster(OnRedis):
         self.cluster = RedisCluster(self.folder / "redis", *DURABLE)
         self.servers = self.data = self.cluster.nodes
         self.families = list(zip(self.cluster.masters, self.cluster.replicas))
-        self.give_clocks()
+        self.introduce({node: [node.port, node.port + BUS] for node in self.servers})
         self.cluster.start()
 
     @property

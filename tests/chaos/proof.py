@@ -19,8 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "chaos-proof"
 STORY_LINES = 72
 
-# on: where chaos is to find it; edits: (file, what stands there, what stands there in the mutant).
-Mutant = collections.namedtuple("Mutant", "name on edits")
+# on: where chaos is to find it; edits: (file, what stands there, what stands there in the mutant); only: the faults that it
+# takes, where they are rare ("": any).
+Mutant = collections.namedtuple("Mutant", "name on edits only", defaults=("",))
 
 ADVANCE = "runtime/store/redis/lua/advance.lua"
 LEASE = "runtime/store/sqlite/lease.c"
@@ -34,7 +35,7 @@ MUTANTS = [
          "        if (!lease_is_ours(shard, lease))\n                return FENCE_OK;\n        if (call == shard->call + 1)")]),
     Mutant("redis: any call number", "redis", [
         (ADVANCE, "if call ~= last_call + 1 and call ~= last_call then\n", "if false then\n"),
-        (ADVANCE, "if call ~= last_call + 1 or ARGV[9]", "if call == last_call or ARGV[9]")]),
+        (ADVANCE, "if call ~= last_call + 1 or ARGV[9]", "if call == last_call or ARGV[9]")], "late,pause host,slow"),
     Mutant("redis: a repeated call is done again", "redis", [
         (ADVANCE, "local call, last_call = tonumber(ARGV[2]), tonumber(fields[2])\n",
          "local call, last_call = tonumber(ARGV[2]), tonumber(ARGV[2]) - 1\n")]),
@@ -76,10 +77,10 @@ def build():
     assert made.returncode == 0, made.stderr
 
 
-def run_chaos(on, seconds, seed):
+def run_chaos(on, seconds, seed, only=""):
     """Returns (whether it was well, what it printed)."""
     done = subprocess.run([sys.executable, COPY / "tests" / "chaos" / "chaos.py", "--on", on, "--for", f"{seconds}s",
-                           "--seed", str(seed)], cwd=COPY, capture_output=True, text=True, timeout=seconds + 600)
+                           "--seed", str(seed), *(["--only", only] if only else [])], cwd=COPY, capture_output=True, text=True, timeout=seconds + 600)
     kept = re.search(r"the run's folder is kept: (/\S+/quiver-chaos-\w+)", done.stdout)
     if kept:
         shutil.rmtree(kept[1], ignore_errors=True)
@@ -104,7 +105,7 @@ def try_mutant(mutant, seconds, runs):
             file.write_text(file.read_text().replace(old, new))
         build()
         for seed in range(1, runs + 1):
-            is_well, text = run_chaos(mutant.on, seconds, seed)
+            is_well, text = run_chaos(mutant.on, seconds, seed, mutant.only)
             if not is_well:
                 return seed, text
         return None, ""

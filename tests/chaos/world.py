@@ -16,6 +16,7 @@ class World:
     def __init__(self, folder, library):
         self.folder, self.library = folder, library
         self.links = {}  # (who, the server's name): the proxy between them
+        self.peer_links = {}  # the same among servers
         self.steps_ms = {}  # by whose clock
 
     def environment(self, who, before=()):
@@ -48,11 +49,25 @@ class World:
 
     def connect(self, who, servers):
         """From now on a link leads from it to each of the servers: {name: port}."""
-        table = array.array("H", bytes(2 * PORTS))
+        self.links.update(self.detour(who, servers))
+
+    def connect_peers(self, servers):
+        """Those who run between each two of them: {name: its ports}."""
+        for who in servers:
+            ports = {(name, i): port for name, many in servers.items() for i, port in enumerate(many) if name != who}
+            self.peer_links.update({(who, *name): link for (_, name), link in self.detour(who, ports).items()})
+
+    def detour(self, who, servers):
+        table, links = array.array("H", bytes(2 * PORTS)), {}
         for name, port in servers.items():
-            link = self.links[who, name] = Proxy(port)
-            table[port] = link.port
+            links[who, name] = Proxy(port)
+            table[port] = links[who, name].port
         self.detours_of(who).write_bytes(table.tobytes())
+        return links
+
+    def links_of_server(self, server):
+        """To and from its peers."""
+        return [link for (who, to, _), link in self.peer_links.items() if server in (who, to)]
 
     def scopes(self):
         """What can be broken at once: all links of somebody, or one of them: [(text, links)]."""
@@ -62,10 +77,13 @@ class World:
             found.setdefault(f"{who} and {server}", []).append(link)
         return list(found.items())
 
+    def all_links(self):
+        return [*self.links.values(), *self.peer_links.values()]
+
     def heal(self):
-        for link in self.links.values():
+        for link in self.all_links():
             link.heal()
 
     def close(self):
-        for link in self.links.values():
+        for link in self.all_links():
             link.close()

@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -277,3 +278,18 @@ def test_a_handler_can_take_over_another_ones_tasks(site):
     site.wait_done(4)
     done = {h["name"]: h["done"] for h in site.ask("status")["handlers"]}
     assert done["work"] == {h["name"]: h["done"] for h in before}["work"] + 1
+
+
+def test_a_host_that_is_stopping_says_so_to_who_asks_for_a_reload(site):
+    go = site.folder / "go"
+    site.configure(work="").start()
+    site.submit([task("a", 1, f"deaf:{go}")])
+    wait_until(lambda: site.starts("a") == [1], "it runs")
+    site.signal()
+    site.wait_for_log("event=stopping")
+    site.hang_up()
+    done = subprocess.run([site.quiver, "reload", "-c", site.config], capture_output=True, text=True, timeout=120)
+    assert done.returncode and "the host is stopping" in done.stderr + done.stdout
+    assert "event=stopped" not in site.log()
+    go.touch()
+    assert site.wait() == 0

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,13 +80,19 @@ time_t time(time_t *ret_now)
 
 int connect(int fd, const struct sockaddr *address, socklen_t size)
 {
-        struct sockaddr_in to;
-        if (detours && size >= sizeof(to) && address->sa_family == AF_INET) {
-                memcpy(&to, address, sizeof(to));
-                uint16_t port = detours[ntohs(to.sin_port)];
+        /* A port is at the same place in both families; Java connects to IPv4 addresses with IPv6 sockets. */
+        union {
+                struct sockaddr any;
+                struct sockaddr_in in;
+                struct sockaddr_in6 in6;
+        } to;
+        bool is_ip = address->sa_family == AF_INET || address->sa_family == AF_INET6;
+        if (detours && is_ip && size >= sizeof(to.in) && size <= sizeof(to)) {
+                memcpy(&to, address, size);
+                uint16_t port = detours[ntohs(to.in.sin_port)];
                 if (port) {
-                        to.sin_port = htons(port);
-                        return next_connect(fd, (const struct sockaddr *)&to, sizeof(to));
+                        to.in.sin_port = htons(port);
+                        return next_connect(fd, &to.any, size);
                 }
         }
         return next_connect(fd, address, size);
