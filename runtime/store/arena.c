@@ -12,7 +12,7 @@ struct arena_chunk {
         max_align_t data[];
 };
 
-void *arena_take(struct arena_chunk **arena, size_t size)
+void *arena_room(struct arena_chunk **arena, size_t size)
 {
         size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
         struct arena_chunk *chunk = *arena;
@@ -26,14 +26,20 @@ void *arena_take(struct arena_chunk **arena, size_t size)
         }
         void *at = (char *)chunk->data + chunk->used;
         chunk->used += size;
-        return memset(at, 0, size);
+        return at;
+}
+
+void *arena_take(struct arena_chunk **arena, size_t size)
+{
+        return memset(arena_room(arena, size), 0, size);
 }
 
 struct span arena_copy(struct arena_chunk **arena, struct span bytes)
 {
-        char *to = arena_take(arena, bytes.size + 1);
+        char *to = arena_room(arena, bytes.size + 1);
         if (bytes.size)
                 memcpy(to, bytes.data, bytes.size);
+        to[bytes.size] = 0;
         return (struct span){ to, bytes.size };
 }
 

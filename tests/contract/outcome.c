@@ -61,6 +61,33 @@ static void an_outcome_of_a_queued_task_changes_nothing(void **state)
         expect_tasks(w, claim(w, &o, 1), "2");
 }
 
+/* In any order, with gaps, one twice, one that is queued yet: the others are where they were. */
+static void only_those_that_are_named_are_done(void **state)
+{
+        struct world *w = *state;
+        static const uint8_t ended[] = { 7, 2, 3, 0, 3, 6, 9, 5 };
+        enum { TASKS = 11, ENDED = sizeof(ended) };
+        struct store_outcome outcomes[ENDED + 1];
+        struct owner o = own(w, 0, 1, 1);
+        for (unsigned i = 0; i < TASKS; i++)
+                (void)submit(w, F(w, "key-%u", i).data, F(w, "%u", i).data);
+        struct store_advance a = claim(w, &o, TASKS - 1);
+        for (unsigned i = 0; i < ENDED; i++)
+                outcomes[i] = done(&a.tasks[ended[i]]);
+        struct store_task queued = a.tasks[TASKS - 2];
+        queued.seq++;
+        outcomes[ENDED] = done(&queued);
+        struct store_advance b = advance(w, &o, outcomes, ENDED + 1, 0);
+        assert_int_equal(b.gone, 2);
+        assert_int_equal(counts(w, 0).done, ENDED - 1);
+        assert_int_equal(counts(w, 0).in_flight, 3);
+        assert_int_equal(counts(w, 0).queued[LANE_NORMAL], 1);
+        struct store_page page = in_flight_page(w, &o, 0, 10);
+        assert_string_equal(payloads(w, page.tasks, page.tasks_count), "1 4 8");
+        expect_tasks(w, claim(w, &o, 5), "10");
+        expect_sound(w);
+}
+
 static void completion_result_and_follow_ups_commit_together(void **state)
 {
         struct world *w = *state;
@@ -239,6 +266,7 @@ static void a_held_keys_running_task_may_fail(void **state)
 const struct CMUnitTest outcome_tests[] = {
         IN_WORLD(done_is_final),
         IN_WORLD(an_outcome_of_a_queued_task_changes_nothing),
+        IN_WORLD(only_those_that_are_named_are_done),
         IN_WORLD_4(completion_result_and_follow_ups_commit_together),
         IN_WORLD(a_bad_follow_up_refuses_the_whole_call),
         IN_WORLD(follow_ups_are_exempt_from_the_backlog_limit),

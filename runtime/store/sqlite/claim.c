@@ -4,16 +4,30 @@
 
 #include "store/sqlite/sqlite.h"
 
+#define CLAIM_FEW 32u
+
 void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room)
 {
         *claim = (struct claim){ .arena = arena, .room = room };
-        claim->tasks = arena_take(arena, room * sizeof(*claim->tasks));
+}
+
+/* Where the next task goes.  Most calls return far fewer than they may. */
+static struct store_task *claim_slot(struct claim *claim)
+{
+        if (claim->count == claim->has_room) {
+                claim->has_room = claim->has_room ? 2 * claim->has_room : CLAIM_FEW;
+                struct store_task *grown = arena_room(claim->arena, claim->has_room * sizeof(*grown));
+                if (claim->count)
+                        memcpy(grown, claim->tasks, claim->count * sizeof(*grown));
+                claim->tasks = grown;
+        }
+        return &claim->tasks[claim->count];
 }
 
 bool claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *shard, uint64_t seq, struct span task,
         struct span note, struct error *error)
 {
-        struct store_task *to = &claim->tasks[claim->count];
+        struct store_task *to = claim_slot(claim);
         struct span bytes = arena_copy(claim->arena, task);
         if (stored_read(s, shard->shard, seq, bytes, claim->arena, to, error))
                 return false;
@@ -112,7 +126,7 @@ static void set_aside(struct sqlite_store *s, struct shard *shard, struct claim 
 static void settle(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint64_t seq, struct span bytes,
         struct span note)
 {
-        struct store_task *task = &claim->tasks[claim->count];
+        struct store_task *task = claim_slot(claim);
         struct error error = { "" };
         struct key key;
         int r = stored_read(s, shard->shard, seq, bytes, claim->arena, task, &error);
@@ -135,32 +149,37 @@ static void settle(struct sqlite_store *s, struct shard *shard, struct claim *cl
         }
 }
 
+struct log_row {
+        uint64_t seq;
+        struct span task;
+        struct span note;
+};
+
 /* Reads the next tasks of a lane; returns how many it looked at. */
 static uint32_t claim_lane(struct sqlite_store *s, struct shard *shard, enum lane lane, struct claim *claim,
         uint32_t max, uint64_t want_bytes)
 {
-        uint64_t *seqs = arena_take(claim->arena, max * sizeof(*seqs));
-        struct span *tasks = arena_take(claim->arena, 2 * max * sizeof(*tasks));
-        struct span *notes = tasks + max;
+        struct log_row rows[STORE_CALL_TASKS];
         uint32_t count = 0;
         uint64_t bytes = claim->bytes;
         struct query q = query(&s->db, STATEMENT_LOG_PAGE);
         bind_number(&q, shard_id(shard->shard, lane_seq(lane, shard->taken[lane])));
         bind_number(&q, shard_id(shard->shard, lane_seq(lane, shard->tail[lane])));
         bind_number(&q, max);
+        /* First read, then settle: the log must not change under the statement that reads it. */
         while ((!count || bytes < want_bytes) && query_row(&q)) {
-                seqs[count] = shard_number(column_number(&q, 0));
-                tasks[count] = arena_copy(claim->arena, column_span(&q, 1));
                 struct span note = column_span(&q, 2);
-                notes[count] = note.size ? arena_copy(claim->arena, note) : note;
-                bytes += tasks[count].size;
+                rows[count] = (struct log_row){ shard_number(column_number(&q, 0)),
+                        arena_copy(claim->arena, column_span(&q, 1)),
+                        note.size ? arena_copy(claim->arena, note) : note };
+                bytes += rows[count].task.size;
                 count++;
         }
         query_end(&q);
         for (uint32_t i = 0; i < count; i++)
-                settle(s, shard, claim, seqs[i], tasks[i], notes[i]);
+                settle(s, shard, claim, rows[i].seq, rows[i].task, rows[i].note);
         if (count)
-                shard->taken[lane] = seq_number(seqs[count - 1]);
+                shard->taken[lane] = seq_number(rows[count - 1].seq);
         return count;
 }
 

@@ -137,7 +137,8 @@ bool shard_has_work(struct sqlite_store *s, const struct shard *shard);
 struct claim {
         struct store_task *tasks;
         uint32_t count;
-        uint32_t room;
+        uint32_t room;     /* … at most */
+        uint32_t has_room; /* … before `tasks` has to grow */
         uint64_t bytes;
         uint32_t set_aside;
         struct arena_chunk **arena;

@@ -20,6 +20,7 @@ STATEMENT(LOG_PUT, "INSERT INTO log(id, task, note) VALUES(?1, ?2, ?3)")
 STATEMENT(LOG_GET, "SELECT task, note FROM log WHERE id = ?1")
 STATEMENT(LOG_NOTE, "UPDATE log SET note = ?2 WHERE id = ?1")
 STATEMENT(LOG_REMOVE, "DELETE FROM log WHERE id = ?1")
+STATEMENT(LOG_REMOVE_RUN, "DELETE FROM log WHERE id >= ?1 AND id <= ?2")
 STATEMENT(LOG_PAGE, "SELECT id, task, note FROM log WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
 
 STATEMENT(KEY_GET, "SELECT id, state, due, since, tasks, reason FROM key WHERE shard = ?1 AND key = ?2")

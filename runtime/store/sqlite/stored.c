@@ -19,7 +19,7 @@ static struct span verbatim(struct span bytes, struct arena_chunk **arena)
 {
         if (!packed_is(bytes) && bytes.data[0] != VERBATIM)
                 return bytes;
-        char *to = arena_take(arena, bytes.size + 1);
+        char *to = arena_room(arena, bytes.size + 1);
         to[0] = VERBATIM;
         memcpy(to + 1, bytes.data, bytes.size);
         return (struct span){ to, bytes.size + 1 };
@@ -49,7 +49,7 @@ int stored_read(struct sqlite_store *s, uint32_t shard, uint64_t seq, struct spa
         if (!packed_is(stored))
                 return store_task_read(&s->store, shard, seq, stored_bytes(stored), arena, ret_task, error);
         struct store_task task = { .seq = seq };
-        char *id = arena_take(arena, TASK_ID_MADE_ROOM);
+        char *id = arena_room(arena, TASK_ID_MADE_ROOM);
         int r = packed_parse(stored, shard, id, &task.envelope, error);
         if (!r)
                 r = store_task_place(&s->store, shard, arena, &task, error);
