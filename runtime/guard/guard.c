@@ -82,6 +82,13 @@ static void take_runners(struct guard *g, struct reader *r, const int *fds, size
         }
 }
 
+static void take_ttl(struct guard *g, struct reader *r)
+{
+        uint64_t ttl_ms = reader_u64(r);
+        if (!r->is_bad && ttl_ms)
+                g->start.ttl_ms = ttl_ms;
+}
+
 static void obey(struct guard *g, const uint8_t *packet, size_t size, const int *fds, size_t fds_count)
 {
         struct reader r;
@@ -100,6 +107,9 @@ static void obey(struct guard *g, const uint8_t *packet, size_t size, const int 
                 break;
         case GUARD_REAPED:
                 drop_ward(g, (pid_t)reader_u32(&r));
+                break;
+        case GUARD_TTL:
+                take_ttl(g, &r);
                 break;
         case GUARD_BYE:
                 g->is_dismissed = true;

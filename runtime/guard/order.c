@@ -38,6 +38,12 @@ void order_put_reaped(struct buffer *to, pid_t pid)
         buffer_put_u32(to, (uint32_t)pid);
 }
 
+void order_put_ttl(struct buffer *to, uint64_t ttl_ms)
+{
+        buffer_put_u32(to, GUARD_TTL);
+        buffer_put_u64(to, ttl_ms);
+}
+
 void order_put_bye(struct buffer *to)
 {
         buffer_put_u32(to, GUARD_BYE);

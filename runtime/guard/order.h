@@ -21,6 +21,7 @@ enum guard_order {
         GUARD_SESSION,   /* the coordination session's token; a new one replaces it */
         GUARD_RUNNERS,   /* pids; a pidfd of each is attached, in the same order */
         GUARD_REAPED,    /* a pid: that runner is gone */
+        GUARD_TTL,       /* how long leases are held from now on: a reload changed it */
         GUARD_BYE,       /* the host has given everything back itself */
 };
 
@@ -38,6 +39,7 @@ void order_put_start(struct buffer *to, const struct guard_start *start);
 void order_put_session(struct buffer *to, const char *token);
 void order_put_runners(struct buffer *to, const pid_t *pids, uint32_t count);
 void order_put_reaped(struct buffer *to, pid_t pid);
+void order_put_ttl(struct buffer *to, uint64_t ttl_ms);
 void order_put_bye(struct buffer *to);
 
 /* Reads the kind and leaves `r` at what follows.  0 or -EBADMSG. */

@@ -208,17 +208,27 @@ static int by_owner_nonce(const void *left, const void *right)
         return memcmp(a->nonce, b->nonce, STORE_NONCE_SIZE);
 }
 
-/* Every member that has shards or may have, and who is gone but could not be replaced. */
+static bool is_owner(const struct share *share)
+{
+        return share->have || share->role == SHARE_TAKES;
+}
+
+/* Every member that has shards or may have, and who is gone but could not be replaced.  Who had some and has none is a
+ * giver. */
 static int collect_owners(const struct work *w, struct assignment *next)
 {
         uint32_t gone_count = w->previous ? w->previous->owners_count : 0;
-        int r = assignment_init(next, w->input->shards_count, w->shares.count + gone_count);
+        int r = assignment_init(next, w->input->shards_count, w->shares.count + gone_count, w->shares.count);
         if (r)
                 return r;
-        next->owners_count = 0;
-        for (uint32_t i = 0; i < w->shares.count; i++)
-                if (w->shares.items[i].have || w->shares.items[i].role == SHARE_TAKES)
-                        next->owners[next->owners_count++] = owner_of(w->shares.items[i].member);
+        next->owners_count = next->givers_count = 0;
+        for (uint32_t i = 0; i < w->shares.count; i++) {
+                const struct share *share = &w->shares.items[i];
+                if (is_owner(share))
+                        next->owners[next->owners_count++] = owner_of(share->member);
+                else if (share->is_listed || share->is_giver)
+                        memcpy(next->givers[next->givers_count++].nonce, share->member->nonce, STORE_NONCE_SIZE);
+        }
         bool *is_kept = calloc(gone_count + 1, sizeof(bool));
         if (!is_kept) {
                 assignment_free(next);
@@ -279,11 +289,11 @@ static int list_moves(const struct work *w, struct assign_plan *plan)
         return 0;
 }
 
-/* Besides moves: an owner without shards, a new epoch, or an owner that has begun to drain, which its successors must
- * know should it vanish. */
+/* Besides moves: an owner without shards, a giver that is gone, a new epoch, or an owner that has begun to drain, which
+ * its successors must know should it vanish. */
 static bool has_news(const struct work *w)
 {
-        if (!w->previous || w->moved)
+        if (!w->previous || w->moved || w->shares.has_lost_giver)
                 return true;
         for (uint32_t i = 0; i < w->shares.count; i++)
                 if (w->shares.items[i].role == SHARE_TAKES && !w->shares.items[i].is_listed)

@@ -14,7 +14,9 @@
  *     more comes in for the shards that nobody has.
  *   Orphans (their owner is no member any more) and shards that never had an owner move at once.  All others are
  *     planned moves and go in rounds, draining owners' first.
- *   Firm or patient.  An orphan's new owner may force the handover: firm.  A planned move is patient.
+ *   Firm or patient.  An orphan's new owner may force the handover: firm.  A planned move is patient.  Firm is meant
+ * for its last owner, which is gone, and never for a member: if a planned move was pending, one may still hold the
+ * shard. So members that have given all away are listed (givers) beside the owners; whoever is in neither list is gone.
  *   Epochs.  A shard's epoch is the generation in which its owner changed; a generation is never lower than the time at
  *     which it was made.  If the store knows a higher epoch (it said STALE), the shard gets one above it.
  *
@@ -50,6 +52,11 @@ struct assign_owner {
         bool is_draining; /* when last seen: if it is gone now, it has left and not crashed */
 };
 
+/* It may still hold what it was to give away. */
+struct assign_giver {
+        uint8_t nonce[STORE_NONCE_SIZE];
+};
+
 struct assign_slot {
         uint16_t owner; /* index into owners, or ASSIGN_NOBODY */
         bool is_firm;
@@ -63,13 +70,18 @@ struct assignment {
         uint32_t shards_count;
         struct assign_owner *owners; /* who has shards, or may have; by nonce, each once */
         uint32_t owners_count;
+        struct assign_giver
+                *givers; /* members that owned shards and own none now; by nonce, each once, none an owner */
+        uint32_t givers_count;
 };
 
 void assignment_free(struct assignment *a);
 /* Room for so many, all slots with nobody; -ENOMEM. */
-int assignment_init(struct assignment *a, uint32_t shards_count, uint32_t owners_count);
+int assignment_init(struct assignment *a, uint32_t shards_count, uint32_t owners_count, uint32_t givers_count);
 /* The owner of a shard; NULL if it has none.  Borrowed. */
 const struct assign_owner *assignment_owner(const struct assignment *a, uint32_t shard);
+/* Whether it is an owner or a giver: what it holds is not to be wanted firmly. */
+bool assignment_lists(const struct assignment *a, const uint8_t nonce[STORE_NONCE_SIZE]);
 
 /* "The store already has this epoch", as acquire said. */
 struct assign_stale {

@@ -43,6 +43,11 @@ int assign_doc_put(struct buffer *to, const struct assignment *a, struct error *
                 doc_put_nonce(to, a->owners[i].nonce);
                 buffer_printf(to, " %s%s\n", a->owners[i].name, a->owners[i].is_draining ? " draining" : "");
         }
+        for (uint32_t i = 0; i < a->givers_count; i++) {
+                buffer_printf(to, "giver ");
+                doc_put_nonce(to, a->givers[i].nonce);
+                buffer_printf(to, "\n");
+        }
         buffer_printf(to, "slots\n");
         put_slots(to, a);
         size_t size = to->size - start;
@@ -60,7 +65,22 @@ struct head {
         uint64_t shards_count;
         struct assign_owner *owners;
         uint32_t owners_count;
+        struct assign_giver *givers;
+        uint32_t givers_count;
 };
+
+/* Room for one more; it is doubled at each power of two. */
+static int make_room(struct doc *doc, void *items, uint32_t count, size_t size)
+{
+        void **grown = items, *bigger;
+        if (count & (count - 1))
+                return 0;
+        bigger = realloc(*grown, (count ? (size_t)count * 2 : 1) * size);
+        if (!bigger)
+                return error_set(doc->error, -ENOMEM, KIND " document: out of memory");
+        *grown = bigger;
+        return 0;
+}
 
 static int parse_owner(struct doc *doc, struct head *head)
 {
@@ -84,18 +104,29 @@ static int parse_owner(struct doc *doc, struct head *head)
         }
         if (!r)
                 r = doc_line_end(doc);
-        if (r)
-                return r;
-        /* Doubled at each power of two. */
-        if (!(head->owners_count & (head->owners_count - 1))) {
-                size_t room = head->owners_count ? head->owners_count * 2 : 1;
-                struct assign_owner *grown = realloc(head->owners, room * sizeof(owner));
-                if (!grown)
-                        return error_set(doc->error, -ENOMEM, KIND " document: out of memory");
-                head->owners = grown;
-        }
-        head->owners[head->owners_count++] = owner;
-        return 0;
+        if (!r)
+                r = make_room(doc, &head->owners, head->owners_count, sizeof(owner));
+        if (!r)
+                head->owners[head->owners_count++] = owner;
+        return r;
+}
+
+static int parse_giver(struct doc *doc, struct head *head)
+{
+        struct assign_giver giver;
+        uint32_t count = head->givers_count;
+        int r = doc_nonce(doc, giver.nonce);
+        if (!r)
+                r = doc_line_end(doc);
+        if (!r && count && memcmp(head->givers[count - 1].nonce, giver.nonce, STORE_NONCE_SIZE) >= 0)
+                r = doc_bad(doc, "givers do not stand by nonce, each once");
+        if (!r && count == ASSIGN_MEMBERS_MAX)
+                r = doc_bad(doc, "more givers than members are possible");
+        if (!r)
+                r = make_room(doc, &head->givers, count, sizeof(giver));
+        if (!r)
+                head->givers[head->givers_count++] = giver;
+        return r;
 }
 
 static int parse_once(struct doc *doc, uint64_t max, uint64_t *ret_number)
@@ -126,6 +157,8 @@ static int parse_head(struct doc *doc, struct head *head)
                         r = parse_once(doc, SHARDS_MAX, &head->shards_count);
                 else if (span_is(word, SPAN_TEXT("owner")))
                         r = parse_owner(doc, head);
+                else if (span_is(word, SPAN_TEXT("giver")))
+                        r = parse_giver(doc, head);
                 else if (span_is(word, SPAN_TEXT("slots")))
                         return head->generation && head->shards_count && !doc->words.size
                                        ? 0
@@ -209,7 +242,7 @@ int assign_doc_parse(struct span text, struct assignment *ret_assignment, struct
         if (!r)
                 r = parse_head(&doc, &head);
         if (!r) {
-                r = assignment_init(&a, (uint32_t)head.shards_count, head.owners_count);
+                r = assignment_init(&a, (uint32_t)head.shards_count, head.owners_count, head.givers_count);
                 if (r)
                         (void)error_set(error, r, KIND " document: out of memory");
         }
@@ -217,6 +250,8 @@ int assign_doc_parse(struct span text, struct assignment *ret_assignment, struct
                 a.generation = head.generation;
                 if (head.owners_count)
                         memcpy(a.owners, head.owners, head.owners_count * sizeof(a.owners[0]));
+                if (head.givers_count)
+                        memcpy(a.givers, head.givers, head.givers_count * sizeof(a.givers[0]));
                 r = parse_slots(&doc, &a);
         }
         if (!r)
@@ -224,5 +259,6 @@ int assign_doc_parse(struct span text, struct assignment *ret_assignment, struct
         else
                 assignment_free(&a);
         free(head.owners);
+        free(head.givers);
         return r;
 }

@@ -5,14 +5,15 @@
  *         shards 20
  *         owner 0 3f2a94c07b1de85f6a0c2d4e8b917f35 host-a
  *         owner 1 9b0171c2d3e4f5a68796a5b4c3d2e1f0 host-b draining
+ *         giver c4d1e0ff2a3b4c5d6e7f8091a2b3c4d5
  *         slots
  *         0-9 0 1763256000 patient
  *         10-18 1 1763256123 firm
  *         19 - 0 patient
  *
- * Owners stand by nonce.  After `slots`: the shards, all of them and in order, neighbours that are alike in one line;
- * the owner's index or - for nobody; the epoch; whether its owner may force the handover.  A line before `slots` whose
- * first word is not known is skipped: a newer host of the same format wrote it.
+ * Owners stand by nonce, and so do givers.  After `slots`: the shards, all of them and in order, neighbours that are
+ * alike in one line; the owner's index or - for nobody; the epoch; whether its owner may force the handover.  A line
+ * before `slots` whose first word is not known is skipped: a newer host of the same format wrote it.
  *
  *         quiver-moves 1
  *         1763256123456 7 3f2a94c07b1de85f6a0c2d4e8b917f35:host-a 9b0171c2d3e4f5a68796a5b4c3d2e1f0:host-b 1763256123

@@ -1,15 +1,19 @@
 /* The assignment as a thing: its memory and its words. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "host/assign.h"
 
-int assignment_init(struct assignment *a, uint32_t shards_count, uint32_t owners_count)
+int assignment_init(struct assignment *a, uint32_t shards_count, uint32_t owners_count, uint32_t givers_count)
 {
-        *a = (struct assignment){ .shards_count = shards_count, .owners_count = owners_count };
+        *a = (struct assignment){
+                .shards_count = shards_count, .owners_count = owners_count, .givers_count = givers_count
+        };
         a->slots = calloc(shards_count + 1, sizeof(a->slots[0]));
         a->owners = calloc(owners_count + 1, sizeof(a->owners[0]));
-        if (!a->slots || !a->owners) {
+        a->givers = calloc(givers_count + 1, sizeof(a->givers[0]));
+        if (!a->slots || !a->owners || !a->givers) {
                 assignment_free(a);
                 return -ENOMEM;
         }
@@ -24,6 +28,7 @@ void assignment_free(struct assignment *a)
                 return;
         free(a->slots);
         free(a->owners);
+        free(a->givers);
         *a = (struct assignment){ 0 };
 }
 
@@ -31,6 +36,31 @@ const struct assign_owner *assignment_owner(const struct assignment *a, uint32_t
 {
         uint16_t owner = a->slots[shard].owner;
         return owner == ASSIGN_NOBODY ? NULL : &a->owners[owner];
+}
+
+/* Of what begins with its nonce and stands by it. */
+static bool has_nonce(const void *items, uint32_t count, size_t size, const uint8_t nonce[STORE_NONCE_SIZE])
+{
+        uint32_t low = 0, high = count;
+        while (low < high) {
+                uint32_t middle = low + (high - low) / 2;
+                int order = memcmp((const uint8_t *)items + middle * size, nonce, STORE_NONCE_SIZE);
+                if (!order)
+                        return true;
+                if (order < 0)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
+        return false;
+}
+
+bool assignment_lists(const struct assignment *a, const uint8_t nonce[STORE_NONCE_SIZE])
+{
+        _Static_assert(
+                !offsetof(struct assign_owner, nonce) && !offsetof(struct assign_giver, nonce), "begins with it");
+        return has_nonce(a->owners, a->owners_count, sizeof(a->owners[0]), nonce) ||
+               has_nonce(a->givers, a->givers_count, sizeof(a->givers[0]), nonce);
 }
 
 void assign_plan_free(struct assign_plan *plan)

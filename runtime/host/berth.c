@@ -143,6 +143,10 @@ void berth_call(struct berth *berth, enum shard_call call, uint64_t now_ms)
         switch (call) {
         case SHARD_CALL_ACQUIRE:
                 shard_fill_acquire(&berth->shard, &berth->acquire, now_ms);
+                /* The last owner is gone, but a member from which it was to move may hold it still: never force that.
+                 */
+                if (assignment_lists(&h->fleet.assignment, berth->shard.holder))
+                        berth->acquire.is_firm = false;
                 berth->request.done = on_acquired;
                 store_acquire(h->store, &berth->acquire);
                 break;

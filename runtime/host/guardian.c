@@ -75,6 +75,20 @@ void guardian_session(struct guardian *g, const char *token)
         buffer_free(&order);
 }
 
+static void give_ttl(struct guardian *g)
+{
+        struct buffer order = { 0 };
+        order_put_ttl(&order, g->ttl_ms);
+        give(g, &order, NULL, 0);
+        buffer_free(&order);
+}
+
+void guardian_ttl(struct guardian *g, uint64_t ttl_ms)
+{
+        g->ttl_ms = ttl_ms;
+        give_ttl(g);
+}
+
 void guardian_spawned(struct guardian *g, pid_t pid)
 {
         if (g->runners_count == g->runners_room) {
@@ -182,6 +196,8 @@ static int start_guard(struct guardian *g)
         }
         g->orders = ends[0];
         give(g, &g->start, NULL, 0);
+        if (g->ttl_ms)
+                give_ttl(g);
         guardian_session(g, g->token);
         give_runners(g, g->runners, g->runners_count);
         return 0;

@@ -16,6 +16,7 @@ struct guardian {
         uv_loop_t *loop;
         const struct leases *leases;
         struct buffer start; /* the order, for every guard anew */
+        uint64_t ttl_ms;     /* 0: as the order says */
         char token[COORD_TOKEN_MAX];
         pid_t *runners;
         size_t runners_count, runners_room;
@@ -35,6 +36,9 @@ int guardian_open(struct guardian *g, uv_loop_t *loop, const struct leases *leas
 
 /* A new session's token. */
 void guardian_session(struct guardian *g, const char *token);
+
+/* Leases are held for so long from now on. */
+void guardian_ttl(struct guardian *g, uint64_t ttl_ms);
 
 /* Before the runner gets its first task. */
 void guardian_spawned(struct guardian *g, pid_t pid);

@@ -91,7 +91,7 @@ void shard_fill_acquire(struct shard *s, struct store_acquire *acquire, uint64_t
         begin_call(s, SHARD_CALL_ACQUIRE, now_ms);
         s->sent_ms = now_ms;
         *acquire = (struct store_acquire){ .lease = s->lease,
-                .is_firm = s->is_firm,
+                .is_firm = s->is_firm && s->has_holder,
                 .drain_ms = s->limits->drain_ms,
                 .page_tasks = STORE_CALL_TASKS };
 }

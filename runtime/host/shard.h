@@ -45,7 +45,9 @@ struct shard {
         uint64_t starts;  /* the second half of a handler's fence: never goes back, an epoch may be granted twice */
         uint32_t running; /* tasks that pools have */
 
-        bool is_firm;         /* SEEKING: its holder is no member any more */
+        bool is_firm;                     /* SEEKING: its last owner is no member any more */
+        bool has_holder;                  /* SEEKING: the store has said whose it is … */
+        uint8_t holder[STORE_NONCE_SIZE]; /* … which need not be its last owner */
         bool is_moving;       /* another should have it; OWNED: not yet, a call runs for too long (a pending move) */
         bool is_forced;       /* LEAVING: whatever runs */
         bool is_refused;      /* the store renews it no more: what runs has to be cut */
@@ -94,8 +96,8 @@ void shard_free(struct shard *s);
 
 /* --- the lease: shard_lease.c --- */
 
-/* It is to be ours, under that epoch; `is_firm`: its holder is no member any more.  If it is ours already, or on its
- * way out, it stays. */
+/* It is to be ours, under that epoch; `is_firm`: its last owner is no member any more.  If it is ours already, or on
+ * its way out, it stays. */
 void shard_assign(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch, bool is_firm);
 /* It is to be another's: a planned move, which interrupts nobody.  It is left once the calls that run have ended; if
  * one runs for longer than the drain time the shard goes on serving, and tries again when that call has ended. */
@@ -119,6 +121,7 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
 /* When shard_next_call() may change its mind without any event; STORE_NEVER. */
 uint64_t shard_due_ms(const struct shard *s);
 
+/* Not firm before it is known whose the shard is; whether s->holder is a member is for the caller to say. */
 void shard_fill_acquire(struct shard *s, struct store_acquire *acquire, uint64_t now_ms);
 void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now_ms);
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms);

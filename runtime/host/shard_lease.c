@@ -40,6 +40,7 @@ static void seek(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_
         s->state = SHARD_SEEKING;
         s->not_before_ms = 0;
         s->busy_count = 0;
+        s->has_holder = false;
 }
 
 /* Whether an answer is still to come to a call of that kind, or one has been lost. */
@@ -95,6 +96,8 @@ bool shard_lease_answered(struct shard *s, const struct store_acquire *acquire, 
                 uint64_t delay_ms = BUSY_MIN_MS << (s->busy_count < 5 ? s->busy_count : 5);
                 delay_ms = delay_ms < BUSY_MAX_MS ? delay_ms : BUSY_MAX_MS;
                 s->busy_count++;
+                s->has_holder = true;
+                memcpy(s->holder, acquire->holder, STORE_NONCE_SIZE);
                 s->not_before_ms = now_ms + (acquire->busy_ms < delay_ms ? acquire->busy_ms + 1 : delay_ms);
                 return false;
         }

@@ -55,6 +55,13 @@ static void count_shards(struct shares *shares, const struct assignment *previou
                 if (shares->by_owner[i] != SHARE_NONE)
                         shares->items[shares->by_owner[i]].is_listed = true;
         }
+        for (uint32_t i = 0; i < previous->givers_count; i++) {
+                uint32_t item = find(shares, previous->givers[i].nonce);
+                if (item != SHARE_NONE)
+                        shares->items[item].is_giver = true;
+                else
+                        shares->has_lost_giver = true;
+        }
         for (uint32_t shard = 0; shard < previous->shards_count; shard++) {
                 uint16_t owner = previous->slots[shard].owner;
                 uint32_t item = owner == ASSIGN_NOBODY ? SHARE_NONE : shares->by_owner[owner];

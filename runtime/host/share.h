@@ -15,6 +15,7 @@ struct share {
         const struct assign_member *member;
         enum share_role role;
         bool is_listed; /* among the previous assignment's owners */
+        bool is_giver;  /* … or its givers */
         uint32_t have;  /* shards that it owns, kept up to date as they are moved */
         uint32_t had;   /* the same in the previous assignment */
         uint32_t quota;
@@ -25,7 +26,8 @@ struct share {
 struct shares {
         struct share *items; /* by nonce, each once */
         uint32_t count;
-        uint32_t *by_owner; /* the previous assignment's owners → item, or SHARE_NONE */
+        uint32_t *by_owner;  /* the previous assignment's owners → item, or SHARE_NONE */
+        bool has_lost_giver; /* one of its givers is no member any more */
 };
 
 #define SHARE_NONE UINT32_MAX

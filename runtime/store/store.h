@@ -218,7 +218,8 @@ struct store_acquire {
         uint32_t page_tasks; /* ≤ STORE_CALL_TASKS */
 
         enum store_grant grant;
-        uint64_t busy_ms; /* BUSY: the lease ends then, if it is not renewed */
+        uint64_t busy_ms;                 /* BUSY: the lease ends then, if it is not renewed */
+        uint8_t holder[STORE_NONCE_SIZE]; /* BUSY: whose it is */
         uint64_t stored_epoch;
         uint64_t call;    /* GRANTED: the last call's number */
         uint64_t left_ms; /* GRANTED: the lease lasts so long from now */

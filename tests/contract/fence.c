@@ -20,6 +20,7 @@ static void a_shard_has_one_owner_and_epochs_only_grow(void **state)
         assert_int_equal(ask(w, &equal), STORE_STALE);
         assert_int_equal(ask(w, &higher), STORE_BUSY);
         assert_int_equal(higher.granted.busy_ms, TTL_MS);
+        assert_memory_equal(higher.granted.holder, a.lease.nonce, STORE_NONCE_SIZE);
         assert_int_equal(counts(w, 0).epoch, 5);
         assert_int_equal(release(w, &a), STORE_OK);
         assert_int_equal(ask(w, &lower), STORE_STALE);

@@ -59,6 +59,17 @@ class Site(Host):
                 found.setdefault(name.removeprefix("qv:"), set()).add(int(pid))
         return found
 
+    def guard(self):
+        """Its pid; None while there is none."""
+        for pid in open(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read().split():
+            try:
+                words = open(f"/proc/{pid}/cmdline").read()
+            except OSError:
+                continue
+            if words.startswith("quiver: guard"):
+                return int(pid)
+        return None
+
     def builds(self):
         """The builds of the tasks that were started, by their numbers."""
         return {e.number: e.build for e in self.ledger() if e.what == "start"}

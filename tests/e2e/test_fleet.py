@@ -225,6 +225,31 @@ def test_a_killed_owner_is_taken_over(fleet, chance, whom, with_guard):
         assert "event=guard " in victim.log()
 
 
+def test_a_pending_move_stays_patient_when_its_target_dies(fleet):
+    """Its calls run past the drain time, so they keep their shards, whoever is to have these, and are not interrupted."""
+    release = fleet.folder / "release"
+    fleet.shards = 4
+    settings = {"drain": "500ms", "more": "threads = 16;"}
+    a, = fleet.start("a", weight=0, **settings)
+    tasks = [task(f"k{n}", n, f"deaf:{release}") for n in range(16)]
+    a.submit(tasks)
+    wait_until(lambda: len(a.starts()) == 16, "all run")
+    time.sleep(1)  # longer than the drain time
+    b, = fleet.start("b", **settings)
+    moved = lambda name: sum(m.log().count(f" to={name} ") for m in (a, b))
+    wait_until(lambda: moved("b") == 4, "all are to be b's")
+    c, = fleet.start("c", **settings)
+    wait_until(lambda: moved("c") == 2, "half of them are to be c's")
+    b.kill()
+    wait_until(lambda: moved("c") == 4, "all are to be c's")
+    time.sleep(2 * TTL + 1)  # a firm want would end the leases now
+    assert fleet.counts() == {"a": 4, "c": 0}
+    release.touch()
+    wait_done(fleet, 16)
+    wait_until(lambda: fleet.counts() == {"a": 0, "c": 4}, "they have moved")
+    check_ledger(ledger(fleet), by_key(tasks))
+
+
 def test_a_guard_that_dies_is_replaced(fleet, chance):
     fleet.start("a", "b")
     fleet.wait_even()

@@ -2,6 +2,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -62,6 +63,23 @@ def test_what_does_not_end_within_the_drain_is_interrupted_at_no_cost(site):
     site.wait_done(1)
     assert [e.build for e in site.ledger() if e.what == "start"] == ["one", "two"]
     assert [e.attempt for e in site.ledger()] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("guard", ["the guard told", "its successor"])
+def test_the_guard_knows_the_lease_time_of_now(site, guard):
+    site.configure(work="").start()
+    leases = lambda: {row["ttl"] for row in site.rows("shard")}
+    wait_until(lambda: leases() == {1000}, "it has its shards")
+    site.configure(work="", change=lambda text: text.replace('ttl = "1s"', 'ttl = "7s"'))
+    site.hang_up()
+    wait_until(lambda: leases() == {7000}, "it has renewed them")
+    if guard == "its successor":
+        first = site.guard()
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: site.guard() not in (None, first), "a new guard")
+    site.kill()
+    wait_until(lambda: "event=guard " in site.log(), "the guard has given all back")
+    assert leases() == {7000}
 
 
 def test_generations_beyond_the_limit_wait_for_their_turn(site):

@@ -138,6 +138,14 @@ static void on_no_answer(struct sim *sim, void *arg)
         sim_host_turn(h);
 }
 
+/* As berth.c. */
+static void fill_acquire(struct sim_host *h, struct shard *s, struct sim_call *call)
+{
+        shard_fill_acquire(s, &call->acquire, h->sim->now_ms);
+        if (assignment_lists(&h->assignment, s->holder))
+                call->acquire.is_firm = false;
+}
+
 /* Each sending is a message of its own: lost, doubled, or so late that its sender has given up. */
 static void post(struct sim_host *h, const struct sim_call *call)
 {
@@ -171,7 +179,7 @@ static void send(struct sim_host *h, uint32_t shard, enum shard_call kind)
                 .number = ++sim->next_number,
                 .sent_ms = sim->now_ms };
         if (kind == SHARD_CALL_ACQUIRE)
-                shard_fill_acquire(s, &call->acquire, sim->now_ms);
+                fill_acquire(h, s, call);
         else if (kind == SHARD_CALL_PAGE)
                 shard_fill_page(s, &call->page, sim->now_ms);
         else if (kind == SHARD_CALL_RELEASE)

@@ -75,6 +75,7 @@ static void acquire(struct sim *sim, struct sim_store_shard *s, struct sim_call 
         if (a->lease.epoch > s->epoch && s->is_held && !is_same && left_ms(sim, s)) {
                 a->grant = STORE_BUSY;
                 a->busy_ms = left_ms(sim, s);
+                memcpy(a->holder, s->holder, STORE_NONCE_SIZE);
                 if (is_wanted(sim, s) && s->want_epoch > a->lease.epoch)
                         return;
                 bool is_again = is_wanted(sim, s) && s->want_epoch == a->lease.epoch;

@@ -185,6 +185,40 @@ static void a_draining_owner_gives_patiently_and_what_is_left_is_a_leave(void **
         fleet_close(&f);
 }
 
+/* Whose shards are to move may hold some still, also when the one to which they were to go is gone. */
+static void a_member_that_gives_all_away_is_listed_until_it_is_gone(void **state)
+{
+        (void)state;
+        static struct fleet f;
+        fleet_open(&f, 4);
+        const struct assign_member giver = *fleet_join(&f, 1, 1);
+        fleet_assign(&f);
+        fleet_find(&f, 1)->weight = 0;
+        fleet_join(&f, 2, 1);
+        fleet_assign(&f);
+        assert_int_equal(fleet_owns(&f, 2), 4);
+        assert_true(assignment_lists(&f.now, giver.nonce));
+        assert_int_equal(f.now.givers_count, 1);
+        const struct assign_member crashed = *fleet_find(&f, 2);
+        fleet_remove(&f, 2);
+        fleet_join(&f, 3, 1);
+        fleet_assign(&f);
+        assert_int_equal(fleet_owns(&f, 3), 4);
+        assert_true(f.now.slots[0].is_firm);
+        assert_true(assignment_lists(&f.now, giver.nonce));
+        assert_false(assignment_lists(&f.now, crashed.nonce));
+        fleet_assign(&f);
+        assert_false(f.plan.is_changed);
+        fleet_remove(&f, 1);
+        fleet_assign(&f);
+        assert_true(f.plan.is_changed);
+        assert_int_equal(f.plan.moves_count, 0);
+        assert_false(assignment_lists(&f.now, giver.nonce));
+        fleet_assign(&f);
+        assert_false(f.plan.is_changed);
+        fleet_close(&f);
+}
+
 static void draining_owners_come_first_in_a_round(void **state)
 {
         (void)state;
@@ -433,6 +467,7 @@ int main(void)
                 cmocka_unit_test(owners_keep_their_place_and_standbys_take_over),
                 cmocka_unit_test(orphans_move_at_once_and_firm_and_planned_moves_in_rounds),
                 cmocka_unit_test(a_draining_owner_gives_patiently_and_what_is_left_is_a_leave),
+                cmocka_unit_test(a_member_that_gives_all_away_is_listed_until_it_is_gone),
                 cmocka_unit_test(draining_owners_come_first_in_a_round),
                 cmocka_unit_test(a_drain_that_cannot_move_yet_is_written_down),
                 cmocka_unit_test(who_does_not_see_the_store_keeps_and_gets_nothing),

@@ -9,6 +9,8 @@
 
 #define NONCE_A "00000000000000000000000000000001"
 #define NONCE_B "3f2a94c07b1de85f6a0c2d4e8b917f35"
+#define NONCE_C "00000000000000000000000000000002"
+#define NONCE_D "f00000000000000000000000000000ff"
 #define HEAD                                                                                                           \
         "quiver-assign 1\ngeneration 50\nshards 4\nowner 0 " NONCE_A " host-a\nowner 1 " NONCE_B " host-b draining\n"
 
@@ -51,6 +53,28 @@ static void a_newer_format_means_standing_by(void **state)
         assert_int_equal(moves_doc_parse(text_of("quiver-moves 9\n"), &moves, &error), -EPROTO);
 }
 
+/* Members without shards: an older host skips these lines. */
+static void givers_are_written_down(void **state)
+{
+        (void)state;
+        static const char text[] = HEAD "giver " NONCE_C "\ngiver " NONCE_D "\nslots\n0-3 0 40 patient\n";
+        struct assignment a;
+        struct error error;
+        struct buffer again = { 0 };
+        assert_int_equal(assign_doc_parse(text_of(text), &a, &error), 0);
+        assert_int_equal(a.givers_count, 2);
+        assert_true(assignment_lists(&a, a.givers[0].nonce));
+        assert_true(assignment_lists(&a, a.givers[1].nonce));
+        assert_true(assignment_lists(&a, a.owners[1].nonce));
+        a.givers_count = 1;
+        assert_false(assignment_lists(&a, a.givers[1].nonce));
+        a.givers_count = 2;
+        assert_int_equal(assign_doc_put(&again, &a, &error), 0);
+        assert_string_equal(buffer_text(&again), text);
+        buffer_free(&again);
+        assignment_free(&a);
+}
+
 static void a_newer_host_of_the_same_format_may_say_more(void **state)
 {
         (void)state;
@@ -91,6 +115,9 @@ static void what_is_no_assignment_is_refused_with_its_line(void **state)
                 { "quiver-assign 1\nowner 0 " NONCE_A " a dancing\n", "not \"draining\"" },
                 { "quiver-assign 1\nowner 0 " NONCE_A " a draining \n", "line 2" },
                 { "quiver-assign 1\nowner 0 " NONCE_A "  a\n", "a word is missing" },
+                { "quiver-assign 1\ngiver " NONCE_B "\ngiver " NONCE_A "\n", "by nonce" },
+                { "quiver-assign 1\ngiver " NONCE_A " a\n", "too many words" },
+                { "quiver-assign 1\ngiver 12\n", "32 digits" },
                 { HEAD "slots\n0-2 0 40 firm\n", "shard 3 is missing" },
                 { HEAD "slots\n0-4 0 40 firm\n", "a range" },
                 { HEAD "slots\n0-0 0 40 firm\n", "a range" },
@@ -122,7 +149,7 @@ static void the_largest_fleet_fits_into_a_node(void **state)
         (void)state;
         struct assignment a, back;
         struct buffer text = { 0 };
-        assert_int_equal(assignment_init(&a, SHARDS_MAX, 200), 0);
+        assert_int_equal(assignment_init(&a, SHARDS_MAX, 200, 0), 0);
         a.generation = TASK_NUMBER_MAX;
         for (uint32_t i = 0; i < a.owners_count; i++) {
                 a.owners[i].nonce[0] = (uint8_t)i;
@@ -146,7 +173,7 @@ static void what_does_not_fit_is_not_written(void **state)
         struct assignment a;
         struct error error;
         struct buffer text = { 0 };
-        assert_int_equal(assignment_init(&a, SHARDS_MAX, 16 * ASSIGN_MEMBERS_MAX - 1), 0);
+        assert_int_equal(assignment_init(&a, SHARDS_MAX, 16 * ASSIGN_MEMBERS_MAX - 1, 0), 0);
         buffer_put(&text, "before", 6);
         assert_int_equal(assign_doc_put(&text, &a, &error), -E2BIG);
         assert_string_equal(buffer_text(&text), "before");
@@ -220,6 +247,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_document_reads_as_it_was_written),
                 cmocka_unit_test(a_newer_format_means_standing_by),
+                cmocka_unit_test(givers_are_written_down),
                 cmocka_unit_test(a_newer_host_of_the_same_format_may_say_more),
                 cmocka_unit_test(what_is_no_assignment_is_refused_with_its_line),
                 cmocka_unit_test(the_largest_fleet_fits_into_a_node),

@@ -157,6 +157,9 @@ static void assert_same(const struct assignment *a, const struct assignment *b)
                 assert_string_equal(a->owners[i].name, b->owners[i].name);
                 assert_int_equal(a->owners[i].is_draining, b->owners[i].is_draining);
         }
+        assert_int_equal(a->givers_count, b->givers_count);
+        if (a->givers_count)
+                assert_memory_equal(a->givers, b->givers, a->givers_count * sizeof(a->givers[0]));
         for (uint32_t i = 0; i < a->shards_count; i++) {
                 assert_int_equal(a->slots[i].owner, b->slots[i].owner);
                 assert_int_equal(a->slots[i].epoch, b->slots[i].epoch);
@@ -267,7 +270,7 @@ static uint32_t step(struct fleet *f)
         assert_order_does_not_matter(f);
         /* fleet_assign() frees the last one when there is a new one: keep ours. */
         if (has_before) {
-                assert_int_equal(assignment_init(&before, f->now.shards_count, f->now.owners_count), 0);
+                assert_int_equal(assignment_init(&before, f->now.shards_count, f->now.owners_count, 0), 0);
                 before.generation = f->now.generation;
                 memcpy(before.slots, f->now.slots, before.shards_count * sizeof(before.slots[0]));
                 memcpy(before.owners, f->now.owners, before.owners_count * sizeof(before.owners[0]));

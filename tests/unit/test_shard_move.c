@@ -169,12 +169,20 @@ static void what_was_told_to_stop_runs_again_as_any_other(void **state)
         rig_close(&g);
 }
 
-static void a_firm_assignment_asks_firmly(void **state)
+/* Its last owner is gone; but who has it now?  The store says so, and only then can it be known to be no member. */
+static void a_firm_assignment_asks_firmly_once_it_knows_whom(void **state)
 {
         (void)state;
         struct rig g;
         rig_open(&g);
         shard_assign(&g.shard, us, 41, true);
+        send_acquire(&g);
+        assert_false(g.acquire.is_firm);
+        memset(g.acquire.holder, 7, STORE_NONCE_SIZE);
+        g.acquire.busy_ms = 1000;
+        reply_acquire(&g, STORE_BUSY, false);
+        assert_memory_equal(g.shard.holder, g.acquire.holder, STORE_NONCE_SIZE);
+        g.now_ms += 1000;
         send_acquire(&g);
         assert_true(g.acquire.is_firm);
         assert_int_equal(g.acquire.lease.epoch, 41);
@@ -237,7 +245,7 @@ int main(void)
                 cmocka_unit_test(a_shard_that_is_wanted_is_left),
                 cmocka_unit_test(a_firm_want_has_no_patience_with_long_calls),
                 cmocka_unit_test(what_was_told_to_stop_runs_again_as_any_other),
-                cmocka_unit_test(a_firm_assignment_asks_firmly),
+                cmocka_unit_test(a_firm_assignment_asks_firmly_once_it_knows_whom),
                 cmocka_unit_test(a_grant_counts_under_the_epoch_that_was_asked_for),
                 cmocka_unit_test(a_stale_answer_to_an_older_epoch_is_no_news),
                 cmocka_unit_test(a_lost_shard_is_sought_under_the_newest_epoch),

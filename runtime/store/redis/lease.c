@@ -62,6 +62,8 @@ static void acquire_answer(struct call *call, const redisReply *reply)
                 break;
         case STORE_BUSY:
                 acquire->busy_ms = reply_number(reply_at(reply, 2));
+                if (!nonce_read(reply_span(reply_at(reply, 3)), acquire->holder))
+                        op_bad_answer(call->op);
                 bell_own_write(call->op->s, call->shard);
                 shard->is_watched = true;
                 break;

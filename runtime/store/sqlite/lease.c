@@ -174,6 +174,7 @@ void sqlite_acquire(struct sqlite_store *s, struct store_request *request)
         acquire->page = (struct store_page){ 0 };
         if (acquire->grant == STORE_BUSY) {
                 acquire->busy_ms = lease_left_ms(s, shard);
+                memcpy(acquire->holder, shard->holder, STORE_NONCE_SIZE);
                 /* A cut must last: else it would begin anew with every look at it. */
                 shard->until_ms = s->now_ms + acquire->busy_ms;
                 want(s, shard, acquire);

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- acquire: who may act on the shard.  ARGV: epoch, nonce, ttl, firm, drain, page.
 -- → 0 (granted), stored epoch, call, left, is_recovery, has_work, next_due, has_keys, now, has_more, page
---   1 (busy), stored epoch, busy_ms     2 (stale), stored epoch
+--   1 (busy), stored epoch, busy_ms, holder     2 (stale), stored epoch
 --include shard
 --include look
 --include lease
@@ -33,7 +33,7 @@ if epoch > stored and is_held and not is_ours and left > 0 then
 			string.format('%.0f %.0f %.0f %s %s', epoch, now + ttl, firm, ARGV[5], nonce))
 	end
 	look()
-	return { 1, stored, left }
+	return { 1, stored, left, holder }
 end
 
 -- A call of before is numbered call (its answer was lost) or call + 1 (it still travels); now neither fits.
