@@ -343,7 +343,7 @@ syntax: $(filter-out build/clang/tests/villains/% build/clang/tests/bench/peers/
 
 build/clang/%.ok: %.c $(filter %.h,$(C_FILES))
 	@mkdir -p $(@D)
-	@clang -fsyntax-only $(CPPFLAGS) $(CFLAGS) -Werror -Itests/unit -Isdk -Itests/sim -Itests/contract $<
+	@clang -fsyntax-only $(CPPFLAGS) $(CFLAGS) -Werror -Itests/unit -Isdk -Itests/sim -Itests/contract -Itests/bench $<
 	@touch $@
 
 lint: test-deps
@@ -383,7 +383,9 @@ mutants: test-deps
 
 # ONLY= picks parts, LONG=1 adds the large backlog, PEERS=1 the same work on what people use today.
 BENCH_DEPS := gnuplot-nox
-PEER_DEPS  := beanstalkd gearman-job-server libgearman-dev ruby-sidekiq python3-celery python3-rq nodejs npm
+# Debian's npm only where there is none: other packages of Node have one of their own, and cannot stand beside it.
+PEER_DEPS  := beanstalkd gearman-job-server libgearman-dev ruby-sidekiq python3-celery python3-rq \
+              $(if $(shell command -v npm),,nodejs npm)
 BENCH      := $(patsubst tests/%.c,$B/tests/%,$(wildcard tests/bench/*.c))
 PEER_BENCH := $(patsubst tests/%.c,$B/tests/%,$(wildcard tests/bench/peers/*.c))
 
@@ -392,6 +394,12 @@ bench: build test-deps $(BENCH) $(TEST_PLUGINS)
 	@$(if $(PEERS),$(MAKE) --no-print-directory $(PEER_BENCH) $B/bench/node_modules/bullmq)
 	@$(PYTHON) tests/bench/bench.py $(if $(ONLY),--only="$(ONLY)") $(if $(PEERS),--peers) $(if $(LONG),--long)
 
+# What the producers share.
+BENCH_LOAD := $(patsubst %.c,$B/obj/%.o,$(wildcard tests/bench/load/*.c))
+$(BENCH): $B/tests/%: $B/obj/tests/%.o $(BENCH_LOAD) $B/libruntime.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$B/obj/tests/bench/%.o: CPPFLAGS += -Itests/bench
 $B/tests/bench/peers/gearman: LDLIBS += -lgearman
 
 $B/bench/node_modules/bullmq:

@@ -1,19 +1,21 @@
 /* The SQLite store next to bare SQLite, on the same file system, in one run.  Prints a table.
  *
- *         bench_sqlite [TASKS]                    100-byte payloads, 10 000 keys, 64 shards
- *         bench_sqlite bare normal|full TASKS     only the bare batch rate, as seconds */
+ *         bench_sqlite [TASKS]        100-byte payloads, 10 000 keys, 64 shards; in $TMPDIR or /tmp */
 #include <errno.h>
 #include <ftw.h>
-#include <sqlite3.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include "base/clock.h"
+#include "load/bare_sqlite.h"
+#include "load/load.h"
 #include "store/admin.h"
 #include "store/store.h"
 
@@ -22,21 +24,10 @@
 #define PAYLOAD       100u
 #define PRODUCERS_MAX 4u
 
-static char folder[] = "/tmp/quiver-bench-XXXXXX";
+static char folder[256];
 static uv_loop_t loop;
 static enum store_sync sync_level;
 static uint8_t payload[PAYLOAD];
-
-static void die(const char *what, const char *why)
-{
-        (void)fprintf(stderr, "bench_sqlite: %s: %s\n", what, why);
-        exit(1);
-}
-
-static double seconds_since(uint64_t start_ns)
-{
-        return (double)(clock_boot_ns() - start_ns) / (double)NS_PER_S;
-}
 
 static void row(const char *what, unsigned count, double seconds)
 {
@@ -45,80 +36,16 @@ static void row(const char *what, unsigned count, double seconds)
         (void)fflush(stdout);
 }
 
-/* --- bare -------------------------------------------------------------------------------------------------------- */
-
-static void exec(sqlite3 *db, const char *sql)
+static void bare_rows(unsigned count)
 {
-        if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
-                die(sql, sqlite3_errmsg(db));
-}
-
-static sqlite3_stmt *statement(sqlite3 *db, const char *sql)
-{
-        sqlite3_stmt *s;
-        if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
-                die(sql, sqlite3_errmsg(db));
-        return s;
-}
-
-static void run(sqlite3_stmt *s)
-{
-        (void)sqlite3_step(s);
-        (void)sqlite3_reset(s);
-}
-
-/* One table, filled and emptied in batches of 100: what there is to gain. */
-static double bare(unsigned count, bool is_shown)
-{
-        char path[128];
-        char row_bytes[185] = "";
-        sqlite3 *db;
+        char path[sizeof(folder) + 16];
+        double insert_s;
+        double take_s;
         (void)snprintf(path, sizeof(path), "%s/bare.db", folder);
-        if (sqlite3_open(path, &db) != SQLITE_OK)
-                die(path, "cannot open");
-        exec(db, "PRAGMA journal_mode = WAL");
-        exec(db, sync_level == STORE_SYNC_FULL ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
-        exec(db, "CREATE TABLE IF NOT EXISTS t(id INTEGER PRIMARY KEY, task BLOB)");
-        sqlite3_stmt *insert = statement(db, "INSERT INTO t(task) VALUES(?1)");
-        sqlite3_stmt *read = statement(db, "SELECT id, task FROM t ORDER BY id LIMIT 100");
-        sqlite3_stmt *delete = statement(db, "DELETE FROM t WHERE id = ?1");
-        uint64_t start_ns = clock_boot_ns();
-        for (unsigned i = 0; i < count; i += 100) {
-                exec(db, "BEGIN IMMEDIATE");
-                for (unsigned j = 0; j < 100; j++) {
-                        (void)sqlite3_bind_blob(insert, 1, row_bytes, sizeof(row_bytes), SQLITE_STATIC);
-                        run(insert);
-                }
-                exec(db, "COMMIT");
-        }
-        double insert_s = seconds_since(start_ns);
-        start_ns = clock_boot_ns();
-        for (unsigned i = 0; i < count; i += 100) {
-                sqlite3_int64 ids[100];
-                unsigned n = 0;
-                exec(db, "BEGIN IMMEDIATE");
-                while (sqlite3_step(read) == SQLITE_ROW && n < 100) {
-                        memcpy(row_bytes, sqlite3_column_blob(read, 1), sizeof(row_bytes));
-                        ids[n++] = sqlite3_column_int64(read, 0);
-                }
-                (void)sqlite3_reset(read);
-                for (unsigned j = 0; j < n; j++) {
-                        (void)sqlite3_bind_int64(delete, 1, ids[j]);
-                        run(delete);
-                }
-                exec(db, "COMMIT");
-        }
-        double delete_s = seconds_since(start_ns);
-        if (is_shown) {
-                row("bare SQLite: insert, batches of 100", count, insert_s);
-                row("bare SQLite: read + delete, batches of 100", count, delete_s);
-                row("bare SQLite: both, the bare batch rate", count, insert_s + delete_s);
-        }
-        (void)sqlite3_finalize(insert);
-        (void)sqlite3_finalize(read);
-        (void)sqlite3_finalize(delete);
-        (void)sqlite3_close(db);
-        return insert_s + delete_s;
+        bare_sqlite(path, sync_level == STORE_SYNC_FULL, count, PAYLOAD, &insert_s, &take_s);
+        row("bare SQLite: insert, batches of 100", count, insert_s);
+        row("bare SQLite: read + delete, batches of 100", count, take_s);
+        row("bare SQLite: both, the bare batch rate", count, insert_s + take_s);
 }
 
 /* --- the store --------------------------------------------------------------------------------------------------- */
@@ -128,7 +55,7 @@ static unsigned pending;
 static void on_done(struct store_request *request)
 {
         if (request->status)
-                die("request", request->error.text);
+                load_die("request", request->error.text);
         pending--;
 }
 
@@ -143,7 +70,7 @@ static void on_look(void *self);
 
 static struct store *open_store(uint8_t who, bool is_host)
 {
-        static char url[128];
+        static char url[sizeof(folder) + 16];
         static const struct store_bell bell = { .shard = on_ring, .look = on_look };
         struct store_open open = { .request = { .done = on_done },
                 .options = { .app = "bench", .shards = SHARDS, .may_create = true, .sync = sync_level } };
@@ -227,7 +154,7 @@ static void on_advance(struct store_request *request)
         struct lane_of_work *work = (struct lane_of_work *)request;
         on_done(request);
         if (work->advance.verdict != STORE_OK)
-                die("advance", "fenced");
+                load_die("advance", "fenced");
         done_count += work->claimed;
         work->claimed = work->advance.tasks_count;
         for (unsigned i = 0; i < work->claimed; i++) {
@@ -267,7 +194,7 @@ static void own_all(struct store *store, uint64_t epoch)
         done_goal = done_count = 0; /* a ring must not start anything yet */
         works = calloc(SHARDS, sizeof(*works));
         if (!works)
-                die("memory", "none");
+                load_die("memory", "none");
         for (uint32_t i = 0; i < SHARDS; i++) {
                 struct store_acquire a = { .request = { .done = on_done },
                         .lease = { .shard = i, .epoch = epoch, .ttl_ms = 600000 } };
@@ -332,7 +259,7 @@ static void wait_producers(unsigned producers, const pid_t *pids)
         for (unsigned i = 0; i < producers; i++) {
                 int status;
                 if (waitpid(pids[i], &status, 0) != pids[i] || status)
-                        die("producer", "failed");
+                        load_die("producer", "failed");
         }
 }
 
@@ -342,7 +269,7 @@ static void submit_row(const char *what, unsigned producers, unsigned count, uns
         uint64_t start_ns = clock_boot_ns();
         start_producers(producers, count, batch, pids);
         wait_producers(producers, pids);
-        row(what, count, seconds_since(start_ns));
+        row(what, count, load_seconds_since(start_ns));
 }
 
 static void drain_row(const char *what, unsigned count, unsigned batch, uint64_t epoch)
@@ -351,7 +278,7 @@ static void drain_row(const char *what, unsigned count, unsigned batch, uint64_t
         own_all(store, epoch);
         uint64_t start_ns = clock_boot_ns();
         drain(store, count, batch);
-        row(what, done_count, seconds_since(start_ns));
+        row(what, done_count, load_seconds_since(start_ns));
         close_store(store);
         free(works);
         works = NULL;
@@ -378,7 +305,7 @@ static void both_row(const char *what, unsigned producers, unsigned count, unsig
         is_fed = true;
         drain(store, count, 64);
         is_fed = false;
-        row(what, done_count, seconds_since(start_ns));
+        row(what, done_count, load_seconds_since(start_ns));
         close_store(store);
         free(works);
         works = NULL;
@@ -387,7 +314,7 @@ static void both_row(const char *what, unsigned producers, unsigned count, unsig
 
 static void size_row(unsigned queued)
 {
-        char path[128];
+        char path[sizeof(folder) + 16];
         struct stat st;
         (void)snprintf(path, sizeof(path), "%s/q.db", folder);
         if (stat(path, &st) == 0)
@@ -406,7 +333,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 static void run_level(unsigned count)
 {
         unsigned singles = sync_level == STORE_SYNC_FULL ? count / 50 : count / 10;
-        (void)bare(count, true);
+        bare_rows(count);
         produce(1, 1); /* makes the store */
         submit_row("submit, one by one, 1 process", 1, singles, 1);
         submit_row("submit, one by one, 4 processes", 4, singles, 1);
@@ -423,27 +350,34 @@ static void run_level(unsigned count)
         (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static int run_bare(const char *level, unsigned count)
+static void run_levels(unsigned count)
 {
-        if (!mkdtemp(folder))
-                die(folder, strerror(errno));
-        sync_level = !strcmp(level, "full") ? STORE_SYNC_FULL : STORE_SYNC_NORMAL;
-        (void)printf("%.6f\n", bare(count, false));
-        (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-        return rmdir(folder);
-}
-
-int main(int argc, char **argv)
-{
-        if (argc == 4 && !strcmp(argv[1], "bare"))
-                return run_bare(argv[2], (unsigned)atoi(argv[3]) / 100 * 100);
-        unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) / 4000 * 4000 : 200000;
-        if (count < 4000 || !mkdtemp(folder))
-                die("usage", "bench_sqlite [TASKS], at least 4000");
         sync_level = STORE_SYNC_NORMAL;
         run_level(count);
         sync_level = STORE_SYNC_FULL;
         run_level(count < 16000 ? 4000 : count / 16000 * 4000);
+}
+
+/* A child does it, so that the folder goes whatever ends it. */
+int main(int argc, char **argv)
+{
+        unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) / 4000 * 4000 : 200000;
+        const char *parent = getenv("TMPDIR");
+        int status = 1;
+        (void)snprintf(folder, sizeof(folder), "%s/quiver-bench-XXXXXX", parent ? parent : "/tmp");
+        if (count < 4000)
+                load_die("usage", "bench_sqlite [TASKS], at least 4000");
+        if (!mkdtemp(folder))
+                load_die(folder, strerror(errno));
+        pid_t child = fork();
+        if (child == 0) {
+                (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                run_levels(count);
+                return 0;
+        }
+        (void)signal(SIGINT, SIG_IGN); /* the child has it from the terminal */
+        (void)waitpid(child, &status, 0);
+        (void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
         (void)rmdir(folder);
-        return 0;
+        return status != 0;
 }

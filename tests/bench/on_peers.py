@@ -3,13 +3,16 @@
 Each gets what its manual recommends for throughput: pipelines or bulk submission, prefetching, no results kept, no
 persistence (as Quiver's Redis here), and as many worker processes as there are cores where one cannot use them all."""
 import contextlib
+import functools
 import os
 import socket
 import subprocess
 import time
 
-from on_redis import Redis, site
-from rig import BUILD, Folder, KEYS, ROOT, SHARDS, TOOLS, start, stop, wait_until
+from on_redis import OnRedis, Redis
+from place import opened
+from processes import BUILD, ROOT, TOOLS, Folder, Stuck, output, start, stop, wait_done, wait_until
+from rates import best_rate
 
 APPS = ROOT / "tests" / "bench" / "peers"
 CORES = os.cpu_count() or 1
@@ -22,6 +25,10 @@ def said(*words):
 
 def package(name):
     return said("dpkg-query", "-W", "-f=${Version}", name)
+
+
+def server_version():
+    return said("redis-server", "--version").split("v=")[1].split()[0]
 
 
 def free_port():
@@ -42,38 +49,50 @@ def with_server(words, name, tasks):
         server = start([str(word).format(port=port, folder=folder) for word in words], folder / "log")
         try:
             wait_until(lambda: answers(port), f"{name} answers")
-            return tasks / float(subprocess.run([TOOLS / "peers" / name, str(port), str(tasks)], check=True, timeout=300,
-                                                stdout=subprocess.PIPE, text=True).stdout)
+            return tasks / float(output([TOOLS / "peers" / name, port, tasks], 300))
         finally:
             stop(server, 5)
 
 
-def on_redis(worker, workers, producer, tasks, env):
-    """Workers and a producer on a Redis of their own.  They are warm: some tasks have gone through before."""
+@contextlib.contextmanager
+def workers_on_redis(words, count, env):
+    """So many workers on a Redis of their own.  Gives a function: the rate of so many tasks that a producer makes."""
     with Folder() as folder:
-        server = Redis(folder)
-        count = folder / "done"
-        count.touch()
-        full = {**os.environ, "REDIS": f"unix://{server.socket}", "REDIS_SOCKET": str(server.socket), "DONE": str(count),
-                "PYTHONPATH": str(APPS), "PYTHONDONTWRITEBYTECODE": "1", **env(server)}
-        running = [start(worker, folder / "log", env=full, cwd=folder) for _ in range(workers)]
+        server, done, workers = Redis(folder), folder / "done", []
+        done.touch()
         try:
-            def through(number):
-                before = count.stat().st_size
-                making = start([*producer, number], folder / "log", env=full, cwd=folder)
-                # From the first one done on: an interpreter's start is not part of it.
-                wait_until(lambda: count.stat().st_size > before, f"{worker} works", 60, 0.001)
-                first, began = count.stat().st_size, time.monotonic()
-                wait_until(lambda: count.stat().st_size >= before + number, f"{worker} did {number}", 300)
-                rate = (before + number - first) / (time.monotonic() - began)
-                making.wait()
-                return rate
-            through(1000)
-            return through(tasks)
+            server.wait()
+            full = {**os.environ, "REDIS": f"unix://{server.socket}", "REDIS_SOCKET": str(server.socket), "DONE": str(done),
+                    "PYTHONPATH": str(APPS), "PYTHONDONTWRITEBYTECODE": "1", **env(server)}
+            workers += [start(words, folder / "log", env=full, cwd=folder) for _ in range(count)]
+
+            def through(producer, tasks):
+                before = done.stat().st_size
+                making = start([*producer, tasks], folder / "log", env=full, cwd=folder)
+                workers.append(making)
+                try:
+                    # From the first one done on: an interpreter's start is not part of it.
+                    wait_until(lambda: done.stat().st_size > before, "the first task is done", 60, 0.001)
+                    first, began = done.stat().st_size, time.monotonic()
+                    wait_done(lambda: done.stat().st_size, before + tasks)
+                except Stuck as error:
+                    raise Stuck(f"{error}; its log ends with:\n{(folder / 'log').read_text()[-1000:]}") from None
+                seconds = time.monotonic() - began
+                making.wait(60)
+                return (before + tasks - first) / seconds
+
+            yield through
         finally:
-            for process in running:
+            for process in workers:
                 stop(process, 5)
             stop(server.process)
+
+
+def on_redis(worker, workers, producer, tasks, env):
+    """They are warm: some tasks have gone through before."""
+    with workers_on_redis(worker, workers, env) as through:
+        through(producer, 1000)
+        return through(producer, tasks)
 
 
 def none(server):
@@ -115,24 +134,23 @@ PEERS = [
 ON_REDIS = ("Sidekiq", "BullMQ", "Celery", "RQ")
 
 
-def measure_quiver(tasks, rounds):
-    with site() as (server, host):
-        host.start()
-        server.seconds("through", "bench", 20000, KEYS, SHARDS)
-        return max(tasks / server.seconds("through", "bench", tasks, KEYS, SHARDS) for _ in range(rounds))
+def measure_quiver(tasks):
+    with opened(OnRedis) as place:
+        return best_rate(place.start().warm(), tasks, 2)
 
 
-def measure(table, options):
-    """Quiver's rate is measured again beside each, since the weather changes."""
-    for name, version, lacks, how, share, rate_of in PEERS:
-        tasks = max(2000, int(options.tasks * share / 4) // 1000 * 1000)
-        quiver = measure_quiver(options.tasks, 1)
-        rate = max(rate_of(tasks) for _ in range(2))
-        quiver = max(quiver, measure_quiver(options.tasks, 1))
-        table.add("peers", f"peer {name} {version()}", rate, "tasks/s", how=f"{how}; {tasks} tasks, best of 2")
-        table.add("peers", f"Quiver beside {name}", quiver, "tasks/s", how="Redis, appendonly no, ordered; best of 2")
-        table.add("peers", f"ratio: Quiver / {name}", quiver / rate, "x", bar=5 if name in ON_REDIS else 1)
-        table.note(f"{name}: {lacks}")
+def measure(table, options, name, version, lacks, how, share, rate_of):
+    """Quiver's rate is measured again beside each, before and after it, since the weather changes."""
+    tasks = max(2000, int(options.tasks * share / 4) // 1000 * 1000)
+    quiver = measure_quiver(options.tasks)
+    rate = max(rate_of(tasks) for _ in range(2))
+    quiver = max(quiver, measure_quiver(options.tasks))
+    table.add(f"peer {name} {version()}", rate, "tasks/s", how=f"{how}; no persistence, {CORES} cores, {tasks} tasks, best of 2")
+    table.add(f"Quiver beside {name}", quiver, "tasks/s",
+              how=f"Redis {server_version()}, no persistence, {CORES} cores, ordered; best of 4")
+    table.add(f"Quiver / {name}", quiver / rate, "x", bar="peers.redis" if name in ON_REDIS else "peers",
+              how=f"it has {lacks}")
 
 
-PARTS = {"all": measure}
+PARTS = {peer[0].lower(): functools.partial(lambda table, options, peer: measure(table, options, *peer), peer=peer)
+         for peer in PEERS}

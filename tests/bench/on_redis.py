@@ -1,31 +1,42 @@
-"""Quiver on one Redis server, next to the bare limit in the same run."""
-import contextlib
-import statistics
-import subprocess
-import time
+"""Quiver on one Redis server of its own, over a unix socket, and the bare limit of that server."""
+import redis  # python3-redis
 
-from rig import (Folder, Host, KEYS, SHARDS, TOOLS, cpu_seconds, measure_hot, measure_idle, measure_memory, share, start, stop, tool,
-                 wait_until)
+from place import Place, words
+from processes import TOOLS, Stuck, output, running, start, stop, wait_until
 
-WARM = 100
-LARGE = 5000000
+LEVELS = {"appendonly no": ("--appendonly", "no"),
+          "appendfsync everysec": ("--appendonly", "yes"),
+          "appendfsync always": ("--appendonly", "yes", "--appendfsync", "always")}
+
+
+# One script, since there is one server: a hundred commands would cost a reader in Python more than the server.
+DONE_OF_ALL = """local done = {}
+for i = 1, ARGV[1] do done[i] = tonumber(redis.call('HGET', 'quiver:{bench:' .. (i - 1) .. '}:shard', 'done') or 0) end
+return done"""
 
 
 class Redis:
-    """A server of our own on a unix socket.  Without persistence unless told otherwise: that is what the bars are for."""
+    """A server.  Without persistence unless told otherwise: that is what the bars are for."""
 
     def __init__(self, folder, *more):
-        self.socket = folder / "redis.sock"
+        self.socket, self.log = folder / "redis.sock", folder / "redis.log"
         self.process = start(["redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "", "--dir", folder,
-                              *(more or ("--appendonly", "no"))], folder / "redis.log")
-        wait_until(lambda: self.is_up(), "Redis answers")
+                              *(more or LEVELS["appendonly no"])], self.log)
+
+    def wait(self):
+        wait_until(lambda: self.is_up() or self.process.poll() is not None, "Redis answers")
+        if self.process.poll() is not None:
+            raise Stuck(f"redis-server ended:\n{self.log.read_text()[-1000:]}")
+        return self
 
     def is_up(self):
         return self.socket.exists() and self.cli("PING").strip() == "PONG"
 
-    def cli(self, *words):
-        return subprocess.run(["redis-cli", "-s", self.socket, *map(str, words)], stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True).stdout
+    def cli(self, *what):
+        try:
+            return output(["redis-cli", "-s", self.socket, *what], 60)
+        except Stuck:
+            return ""
 
     def info(self, section, field):
         for line in self.cli("INFO", section).splitlines():
@@ -33,151 +44,74 @@ class Redis:
                 return line.split(":", 1)[1]
         return "0"
 
-    def load(self, *words):
-        return tool("redis_load", self.socket, *words)
 
-    def begin(self, *words):
-        """The same on the side: a process whose output is to be read."""
-        return subprocess.Popen([TOOLS / "redis_load", self.socket, *map(str, words)], stdout=subprocess.PIPE, text=True)
+class OnRedis(Place):
+    name, levels = "redis", tuple(LEVELS)
+    bare_name = "bare limit"
+    bare_latency_name = "RPUSH to BLPOP"
+    client = server = None
 
-    def seconds(self, *words):
-        return float(self.load(*words))
+    def open(self):
+        self.server = Redis(self.folder, *LEVELS[self.level])
+        self.server.wait()
 
+    def close(self):
+        super().close()
+        if self.client:
+            self.client.close()
+        if self.server:
+            stop(self.server.process)
 
-@contextlib.contextmanager
-def site(shards=SHARDS, redis=()):
-    with Folder() as folder:
-        server = Redis(folder, *redis)
-        host = Host(folder, f'url = "redis+unix:{server.socket}";', shards)
-        try:
-            yield server, host
-        finally:
-            host.stop()
-            stop(server.process)
+    def url(self):
+        return f'url = "redis+unix:{self.server.socket}";'
 
+    def servers(self):
+        return {"Redis": self.server.process.pid}
 
-def done_of(server, shards=SHARDS):
-    import redis  # python3-redis
-    client = redis.Redis(unix_socket_path=str(server.socket))
+    def redis_load(self, what, tasks, **load):
+        return [TOOLS / "redis_load", self.server.socket, what, *words({"tasks": tasks, "shards": self.shards, **load})]
 
-    def done():
-        pipe = client.pipeline(transaction=False)
-        for shard in range(shards):
-            pipe.hget(f"quiver:{{bench:{shard}}}:shard", "done")
-        return [int(value or 0) for value in pipe.execute()]
-    return done
+    def load(self, what, tasks, **load):
+        return output(self.redis_load(what, tasks, **load))
 
+    def bare(self, tasks, **load):
+        return float(self.load("bare", tasks, app="bare", **load))
 
-def rates(server, tasks, shards, rounds):
-    """Bare and Quiver's in turns, so that both see the same weather.  Returns both lists."""
-    bare, through = [], []
-    for _ in range(rounds):
-        bare.append(tasks / server.seconds("bare", "bare", tasks, KEYS, shards))
-        through.append(tasks / server.seconds("through", "bench", tasks, KEYS, shards))
-    return bare, through
+    def bare_latencies(self, count):
+        """One RPUSH to one BLPOP."""
+        return [float(line) for line in self.load("echo", count, rate=500).split()]
 
+    def through(self, tasks, **load):
+        return float(self.load("through", tasks, **load))
 
-def measure_through(table, options):
-    tasks, how = options.tasks, f"appendonly no, {KEYS} keys uniform, {SHARDS} shards"
-    with site() as (server, host):
-        host.start()
-        server.seconds("through", "bench", 20000, KEYS, SHARDS)
-        cpus = [cpu_seconds(p) for p in (server.process.pid, host.process.pid, host.runner())]
-        bare, through = rates(server, tasks, SHARDS, options.rounds)
-        table.add("redis", "bare limit", max(bare), "tasks/s", how=f"appendonly no; best of {options.rounds}")
-        table.add("redis", "end to end", max(through), "tasks/s", how=f"{how}; best of {options.rounds}")
-        table.add("redis", "end to end / bare limit", max(through) / max(bare), "", bar=0.5, how="best / best")
-        table.add("redis", "end to end / bare limit, round by round",
-                  statistics.median(q / b for q, b in zip(through, bare)), "", bar=0.5, how="median of the rounds' ratios")
-        before = cpu_seconds(server.process.pid)
-        server.seconds("bare", "bare", tasks, KEYS, SHARDS)
-        table.add("redis", "CPU of Redis, bare", (cpu_seconds(server.process.pid) - before) / tasks * 1e6, "us/task")
-        server.cli("CONFIG", "RESETSTAT")
-        cpus = [cpu_seconds(p) for p in (server.process.pid, host.process.pid, host.runner())]
-        server.seconds("through", "bench", tasks, KEYS, SHARDS)
-        after = [cpu_seconds(p) for p in (server.process.pid, host.process.pid, host.runner())]
-        for name, a, b in zip(("Redis", "the host", "the runner"), cpus, after):
-            table.add("redis", f"CPU of {name}, end to end", (b - a) / tasks * 1e6, "us/task", how=how)
-        calls = server.info("commandstats", "cmdstat_evalsha").split(",")[0].split("=")[1]
-        table.add("redis", "tasks per call of a script", tasks / int(calls), "")
-        measure_memory(table, "redis", host, how)
+    def producer(self, tasks, **load):
+        """Pipelines of RPUSH."""
+        return self.redis_load("push", tasks, **load)
 
+    def drain(self, tasks):
+        with running(self.redis_load("drain", tasks)) as waiting:
+            if waiting.stdout.readline().strip() == "ready":
+                self.start()
+            said = waiting.stdout.read()
+            if not said:
+                raise Stuck(waiting.stderr.read().strip())
+            return float(said)
 
-def measure_drain(table, options):
-    """A backlog that is there before the host is.  One of 10 000 is over before one can look: the small one is larger."""
-    found = {}
-    for queued in (options.tasks, LARGE) if options.long else (options.tasks,):
-        with site() as (server, host):
-            host.start().stop()
-            memory = int(server.info("memory", "used_memory"))
-            server.seconds("push", "bench", queued, KEYS, SHARDS)
-            each = (int(server.info("memory", "used_memory")) - memory) / queued - 100
-            with server.begin("drain", "bench", queued, SHARDS) as drain:
-                host.start()
-                found[queued] = queued / float(drain.stdout.read())
-        table.add("redis", f"drain: {queued} queued", found[queued], "tasks/s", how=f"{KEYS} keys uniform, {SHARDS} shards")
-        table.add("redis", f"memory per queued task beyond its payload, {queued}", each, "bytes", bar=100, at_least=False,
-                  how="used_memory")
-    if options.long:
-        table.add("redis", f"drain: {LARGE} queued / {options.tasks} queued", found[LARGE] / found[options.tasks], "", bar=0.8)
+    def done_of(self):
+        self.client = self.client or redis.Redis(unix_socket_path=str(self.server.socket))
+        return self.client.eval(DONE_OF_ALL, 0, self.shards)
 
+    def stored_bytes(self):
+        return int(self.server.info("memory", "used_memory"))
 
-def measure_shards(table, options):
-    found = {}
-    for shards in (64, 1024):
-        with site(shards) as (server, host):
-            host.start()
-            server.seconds("through", "bench", 20000, KEYS, shards)
-            found[shards] = max(options.tasks / server.seconds("through", "bench", options.tasks, KEYS, shards)
-                                for _ in range(options.rounds))
-            table.add("redis", f"end to end: {shards} shards", found[shards], "tasks/s", how=f"best of {options.rounds}")
-    table.add("redis", "end to end: 1024 shards / 64 shards", found[1024] / found[64], "", bar=0.4)
+    def more_submits(self, tasks):
+        """What any language can do with a stock client."""
+        return (("submit: RPUSH, one by one", self.push(tasks // 10, step=1), tasks // 10),
+                ("submit: RPUSH, pipelines of 100", self.push(tasks), tasks))
 
+    def more_rows(self, tasks):
+        self.server.cli("CONFIG", "RESETSTAT")
+        self.through(tasks)
+        calls = self.server.info("commandstats", "cmdstat_evalsha").split(",")[0].split("=")[1]
+        return (("tasks per call of a script", tasks / int(calls), ""),)
 
-def measure_hot_key(table, options):
-    with site() as (server, host):
-        host.start()
-        measure_hot(table, "redis", host,
-                    lambda n: server.seconds("push", "bench", n, 1, SHARDS),
-                    lambda n: server.seconds("push", "bench", n, KEYS, SHARDS, "hot"),
-                    done_of(server), "appendonly no", options.tasks)
-
-
-def measure_latency(table, options):
-    with site() as (server, host):
-        bare = [float(line) for line in server.load("echo", options.singles).split()]
-        host.start(with_latencies=True)
-        server.seconds("singles", "bench", WARM + options.singles, SHARDS)
-        wait_until(lambda: len(host.latencies_ms(0)) >= WARM + options.singles, "all were handled")
-        found = host.latencies_ms(WARM)
-        how = f"{options.singles} single submits, 2 ms apart"
-        table.add("redis", "idle latency, bare: RPUSH to BLPOP, p50", share(bare, .5), "ms", how=how)
-        table.add("redis", "idle latency, bare: RPUSH to BLPOP, p99", share(bare, .99), "ms", how=how)
-        table.add("redis", "idle latency: RPUSH to handle(), p50", share(found, .5), "ms", bar=.3, at_least=False, how=how)
-        table.add("redis", "idle latency: RPUSH to handle(), p99", share(found, .99), "ms", bar=1, at_least=False, how=how)
-
-
-def measure_quiet(table, options):
-    with site() as (server, host):
-        alone = measure_idle([server.process.pid], options.idle_s)
-        host.start()
-        server.seconds("through", "bench", 1000, KEYS, SHARDS)
-        both = measure_idle([server.process.pid, host.process.pid], options.idle_s)
-        how = f"over {options.idle_s} s, {SHARDS} shards"
-        table.add("redis", "idle CPU of Redis alone, without a host", alone, "% of one", how=how)
-        table.add("redis", "idle CPU of host and Redis", both, "% of one", bar=.5, at_least=False, how=how)
-
-
-def measure_durable(table, options):
-    for name, settings in (("everysec", ("--appendonly", "yes")),
-                           ("always", ("--appendonly", "yes", "--appendfsync", "always"))):
-        with site(redis=settings) as (server, host):
-            host.start()
-            tasks = options.tasks if name == "everysec" else options.tasks // 4
-            bare, through = rates(server, tasks, SHARDS, 2)
-            table.add("redis", f"end to end, appendfsync {name}", max(through), "tasks/s", how="best of 2")
-            table.add("redis", f"… / bare limit, appendfsync {name}", max(through) / max(bare), "")
-
-
-PARTS = {"through": measure_through, "drain": measure_drain, "shards": measure_shards, "hot": measure_hot_key,
-         "latency": measure_latency, "idle": measure_quiet, "durable": measure_durable}

@@ -2,16 +2,17 @@
 import shutil
 import subprocess
 
-from rig import OUT
+from growth import CURVES
+from table import OUT
 
 # File, title, and which rows: those with this unit whose name begins so.
-PLOTS = [
-    ("rates", "Tasks per second, end to end", "tasks/s", ("bare", "end to end", "drain", "hot key")),
-    ("latency", "Idle latency, ms", "ms", ("idle latency",)),
+BARS = [
+    ("rates", "Tasks per second", "tasks/s", ("bare", "end to end", "drain", "hot key", "submit", "handler")),
+    ("latency", "Latency, ms", "ms", ("idle latency", "latency at half load")),
     ("cpu", "CPU per task, microseconds", "us/task", ("CPU of",)),
-    ("peers", "Tasks per second, the same work on others", "tasks/s", ("Quiver", "peer")),
+    ("peers", "Tasks per second, the same work on others", "tasks/s", ("Quiver beside", "peer")),
 ]
-SCRIPT = """
+BAR_SCRIPT = """
 set terminal svg size 900,{height} background rgb 'white' font 'sans,12'
 set output '{out}'
 set title '{title}' noenhanced
@@ -20,25 +21,69 @@ set xrange [0:*]
 set yrange [{rows}:-1]
 set grid xtics
 unset key
-set lmargin 48
+set lmargin 56
 set ytics ({tics}) noenhanced
 plot '-' using ($2*0.5):0:($2*0.5):(0.35) with boxxyerrorbars lc rgb '#336699'
 {data}
 e
 """
+CURVE_SCRIPT = """
+set terminal svg size 800,500 background rgb 'white' font 'sans,12'
+set output '{out}'
+set title '{title}' noenhanced
+set logscale x
+set xlabel '{x}' noenhanced
+set ylabel '{y}' noenhanced
+set format x '%.0s%c'
+set yrange [0:*]
+set grid
+set key outside bottom center horizontal noenhanced
+set style data linespoints
+plot {lines}
+{data}
+"""
+
+
+def quoted(text):
+    return text.replace("'", "’")
+
+
+def gnuplot(name, script):
+    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+    print(OUT / f"{name}.svg")
+
+
+def draw_bars(table):
+    for name, title, unit, starts in BARS:
+        rows = [(f"{r.part}: {r.what}", r.value) for r in table.rows
+                if r.unit == unit and not r.at and r.what.startswith(starts)]
+        if rows:
+            tics = ", ".join(f"'{quoted(text[:64])}' {i}" for i, (text, _) in enumerate(rows))
+            data = "\n".join(f"{i} {value}" for i, (_, value) in enumerate(rows))
+            gnuplot(name, BAR_SCRIPT.format(height=90 + 28 * len(rows), out=OUT / f"{name}.svg", title=title,
+                                            rows=len(rows), tics=tics, data=data))
+
+
+def draw_curve(table, curve, unit, name):
+    """A line for each thing that was measured, of both stores."""
+    series = {}
+    for row in table.rows:
+        if row.at and row.part.endswith(f".{curve}") and row.unit == unit:
+            series.setdefault(f"{row.part.split('.')[0]}: {row.what}", []).append((row.at[0], row.value))
+            x = row.at[1]
+    if not series:
+        return
+    lines = ", ".join(f"'-' title '{quoted(title)}' lw 2 pt 7 ps 0.6" for title in series)
+    data = "\n".join("\n".join(f"{at} {value}" for at, value in points) + "\ne" for points in series.values())
+    gnuplot(name, CURVE_SCRIPT.format(out=OUT / f"{name}.svg", title=f"{unit} as {curve} grows", x=x, y=unit, lines=lines,
+                                      data=data))
 
 
 def draw(table):
     if not shutil.which("gnuplot"):
         print("no plots: gnuplot is not installed")
         return
-    for name, title, unit, starts in PLOTS:
-        rows = [(f"{r[0]}: {r[1]}", float(r[2])) for r in table.rows if r[3] == unit and r[1].startswith(starts)]
-        if not rows:
-            continue
-        tics = ", ".join(f"'{text[:60]}' {i}" for i, (text, _) in enumerate(rows))
-        data = "\n".join(f"{i} {value}" for i, (_, value) in enumerate(rows))
-        script = SCRIPT.format(height=90 + 28 * len(rows), out=OUT / f"{name}.svg", title=title, rows=len(rows), tics=tics,
-                               data=data)
-        subprocess.run(["gnuplot"], input=script, text=True, check=True)
-        print(f"{OUT / f'{name}.svg'}")
+    draw_bars(table)
+    for curve in (*CURVES, "batch"):
+        draw_curve(table, curve, "tasks/s", f"growth-{curve}")
+    draw_curve(table, "payload", "MB/s", "growth-payload-bytes")

@@ -1,16 +1,20 @@
 /* noop: does nothing.  For measuring what is around it.
  *
  *         config = { latencies = "FILE"; };    a payload that begins with a number is the time at which it was
- * submitted, CLOCK_MONOTONIC ns; how long it took from there goes into the file */
+ *                                              submitted, CLOCK_MONOTONIC ns; how long it took from there goes into the
+ *                                              file
+ *         config = { sleep_us = 1000; };       each call, of one task or of many, takes this long and no CPU */
 #include <fcntl.h>
 #include <quiver/plugin.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
 struct noop {
         int fd; /* -1: nothing is written */
+        long sleep_us;
 };
 
 static int32_t noop_init(const struct qv_host *host, void **ret_self)
@@ -20,27 +24,44 @@ static int32_t noop_init(const struct qv_host *host, void **ret_self)
         if (!noop)
                 return qv_init_errorf(host, "out of memory");
         noop->fd = *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+        noop->sleep_us = (long)qv_config_int(host, "sleep_us", 0);
+        (void)prctl(
+                PR_SET_TIMERSLACK, 1ul); /* of this seat's thread: it sleeps as long as it was told, not 50 us more */
         *ret_self = noop;
         return 0;
 }
 
-static int32_t noop_handle(void *self, const struct qv_task *task)
+static int32_t record(const struct noop *noop, const struct qv_task *task)
 {
-        const struct noop *noop = self;
         struct timespec now;
         char line[32];
-        if (noop->fd < 0)
+        long long sent = noop->fd < 0 ? 0 : strtoll((const char *)task->payload, NULL, 10);
+        if (sent <= 0)
                 return QV_DONE;
         (void)clock_gettime(CLOCK_MONOTONIC, &now);
-        long long sent = strtoll((const char *)task->payload, NULL, 10);
         int size = snprintf(line, sizeof(line), "%lld\n", (long long)now.tv_sec * 1000000000 + now.tv_nsec - sent);
         return write(noop->fd, line, (size_t)size) == size ? QV_DONE : QV_RETRY;
+}
+
+static void take_time(const struct noop *noop)
+{
+        struct timespec time = { noop->sleep_us / 1000000, noop->sleep_us % 1000000 * 1000 };
+        if (noop->sleep_us)
+                (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
+static int32_t noop_handle(void *self, const struct qv_task *task)
+{
+        int32_t outcome = record(self, task);
+        take_time(self);
+        return outcome;
 }
 
 static void noop_handle_many(void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes)
 {
         for (uint32_t i = 0; i < count; i++)
-                outcomes[i] = noop_handle(self, tasks[i]);
+                outcomes[i] = record(self, tasks[i]);
+        take_time(self);
 }
 
 static void noop_close(void *self)

@@ -1,0 +1,66 @@
+"""The bars: what Quiver has to reach, each in one place.  The table compares with them, and the summary lists them."""
+import collections
+
+Bar = collections.namedtuple("Bar", "what limit at_least unit needs")
+
+
+def at_least(what, limit, unit="", needs=""):
+    return Bar(what, limit, True, unit, needs)
+
+
+def at_most(what, limit, unit="", needs=""):
+    return Bar(what, limit, False, unit, needs)
+
+
+BARS = {
+    "rate.redis": at_least("end to end on Redis, of the bare limit", .5),
+    "peers": at_least("Quiver, of a peer without Redis", 1, "x", "PEERS=1"),
+    "peers.redis": at_least("Quiver, of a peer on Redis", 5, "x", "PEERS=1"),
+    "rate.sqlite": at_least("end to end on SQLite NORMAL, of the bare batch rate", .3),
+    "latency.p50": at_most("idle latency, submit to handle(), p50", .3, "ms"),
+    "latency.p99": at_most("idle latency, submit to handle(), p99", 1, "ms"),
+    "latency.full.p50": at_most("… SQLite FULL, beyond a bare commit's p50", .3, "ms"),
+    "latency.full.p99": at_most("… SQLite FULL, beyond a bare commit's p99", 1, "ms"),
+    "idle.cpu": at_most("idle CPU of host and store, 64 shards", .5, "% of one"),
+    "idle.host": at_most("memory of an idle host", 15, "MB"),
+    "idle.runner": at_most("memory of a runner", 6, "MB"),
+    "memory": at_most("store memory per queued task beyond its payload", 100, "bytes"),
+    "growth.backlog": at_least("end to end with 5 000 000 queued, of that with 10 000", .8, "", "LONG=1"),
+    "growth.shards": at_least("end to end with 1024 shards, of that with 64", .4),
+    "hot.rate": at_least("hot key: tasks of one key", 5000, "tasks/s"),
+    "hot.others": at_least("hot key: others' rate beside it, of that without it", .8),
+    "killed": at_most("kill -9 of an owner: all its shards run again after", 1, "s"),
+    "lost": at_most("kill -9 of owner and guard: after", 1.5, "x TTL"),
+    "move.pause": at_most("planned move: pause of a moved shard, p99", 250, "ms"),
+    "move.unmoved": at_most("planned move: p99 of unmoved shards beyond that in quiet", 10, "ms"),
+    "move.twice": at_most("planned move: tasks run twice", 0),
+    "reload.pause": at_most("SIGHUP under load: p99 of a key's pause beyond that without", 50, "ms"),
+    "reload.harm": at_most("SIGHUP under load: tasks lost, failed or doubled", 0),
+    "assign": at_most("assignment of 4096 shards to 200 members: its document, in a znode", 1048575, "bytes"),
+}
+
+
+def met(bar, value):
+    return value >= bar.limit if bar.at_least else value <= bar.limit
+
+
+def said(bar):
+    return f"{'>=' if bar.at_least else '<='} {bar.limit:.7g}"
+
+
+def worst(bar, rows):
+    return (min if bar.at_least else max)(rows, key=lambda row: row.value)
+
+
+def summary(rows):
+    """A line per bar: what, bar, the worst figure, its unit, the verdict, where that was."""
+    lines = []
+    for name, bar in BARS.items():
+        of_it = [row for row in rows if row.bar == name]
+        if of_it:
+            row = worst(bar, of_it)
+            where = f"{row.part}: {row.name()}" + (f", the worst of {len(of_it)}" if len(of_it) > 1 else "")
+            lines.append((bar.what, said(bar), f"{row.value:.4g}", bar.unit, row.verdict(), where))
+        else:
+            lines.append((bar.what, said(bar), "-", bar.unit, "not measured", bar.needs and f"it takes {bar.needs}"))
+    return lines

@@ -1,0 +1,44 @@
+"""Handlers that take their time, on 64 seats; and handlers that take many tasks in one call."""
+import os
+
+from place import opened
+from rates import add_bare, add_cpu, best_rate
+
+SEATS = 64
+BATCHES = (1, 10, 100)
+CALL_US = 1000  # what a call takes that is worth a batch: about a transaction
+
+
+def measure_handlers(table, options, kind):
+    processes = os.cpu_count() or 1
+    for ms in (1, 20):
+        ideal = SEATS / ms * 1000
+        tasks = int(ideal * options.handler_s)
+        with opened(kind, handler=f"processes = {processes}; threads = {SEATS // processes};",
+                    settings=f"sleep_us = {ms * 1000};") as place:
+            place.start().warm(2000)
+            if ms == 1:
+                add_bare(table, place, options.tasks)
+            how = f"{place.how()}, {processes} runners of {SEATS // processes} seats; best of 2"
+            rate = best_rate(place, tasks, 2)
+            table.add(f"handler of {ms} ms, {SEATS} seats", rate, "tasks/s", how=how)
+            table.add(f"handler of {ms} ms, {SEATS} seats / ideal", rate / ideal, "", how=f"ideal: {ideal:.0f} tasks/s")
+            add_cpu(table, place, tasks, lambda: place.through(tasks))
+
+
+def measure_batch(table, options, kind):
+    for what, settings, counts in (("no-op", "", [options.tasks] * len(BATCHES)),
+                                   (f"{CALL_US // 1000} ms a call", f"sleep_us = {CALL_US};",
+                                    [2000 * batch for batch in BATCHES])):
+        alone = None
+        for batch, tasks in zip(BATCHES, counts):
+            tasks = min(tasks, options.tasks)
+            with opened(kind, handler=f"batch = {{ max = {batch}; }};", settings=settings) as place:
+                place.start().warm(1000)
+                if batch == BATCHES[0] and not settings:
+                    add_bare(table, place, options.tasks)
+                rate = best_rate(place, tasks, 2)
+                alone = alone or rate
+                at = (batch, "tasks a call")
+                table.add(f"batches, {what}", rate, "tasks/s", at=at, how=f"{place.how()}, one seat; best of 2")
+                table.add(f"batches, {what} / one by one", rate / alone, "x", at=at)

@@ -1,0 +1,67 @@
+"""How many tasks a second: end to end next to the bare limit, at every level of durability, and submits alone."""
+import statistics
+
+from place import opened
+from processes import rss_mb
+
+
+def add_bare(table, place, tasks, **load):
+    """The limit of the same run, for parts that measure something else."""
+    table.add(place.bare_name, tasks / place.bare(tasks, **load), "tasks/s", how=f"{place.level}; once")
+
+
+def best_rate(place, tasks, rounds, **load):
+    return max(tasks / place.through(tasks, **load) for _ in range(rounds))
+
+
+def add_cpu(table, place, tasks, run):
+    """What the kernel charged to each while run() did so many tasks."""
+    before = place.cpu()
+    run()
+    for name, seconds in place.cpu().items():
+        table.add(f"CPU of {name}", (seconds - before[name]) / tasks * 1e6, "us/task", how=place.level)
+
+
+def measure_level(table, place, tasks, rounds, bar):
+    """Bare and Quiver's in turns, so that both see the same weather."""
+    bare, through = [], []
+    place.start().warm(min(20000, tasks))
+    for _ in range(rounds):
+        bare.append(tasks / place.bare(tasks))
+        through.append(tasks / place.through(tasks))
+    how = f"best of {rounds}"
+    table.add(f"{place.bare_name}, {place.level}", max(bare), "tasks/s", how=how)
+    table.add(f"end to end, {place.level}", max(through), "tasks/s", how=f"{place.how()}; {how}")
+    table.add(f"end to end / bare, {place.level}", max(through) / max(bare), "", bar=bar, how="best / best")
+    table.add(f"end to end / bare, {place.level}, by round", statistics.median(q / b for q, b in zip(through, bare)), "",
+              bar=bar, how="median of the rounds' ratios")
+    add_cpu(table, place, tasks, lambda: place.through(tasks))
+
+
+def measure_through(table, options, kind):
+    with opened(kind) as place:
+        measure_level(table, place, options.tasks, options.rounds, f"rate.{kind.name}")
+        table.add("memory of the host right after load", rss_mb(place.hosts[0].process.pid), "MB", how="RSS")
+        for what, value, unit in place.more_rows(options.tasks):
+            table.add(what, value, unit)
+
+
+def measure_durable(table, options, kind):
+    for level in kind.levels[1:]:
+        with opened(kind, level=level) as place:
+            measure_level(table, place, options.tasks // 4, 2, None)
+
+
+def measure_submit(table, options, kind):
+    """Nobody works: what it costs to hand tasks over."""
+    for level in kind.levels:
+        is_first = level == kind.levels[0]
+        few, many = (options.tasks // 10, options.tasks) if is_first else (options.tasks // 100, options.tasks // 4)
+        with opened(kind, level=level) as place:
+            place.make()
+            add_bare(table, place, many)
+            for what, seconds, count in place.more_submits(many):
+                table.add(what, count / seconds, "tasks/s", how=f"{level}, no host")
+            for what, step, count in (("one by one", 1, few), ("100 in one step", 100, many), ("1000 in one step", 1000, many)):
+                table.add(f"submit: client library, {what}", count / place.submit(count, step=step), "tasks/s",
+                          how=f"{level}, one process, no host")
