@@ -40,6 +40,9 @@ class Index:
         for t in h.taken:
             self.results[t.number].add((t.shard, t.serial, t.fence))
             self.taken[t.number].append(t)
+        self.commits = collections.defaultdict(list)  # of a result: (shard, serial)
+        for c in h.commits:
+            self.commits[c.shard, c.serial].append(c)
         self.dead = collections.defaultdict(list)
         for d in h.dead:
             self.dead[d.number].append(d)
@@ -330,8 +333,8 @@ def check(h):
     violations, losses, early = [], [], []
     for rule in RULES:
         for violation in rule(h, ix):
-            is_early = ended_early(h, violation)
-            (early if is_early else losses if is_loss(h, ix, violation) else violations).append(violation)
+            found = losses if is_loss(h, ix, violation) else early if ended_early(h, violation) else violations
+            found.append(violation)
     epochs = collections.defaultdict(set)
     for sample in h.samples:
         for shard, epoch in sample.epochs.items():

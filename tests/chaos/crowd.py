@@ -126,9 +126,10 @@ class Helper:
         folder, seed = self.crowd.folder, f"{self.crowd.seed}-{self.name}-{self.lives}"
         self.books.append(folder / f"{self.name}.{self.lives}")
         self.books[-1].touch()
-        words = [self.crowd.outside, self.books[-1]]
+        is_safe = self.number == 1 and self.crowd.outside_safe is not None
+        words = [self.crowd.outside_safe if is_safe else self.crowd.outside, self.books[-1]]
         if self.kind == "producer":
-            words += [f"{self.number}.{self.lives}", seed, self.crowd.rate, folder]
+            words += [f"{self.number}.{self.lives}", seed, self.crowd.rate, folder, int(is_safe)]
         else:
             words += [seed]
         with open(folder / f"log-{self.name}", "ab") as log:
@@ -160,6 +161,7 @@ class Crowd:
         self.install_plugin(self.plugin.read_bytes())
         self.hosts = [self.make_host(f"h{n}") for n in range(1, hosts + 1)]
         self.outside = self.make_place(OUTSIDE)
+        self.outside_safe = self.write_config(f"{OUTSIDE}-safe", "wait_replicas = 1;") if backing.has_replicas else None
         self.producers = [Helper(self, "producer", n) for n in range(1, producers + 1)]
         self.consumers = [Helper(self, "consumer", n) for n in range(1, consumers + 1)]
         self.orphans_seen = []
@@ -178,11 +180,15 @@ class Crowd:
 
     def make_place(self, name):
         """Where somebody is: a configuration, and links to all servers."""
+        self.world.connect(name, self.backing.ports())
+        return self.write_config(name)
+
+    def write_config(self, name, more=""):
         path = self.folder / f"{name}.cfg"
         store, coordination = self.backing.settings()
-        self.world.connect(name, self.backing.ports())
-        path.write_text(CONFIG.format(shards=self.shards, folder=self.folder, name=name, store=store, ttl_s=self.ttl_s,
-                                      coordination=coordination, crashes=self.crashes, attempts=self.attempts))
+        path.write_text(CONFIG.format(shards=self.shards, folder=self.folder, name=name, store=f"{store} {more}",
+                                      coordination=coordination, ttl_s=self.ttl_s, crashes=self.crashes,
+                                      attempts=self.attempts))
         return path
 
     def make_host(self, name):

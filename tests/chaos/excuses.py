@@ -49,9 +49,9 @@ def is_touched(h, ix, violation, anywhere):
 
 
 def asked(ix, number):
-    """When it was acknowledged: only then could it be lost as a whole."""
+    """When it was acknowledged: only then could it be lost as a whole, unless a replica had it."""
     ask = ix.asks.get(parent(number) or number)
-    return [(ask.asked_ns, ask.answered_ns or ask.asked_ns)] if ask else []
+    return [] if ask and ask.is_safe else [(ask.asked_ns, ask.answered_ns or ask.asked_ns)] if ask else []
 
 
 def moments(ix, number):
@@ -59,7 +59,10 @@ def moments(ix, number):
     found = asked(ix, number)
     for n in {number, parent(number) or number, number + ">"}:
         found += [(line.at_ns, line.at_ns) for line in ix.starts[n] + ix.ends[n]]
-    return found + [(t.asked_ns, t.at_ns) for t in ix.taken[number]]
+    for t in ix.taken[number]:
+        found.append((t.asked_ns, t.at_ns))
+        found += [(c.at_ns, c.at_ns) for c in ix.commits[t.shard, t.serial]]
+    return found
 
 
 def ended_early(h, violation):

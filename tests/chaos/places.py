@@ -26,6 +26,7 @@ class Backing:
     servers = ()  # of the store
     data = ()  # … of these, those that hold tasks
     ensemble = None  # ZooKeeper's
+    has_replicas = False  # of every server with tasks; a producer can wait for them
 
     def __init__(self, folder, shards, world):
         self.folder, self.shards, self.world = pathlib.Path(folder), shards, world
@@ -276,6 +277,7 @@ class Sentinel(OnRedis):
     """A master and a replica: asynchronous, so a failover may lose what was acknowledged."""
 
     name = "sentinel"
+    has_replicas = True
 
     def start(self):
         super().start()
@@ -298,6 +300,7 @@ class Cluster(OnRedis):
     """Three masters, three replicas."""
 
     name = "cluster"
+    has_replicas = True
 
     def start(self):
         super().start()

@@ -1,7 +1,8 @@
 """A producer: submits tasks of its own keys, a few at a time, and writes down what it asked and what it was told.
 
-    producer.py CONFIG BOOK NAME SEED RATE FOLDER
+    producer.py CONFIG BOOK NAME SEED RATE FOLDER SAFE
 
+SAFE (0 or 1): whether its configuration has it wait for a replica.
 Ends on SIGTERM after the submit that is under way.
 """
 import random
@@ -26,7 +27,7 @@ def draw(chance, number, name, folder):
     """A task: mostly short and well behaved."""
     key = f"k{name}-{chance.randrange(KEYS)}"
     task = {"number": number, "key": key, "lane": "high" if chance.random() < 0.15 else "normal", "follow_up": None,
-            "delay_ms": chance.randrange(1, 800) if chance.random() < 0.05 else 0, "ends": ["done"]}
+            "delay_ms": chance.randrange(1, 800) if chance.random() < 0.05 else 0}
     words = [number, f"us:{int(chance.expovariate(1 / 3000))}"]
     luck = chance.random()
     if luck < 0.02:
@@ -48,7 +49,7 @@ def draw(chance, number, name, folder):
 
 
 def main():
-    config, path, name, seed, rate, folder = sys.argv[1:]
+    config, path, name, seed, rate, folder, safe = sys.argv[1:]
     signal.signal(signal.SIGTERM, end)
     chance, book, client, count = random.Random(seed), Book(path), Client(config), 0
     while not is_over:
@@ -57,7 +58,8 @@ def main():
             count += 1
             tasks.append(draw(chance, f"{name}.{count}", name.partition(".")[0], folder))
         book.write({"what": "ask", "number": t["number"], "key": t["key"], "lane": t["lane"],
-                    "is_delayed": t["delay_ms"] > 0, "follow_up": t["follow_up"], "ends": t["ends"]} for t in tasks)
+                    "is_delayed": t["delay_ms"] > 0, "follow_up": t["follow_up"], "is_safe": safe == "1"}
+                   for t in tasks)
         answers = client.submit("work", tasks)
         book.write({"what": "answer", "number": t["number"], "status": status, "id": task_id}
                    for t, (status, task_id) in zip(tasks, answers))

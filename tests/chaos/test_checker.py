@@ -433,6 +433,23 @@ def test_a_shard_that_had_just_come_to_a_server_is_lost_with_it(made):
     assert not made.rules()
 
 
+def test_a_commit_that_a_failover_took_back_is_made_again(made):
+    made.ask("1")
+    made.run("1")
+    first = made.h.commits[0].at_ns
+    made.h.taken.append(made.h.taken[0]._replace(asked_ns=made.tick(), at_ns=made.tick()))
+    made.h.commits.append(made.h.commits[0]._replace(at_ns=made.tick()))
+    assert "result twice" in made.rules()
+    made.h.failovers.append(Failover(first, first + 1))
+    assert not made.rules()
+
+
+def test_no_failover_loses_what_a_replica_had_when_it_was_acknowledged(made):
+    made.ask("1", is_safe=True)
+    made.h.failovers.append(Failover(0, made.now + MS))
+    assert "lost" in made.rules()
+
+
 def test_a_failover_excuses_no_unsound_store(made):
     unsound_store(made)
     made.h.failovers.append(Failover(0, made.now))
