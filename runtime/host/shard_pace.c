@@ -26,6 +26,11 @@ static bool ends_soon(const struct shard *s)
         return s->is_brisk && s->running;
 }
 
+bool shard_is_standing(const struct shard *s)
+{
+        return s->is_urgent && !s->running;
+}
+
 /* Tasks that come in one by one are claimed as they come.  Where they keep coming, the next one while the last is being
  * claimed, calls are spaced so that each brings some dozen; where there is more than a call can bring, nothing is
  * waited for. */

@@ -255,6 +255,14 @@ bool window_has_next(const struct window *w, uint32_t pool)
         return false;
 }
 
+bool window_has_ready(const struct window *w)
+{
+        for (uint32_t pool = 0; pool < w->pools; pool++)
+                if (window_has_next(w, pool))
+                        return true;
+        return false;
+}
+
 static struct claimed *take_first(struct window_line *line)
 {
         struct window_key *key = line->first;
@@ -283,6 +291,14 @@ bool window_has_suspect(const struct window *w, uint32_t pool)
 uint32_t window_marks(const struct window *w, uint32_t pool)
 {
         return line_of(w, pool, LINE_SUSPECTS)->marks;
+}
+
+bool window_has_suspects(const struct window *w)
+{
+        for (uint32_t pool = 0; pool < w->pools; pool++)
+                if (window_has_suspect(w, pool) || window_marks(w, pool))
+                        return true;
+        return false;
 }
 
 struct claimed *window_mark_next(struct window *w, uint32_t pool)

@@ -123,12 +123,17 @@ struct claimed *window_next(struct window *w, uint32_t pool);
 /* Whether window_next() would find one. */
 bool window_has_next(const struct window *w, uint32_t pool);
 
+/* … for some pool. */
+bool window_has_ready(const struct window *w);
+
 /* The next suspect for that pool whose start is to be recorded; the same otherwise, and counted as marked until
  * window_unmark() or window_drop(). */
 struct claimed *window_mark_next(struct window *w, uint32_t pool);
 /* Whether there is one, and how many are marked. */
 bool window_has_suspect(const struct window *w, uint32_t pool);
 uint32_t window_marks(const struct window *w, uint32_t pool);
+/* Whether some pool has one, or a mark. */
+bool window_has_suspects(const struct window *w);
 /* Its start is over, or never was. */
 void window_unmark(struct window *w, struct claimed *c);
 
