@@ -114,7 +114,7 @@ static bool is_too_much(const struct shard *s, const struct outcome_draft *draft
 {
         if (!s->telling_count)
                 return false;
-        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + draft->bytes.size > STORE_CALL_BYTES ||
+        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + draft->size > STORE_CALL_BYTES ||
                follow_ups + draft->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
 }
 
@@ -161,7 +161,7 @@ static void gather(struct shard *s)
         saves_tell(s);
         while (s->ended && !is_too_much(s, s->ended->draft, bytes, follow_ups)) {
                 struct claimed *c = s->ended;
-                bytes += c->draft->bytes.size;
+                bytes += c->draft->size;
                 follow_ups += c->draft->outcome.follow_ups_count;
                 s->ended = c->ended_next;
                 c->ended_next = NULL;
@@ -177,15 +177,15 @@ static void gather(struct shard *s)
 
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms)
 {
-        bool claims = s->state == SHARD_OWNED && shard_has_room(s);
         begin_call(s, SHARD_CALL_ADVANCE, now_ms);
         if (!s->is_repeat)
                 gather(s);
+        bool claims = s->state == SHARD_OWNED && shard_has_room(s);
         *advance = (struct store_advance){ .lease = s->lease,
                 .call = s->call + 1,
                 .outcomes = s->outcomes,
                 .outcomes_count = s->outcomes_count,
-                .want_tasks = claims ? s->limits->window_tasks - s->window.count : 0 };
+                .want_tasks = claims ? shard_want_tasks(s) : 0 };
 }
 
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms)

@@ -25,7 +25,7 @@ enum claimed_state {
         CLAIMED_ENDED,   /* has an outcome that is not durable yet */
 };
 
-/* One claimed task.  Owned by the window; the strings of `task` are in its own memory. */
+/* One claimed task.  Owned by the window; the strings are copies, in its own memory. */
 struct claimed {
         struct pool_task pool_task; /* first: what a pool settles is this */
         uint64_t seq;
@@ -60,7 +60,7 @@ struct claimed {
         bool has_mark;               /* a suspect's is, or is being: counted in its pool's line of suspects */
         bool is_cancelled;           /* dead, once what is being told about it is told */
         bool is_diverted;            /* ended by window_divert() */
-        void *memory;
+        char texts[];                /* what the spans point to */
 };
 
 struct window_key {
@@ -125,6 +125,8 @@ bool window_has_next(const struct window *w, uint32_t pool);
 
 /* … for some pool. */
 bool window_has_ready(const struct window *w);
+/* … for every pool. */
+bool window_is_stocked(const struct window *w);
 
 /* The next suspect for that pool whose start is to be recorded; the same otherwise, and counted as marked until
  * window_unmark() or window_drop(). */
