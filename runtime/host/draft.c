@@ -1,17 +1,16 @@
 #include "host/draft.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct outcome_draft *make(enum store_outcome_kind kind, size_t room)
 {
-        struct outcome_draft *draft = calloc(1, sizeof(*draft));
+        struct outcome_draft *draft = malloc(sizeof(*draft) + room);
         if (!draft)
                 abort();
-        draft->outcome.kind = kind;
-        /* All at once: the spans must not move. */
-        (void)buffer_reserve(&draft->bytes, room ? room : 1);
+        *draft = (struct outcome_draft){ .outcome.kind = kind, .room = room };
         return draft;
 }
 
@@ -19,16 +18,18 @@ void draft_free(struct outcome_draft *draft)
 {
         if (!draft)
                 return;
-        buffer_free(&draft->bytes);
         free(draft->follow_ups);
         free(draft);
 }
 
 static struct span keep(struct outcome_draft *draft, const void *data, size_t size)
 {
-        size_t at = draft->bytes.size;
-        buffer_put(&draft->bytes, data, size);
-        return (struct span){ (const char *)draft->bytes.data + at, size };
+        char *to = draft->bytes + draft->size;
+        assert(size <= draft->room - draft->size);
+        if (size)
+                memcpy(to, data, size);
+        draft->size += size;
+        return (struct span){ to, size };
 }
 
 struct outcome_draft *draft_new(enum store_outcome_kind kind, enum task_cost cost, const char *error)
@@ -102,9 +103,8 @@ static int put_follow_ups(struct outcome_draft *draft, const struct ring_reply *
 
 struct outcome_draft *draft_done(const struct ring_reply *reply, struct error *error)
 {
-        /* A header line takes "header." and two more bytes than its packed form. */
-        struct outcome_draft *draft =
-                make(STORE_DONE, reply->result_size + reply->submits_size + reply->submits_count * 1024u);
+        /* A header line takes seven bytes more than its packed form, and that has three at least. */
+        struct outcome_draft *draft = make(STORE_DONE, reply->result_size + 4 * (size_t)reply->submits_size);
         draft->outcome.has_result = reply->has_result;
         draft->outcome.result = keep(draft, reply->result, reply->result_size);
         draft->follow_ups = reply->submits_count ? calloc(reply->submits_count, sizeof(*draft->follow_ups)) : NULL;

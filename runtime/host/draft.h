@@ -5,14 +5,14 @@
 #ifndef QUIVER_HOST_DRAFT_H
 #define QUIVER_HOST_DRAFT_H
 
-#include "base/buffer.h"
 #include "ring/pack.h"
 #include "store/store.h"
 
 struct outcome_draft {
         struct store_outcome outcome; /* its spans point into `bytes` and `follow_ups` */
         struct store_follow_up *follow_ups;
-        struct buffer bytes;
+        size_t room, size; /* of bytes */
+        char bytes[];
 };
 
 /* An outcome of that kind with a copy of `error`. */

@@ -70,14 +70,21 @@ static void set_timer(struct host *h, uint64_t now_ms)
                 due_ms = h->cut_ms;
         if (h->give_up_ms < due_ms)
                 due_ms = h->give_up_ms;
-        for (uint32_t i = 0; i < h->berths_count; i++) {
-                uint64_t at_ms = shard_due_ms(&h->berths[i].shard);
-                due_ms = at_ms < due_ms ? at_ms : due_ms;
-        }
+        uint64_t shards_ms = turns_due_ms(&h->turns);
+        due_ms = shards_ms < due_ms ? shards_ms : due_ms;
         if (due_ms == h->timer_ms)
                 return;
         h->timer_ms = due_ms;
         (void)uv_timer_start(&h->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+}
+
+static void make_calls(struct host *h, uint64_t now_ms)
+{
+        const struct shard *shard;
+        enum shard_call call;
+        turns_look(&h->turns, now_ms);
+        while ((shard = turns_next(&h->turns, now_ms, &call)))
+                berth_call(&h->berths[shard->number], call, now_ms);
 }
 
 /* Before the loop sleeps: tasks to the crews, outcomes to the store. */
@@ -87,16 +94,11 @@ static void pump(uv_prepare_t *prepare)
         uint64_t now_ms = clock_boot_ms();
         if (!h->store || h->is_closing)
                 return;
+        turns_begin(&h->turns);
         for (uint32_t i = 0; i < h->stations_count; i++)
                 station_feed(h->stations[i], now_ms);
-        bool has_other_work = false;
-        for (uint32_t i = 0; i < h->berths_count && !has_other_work; i++)
-                has_other_work = h->berths[i].shard.running > 0 || h->berths[i].shard.pace_ms > 0;
-        h->was_busy |= has_other_work;
-        for (uint32_t i = 0; i < h->berths_count; i++) {
-                shard_tick(&h->berths[i].shard, now_ms);
-                berth_call(&h->berths[i], shard_next_call(&h->berths[i].shard, has_other_work, now_ms), now_ms);
-        }
+        make_calls(h, now_ms);
+        h->was_busy |= turns_is_busy(&h->turns);
         tell_manager(h, now_ms);
         set_timer(h, now_ms);
         report_watch(h, now_ms);

@@ -56,12 +56,13 @@ uint32_t host_count_seats(const struct config *config)
         return seats < SEATS_MAX ? (uint32_t)seats : SEATS_MAX;
 }
 
-static int open_berths(struct host *h, uint32_t shards, struct error *error)
+static int open_berths(struct host *h, const struct store_info *info, struct error *error)
 {
+        uint32_t shards = info->shards;
         h->berths_count = shards;
         h->berths = calloc(shards, sizeof(*h->berths));
         h->renewals = calloc(shards, sizeof(*h->renewals));
-        if (!h->berths || !h->renewals)
+        if (!h->berths || !h->renewals || turns_init(&h->turns, shards, info->calls_max) < 0)
                 return error_set(error, -ENOMEM, "out of memory");
         int r = leases_create(&h->leases, shards);
         if (r < 0)
@@ -80,6 +81,7 @@ static int open_berths(struct host *h, uint32_t shards, struct error *error)
                 r = shard_init(&h->berths[i].shard, i, &h->limits, h->stations_count, h->config->window.per_key);
                 if (r < 0)
                         return error_set(error, r, "out of memory");
+                turns_add(&h->turns, &h->berths[i].shard);
         }
         return 0;
 }
@@ -106,7 +108,7 @@ static void on_store_open(struct store_request *request)
         store_info(h->open.store, &info);
         log_event(LEVEL_INFO, "store", "driver=%s app=%s shards=%" PRIu32 " durability=%s", info.driver, info.app,
                 info.shards, LOG_QUOTE(info.durability));
-        h->status = open_berths(h, info.shards, &h->error);
+        h->status = open_berths(h, &info, &h->error);
         if (h->status < 0) {
                 stations_cut(h);
                 host_close(h);
@@ -227,6 +229,7 @@ void host_free(struct host *h)
                 shard_free(&h->berths[i].shard);
         report_free(h);
         leases_free(&h->leases);
+        turns_free(&h->turns);
         free(h->berths);
         free(h->renewals);
         shared_config_free(h->shared);

@@ -20,6 +20,7 @@
 #include "host/shift.h"
 #include "host/stage.h"
 #include "host/staging.h"
+#include "host/turns.h"
 #include "ring/leases.h"
 #include "store/admin.h"
 #include "store/store.h"
@@ -74,6 +75,7 @@ struct host {
         struct shard_limits limits;
         struct berth *berths;
         uint32_t berths_count;
+        struct turns turns;        /* of the shards in them */
         struct station **stations; /* by slot */
         uint32_t stations_count;
         char staging[STAGING_PATH_MAX];

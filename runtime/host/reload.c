@@ -269,6 +269,7 @@ static void take_settings(struct host *h, struct shared_config *shared)
         for (uint32_t i = 0; i < h->berths_count; i++) {
                 h->berths[i].shard.lease.ttl_ms = next->lease.ttl_ms;
                 h->berths[i].shard.window.per_key = next->window.per_key;
+                shard_stir(&h->berths[i].shard);
         }
         shared_config_free(before);
 }

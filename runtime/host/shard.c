@@ -78,6 +78,7 @@ uint64_t shard_due_ms(const struct shard *s)
 
 static void begin_call(struct shard *s, enum shard_call call, uint64_t now_ms)
 {
+        shard_stir(s);
         s->is_calling = true;
         s->last_call = call;
         s->not_before_ms = 0;
@@ -113,7 +114,7 @@ static bool is_too_much(const struct shard *s, const struct outcome_draft *draft
 {
         if (!s->telling_count)
                 return false;
-        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + draft->bytes.size > STORE_CALL_BYTES ||
+        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + draft->size > STORE_CALL_BYTES ||
                follow_ups + draft->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
 }
 
@@ -160,7 +161,7 @@ static void gather(struct shard *s)
         saves_tell(s);
         while (s->ended && !is_too_much(s, s->ended->draft, bytes, follow_ups)) {
                 struct claimed *c = s->ended;
-                bytes += c->draft->bytes.size;
+                bytes += c->draft->size;
                 follow_ups += c->draft->outcome.follow_ups_count;
                 s->ended = c->ended_next;
                 c->ended_next = NULL;
@@ -176,15 +177,15 @@ static void gather(struct shard *s)
 
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms)
 {
-        bool claims = s->state == SHARD_OWNED && shard_has_room(s);
         begin_call(s, SHARD_CALL_ADVANCE, now_ms);
         if (!s->is_repeat)
                 gather(s);
+        bool claims = s->state == SHARD_OWNED && shard_has_room(s);
         *advance = (struct store_advance){ .lease = s->lease,
                 .call = s->call + 1,
                 .outcomes = s->outcomes,
                 .outcomes_count = s->outcomes_count,
-                .want_tasks = claims ? s->limits->window_tasks - s->window.count : 0 };
+                .want_tasks = claims ? shard_want_tasks(s) : 0 };
 }
 
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms)
@@ -309,6 +310,7 @@ static void forget_stale(struct shard *s, struct claimed *c)
 
 void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
 {
+        shard_stir(s);
         enum store_outcome_kind kind = draft->outcome.kind;
         s->running--;
         saves_stop(s, c);
@@ -326,6 +328,7 @@ void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft
 
 void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
 {
+        shard_stir(s);
         for (struct window_key *key = s->window.keys; key; key = key->hh.next) {
                 struct claimed *c = key->first;
                 while (c && !(c->pool == pool && c->state == CLAIMED_WAITING))
@@ -337,6 +340,7 @@ void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
 
 void shard_reroute(struct shard *s, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
 {
+        shard_stir(s);
         for (struct window_key *key = s->window.keys; key; key = key->hh.next)
                 for (struct claimed *c = key->first; c; c = c->next) {
                         uint32_t pool = c->state == CLAIMED_WAITING ? pool_of(arg, c->handler) : c->pool;
@@ -354,6 +358,7 @@ void shard_reroute(struct shard *s, pool_of_fn *pool_of, void *arg, uint64_t now
 
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms)
 {
+        shard_stir(s);
         if (control->verb == CONTROL_HOLD) {
                 struct window_key *key = window_key(&s->window, control->key);
                 if (key)
@@ -372,6 +377,7 @@ void shard_obey(struct shard *s, const struct store_control *control, uint64_t n
 
 void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
+        shard_stir(s);
         s->running--;
         saves_stop(s, c);
         if (c->tenure != s->tenure)
@@ -389,6 +395,7 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
                 return NULL;
         struct claimed *c;
         while ((c = window_next(&s->window, pool))) {
+                shard_stir(s);
                 if (!c->hosts_died || c->is_marked || c->has_died_alone) {
                         s->running++;
                         c->started_ms = now_ms;
@@ -401,6 +408,7 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
 
 bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
 {
+        shard_stir(s);
         if (s->state != SHARD_OWNED || now_ms >= s->until_ms)
                 return false;
         struct claimed *c = window_mark_next(&s->window, pool);
@@ -484,6 +492,7 @@ static void note_recovered(struct shard *s, uint32_t count, uint64_t now_ms)
 
 static void answered(struct shard *s)
 {
+        shard_stir(s);
         s->is_calling = false;
         s->is_repeat = false;
         s->failures = 0;
@@ -492,6 +501,7 @@ static void answered(struct shard *s)
 
 void shard_failed(struct shard *s, uint64_t now_ms)
 {
+        shard_stir(s);
         s->is_calling = false;
         s->is_repeat = true;
         uint64_t delay_ms = UINT64_C(10) << (s->failures < 8 ? s->failures : 8);

@@ -11,6 +11,7 @@
 
 #include "host/draft.h"
 #include "host/shard_save.h"
+#include "host/shard_set.h"
 #include "host/window.h"
 #include "store/store.h"
 
@@ -39,6 +40,7 @@ struct shard {
         uint32_t number;
         enum shard_state state;
         const struct shard_limits *limits;
+        struct shard_set *stirred; /* where it is noted that something has happened to it; NULL: nowhere */
         struct store_lease lease;
         struct window window;
         uint64_t tenure;  /* grows each time the shard is lost */
@@ -167,6 +169,16 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms);
  * hands it out.  Only while the pool has no other marked suspect, on whatever shard (window_marks()): if the host dies,
  * the one that is marked did it.  False: there is none. */
 bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms);
+
+/* Something has happened to it that may change what it wants.  All that is declared here says so itself. */
+static inline void shard_stir(struct shard *s)
+{
+        if (s->stirred)
+                shard_set_add(s->stirred, s->number);
+}
+
+/* What ended keeps tasks of its keys from starting, and nothing else runs here: all stands until that is told. */
+bool shard_is_standing(const struct shard *s);
 
 /* Nothing here runs or waits to be told. */
 bool shard_is_quiet(const struct shard *s);

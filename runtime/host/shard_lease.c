@@ -20,6 +20,7 @@ bool shard_is_held(const struct shard *s)
 
 void shard_rang(struct shard *s)
 {
+        shard_stir(s);
         s->has_work = s->has_rung = true;
         if (s->state == SHARD_SEEKING && !s->is_repeat)
                 s->not_before_ms = 0;
@@ -58,6 +59,7 @@ static void stay(struct shard *s)
 
 void shard_assign(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch, bool is_firm)
 {
+        shard_stir(s);
         s->is_firm = is_firm;
         s->epoch = epoch;
         switch (s->state) {
@@ -130,6 +132,7 @@ void shard_lease_renewed(struct shard *s, uint64_t sent_ms, uint64_t left_ms)
 
 void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms, uint64_t now_ms)
 {
+        shard_stir(s);
         if (!shard_is_held(s))
                 return;
         if (renewal->verdict == STORE_FENCED) {
@@ -172,6 +175,7 @@ static void stop_seeking(struct shard *s)
 
 void shard_unassign(struct shard *s, uint64_t now_ms)
 {
+        shard_stir(s);
         s->epoch = s->next_epoch = s->stale_epoch = 0;
         if (s->state == SHARD_SEEKING)
                 stop_seeking(s);
@@ -184,6 +188,7 @@ void shard_unassign(struct shard *s, uint64_t now_ms)
 
 void shard_leave(struct shard *s, uint64_t now_ms)
 {
+        shard_stir(s);
         s->epoch = s->next_epoch = s->stale_epoch = 0;
         s->is_forced = true;
         if (s->state == SHARD_SEEKING)

@@ -6,24 +6,47 @@
 #define URGENT_GATHER_MS 2
 /* With so many tasks at hand there is less hurry to claim more. */
 #define STOCK_TASKS 64
+/* … and with so many there is no need to, if each pool can start some of them. */
+#define STOCK_MAX 256
 
 /* A call that brought no more than this was hardly worth it; one that brought this many cost little for each. */
 #define FEW_TASKS  1
 #define FULL_TASKS 48
-
-bool shard_has_room(const struct shard *s)
-{
-        return s->window.count < s->limits->window_tasks && s->window.bytes < s->limits->window_bytes;
-}
 
 void shard_pace_ended(struct shard *s, const struct claimed *c, uint64_t now_ms)
 {
         s->is_brisk = now_ms - c->started_ms <= s->limits->gather_ms;
 }
 
+/* Where tasks end within moments a few hundred are as good as a thousand, as long as every pool finds something to
+ * start among them: what lies about for longer only falls out of the processor's caches, here and at the store. */
+static bool is_stocked(const struct shard *s)
+{
+        return s->is_brisk && s->window.count - s->telling_count >= STOCK_MAX && window_is_stocked(&s->window);
+}
+
+bool shard_has_room(const struct shard *s)
+{
+        return s->window.count < s->limits->window_tasks && s->window.bytes < s->limits->window_bytes && !is_stocked(s);
+}
+
+uint32_t shard_want_tasks(const struct shard *s)
+{
+        uint32_t room = s->limits->window_tasks - s->window.count;
+        if (!s->is_brisk || !window_is_stocked(&s->window))
+                return room;
+        uint32_t missing = STOCK_MAX - (s->window.count - s->telling_count);
+        return missing < room ? missing : room;
+}
+
 static bool ends_soon(const struct shard *s)
 {
         return s->is_brisk && s->running;
+}
+
+bool shard_is_standing(const struct shard *s)
+{
+        return s->is_urgent && !s->running;
 }
 
 /* Tasks that come in one by one are claimed as they come.  Where they keep coming, the next one while the last is being

@@ -4,6 +4,7 @@
 
 void shard_save(struct shard *s, struct claimed *c, const void *data, size_t size)
 {
+        shard_stir(s);
         struct shard_saves *saves = &s->saves;
         if (c->tenure != s->tenure || c->state != CLAIMED_RUNNING)
                 return;

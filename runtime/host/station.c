@@ -117,13 +117,17 @@ static void mark_suspect(struct station *st, uint64_t now_ms)
 {
         struct host *h = st->host;
         uint32_t pool = st->slot;
+        struct shard_set *suspects = &h->turns.is_suspect;
         bool has_suspect = false;
-        for (uint32_t i = 0; i < h->berths_count; i++) {
-                if (window_marks(&h->berths[i].shard.window, pool))
+        for (uint32_t i = 0; (i = shard_set_from(suspects, i)) != SHARD_SET_NONE; i++) {
+                const struct window *w = &h->berths[i].shard.window;
+                if (window_marks(w, pool))
                         return;
-                has_suspect |= window_has_suspect(&h->berths[i].shard.window, pool);
+                has_suspect |= window_has_suspect(w, pool);
+                if (!window_has_suspects(w))
+                        shard_set_remove(suspects, i);
         }
-        for (uint32_t i = 0; has_suspect && i < h->berths_count; i++)
+        for (uint32_t i = 0; has_suspect && (i = shard_set_from(suspects, i)) != SHARD_SET_NONE; i++)
                 if (shard_mark_next(&h->berths[i].shard, pool, now_ms))
                         return;
 }
@@ -186,7 +190,7 @@ void station_feed(struct station *st, uint64_t now_ms)
 {
         struct host *h = st->host;
         struct shift *shift = station_current(st);
-        uint32_t dry = 0;
+        struct shard_set *ready = &h->turns.is_ready;
         if (!shift) {
                 see_off(st, now_ms);
                 return;
@@ -196,11 +200,18 @@ void station_feed(struct station *st, uint64_t now_ms)
         if (!st->is_paused && crew_has_room(&shift->crew))
                 mark_suspect(st, now_ms);
         uint32_t turn = 1 + crew_room(&shift->crew) / TURNS;
-        while (!st->is_paused && dry < h->berths_count && crew_has_room(&shift->crew)) {
-                struct berth *berth = &h->berths[st->next_berth];
-                st->next_berth = (st->next_berth + 1) % h->berths_count;
-                uint32_t fed = feed_from(shift, berth, turn, now_ms);
-                dry = fed ? 0 : dry + 1;
+        uint32_t left = st->is_paused ? 0 : shard_set_count(ready); /* not found dry since one was fed */
+        while (left && crew_has_room(&shift->crew)) {
+                uint32_t shard = shard_set_round(ready, st->next_berth);
+                struct berth *berth = &h->berths[shard];
+                st->next_berth = shard + 1;
+                if (feed_from(shift, berth, turn, now_ms)) {
+                        left = shard_set_count(ready);
+                        continue;
+                }
+                left--;
+                if (!window_has_ready(&berth->shard.window))
+                        shard_set_remove(ready, shard);
         }
         crew_flush(&shift->crew);
 }

@@ -21,7 +21,6 @@ static void free_claimed(struct claimed *c)
         buffer_free(&c->checkpoint);
         buffer_free(&c->saved);
         buffer_free(&c->headers_packed);
-        free(c->memory);
         free(c);
 }
 
@@ -138,11 +137,12 @@ static uint32_t count_host_deaths(struct span events)
 static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
 {
         const struct envelope *e = &task->envelope;
-        struct claimed *c = calloc(1, sizeof(*c));
-        char *to = malloc(e->id.size + task->key.size + e->handler.size + e->headers.size + e->payload.size + 5);
-        if (!c || !to)
+        struct claimed *c = malloc(
+                sizeof(*c) + e->id.size + task->key.size + e->handler.size + e->headers.size + e->payload.size + 5);
+        if (!c)
                 abort();
-        c->memory = to;
+        *c = (struct claimed){ 0 };
+        char *to = c->texts;
         to = copy_span(to, e->id, &c->id);
         to = copy_span(to, task->key, &c->key);
         to = copy_span(to, e->handler, &c->handler);
@@ -170,13 +170,18 @@ struct window_key *window_key(const struct window *w, struct span key)
         return found;
 }
 
-struct claimed *window_find(const struct window *w, struct span key, uint64_t seq)
+static struct claimed *find_in(const struct window_key *key, uint64_t seq)
 {
-        const struct window_key *k = window_key(w, key);
-        struct claimed *c = k ? k->first : NULL;
+        struct claimed *c = key->first;
         while (c && c->seq != seq)
                 c = c->next;
         return c;
+}
+
+struct claimed *window_find(const struct window *w, struct span key, uint64_t seq)
+{
+        const struct window_key *k = window_key(w, key);
+        return k ? find_in(k, seq) : NULL;
 }
 
 static struct window_key *make_key(struct window *w, struct span name)
@@ -210,11 +215,12 @@ static void insert(struct window_key *key, struct claimed *c)
 
 struct claimed *window_add(struct window *w, const struct store_task *task, uint32_t pool)
 {
-        if (window_find(w, task->key, task->seq))
-                return NULL;
         struct window_key *key = window_key(w, task->key);
         if (!key)
                 key = make_key(w, task->key);
+        /* Nearly all come behind what is here. */
+        if (key->last && task->seq <= key->last->seq && find_in(key, task->seq))
+                return NULL;
         struct claimed *c = copy_task(task, pool);
         c->was_running = task->note.started_epoch && task->note.started_epoch < w->first_epoch;
         c->has_died_alone = c->was_running && c->is_suspect;
@@ -254,6 +260,22 @@ bool window_has_next(const struct window *w, uint32_t pool)
         return false;
 }
 
+bool window_has_ready(const struct window *w)
+{
+        for (uint32_t pool = 0; pool < w->pools; pool++)
+                if (window_has_next(w, pool))
+                        return true;
+        return false;
+}
+
+bool window_is_stocked(const struct window *w)
+{
+        for (uint32_t pool = 0; pool < w->pools; pool++)
+                if (!window_has_next(w, pool))
+                        return false;
+        return true;
+}
+
 static struct claimed *take_first(struct window_line *line)
 {
         struct window_key *key = line->first;
@@ -282,6 +304,14 @@ bool window_has_suspect(const struct window *w, uint32_t pool)
 uint32_t window_marks(const struct window *w, uint32_t pool)
 {
         return line_of(w, pool, LINE_SUSPECTS)->marks;
+}
+
+bool window_has_suspects(const struct window *w)
+{
+        for (uint32_t pool = 0; pool < w->pools; pool++)
+                if (window_has_suspect(w, pool) || window_marks(w, pool))
+                        return true;
+        return false;
 }
 
 struct claimed *window_mark_next(struct window *w, uint32_t pool)

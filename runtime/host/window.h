@@ -25,7 +25,7 @@ enum claimed_state {
         CLAIMED_ENDED,   /* has an outcome that is not durable yet */
 };
 
-/* One claimed task.  Owned by the window; the strings of `task` are in its own memory. */
+/* One claimed task.  Owned by the window; the strings are copies, in its own memory. */
 struct claimed {
         struct pool_task pool_task; /* first: what a pool settles is this */
         uint64_t seq;
@@ -60,7 +60,7 @@ struct claimed {
         bool has_mark;               /* a suspect's is, or is being: counted in its pool's line of suspects */
         bool is_cancelled;           /* dead, once what is being told about it is told */
         bool is_diverted;            /* ended by window_divert() */
-        void *memory;
+        char texts[];                /* what the spans point to */
 };
 
 struct window_key {
@@ -123,12 +123,19 @@ struct claimed *window_next(struct window *w, uint32_t pool);
 /* Whether window_next() would find one. */
 bool window_has_next(const struct window *w, uint32_t pool);
 
+/* … for some pool. */
+bool window_has_ready(const struct window *w);
+/* … for every pool. */
+bool window_is_stocked(const struct window *w);
+
 /* The next suspect for that pool whose start is to be recorded; the same otherwise, and counted as marked until
  * window_unmark() or window_drop(). */
 struct claimed *window_mark_next(struct window *w, uint32_t pool);
 /* Whether there is one, and how many are marked. */
 bool window_has_suspect(const struct window *w, uint32_t pool);
 uint32_t window_marks(const struct window *w, uint32_t pool);
+/* Whether some pool has one, or a mark. */
+bool window_has_suspects(const struct window *w);
 /* Its start is over, or never was. */
 void window_unmark(struct window *w, struct claimed *c);
 

@@ -56,6 +56,7 @@ struct store {
         char *coordination;
         char *durability;
         uint32_t shards;
+        uint32_t calls_max; /* as in store_info */
         uint64_t payload_max;
         uint64_t backlog_max;
         uint64_t results_max;

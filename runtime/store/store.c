@@ -70,7 +70,8 @@ void store_info(const struct store *store, struct store_info *ret_info)
                 .app = store->app,
                 .coordination = store->coordination,
                 .durability = store->durability,
-                .shards = store->shards };
+                .shards = store->shards,
+                .calls_max = store->calls_max };
 }
 
 /* --- starting requests ------------------------------------------------------------------------------------------- */

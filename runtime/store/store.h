@@ -115,6 +115,7 @@ struct store_info {
         const char *coordination; /* "" if none is recorded yet */
         const char *durability;   /* in plain words, what a crash may lose */
         uint32_t shards;
+        uint32_t calls_max; /* advances at once: more would only stand in line at the store; 0: the more the better */
 };
 
 /* Opens or makes a store.  -ENOENT (not there), -EINVAL (disagrees with what is recorded), -EPROTO (not ours, or from a

@@ -198,6 +198,26 @@ def test_a_key_of_another_type_is_named_and_nothing_is_half_done(redis_host):
     assert host.stop() == 0
 
 
+@pytest.mark.parametrize("name, lane", [("flight", "normal"), ("low", "high")])
+def test_what_was_taken_for_a_key_of_another_type_goes_back(redis_host, name, lane):
+    host = redis_host.configure(shards=1, work="").start()
+    host.submit(make_tasks(5, 1)[0])
+    host.wait_done(5)
+    tasks = [b"qv1\nkey:k0\nhandler:work\n\n%d" % number for number in (5, 6, 7)]
+    with redis_host.redis.client() as client:
+        before = client.hgetall("quiver:{test:0}:shard")
+        both = client.pipeline(transaction=True)
+        both.set("quiver:{test:0}:" + name, "mine")
+        both.rpush("quiver:{test:0}:" + lane, *tasks)
+        both.execute()
+        host.wait_for_log("WRONGTYPE")
+        assert client.lrange("quiver:{test:0}:" + lane, 0, -1) in (tasks, [task.decode() for task in tasks])
+        assert client.hget("quiver:{test:0}:shard", lane) == before.get(lane, before.get(lane.encode()))
+        client.delete("quiver:{test:0}:" + name)
+    host.wait_done(8)
+    assert host.stop() == 0
+
+
 def test_a_newer_schema_and_other_numbers_are_refused(redis_host):
     host = redis_host.configure(work="").start()
     assert host.stop() == 0
@@ -272,6 +292,20 @@ def test_a_user_with_the_rules_of_the_page_is_enough(redis_host, root):
     host.cli("status", code=3)
     assert host.stop() == 0
     check_ledger(host.ledger(), expected)
+
+
+def test_every_task_of_a_foreign_client_rings(redis_host, tmp_path):
+    host = redis_host.configure(shards=1, change=lambda text: text.replace('ttl = "1s"', 'ttl = "10m"'), work="threads = 8;")
+    host.start()
+    with redis_host.redis.client() as client:
+        for number, lane in enumerate(["normal", "normal", "high", "normal", "low", "normal"], 1):
+            # None ends: whatever starts was claimed because it rang.
+            client.rpush("quiver:{test:0}:" + lane, f"qv1\nkey:k{number}\nhandler:work\n\n{number} wait:{tmp_path}/go")
+            # Without a ring a shard is looked at by and by, too.
+            wait_until(lambda: number in host.starts(), f"task {number} has started", 20)
+    (tmp_path / "go").touch()
+    host.wait_done(6)
+    assert host.stop() == 0
 
 
 def test_without_a_doorbell_new_work_is_found_all_the_same(redis_host):

@@ -168,6 +168,64 @@ static void a_backlog_is_claimed_without_a_pause(void **state)
         rig_close(&g);
 }
 
+/* A shard with 256 tasks at hand, all of different keys and for pool a; the first has run for `ms`. */
+static void open_stocked(struct rig *g, uint64_t ms)
+{
+        static char keys[STORE_CALL_TASKS][8];
+        rig_open(g);
+        g->limits.window_tasks = 1024;
+        g->shard.window.pools = 1;
+        own(g);
+        for (uint64_t i = 0; i < STORE_CALL_TASKS; i++) {
+                (void)snprintf(keys[i], sizeof(keys[i]), "%u", (unsigned)i);
+                hand(g, i + 1, keys[i], "a");
+        }
+        claim(g);
+        struct claimed *first = start(g, 1);
+        g->now_ms += ms;
+        end_as(g, first, STORE_DONE);
+        g->shard.has_work = true;
+}
+
+static void a_stock_of_brisk_tasks_is_only_kept_up(void **state)
+{
+        (void)state;
+        struct rig g;
+        open_stocked(&g, 1);
+        send_advance(&g);
+        assert_int_equal(g.advance.want_tasks, 1);
+        reply_advance(&g, STORE_OK);
+        g.shard.has_work = true;
+        assert_int_equal(shard_next_call(&g.shard, false, g.now_ms), SHARD_CALL_ADVANCE);
+        hand(&g, 1000, "new", "a");
+        claim(&g);
+        g.shard.has_work = true;
+        assert_int_equal(shard_next_call(&g.shard, false, g.now_ms), SHARD_CALL_NONE);
+        rig_close(&g);
+}
+
+static void slow_tasks_are_claimed_while_there_is_room(void **state)
+{
+        (void)state;
+        struct rig g;
+        open_stocked(&g, 1000);
+        send_advance(&g);
+        assert_int_equal(g.advance.want_tasks, 1024 - STORE_CALL_TASKS);
+        rig_close(&g);
+}
+
+static void a_stock_of_which_nothing_can_start_is_none(void **state)
+{
+        (void)state;
+        struct rig g;
+        open_stocked(&g, 1);
+        while (next(&g))
+                ;
+        send_advance(&g);
+        assert_int_equal(g.advance.want_tasks, 1024 - STORE_CALL_TASKS);
+        rig_close(&g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -179,6 +237,10 @@ int main(void)
                 cmocka_unit_test(tasks_that_come_one_by_one_are_claimed_as_they_come),
                 cmocka_unit_test(tasks_that_come_by_the_dozen_are_claimed_at_intervals),
                 cmocka_unit_test(a_backlog_is_claimed_without_a_pause),
+
+                cmocka_unit_test(a_stock_of_brisk_tasks_is_only_kept_up),
+                cmocka_unit_test(slow_tasks_are_claimed_while_there_is_room),
+                cmocka_unit_test(a_stock_of_which_nothing_can_start_is_none),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

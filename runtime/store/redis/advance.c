@@ -61,10 +61,14 @@ static void pack_outcome(struct buffer *b, const struct store_outcome *o)
         msgpack_array(b, o->follow_ups_count);
 }
 
-static struct span pack_outcomes(const struct store_advance *advance, struct arena_chunk **arena)
+static struct span pack_outcomes(
+        const struct store *store, const struct store_advance *advance, struct arena_chunk **arena)
 {
         struct buffer b = { 0 };
         const struct store_prepared *follow_up = advance->prepared;
+        msgpack_array(&b, 3);
+        msgpack_number(&b, store->results_max);
+        msgpack_number(&b, store->results_age_ms);
         msgpack_array(&b, advance->outcomes_count);
         for (uint32_t i = 0; i < advance->outcomes_count; i++) {
                 pack_outcome(&b, &advance->outcomes[i]);
@@ -92,24 +96,28 @@ static void read_controls(struct store_advance *advance, const redisReply *list)
         }
 }
 
+/* The reply, as lua/advance.lua says; the blocks come last. */
+enum { REPLY_BITS, REPLY_NOW, REPLY_LEFT, REPLY_GONE, REPLY_DUE, REPLY_CONTROLS, REPLY_BLOCKS };
+enum { BIT_MORE = 1, BIT_OUTBOX = 2, BIT_KEYS = 4, BIT_REFUSED = 8, BITS_WANTED_SHIFT = 4 };
+
 /* How many tasks all blocks have. */
-static uint32_t count_tasks(const redisReply *blocks)
+static uint32_t count_tasks(const redisReply *reply)
 {
         uint64_t sum = 0;
-        for (size_t i = 0; i + 2 < reply_count(blocks); i += 3) {
-                struct span packed = reply_span(blocks->element[i + 1]);
+        for (size_t i = REPLY_BLOCKS; i + 2 < reply_count(reply); i += 3) {
+                struct span packed = reply_span(reply->element[i + 1]);
                 int64_t count = msgpack_take_array(&packed);
                 sum += count > 0 ? (uint64_t)count : 0;
         }
         return sum < STORE_CALL_TASKS ? (uint32_t)sum : STORE_CALL_TASKS;
 }
 
-static void read_tasks(struct claimed *c, struct op *op, const redisReply *blocks)
+static void read_tasks(struct claimed *c, struct op *op, const redisReply *reply)
 {
-        for (size_t i = 0; i + 2 < reply_count(blocks); i += 3) {
-                uint64_t seq = reply_number(blocks->element[i]);
-                struct span tasks = reply_span(blocks->element[i + 1]);
-                struct span notes = reply_span(blocks->element[i + 2]);
+        for (size_t i = REPLY_BLOCKS; i + 2 < reply_count(reply); i += 3) {
+                uint64_t seq = reply_number(reply->element[i]);
+                struct span tasks = reply_span(reply->element[i + 1]);
+                struct span notes = reply_span(reply->element[i + 2]);
                 int64_t count = msgpack_take_array(&tasks);
                 if (notes.size)
                         (void)msgpack_take_array(&notes);
@@ -167,23 +175,24 @@ static void advance_answer(struct call *call, const redisReply *reply)
                 shard->is_watched = false;
                 return;
         }
-        if (reply_count(reply) < 11) {
+        if (reply_count(reply) < REPLY_BLOCKS) {
                 op_bad_answer(op);
                 return;
         }
+        uint64_t bits = reply_number(reply->element[REPLY_BITS]);
         advance->verdict = STORE_OK;
-        advance->has_more = reply_number(reply->element[0]);
-        advance->next_due_ms = reply_due(reply->element[1]);
-        advance->wanted = (enum store_wanted)reply_number(reply->element[2]);
-        advance->is_refused = reply_number(reply->element[3]);
-        advance->left_ms = reply_number(reply->element[4]);
-        advance->gone = (uint32_t)reply_number(reply->element[5]);
-        advance->has_outbox = reply_number(reply->element[6]);
-        shard->has_no_keys = !reply_number(reply->element[7]);
+        advance->has_more = bits & BIT_MORE;
+        advance->has_outbox = bits & BIT_OUTBOX;
+        advance->is_refused = bits & BIT_REFUSED;
+        advance->wanted = (enum store_wanted)(bits >> BITS_WANTED_SHIFT);
+        advance->next_due_ms = reply_due(reply->element[REPLY_DUE]);
+        advance->left_ms = reply_number(reply->element[REPLY_LEFT]);
+        advance->gone = (uint32_t)reply_number(reply->element[REPLY_GONE]);
+        shard->has_no_keys = !(bits & BIT_KEYS);
         shard->is_watched = true;
-        read_controls(advance, reply->element[9]);
-        claimed_init(&c, op, call->shard, count_tasks(reply->element[10]), reply_number(reply->element[8]));
-        read_tasks(&c, op, reply->element[10]);
+        read_controls(advance, reply->element[REPLY_CONTROLS]);
+        claimed_init(&c, op, call->shard, count_tasks(reply), reply_number(reply->element[REPLY_NOW]));
+        read_tasks(&c, op, reply);
         learn_size(op->s, &c);
         advance->tasks = c.tasks;
         advance->tasks_count = c.count;
@@ -202,7 +211,7 @@ void redis_advance(struct redis_store *s, struct store_request *request)
         advance->has_more = advance->has_outbox = advance->is_refused = false;
         advance->verdict = STORE_FENCED;
 
-        struct call *call = call_script(op, SCRIPT_advance, advance->lease.shard, 9 + advance->outcomes_count);
+        struct call *call = call_script(op, SCRIPT_advance, advance->lease.shard, 7 + advance->outcomes_count);
         call->answer = advance_answer;
         call_put_lease(call, &advance->lease);
         call_put_number(call, advance->call);
@@ -210,11 +219,9 @@ void redis_advance(struct redis_store *s, struct store_request *request)
         call_put_number(call, advance->want_tasks);
         call_put_number(call, advance->want_bytes);
         call_put_number(call, s->chunk);
-        call_put_number(call, s->store.results_max);
-        call_put_number(call, s->store.results_age_ms);
         struct span packed = { 0 };
         if (!is_plain_call)
-                packed = pack_outcomes(advance, request_arena(request));
+                packed = pack_outcomes(&s->store, advance, request_arena(request));
         call_put(call, packed);
         for (uint32_t i = 0; i < advance->outcomes_count && is_plain_call; i++)
                 call_put_number(call, advance->outcomes[i].task.seq);

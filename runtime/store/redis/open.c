@@ -7,6 +7,11 @@
 #include "base/log.h"
 #include "store/redis/redis_store.h"
 
+/* Scripts under way at once: enough to keep a server busy while their answers are on their way and the next ones are
+ * made.  A Cluster's servers each have but a share of them. */
+#define CALLS_MAX         8
+#define CLUSTER_CALLS_MAX 32
+
 #define SCHEMA "1"
 
 /* --- closing ----------------------------------------------------------------------------------------------------- */
@@ -275,6 +280,7 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
         s->wait_replicas = options->wait_replicas;
         s->chunk = 16;
         s->is_cluster = !strncmp(options->url, "redis+cluster:", 14);
+        s->store.calls_max = s->is_cluster ? CLUSTER_CALLS_MAX : CALLS_MAX;
         s->url = strdup(options->url);
         s->store.app = strdup(options->app ? options->app : "");
         buffer_printf(&name, "quiver:{%s}:app", s->store.app);

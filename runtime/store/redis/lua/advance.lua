@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
 -- advance: commits outcomes, renews the lease, claims more.
--- ARGV: lease, call, ttl, want, want_bytes, chunk, results_max, results_age, outcomes (msgpack, or ''), seqs that are
--- simply done.  The common case comes first and stands alone: what it does not call it need not even define.
--- → has_more, next_due, wanted, refused, left, gone, has_outbox, has_keys, now, controls, blocks.  A block is tasks of
--- consecutive seqs: the first seq, their envelopes, their notes ('': none has one); each list packed into one string,
--- which is read faster than so many.
+-- ARGV: lease, call, ttl, want, want_bytes, chunk, outcomes (msgpack: results_max, results_age, outcomes; or ''), seqs that
+-- are simply done.  The common case comes first and stands alone: what it does not call it need not even define.
+-- → bits (1 has_more, 2 has_outbox, 4 has_keys, 8 refused, 16 and 32 wanted), now, left, gone, next_due, controls, blocks.
+-- A block is tasks of consecutive seqs: the first seq, their envelopes, their notes ('': none has one); each list packed
+-- into one string, which is read faster than so many.
 local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
 local at = string.sub(shard, 1, -6)
 local flight = at .. 'flight'
-local fields = redis.call('HMGET', shard, 'lease', 'call', 'want', 'high', 'normal', 'low', 'done', 'gone')
+local fields = redis.call('HMGET', shard, 'lease', 'call', 'want', 'gone', 'done', 'normal')
 if fields[1] ~= ARGV[1] then
 	return 'FENCED'
 end
@@ -18,68 +18,66 @@ if call ~= last_call + 1 and call ~= last_call then
 end
 local want, want_bytes, chunk = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
+-- Which lanes to look at if nothing is out of the ordinary; none if something is.  Every call costs a microsecond, and
+-- each that reads makes Redis remember all bell keys once more: everything that is usually not there is asked for at once.
+local first_lane, last_lane
 local next_due, has_keys = -1, 0
-
--- Keys wait, but none is due, and there is nothing to claim that could be theirs: as when a key with more than its share
--- is worked off.
-local function only_keys_wait(there)
-	if there ~= 1 or redis.call('EXISTS', at .. 'keys') == 0 or redis.call('EXISTS', KEYS[3]) == 1 then
-		return false
-	end
-	local clock = redis.call('TIME')
-	local head = redis.call('ZRANGE', at .. 'due', 0, 0, 'WITHSCORES')
-	if head[2] then
-		next_due = tonumber(head[2]) - (clock[1] * 1000 + math.floor(clock[2] / 1000))
-	end
-	has_keys = 1
-	return not head[2] or next_due > 0
-end
-
--- Which lanes to look at if nothing is out of the ordinary; nil if something is.  Every call costs a microsecond, so
--- everything that is usually not there is asked for at once.
-local function lanes_of_common_case()
-	if call ~= last_call + 1 or ARGV[9] ~= '' or fields[3] or fields[8] then
-		return nil
-	end
+local last = { [0] = 0, tonumber(fields[6]), 0 }
+if call > last_call and ARGV[7] == '' and not fields[3] and not fields[4] then
 	local there = redis.call('EXISTS', at .. 'keys', at .. 'notes', at .. 'outbox', delayed, control, KEYS[2], KEYS[4])
 	if there == 0 then
-		return 1, 1
+		first_lane, last_lane = 1, 1
+	elseif redis.call('EXISTS', KEYS[2], KEYS[4]) == there then
+		first_lane, last_lane = 0, 2
+	elseif there == 1 and redis.call('EXISTS', at .. 'keys') == 1 and redis.call('EXISTS', KEYS[3]) == 0 then
+		-- Keys wait, and there is nothing to claim that could be theirs, as when a key with more than its share is worked
+		-- off.  It is as always unless one of them is due.
+		local clock = redis.call('TIME')
+		local head = redis.call('ZRANGE', at .. 'due', 0, 0, 'WITHSCORES')
+		if head[2] then
+			next_due = tonumber(head[2]) - (clock[1] * 1000 + math.floor(clock[2] / 1000))
+		end
+		has_keys = 1
+		if not head[2] or next_due > 0 then
+			first_lane, last_lane = 1, 0
+		end
 	end
-	if redis.call('EXISTS', KEYS[2], KEYS[4]) == there then
-		return 0, 2
-	end
-	if only_keys_wait(there) then
-		return 1, 0
-	end
-	return nil
+end
+if first_lane ~= 1 then
+	local others = redis.call('HMGET', shard, 'high', 'low')
+	last[0], last[2] = tonumber(others[1]), tonumber(others[2])
 end
 
-local first_lane, last_lane = lanes_of_common_case()
 if first_lane then
-	-- Reads first: a list of another type ends it here, before anything is written.
 	local clock = redis.call('TIME')
 	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-	local blocks, put, bytes, taken, ranges = {}, {}, 0, {}, ''
+	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0 }
+	local count, removed = #ARGV - 7, 0
+	local put, p, bytes, ranges, failed = {}, 0, 0, '', nil
+	local set = { 'call', ARGV[2], 'until', string.format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
 	for lane = first_lane, last_lane do
-		local key, from, first = KEYS[lane + 2], 0, lane * 281474976710656 + fields[lane + 4] + 1
-		local all
-		while from < want and (bytes < want_bytes or #put == 0) do
-			local asked = math.min(chunk, want - from)
-			local some = redis.call('LRANGE', key, from, from + asked - 1)
-			local n, p = #some, #put
+		local seq, all = lane * 281474976710656 + last[lane], nil
+		local first = seq + 1
+		while want > 0 and not failed and (bytes < want_bytes or p == 0) do
+			local asked = chunk < want and chunk or want
+			local some = redis.pcall('LPOP', KEYS[lane + 2], asked) or {}
+			local n = #some
+			failed = some.err and some
 			for i = 1, n do
 				if bytes >= want_bytes and p > 0 then
 					for j = n, i, -1 do
+						redis.call('LPUSH', KEYS[lane + 2], some[j])
 						some[j] = nil
 					end
 					break
 				end
 				-- As text: Redis would print a number with %.17g, which costs more than all the rest.
-				put[p + 1] = string.format('%d', first + from + i - 1)
+				seq = seq + 1
+				put[p + 1] = string.format('%d', seq)
 				put[p + 2] = some[i]
 				bytes, p = bytes + #some[i], p + 2
 			end
-			from = from + #some
+			want = want - #some
 			if not all then
 				all = some
 			else
@@ -91,33 +89,45 @@ if first_lane then
 				break
 			end
 		end
-		if from > 0 then
-			taken[lane], want = from, want - from
-			ranges = ranges .. string.format('%.0f %.0f ', first, from)
-			blocks[#blocks + 1] = first
-			blocks[#blocks + 1] = cmsgpack.pack(all)
-			blocks[#blocks + 1] = ''
+		if seq >= first then
+			ranges = ranges .. string.format('%d %d ', first, seq - first + 1)
+			set[#set + 1] = lane == 0 and 'high' or lane == 1 and 'normal' or 'low'
+			set[#set + 1] = string.format('%d', last[lane] + seq - first + 1)
+			local n = #reply
+			reply[n + 1], reply[n + 2], reply[n + 3] = first, cmsgpack.pack(all), ''
 		end
 	end
-	-- The in-flight table first: if it is of another type, nothing has been written yet.
-	local count, removed = #ARGV - 9, 0
-	if count > 0 then
-		removed = redis.call('HDEL', flight, unpack(ARGV, 10))
+	if count > 0 and not failed then
+		removed = redis.pcall('HDEL', flight, unpack(ARGV, 8))
+		failed = type(removed) == 'table' and removed
 	end
-	if #put > 0 then
-		redis.call('HSET', flight, unpack(put))
+	if p > 0 and not failed then
+		local added = redis.pcall('HSET', flight, unpack(put))
+		failed = type(added) == 'table' and added
 	end
-	local set = { 'call', ARGV[2], 'until', string.format('%d', now + ARGV[3]), 'ttl', ARGV[3], 'last', ranges, 'done',
-		string.format('%d', fields[7] + removed) }
-	for lane, n in pairs(taken) do
-		redis.call('LTRIM', KEYS[lane + 2], n, -1)
-		set[#set + 1] = lane == 0 and 'high' or lane == 1 and 'normal' or 'low'
-		set[#set + 1] = string.format('%d', fields[lane + 4] + n)
+	if failed then
+		-- A key is of another type.  What was taken goes back where it was: nothing has changed.
+		for i = p, 2, -2 do
+			redis.call('LPUSH', KEYS[math.floor(put[i - 1] / 281474976710656) + 2], put[i])
+		end
+		return failed
+	end
+	local n = #set
+	set[n + 1], set[n + 2] = 'last', ranges
+	if removed > 0 then
+		set[n + 3], set[n + 4] = 'done', string.format('%d', fields[5] + removed)
 	end
 	redis.call('HSET', shard, unpack(set))
-	-- The shard is there; delayed tasks and controls are not, or this were another case.
-	local has_more = redis.call('EXISTS', shard, KEYS[2], KEYS[3], KEYS[4], delayed, control) > 1 and 1 or 0
-	return { has_more, next_due, 0, 0, tonumber(ARGV[3]), count - removed, 0, has_keys, now, {}, blocks }
+	-- The last read, which rings: of what we have written.  The rest was read before, and is not there.
+	local there
+	if last_lane == 2 then
+		there = redis.call('EXISTS', shard, KEYS[2], KEYS[3], KEYS[4])
+	else
+		there = redis.call('EXISTS', shard, KEYS[3])
+	end
+	reply[1] = (there > 1 and 1 or 0) + 4 * has_keys
+	reply[4] = count - removed
+	return reply
 end
 
 --include shard
@@ -154,14 +164,16 @@ local function claim_add(seq, bytes, note)
 end
 
 local function answer(controls, gone, refused, till)
-	local next_due, is_queued = look()
+	local due, is_queued = look()
+	local bits = ((is_queued or due == 0) and 1 or 0) + 2 * redis.call('EXISTS', at .. 'outbox') +
+		4 * redis.call('EXISTS', at .. 'keys') + (refused and 8 or 0) + 16 * wanted(want_record)
+	local reply = { bits, now, left_ms(till, ARGV[3]), gone, due, controls }
 	for i = 1, #blocks, 3 do
-		blocks[i + 1] = cmsgpack.pack(blocks[i + 1])
-		blocks[i + 2] = cmsgpack.pack(blocks[i + 2])
+		reply[i + 6] = blocks[i]
+		reply[i + 7] = cmsgpack.pack(blocks[i + 1])
+		reply[i + 8] = cmsgpack.pack(blocks[i + 2])
 	end
-	return { (is_queued or next_due == 0) and 1 or 0, next_due, wanted(want_record), refused and 1 or 0,
-		left_ms(till, ARGV[3]), gone, redis.call('EXISTS', at .. 'outbox'), redis.call('EXISTS', at .. 'keys'), now, controls,
-		blocks }
+	return reply
 end
 
 local function controls_show(list)
@@ -189,8 +201,10 @@ if call == last_call then
 	return answer(controls_show(list), 0, false, saved[2])
 end
 
-local last = { [0] = tonumber(fields[4]), tonumber(fields[5]), tonumber(fields[6]) }
-local outcomes = ARGV[9] ~= '' and cmsgpack.unpack(ARGV[9]) or {}
+local results_max, results_age, outcomes = 0, 0, {}
+if ARGV[7] ~= '' then
+	results_max, results_age, outcomes = unpack(cmsgpack.unpack(ARGV[7]))
+end
 local room, has_dead, has_results, has_follow_ups = want, false, false, false
 for _, o in ipairs(outcomes) do
 	room = room + o[9]
@@ -210,7 +224,8 @@ local function size(command, name)
 end
 local lane_sizes = { [0] = size('LLEN', 'high'), size('LLEN', 'normal'), size('LLEN', 'low') }
 local has_delayed, has_controls = size('ZCARD', 'delayed') > 0, size('LLEN', 'control') > 0
-local has_notes, has_keys = size('HLEN', 'notes') > 0, size('HLEN', 'keys') > 0
+local has_notes = size('HLEN', 'notes') > 0
+has_keys = size('HLEN', 'keys') > 0
 for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', due = 'ZCARD', side = 'ZCARD' }) do
 	size(command, name)
 end
@@ -269,7 +284,7 @@ keys_save()
 if #put > 0 then
 	redis.call('HSET', flight, unpack(put))
 end
-if fields[8] then
+if fields[4] then
 	marks_write(marks)
 end
 if fields[3] and not want_record then
@@ -280,5 +295,5 @@ for i, range in ipairs(ranges) do
 	remembered[i] = string.format('%.0f %.0f ', range[1], range[2])
 end
 redis.call('HSET', shard, 'call', call, 'until', till, 'ttl', ARGV[3], 'high', last[0], 'normal', last[1], 'low', last[2],
-	'done', fields[7] + done, 'last', table.concat(remembered))
+	'done', fields[5] + done, 'last', table.concat(remembered))
 return answer(controls, gone, refused, till)

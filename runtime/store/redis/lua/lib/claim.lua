@@ -33,7 +33,7 @@ local function due_take(max)
 	end
 end
 
-local marks = marks_read(fields[8])
+local marks = marks_read(fields[4])
 local bytes_claimed = 0
 local diverted, diverted_side = {}, {} -- behind others of their keys: for …parked and …side
 

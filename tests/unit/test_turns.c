@@ -1,0 +1,232 @@
+/* Whose turn it is to call the store: few calls at a time, everybody in turn, those first where all stands still. */
+#include "shard_rig.h"
+
+#include "host/turns.h"
+
+#define SHARDS    70 /* more than fit into one word of a set */
+#define CALLS_MAX 4
+
+struct hall {
+        struct rig rigs[SHARDS];
+        struct turns turns;
+        uint64_t now_ms;
+};
+
+static struct hall *hall_open(void)
+{
+        struct hall *hall = calloc(1, sizeof(*hall));
+        assert_non_null(hall);
+        assert_int_equal(turns_init(&hall->turns, SHARDS, CALLS_MAX), 0);
+        hall->now_ms = 100000;
+        for (uint32_t i = 0; i < SHARDS; i++) {
+                struct rig *g = &hall->rigs[i];
+                rig_open(g);
+                g->shard.number = i;
+                turns_add(&hall->turns, &g->shard);
+        }
+        return hall;
+}
+
+static void hall_close(struct hall *hall)
+{
+        for (uint32_t i = 0; i < SHARDS; i++)
+                rig_close(&hall->rigs[i]);
+        turns_free(&hall->turns);
+        free(hall);
+}
+
+static void set_time(struct hall *hall, uint64_t now_ms)
+{
+        hall->now_ms = now_ms;
+        for (uint32_t i = 0; i < SHARDS; i++)
+                hall->rigs[i].now_ms = now_ms;
+}
+
+static void make(struct hall *hall, struct shard *shard, enum shard_call call)
+{
+        struct rig *g = &hall->rigs[shard->number];
+        if (call == SHARD_CALL_ACQUIRE)
+                shard_fill_acquire(shard, &g->acquire, hall->now_ms);
+        else
+                shard_fill_advance(shard, &g->advance, hall->now_ms);
+}
+
+/* A turn of the loop.  Returns how many calls were made, and of whom. */
+static uint32_t turn(struct hall *hall, uint32_t ret_shards[SHARDS])
+{
+        uint32_t count = 0;
+        struct shard *shard;
+        enum shard_call call;
+        turns_begin(&hall->turns);
+        turns_look(&hall->turns, hall->now_ms);
+        while ((shard = turns_next(&hall->turns, hall->now_ms, &call))) {
+                assert_true(count < SHARDS);
+                ret_shards[count++] = shard->number;
+                make(hall, shard, call);
+        }
+        return count;
+}
+
+static void own_all(struct hall *hall)
+{
+        uint32_t shards[SHARDS];
+        assert_int_equal(turn(hall, shards), SHARDS);
+        for (uint32_t i = 0; i < SHARDS; i++)
+                reply_acquire(&hall->rigs[i], STORE_GRANTED, false);
+        assert_int_equal(turn(hall, shards), 0);
+}
+
+static void all_are_acquired_at_once(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        own_all(hall);
+        hall_close(hall);
+}
+
+static void only_a_few_call_at_a_time_and_each_gets_its_turn(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        bool has_called[SHARDS] = { false };
+        struct hall *hall = hall_open();
+        own_all(hall);
+        for (uint32_t i = 0; i < SHARDS; i++)
+                shard_rang(&hall->rigs[i].shard);
+        for (uint32_t sum = 0; sum < SHARDS;) {
+                uint32_t count = turn(hall, shards);
+                assert_true(count > 0 && count <= CALLS_MAX);
+                assert_int_equal(turn(hall, shards + count), 0);
+                for (uint32_t i = 0; i < count; i++) {
+                        assert_true(!has_called[shards[i]] || sum + i >= SHARDS); /* the round begins anew */
+                        has_called[shards[i]] = true;
+                        reply_advance(&hall->rigs[shards[i]], STORE_OK);
+                        /* Those that have had their turn want the next one at once. */
+                        shard_rang(&hall->rigs[shards[i]].shard);
+                }
+                sum += count;
+        }
+        hall_close(hall);
+}
+
+static void more_call_at_a_time_where_the_store_is_far(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        own_all(hall);
+        for (uint32_t i = 0; i < SHARDS; i++)
+                shard_rang(&hall->rigs[i].shard);
+        uint32_t count = turn(hall, shards);
+        assert_int_equal(count, CALLS_MAX);
+        set_time(hall, hall->now_ms + 4);
+        for (uint32_t i = 0; i < count; i++)
+                reply_advance(&hall->rigs[shards[i]], STORE_OK);
+        assert_int_equal(turn(hall, shards), 3 * CALLS_MAX);
+        hall_close(hall);
+}
+
+/* In shard `i` a task has ended that another of its key waits for. */
+static void let_stand(struct hall *hall, uint32_t i)
+{
+        struct rig *g = &hall->rigs[i];
+        hand(g, 1, "k", "a");
+        hand(g, 2, "k", "a");
+        send_advance(g);
+        reply_advance(g, STORE_OK);
+        end_as(g, start(g, 1), STORE_DONE);
+        assert_true(shard_is_standing(&g->shard));
+}
+
+static void a_shard_where_all_stands_still_goes_first(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        own_all(hall);
+        for (uint32_t i = 0; i < SHARDS; i++)
+                shard_rang(&hall->rigs[i].shard);
+        let_stand(hall, SHARDS - 1);
+        shard_rang(&hall->rigs[SHARDS - 1].shard);
+        assert_int_equal(turn(hall, shards), CALLS_MAX);
+        assert_int_equal(shards[0], SHARDS - 1);
+        hall_close(hall);
+}
+
+static void those_that_stand_still_leave_turns_to_others(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        own_all(hall);
+        shard_rang(&hall->rigs[0].shard);
+        for (uint32_t i = 1; i < SHARDS; i++) {
+                shard_rang(&hall->rigs[i].shard);
+                let_stand(hall, i);
+        }
+        assert_int_equal(turn(hall, shards), CALLS_MAX);
+        assert_int_equal(shards[CALLS_MAX - 1], 0);
+        hall_close(hall);
+}
+
+static void what_gathers_is_told_when_nothing_runs_any_more(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        own_all(hall);
+        for (uint32_t i = 0; i < 2; i++) {
+                struct rig *g = &hall->rigs[i];
+                shard_rang(&g->shard);
+                hand(g, 1, "k", "a");
+                send_advance(g);
+                reply_advance(g, STORE_OK);
+        }
+        struct claimed *ended = start(&hall->rigs[0], 1);
+        struct claimed *runs = start(&hall->rigs[1], 1);
+        assert_int_equal(turn(hall, shards), 0);
+        end_as(&hall->rigs[0], ended, STORE_DONE);
+        assert_int_equal(turn(hall, shards), 0);
+        assert_int_equal(turns_due_ms(&hall->turns), hall->now_ms + hall->rigs[0].limits.gather_ms);
+        end_as(&hall->rigs[1], runs, STORE_DONE);
+        assert_int_equal(turn(hall, shards), 2);
+        hall_close(hall);
+}
+
+static void what_gathers_is_told_when_its_time_has_come(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        own_all(hall);
+        for (uint32_t i = 0; i < 2; i++) {
+                struct rig *g = &hall->rigs[i];
+                shard_rang(&g->shard);
+                hand(g, 1, "k", "a");
+                send_advance(g);
+                reply_advance(g, STORE_OK);
+        }
+        struct claimed *ended = start(&hall->rigs[0], 1);
+        (void)start(&hall->rigs[1], 1);
+        end_as(&hall->rigs[0], ended, STORE_DONE);
+        assert_int_equal(turn(hall, shards), 0);
+        set_time(hall, turns_due_ms(&hall->turns));
+        assert_int_equal(turn(hall, shards), 1);
+        assert_int_equal(shards[0], 0);
+        assert_int_equal(turns_due_ms(&hall->turns), STORE_NEVER);
+        hall_close(hall);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(all_are_acquired_at_once),
+                cmocka_unit_test(only_a_few_call_at_a_time_and_each_gets_its_turn),
+                cmocka_unit_test(more_call_at_a_time_where_the_store_is_far),
+                cmocka_unit_test(a_shard_where_all_stands_still_goes_first),
+                cmocka_unit_test(those_that_stand_still_leave_turns_to_others),
+                cmocka_unit_test(what_gathers_is_told_when_nothing_runs_any_more),
+                cmocka_unit_test(what_gathers_is_told_when_its_time_has_come),
+        };
+        return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
+}
