@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "config/file.h"
 #include "config/texts.h"
@@ -243,6 +244,34 @@ int url_parse(const char *text, enum url_use use, const char *folder, struct url
         else
                 *ret_url = url;
         return r;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+        return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool has_common_host(const struct url *a, const struct url *b)
+{
+        for (size_t i = 0; i < a->hosts_count; i++)
+                for (size_t j = 0; j < b->hosts_count; j++)
+                        if (a->hosts[i].port == b->hosts[j].port && !strcasecmp(a->hosts[i].name, b->hosts[j].name))
+                                return true;
+        return !a->hosts_count && !b->hosts_count;
+}
+
+bool url_is_same_coordination(const char *text, const char *other)
+{
+        struct url a = { 0 }, b = { 0 };
+        struct error ignored;
+        bool is_same = !strcmp(text, other);
+        if (!is_same && !url_parse(text, URL_FOR_COORDINATION, "/", &a, &ignored) &&
+                !url_parse(other, URL_FOR_COORDINATION, "/", &b, &ignored))
+                is_same = a.kind == b.kind && is_same_text(a.path, b.path) && is_same_text(a.master, b.master) &&
+                          a.database == b.database && has_common_host(&a, &b);
+        url_free(&a);
+        url_free(&b);
+        return is_same;
 }
 
 bool url_is_redis(const struct url *url)

@@ -52,6 +52,11 @@ struct url {
 /* Paths start at `folder`.  0 or -EINVAL with the text set, which repeats no part that could be a password. */
 int url_parse(const char *text, enum url_use use, const char *folder, struct url *ret_url, struct error *error);
 
+/* Whether two coordination URLs, as they were written, name one place.  Of several servers one in common is enough, in
+ * whatever order they stand: a server belongs to one ensemble, and a list may grow, shrink and be replaced bit by bit.
+ */
+bool url_is_same_coordination(const char *text, const char *other);
+
 /* One of the four kinds of Redis store. */
 bool url_is_redis(const struct url *url);
 

@@ -19,6 +19,7 @@
 /* A guard that does not take its orders is of no use: it is killed, and the next one is told everything. */
 static void give_up(struct guardian *g)
 {
+        g->is_deaf = true;
         if (g->is_running)
                 (void)uv_process_kill(&g->process, SIGKILL);
 }
@@ -188,19 +189,21 @@ static int start_guard(struct guardian *g)
         int ends[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return -errno;
-        int r = spawn(g, ends[1]);
-        (void)close(ends[1]);
-        if (r < 0) {
-                (void)close(ends[0]);
-                return r;
-        }
+        /* Told before it is there: should we die meanwhile it gives everything back, and knows of every runner. */
         g->orders = ends[0];
+        g->is_deaf = false;
         give(g, &g->start, NULL, 0);
         if (g->ttl_ms)
                 give_ttl(g);
         guardian_session(g, g->token);
         give_runners(g, g->runners, g->runners_count);
-        return 0;
+        int r = g->is_deaf ? -ENOBUFS : spawn(g, ends[1]);
+        (void)close(ends[1]);
+        if (r < 0) {
+                (void)close(ends[0]);
+                g->orders = -1;
+        }
+        return r;
 }
 
 int guardian_open(struct guardian *g, uv_loop_t *loop, const struct leases *leases, const struct guard_start *start,

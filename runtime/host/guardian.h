@@ -25,6 +25,7 @@ struct guardian {
         uv_timer_t timer; /* a guard that dies is replaced, but not in a hurry */
         int orders;       /* -1: no guard */
         bool is_running, is_closing;
+        bool is_deaf;    /* it did not take an order */
         uint32_t deaths; /* in a row */
         void (*closed)(void *self);
         void *self;

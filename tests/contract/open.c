@@ -34,6 +34,31 @@ static void the_coordination_is_recorded_once(void **state)
         assert_int_equal(world_open(w, (struct store_options){ .coordination = "local:a" }, NULL), 0);
 }
 
+/* A list of servers may be written in another order, grow, shrink, and in the end be another. */
+static void a_coordination_with_a_server_in_common_is_the_same(void **state)
+{
+        struct world *w = *state;
+        struct error error;
+        struct store_info info;
+        static const char *const same[] = { "zookeeper://a,b,c/q", "zookeeper://c:2181,a,B/q", "zookeeper://a,b,c,d/q",
+                "zookeeper://b,d/q", "zookeeper://d,e/q", "zookeeper://e/q" };
+        static const char *const others[] = { "zookeeper://a,b,c/q", "zookeeper://e:2182/q", "zookeeper://e/other",
+                "redis://e", "local:e" };
+        for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+                world_close(w);
+                assert_int_equal(world_open(w, (struct store_options){ .coordination = same[i] }, NULL), 0);
+                store_info(w->store, &info);
+                assert_string_equal(info.coordination, same[i]);
+        }
+        world_close(w);
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+                assert_int_equal(world_open(w, (struct store_options){ .coordination = others[i] }, &error), -EINVAL);
+                assert_non_null(strstr(error.text, same[5]));
+                assert_non_null(strstr(error.text, others[i]));
+        }
+        assert_int_equal(world_open(w, (struct store_options){ 0 }, NULL), 0);
+}
+
 static void another_app_is_refused(void **state)
 {
         struct world *w = *state;
@@ -106,6 +131,7 @@ static void what_was_submitted_survives_a_reopen(void **state)
 const struct CMUnitTest open_tests[] = {
         IN_WORLD_4(the_number_of_shards_is_authoritative),
         IN_WORLD(the_coordination_is_recorded_once),
+        IN_WORLD(a_coordination_with_a_server_in_common_is_the_same),
         IN_WORLD(another_app_is_refused),
         IN_WORLD_4(only_who_may_create_creates),
         IN_WORLD(closing_ends_every_request_exactly_once),

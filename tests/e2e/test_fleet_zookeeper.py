@@ -30,3 +30,20 @@ def test_other_clients_can_read_who_is_there(fleet):
         assert client.exists(f"{root}/assign").ephemeralOwner == 0
         assert fleet.members["b"].stop() == 0
         assert len(client.get_children(f"{root}/members")) == 1
+
+
+def test_a_server_more_in_the_list_is_the_same_coordination(fleet):
+    """Host by host: whoever has the new list and whoever has the old one work together, and either may be restarted."""
+    here = fleet.backing.url
+    longer = here.replace("://", "://127.0.0.1:1,")
+    a, = fleet.start("a")
+    b = fleet.add("b", change=lambda text: text.replace(f'"{here}"', f'"{longer}"')).start()
+    fleet.wait_even()
+    assert a.stop() == 0
+    fleet.start("a")
+    assert fleet.wait_even() == {"a": 10, "b": 10}
+    a.config.write_text(a.config.read_text().replace(f'"{here}"', '"zookeeper://127.0.0.1:1/elsewhere"'))
+    assert a.stop() == 0
+    assert a.start(is_ready=False).wait() != 0
+    assert "change the setting" in a.log() and here in a.log()
+    assert b.process.poll() is None

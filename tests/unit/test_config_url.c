@@ -142,6 +142,39 @@ static void the_number_of_hosts_is_bounded(void **state)
         assert_non_null(strstr(error.text, "more than 64 hosts"));
 }
 
+/* The order, a default port and the case of a name do not matter; one server in common does. */
+static void a_coordination_is_the_same_by_its_servers(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *a, *b;
+                bool is_same;
+        } rows[] = {
+                { "zookeeper://a,b,c", "zookeeper://c:2181,B,a/quiver", true },
+                { "zookeeper://a,b,c", "zookeeper://a,b,c,d", true },
+                { "zookeeper://a,b,c", "zookeeper://c", true },
+                { "zookeeper://a,b,c", "zookeeper://d", false },
+                { "zookeeper://a", "zookeeper://a:2182", false },
+                { "zookeeper://a/x", "zookeeper://a/y", false },
+                { "zookeeper://[::1]:2181", "zookeeper://[::1]", true },
+                { "zookeeper://a", "redis://a:2181", false },
+                { "redis", "redis", true },
+                { "redis", "redis://a", false },
+                { "redis://a", "redis://a:6379/0", true },
+                { "redis://a", "redis://a/1", false },
+                { "redis+sentinel://a,b/m", "redis+sentinel://b,c/m", true },
+                { "redis+sentinel://a,b/m", "redis+sentinel://a,b/n", false },
+                { "local:/x", "local:/x", true },
+                { "local:/x", "local:/y", false },
+                { "what a Quiver to come wrote", "what a Quiver to come wrote", true },
+                { "what a Quiver to come wrote", "zookeeper://a", false },
+        };
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+                if (url_is_same_coordination(rows[i].a, rows[i].b) != rows[i].is_same ||
+                        url_is_same_coordination(rows[i].b, rows[i].a) != rows[i].is_same)
+                        fail_msg("%s and %s", rows[i].a, rows[i].b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -149,6 +182,7 @@ int main(void)
                 cmocka_unit_test(every_coordination_url_has_its_parts),
                 cmocka_unit_test(any_other_url_is_refused_with_a_hint),
                 cmocka_unit_test(the_number_of_hosts_is_bounded),
+                cmocka_unit_test(a_coordination_is_the_same_by_its_servers),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

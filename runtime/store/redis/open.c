@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "config/url.h"
 #include "store/redis/redis_store.h"
 
 /* Scripts under way at once: enough to keep a server busy while their answers are on their way and the next ones are
@@ -137,14 +138,16 @@ static int facts_check(struct redis_store *s, struct error *error)
 
 /* --- what is recorded -------------------------------------------------------------------------------------------- */
 
-static struct call *record_call(struct op *op, uint32_t shards, const char *coordination, bool may_create)
+static struct call *record_call(
+        struct op *op, uint32_t shards, const char *coordination, bool may_create, const char *replaces)
 {
-        struct call *call = call_script_keys(op, SCRIPT_open, 1, 4);
+        struct call *call = call_script_keys(op, SCRIPT_open, 1, 5);
         call_put(call, (struct span){ op->s->app_key, strlen(op->s->app_key) });
         call_put(call, SPAN_TEXT(SCHEMA));
         call_put_number(call, shards);
         call_put(call, (struct span){ coordination, strlen(coordination) });
         call_put_number(call, may_create);
+        call_put(call, (struct span){ replaces, strlen(replaces) });
         return call;
 }
 
@@ -155,7 +158,7 @@ static int agree(struct redis_store *s, const struct store_options *options, str
                 return error_set(error, -EINVAL,
                         "%s: the app has %u shards, but %u were asked for; the number is fixed when the store is made",
                         s->url, s->store.shards, options->shards);
-        if (options->coordination && strcmp(options->coordination, recorded) != 0)
+        if (options->coordination && !url_is_same_coordination(options->coordination, recorded))
                 return error_set(error, -EINVAL,
                         "%s: its coordination is \"%s\", but \"%s\" was asked for; change the setting, or name another "
                         "store",
@@ -193,7 +196,17 @@ static int record_read(
 static void record_answer(struct call *call, const redisReply *reply)
 {
         struct store_open *open = (struct store_open *)call->op->request;
-        open->request.status = record_read(call->op->s, &open->options, reply, &open->request.error);
+        struct redis_store *s = call->op->s;
+        const char *ours = open->options.coordination;
+        open->request.status = record_read(s, &open->options, reply, &open->request.error);
+        if (open->request.status || !ours || !strcmp(ours, s->store.coordination))
+                return;
+        /* The same place with other servers: from now on these are what others are compared with. */
+        struct span before = { s->store.coordination, strlen(s->store.coordination) + 1 };
+        before = arena_copy(request_arena(call->op->request), before);
+        call_send_tracked(record_call(call->op, s->store.shards, ours, false, before.data));
+        free(s->store.coordination);
+        s->store.coordination = strdup(ours);
 }
 
 static void recorded(struct op *op)
@@ -233,7 +246,7 @@ void record_check(struct redis_store *s)
                 return;
         s->is_checking = true;
         s->checking = (struct store_request){ .store = &s->store, .op = OP_OPEN, .done = check_done };
-        struct call *call = record_call(op_begin(s, &s->checking), s->store.shards, s->store.coordination, true);
+        struct call *call = record_call(op_begin(s, &s->checking), s->store.shards, s->store.coordination, true, "");
         call->answer = check_answer;
         call_send_tracked(call);
 }
@@ -259,7 +272,7 @@ static void on_opened(struct redis_open *redis_open, int status)
         }
         struct op *op = op_begin(s, &open->request);
         struct call *call = record_call(
-                op, options->shards, options->coordination ? options->coordination : "", options->may_create);
+                op, options->shards, options->coordination ? options->coordination : "", options->may_create, "");
         op->after = recorded;
         call->answer = record_answer;
         call_send_tracked(call);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "config/url.h"
 #include "store/sqlite/checkpoint.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite.h"
@@ -192,12 +193,15 @@ static int record(struct sqlite_store *s, const struct store_options *options, b
                 return error_set(error, -EINVAL,
                         "%s: the app has %u shards, but %u were asked for; the number is fixed when the store is made",
                         s->path, shards, options->shards);
-        if (!s->store.coordination[0] && options->coordination) {
-                meta_set_text(db, "coordination", options->coordination);
+        const char *recorded = s->store.coordination;
+        const char *ours = options->coordination;
+        if (ours && strcmp(ours, recorded) != 0 && (!*recorded || url_is_same_coordination(ours, recorded))) {
+                /* The first, or the same place with other servers: what others are compared with from now on. */
+                meta_set_text(db, "coordination", ours);
                 free(s->store.coordination);
-                s->store.coordination = strdup(options->coordination);
+                s->store.coordination = strdup(ours);
         }
-        return agree(s->path, "coordination", options->coordination, s->store.coordination, error);
+        return agree(s->path, "coordination", ours, s->store.coordination, error);
 }
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */

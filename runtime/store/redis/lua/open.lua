@@ -1,6 +1,6 @@
 #!lua
 -- open: what is recorded about the app, and recording it.  KEYS: quiver:{APP}:app.
--- ARGV: schema, shards (0: not said), coordination ('': not said), may_create.  → schema, shards, coordination, is_new; or nothing
+-- ARGV: schema, shards (0: not said), coordination ('': not said), may_create, the coordination that it replaces.  → schema, shards, coordination, is_new; or nothing
 local app = KEYS[1]
 local is, is_new = redis.call('TYPE', app).ok, 0
 if is ~= 'none' and is ~= 'hash' then
@@ -14,7 +14,7 @@ if is == 'none' then
 	redis.call('HSET', app, 'schema', ARGV[1], 'shards', ARGV[2] == '0' and 64 or ARGV[2])
 end
 local f = redis.call('HMGET', app, 'schema', 'shards', 'coordination')
-if not f[3] and f[1] == ARGV[1] and ARGV[3] ~= '' then
+if f[1] == ARGV[1] and ARGV[3] ~= '' and (not f[3] or f[3] == ARGV[5]) then
 	redis.call('HSET', app, 'coordination', ARGV[3])
 	f[3] = ARGV[3]
 end
