@@ -103,7 +103,7 @@ struct host {
         uv_signal_t terminate, interrupt, hang_up;
         uint64_t timer_ms;
 
-        char store_password[SECRET_MAX], coord_password[SECRET_MAX]; /* "": none */
+        struct config_secrets secrets;
 
         bool is_stopping, is_closing;
         uint64_t cut_ms;     /* while stopping: what still runs then is interrupted */
