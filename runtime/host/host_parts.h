@@ -14,6 +14,7 @@
 #include "host/fleet.h"
 #include "host/guardian.h"
 #include "host/notify.h"
+#include "host/outage.h"
 #include "host/reload.h"
 #include "host/report.h"
 #include "host/shard.h"
@@ -54,6 +55,7 @@ struct station {
         const struct shift *routed; /* what the windows were sorted for, */
         uint64_t routes;            /* and the hash of the task names that it serves; 0: none */
         struct outcome_counts counts;
+        struct outage outage;
 };
 
 /* Task names that no handler here serves: each is told of once, until the next reload. */
