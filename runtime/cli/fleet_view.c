@@ -204,23 +204,15 @@ static void complete(struct fleet_view *view, const char *leader)
         }
 }
 
-static int read_secrets(const struct config *config, char *store, char *coord, struct error *error)
-{
-        int r = config_secret(&config->store.password, store, error);
-        if (r == 0 || r == -ENOENT)
-                r = config_secret(&config->coordination.password, coord, error);
-        return r == -ENOENT ? 0 : r;
-}
-
 int fleet_view_read(const struct config *config, struct fleet_view *ret_view, struct error *error)
 {
-        static char store_password[SECRET_MAX];
-        static char coord_password[SECRET_MAX];
+        static struct config_secrets secrets;
         struct asking *a = calloc(1, sizeof(*a));
         if (!a)
                 return error_set(error, -ENOMEM, "out of memory");
-        int r = read_secrets(config, store_password, coord_password, error);
+        int r = config_secrets_read(config, false, &secrets, error);
         if (r < 0) {
+                explicit_bzero(&secrets, sizeof(secrets));
                 free(a);
                 return r;
         }
@@ -230,22 +222,11 @@ int fleet_view_read(const struct config *config, struct fleet_view *ret_view, st
         (void)uv_timer_init(&a->loop, &a->timer);
         a->timer.data = a;
         (void)uv_timer_start(&a->timer, on_timer, PATIENCE_MS, PATIENCE_MS);
-        a->open = (struct coord_open){
-                .request.done = on_open,
-                .options = { .url = config->coordination.url.text,
-                        .app = config->app,
-                        .session_ms = config->coordination.session_ms,
-                        .user = config->coordination.user,
-                        .password = *coord_password ? coord_password : NULL,
-                        .store_url = config->store.url.text,
-                        .store_user = config->store.user,
-                        .store_password = *store_password ? store_password : NULL },
-        };
+        a->open = (struct coord_open){ .request.done = on_open, .options = coord_options_of(config, &secrets) };
         coord_open(&a->loop, &a->open);
         (void)uv_run(&a->loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&a->loop);
-        explicit_bzero(store_password, sizeof(store_password));
-        explicit_bzero(coord_password, sizeof(coord_password));
+        explicit_bzero(&secrets, sizeof(secrets));
         r = a->status;
         if (r < 0) {
                 *error = a->error;

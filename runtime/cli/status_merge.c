@@ -113,6 +113,9 @@ static void add_handler(json_t *handlers, const json_t *said, uint64_t age_ms)
         set_greater(into, "oldest_ms", oldest_ms ? oldest_ms + age_ms : 0);
         if (rank(status_text(said, "state")) > rank(status_text(into, "state")))
                 (void)json_object_set(into, "state", json_object_get(said, "state"));
+        add_text(into, "unavailable", status_text(said, "unavailable"));
+        uint64_t unavailable_ms = status_number(said, "unavailable_ms");
+        set_greater(into, "unavailable_ms", unavailable_ms ? unavailable_ms + age_ms : 0);
         for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
                 cli_json_number(into, sums[i], status_number(into, sums[i]) + status_number(said, sums[i]));
 }

@@ -64,6 +64,15 @@ static void print_members(const struct status *status, unsigned lines)
                 (void)printf("host      none is running\n");
 }
 
+static void print_outage(const json_t *handler)
+{
+        char age[UNITS_TEXT_MAX];
+        uint64_t lasted_ms = status_number(handler, "unavailable_ms");
+        const char *why = status_text(handler, "unavailable");
+        (void)printf("  unavailable%s%s%s%s\n", lasted_ms ? " for " : "",
+                lasted_ms ? units_format_ms(age, lasted_ms) : "", *why ? ": " : "", why);
+}
+
 static void print_handlers(const struct status *status, unsigned lines)
 {
         size_t i;
@@ -86,6 +95,8 @@ static void print_handlers(const struct status *status, unsigned lines)
                         status_number(h, "running"), status_number(h, "done"), status_number(h, "retried"),
                         status_number(h, "rejected"), status_number(h, "crashed") + status_number(h, "timed_out"),
                         oldest_ms ? units_format_ms(age, oldest_ms) : "-");
+                if (json_object_get(h, "unavailable"))
+                        print_outage(h);
         }
 }
 

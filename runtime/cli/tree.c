@@ -20,32 +20,14 @@ static void on_closed(void *self)
         *(bool *)self = true;
 }
 
-/* NULL if there is none. */
-static int read_secret(
-        const struct secret_config *secret, char password[SECRET_MAX], const char **ret_password, struct error *error)
-{
-        int r = config_secret(secret, password, error);
-        *ret_password = r ? NULL : password;
-        return r == -ENOENT ? 0 : r;
-}
-
 static int open_tree(struct cli_tree *t, const struct coord_events *events, struct error *error)
 {
-        const struct config *config = &t->config;
-        char password[SECRET_MAX], store_password[SECRET_MAX];
+        static struct config_secrets secrets;
         struct opening opening = { .open = { .request.done = on_opened } };
-        struct coord_options *o = &opening.open.options;
-        *o = (struct coord_options){ .url = config->coordination.url.text,
-                .app = config->app,
-                .session_ms = config->coordination.session_ms,
-                .user = config->coordination.user,
-                .store_url = config->store.url.text,
-                .store_user = config->store.user,
-                .events = events };
-        int r = read_secret(&config->coordination.password, password, &o->password, error);
-        if (!r)
-                r = read_secret(&config->store.password, store_password, &o->store_password, error);
+        int r = config_secrets_read(&t->config, false, &secrets, error);
         if (!r) {
+                opening.open.options = coord_options_of(&t->config, &secrets);
+                opening.open.options.events = events;
                 coord_open(&t->loop, &opening.open);
                 while (!opening.is_done)
                         (void)uv_run(&t->loop, UV_RUN_ONCE);
@@ -53,8 +35,7 @@ static int open_tree(struct cli_tree *t, const struct coord_events *events, stru
                 *error = opening.open.request.error;
                 t->coord = opening.open.coord;
         }
-        explicit_bzero(password, sizeof(password));
-        explicit_bzero(store_password, sizeof(store_password));
+        explicit_bzero(&secrets, sizeof(secrets));
         return r;
 }
 

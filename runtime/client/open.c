@@ -23,15 +23,19 @@ const char *qv_client_error(void)
 int client_open_config(const struct config *config, struct qv_client **ret_client, struct error *error)
 {
         const struct store_config *store = &config->store;
-        char password[SECRET_MAX];
-        int has_password = config_secret(&store->password, password, error);
-        if (has_password < 0 && has_password != -ENOENT)
-                return error_prefix(error, has_password, "store");
+        struct config_secrets secrets;
+        int r = config_secrets_read(config, false, &secrets, error);
+        if (r < 0) {
+                explicit_bzero(&secrets, sizeof(secrets));
+                return r;
+        }
         struct store_options options = {
                 .url = store->url.text,
                 .app = config->app,
                 .user = store->user,
-                .password = has_password ? NULL : password,
+                .password = *secrets.store ? secrets.store : NULL,
+                .sentinel_user = store->sentinel.user,
+                .sentinel_password = *secrets.store_sentinel ? secrets.store_sentinel : NULL,
                 .wait_replicas = store->wait_replicas,
                 .shards = config->shards,
                 /* Not the coordination: that is between hosts, and recorded by the first of them. */
@@ -41,8 +45,8 @@ int client_open_config(const struct config *config, struct qv_client **ret_clien
                 .results_max = store->results.count_max,
                 .results_age_ms = store->results.age_max_ms,
         };
-        int r = client_open(&options, ret_client, error);
-        explicit_bzero(password, sizeof(password));
+        r = client_open(&options, ret_client, error);
+        explicit_bzero(&secrets, sizeof(secrets));
         if (r == -ENOENT)
                 return error_set(error, r, "there is no store at %s yet; a host makes it: quiver run -c %s",
                         store->url.text, config->path);

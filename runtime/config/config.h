@@ -24,6 +24,12 @@ struct secret_config {
         char *environment;
 };
 
+/* What the Sentinels themselves ask for; the servers that they watch have a user and password of their own. */
+struct sentinel_config {
+        char *user; /* NULL: none */
+        struct secret_config password;
+};
+
 enum synchronous { SYNCHRONOUS_FULL, SYNCHRONOUS_NORMAL };
 
 struct results_config {
@@ -37,6 +43,7 @@ struct store_config {
         struct url url;
         char *user; /* NULL: none */
         struct secret_config password;
+        struct sentinel_config sentinel;
         int synchronous; /* enum synchronous; sqlite */
         uint32_t wait_replicas;
         uint64_t payload_max_bytes;
@@ -49,6 +56,7 @@ struct coordination_config {
         uint64_t session_ms;
         char *user;
         struct secret_config password;
+        struct sentinel_config sentinel;
         uint32_t members_max; /* 0: no limit */
 };
 
@@ -197,6 +205,16 @@ int config_load_settings(const char *path, const char *which, struct setting_lis
 /* Reads the password, without the newline at the end of a file.  0; -ENOENT if neither is set (no text); others with
  * the text set.  Wipe it with explicit_bzero() after use. */
 int config_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct error *error);
+
+/* Every password there is; "" where there is none. */
+struct config_secrets {
+        char store[SECRET_MAX], store_sentinel[SECRET_MAX];
+        char coordination[SECRET_MAX], coordination_sentinel[SECRET_MAX];
+};
+
+/* Reads them all.  `forget`: whoever is started from here on must not find them in the environment.  0, or -errno with
+ * the text set.  Wipe it with explicit_bzero() after use, failed or not. */
+int config_secrets_read(const struct config *config, bool forget, struct config_secrets *ret, struct error *error);
 
 /* What it takes to put a changed setting to work, in growing order. */
 enum config_effect {

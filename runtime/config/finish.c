@@ -29,6 +29,11 @@ static char *machine_name(void)
         return text_copy(name_check_host(name, NULL) ? "localhost" : name);
 }
 
+static bool has_secret(const struct secret_config *secret)
+{
+        return secret->file || secret->environment;
+}
+
 static void finish_coordination(struct tree *t, struct config *config)
 {
         struct coordination_config *c = &config->coordination;
@@ -42,7 +47,7 @@ static void finish_coordination(struct tree *t, struct config *config)
                 problems_error(t->problems, place_of(t, "coordination.url"),
                         "coordination.url = \"redis\" is the Redis of the store, but store.url is %s",
                         config->store.url.text);
-        if (c->user && !c->password.file && !c->password.environment)
+        if (c->user && !has_secret(&c->password))
                 problems_error(t->problems, place_of(t, "coordination.user"),
                         "coordination.user needs password_file or password_env beside it");
 }
@@ -71,6 +76,22 @@ static void check_secret(struct tree *t, const char *group, const struct secret_
         else if (secret->file && !stat(secret->file, &st) && (st.st_mode & (S_IRWXG | S_IRWXO)))
                 problems_warn(t->problems, place, "%s: %s is open to others (mode %03o); chmod 600 %s", path,
                         secret->file, (unsigned int)(st.st_mode & 0777), secret->file);
+}
+
+static void check_sentinel(
+        struct tree *t, const char *group, const struct url *url, const struct sentinel_config *sentinel)
+{
+        char path[64];
+        (void)snprintf(path, sizeof(path), "%s.sentinel", group);
+        check_secret(t, path, &sentinel->password);
+        if (!sentinel->user && !has_secret(&sentinel->password))
+                return;
+        if (url->kind != URL_REDIS_SENTINEL)
+                problems_error(t->problems, place_of(t, path),
+                        "%s: %s.url names no Sentinels; it would be redis+sentinel://H1,H2,H3/MASTER", path, group);
+        else if (!has_secret(&sentinel->password))
+                problems_error(
+                        t->problems, place_of(t, path), "%s.user needs password_file or password_env beside it", path);
 }
 
 static void check_handler_times(struct tree *t, const struct handler_config *h)
@@ -129,8 +150,9 @@ void config_finish(struct tree *t, struct config *config)
         finish_coordination(t, config);
         check_secret(t, "store", &config->store.password);
         check_secret(t, "coordination", &config->coordination.password);
-        if (config->store.url.kind == URL_SQLITE &&
-                (config->store.user || config->store.password.file || config->store.password.environment))
+        check_sentinel(t, "store", &config->store.url, &config->store.sentinel);
+        check_sentinel(t, "coordination", &config->coordination.url, &config->coordination.sentinel);
+        if (config->store.url.kind == URL_SQLITE && (config->store.user || has_secret(&config->store.password)))
                 problems_error(t->problems, place_of(t, "store"), "store: an SQLite file has no user or password");
         if (config->window.per_key > config->window.tasks)
                 problems_error(t->problems, place_of(t, "window"), "window: per_key %u is more than tasks %u",

@@ -44,3 +44,31 @@ int config_secret(const struct secret_config *secret, char ret_password[SECRET_M
         int r = keep(text, strlen(text), ret_password, error);
         return r ? error_prefix(error, r, "$%s", secret->environment) : 0;
 }
+
+int config_secrets_read(const struct config *config, bool forget, struct config_secrets *ret, struct error *error)
+{
+        const struct {
+                const struct secret_config *from;
+                char *to;
+                const char *group;
+        } all[] = {
+                { &config->store.password, ret->store, "store" },
+                { &config->store.sentinel.password, ret->store_sentinel, "store.sentinel" },
+                { &config->coordination.password, ret->coordination, "coordination" },
+                { &config->coordination.sentinel.password, ret->coordination_sentinel, "coordination.sentinel" },
+        };
+        const size_t count = sizeof(all) / sizeof(all[0]);
+        *ret = (struct config_secrets){ 0 };
+        for (size_t i = 0; i < count; i++) {
+                if (!all[i].from->file && !all[i].from->environment)
+                        continue;
+                int r = config_secret(all[i].from, all[i].to, error);
+                if (r < 0)
+                        return error_prefix(error, r, "%s", all[i].group);
+        }
+        /* Only when all are read: two may be in one variable. */
+        for (size_t i = 0; i < count && forget; i++)
+                if (all[i].from->environment)
+                        (void)unsetenv(all[i].from->environment);
+        return 0;
+}

@@ -98,6 +98,16 @@ static const struct field results_fields[] = {
 };
 static const struct group results_table = TABLE(results_fields);
 
+/* Sentinels have passwords of their own, apart from those of the servers that they watch. */
+static const struct field sentinel_fields[] = {
+        TEXT("user", sentinel_config, user, "none", name_check_user, RESTART, "Their ACL user."),
+        PATH("password_file", sentinel_config, password.file, NULL, "none", RESTART,
+                "A file that holds their password; readable by nobody else."),
+        TEXT("password_env", sentinel_config, password.environment, "none", name_check_environment, RESTART,
+                "The environment variable that holds their password."),
+};
+static const struct group sentinel_table = TABLE(sentinel_fields);
+
 static const struct field store_fields[] = {
         URL("url", store_config, url, URL_FOR_STORE, NULL, RESTART,
                 "Where tasks live: `sqlite:FILE`, `redis://HOST:PORT/DATABASE`, `redis+unix:SOCKET`, "
@@ -107,6 +117,8 @@ static const struct field store_fields[] = {
                 "Redis: a file that holds the password; readable by nobody else."),
         TEXT("password_env", store_config, password.environment, "none", name_check_environment, RESTART,
                 "Redis: the environment variable that holds the password."),
+        GROUP("sentinel", store_config, sentinel, &sentinel_table,
+                "Redis with Sentinel: what the Sentinels themselves ask for, if they have a password (`requirepass`)."),
         CHOICE("synchronous", store_config, synchronous, "full", synchronous_words, RESTART,
                 "SQLite: `full` survives a power cut with every acknowledged submit; `normal` is faster, survives "
                 "every "
@@ -137,6 +149,8 @@ static const struct field coordination_fields[] = {
                 "A file that holds the password for it; readable by nobody else."),
         TEXT("password_env", coordination_config, password.environment, "none", name_check_environment, RESTART,
                 "The environment variable that holds the password for it."),
+        GROUP("sentinel", coordination_config, sentinel, &sentinel_table,
+                "A Redis of its own with Sentinel: what the Sentinels themselves ask for."),
         COUNT("max_members", coordination_config, members_max, "0", 0, 1000, RESTART,
                 "Hosts that own shards at the same time; further ones stand by. 0: all of them."),
 };

@@ -71,9 +71,16 @@ struct coord_options {
         const char *password; /* NULL: none; wiped by the caller after done() of the open */
         /* For url "redis": where the store is, with its own user and password. */
         const char *store_url, *store_user, *store_password;
+        /* What Sentinels ask for: those of a Redis of its own, and the store's. */
+        const char *sentinel_user, *sentinel_password, *store_sentinel_user, *store_sentinel_password;
         const struct coord_events *events; /* NULL: a visitor: no watches, no ephemeral nodes, and no session if the
                                               driver can do without */
 };
+
+/* Those of a configuration, without events; borrows from both. */
+struct config;
+struct config_secrets;
+struct coord_options coord_options_of(const struct config *config, const struct config_secrets *secrets);
 
 struct coord_request {
         void (*done)(struct coord_request *request);

@@ -13,9 +13,13 @@ void order_put_start(struct buffer *to, const struct guard_start *start)
         buffer_put_text(to, start->store_url);
         buffer_put_text(to, start->store_user);
         buffer_put_text(to, start->store_password);
+        buffer_put_text(to, start->store_sentinel_user);
+        buffer_put_text(to, start->store_sentinel_password);
         buffer_put_text(to, start->coord_url);
         buffer_put_text(to, start->coord_user);
         buffer_put_text(to, start->coord_password);
+        buffer_put_text(to, start->coord_sentinel_user);
+        buffer_put_text(to, start->coord_sentinel_password);
 }
 
 void order_put_session(struct buffer *to, const char *token)
@@ -73,9 +77,13 @@ int order_get_start(struct reader *r, struct guard_start *ret)
         start.store_url = reader_text(r);
         start.store_user = reader_text(r);
         start.store_password = reader_text(r);
+        start.store_sentinel_user = reader_text(r);
+        start.store_sentinel_password = reader_text(r);
         start.coord_url = reader_text(r);
         start.coord_user = reader_text(r);
         start.coord_password = reader_text(r);
+        start.coord_sentinel_user = reader_text(r);
+        start.coord_sentinel_password = reader_text(r);
         if (r->is_bad)
                 return -EBADMSG;
         *ret = start;

@@ -31,8 +31,8 @@ struct guard_start {
         uint64_t ttl_ms;
         uint32_t leases; /* slots in the lease page */
         const char *app;
-        const char *store_url, *store_user, *store_password;
-        const char *coord_url, *coord_user, *coord_password;
+        const char *store_url, *store_user, *store_password, *store_sentinel_user, *store_sentinel_password;
+        const char *coord_url, *coord_user, *coord_password, *coord_sentinel_user, *coord_sentinel_password;
 };
 
 void order_put_start(struct buffer *to, const struct guard_start *start);

@@ -51,6 +51,11 @@ static void on_buried(struct coord_request *request)
         end(h);
 }
 
+static const char *if_any(const char *text)
+{
+        return *text ? text : NULL;
+}
+
 static void bury(struct handover *h)
 {
         if (!*h->token) {
@@ -63,11 +68,15 @@ static void bury(struct handover *h)
                 .options = { .url = s->coord_url,
                         .app = s->app,
                         .session_ms = s->ttl_ms,
-                        .user = *s->coord_user ? s->coord_user : NULL,
-                        .password = *s->coord_password ? s->coord_password : NULL,
+                        .user = if_any(s->coord_user),
+                        .password = if_any(s->coord_password),
                         .store_url = s->store_url,
-                        .store_user = *s->store_user ? s->store_user : NULL,
-                        .store_password = *s->store_password ? s->store_password : NULL },
+                        .store_user = if_any(s->store_user),
+                        .store_password = if_any(s->store_password),
+                        .sentinel_user = if_any(s->coord_sentinel_user),
+                        .sentinel_password = if_any(s->coord_sentinel_password),
+                        .store_sentinel_user = if_any(s->store_sentinel_user),
+                        .store_sentinel_password = if_any(s->store_sentinel_password) },
                 .token = h->token,
         };
         coord_bury(&h->loop, &h->bury);
@@ -145,8 +154,10 @@ static void open_store(struct handover *h)
         h->open = (struct store_open){ .request.done = on_open,
                 .options = { .url = s->store_url,
                         .app = s->app,
-                        .user = *s->store_user ? s->store_user : NULL,
-                        .password = *s->store_password ? s->store_password : NULL } };
+                        .user = if_any(s->store_user),
+                        .password = if_any(s->store_password),
+                        .sentinel_user = if_any(s->store_sentinel_user),
+                        .sentinel_password = if_any(s->store_sentinel_password) } };
         store_open(&h->loop, &h->open);
 }
 

@@ -282,16 +282,9 @@ void fleet_open(struct host *h)
         f->events = (struct coord_events){ .session = on_session, .changed = on_changed, .look = on_look, .self = h };
         f->open = (struct coord_open){
                 .request.done = on_open,
-                .options = { .url = c->coordination.url.text,
-                        .app = c->app,
-                        .session_ms = c->coordination.session_ms,
-                        .user = c->coordination.user,
-                        .password = *h->coord_password ? h->coord_password : NULL,
-                        .store_url = c->store.url.text,
-                        .store_user = c->store.user,
-                        .store_password = *h->store_password ? h->store_password : NULL,
-                        .events = &f->events },
+                .options = coord_options_of(c, &h->secrets),
         };
+        f->open.options.events = &f->events;
         coord_open(&h->loop, &f->open);
 }
 

@@ -13,17 +13,6 @@
 #include "base/units.h"
 #include "host/host_parts.h"
 
-/* Read once.  Whoever is started from here on must not find it in the environment. */
-static int read_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct error *error)
-{
-        int r = config_secret(secret, ret_password, error);
-        if (r == -ENOENT && !secret->file && !secret->environment)
-                return 0;
-        if (r == 0 && secret->environment)
-                (void)unsetenv(secret->environment);
-        return r;
-}
-
 static int open_guardian(struct host *h, struct error *error)
 {
         const struct config *c = h->config;
@@ -33,10 +22,14 @@ static int open_guardian(struct host *h, struct error *error)
                 .app = c->app,
                 .store_url = c->store.url.text,
                 .store_user = c->store.user,
-                .store_password = h->store_password,
+                .store_password = h->secrets.store,
+                .store_sentinel_user = c->store.sentinel.user,
+                .store_sentinel_password = h->secrets.store_sentinel,
                 .coord_url = c->coordination.url.text,
                 .coord_user = c->coordination.user,
-                .coord_password = h->coord_password,
+                .coord_password = h->secrets.coordination,
+                .coord_sentinel_user = c->coordination.sentinel.user,
+                .coord_sentinel_password = h->secrets.coordination_sentinel,
         };
         memcpy(start.nonce, h->nonce, sizeof(start.nonce));
         int r = guardian_open(&h->guardian, &h->loop, &h->leases, &start, error);
@@ -155,7 +148,9 @@ void host_open_store(struct host *h)
                 .url = c->store.url.text,
                 .app = c->app,
                 .user = c->store.user,
-                .password = *h->store_password ? h->store_password : NULL,
+                .password = *h->secrets.store ? h->secrets.store : NULL,
+                .sentinel_user = c->store.sentinel.user,
+                .sentinel_password = *h->secrets.store_sentinel ? h->secrets.store_sentinel : NULL,
                 .wait_replicas = c->store.wait_replicas,
                 .shards = c->shards,
                 .coordination = coordination.url,
@@ -174,9 +169,7 @@ void host_open_store(struct host *h)
 
 int host_open_folders(struct host *h, struct error *error)
 {
-        int r = read_secret(&h->config->store.password, h->store_password, error);
-        if (r == 0)
-                r = read_secret(&h->config->coordination.password, h->coord_password, error);
+        int r = config_secrets_read(h->config, true, &h->secrets, error);
         if (r < 0)
                 return r;
         if (mkdir(h->config->state, 0700) < 0 && errno != EEXIST)
@@ -221,8 +214,7 @@ void host_free(struct host *h)
         notify_close(&h->notify);
         fleet_free(h);
         guardian_free(&h->guardian);
-        explicit_bzero(h->store_password, sizeof(h->store_password));
-        explicit_bzero(h->coord_password, sizeof(h->coord_password));
+        explicit_bzero(&h->secrets, sizeof(h->secrets));
         if (*h->staging)
                 staging_close(h->staging, h->staging_fd);
         for (uint32_t i = 0; h->berths && i < h->berths_count; i++)

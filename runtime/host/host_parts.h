@@ -14,6 +14,7 @@
 #include "host/fleet.h"
 #include "host/guardian.h"
 #include "host/notify.h"
+#include "host/outage.h"
 #include "host/reload.h"
 #include "host/report.h"
 #include "host/shard.h"
@@ -55,6 +56,7 @@ struct station {
         const struct shift *routed; /* what the windows were sorted for, */
         uint64_t routes;            /* and the hash of the task names that it serves; 0: none */
         struct outcome_counts counts;
+        struct outage outage;
 };
 
 /* Task names that no handler here serves: each is told of once, until the next reload. */
@@ -105,7 +107,7 @@ struct host {
         uv_signal_t terminate, interrupt, hang_up;
         uint64_t timer_ms;
 
-        char store_password[SECRET_MAX], coord_password[SECRET_MAX]; /* "": none */
+        struct config_secrets secrets;
 
         bool is_stopping, is_closing;
         uint64_t cut_ms;     /* while stopping: what still runs then is interrupted */

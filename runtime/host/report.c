@@ -125,6 +125,10 @@ static json_t *make_handler(const struct station *st, bool has_ages)
         put_number(o, "crashed", st->counts.crashed);
         put_number(o, "timed_out", st->counts.timed_out);
         put_number(o, "oldest_ms", oldest_ms);
+        if (st->outage.is_on && !strcmp(state_of(st), "unavailable")) {
+                (void)json_object_set_new(o, "unavailable", text(st->outage.text));
+                put_number(o, "unavailable_ms", has_ages ? clock_boot_ms() - st->outage.since_ms : 0);
+        }
         return o;
 }
 

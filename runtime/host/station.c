@@ -230,6 +230,26 @@ static bool tells_of_version(const struct claimed *c, enum outcome outcome)
         return outcome == OUTCOME_DONE || is_fresh(c);
 }
 
+/* The pause itself is the pool's; here it is only told. */
+static void note_outage(struct station *st, const struct shift *shift, const struct settled *settled, uint64_t now_ms)
+{
+        struct outage *o = &st->outage;
+        uint64_t lasted_ms = 0;
+        if (settled->outcome == OUTCOME_UNAVAILABLE) {
+                if (!outage_goes_on(o, settled->error, now_ms))
+                        return;
+                log_event(LEVEL_WARN, "unavailable",
+                        "handler=%s generation=%" PRIu32 " since_ms=%" PRIu64 " outages=%" PRIu32 " error=%s hint=%s",
+                        st->name, shift->generation.number, now_ms - o->since_ms, o->untold, LOG_QUOTE(settled->error),
+                        LOG_QUOTE("its tasks wait at no cost; it is tried again with pauses"));
+                outage_told(o, now_ms);
+        } else if (shift == station_current(st) && shift->crew.pool.state == POOL_OPEN &&
+                   outage_over(o, now_ms, &lasted_ms)) {
+                log_event(LEVEL_INFO, "available", "handler=%s generation=%" PRIu32 " after_ms=%" PRIu64, st->name,
+                        shift->generation.number, lasted_ms);
+        }
+}
+
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {
         struct shift *shift = owner;
@@ -238,6 +258,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         struct claimed *c = (struct claimed *)task;
         struct outcome_draft *draft = NULL;
         report_count(&st->counts, settled->outcome);
+        note_outage(st, shift, settled, clock_boot_ms());
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);

@@ -1,7 +1,9 @@
 #include "runner/rehearse.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
@@ -76,22 +78,52 @@ static int open_and_close(struct runner *runner, uint32_t number, struct error *
                                    : r;
 }
 
-/* Runs a few, and says how many more the time allows: a multiple of QUARTERS, and at least that. */
-static int warm_up(struct runner *runner, uint32_t *ret_done, uint32_t *ret_count, struct error *error)
+/* Some of the rehearsals. */
+struct part {
+        struct runner *runner;
+        uint32_t done; /* by all parts so far */
+        uint32_t count;
+        uint64_t most_ns; /* not begun after so long; 0: no limit */
+        uint64_t taken_ns;
+        int status;
+        struct error *error;
+};
+
+static void *run_part(void *arg)
 {
+        struct part *p = arg;
         uint64_t begun_ns = clock_boot_ns();
-        uint64_t taken_ns = 0;
-        uint32_t done = 0;
-        while (done < WARM_UPS && taken_ns < WARM_UP_NS) {
-                int r = open_and_close(runner, ++done, error);
-                if (r < 0)
-                        return r;
-                taken_ns = clock_boot_ns() - begun_ns;
+        p->status = p->taken_ns = 0;
+        for (uint32_t i = 0; i < p->count && !p->status && (!p->most_ns || p->taken_ns < p->most_ns); i++) {
+                p->status = open_and_close(p->runner, ++p->done, p->error);
+                p->taken_ns = clock_boot_ns() - begun_ns;
         }
-        uint64_t affordable = REHEARSAL_MS * NS_PER_MS / (taken_ns / done + 1);
-        uint64_t wanted = runner->start.rehearsals;
+        return NULL;
+}
+
+/* On a thread of its own, as every seat is: malloc keeps what a thread has freed for that thread, counts it as in use,
+ * and takes it back when the thread ends. */
+static int run(struct part *p)
+{
+        pthread_t thread;
+        int r = pthread_create(&thread, NULL, run_part, p);
+        if (r)
+                return error_set(p->error, -r, "cannot start a thread: %s", strerror(r));
+        (void)pthread_join(thread, NULL);
+        return p->status;
+}
+
+/* Runs a few, and says how many more the time allows: a multiple of QUARTERS, and at least that. */
+static int warm_up(struct part *p, uint32_t *ret_count)
+{
+        p->count = WARM_UPS;
+        p->most_ns = WARM_UP_NS;
+        int r = run(p);
+        if (r < 0)
+                return r;
+        uint64_t affordable = REHEARSAL_MS * NS_PER_MS / (p->taken_ns / p->done + 1);
+        uint64_t wanted = p->runner->start.rehearsals;
         uint64_t count = (wanted < affordable ? wanted : affordable) / QUARTERS * QUARTERS;
-        *ret_done = done;
         *ret_count = count < QUARTERS ? QUARTERS : (uint32_t)count;
         return 0;
 }
@@ -112,18 +144,18 @@ int rehearse(struct runner *runner, struct rehearsal *ret, struct error *error)
 {
         struct holdings stock[QUARTERS + 1];
         uint64_t threads = count_entries("/proc/self/task");
-        uint32_t done = 0;
+        struct part part = { .runner = runner, .error = error };
         uint32_t count = 0;
-        int r = warm_up(runner, &done, &count, error);
+        int r = warm_up(&part, &count);
         if (r < 0)
                 return r;
+        part.count = count / QUARTERS;
+        part.most_ns = 0;
         stock[0] = take_stock(threads);
         for (int quarter = 1; quarter <= QUARTERS; quarter++) {
-                for (uint32_t i = 0; i < count / QUARTERS; i++) {
-                        r = open_and_close(runner, ++done, error);
-                        if (r < 0)
-                                return r;
-                }
+                r = run(&part);
+                if (r < 0)
+                        return r;
                 stock[quarter] = take_stock(stock[quarter - 1].threads);
         }
         *ret = (struct rehearsal){ .count = count,

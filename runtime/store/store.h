@@ -72,10 +72,11 @@ enum store_sync {
 };
 
 struct store_options {
-        const char *url;             /* sqlite:PATH, or any of the four kinds of redis/redis.h */
-        const char *app;             /* [a-z0-9_-]{1,64} */
-        const char *user, *password; /* Redis; NULL: none */
-        uint32_t wait_replicas;      /* Redis: a submit or outcome counts when so many replicas have it, too */
+        const char *url;                               /* sqlite:PATH, or any of the four kinds of redis/redis.h */
+        const char *app;                               /* [a-z0-9_-]{1,64} */
+        const char *user, *password;                   /* Redis; NULL: none */
+        const char *sentinel_user, *sentinel_password; /* … of its Sentinels themselves */
+        uint32_t wait_replicas; /* Redis: a submit or outcome counts when so many replicas have it, too */
         /* The number of shards and the coordination URL are recorded when the store is made and are authoritative:
          * whoever names others is refused with -EINVAL, both in the text.  0 and NULL: take what is recorded.  A URL
          * with a server in common names the same coordination (config/url.h), and is recorded in place of the other. */

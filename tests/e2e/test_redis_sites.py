@@ -9,6 +9,7 @@ import pytest
 
 from hosts import wait_until
 from redis_sites import SHARDS, ClusterSite, Producer, SentinelSite, SiteHost, check_history
+from servers import SentinelGroup
 
 pytest.importorskip("redis")
 
@@ -124,3 +125,41 @@ def test_a_script_does_not_begin_while_its_slot_moves(site_host, tmp_path):
         site.cluster.hand_over(site.slot(shard), target)
         assert submit.wait(60) == 0, submit.stderr.read()
         assert target.do("LLEN", prefix + "normal") == 3
+
+
+def test_sentinels_that_have_a_password_of_their_own(site_host, tmp_path):
+    """Store, coordination, commands and the guard all ask Sentinels who the master is."""
+    group = SentinelGroup(tmp_path / "redis", password="data", sentinel_password="watch").start()
+    try:
+        for name in ("data", "watch"):
+            (tmp_path / name).write_text(f"{name}\n")
+            (tmp_path / name).chmod(0o600)
+        secrets = 'password_file = "data"; sentinel = { password_file = "watch"; };'
+        host = site_host.configure(group.url)
+        text = host.config.read_text().replace(f'url = "{group.url}";', f'url = "{group.url}"; {secrets}', 1)
+        text = text.replace(f'url = "local:{tmp_path}/state";', 'url = "redis";')
+        host.config.write_text(text)
+        host.start()
+        assert host.cli("submit", "work", "--key", "k", "1").strip()
+        wait_until(lambda: host.ends() == 1, "it is done")
+        assert "leads" in host.cli("members")
+        group.failover()
+        host.cli("submit", "work", "--key", "k", "2")
+        wait_until(lambda: host.ends() == 2, "it goes on after a failover")
+        host.kill()
+        wait_until(lambda: f"released={SHARDS} " in host.log(), "the guard has found the master, too")
+        assert "watch" not in host.log().replace(str(tmp_path), "")
+        host.config.write_text(text.replace('sentinel = { password_file = "watch"; }', 'sentinel = { password_file = "data"; }'))
+        assert host.start(is_ready=False).wait() != 0
+        assert "WRONGPASS" in host.log() or "AUTH" in host.log()
+    finally:
+        group.close()
+
+
+def test_a_sentinel_password_without_sentinels_is_a_mistake(site_host, tmp_path):
+    host = site_host.configure("redis://127.0.0.1:1")
+    text = host.config.read_text()
+    host.config.write_text(text.replace('url = "redis://127.0.0.1:1";', 'url = "redis://127.0.0.1:1"; sentinel = { user = "x"; };'))
+    checked = subprocess.run([host.quiver, "check", "-c", host.config], capture_output=True, text=True)
+    assert checked.returncode == 1
+    assert "store.sentinel: store.url names no Sentinels" in checked.stdout + checked.stderr

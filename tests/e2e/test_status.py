@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import re
 import select
 import signal
 import socket
@@ -15,6 +16,7 @@ SHARD = ["shard", "owner", "epoch", "queued", "delayed", "in_flight", "parked", 
 MEMBER = ["name", "nonce", "state", "weight", "shards", "age_ms"]
 HANDLER = ["name", "plugin", "version", "generation", "state", "running", "done", "retried", "rejected", "crashed",
            "timed_out", "oldest_ms"]
+WHY = "it is down"
 
 
 def task(key, payload, handler="work"):
@@ -107,9 +109,17 @@ def test_handlers_say_in_what_state_they_are(host, tmp_path):
     host.cli("pause", "other")
     host.submit([task("k", f"1 down:{down}")])
     wait_until(lambda: [h["state"] for h in status(host)["handlers"]] == ["unavailable", "paused", "open"], "it is said")
+    wait_until(lambda: handler(host).get("unavailable_ms", 0) > 1000, "it lasts")
+    assert handler(host)["unavailable"] == WHY
+    assert re.search(f"^  unavailable for [0-9.]+m?s: {WHY}$", host.cli("status"), re.M)
+    assert host.log().count("event=unavailable ") == 1 and f'handler=work generation=1 since_ms=0 outages=1 error="{WHY}"' in host.log()
+    assert "event=available " not in host.log()
     down.unlink()
     host.cli("resume", "other")
     wait_until(lambda: {h["state"] for h in status(host)["handlers"]} == {"open"}, "it is said")
+    host.wait_for_log("event=available handler=work generation=1 after_ms=")
+    assert host.log().count("event=available ") == 1
+    assert list(handler(host)) == HANDLER and "unavailable" not in host.cli("status")
 
 
 def test_a_host_that_left_is_no_member(host):

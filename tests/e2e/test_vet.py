@@ -2,6 +2,7 @@
 import json
 import os
 import shlex
+import sqlite3
 import subprocess
 
 import pytest
@@ -253,6 +254,20 @@ def test_what_close_gives_back_is_no_leak(vet, build):
             "pthread_create(&o->thread, NULL, brief, NULL); if (!cache) cache = strdup(\"once\"); *self = o")
     close = "struct own *o = self; pthread_join(o->thread, NULL); close(o->fd); free(o->memory); free(o)"
     assert bad(vet(build(source(before=before, init=init, close=close)))) == []
+
+
+def test_what_malloc_keeps_for_later_is_no_leak(vet, build):
+    """A block of another size each time: freed, they stay with the thread that had them."""
+    init = "static int inits; void *volatile block = malloc(24 + 16 * (size_t)inits++); free(block)"
+    assert bad(vet(build(source(init=init)), "--quick")) == []
+
+
+def test_the_sql_plugin_leaves_nothing_behind(vet, root, tmp_path):
+    with sqlite3.connect(tmp_path / "rows.db") as db:
+        db.execute("CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT)")
+    settings = tmp_path / "sql.cfg"
+    settings.write_text(f'url = "sqlite:{tmp_path}/rows.db"; tables = ( {{ name = "customer"; columns = ["name"]; }} );\n')
+    assert bad(vet(root / "plugins" / "sql.so", "--config", settings, "--payloads", 500)) == []
 
 
 def test_an_init_that_works_only_once_is_an_error(vet, build):

@@ -158,7 +158,7 @@ static int32_t obey(const struct qv_task *task, const char *word)
         else if (starts_with(word, "retry:", &value))
                 return (long)task->attempt <= atol(value) ? (qv_errorf(task, "not yet"), QV_RETRY) : QV_DONE;
         else if (starts_with(word, "down:", &value))
-                return access(value, F_OK) == 0 ? QV_UNAVAILABLE : QV_DONE;
+                return access(value, F_OK) == 0 ? (qv_errorf(task, "it is down"), QV_UNAVAILABLE) : QV_DONE;
         else if (starts_with(word, "save:", &value))
                 (void)task->host->checkpoint(task->host, task, value, strlen(value));
         else if (starts_with(word, "submit:", &value))

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/texts.h"
 #include "coord/redis/redis_tree.h"
 
 /* How long an opening waits for what will not heal: a wrong password, too old a server. */
@@ -30,7 +31,9 @@ static void on_timer_closed(uv_handle_t *handle)
         rtree_scripts_free(&tree->scripts);
         explicit_bzero(tree->nonce, sizeof(tree->nonce));
         free_secret(tree->password);
+        free_secret(tree->sentinel_password);
         free(tree->user);
+        free(tree->sentinel_user);
         free((char *)tree->redis_url);
         free(tree->prefix);
         coord_base_free(&tree->coord);
@@ -161,6 +164,8 @@ static void start_connecting(struct redis_tree *tree)
                 .options = { .url = tree->redis_url,
                         .user = tree->user,
                         .password = tree->password,
+                        .sentinel_user = tree->sentinel_user,
+                        .sentinel_password = tree->sentinel_password,
                         .name = "quiver-coordination",
                         .scripts = tree->scripts.pointers,
                         .scripts_count = TREE_SCRIPTS,
@@ -229,15 +234,15 @@ static int choose_redis(struct redis_tree *tree, const struct coord_options *opt
 {
         bool is_stores = !strcmp(options->url, "redis");
         const char *url = is_stores ? options->store_url : options->url;
-        const char *user = is_stores ? options->store_user : options->user;
-        const char *password = is_stores ? options->store_password : options->password;
         if (!url || strncmp(url, "redis", 5) != 0)
                 return error_set(error, -EINVAL,
                         "coordination url \"redis\" is the Redis of the store, and the store is none; "
                         "write redis://HOST:PORT");
         tree->redis_url = strdup(url);
-        tree->user = user ? strdup(user) : NULL;
-        tree->password = password ? strdup(password) : NULL;
+        tree->user = text_copy(is_stores ? options->store_user : options->user);
+        tree->password = text_copy(is_stores ? options->store_password : options->password);
+        tree->sentinel_user = text_copy(is_stores ? options->store_sentinel_user : options->sentinel_user);
+        tree->sentinel_password = text_copy(is_stores ? options->store_sentinel_password : options->sentinel_password);
         return 0;
 }
 

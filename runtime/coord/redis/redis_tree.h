@@ -32,7 +32,7 @@ struct redis_tree {
 
         /* the connection */
         const char *redis_url;
-        char *user, *password;
+        char *user, *password, *sentinel_user, *sentinel_password;
         struct redis_open redis_open;
         struct redis_events redis_events;
         bool is_connecting;

@@ -309,6 +309,8 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
                 .options = { .url = s->url,
                         .user = options->user,
                         .password = options->password,
+                        .sentinel_user = options->sentinel_user,
+                        .sentinel_password = options->sentinel_password,
                         .name = "quiver",
                         .scripts = s->scripts.pointers,
                         .scripts_count = SCRIPTS_COUNT,
