@@ -39,6 +39,6 @@ def measure_batch(table, options, kind):
                     add_bare(table, place, options.tasks)
                 rate = best_rate(place, tasks, 2)
                 alone = alone or rate
-                at = (batch, "tasks a call")
+                at = (batch, "a call")
                 table.add(f"batches, {what}", rate, "tasks/s", at=at, how=f"{place.how()}, one seat; best of 2")
                 table.add(f"batches, {what} / one by one", rate / alone, "x", at=at)
