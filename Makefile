@@ -101,7 +101,7 @@ help:
 	@echo "                one suite: make unit | asan | tsan | contract | sim | fuzz | e2e; some of it: make test ONLY=ring"
 	@echo "make test-all   the same and the long runs"
 	@echo "make build      build/quiver and plugins/*.so (the default)"
-	@echo "make bench      measure; ONLY=redis,sqlite LONG=1 PEERS=1: tests/bench/README.md"
+	@echo "make bench      measure, and say which bars are met; ONLY=redis,sqlite.hot LONG=1 PEERS=1: tests/bench/README.md"
 	@echo "make chaos      break a fleet on purpose and check its history: ON=sqlite|redis|redis+zookeeper|sentinel|cluster"
 	@echo "                FOR=60s SEED=N SAN=asan; make chaos-proof: that it notices when a check is missing"
 	@echo "make mutants    remove each check in turn, and see which test notices"

@@ -41,7 +41,14 @@ class Ground:
             try:
                 yield fleet
             finally:
-                fleet.close()
+                close(fleet)
+
+
+def close(fleet):
+    """Guards outlive their hosts, to clean up after them: the folder goes when they are gone."""
+    guards = [guard for guard in (member.guard() for member in fleet.living()) if guard]
+    fleet.close()
+    wait_until(lambda: not any(os.path.exists(f"/proc/{guard}") for guard in guards), "the guards are gone", 30)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ CALL_US = 1000  # what a call takes that is worth a batch: about a transaction
 
 
 def measure_handlers(table, options, kind):
-    processes = os.cpu_count() or 1
+    processes = max(count for count in (1, 2, 4, 8, 16) if count <= (os.cpu_count() or 1))
     for ms in (1, 20):
         ideal = SEATS / ms * 1000
         tasks = int(ideal * options.handler_s)
@@ -23,7 +23,7 @@ def measure_handlers(table, options, kind):
             rate = best_rate(place, tasks, 2)
             table.add(f"handler of {ms} ms, {SEATS} seats", rate, "tasks/s", how=how)
             table.add(f"handler of {ms} ms, {SEATS} seats / ideal", rate / ideal, "", how=f"ideal: {ideal:.0f} tasks/s")
-            add_cpu(table, place, tasks, lambda: place.through(tasks))
+            add_cpu(table, place, tasks, f"handler of {ms} ms")
 
 
 def measure_batch(table, options, kind):
@@ -39,6 +39,6 @@ def measure_batch(table, options, kind):
                     add_bare(table, place, options.tasks)
                 rate = best_rate(place, tasks, 2)
                 alone = alone or rate
-                at = (batch, "tasks a call")
+                at = (batch, "a call")
                 table.add(f"batches, {what}", rate, "tasks/s", at=at, how=f"{place.how()}, one seat; best of 2")
                 table.add(f"batches, {what} / one by one", rate / alone, "x", at=at)

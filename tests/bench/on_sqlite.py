@@ -34,7 +34,7 @@ class OnSqlite(Place):
 
     def bare_latencies(self, count):
         """A transaction of one insert."""
-        return [float(line) for line in self.limit("commits", count).split()]
+        return [float(line) for line in self.limit("commits", count, rate=500).split()]
 
     def done_of(self):
         self.db = self.db or sqlite3.connect(f"file:{self.folder}/q.db?mode=ro", uri=True, timeout=30)

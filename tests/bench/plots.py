@@ -7,13 +7,13 @@ from table import OUT
 
 # File, title, and which rows: those with this unit whose name begins so.
 BARS = [
-    ("rates", "Tasks per second", "tasks/s", ("bare", "end to end", "drain", "hot key", "submit", "handler")),
+    ("rates", "Tasks per second", "tasks/s", ("bare limit, ", "bare batch rate, ", "end to end, ", "drain", "submit", "hot key", "handler")),
     ("latency", "Latency, ms", "ms", ("idle latency", "latency at half load")),
     ("cpu", "CPU per task, microseconds", "us/task", ("CPU of",)),
     ("peers", "Tasks per second, the same work on others", "tasks/s", ("Quiver beside", "peer")),
 ]
 BAR_SCRIPT = """
-set terminal svg size 900,{height} background rgb 'white' font 'sans,12'
+set terminal svg size 1000,{height} background rgb 'white' font 'sans,12'
 set output '{out}'
 set title '{title}' noenhanced
 set style fill solid 0.7
@@ -21,7 +21,8 @@ set xrange [0:*]
 set yrange [{rows}:-1]
 set grid xtics
 unset key
-set lmargin 56
+set lmargin 62
+set format x '%.0s%c'
 set ytics ({tics}) noenhanced
 plot '-' using ($2*0.5):0:($2*0.5):(0.35) with boxxyerrorbars lc rgb '#336699'
 {data}
@@ -80,6 +81,9 @@ def draw_curve(table, curve, unit, name):
 
 
 def draw(table):
+    """Those of another run go: a plot belongs to the table beside it."""
+    for old in OUT.glob("*.svg"):
+        old.unlink()
     if not shutil.which("gnuplot"):
         print("no plots: gnuplot is not installed")
         return

@@ -7,19 +7,19 @@ from processes import rss_mb
 
 def add_bare(table, place, tasks, **load):
     """The limit of the same run, for parts that measure something else."""
-    table.add(place.bare_name, tasks / place.bare(tasks, **load), "tasks/s", how=f"{place.level}; once")
+    table.add(place.bare_name, tasks / place.bare(tasks, **load), "tasks/s", how=f"{place.level}, in this part; once")
 
 
 def best_rate(place, tasks, rounds, **load):
     return max(tasks / place.through(tasks, **load) for _ in range(rounds))
 
 
-def add_cpu(table, place, tasks, run):
-    """What the kernel charged to each while run() did so many tasks."""
+def add_cpu(table, place, tasks, what):
+    """What the kernel charged to each while so many tasks went through."""
     before = place.cpu()
-    run()
+    place.through(tasks)
     for name, seconds in place.cpu().items():
-        table.add(f"CPU of {name}", (seconds - before[name]) / tasks * 1e6, "us/task", how=place.level)
+        table.add(f"CPU of {name}, {what}", (seconds - before[name]) / tasks * 1e6, "us/task", how=place.level)
 
 
 def measure_level(table, place, tasks, rounds, bar):
@@ -35,7 +35,7 @@ def measure_level(table, place, tasks, rounds, bar):
     table.add(f"end to end / bare, {place.level}", max(through) / max(bare), "", bar=bar, how="best / best")
     table.add(f"end to end / bare, {place.level}, by round", statistics.median(q / b for q, b in zip(through, bare)), "",
               bar=bar, how="median of the rounds' ratios")
-    add_cpu(table, place, tasks, lambda: place.through(tasks))
+    add_cpu(table, place, tasks, place.level)
 
 
 def measure_through(table, options, kind):
@@ -61,7 +61,7 @@ def measure_submit(table, options, kind):
             place.make()
             add_bare(table, place, many)
             for what, seconds, count in place.more_submits(many):
-                table.add(what, count / seconds, "tasks/s", how=f"{level}, no host")
+                table.add(f"{what}, {level}", count / seconds, "tasks/s", how="no host")
             for what, step, count in (("one by one", 1, few), ("100 in one step", 100, many), ("1000 in one step", 1000, many)):
-                table.add(f"submit: client library, {what}", count / place.submit(count, step=step), "tasks/s",
-                          how=f"{level}, one process, no host")
+                table.add(f"submit: client, {what}, {level}", count / place.submit(count, step=step), "tasks/s",
+                          how="client library, one process, no host")

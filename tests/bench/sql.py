@@ -73,7 +73,7 @@ def measure_all(table, tasks):
             for batch in (1, 10, 100):
                 rate = bench(batch, tasks)
                 alone = alone or rate
-                at = (batch, "tasks a call")
+                at = (batch, "a call")
                 table.add(f"sql into {name}", rate, "tasks/s", at=at, how=f"{tasks} inserts, one seat; store NORMAL")
                 table.add(f"sql into {name} / one by one", rate / alone, "x", at=at)
     finally:

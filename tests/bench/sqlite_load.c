@@ -3,7 +3,7 @@
  *         sqlite_load FILE bare normal|full [OPTIONS]       seconds to insert all, and to read and delete them
  *         sqlite_load FILE commits normal|full [OPTIONS]    ms of each insert in a transaction of its own
  *
- * Of the options of load/load.h, --tasks and --payload count. */
+ * Of the options of load/load.h, --tasks, --payload and --rate count. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ int main(int argc, char **argv)
         bool is_full = !strcmp(argv[3], "full");
         load_options(argc - 3, argv + 3, &load);
         if (!strcmp(argv[2], "commits")) {
-                bare_sqlite_commits(argv[1], is_full, load.tasks, load.payload_bytes);
+                bare_sqlite_commits(argv[1], is_full, &load);
                 return 0;
         }
         bare_sqlite(argv[1], is_full, load.tasks, load.payload_bytes, &insert_s, &take_s);

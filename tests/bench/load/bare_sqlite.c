@@ -118,14 +118,16 @@ void bare_sqlite(const char *path, bool is_full, unsigned count, unsigned payloa
         close_bare(&bare);
 }
 
-void bare_sqlite_commits(const char *path, bool is_full, unsigned count, unsigned payload_bytes)
+void bare_sqlite_commits(const char *path, bool is_full, const struct load *load)
 {
         struct bare bare;
-        open_bare(&bare, path, is_full, payload_bytes);
-        while (count--) {
-                uint64_t start_ns = clock_boot_ns();
+        uint64_t start_ns = clock_boot_ns();
+        open_bare(&bare, path, is_full, load->payload_bytes);
+        for (unsigned done = 0; done < load->tasks; done++) {
+                (void)load_due(load, done, start_ns);
+                uint64_t insert_ns = clock_boot_ns();
                 run(&bare, bare.insert);
-                (void)printf("%.6f\n", load_seconds_since(start_ns) * 1000);
+                (void)printf("%.6f\n", load_seconds_since(insert_ns) * 1000);
         }
         close_bare(&bare);
 }
