@@ -85,7 +85,9 @@ struct redis_command {
          * what its own connection wrote: without a write here (of any key of the same server) it waits for nothing. */
         const char **first_argv;
         const size_t *first_size;
-        int first_argc; /* 0: none */
+        int first_argc;       /* 0: none */
+        uint64_t first_least; /* … whose answer is to be such a number, or a higher one: else this ends with -ECONNRESET
+                               */
 
         int status;
         struct error error;
@@ -97,7 +99,7 @@ struct redis_command {
         void *link, *target; /* where it is under way; where ASK sends it */
         uint64_t due_ms, retry_at_ms;
         unsigned tries;
-        bool is_sent, is_eval, is_ended;
+        bool is_sent, is_eval, is_ended, is_first_refused;
 };
 
 struct redis_open {

@@ -43,6 +43,10 @@ static void retry_later(struct server *server, struct redis_command *command, co
 
 static void finish(struct redis_command *command, int status, redisReply *reply)
 {
+        if (!status && command->is_first_refused) {
+                redis_end(command->redis, command, -ECONNRESET, "another server answers now");
+                return;
+        }
         command->status = status;
         command->reply = reply;
         command->redis = NULL;
@@ -175,11 +179,20 @@ static void put_asking(struct conn *conn, const struct redis_command *command)
                 conn_ask_words(conn, WORDS("ASKING"), NULL, NULL);
 }
 
+static void first_told(void *self, int status, const redisReply *reply)
+{
+        struct redis_command *command = self;
+        command->is_first_refused = status || reply->type == REDIS_REPLY_ERROR ||
+                                    (command->first_least && (reply->type != REDIS_REPLY_INTEGER ||
+                                                                     (uint64_t)reply->integer < command->first_least));
+}
+
 static void put_alone(struct conn *conn, struct redis_command *command)
 {
+        command->is_first_refused = false;
         if (command->first_argc) {
                 put_asking(conn, command);
-                conn_ask(conn, command->first_argc, command->first_argv, command->first_size, NULL, NULL);
+                conn_ask(conn, command->first_argc, command->first_argv, command->first_size, first_told, command);
         }
         put_asking(conn, command);
         command->target = NULL;

@@ -152,7 +152,7 @@ class Run:
             totals = self.totals()
             self.look_at_hosts()
             self.look_at_consumers()
-            if totals and not any(totals[name] for name in LEFT):
+            if totals and not any(totals[name] for name in LEFT) and not self.on_their_way():
                 self.history.finished_ns = now_ns()
                 self.history.done_count = totals["done"]
                 self.say(f"all is done, {(self.history.finished_ns - self.history.healed_ns) / 1e9:.1f} s after healing")
@@ -166,6 +166,12 @@ class Run:
                 self.say(f"not all is done: {totals}")
                 return
             time.sleep(0.1)
+
+    def on_their_way(self):
+        try:
+            return self.crowd.backing.on_their_way()
+        except Exception:  # noqa: BLE001: the store may be anything just now
+            return 1
 
     def patience_s(self):
         """How long nothing at all may move: leases, and what a task that hosts died with has to wait; longer if others

@@ -200,7 +200,7 @@ def fences_grow(h, ix):
             yield Violation("stale start", line.key, line.number,
                             f"started under epoch {line.epoch} of shard {shard}, where {newest[shard]} was at work",
                             first[shard].number, line.at_ns)
-        if line.epoch > newest[shard]:
+        if line.epoch != newest[shard]:  # also back: after a store's loss that is where it goes on
             newest[shard], first[shard] = line.epoch, line
         if line.key in latest and latest[line.key].epoch == line.epoch and fence(line) < fence(latest[line.key]):
             yield Violation("fence repeated", line.key, line.number,
@@ -286,8 +286,9 @@ def dead_for_a_reason(h, ix):
         for d in dead:
             ends = collections.Counter(e.outcome for e in ix.ends[n])
             unended = len(ix.starts[n]) - sum(ends.values())
-            is_right = {"rejected": ends[REJECT] > 0,
-                        "crashed": len(ix.starts[n]) >= h.crashes and unended > 0,
+            has_crashed = len(ix.starts[n]) >= h.crashes and unended > 0
+            is_right = {"rejected": ends[REJECT] > 0, "crashed": has_crashed,
+                        "timed-out": has_crashed,  # the last time its runner hung, or was stopped by us
                         "exhausted": ends[RETRY] + unended >= h.attempts}.get(d.reason, False)
             if not is_right:
                 yield Violation("wrongly dead", ix.key(n), n,

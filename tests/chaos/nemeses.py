@@ -300,17 +300,18 @@ def fail_over(run, target):
 
 def move_slots(run, target):
     """Shards go from one server to another, live."""
-    cluster, moved = run.crowd.backing.cluster, 0
-    if not run.crowd.backing.is_well():
+    backing, moved = run.crowd.backing, 0
+    cluster = backing.cluster
+    if not backing.is_well():
         raise Skipped("not all servers answer")
     try:
         for shard in {target % run.crowd.shards, (target >> 4) % run.crowd.shards}:
             slot = cluster.slot(f"quiver:{{chaos:{shard}}}:shard")
             source = cluster.owner(slot)
-            others = [n for n in cluster.nodes if n is not source and role_of(n) == "master"]
+            others = [n for n in backing.masters_now() if n is not source]
             if source and source.process and others:
                 run.history.moves.append((shard, now_ns()))
-                cluster.move_slot(slot, source, pick(others, target))
+                backing.move_slot(slot, source, pick(others, target))
                 run.history.moves.append((shard, now_ns()))
                 moved += 1
     except (redis.exceptions.RedisError, AssertionError) as error:

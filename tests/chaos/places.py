@@ -32,7 +32,7 @@ class Backing:
         self.folder, self.shards, self.world = pathlib.Path(folder), shards, world
         self.failovers = []
         self.masters = {}  # of a family: who it was
-        self.claims = {}  # who said since then that it is
+        self.failing_over = set()  # families that have, or had, another one
         self.agreed_ns = {}  # when its replicas had surely all that its master had
         self.homes = {}  # of a shard: {family: when it was last seen there}
 
@@ -51,6 +51,10 @@ class Backing:
     def epochs(self):
         """{shard: epoch} as an independent reader sees them; an exception if it cannot be asked."""
         raise NotImplementedError
+
+    def on_their_way(self):
+        """Follow-ups that have not yet arrived in their shards."""
+        return 0
 
     def heal(self):
         pass
@@ -178,25 +182,26 @@ class OnRedis(Backing):
 
     def watch(self):
         """A failover is another master than before, be it for a moment.  What was acknowledged since the replicas had
-        surely everything may be lost, until there is one master and no other again."""
+        surely everything may be lost, until one says that it is master and all others that they are not: whoever was
+        stopped meanwhile still takes it for granted when it wakes, and answers what has piled up."""
         for family in self.families:
             at, states = now_ns(), {}
             # Replicas last: what they have then was there when the master was asked, and before.
             for server in sorted(family, key=lambda s: s is not self.masters.get(family)):
                 states[server] = state_of(server)
             masters = [server for server, state in states.items() if state and state[0] == "master"]
-            claims = self.claims.setdefault(family, set())
-            claims.update(masters)
+            self.agreed_ns.setdefault(family, at)
+            if masters and self.masters.setdefault(family, masters[0]) is not masters[-1] or len(masters) > 1:
+                self.failing_over.add(family)
             if len(masters) != 1:
                 continue
-            before = self.masters.get(family)
-            if before and claims != {before}:
-                self.failovers.append(Failover(self.agreed_ns[family], now_ns(), self.shards_of(family)))
-            elif all(state and state[1] >= states[masters[0]][1] for state in states.values()):
-                self.agreed_ns[family] = at
-            self.agreed_ns.setdefault(family, at)
             self.masters[family] = masters[0]
-            self.claims[family] = set()
+            if family in self.failing_over and all(states.values()):
+                self.failing_over.discard(family)
+                self.failovers.append(Failover(self.agreed_ns[family], now_ns(), self.shards_of(family)))
+            elif family not in self.failing_over and all(
+                    state and state[1] >= states[masters[0]][1] for state in states.values()):
+                self.agreed_ns[family] = at
 
     def shards_of(self, family):
         """Those that it has, or had when its servers last agreed; None: all."""
@@ -219,6 +224,10 @@ class OnRedis(Backing):
                     if lease:
                         found[shard] = int(lease.split()[1])
         return found
+
+    def on_their_way(self):
+        outboxes = {shard: f"quiver:{{chaos:{shard}}}:outbox" for shard in range(self.shards)}
+        return sum(server.do("LLEN", key) for key, server in self.servers_of(list(outboxes.values())).items())
 
     def heal(self):
         for server in self.servers:
@@ -327,6 +336,26 @@ class Cluster(OnRedis):
     def is_well(self):
         """All answer: then an operator may move slots."""
         return all(role_of(node) for node in self.cluster.nodes)
+
+    def masters_now(self):
+        return [node for node in self.cluster.nodes if role_of(node) == "master"]
+
+    def move_slot(self, slot, source, target):
+        """As an operator does it; what comes in between may stop it half way."""
+        self.cluster.mark(slot, source, target)
+        while self.cluster.move_keys(slot, source, target):
+            pass
+        for node in sorted(self.masters_now(), key=lambda node: (node is not target, node is not source)):
+            node.do("CLUSTER SETSLOT", slot, "NODE", self.cluster.ids[target])
+
+    def end_moves(self):
+        """Those that were stopped half way, as an operator does it."""
+        subprocess.run(["redis-cli", "--cluster", "fix", f"127.0.0.1:{self.masters_now()[0].port}", "--cluster-yes"],
+                       capture_output=True, timeout=120)
+
+    def heal(self):
+        super().heal()
+        self.end_moves()
 
 
 BACKINGS = {backing.name: backing for backing in (Sqlite, Single, SingleWithZooKeeper, Sentinel, Cluster)}

@@ -87,6 +87,14 @@ def test_a_call_of_a_host_without_its_lease_may_overlap_with_its_repetition(made
     assert (report.repeats, report.overlaps) == (1, 2)
 
 
+def test_a_task_whose_last_runner_hung_is_dead_of_that(made):
+    made.ask("1")
+    for _ in range(3):
+        made.start("1")
+    made.h.dead.append(Dead("id1", "1", "timed-out"))
+    assert not made.rules()
+
+
 def test_a_killed_call_comes_again(made):
     made.ask("1")
     made.start("1")

@@ -65,6 +65,30 @@ def test_follow_ups_arrive_once_in_other_shards(redis_host):
     assert sorted(seen) == list(range(100))
 
 
+def lose_what(host, name, by):
+    """As after a failover, all shards: the numbers in such a hash go back."""
+    with host.redis.client() as client:
+        for shard in range(host.shards):
+            key = f"quiver:{{test:{shard}}}:{name}"
+            for field, value in client.hgetall(key).items():
+                if field != b"born":
+                    client.hset(key, field, max(int(value) - by, 0))
+
+
+@pytest.mark.parametrize("name", ("taken", "sent"))
+def test_follow_ups_arrive_also_if_a_shard_has_forgotten_some(redis_host, name):
+    """The server of a target, or of a source, failed over and lost what it had acknowledged; the other one did not."""
+    host = redis_host.configure(work="").start()
+    for first in (0, 60):
+        host.submit([{"handler": "work", "key": f"k{n % 5}", "payload": f"{n} submit:other{n % 7}"}
+                     for n in range(first, first + 60)])
+        host.wait_done(2 * first + 120)
+        lose_what(host, name, by=3)
+    assert host.stop() == 0
+    seen = [e.number for e in host.ledger() if e.what == "start" and e.key.startswith("other")]
+    assert sorted(seen) == list(range(120))
+
+
 def test_a_killed_hosts_tasks_run_again_in_order(redis_host):
     host = redis_host.configure(work="threads = 2;").start()
     tasks, expected = make_tasks(300, 10, "us:3000")

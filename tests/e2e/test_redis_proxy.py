@@ -94,3 +94,27 @@ def test_a_bad_network_loses_and_doubles_nothing(proxied, chance):
     assert host.stop() == 0
     assert check_history(host.ledger(), producer) == []
     assert len(producer.acknowledged) > 100 * ROUNDS
+
+
+class Switch(Proxy):
+    """Its first connection leads to one server, all others to another: an address moves in a failover."""
+
+    def connect(self, client):
+        super().connect(client)
+        self.target = self.other
+
+
+def test_no_replica_of_another_server_vouches_for_a_submit(quiver, root, tmp_path, server):
+    """The tasks went to a master that has lost its place: those who follow the new one never get them."""
+    server.do("FLUSHALL")
+    other = RedisServer(tmp_path / "other")
+    replica = RedisServer(tmp_path / "replica", "--replicaof", "127.0.0.1", other.port)
+    made = SiteHost(quiver, root / "build" / "test-plugins", tmp_path)
+    with other, replica, Switch(server.port) as switch:
+        switch.other = other.port
+        wait_until(replica.is_in_step, "the replica has what its master has")
+        assert made.configure(server.url).start().stop() == 0
+        made.config.write_text(made.config.read_text().replace(server.url, switch.url).replace(
+            "store = { url", "store = { wait_replicas = 1; url"))
+        made.cli("submit", "work", "--key", "k", "1", code=3)
+        assert switch.accepted > 1

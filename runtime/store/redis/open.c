@@ -1,9 +1,12 @@
 /* Opening: the connection, what is recorded about the app, what a crash of this Redis may lose.  And closing. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "config/url.h"
 #include "store/redis/redis_store.h"
@@ -278,6 +281,15 @@ static void on_opened(struct redis_open *redis_open, int status)
         call_send_tracked(call);
 }
 
+static void name_waiter(struct redis_store *s)
+{
+        uint64_t number = 0;
+        /* Without random numbers there is still the time: it is only to differ from the names of others. */
+        if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+                number = clock_boot_ns();
+        (void)snprintf(s->wait_name, sizeof(s->wait_name), "%016" PRIx64, number);
+}
+
 static void open_store(uv_loop_t *loop, struct store_open *open)
 {
         const struct store_options *options = &open->options;
@@ -291,6 +303,8 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
         s->open = open;
         s->is_host = options->is_host;
         s->wait_replicas = options->wait_replicas;
+        if (s->wait_replicas)
+                name_waiter(s);
         s->chunk = 16;
         s->is_cluster = !strncmp(options->url, "redis+cluster:", 14);
         s->store.calls_max = s->is_cluster ? CLUSTER_CALLS_MAX : CALLS_MAX;

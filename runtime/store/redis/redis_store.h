@@ -50,6 +50,8 @@ struct redis_store {
         uint32_t chunk;                /* how many tasks of the size seen last make up one call's bytes */
 
         uint32_t wait_replicas; /* a submit waits for so many */
+        char wait_name[32];     /* … and knows what it wrote by this, and a number */
+        uint64_t waits;
         bool is_cluster;
         bool is_host;
         bool is_checking; /* whether the app is still recorded */

@@ -1,5 +1,6 @@
 /* Tasks enter the store. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "store/redis/redis_store.h"
@@ -12,7 +13,8 @@ struct submission_state {
         uint32_t stored;
         int failure;
         struct error error;
-        bool has_waited; /* for replicas */
+        uint64_t wait;   /* the number under which it waits for replicas */
+        bool has_waited; /* for them */
 };
 
 struct submission {
@@ -36,6 +38,8 @@ static bool is_near_limit(const struct redis_store *s, uint32_t shard, uint32_t 
 static bool needs_script(const struct redis_store *s, const struct store_submit *submit, uint32_t shard)
 {
         uint32_t tasks = 0;
+        if (s->wait_replicas)
+                return true;
         for (uint32_t i = 0; i < submit->items_count; i++) {
                 const struct store_prepared *p = &submit->prepared[i];
                 if (!p->bytes.size || p->shard != shard)
@@ -166,11 +170,13 @@ static void submit_by_script(struct submission *sub, struct store_submit *submit
         const struct store_prepared *p = submit->prepared;
         uint64_t max = sub->op.s->store.backlog_max;
         uint32_t count = portion(sub, submit, first, false);
-        struct call *call = call_script(&sub->op, SCRIPT_submit, p[first].shard, 1 + 7 * count);
+        struct call *call = call_script(&sub->op, SCRIPT_submit, p[first].shard, 3 + 7 * count);
         call->number = sub->state.calls;
         call->answer = scripted;
         call->failed = failed;
         call_put_number(call, max == UINT64_MAX ? 0 : max);
+        call_printf(call, "%s", sub->op.s->wait_name);
+        call_printf(call, "%" PRIu64 ".%" PRIu32, sub->state.wait, call->number);
         for (uint32_t i = first; i < submit->items_count; i++) {
                 if (sub->state.call_of[i] != call->number)
                         continue;
@@ -219,28 +225,41 @@ static void waited(struct call *call, const redisReply *reply)
                         (unsigned)reply_number(reply), wanted);
 }
 
-/* WAIT holds up its connection, so it has one of its own, and there it counts what was written before it.  A small
- * write is enough: replicas get everything in order, so who has that has the tasks, too. */
+/* WAIT holds up its connection, so it has one of its own, and there it counts what was written before it.  That is a
+ * removal of the marks that came with the tasks: replicas get everything in order, so who has that has the tasks, too;
+ * and a server without the marks never had these tasks: one that took over from a master which had taken them, and
+ * lost. */
 static void wait_replicas(struct submission *sub, uint32_t shard)
 {
-        static const char *const words[] = { "SET", NULL, "1", "PX", "60000" };
-        enum { WORDS = sizeof(words) / sizeof(words[0]) };
+        const struct store_submit *submit = (const struct store_submit *)sub->op.request;
         struct arena_chunk **arena = request_arena(sub->op.request);
-        struct span key = key_of_shard(&sub->op, shard, "wait");
-        const char **first = arena_take(arena, sizeof(words));
-        size_t *sizes = arena_take(arena, WORDS * sizeof(*sizes));
-        for (unsigned i = 0; i < WORDS; i++) {
-                first[i] = words[i] ? words[i] : key.data;
-                sizes[i] = words[i] ? strlen(words[i]) : key.size;
+        char name[48];
+        (void)snprintf(name, sizeof(name), "wait.%s", sub->op.s->wait_name);
+        struct span key = key_of_shard(&sub->op, shard, name);
+        const char **words = arena_take(arena, (submit->items_count + 2) * sizeof(*words));
+        size_t *sizes = arena_take(arena, (submit->items_count + 2) * sizeof(*sizes));
+        int count = 0;
+        words[count++] = "HDEL";
+        words[count++] = key.data;
+        for (uint32_t i = 0, last = 0; i < submit->items_count; i++) {
+                if (submit->prepared[i].shard != shard || submit->items[i].status || sub->state.call_of[i] <= last)
+                        continue; /* a shard's calls follow each other, and so do their items */
+                last = sub->state.call_of[i];
+                char mark[48];
+                int size = snprintf(mark, sizeof(mark), "%" PRIu64 ".%" PRIu32, sub->state.wait, last);
+                words[count++] = arena_copy(arena, (struct span){ mark, (size_t)size + 1 }).data;
         }
+        for (int i = 0; i < count; i++)
+                sizes[i] = i == 1 ? key.size : strlen(words[i]);
         struct call *call = call_new(&sub->op, "WAIT", 2);
         call->answer = waited;
         call_put_number(call, sub->op.s->wait_replicas);
         call_put(call, SPAN_TEXT(WAIT_MS));
         call->command.is_blocking = true;
-        call->command.first_argv = first;
+        call->command.first_argv = words;
         call->command.first_size = sizes;
-        call->command.first_argc = WORDS;
+        call->command.first_argc = count;
+        call->command.first_least = (uint64_t)count - 2;
         call_send_to(call, key);
 }
 
@@ -293,6 +312,7 @@ void redis_submit(struct redis_store *s, struct store_request *request)
         struct submission *sub = arena_take(arena, sizeof(*sub));
         sub->op = (struct op){ .s = s, .request = request, .after = after_round };
         sub->state.call_of = arena_take(arena, submit->items_count * sizeof(uint32_t));
+        sub->state.wait = ++s->waits;
         send_round(sub);
         if (!sub->op.pending)
                 op_defer(s, request);

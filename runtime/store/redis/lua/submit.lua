@@ -1,7 +1,7 @@
 #!lua
--- submit: tasks with options, or with a limit to the backlog.  ARGV: backlog_max (0: none), then per task: lane,
--- not_before, delay, unique_ms, scope, id, envelope.  → the backlog, then per task 0 (stored), 1 (full), or the id
--- that is there already
+-- submit: tasks with options, or with a limit to the backlog, or to be waited for.  ARGV: backlog_max (0: none), the name
+-- of who waits for replicas ('': nobody) and the mark that it looks for, then per task: lane, not_before, delay,
+-- unique_ms, scope, id, envelope.  → the backlog, then per task 0 (stored), 1 (full), or the id that is there already
 --include shard
 --include log
 --include marks
@@ -38,8 +38,12 @@ local function submit(lane, not_before, wait, unique_ms, scope, id, bytes)
 	return 0
 end
 
+if ARGV[2] ~= '' then
+	redis.call('HSET', at .. 'wait.' .. ARGV[2], ARGV[3], 1)
+	redis.call('PEXPIRE', at .. 'wait.' .. ARGV[2], 60000)
+end
 local answers = { 0 }
-for i = 2, #ARGV, 7 do
+for i = 4, #ARGV, 7 do
 	answers[#answers + 1] = submit(tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]),
 		tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5], ARGV[i + 6])
 end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- take: follow-ups from another shard's outbox.  ARGV: source, packed entries.  Takes only what follows on the highest
--- number taken; what it has already is passed over.  A source that it does not know may begin anywhere: a wiped target
--- does not stall its sources.  → the highest number taken
+-- take: follow-ups from another shard's outbox.  ARGV: source, packed entries, from the first that it still has on: those
+-- before were taken.  Takes what is above the highest number taken; what it has already is passed over.  A gap says that
+-- this server failed over and lost some that it had taken: the rest must not wait for them.  → the highest number taken
 --include shard
 --include log
 
@@ -10,18 +10,16 @@ local taken = tonumber(redis.call('HGET', at .. 'taken', ARGV[1]) or -1)
 for i = 2, #ARGV do
 	local entry = cmsgpack.unpack(ARGV[i])
 	local number, lane, due, bytes = entry[2], entry[3], entry[4], entry[5]
-	if taken < 0 or number == taken + 1 then
+	if number > taken then
 		if due > now then
 			delay(lane, due, bytes)
 		else
 			redis.call('RPUSH', lanes[lane], bytes)
 		end
 		taken = number
-	elseif number > taken then
-		break
 	end
 end
 if taken >= 0 then
-	redis.call('HSET', at .. 'taken', ARGV[1], taken)
+	redis.call('HSET', at .. 'taken', ARGV[1], string.format('%.0f', taken))
 end
 return taken

@@ -28,8 +28,13 @@ local function follow_up(f)
 	local target, lane, due, bytes = f[1] - 1, f[2], f[4] > 0 and now + f[4] or 0, f[5]
 	due = math.max(due, f[3])
 	if target >= 0 then
-		redis.call('HSETNX', at .. 'sent', 'born', clock[1] .. clock[2])
-		local number = redis.call('HINCRBY', at .. 'sent', target, 1)
+		-- Not below the time: should the server fail over and lose the last of them, none of these numbers is given again.
+		local before = redis.call('HGET', at .. 'sent', target)
+		local number = math.max(tonumber(before or 0) + 1, clock[1] * 1000000 + clock[2])
+		if not before then
+			redis.call('HSETNX', at .. 'sent', 'born', clock[1] .. clock[2])
+		end
+		redis.call('HSET', at .. 'sent', target, string.format('%.0f', number))
 		redis.call('RPUSH', at .. 'outbox', cmsgpack.pack({ target, number, lane, due, bytes }))
 	elseif due > now then
 		delay(lane, due, bytes)
