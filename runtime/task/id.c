@@ -7,17 +7,20 @@
 
 #include "base/clock.h"
 
+/* Letters, digits, . _ and -: a bit for each character up to 127. */
+static bool is_id_character(unsigned char c)
+{
+        static const uint64_t good[2] = { UINT64_C(0x03ff600000000000), UINT64_C(0x07fffffe87fffffe) };
+        return c < 128 && good[c / 64] >> c % 64 & 1;
+}
+
 int task_id_check(struct span id, uint32_t *ret_shard, struct error *error)
 {
         if (!id.size || id.size > TASK_ID_MAX)
                 return error_set(error, -EINVAL, "id: %zu bytes, 3 to %u are allowed", id.size, TASK_ID_MAX);
-        for (size_t i = 0; i < id.size; i++) {
-                char c = id.data[i];
-                bool is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                               c == '_' || c == '-';
-                if (!is_good)
+        for (size_t i = 0; i < id.size; i++)
+                if (!is_id_character((unsigned char)id.data[i]))
                         return error_set(error, -EINVAL, "id: only letters, digits, . _ and - are allowed");
-        }
         size_t at = id.size;
         uint32_t shard = 0;
         uint32_t scale = 1;
