@@ -26,6 +26,8 @@
 
 struct host;
 
+#define BERTH_HURRIED_TASKS 4u
+
 /* A shard and the one request it may have under way.  Handing over what waits in its outbox is no part of the shard's
  * protocol: it may be repeated at any time, and goes on beside it. */
 struct berth {
@@ -33,6 +35,8 @@ struct berth {
         struct shard shard;
         struct store_forward forward;
         bool is_forwarding;
+        bool is_hurried; /* its next tasks start before others': station_feed() */
+        struct berth *hurried_prev, *hurried_next;
         union {
                 struct store_request request;
                 struct store_acquire acquire;
@@ -74,6 +78,7 @@ struct host {
         struct shard_limits limits;
         struct berth *berths;
         uint32_t berths_count;
+        struct berth *hurried;     /* in order */
         struct station **stations; /* by slot */
         uint32_t stations_count;
         char staging[STAGING_PATH_MAX];

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -176,6 +177,33 @@ static uint32_t feed_from(struct shift *shift, struct berth *berth, uint32_t tur
         return fed;
 }
 
+static bool has_ready(const struct window *w)
+{
+        for (uint32_t pool = 0; pool < w->pools; pool++)
+                if (window_has_next(w, pool))
+                        return true;
+        return false;
+}
+
+/* First those whose key's next task waited for so little that the store was asked for nothing else: each round trip is
+ * one task for such a key, and a turn behind all the others would be most of it. */
+static void feed_hurried(struct shift *shift, uint64_t now_ms)
+{
+        struct host *h = shift->station->host;
+        struct berth *berth, *next;
+        DL_FOREACH_SAFE2(h->hurried, berth, next, hurried_next)
+        {
+                if (!crew_has_room(&shift->crew))
+                        return;
+                uint32_t fed = feed_from(shift, berth, BERTH_HURRIED_TASKS, now_ms);
+                /* What it has may be another station's. */
+                if (!fed && shard_is_held(&berth->shard) && has_ready(&berth->shard.window))
+                        continue;
+                DL_DELETE2(h->hurried, berth, hurried_prev, hurried_next);
+                berth->is_hurried = false;
+        }
+}
+
 /* Round and round over the shards while the crew has room.  A shard gives a task at a time where few fit, so that all
  * get their turn; where many fit it gives several, for what starts together ends together and is one call to the store.
  */
@@ -192,6 +220,8 @@ void station_feed(struct station *st, uint64_t now_ms)
                 make_way(st, now_ms);
         if (!st->is_paused && crew_has_room(&shift->crew))
                 mark_suspect(st, now_ms);
+        if (!st->is_paused)
+                feed_hurried(shift, now_ms);
         uint32_t turn = 1 + crew_room(&shift->crew) / TURNS;
         while (!st->is_paused && dry < h->berths_count && crew_has_room(&shift->crew)) {
                 struct berth *berth = &h->berths[st->next_berth];
