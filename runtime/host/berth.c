@@ -1,6 +1,7 @@
 /* berth.c: a host's shards and the store: makes the calls that shards want, and hands the replies back. */
 #include <errno.h>
 #include <inttypes.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -114,6 +115,17 @@ static void forward_outbox(struct berth *berth)
         store_forward(berth->host->store, &berth->forward);
 }
 
+/* A call that told of few ends was made for the sake of those who wait for them. */
+static void hurry(struct berth *berth)
+{
+        struct host *h = berth->host;
+        uint32_t told = berth->advance.outcomes_count;
+        if (berth->is_hurried || !told || told > BERTH_HURRIED_TASKS)
+                return;
+        berth->is_hurried = true;
+        DL_APPEND2(h->hurried, berth, hurried_prev, hurried_next);
+}
+
 static void on_advanced(struct store_request *request)
 {
         struct berth *berth = (struct berth *)((char *)request - offsetof(struct berth, request));
@@ -121,6 +133,7 @@ static void on_advanced(struct store_request *request)
                 return;
         uint64_t fenced = berth->shard.fenced;
         shard_advanced(&berth->shard, &berth->advance, berth_pool_of, berth, clock_boot_ms());
+        hurry(berth);
         for (uint32_t i = 0; i < berth->advance.controls_count; i++)
                 obey(berth, &berth->advance.controls[i]);
         if (berth->advance.verdict == STORE_OK && berth->advance.has_outbox)

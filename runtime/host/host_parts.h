@@ -28,6 +28,8 @@
 
 struct host;
 
+#define BERTH_HURRIED_TASKS 4u
+
 /* A shard and the one request it may have under way.  Handing over what waits in its outbox is no part of the shard's
  * protocol: it may be repeated at any time, and goes on beside it. */
 struct berth {
@@ -35,6 +37,8 @@ struct berth {
         struct shard shard;
         struct store_forward forward;
         bool is_forwarding;
+        bool is_hurried; /* its next tasks start before others': station_feed() */
+        struct berth *hurried_prev, *hurried_next;
         union {
                 struct store_request request;
                 struct store_acquire acquire;
@@ -78,6 +82,7 @@ struct host {
         struct berth *berths;
         uint32_t berths_count;
         struct turns turns;        /* of the shards in them */
+        struct berth *hurried;     /* in order */
         struct station **stations; /* by slot */
         uint32_t stations_count;
         char staging[STAGING_PATH_MAX];

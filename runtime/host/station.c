@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -183,6 +184,25 @@ static uint32_t feed_from(struct shift *shift, struct berth *berth, uint32_t tur
         return fed;
 }
 
+/* First those whose key's next task waited for so little that the store was asked for nothing else: each round trip is
+ * one task for such a key, and a turn behind all the others would be most of it. */
+static void feed_hurried(struct shift *shift, uint64_t now_ms)
+{
+        struct host *h = shift->station->host;
+        struct berth *berth, *next;
+        DL_FOREACH_SAFE2(h->hurried, berth, next, hurried_next)
+        {
+                if (!crew_has_room(&shift->crew))
+                        return;
+                uint32_t fed = feed_from(shift, berth, BERTH_HURRIED_TASKS, now_ms);
+                /* What it has may be another station's. */
+                if (!fed && shard_is_held(&berth->shard) && window_has_ready(&berth->shard.window))
+                        continue;
+                DL_DELETE2(h->hurried, berth, hurried_prev, hurried_next);
+                berth->is_hurried = false;
+        }
+}
+
 /* Round and round over the shards while the crew has room.  A shard gives a task at a time where few fit, so that all
  * get their turn; where many fit it gives several, for what starts together ends together and is one call to the store.
  */
@@ -199,6 +219,8 @@ void station_feed(struct station *st, uint64_t now_ms)
                 make_way(st, now_ms);
         if (!st->is_paused && crew_has_room(&shift->crew))
                 mark_suspect(st, now_ms);
+        if (!st->is_paused)
+                feed_hurried(shift, now_ms);
         uint32_t turn = 1 + crew_room(&shift->crew) / TURNS;
         uint32_t left = st->is_paused ? 0 : shard_set_count(ready); /* not found dry since one was fed */
         while (left && crew_has_room(&shift->crew)) {

@@ -38,7 +38,7 @@ static void on_handle_closed(uv_handle_t *handle)
         void (*closed)(void *self) = s->closed;
         void *self = s->closed_self;
         cancel_all(s->finished);
-        cancel_all(s->todo);
+        cancel_all(s->todo.first);
         cancel_all(s->waiting);
         free_store(s);
         if (open)
@@ -149,7 +149,6 @@ static void sqlite_open(uv_loop_t *loop, struct store_open *open)
         s->sync = options->sync;
         s->is_host = options->is_host;
         s->open = open;
-        s->todo_tail = &s->todo;
         s->finished_tail = &s->finished;
         s->bell = (struct bell){ .fd = -1, .reply = on_reply_bell, .reply_self = s };
         s->turn.fd = -1;

@@ -22,6 +22,14 @@
 
 struct checkpointer;
 
+/* Requests in order. */
+struct request_list {
+        struct store_request *first;
+        struct store_request *last;
+};
+void list_add(struct request_list *list, struct store_request *request);
+struct store_request *list_take(struct request_list *list); /* NULL: none */
+
 struct sqlite_store {
         struct store store; /* first */
 
@@ -44,12 +52,14 @@ struct sqlite_store {
         uint64_t now_ms; /* store time, taken when an operation begins */
         bool is_full_sync;
         int wal_frames;
+        struct request_list brief; /* taken over, not done yet: what costs little, and somebody waits for it */
+        struct request_list rest;
 
         /* between the threads, under the mutex */
         pthread_mutex_t mutex;
         pthread_cond_t wake;
-        struct store_request *todo; /* in order */
-        struct store_request **todo_tail;
+        struct request_list todo;
+        bool has_brief; /* … in it; read without the mutex, as a hint */
         struct store_request *finished;
         struct store_request **finished_tail;
         bool is_stopping;

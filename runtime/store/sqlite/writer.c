@@ -10,6 +10,11 @@
 
 /* Others wait for the lock meanwhile. */
 #define TRANSACTION_NS (4 * NS_PER_MS)
+/* … or here, for the answer to something brief. */
+#define HURRIED_NS (NS_PER_MS / 2)
+/* An advance with so few outcomes is brief: a key's next task may wait for each of them, and hardly anybody else for so
+ * few. */
+#define BRIEF_OUTCOMES 4u
 
 enum kind {
         KIND_READ,    /* a snapshot will do */
@@ -98,43 +103,90 @@ static void roll_back(struct sqlite_store *s)
         s->db.error = failed.error;
 }
 
-static enum kind strongest(const struct store_request *group)
+/* --- what comes next ------------------------------------------------------------------------------------------------
+ */
+
+void list_add(struct request_list *list, struct store_request *request)
 {
-        enum kind kind = KIND_READ;
-        for (; group; group = group->next)
-                if (!group->status && kind_of(group) > kind)
-                        kind = kind_of(group);
+        request->next = NULL;
+        if (list->last)
+                list->last->next = request;
+        else
+                list->first = request;
+        list->last = request;
+}
+
+struct store_request *list_take(struct request_list *list)
+{
+        struct store_request *request = list->first;
+        if (!request)
+                return NULL;
+        list->first = request->next;
+        if (!list->first)
+                list->last = NULL;
+        request->next = NULL;
+        return request;
+}
+
+static bool is_brief(const struct store_request *request)
+{
+        const struct store_advance *advance = (const struct store_advance *)request;
+        return request->op == OP_ADVANCE && advance->outcomes_count && advance->outcomes_count <= BRIEF_OUTCOMES;
+}
+
+static enum kind strongest(const struct request_list *list, enum kind kind)
+{
+        for (const struct store_request *r = list->first; r; r = r->next)
+                if (!r->status && kind_of(r) > kind)
+                        kind = kind_of(r);
         return kind;
 }
 
-/* Executes requests of *list until it is empty or the time is up, and commits.  *list is then what is left; returns
- * those that were executed, in order.  On failure s->db.failure is set and nothing has changed. */
-static struct store_request *transact(struct sqlite_store *s, struct store_request **list)
+/* How long a transaction may last.  Each answer waits for its end, so one that holds something brief, or keeps it
+ * waiting, ends soon; but not where an end costs an fsync. */
+static uint64_t limit_ns(const struct sqlite_store *s, bool has_brief)
 {
-        struct store_request *group = *list;
-        struct store_request *request = group;
-        struct store_request *last = NULL;
-        enum kind kind = strongest(group);
-        uint64_t start_ns = clock_boot_ns();
+        bool is_hurried = !s->is_full_sync && (has_brief || __atomic_load_n(&s->has_brief, __ATOMIC_RELAXED));
+        return is_hurried ? HURRIED_NS : TRANSACTION_NS;
+}
+
+/* --- a transaction -------------------------------------------------------------------------------------------------
+ */
+
+static void execute(struct sqlite_store *s, struct store_request *request, struct request_list *done)
+{
+        s->now_ms = sqlite_now(s);
+        if (!request->status && !s->db.failure)
+                operations[request->op].run(s, request);
+        list_add(done, request);
+}
+
+/* Executes what is brief, and then the rest until the time is up but at least one of it, so that neither keeps the
+ * other waiting for ever; commits.  Returns those that were executed, in order.  On failure s->db.failure is set and
+ * nothing has changed. */
+static struct store_request *transact(struct sqlite_store *s, struct request_list *brief, struct request_list *rest)
+{
+        struct request_list done = { 0 };
+        struct store_request *request;
+        enum kind kind = strongest(rest, strongest(brief, KIND_READ));
+        bool has_brief = brief->first;
         sync_for(s, kind);
         begin(s, kind);
-        do {
-                s->now_ms = sqlite_now(s);
-                if (!request->status && !s->db.failure)
-                        operations[request->op].run(s, request);
-                last = request;
-                request = request->next;
-        } while (request && clock_boot_ns() - start_ns < TRANSACTION_NS);
+        uint64_t start_ns = clock_boot_ns(); /* others wait from here on, not while we waited */
+        while (clock_boot_ns() - start_ns < TRANSACTION_NS && (request = list_take(brief)))
+                execute(s, request, &done);
+        do
+                if ((request = list_take(rest)))
+                        execute(s, request, &done);
+        while (request && clock_boot_ns() - start_ns < limit_ns(s, has_brief));
         if (kind != KIND_READ)
                 shard_table_flush(&s->shards, &s->db);
         run(&s->db, STATEMENT_COMMIT);
-        *list = request;
-        last->next = NULL;
         if (s->db.failure)
                 roll_back(s);
         else
                 ring_send(&s->ring);
-        return group;
+        return done.first;
 }
 
 /* What has been done is handed to the loop. */
@@ -163,10 +215,11 @@ static void transact_singly(struct sqlite_store *s, struct store_request *group)
 {
         while (group) {
                 struct store_request *next = group->next;
-                struct store_request *one = group;
-                group->next = NULL;
+                struct request_list none = { 0 };
+                struct request_list one = { 0 };
+                list_add(&one, group);
                 database_clear(&s->db);
-                (void)transact(s, &one);
+                (void)transact(s, &none, &one);
                 if (s->db.failure)
                         fail(s, group);
                 database_clear(&s->db);
@@ -175,42 +228,41 @@ static void transact_singly(struct sqlite_store *s, struct store_request *group)
         }
 }
 
-static void work(struct sqlite_store *s, struct store_request *list)
+static void work(struct sqlite_store *s)
 {
-        while (list) {
-                if (__atomic_load_n(&s->is_stopping, __ATOMIC_RELAXED)) {
-                        hand_back(s, list);
-                        return;
-                }
-                struct store_request *group = transact(s, &list);
-                /* A lock that could not be had once will not be had any sooner for each alone. */
-                if (s->db.failure == -EBUSY) {
-                        for (struct store_request *r = group; r; r = r->next)
-                                fail(s, r);
-                        database_clear(&s->db);
-                        hand_back(s, group);
-                } else if (s->db.failure) {
-                        transact_singly(s, group);
-                } else {
-                        hand_back(s, group);
-                }
-                checkpoint_consider(s);
-                turn_yield(&s->turn);
+        struct store_request *group = transact(s, &s->brief, &s->rest);
+        /* A lock that could not be had once will not be had any sooner for each alone. */
+        if (s->db.failure == -EBUSY) {
+                for (struct store_request *r = group; r; r = r->next)
+                        fail(s, r);
+                database_clear(&s->db);
+                hand_back(s, group);
+        } else if (s->db.failure) {
+                transact_singly(s, group);
+        } else {
+                hand_back(s, group);
         }
+        checkpoint_consider(s);
+        turn_yield(&s->turn);
 }
 
-static struct store_request *take(struct sqlite_store *s)
+/* Waits until there is something to do; false: nothing more is to be done. */
+static bool take(struct sqlite_store *s)
 {
+        struct store_request *request;
         (void)pthread_mutex_lock(&s->mutex);
-        while (!s->todo && !s->is_stopping)
+        while (!s->todo.first && !s->brief.first && !s->rest.first && !s->is_stopping)
                 (void)pthread_cond_wait(&s->wake, &s->mutex);
-        struct store_request *list = s->is_stopping ? NULL : s->todo;
-        if (list) {
-                s->todo = NULL;
-                s->todo_tail = &s->todo;
-        }
+        while (!s->is_stopping && (request = list_take(&s->todo)))
+                list_add(is_brief(request) ? &s->brief : &s->rest, request);
+        __atomic_store_n(&s->has_brief, false, __ATOMIC_RELAXED);
+        bool is_stopping = s->is_stopping;
         (void)pthread_mutex_unlock(&s->mutex);
-        return list;
+        if (is_stopping) {
+                hand_back(s, s->brief.first);
+                hand_back(s, s->rest.first);
+        }
+        return !is_stopping;
 }
 
 void thread_block_signals(void)
@@ -230,20 +282,19 @@ void *writer_main(void *store)
                 r = sqlite_store_open(s, &open->options, &open->request.error);
         open->request.status = r;
         hand_back(s, &open->request);
-        struct store_request *list;
-        while (!r && (list = take(s)))
-                work(s, list);
+        while (!r && take(s))
+                work(s);
         sqlite_store_shut(s);
         return NULL;
 }
 
 void writer_post(struct sqlite_store *s, struct store_request *request)
 {
-        request->next = NULL;
         (void)pthread_mutex_lock(&s->mutex);
-        bool was_empty = !s->todo;
-        *s->todo_tail = request;
-        s->todo_tail = &request->next;
+        bool was_empty = !s->todo.first;
+        list_add(&s->todo, request);
+        if (is_brief(request))
+                __atomic_store_n(&s->has_brief, true, __ATOMIC_RELAXED);
         (void)pthread_mutex_unlock(&s->mutex);
         if (was_empty)
                 (void)pthread_cond_signal(&s->wake);
