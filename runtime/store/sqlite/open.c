@@ -282,6 +282,11 @@ static int files_open(struct sqlite_store *s, const struct store_options *option
 int sqlite_store_open(struct sqlite_store *s, const struct store_options *options, struct error *error)
 {
         s->clock = options->clock ? *options->clock : machine_clock;
+        /* Nobody asks a host how much memory SQLite has taken, and keeping count costs a lock for every piece.  A
+         * client is a guest in another's process, where this is not ours to say.  Refused once SQLite is in use: no
+         * harm. */
+        if (options->is_host)
+                (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
         int r = files_open(s, options, error);
         if (!r)
                 r = turn_open_alone(&s->turn, error);

@@ -136,7 +136,7 @@ static bool is_brief(const struct store_request *request)
 
 static enum kind strongest(const struct request_list *list, enum kind kind)
 {
-        for (const struct store_request *r = list->first; r; r = r->next)
+        for (const struct store_request *r = list->first; r && kind < KIND_DURABLE; r = r->next)
                 if (!r->status && kind_of(r) > kind)
                         kind = kind_of(r);
         return kind;
