@@ -38,8 +38,8 @@ ON_A_STORE = {
     "through": rates.measure_through, "durable": rates.measure_durable, "submit": rates.measure_submit,
     "latency": latency.measure_latency, "half": latency.measure_half, "hot": hot.measure_hot,
     "handlers": handlers.measure_handlers, "batch": handlers.measure_batch, "idle": idle.measure_idle,
-    "drain": growth.measure_drain, "backlog": growth.measure_backlog, "shards": growth.measure_shards, "hosts": growth.measure_hosts,
-    "payload": growth.measure_payload, "keys": growth.measure_keys}
+    "drain": growth.measure_drain, "backlog": growth.measure_backlog, "shards": growth.measure_shards,
+    "hosts": growth.measure_hosts, "payload": growth.measure_payload, "keys": growth.measure_keys}
 
 
 def parts_of(with_peers):
@@ -69,11 +69,14 @@ def chosen(parts, words):
 
 
 def options_of(words):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
+    parser = argparse.ArgumentParser(description=__doc__, usage=argparse.SUPPRESS,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="WORDS", default=os.environ.get("ONLY", ""),
                         help="groups and parts, with commas between: redis, redis.hot, hot; a wrong one lists them all")
-    parser.add_argument("--peers", action="store_true", help="the same work on beanstalkd, Gearman, Sidekiq, BullMQ, Celery and RQ")
-    parser.add_argument("--long", action="store_true", help="5 000 000 queued, and a million keys: many minutes, and 2 GB of memory")
+    parser.add_argument("--peers", action="store_true",
+                        help="the same work on beanstalkd, Gearman, Sidekiq, BullMQ, Celery and RQ")
+    parser.add_argument("--long", action="store_true",
+                        help="5 000 000 queued, and a million keys: many minutes, and 2 GB of memory")
     parser.add_argument("--tasks", type=int, default=100000, help="of a round (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="of what has a bar (%(default)s)")
     parser.add_argument("--singles", type=int, default=2000, help="submits for the idle latency (%(default)s)")

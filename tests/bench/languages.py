@@ -37,7 +37,8 @@ def measure(table, tasks):
         said = try_out(plugin, tasks * factor, command)
         rates[name] = said["tasks_per_second"]
         table.add(name, rates[name], "tasks/s",
-                  how=f"100-byte payloads, one seat; {said['us_per_task']:.0f} us a task, the first after {said['first_task_ms']:.1f} ms")
+                  how=f"100-byte payloads, one seat; {said['us_per_task']:.0f} us a task, the first after "
+                      f"{said['first_task_ms']:.1f} ms")
     table.add("pipe / exec, python3", rates["pipe python3"] / rates["exec python3"], "x")
 
 
