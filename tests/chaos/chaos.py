@@ -176,7 +176,7 @@ class Run:
     def patience_s(self):
         """How long nothing at all may move: leases, and what a task that hosts died with has to wait; longer if others
         want the processors."""
-        return (3 * self.history.ttl_s + WAIT_S) * max(1.0, os.getloadavg()[0] / os.cpu_count())
+        return (3 * self.history.ttl_s + WAIT_S) * min(max(1.0, os.getloadavg()[0] / os.cpu_count()), 4.0)
 
     def look_at_consumers(self):
         for consumer in self.crowd.consumers:

@@ -225,6 +225,13 @@ static void waited(struct call *call, const redisReply *reply)
                         (unsigned)reply_number(reply), wanted);
 }
 
+/* Whatever became of it: the tasks are stored, or were. */
+static void wait_failed(struct call *call)
+{
+        op_fail(call->op, call->command.status == -ECANCELED ? -ECANCELED : -ETIMEDOUT,
+                "submit: stored, but whether replicas have it is not known: %s", call->command.error.text);
+}
+
 /* WAIT holds up its connection, so it has one of its own, and there it counts what was written before it.  That is a
  * removal of the marks that came with the tasks: replicas get everything in order, so who has that has the tasks, too;
  * and a server without the marks never had these tasks: one that took over from a master which had taken them, and
@@ -253,6 +260,7 @@ static void wait_replicas(struct submission *sub, uint32_t shard)
                 sizes[i] = i == 1 ? key.size : strlen(words[i]);
         struct call *call = call_new(&sub->op, "WAIT", 2);
         call->answer = waited;
+        call->failed = wait_failed;
         call_put_number(call, sub->op.s->wait_replicas);
         call_put(call, SPAN_TEXT(WAIT_MS));
         call->command.is_blocking = true;
