@@ -314,8 +314,8 @@ struct store_control {
  * FENCED: nothing has changed and nothing was claimed.
  *
  * SQLite: per outcome 1 row (2 or 3 if its key waits), per claimed task 1 read, + the shard's row; claiming writes no
- * row per task.  Redis: one script: one HDEL of all outcomes, LRANGE + LTRIM per lane, one HSET of all claimed; per
- * outcome or task whose key waits, 2 or 3 commands more. */
+ * row per task.  Redis: one script: one HDEL of all outcomes, an LPOP of all there is in a lane, one HSET of all
+ * claimed; per outcome or task whose key waits, 2 or 3 commands more. */
 struct store_advance {
         struct store_request request;
         struct store_lease lease;
