@@ -112,6 +112,34 @@ static void a_lost_answer_is_repeated_and_changes_nothing(void **state)
         expect_tasks(w, claim(w, &a, 3), "4");
 }
 
+/* The most common call of all: a task is done, with nothing to say about it, and the next ones are claimed. */
+static void a_plain_call_too_is_repeated_and_changes_nothing(void **state)
+{
+        struct world *w = *state;
+        for (unsigned i = 0; i < 6; i++)
+                (void)submit(w, F(w, "k%u", i).data, F(w, "%u", i).data);
+        struct owner a = own(w, 0, 1, 1);
+        struct store_advance first = claim(w, &a, 2);
+        expect_tasks(w, first, "0 1");
+        struct store_outcome outcome = done(&first.tasks[0]);
+        w->lose_next = true;
+        struct store_advance lost = advance(w, &a, &outcome, 1, 2);
+        assert_int_equal(lost.request.status, -ETIMEDOUT);
+        struct store_counts before = counts(w, 0);
+        for (unsigned i = 0; i < 2; i++) {
+                w->lose_next = i == 0;
+                struct store_advance again = advance(w, &a, &outcome, 1, 2);
+                if (i == 0)
+                        continue;
+                assert_int_equal(again.verdict, STORE_OK);
+                expect_tasks(w, again, "2 3");
+        }
+        struct store_counts after = counts(w, 0);
+        assert_memory_equal(&before, &after, sizeof(before));
+        assert_int_equal(after.done, 1);
+        expect_tasks(w, claim(w, &a, 3), "4 5");
+}
+
 static void a_late_call_after_reacquire_is_fenced(void **state)
 {
         struct world *w = *state;
@@ -369,6 +397,7 @@ const struct CMUnitTest fence_tests[] = {
         IN_WORLD(an_expired_lease_that_nobody_took_still_commits),
         IN_WORLD(fenced_leaves_no_trace),
         IN_WORLD(a_lost_answer_is_repeated_and_changes_nothing),
+        IN_WORLD(a_plain_call_too_is_repeated_and_changes_nothing),
         IN_WORLD(a_late_call_after_reacquire_is_fenced),
         IN_WORLD(the_holder_upgrades_in_place),
         IN_WORLD(a_patient_want_is_told_and_never_forces),

@@ -50,6 +50,16 @@ MUTANTS = [
      "if (is_wanted(s, shard) && shard->want_firm_ms &&", "if (false && is_wanted(s, shard) && shard->want_firm_ms &&",
      [CONTRACT("store_sqlite")]),
 
+    # --- the same in the script that owners call on Redis
+    ("redis: any lease", "runtime/store/redis/lua/advance.lua",
+     "if fields[1] ~= ARGV[1] then", "if false then", [CONTRACT("store_redis")]),
+    ("redis: any call number", "runtime/store/redis/lua/advance.lua",
+     "if call ~= last_call + 1 and call ~= last_call then", "if false then", [CONTRACT("store_redis")]),
+    ("redis: a repeat is done again", "runtime/store/redis/lua/advance.lua",
+     "if call > last_call and ARGV[7]", "if ARGV[7]", [CONTRACT("store_redis")]),
+    ("redis: what is too much is not put back", "runtime/store/redis/lua/advance.lua",
+     "redis.call('LPUSH', KEYS[lane + 2], some[j])", "do end", [CONTRACT("store_redis")]),
+
     # --- the owner's own deadline, and what it holds
     ("shard: starts past its deadline", "runtime/host/shard.c",
      "        if (s->state != SHARD_OWNED || now_ms >= s->until_ms)\n                return NULL;",
