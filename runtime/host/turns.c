@@ -12,6 +12,8 @@
 #define FAR_TIMES_MAX 8
 /* A shortest call is forgotten after so long, at most twice that. */
 #define TRIPS_KEPT_MS 1000
+/* A call that takes longer than this is lost, or its server is away: shards of other servers do not wait for it. */
+#define LATE_MS 100
 
 int turns_init(struct turns *t, uint32_t count, uint32_t calls_max)
 {
@@ -126,12 +128,36 @@ void turns_look(struct turns *t, uint64_t now_ms)
         }
 }
 
-static bool may_advance(const struct turns *t)
+static bool has_room(const struct turns *t)
 {
         uint64_t trip_ms = t->trip_ms < t->trip_before_ms ? t->trip_ms : t->trip_before_ms;
         uint64_t times = trip_ms == UINT64_MAX ? 1 : 1 + trip_ms / TRIP_MS;
         times = times < FAR_TIMES_MAX ? times : FAR_TIMES_MAX;
         return !t->calls_max || shard_set_count(&t->is_calling) < t->calls_max * times;
+}
+
+/* Calls that are late count no more; when the next one is, there is to be another look. */
+static void forget_late(struct turns *t, uint64_t now_ms)
+{
+        for (uint32_t i = 0; (i = shard_set_from(&t->is_calling, i)) != SHARD_SET_NONE; i++) {
+                uint64_t late_ms = t->shards[i]->sent_ms + LATE_MS;
+                if (late_ms > now_ms) {
+                        t->next_due_ms = late_ms < t->next_due_ms ? late_ms : t->next_due_ms;
+                        continue;
+                }
+                shard_set_remove(&t->is_calling, i);
+                note_trip(t, LATE_MS, now_ms);
+        }
+}
+
+static bool may_advance(struct turns *t, uint64_t now_ms)
+{
+        if (has_room(t))
+                return true;
+        if (shard_set_is_empty(&t->waiting) && shard_set_is_empty(&t->standing))
+                return false;
+        forget_late(t, now_ms);
+        return has_room(t);
 }
 
 /* What the shard wants now: if it may have to wait for that it does. */
@@ -176,7 +202,7 @@ struct shard *turns_next(struct turns *t, uint64_t now_ms, enum shard_call *ret_
                 if (*ret_call != SHARD_CALL_NONE)
                         return t->shards[shard];
         }
-        while (may_advance(t) && (shard = pick(t)) != SHARD_SET_NONE) {
+        while (may_advance(t, now_ms) && (shard = pick(t)) != SHARD_SET_NONE) {
                 *ret_call = shard_next_call(t->shards[shard], t->can_wait, now_ms);
                 if (*ret_call != SHARD_CALL_NONE)
                         return t->shards[shard];

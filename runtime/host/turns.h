@@ -6,7 +6,8 @@
  * A call costs the store about as much as thirty tasks in it do, and all calls that are under way at once stand in line
  * there.  So there are only as many as keep the store busy, more where the way there is long; the other shards wait for
  * their turn here, where what ends and what comes in meanwhile makes their calls fuller: the more shards have work, the
- * longer each of them gathers, and nobody waits while there is little to do. */
+ * longer each of them gathers, and nobody waits while there is little to do.  A call without an answer holds its place
+ * for a moment only: one server of several may be away. */
 #ifndef QUIVER_HOST_TURNS_H
 #define QUIVER_HOST_TURNS_H
 

@@ -109,6 +109,30 @@ static void only_a_few_call_at_a_time_and_each_gets_its_turn(void **state)
         hall_close(hall);
 }
 
+static void a_call_without_an_answer_holds_nobody_up(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        bool has_called[SHARDS] = { false };
+        struct hall *hall = hall_open();
+        own_all(hall);
+        for (uint32_t i = 0; i < SHARDS; i++)
+                shard_rang(&hall->rigs[i].shard);
+        for (uint32_t sum = 0; sum < SHARDS;) {
+                uint32_t count = turn(hall, shards);
+                assert_true(count > 0);
+                for (uint32_t i = 0; i < count; i++) {
+                        assert_false(has_called[shards[i]]);
+                        has_called[shards[i]] = true;
+                }
+                sum += count;
+                uint64_t due_ms = turns_due_ms(&hall->turns);
+                assert_true(sum == SHARDS || (due_ms > hall->now_ms && due_ms <= hall->now_ms + 100));
+                set_time(hall, due_ms);
+        }
+        hall_close(hall);
+}
+
 static void more_call_at_a_time_where_the_store_is_far(void **state)
 {
         (void)state;
@@ -222,6 +246,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(all_are_acquired_at_once),
                 cmocka_unit_test(only_a_few_call_at_a_time_and_each_gets_its_turn),
+                cmocka_unit_test(a_call_without_an_answer_holds_nobody_up),
                 cmocka_unit_test(more_call_at_a_time_where_the_store_is_far),
                 cmocka_unit_test(a_shard_where_all_stands_still_goes_first),
                 cmocka_unit_test(those_that_stand_still_leave_turns_to_others),
