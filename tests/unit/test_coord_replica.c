@@ -171,11 +171,21 @@ static void a_multi_that_fails_leaves_no_trace(void **state)
         assert_true(has(p, &p->b, "d/x"));
 }
 
+/* Whoever works on it ends, and does not try for ever. */
+static void a_folder_that_was_removed_is_an_error(void **state)
+{
+        struct pair *p = *state;
+        struct replica late;
+        assert_int_equal(nftw(p->above, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+        assert_int_equal(replica_open(&late, p->folder.fd, &p->error), -ESTALE);
+}
+
 #define IN_PAIR(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                IN_PAIR(a_folder_that_was_removed_is_an_error),
                 IN_PAIR(whoever_was_ended_meanwhile_changes_nothing),
                 IN_PAIR(of_two_who_make_it_at_once_one_does),
                 IN_PAIR(a_change_into_a_sealed_log_happens_once_in_the_next),

@@ -209,6 +209,9 @@ static int open_newest(struct replica *replica, unsigned after, struct error *er
                 if (!r && number <= after) {
                         number = after + 1;
                         r = write_log(&replica->tree, replica->dir_fd, number, error);
+                        /* Nothing can be made in a folder that was removed. */
+                        if (r == -ENOENT)
+                                return error_set(error, -ESTALE, "the folder was removed while it was in use");
                 }
                 if (!r)
                         r = log_open(&replica->log, replica->dir_fd, number, error);
