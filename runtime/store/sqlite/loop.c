@@ -7,6 +7,10 @@
 #include "store/sqlite/sqlite.h"
 #include "task/packed.h"
 
+/* Advances at once.  A transaction writes the pages of every shard that is in it, so fewer and fuller calls are
+ * cheaper; but many share its commit. */
+#define CALLS_MAX 64
+
 static void free_store(struct sqlite_store *s)
 {
         free(s->store.app);
@@ -148,6 +152,7 @@ static void sqlite_open(uv_loop_t *loop, struct store_open *open)
                 abort();
         s->sync = options->sync;
         s->is_host = options->is_host;
+        s->store.calls_max = CALLS_MAX;
         s->open = open;
         s->finished_tail = &s->finished;
         s->bell = (struct bell){ .fd = -1, .reply = on_reply_bell, .reply_self = s };
