@@ -60,36 +60,37 @@ def standing_rate(place, tasks):
     return rate, fed - before
 
 
-def measure_standing(table, place, queued, tasks, rounds):
-    rates, sent = [], 0
-    before = place.stored_bytes()
-    for _ in range(rounds):
-        missing = queued - (sent - place.done())
-        place.push(missing)
-        if not sent:
-            table.add("store memory beyond the payload", (place.stored_bytes() - before) / queued - PAYLOAD, "bytes",
-                      at=(queued, "queued"), bar="memory" if queued > BACKLOGS[0] else None, how="per task")
-        rate, fed = standing_rate(place, tasks)
-        rates.append(rate)
-        sent += missing + fed
-    table.add("end to end", statistics.median(rates), "tasks/s", at=(queued, "queued"),
-              how=f"{place.how()}, standing backlog; median of {rounds}")
-    return statistics.median(rates)
+def standing_round(table, place, queued, sent, tasks):
+    """Fills the backlog up, of which so many were sent before.  Returns the rate, and how many were sent by now."""
+    missing, before = queued - (sent - place.done()), place.stored_bytes()
+    place.push(missing)
+    if not sent:
+        table.add("store memory beyond the payload", (place.stored_bytes() - before) / queued - PAYLOAD, "bytes",
+                  at=(queued, "queued"), bar="memory" if queued > BACKLOGS[0] else None, how="per task")
+    rate, fed = standing_rate(place, tasks)
+    return rate, sent + missing + fed
 
 
 def measure_backlog(table, options, kind):
-    found = {}
-    for queued in BACKLOGS + ((HUGE,) if options.long else ()):
-        with opened(kind) as place:
-            place.make()
-            if not found:
-                add_bare(table, place, options.tasks)
-            found[queued] = measure_standing(table, place, queued, options.tasks, options.rounds)
+    """All at once, so that their rounds take turns."""
+    sizes = BACKLOGS + ((HUGE,) if options.long else ())
+    rates, sent = {queued: [] for queued in sizes}, dict.fromkeys(sizes, 0)
+    with contextlib.ExitStack() as stack:
+        places = {queued: stack.enter_context(opened(kind)).make() for queued in sizes}
+        add_bare(table, places[sizes[0]], options.tasks)
+        for _ in range(options.rounds):
+            for queued, place in places.items():
+                rate, sent[queued] = standing_round(table, place, queued, sent[queued], options.tasks)
+                rates[queued].append(rate)
+        how = f"{places[sizes[0]].how()}, standing backlog; median of {options.rounds}"
+    for queued in sizes:
+        table.add("end to end", statistics.median(rates[queued]), "tasks/s", at=(queued, "queued"), how=how)
     # A short backlog may run dry between two looks at a busy machine: the better of the two is what there is to keep.
-    few = max(found[queued] for queued in BACKLOGS[:2])
-    for many in list(found)[2:]:
-        table.add(f"end to end: {many} queued / few", found[many] / few, "", bar="growth.backlog" if many == HUGE else None,
-                  how=f"few: the better of {BACKLOGS[0]} and {BACKLOGS[1]}")
+    few = list(map(max, rates[sizes[0]], rates[sizes[1]]))
+    for many in sizes[2:]:
+        table.add(f"end to end: {many} queued / few", statistics.median(a / b for a, b in zip(rates[many], few)), "",
+                  bar="growth.backlog" if many == HUGE else None,
+                  how=f"few: the better of {sizes[0]} and {sizes[1]}; median of the rounds' ratios")
 
 
 @contextlib.contextmanager
