@@ -34,7 +34,7 @@ static struct options options = {
 static bool is_unreachable(int r)
 {
         return r == -ECONNREFUSED || r == -ECONNRESET || r == -ETIMEDOUT || r == -EHOSTUNREACH || r == -ENETUNREACH ||
-               r == -EPIPE;
+               r == -EPIPE || r == -EBUSY; /* it loads, a Cluster is down, another process holds the file */
 }
 
 static int run_with_config(const char *given)

@@ -340,6 +340,7 @@ def run_in(folder, chosen):
         run.collect()
         faults = run.end()
         report = check(run.history)
+        (folder / "failovers").write_text("\n".join(map(str, run.history.failovers)))  # for who looks into it later
         print_violations(run.history, report, faults)
         print_table(run, report, faults)
         if report.losses:

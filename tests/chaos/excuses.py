@@ -9,6 +9,7 @@ from history import parent
 
 # Two hosts can only have got hold of one shard if the agreements were lost, too; these are elsewhere than the shard.
 OF_AGREEMENTS = {"two at once", "stale start", "fence repeated", "epoch went back"}
+ARRIVES_NS = 10_000_000_000
 OF_TASKS = {"lost", "done twice", "follow-up twice", "follow-up missing", "follow-up of nothing", "stale effect",
             "result lost", "result twice", "dead and done", "order", "overtaken"}
 
@@ -24,6 +25,8 @@ def is_loss(h, ix, violation):
             is_touched(h, ix, violation, anywhere=True)
     if violation.rule in OF_AGREEMENTS:
         return is_touched(h, ix, violation, anywhere=True)
+    if violation.rule == "follow-up missing":
+        return is_touched(h, ix, violation, anywhere=False) or is_lost_there(h, ix, ix.asks[violation.number])
     return violation.rule in OF_TASKS and is_touched(h, ix, violation, anywhere=False)
 
 
@@ -34,6 +37,14 @@ def is_count_explained(h, ix):
     touched = [n for n in done if any(begin <= f.until_ns and end >= f.from_ns
                                       for f in h.failovers for begin, end in spans[n])]
     return abs(h.done_count - len(done)) <= len(touched)
+
+
+def is_lost_there(h, ix, ask):
+    """A follow-up goes to another shard soon after its call has ended, or when that shard's servers can be reached; then
+    they have it, and may lose it."""
+    ended = [e.at_ns for e in ix.ends[ask.number]]
+    return any(f.from_ns <= at + ARRIVES_NS and f.until_ns >= at for f in h.failovers for at in ended
+               if f.shards is None or h.shard(ask.follow_up) in f.shards)
 
 
 def is_touched(h, ix, violation, anywhere):

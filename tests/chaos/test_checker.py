@@ -458,6 +458,15 @@ def test_no_failover_loses_what_a_replica_had_when_it_was_acknowledged(made):
     assert "lost" in made.rules()
 
 
+def test_a_follow_up_is_lost_where_it_goes(made):
+    made.ask("1", follow_up="f")
+    made.run("1")
+    made.h.failovers.append(Failover(made.now + MS, made.now + 2 * MS, {made.h.shard("f") + 1}))
+    assert "follow-up missing" in made.rules()
+    made.h.failovers.append(Failover(made.now + MS, made.now + 2 * MS, {made.h.shard("f")}))
+    assert not made.rules()
+
+
 def test_a_failover_excuses_no_unsound_store(made):
     unsound_store(made)
     made.h.failovers.append(Failover(0, made.now))

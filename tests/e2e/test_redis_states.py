@@ -171,3 +171,14 @@ def test_other_apps_and_programs_in_the_same_database_are_left_alone(site_host, 
     with under_load(site_host):
         pass
     assert {key: server.do("GET", key).decode() for key in foreign} == foreign
+
+
+def test_a_host_that_finds_a_cluster_down_ends_as_one_that_may_be_started_again(quiver, root, tmp_path):
+    """Nothing is wrong with its settings: the code says so to whoever supervises it."""
+    with RedisServer(tmp_path / "redis", "--cluster-enabled", "yes") as node:
+        node.do("CLUSTER", "ADDSLOTSRANGE", 0, 16382)  # one is missing
+        host = SiteHost(quiver, root / "build" / "test-plugins", tmp_path).configure(
+            f"redis+cluster://127.0.0.1:{node.port}")
+        host.start(is_ready=False)
+        assert host.wait() == 3
+        assert "CLUSTERDOWN" in host.log()
