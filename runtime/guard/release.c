@@ -18,6 +18,7 @@ struct handover;
 struct back {
         struct handover *of;
         struct store_lease lease;
+        bool is_open; /* nobody has said yet that it is not ours any more */
         union {
                 struct store_request request;
                 struct store_acquire acquire;
@@ -34,7 +35,7 @@ struct handover {
         struct store_open open;
         struct store *store;
         struct back *backs;
-        uint32_t count, pending, released;
+        uint32_t count, pending, unanswered, released;
         struct coord_bury bury;
 };
 
@@ -87,10 +88,24 @@ static void on_store_closed(void *self)
         bury(self);
 }
 
-static void finish_one(struct handover *h)
+static void give_back(struct handover *h);
+
+static void on_ask_again(uv_timer_t *timer)
 {
+        give_back(timer->data);
+}
+
+static void finish_one(struct back *b, int status)
+{
+        struct handover *h = b->of;
+        b->is_open = status < 0;
+        h->unanswered += b->is_open;
         if (--h->pending)
                 return;
+        if (h->unanswered && clock_boot_ms() < h->until_ms) {
+                (void)uv_timer_start(&h->timer, on_ask_again, AGAIN_MS, 0);
+                return;
+        }
         struct store *store = h->store;
         h->store = NULL;
         store_close(store, on_store_closed, h);
@@ -101,15 +116,15 @@ static void on_released(struct store_request *request)
         struct back *b = (struct back *)((char *)request - offsetof(struct back, request));
         if (request->status == 0 && b->release.verdict == STORE_OK)
                 b->of->released++;
-        finish_one(b->of);
+        finish_one(b, request->status);
 }
 
 static void on_acquired(struct store_request *request)
 {
         struct back *b = (struct back *)((char *)request - offsetof(struct back, request));
-        /* Otherwise another has it already, or the store does not answer: then time will tell. */
+        /* Otherwise another has it already, or the store does not answer: then it is asked again. */
         if (request->status < 0 || b->acquire.grant != STORE_GRANTED) {
-                finish_one(b->of);
+                finish_one(b, request->status);
                 return;
         }
         uint64_t call = b->acquire.call + 1;
@@ -121,9 +136,13 @@ static void on_acquired(struct store_request *request)
 
 static void give_back(struct handover *h)
 {
-        h->pending = h->count;
+        h->pending = h->unanswered = 0;
+        for (uint32_t i = 0; i < h->count; i++)
+                h->pending += h->backs[i].is_open;
         for (uint32_t i = 0; i < h->count; i++) {
                 struct back *b = &h->backs[i];
+                if (!b->is_open)
+                        continue;
                 b->acquire = (struct store_acquire){ .request.done = on_acquired, .lease = b->lease };
                 store_acquire(h->store, &b->acquire);
         }
@@ -161,15 +180,19 @@ static void open_store(struct handover *h)
         store_open(&h->loop, &h->open);
 }
 
-/* The leases that the page shows as held, whether or not their time is over. */
+/* The leases that the page shows as held, whether or not their time is over, and those that may have been granted: the
+ * same nonce gets them again, or is told that they are another's. */
 static void collect(struct handover *h, const struct leases *leases)
 {
         for (uint32_t i = 0; i < leases->count; i++) {
-                uint64_t until_ms = atomic_load(&leases->slots[i].until_ns) / NS_PER_MS;
-                if (!until_ms)
+                uint64_t until_ns = atomic_load(&leases->slots[i].until_ns);
+                if (!until_ns)
                         continue;
+                uint64_t until_ms =
+                        until_ns == LEASES_ASKED ? clock_boot_ms() + h->start->ttl_ms : until_ns / NS_PER_MS;
                 struct back *b = &h->backs[h->count++];
                 b->of = h;
+                b->is_open = true;
                 b->lease = (struct store_lease){
                         .shard = i, .epoch = atomic_load(&leases->slots[i].epoch), .ttl_ms = h->start->ttl_ms
                 };

@@ -113,7 +113,7 @@ static int parse_owner(struct doc *doc, struct head *head)
 
 static int parse_giver(struct doc *doc, struct head *head)
 {
-        struct assign_giver giver;
+        struct assign_giver giver = { 0 };
         uint32_t count = head->givers_count;
         int r = doc_nonce(doc, giver.nonce);
         if (!r)

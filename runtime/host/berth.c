@@ -10,7 +10,8 @@
 static void show_lease(struct berth *berth)
 {
         const struct shard *s = &berth->shard;
-        leases_set(&berth->host->leases, s->number, s->lease.epoch, shard_is_held(s) ? s->until_ms * NS_PER_MS : 0);
+        uint64_t until_ns = shard_may_be_held(s) ? LEASES_ASKED : shard_is_held(s) ? s->until_ms * NS_PER_MS : 0;
+        leases_set(&berth->host->leases, s->number, s->lease.epoch, until_ns);
 }
 
 /* One that runs under a lease that we have lost, or that is not renewed any more, and has not been told. */
@@ -160,6 +161,8 @@ void berth_call(struct berth *berth, enum shard_call call, uint64_t now_ms)
                  */
                 if (assignment_lists(&h->fleet.assignment, berth->shard.holder))
                         berth->acquire.is_firm = false;
+                /* Before it is sent: should we die before the answer comes, our guard gives this one back, too. */
+                show_lease(berth);
                 berth->request.done = on_acquired;
                 store_acquire(h->store, &berth->acquire);
                 break;

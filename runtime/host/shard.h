@@ -114,6 +114,8 @@ bool shard_is_held(const struct shard *s);
 void shard_rang(struct shard *s);
 /* It should be another's and is still ours. */
 bool shard_is_move_pending(const struct shard *s);
+/* It was asked for, and no answer has come: the store may think that it is ours. */
+bool shard_may_be_held(const struct shard *s);
 
 /* --- calls --- */
 

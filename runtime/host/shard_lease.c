@@ -50,6 +50,11 @@ static bool is_open(const struct shard *s, enum shard_call call)
         return s->last_call == call && (s->is_calling || s->is_repeat);
 }
 
+bool shard_may_be_held(const struct shard *s)
+{
+        return !shard_is_held(s) && is_open(s, SHARD_CALL_ACQUIRE);
+}
+
 /* Back from leaving; what waited in the window still does. */
 static void stay(struct shard *s)
 {

@@ -13,8 +13,12 @@
 /* One lease.  The epoch is part of the check: a task claimed under an older one must not start. */
 struct lease_slot {
         _Atomic uint64_t epoch;
-        _Atomic uint64_t until_ns; /* CLOCK_BOOTTIME; 0: not held */
+        _Atomic uint64_t until_ns; /* CLOCK_BOOTTIME; 0: not held; LEASES_ASKED */
 };
+
+/* Asked for under that epoch, and no answer yet: the store may have granted it.  Nothing may start, but whoever gives
+ * back what a dead host had must think of it. */
+#define LEASES_ASKED UINT64_C(1)
 
 struct leases {
         int fd; /* to hand to runners; -1 on the runner's side once mapped */

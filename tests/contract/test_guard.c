@@ -125,6 +125,20 @@ static void a_dead_hosts_leases_are_given_back(void **state)
         leases_free(&s.leases);
 }
 
+/* It was killed between asking and hearing the answer. */
+static void a_lease_that_may_have_been_granted_is_given_back(void **state)
+{
+        struct scene s;
+        open_scene(&s, state, false);
+        leases_set(&s.leases, 0, 5, LEASES_ASKED);
+        assert_false(leases_allow(&s.leases, 0, 5, clock_boot_ns()));
+        assert_int_equal(ask(&s), STORE_BUSY);
+        (void)close(s.orders);
+        close_scene(&s);
+        (void)waitpid(s.runner, NULL, 0);
+        assert_int_equal(ask(&s), STORE_GRANTED);
+}
+
 static void a_dismissed_guard_gives_nothing_back(void **state)
 {
         struct scene s;
@@ -211,6 +225,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TEST(a_dead_hosts_leases_are_given_back),
+                TEST(a_lease_that_may_have_been_granted_is_given_back),
                 TEST(a_dismissed_guard_gives_nothing_back),
                 TEST(a_reaped_runner_is_nobodys_business),
                 TEST(nothing_is_given_back_while_a_runner_lives),

@@ -31,6 +31,29 @@ static void a_fenced_owner_forgets_all_that_does_not_run(void **state)
         rig_close(&g);
 }
 
+/* Asked for and not heard of: the store may have granted it.  Not so after any answer. */
+static void a_shard_that_was_asked_for_may_be_ours(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        assert_false(shard_may_be_held(&g.shard));
+        send_acquire(&g);
+        assert_true(shard_may_be_held(&g.shard));
+        shard_failed(&g.shard, g.now_ms); /* no answer, and so not known */
+        assert_true(shard_may_be_held(&g.shard));
+        g.now_ms += 10000;
+        send_acquire(&g);
+        reply_acquire(&g, STORE_BUSY, false);
+        assert_false(shard_may_be_held(&g.shard));
+        g.now_ms += 10000;
+        send_acquire(&g);
+        reply_acquire(&g, STORE_GRANTED, false);
+        assert_false(shard_may_be_held(&g.shard));
+        assert_true(shard_is_held(&g.shard));
+        rig_close(&g);
+}
+
 static void a_refused_renewal_is_a_lost_shard(void **state)
 {
         (void)state;
@@ -376,6 +399,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_fenced_owner_forgets_all_that_does_not_run),
+                cmocka_unit_test(a_shard_that_was_asked_for_may_be_ours),
                 cmocka_unit_test(a_refused_renewal_is_a_lost_shard),
                 cmocka_unit_test(a_refused_renewal_waits_for_the_call_under_way),
                 cmocka_unit_test(what_still_runs_is_not_started_again),
