@@ -398,7 +398,7 @@ bench: build test-deps $(BENCH) $(TEST_PLUGINS)
 BENCH_LOAD := $(patsubst %.c,$B/obj/%.o,$(wildcard tests/bench/load/*.c))
 $(BENCH): $B/tests/%: $B/obj/tests/%.o $(BENCH_LOAD) $B/libruntime.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $B/obj/tests/bench/%.o: CPPFLAGS += -Itests/bench
 $B/tests/bench/peers/gearman: LDLIBS += -lgearman
 
