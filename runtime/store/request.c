@@ -50,6 +50,16 @@ void request_finish(struct store_request *request, int status)
         arena_free(reply);
 }
 
+void requests_cancel(struct store_request *list)
+{
+        while (list) {
+                struct store_request *request = list;
+                list = list->next;
+                (void)error_set(&request->error, 0, "the store was closed");
+                request_finish(request, -ECANCELED);
+        }
+}
+
 void request_begin(struct store *store, struct store_request *request, enum store_op op)
 {
         assert(request->done);

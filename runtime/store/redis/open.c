@@ -33,16 +33,6 @@ static void free_store(struct redis_store *s)
         free(s);
 }
 
-static void cancel_all(struct store_request *list)
-{
-        while (list) {
-                struct store_request *request = list;
-                list = list->next;
-                (void)error_set(&request->error, 0, "the store was closed");
-                request_finish(request, -ECANCELED);
-        }
-}
-
 static void on_handle_closed(uv_handle_t *handle)
 {
         struct redis_store *s = handle->data;
@@ -51,8 +41,8 @@ static void on_handle_closed(uv_handle_t *handle)
         struct store_open *open = s->open;
         void (*closed)(void *self) = s->closed;
         void *self = s->closed_self;
-        cancel_all(s->deferred);
-        cancel_all(s->waiting);
+        requests_cancel(s->deferred);
+        requests_cancel(s->waiting);
         free_store(s);
         if (open)
                 request_finish(&open->request, open->request.status);

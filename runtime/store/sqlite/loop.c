@@ -22,16 +22,6 @@ static void free_store(struct sqlite_store *s)
         free(s);
 }
 
-static void cancel_all(struct store_request *list)
-{
-        while (list) {
-                struct store_request *request = list;
-                list = list->next;
-                (void)error_set(&request->error, 0, "the store was closed");
-                request_finish(request, -ECANCELED);
-        }
-}
-
 /* The last handle is closed and the thread is gone: end what was under way and tell whoever waits for that. */
 static void on_handle_closed(uv_handle_t *handle)
 {
@@ -41,9 +31,9 @@ static void on_handle_closed(uv_handle_t *handle)
         struct store_open *open = s->open;
         void (*closed)(void *self) = s->closed;
         void *self = s->closed_self;
-        cancel_all(s->finished);
-        cancel_all(s->todo.first);
-        cancel_all(s->waiting);
+        requests_cancel(s->finished);
+        requests_cancel(s->todo.first);
+        requests_cancel(s->waiting);
         free_store(s);
         if (open)
                 request_finish(&open->request, open->request.status);
