@@ -72,7 +72,7 @@ def moments(ix, number):
         found += [(line.at_ns, line.at_ns) for line in ix.starts[n] + ix.ends[n]]
     for t in ix.taken[number]:
         found.append((t.asked_ns, t.at_ns))
-        found += [(c.at_ns, c.at_ns) for c in ix.commits[t.shard, t.serial]]
+        found += [(c.asked_ns or c.at_ns, c.at_ns) for c in ix.commits[t.shard, t.serial]]
     return found
 
 

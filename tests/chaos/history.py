@@ -21,7 +21,7 @@ Line = collections.namedtuple("Line", "what at_ns key id number attempt epoch st
 # which returned it; a consumer that slept reads at at_ns what it was given soon after asked_ns.
 # status: "accepted", "refused", "unknown".
 Taken = collections.namedtuple("Taken", "consumer at_ns shard serial id number fence asked_ns")
-Commit = collections.namedtuple("Commit", "consumer at_ns shard serial status")
+Commit = collections.namedtuple("Commit", "consumer at_ns shard serial status asked_ns", defaults=(0,))
 
 Dead = collections.namedtuple("Dead", "id number reason")
 Rest = collections.namedtuple("Rest", "id number state")  # neither done nor dead when the run was over
@@ -112,9 +112,14 @@ def read_consumer(path):
 
 
 def answered(commits):
-    """Of one result's, in order, those that no answer came after."""
-    return [c for c, after in zip(commits, commits[1:] + [None])
-            if c.status != "unknown" or after is None or after.status == "unknown"]
+    """Of one result's, in order, those that no answer came after; an answer knows when it was asked for."""
+    kept = []
+    for before, c, after in zip([None] + commits, commits, commits[1:] + [None]):
+        if c.status != "unknown":
+            kept.append(c._replace(asked_ns=before.at_ns if before and before.status == "unknown" else c.at_ns))
+        elif after is None or after.status == "unknown":
+            kept.append(c._replace(asked_ns=c.at_ns))
+    return kept
 
 
 def read_records(path):

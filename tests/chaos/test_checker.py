@@ -7,7 +7,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from checker import Index, RULES, check, story  # noqa: E402
 from history import (Ask, Commit, DONE, Dead, Failover, History, Line, REJECT, RETRY, Rest, Sample,  # noqa: E402
-                     Taken)
+                     Taken, read_consumer)
 
 MS = 10**6
 
@@ -450,6 +450,16 @@ def test_a_commit_that_a_failover_took_back_is_made_again(made):
     assert "result twice" in made.rules()
     made.h.failovers.append(Failover(first, first + 1))
     assert not made.rules()
+
+
+def test_a_commit_lasts_from_its_question_to_its_answer(tmp_path):
+    book = tmp_path / "consumer"
+    lines = [(1, "unknown"), (5, "accepted"), (7, "unknown"), (9, "unknown")]
+    book.write_text("".join(f'{{"what": "commit", "at_ns": {at}, "shard": 0, "serial": 1, "status": "{status}"}}\n'
+                            for at, status in lines))
+    _, commits = read_consumer(book)
+    assert [(c.asked_ns, c.at_ns, c.status) for c in commits] == [
+        (1, 5, "accepted"), (7, 7, "unknown"), (9, 9, "unknown")]
 
 
 def test_no_failover_loses_what_a_replica_had_when_it_was_acknowledged(made):
