@@ -31,6 +31,9 @@ static uint64_t count_shards(const struct status *status, const char *nonce)
         return shards;
 }
 
+/* Of a member, if there is anything in them. */
+static const char *const lists[] = { "unserved", "move_pending" };
+
 static json_t *member_of(const struct status *status, const json_t *document)
 {
         const char *nonce = status_text(document, "nonce");
@@ -42,8 +45,9 @@ static json_t *member_of(const struct status *status, const json_t *document)
         cli_json_number(o, "weight", status_number(document, "weight"));
         cli_json_number(o, "shards", count_shards(status, nonce));
         cli_json_number(o, "age_ms", status_number(document, "age_ms"));
-        if (json_is_array(json_object_get(document, "unserved")))
-                (void)json_object_set(o, "unserved", json_object_get(document, "unserved"));
+        for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+                if (json_is_array(json_object_get(document, lists[i])))
+                        (void)json_object_set(o, lists[i], json_object_get(document, lists[i]));
         return o;
 }
 

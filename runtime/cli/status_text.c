@@ -42,6 +42,22 @@ static void print_unserved(const json_t *names)
         }
 }
 
+/* What it is to give to another host, and cannot yet. */
+static void print_pending_moves(const json_t *shards)
+{
+        size_t i;
+        json_t *shard;
+        if (!json_array_size(shards))
+                return;
+        (void)printf("          move pending, until the calls that run there end: shard%s",
+                show_plural(json_array_size(shards)));
+        json_array_foreach(shards, i, shard)
+        {
+                (void)printf("%s %" JSON_INTEGER_FORMAT, i ? "," : "", json_integer_value(shard));
+        }
+        (void)printf("\n");
+}
+
 static void print_members(const struct status *status, unsigned lines)
 {
         size_t i;
@@ -59,6 +75,7 @@ static void print_members(const struct status *status, unsigned lines)
                         show_plural(status_number(member, "shards")),
                         units_format_ms(age, status_number(member, "age_ms")));
                 print_unserved(json_object_get(member, "unserved"));
+                print_pending_moves(json_object_get(member, "move_pending"));
         }
         if (!i && !status->owned)
                 (void)printf("host      none is running\n");

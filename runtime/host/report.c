@@ -7,8 +7,9 @@
 #include "base/clock.h"
 #include "host/host_parts.h"
 
-#define WATCH_MS   100
-#define NONCE_TEXT (2 * STORE_NONCE_SIZE + 1)
+#define WATCH_MS    100
+#define PENDING_MAX 64 /* that are named */
+#define NONCE_TEXT  (2 * STORE_NONCE_SIZE + 1)
 
 void report_count(struct outcome_counts *counts, enum outcome outcome)
 {
@@ -132,6 +133,18 @@ static json_t *make_handler(const struct station *st, bool has_ages)
         return o;
 }
 
+/* Shards that another is to have, and that stay as long as a call runs which a move must not cut. */
+static void put_pending_moves(json_t *document, const struct host *h)
+{
+        json_t *shards = json_array();
+        for (uint32_t i = 0; i < h->berths_count && json_array_size(shards) < PENDING_MAX; i++)
+                if (shard_is_move_pending(&h->berths[i].shard))
+                        (void)json_array_append_new(shards, json_integer(i));
+        if (json_array_size(shards))
+                (void)json_object_set(document, "move_pending", shards);
+        json_decref(shards);
+}
+
 static json_t *make(const struct host *h, bool has_ages)
 {
         const struct report *r = &h->report;
@@ -158,6 +171,7 @@ static json_t *make(const struct host *h, bool has_ages)
                 (void)json_array_append_new(unserved, text(h->unserved[i]));
         if (unserved)
                 (void)json_object_set_new(document, "unserved", unserved);
+        put_pending_moves(document, h);
         return document;
 }
 

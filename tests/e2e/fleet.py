@@ -151,6 +151,14 @@ class Fleet:
 
         return wait_until(is_even, f"even shares (now {self.counts()})", seconds)
 
+    def all_owners(self):
+        """Who holds each shard, once every one is held."""
+        def look():
+            owners = self.backing.owners()
+            return owners if len(owners) == self.shards else None
+
+        return wait_until(look, "every shard has an owner")
+
     def leader(self):
         return wait_until(lambda: next((m for m in self.living() if m.leads()), None), "somebody leads")
 

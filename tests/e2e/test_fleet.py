@@ -1,5 +1,6 @@
 """Several hosts share an app: one owner a shard, few moves, nothing lost, whoever comes, goes, dies or sleeps."""
 import collections
+import json
 import os
 import random
 import signal
@@ -99,7 +100,7 @@ def test_one_two_three_two_four_one(fleet):
     fleet.start("a")
     fleet.wait_even()
     moves = 0
-    before = fleet.backing.owners()
+    before = fleet.all_owners()
     for starts, stops in [("b", ""), ("c", ""), ("", "b"), ("de", ""), ("", "acd")]:
         for name in starts:
             fleet.add(name).start(is_ready=False)
@@ -110,7 +111,7 @@ def test_one_two_three_two_four_one(fleet):
         for name in stops:
             assert fleet.members[name].wait() == 0
         fleet.wait_even()
-        owners = wait_until(lambda: fleet.backing.owners() if len(fleet.backing.owners()) == 20 else None, "all owned")
+        owners = fleet.all_owners()
         moved = sum(owners[shard] != before[shard] for shard in owners)
         moves += moved
         before = owners
@@ -180,9 +181,13 @@ def test_a_join_cuts_no_long_call(fleet):
     wait_until(lambda: fleet.backing.sum("done") >= 40, "the others are served meanwhile")
     time.sleep(5)  # ten times the drain time: what is asserted is that nothing happens
     assert [e for e in a.ledger() if e.what == "end" and e.number < 4] == []
+    wait_until(lambda: "move pending, until the calls that run there end: shard" in a.cli("status"), "status says so")
+    members = json.loads(a.cli("status", "--json"))["members"]
+    assert [m["name"] for m in members if m.get("move_pending")] == ["a"]
     release.touch()
     wait_done(fleet, 44)
     fleet.wait_even()
+    wait_until(lambda: "move pending" not in a.cli("status"), "none is pending any more")
     assert sorted(n for n in a.starts() if n < 4) == [0, 1, 2, 3]
 
 
