@@ -56,6 +56,7 @@ struct station {
         char name[NAME_HANDLER_MAX + 1];
         struct lineage lineage;     /* of shifts */
         uint32_t next_berth;        /* whose turn it is to feed it */
+        bool was_hurried;           /* the last it was fed came before its turn */
         bool is_paused;             /* a person wants it to start nothing */
         const struct shift *routed; /* what the windows were sorted for, */
         uint64_t routes;            /* and the hash of the task names that it serves; 0: none */

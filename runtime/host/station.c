@@ -185,19 +185,25 @@ static uint32_t feed_from(struct shift *shift, struct berth *berth, uint32_t tur
 }
 
 /* First those whose key's next task waited for so little that the store was asked for nothing else: each round trip is
- * one task for such a key, and a turn behind all the others would be most of it. */
+ * one task for such a key, and a turn behind all the others would be most of it.  They have a share of the room, and
+ * where there is hardly any every other place: the rest of the shards must not wait until they have nothing left. */
 static void feed_hurried(struct shift *shift, uint64_t now_ms)
 {
-        struct host *h = shift->station->host;
+        struct station *st = shift->station;
+        struct host *h = st->host;
         struct berth *berth, *next;
+        uint32_t room = crew_room(&shift->crew);
+        uint32_t left = room >= TURNS ? room / TURNS : st->was_hurried ? 0 : 1;
         DL_FOREACH_SAFE2(h->hurried, berth, next, hurried_next)
         {
-                if (!crew_has_room(&shift->crew))
+                if (!left || !crew_has_room(&shift->crew))
                         return;
-                uint32_t fed = feed_from(shift, berth, BERTH_HURRIED_TASKS, now_ms);
+                uint32_t fed = feed_from(shift, berth, left < BERTH_HURRIED_TASKS ? left : BERTH_HURRIED_TASKS, now_ms);
                 /* What it has may be another station's. */
                 if (!fed && shard_is_held(&berth->shard) && window_has_ready(&berth->shard.window))
                         continue;
+                left -= fed;
+                st->was_hurried |= fed > 0;
                 DL_DELETE2(h->hurried, berth, hurried_prev, hurried_next);
                 berth->is_hurried = false;
         }
@@ -228,6 +234,7 @@ void station_feed(struct station *st, uint64_t now_ms)
                 struct berth *berth = &h->berths[shard];
                 st->next_berth = shard + 1;
                 if (feed_from(shift, berth, turn, now_ms)) {
+                        st->was_hurried = false;
                         left = shard_set_count(ready);
                         continue;
                 }

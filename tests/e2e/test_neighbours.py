@@ -44,3 +44,16 @@ def test_one_key_with_many_tasks_leaves_the_others_alive(host):
     if not IS_LONG:
         host.wait_done(HOT + len(others), 120)
         assert host.starts("hot") == list(range(HOT))
+
+
+def test_a_key_that_comes_later_does_not_wait_for_those_who_have_plenty(host):
+    """One seat for 40 keys that never run dry: whoever comes has its turn among them."""
+    busy, each = 40, 150
+    host.configure(shards=20, work="").start()
+    host.submit([task("work", f"busy{n % busy}", f"{n} us:1000") for n in range(busy * each)])
+    wait_until(lambda: len(host.starts()) > 2 * busy, "they are at work")
+    late = [f"late{n}" for n in range(5)]
+    host.submit([task("work", key, str(busy * each + n)) for n, key in enumerate(late)])
+    before = len(host.starts())
+    wait_until(lambda: all(host.starts(key) for key in late), "the late ones have run", 120)
+    assert len(host.starts()) - before < busy * each // 2, "they waited until the others were through"
