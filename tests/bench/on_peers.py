@@ -107,7 +107,7 @@ PEERS = [
      lambda tasks: with_server(["beanstalkd", "-l", "127.0.0.1", "-p", "{port}"], "beanstalk", tasks)),
     ("Gearman", lambda: package("gearman-job-server"),
      "no order per key, no fencing, no retries with backoff; in memory, background jobs die with the server",
-     "in memory, C worker, 100 background jobs a step", 4,
+     "in memory, 8 C workers, 100 background jobs a step", 4,
      lambda tasks: with_server(["gearmand", "-L", "127.0.0.1", "-p", "{port}", "-l", "{folder}/gearmand.log"], "gearman", tasks)),
     ("Sidekiq", lambda: package("ruby-sidekiq"),
      "no order, no fencing; a killed worker's tasks are lost; a segfault takes its neighbours along",
