@@ -135,10 +135,36 @@ void redis_cluster_move_keys(struct redis_cluster *cluster, uint16_t slot, int f
         freeReplyObject(keys);
 }
 
+static long epoch_of(const struct redis_server *node, const char *name)
+{
+        redisReply *reply = server_do(node, "CLUSTER INFO");
+        const char *at = reply->str ? strstr(reply->str, name) : NULL;
+        long epoch = at ? atol(at + strlen(name)) : -1;
+        freeReplyObject(reply);
+        return epoch;
+}
+
+/* All know of the highest epoch: whoever takes over a slot next takes a higher one.  Else two could have the same, and
+ * the slot might go back to whoever had it before. */
+static bool have_one_epoch(void *self)
+{
+        const struct redis_cluster *cluster = self;
+        long highest = 0;
+        for (int i = 0; i < CLUSTER_MASTERS; i++) {
+                long epoch = epoch_of(&cluster->nodes[i], "cluster_my_epoch:");
+                highest = epoch > highest ? epoch : highest;
+        }
+        for (int i = 0; i < CLUSTER_NODES; i++)
+                if (epoch_of(&cluster->nodes[i], "cluster_current_epoch:") != highest)
+                        return false;
+        return true;
+}
+
 void redis_cluster_hand_over(struct redis_cluster *cluster, uint16_t slot, int to)
 {
         server_ok(&cluster->nodes[to], "CLUSTER SETSLOT %d NODE %s", slot, cluster->ids[to]);
         for (int i = 0; i < CLUSTER_MASTERS; i++)
                 if (i != to)
                         server_ok(&cluster->nodes[i], "CLUSTER SETSLOT %d NODE %s", slot, cluster->ids[to]);
+        assert_true(wait_until(have_one_epoch, cluster));
 }
