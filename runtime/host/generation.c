@@ -177,7 +177,8 @@ static bool is_hopeless(const struct lineage_policy *p, const struct generation 
         return p->failures_max && g->failed >= p->failures_max && !g->done;
 }
 
-static void on_failed(struct lineage *l, struct generation *g, uint64_t now_ms, struct lineage_actions *actions)
+static void on_failed(
+        struct lineage *l, struct generation *g, bool is_stuck, uint64_t now_ms, struct lineage_actions *actions)
 {
         if (g->state == GENERATION_CANDIDATE) {
                 l->candidate = NULL;
@@ -185,7 +186,7 @@ static void on_failed(struct lineage *l, struct generation *g, uint64_t now_ms, 
                 kill_now(g, now_ms, actions);
         } else if (is_on_probation(g)) {
                 g->crashed++;
-                if (is_hopeless(&l->policy, g))
+                if (is_stuck || is_hopeless(&l->policy, g))
                         roll_back(l, now_ms, actions);
         }
 }
@@ -272,7 +273,8 @@ void lineage_step(
                 on_ready(l, event->generation, now_ms, actions);
                 break;
         case LINEAGE_FAILED:
-                on_failed(l, event->generation, now_ms, actions);
+        case LINEAGE_STUCK:
+                on_failed(l, event->generation, event->kind == LINEAGE_STUCK, now_ms, actions);
                 break;
         case LINEAGE_ENDED:
                 on_ended(l, event, now_ms, actions);

@@ -73,7 +73,8 @@ struct lineage {
 enum lineage_event_kind {
         LINEAGE_PROPOSED,  /* generation, with id and runners_wanted: a new version */
         LINEAGE_READY,     /* generation: one of its runners is ready */
-        LINEAGE_FAILED,    /* generation: one of its runners could not start, or too many died */
+        LINEAGE_FAILED,    /* generation: one of its runners could not start */
+        LINEAGE_STUCK,     /* generation: so many of them died that no more are started */
         LINEAGE_ENDED,     /* generation, outcome: a task of it */
         LINEAGE_EMPTY,     /* generation: no process is left */
         LINEAGE_WITHDRAWN, /* the handler is not to be served any more */

@@ -370,7 +370,7 @@ static void on_quarantined(void *owner, const char *text)
         struct shift *shift = owner;
         log_event(LEVEL_ERROR, "quarantine", "handler=%s generation=%" PRIu32 " text=%s", shift->handler->name,
                 shift->generation.number, LOG_QUOTE(text));
-        station_event(shift->station, LINEAGE_FAILED, shift);
+        station_event(shift->station, LINEAGE_STUCK, shift);
 }
 
 static void on_crew_stopped(void *owner)

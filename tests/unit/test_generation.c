@@ -346,6 +346,17 @@ static void runners_that_do_not_start_after_the_promotion_count_as_crashes(void 
         assert_ptr_equal(g.lineage.current, &g.versions[0]);
 }
 
+static void one_that_starts_no_more_runners_is_rolled_back_at_once(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        promote(&g, 1);
+        post(&g, LINEAGE_STUCK, 1);
+        assert_ptr_equal(g.lineage.current, &g.versions[0]);
+        assert_true(lineage_is_bad(&g.lineage, &g.versions[1].id));
+}
+
 static void a_successor_that_has_not_proved_itself_is_nobodys_fallback(void **state)
 {
         (void)state;
@@ -509,6 +520,7 @@ int main(void)
                 cmocka_unit_test(an_idle_probation_or_one_rejection_ends_well),
                 cmocka_unit_test(enough_tasks_end_it_early),
                 cmocka_unit_test(runners_that_do_not_start_after_the_promotion_count_as_crashes),
+                cmocka_unit_test(one_that_starts_no_more_runners_is_rolled_back_at_once),
                 cmocka_unit_test(a_successor_that_has_not_proved_itself_is_nobodys_fallback),
                 cmocka_unit_test(without_probation_a_new_one_is_trusted_at_once),
                 cmocka_unit_test(failures_are_excused_until_the_first_success_and_after_a_rollback),
