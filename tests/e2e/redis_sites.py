@@ -30,7 +30,7 @@ class Site:
             replica.cont()
         wait_until(lambda: self.has_master_besides(master), "another master")
         master.start()
-        wait_until(master.is_in_step, "the old master follows the new one")
+        wait_until(master.is_in_step, "the old master follows the new one", 180)  # Sentinels take their time
 
 
 class SentinelSite(Site):
