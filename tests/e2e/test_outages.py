@@ -234,8 +234,9 @@ def test_all_sessions_expire_at_once_and_nobody_stampedes(make_fleet, chance, ki
     check(fleet, load)
     fleet.wait_even()
     more = rounds(fleet)[0] - written[0]
-    # A leader whose own session was the last to go may have seen the others off; then they come back.
-    assert more <= 2, "a round for each"
+    # A leader whose own session was the last to go may have seen the others off, one or several at a time; then they
+    # come back.
+    assert more <= 3, "a round for each"
     if not more:
         assert fleet.backing.owners() == owners and fleet.backing.epochs() == epochs, "something moved"
 
@@ -381,5 +382,7 @@ def test_a_store_that_is_away_beyond_the_lease_costs_nothing_but_time(make_fleet
     assert late == []
     check_ledger(entries, by_key(tasks))
     fleet.wait_even()
-    assert fleet.backing.owners() == owners
+    after = fleet.backing.owners()
+    # Where the coordination was away with it, all sessions are over: whoever is back last may get others than before.
+    assert after == owners if kind is OnZooKeeper else set(after.values()) == set(owners.values())
     assert all(m.process.poll() is None for m in fleet.members.values())
