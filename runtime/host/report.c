@@ -155,7 +155,7 @@ static json_t *make(const struct host *h, bool has_ages)
         host_nonce_text(h, nonce);
         for (uint32_t i = 0; i < h->berths_count; i++) {
                 const struct shard *s = &h->berths[i].shard;
-                owned += s->state == SHARD_OWNED || s->state == SHARD_READING || s->state == SHARD_LEAVING;
+                owned += shard_is_held(s);
                 fenced += s->fenced;
         }
         for (uint32_t i = 0; i < h->stations_count; i++)

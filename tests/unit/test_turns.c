@@ -193,12 +193,8 @@ static void those_that_stand_still_leave_turns_to_others(void **state)
         hall_close(hall);
 }
 
-static void what_gathers_is_told_when_nothing_runs_any_more(void **state)
+static void give_two_a_task(struct hall *hall)
 {
-        (void)state;
-        uint32_t shards[SHARDS];
-        struct hall *hall = hall_open();
-        own_all(hall);
         for (uint32_t i = 0; i < 2; i++) {
                 struct rig *g = &hall->rigs[i];
                 shard_rang(&g->shard);
@@ -206,6 +202,15 @@ static void what_gathers_is_told_when_nothing_runs_any_more(void **state)
                 send_advance(g);
                 reply_advance(g, STORE_OK);
         }
+}
+
+static void what_gathers_is_told_when_nothing_runs_any_more(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        own_all(hall);
+        give_two_a_task(hall);
         struct claimed *ended = start(&hall->rigs[0], 1);
         struct claimed *runs = start(&hall->rigs[1], 1);
         assert_int_equal(turn(hall, shards), 0);
@@ -223,13 +228,7 @@ static void what_gathers_is_told_when_its_time_has_come(void **state)
         uint32_t shards[SHARDS];
         struct hall *hall = hall_open();
         own_all(hall);
-        for (uint32_t i = 0; i < 2; i++) {
-                struct rig *g = &hall->rigs[i];
-                shard_rang(&g->shard);
-                hand(g, 1, "k", "a");
-                send_advance(g);
-                reply_advance(g, STORE_OK);
-        }
+        give_two_a_task(hall);
         struct claimed *ended = start(&hall->rigs[0], 1);
         (void)start(&hall->rigs[1], 1);
         end_as(&hall->rigs[0], ended, STORE_DONE);
