@@ -8,8 +8,10 @@ First everything is built, one make after the other with a job per core.  Then t
 each suite is reported when its last program has ended.  Whatever a program wrote is in build/test/SUITE/PROGRAM.log.
 
 Tests that start servers and kill processes share the machine with whatever else runs on it.  One of these that failed is
-run once more, alone; if it passes then, it counts as passed and is named as unsteady, with its first failure in full: a
-reason to look, not a reason to stop.  With --all there is no second try.
+run once more, alone; if it passes then, it counts as passed and is named as unsteady, with its first failure in full, and
+written down in build/test/unsteady.txt.  Two unsteady ones fail the run.  With --all there is no second try.
+
+On a terminal the last line shows what runs; elsewhere there is a line of it every half minute.
 """
 import argparse
 import concurrent.futures
@@ -113,8 +115,23 @@ class Program:
         self.log = LOGS / suite / f"{name}.log"
         self.seconds = 0.0
         self.result = None
+        self.is_running = False
+
+    def doing(self):
+        """Its name, and for a build how far it has come."""
+        if self.suite != "build":
+            return f"{self.suite}/{self.name}"
+        steps = self.log.read_bytes().splitlines() if self.log.exists() else []
+        return f"{self.name}, {len(steps)} steps"
 
     def run(self):
+        self.is_running = True
+        try:
+            return self.run_once()
+        finally:
+            self.is_running = False
+
+    def run_once(self):
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.log.with_suffix(".xml").unlink(missing_ok=True)
         started = time.monotonic()
@@ -157,6 +174,44 @@ def kill_group(child):
         pass
 
 
+class Progress:
+    """Says what runs: on a terminal in one line that is written over, elsewhere a line every half minute."""
+
+    EVERY_S = 1 if sys.stdout.isatty() else 30
+
+    def __init__(self, what, programs):
+        self.what = what
+        self.programs = programs
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.show, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+        clear_line()
+
+    def show(self):
+        started = time.monotonic()
+        while not self.ended.wait(self.EVERY_S):
+            done = sum(p.result is not None for p in self.programs)
+            now = ", ".join(p.doing() for p in self.programs if p.is_running)
+            line = f"{self.what} {done + 1} of {len(self.programs)}, {time.monotonic() - started:.0f} s: {now}"
+            if sys.stdout.isatty():
+                width = shutil.get_terminal_size().columns - 1
+                print("\r\x1b[K" + line[:width], end="", flush=True)
+            else:
+                print("  " + line, flush=True)
+
+
+def clear_line():
+    if sys.stdout.isatty():
+        print("\r\x1b[K", end="", flush=True)
+
+
 class Report:
     """Prints a line per suite when its last program is done, and what failed right below it."""
 
@@ -193,6 +248,7 @@ class Report:
         skipped = sum(p.result.skipped for p in programs)
         self.passed += passed
         self.failed += failed
+        clear_line()
         line = f"{suite:<9}{passed:>5} passed {failed:>4} failed"
         if skipped:
             line += f" {skipped:>4} skipped"
@@ -363,9 +419,10 @@ def run_all(programs, report, workers):
             raise
 
 
-# Whose verdict depends on real servers and processes, and how many failures are still a coincidence.
+# Whose verdict depends on real servers and processes; how many of these run again; and how many may need it.
 MAY_BE_UNSTEADY = ("contract", "e2e")
-UNSTEADY_MAX = 3
+AGAIN_MAX = 3
+UNSTEADY_MAX = 1
 
 
 def choose_failed(program):
@@ -380,7 +437,7 @@ def choose_failed(program):
 def run_unsteady_again(programs, report):
     """Returns the names of those that then passed."""
     failed = [p for p in programs if p.result.failed]
-    if len(failed) > UNSTEADY_MAX or any(p.suite not in MAY_BE_UNSTEADY for p in failed):
+    if len(failed) > AGAIN_MAX or any(p.suite not in MAY_BE_UNSTEADY for p in failed):
         return []
     steady = []
     for program in failed:
@@ -409,18 +466,43 @@ def main():
     programs = [p for p in runs(suites, chosen.all) if not names or any(n in p.name for n in names)]
     report = Report(build_programs + programs)
     started = time.monotonic()
-    run_all(build_programs, report, 1)
-    run_all(programs, report, CORES)
+    with Progress("building", build_programs):
+        run_all(build_programs, report, 1)
+    with Progress("testing", programs):
+        run_all(programs, report, CORES)
     unsteady = [] if chosen.all else run_unsteady_again(programs, report)
-    for name in unsteady:
-        print(f"UNSTEADY {name}")
-    print(f"{report.passed + report.failed} tests in {time.monotonic() - started:.0f} s")
+    note_unsteady(unsteady)
+    if len(unsteady) > UNSTEADY_MAX:
+        report.failed += len(unsteady)
+        report.passed -= len(unsteady)
+    print(f"{report.passed + report.failed} tests in {time.monotonic() - started:.0f} s, {len(unsteady)} unsteady")
     print(f"{report.passed} passed, {report.failed} failed")
     return 1 if report.failed or not report.passed else 0
 
 
+def note_unsteady(unsteady):
+    """What needed a second try is told, and kept for whoever looks into it."""
+    for name in unsteady:
+        print(f"UNSTEADY {name}")
+    LOGS.mkdir(parents=True, exist_ok=True)
+    (LOGS / "unsteady.txt").write_text("".join(name + "\n" for name in unsteady))
+
+
+def on_signal(number, _):
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def take_signals():
+    """Under `nohup … &` some are ignored, and an ignored signal stays so in every child: tests would send it in vain.
+    One that has a function here is reset in children."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        is_ignored = signal.getsignal(number) == signal.SIG_IGN
+        signal.signal(number, (lambda *_: None) if is_ignored else on_signal)
+
+
 if __name__ == "__main__":
+    take_signals()
     try:
         sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted")
+    except KeyboardInterrupt as why:
+        sys.exit(f"interrupted {why}".rstrip())

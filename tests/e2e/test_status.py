@@ -223,9 +223,11 @@ def test_watch_redraws_on_a_terminal(host):
             if select.select([ours], [], [], 1)[0]:
                 shown += os.read(ours, 65536)
         assert shown.count(b"\033[H\033[J") >= 2 and b"in flight" in shown
-    finally:
         watch.send_signal(signal.SIGINT)
         watch.wait(30)
+    finally:
+        watch.kill()
+        watch.wait()
         os.close(ours)
         os.close(theirs)
 

@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+"""Checks what no compiler checks about the source of runtime/; prints each breach as FILE:LINE: what is wrong.
+
+    tests/lint/structure.py [FOLDER]        (default: the tree that this file is in)
+
+- Who may include whom: the rooms and their allowed neighbours stand in MAY_INCLUDE.
+- A struct, union or enum tag is defined once in all of runtime/, so that grep finds the one place.
+- A file that a comment names exists.
+- A comment stands alone: none begins with "…".
+- Words that stand for a thing that has another word in the design are not used.
+"""
+import pathlib
+import re
+import sys
+
+# room: the rooms whose headers it may include, besides its own.  A room is a folder; what is not listed belongs to the
+# nearest folder above it that is.
+CONTRACTS = {"store", "coord"}
+MAY_INCLUDE = {
+    ".": {"base", "cli"},
+    "base": set(),
+    "config": {"base"},
+    "task": {"base"},
+    "ring": {"base"},
+    "redis": {"base"},
+    "store": {"base", "task"},
+    "store/sqlite": {"base", "task", "store"},
+    "store/redis": {"base", "task", "store", "redis"},
+    "coord": {"base"},
+    "coord/local": {"base", "coord"},
+    "coord/zookeeper": {"base", "coord"},
+    "coord/redis": {"base", "coord", "redis"},
+    "runner": {"base", "ring"},
+    "guard": {"base", "ring", "store", "coord"},
+    "host": {"base", "config", "task", "ring", "store", "coord", "guard"},
+    "view": {"base", "task", "store", "coord", "host/membership"},
+    "client": {"base", "config", "task", "store"},
+    "cli": {"base", "config", "task", "ring", "coord", "client", "view", "host", "runner", "guard"},
+}
+# Where a room's files may reach a driver: the one file that opens it by its URL.
+OPENS_DRIVERS = {"store/open.c", "coord/open.c"}
+
+OLD_WORDS = "berth|station|crew|lineage|succession|chair|guardian|keeper|scout"
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+TAG = re.compile(r"^(?:typedef |static const |static |const )*(?:struct|union|enum) (\w+)\s*\{", re.MULTILINE)
+FILE_NAME = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.(?:c|h|lua|py|mk|md))(?!\w)")
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def room_of(path):
+    """The longest room that the file lies in."""
+    folder = str(path.parent)
+    while folder not in MAY_INCLUDE and folder != ".":
+        folder = str(pathlib.PurePosixPath(folder).parent)
+    return folder
+
+
+def is_below(room, other):
+    return room == other or room.startswith(other + "/")
+
+
+def check_includes(path, text):
+    room = room_of(path)
+    for match in INCLUDE.finditer(text):
+        other = room_of(pathlib.PurePosixPath(match[1]))
+        if is_below(other, room) and str(path) in OPENS_DRIVERS:
+            continue
+        if other == room or any(is_below(other, allowed) and (other == allowed or allowed not in CONTRACTS)
+                                for allowed in MAY_INCLUDE[room]):
+            continue
+        yield line_of(text, match.start()), f"{room}/ may not include {match[1]}"
+
+
+def check_comments(path, text, known):
+    for match in COMMENT.finditer(text):
+        at = line_of(text, match.start())
+        if re.match(r"/[*/]+\s*…", match[0]):
+            yield at, "a comment begins with … instead of standing alone"
+        for name in FILE_NAME.findall(match[0]):
+            if name.rsplit("/", 1)[-1] not in known:
+                yield at, f"a comment names {name}, which does not exist"
+
+
+def check_words(text):
+    for match in re.finditer(rf"\b(?:{OLD_WORDS})s?\b|(?<![a-z])(?:{OLD_WORDS})s?_|_(?:{OLD_WORDS})s?(?![a-z])", text,
+                             re.IGNORECASE):
+        yield line_of(text, match.start()), f"'{match[0].strip('_')}' has another word in the design"
+
+
+def check_tree(root):
+    runtime = root / "runtime"
+    sources = sorted(p for p in runtime.rglob("*") if p.suffix in (".c", ".h"))
+    known = {p.name for p in root.rglob("*") if p.is_file() and "build" not in p.relative_to(root).parts[:1]}
+    # The libraries' own headers, and what users write.
+    known |= {"hiredis.h", "zookeeper.h", "uv.h", "sqlite3.h", "libconfig.h", "plugin.h", "my-plugin.c"}
+    tags = {}
+    for source in sources:
+        path = pathlib.PurePosixPath(source.relative_to(runtime))
+        text = source.read_text()
+        found = [*check_includes(path, text), *check_comments(path, text, known), *check_words(text)]
+        for match in TAG.finditer(text):
+            where = f"runtime/{path}:{line_of(text, match.start())}"
+            if match[1] in tags:
+                found.append((line_of(text, match.start()), f"'{match[1]}' is defined at {tags[match[1]]}, too"))
+            tags.setdefault(match[1], where)
+        for line, problem in sorted(found):
+            yield f"runtime/{path}:{line}: {problem}"
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2]).resolve()
+    problems = list(check_tree(root))
+    print("\n".join(problems) if problems else "structure: clean")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

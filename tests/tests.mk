@@ -1,0 +1,197 @@
+# How tests are built and run.  Included by the Makefile at the top, from where all paths count.
+
+#@ make demo       watch a small scenario run and check itself
+#@ make test       unit, sanitizer, fuzz and end-to-end tests; last line: N passed, N failed
+#@                 one suite: make unit | asan | tsan | contract | sim | fuzz | e2e; some of it: make test ONLY=ring
+#@ make test-all   the same and the long runs
+#@ make chaos      break a fleet on purpose and check its history: ON=sqlite|redis|redis+zookeeper|sentinel|cluster
+#@                 FOR=60s SEED=N SAN=asan; make chaos-proof: that it notices when a check is missing
+#@ make mutants    remove each check in turn, and see which test notices
+#@ make model      check the model of the lease, and that it fails without each of its checks (two minutes)
+#@ make lint       clang-format, clang-tidy, cppcheck, tests/lint; make format: apply clang-format
+
+TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev libcmocka-dev python3 \
+             python3-pytest procps valgrind nodejs ruby postgresql iproute2 redis-server redis-sentinel redis-tools \
+             python3-redis zookeeper default-jre-headless python3-kazoo stunnel4 openssl
+DEMO_DEPS := $(DEPS) python3
+
+.PHONY: test-deps demo-deps test test-all unit asan tsan contract sim fuzz e2e test-binaries fuzz-binaries villains syntax \
+        lint structure format format-check tidy cppcheck mutants chaos chaos-parts chaos-proof model
+
+test-deps:
+	$(call install_missing,$(TEST_DEPS))
+
+# run.py calls make itself, so that it can tell what does not build from what fails.
+RUN_TESTS := @$(PYTHON) tests/run.py $(if $(WERROR),--werror)
+
+test: test-deps
+	$(RUN_TESTS) $(ONLY:%=--only=%)
+
+test-all: test-deps
+	$(RUN_TESTS) --all $(ONLY:%=--only=%)
+
+unit asan tsan contract sim fuzz e2e: test-deps
+	$(RUN_TESTS) --only=$@
+
+demo-deps:
+	$(call install_missing,$(DEMO_DEPS))
+
+demo: demo-deps
+	@$(MAKE_PARALLEL) build
+	@$(PYTHON) tests/demo/demo.py
+
+# --- test programs ----------------------------------------------------------------------------------------------------
+
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT     := $(UNIT_SRC:tests/%.c=$B/tests/%)
+# A contract suite is several files; what is not a test_*.c of its own is a library for them.
+COORD_CONTRACT_SRC := $(wildcard tests/contract/test_coord*.c)
+CONTRACT_SRC := $(filter-out $(COORD_CONTRACT_SRC),$(wildcard tests/contract/test_*.c))
+CONTRACT     := $(CONTRACT_SRC:tests/%.c=$B/tests/%)
+CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(filter-out $(CONTRACT_SRC) $(COORD_CONTRACT_SRC),$(wildcard tests/contract/*.c)))
+COORD_CONTRACT     := $(COORD_CONTRACT_SRC:tests/%.c=$B/tests/%)
+COORD_CONTRACT_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard tests/contract/coord/*.c))
+SIM      := $B/tests/sim/test_sim
+FUZZ     := $(patsubst tests/%.c,$B/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+TEST_PLUGINS := $(patsubst tests/plugins/%.c,$B/test-plugins/%.so,$(wildcard tests/plugins/*.c)) \
+                $(addprefix $B/test-plugins/,ledger-two.so statics.so statics-two.so)
+VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/villains/*.c)) \
+            $(patsubst tests/villains/%.cc,$B/villains/%.so,$(wildcard tests/villains/*.cc))
+
+# What run.py asks for; SAN= chooses the folder.
+villains: $(VILLAINS)
+test-binaries: $(UNIT) $(SIM) $(CONTRACT) $(COORD_CONTRACT) $(TEST_PLUGINS) $B/libquiver.so.1 $B/tests/preload/world.so
+fuzz-binaries: $(FUZZ)
+
+# Objects of tests are kept for the next make.
+.SECONDARY:
+
+$B/obj/tests/%.o: CPPFLAGS += -Itests/unit -Isdk -Itests/sim
+
+$B/tests/%: $B/obj/tests/%.o $B/libruntime.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter-out $B/libruntime.a,$(filter %.a,$^)) $B/libruntime.a $(TEST_LIBS) $(LDLIBS)
+$(UNIT) $(CONTRACT) $(COORD_CONTRACT): TEST_LIBS := -lcmocka
+$(FUZZ): TEST_LIBS := -fsanitize=fuzzer
+
+# The way an author does it: the plugin's own source, the mock, and the test.
+CHILD_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/common/*.c))
+$B/tests/unit/test_mock $B/tests/unit/test_mock_services: $B/obj/plugins/echo/echo.o $B/libquiver-mock.a
+$B/tests/unit/test_exec: $B/obj/plugins/exec/exec.o $(CHILD_OBJ) $B/libquiver-mock.a
+$B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
+$B/tests/unit/test_sql: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/sql/*.c)) $B/obj/plugins/common/command.o $B/libquiver-mock.a
+$B/tests/unit/test_sql: LDLIBS += -lpq
+
+$B/libcontract.a: $(CONTRACT_OBJ)
+$(CONTRACT) $(COORD_CONTRACT): $B/libcontract.a
+$(COORD_CONTRACT): $(COORD_CONTRACT_OBJ)
+$(CONTRACT): | $B/tests/preload/clock.so
+
+$(SIM): $(patsubst %.c,$B/obj/%.o,$(wildcard tests/sim/*.c))
+
+# Loaded into servers, so never with a sanitizer.
+$B/tests/preload/%.so: tests/preload/%.c
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) -std=gnu11 -O2 -g $(WARN) $(if $(WERROR),-Werror) -D_GNU_SOURCE -fPIC -shared -o $@ $<
+
+# Plugins that do their worst, for the end-to-end tests.  Compilers see some of it coming.
+VILLAIN_FLAGS := -O1 -g -Wall -Wextra -Wno-infinite-recursion $(if $(WERROR),-Werror) -D_GNU_SOURCE \
+                 -Isdk/include -fPIC -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -pthread
+
+$B/villains/%.so: tests/villains/%.c sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) -std=c11 $(VILLAIN_FLAGS) -o $@ $<
+
+$B/villains/%.so: tests/villains/%.cc sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(call say,CXX)$(CXX) -std=c++17 -w $(VILLAIN_FLAGS) -o $@ $<
+
+# Plugins that tests look through; NAME-two.so is another version of NAME.so, to be reloaded.
+TEST_PLUGIN = $(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
+              -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -o $@ $<
+$B/test-plugins/%.so: tests/plugins/%.c sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(call say,CC)$(TEST_PLUGIN)
+
+$B/test-plugins/%-two.so: tests/plugins/%.c sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(call say,CC)$(TEST_PLUGIN) -DBUILD='"two"'
+
+# C++ as it comes, with everything visible that keeps a library from ever being unloaded.
+$B/test-plugins/statics.so $B/test-plugins/statics-two.so: tests/plugins/statics.cc sdk/include/quiver/plugin.h
+	@mkdir -p $(@D)
+	$(call say,CXX)$(CXX) -std=c++17 -O1 -g -Wall -Wextra $(if $(WERROR),-Werror) $(if $(findstring two,$@),-DBUILD='"two"') \
+	        -Isdk/include -fPIC -shared -o $@ $<
+
+# --- what machines can see in the source ------------------------------------------------------------------------------
+
+C_FILES  := $(shell find runtime sdk plugins tests -name '*.c' -o -name '*.h' -o -name '*.cc' 2>/dev/null | sort)
+# Templates are not yet plugins, and villains are wrong on purpose.
+TIDY_SRC := $(filter-out sdk/templates/% tests/villains/%,$(filter %.c,$(C_FILES)))
+# Not the tests: the analyzer does not know that cmocka's asserts do not return.
+TIDY     := $(patsubst %,build/lint/%.ok,$(filter-out tests/%,$(TIDY_SRC)))
+
+# The other compiler's opinion, without its code.
+SYNTAX   := $(patsubst %.c,build/clang/%.ok,$(LIB_SRC) runtime/main.c $(wildcard sdk/mock/*.c plugins/*/*.c tests/*/*.c tests/*/*/*.c))
+# Not the villains, which are wrong on purpose, nor what needs the libraries of others.
+syntax: $(filter-out build/clang/tests/villains/% build/clang/tests/bench/peers/%,$(SYNTAX))
+
+build/clang/%.ok: %.c $(filter %.h,$(C_FILES))
+	@mkdir -p $(@D)
+	@clang -fsyntax-only $(CPPFLAGS) $(CFLAGS) -Werror -Itests/unit -Isdk -Itests/sim -Itests/contract -Itests/bench $<
+	@touch $@
+
+lint: test-deps
+	@$(MAKE_PARALLEL) structure format-check tidy cppcheck
+
+# Who may include whom, one definition per struct, comments that name files which exist.
+structure:
+	@$(PYTHON) tests/lint/structure.py
+
+format-check:
+	@clang-format --dry-run -Werror $(C_FILES)
+
+format:
+	clang-format -i $(C_FILES)
+
+tidy: $(TIDY)
+
+# What was clean stays so until it, a header or the rules change.
+build/lint/%.ok: % .clang-tidy $(filter %.h,$(C_FILES))
+	@mkdir -p $(@D)
+	@echo "clang-tidy $<"
+	@clang-tidy --quiet $< -- $(CPPFLAGS) -Itests/unit -Isdk -std=gnu11 2>$@.err || { cat $@.err; exit 1; }
+	@rm -f $@.err
+	@touch $@
+
+cppcheck:
+	@mkdir -p build/lint/cppcheck
+	@cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	        --suppress=missingIncludeSystem --cppcheck-build-dir=build/lint/cppcheck -Iruntime -Isdk/include -Isdk \
+	        $(TIDY_SRC)
+
+# --- long runs --------------------------------------------------------------------------------------------------------
+
+mutants: test-deps
+	@$(PYTHON) tests/mutants/mutants.py
+
+# Breaks a fleet of four hosts on purpose, and checks its history; tests/chaos/README.md says how to read it.  With
+# SAN=asan the hosts are built with sanitizers, and all else as always.
+ON  ?= sqlite
+FOR ?= 60s
+chaos-parts: build/quiver build/libquiver.so.1 build/tests/preload/world.so build/test-plugins/ledger.so \
+             build/test-plugins/ledger-two.so
+chaos: test-deps
+	@$(MAKE_PARALLEL) SAN= chaos-parts
+	@$(if $(SAN),$(MAKE_PARALLEL) $(QUIVER))
+	@QUIVER=$(QUIVER) $(PYTHON) tests/chaos/chaos.py --on $(ON) --for $(FOR) $(SEED:%=--seed %) $(if $(ONLY),--only="$(ONLY)")
+
+# Takes one check after the other out of Quiver, and shows that chaos notices.  ONLY= picks some by their names.
+chaos-proof: test-deps
+	@$(MAKE_PARALLEL) chaos-parts
+	@$(PYTHON) tests/chaos/proof.py $(if $(ONLY),"$(ONLY)")
+
+MODEL_DEPS := spin gcc libc6-dev
+model:
+	$(call install_missing,$(MODEL_DEPS))
+	@tests/model/run.sh build/model
