@@ -1,6 +1,7 @@
 """Running `quiver run` in the end-to-end tests, and reading what its handler wrote down."""
 import collections
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -37,6 +38,13 @@ def wait_until(condition, what, seconds=60):
             return found
         assert time.monotonic() < end, f"this never happened: {what}"
         time.sleep(0.01)
+
+
+def writes_to(pid, paths):
+    try:
+        return os.readlink(f"/proc/{pid}/fd/2") in paths
+    except OSError:
+        return False  # it is gone, or somebody else's
 
 
 class Host:
@@ -91,6 +99,13 @@ class Host:
     def close(self):
         if self.process and self.process.poll() is None:
             self.kill()
+        wait_until(lambda: not self.guards(), "the guards of killed hosts are done: the next test may use that store")
+
+    def guards(self):
+        """Processes that still write to one of its logs, besides the host itself."""
+        logs = {str(path) for path in self.logs}
+        own = self.process.pid if self.process and self.process.poll() is None else None
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != own and writes_to(pid, logs)]
 
     def cli(self, *words, text=None, code=0):
         done = subprocess.run([self.quiver, *map(str, words), "-c", self.config], input=text, capture_output=True,

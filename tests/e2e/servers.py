@@ -145,8 +145,11 @@ class RedisServer(Server):
                 "--repl-diskless-sync-delay", "0", *password, *self.options]
 
     def is_in_step(self):
-        """As a replica: it has what its master has."""
-        return self.info("master_link_status") == "up"
+        """As a replica: it has what its master has.  While it begins to follow it drops its clients: not yet."""
+        try:
+            return self.info("master_link_status") == "up"
+        except redis.exceptions.ConnectionError:
+            return False
 
 
 class Sentinel(Server):
@@ -261,7 +264,14 @@ class RedisCluster:
             wait_until(lambda m=master, r=replica: self.follows(r, m), "a replica follows its master")
         for replica in self.replicas:
             wait_until(replica.is_in_step, "a replica has what its master has")
+        wait_until(self.has_one_epoch, "all know of the highest epoch")
         return self
+
+    def has_one_epoch(self):
+        """Else two servers could take the same epoch for different claims, and a slot that was moved goes back."""
+        infos = [node.do("CLUSTER INFO") for node in self.nodes if node.process]
+        current = {int(info["cluster_current_epoch"]) for info in infos}
+        return len(current) == 1 and max(int(info["cluster_my_epoch"]) for info in infos) <= current.pop()
 
     def is_whole(self):
         infos = [node.do("CLUSTER INFO") for node in self.nodes if node.process]
@@ -298,6 +308,7 @@ class RedisCluster:
     def hand_over(self, slot, target):
         for node in [target] + [node for node in self.masters if node is not target and node.process]:
             node.do("CLUSTER SETSLOT", slot, "NODE", self.ids[target])
+        wait_until(self.has_one_epoch, "all know of the highest epoch")
 
     def move_slot(self, slot, source, target):
         """Live, key by key, as redis-cli --cluster reshard does."""
