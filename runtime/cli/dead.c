@@ -92,6 +92,27 @@ static void show_dead(void *self, const struct store_listed *task)
         l->left -= l->left > 0;
 }
 
+/* How many there are costs little unless there is a filter. */
+static int more_print(struct cli_store *s, const struct request *request)
+{
+        struct error error = { "" };
+        uint64_t all = 0;
+        struct store_counts *counts = calloc(s->info->shards, sizeof(*counts));
+        if (!counts)
+                abort();
+        int r = client_count(s->client, 0, s->info->shards, counts, &error);
+        for (uint32_t i = 0; i < s->info->shards; i++)
+                all += counts[i].dead;
+        free(counts);
+        if (r < 0)
+                return cli_fail(s->command, r, error.text);
+        if (dead_filter_is_set(&request->filter))
+                (void)printf("… there are more; see them with --limit\n");
+        else
+                (void)printf("… there are %" PRIu64 " in all; more with --limit\n", all);
+        return EXIT_DONE;
+}
+
 static int list(struct cli_store *s, const struct request *request)
 {
         struct error error = { "" };
@@ -109,7 +130,7 @@ static int list(struct cli_store *s, const struct request *request)
                         return cli_fail(s->command, n, error.text);
         }
         if (!request->has_json && l.has_more)
-                (void)printf("… there are more; see them with --limit\n");
+                return more_print(s, request);
         if (!request->has_json && l.left == limit) {
                 (void)printf("no dead tasks");
                 dead_filter_print(stdout, &request->filter);
