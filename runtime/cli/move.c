@@ -1,4 +1,4 @@
-/* move.c: what dump and load share: the marks, and whether a host works on the store. */
+/* move.c: what dump and load share: how far they are, and whether a host works on the store. */
 #include "cli/move.h"
 
 #include <inttypes.h>
@@ -8,19 +8,6 @@
 #include "base/clock.h"
 
 #define PROGRESS_MS 200u
-
-size_t move_chunk_mark(char text[MOVE_MARK_MAX], uint64_t number, uint32_t lines, uint32_t sum)
-{
-        return (size_t)snprintf(text, MOVE_MARK_MAX,
-                "{\"chunk\":%" PRIu64 ",\"lines\":%" PRIu32 ",\"sum\":\"%08" PRIx32 "\"}", number, lines, sum);
-}
-
-size_t move_end_mark(char text[MOVE_MARK_MAX], uint64_t chunks, uint64_t tasks, uint32_t sum)
-{
-        return (size_t)snprintf(text, MOVE_MARK_MAX,
-                "{\"end\":true,\"chunks\":%" PRIu64 ",\"tasks\":%" PRIu64 ",\"sum\":\"%08" PRIx32 "\"}", chunks, tasks,
-                sum);
-}
 
 void move_progress(struct move_progress *p, uint64_t tasks)
 {

@@ -124,11 +124,14 @@ static bool word_is_fit(struct span word, size_t max)
 
 static bool state_get(const json_t *o, enum store_state *ret_state)
 {
-        static const enum store_state states[] = { STATE_QUEUED, STATE_DELAYED, STATE_DEAD };
+        static const struct {
+                const char *name;
+                enum store_state state;
+        } states[] = { { "queued", STATE_QUEUED }, { "delayed", STATE_DELAYED }, { "dead", STATE_DEAD } };
         const char *name = json_string_value(json_object_get(o, "state"));
         for (unsigned i = 0; name && i < sizeof(states) / sizeof(states[0]); i++)
-                if (!strcmp(name, store_state_name(states[i]))) {
-                        *ret_state = states[i];
+                if (!strcmp(name, states[i].name)) {
+                        *ret_state = states[i].state;
                         return true;
                 }
         return false;
@@ -214,6 +217,19 @@ static int item_read(struct move_reader *r, const json_t *o)
 }
 
 /* --- marks -------------------------------------------------------------------------------------------------------- */
+
+size_t move_chunk_mark(char text[MOVE_MARK_MAX], uint64_t number, uint32_t lines, uint32_t sum)
+{
+        return (size_t)snprintf(text, MOVE_MARK_MAX,
+                "{\"chunk\":%" PRIu64 ",\"lines\":%" PRIu32 ",\"sum\":\"%08" PRIx32 "\"}", number, lines, sum);
+}
+
+size_t move_end_mark(char text[MOVE_MARK_MAX], uint64_t chunks, uint64_t tasks, uint32_t sum)
+{
+        return (size_t)snprintf(text, MOVE_MARK_MAX,
+                "{\"end\":true,\"chunks\":%" PRIu64 ",\"tasks\":%" PRIu64 ",\"sum\":\"%08" PRIx32 "\"}", chunks, tasks,
+                sum);
+}
 
 /* A mark is compared with the one that belongs there, byte by byte. */
 static int mark_check(struct move_reader *r, const json_t *o, const char *text, size_t size)
