@@ -59,25 +59,31 @@ static FILE *spool(FILE *from)
 /* The dump as a file that can be read twice; *ret_start is where it begins.  NULL after it said why not. */
 static FILE *input_open(const char *path, off_t *ret_start)
 {
-        struct stat st;
+        struct stat st = { 0 };
         FILE *in = path ? fopen(path, "re") : stdin;
-        if (!in || fstat(fileno(in), &st) < 0 || S_ISDIR(st.st_mode)) {
-                (void)fprintf(stderr, "quiver load: %s: %s\n", path ? path : "standard input",
-                        in && errno == 0 ? strerror(EISDIR) : strerror(errno));
+        if (in && fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode))
+                errno = EISDIR;
+        if (!in || !st.st_mode || S_ISDIR(st.st_mode)) {
+                (void)fprintf(stderr, "quiver load: %s: %s\n", path ? path : "standard input", strerror(errno));
+                if (in && path)
+                        (void)fclose(in);
                 return NULL;
         }
-        *ret_start = S_ISREG(st.st_mode) ? lseek(fileno(in), 0, SEEK_CUR) : 0;
-        if (S_ISREG(st.st_mode) && *ret_start >= 0)
+        *ret_start = S_ISREG(st.st_mode) ? lseek(fileno(in), 0, SEEK_CUR) : -1;
+        if (*ret_start >= 0)
                 return in;
         *ret_start = 0;
-        return spool(in);
+        FILE *kept = spool(in);
+        if (path)
+                (void)fclose(in);
+        return kept;
 }
 
-/* Reads all of it; what a second reading has to find again is in `found`. */
+/* Reads all of it: name, chunks and tasks are then known. */
 static int check(FILE *in, off_t start, struct move_reader *r)
 {
         r->in = in;
-        rewind(in);
+        clearerr(in);
         if (fseeko(in, start, SEEK_SET) < 0)
                 return error_set(&r->error, -EINVAL, "%s", strerror(errno));
         int result = move_read_head(r);
@@ -175,7 +181,7 @@ static int load(
                 abort();
         struct loading l = { .s = s, .reader = r, .progress = { .what = "load", .all = checked->tasks } };
         r->in = in;
-        rewind(in);
+        clearerr(in);
         int result = fseeko(in, start, SEEK_SET) < 0 ? -EIO : move_read_head(r);
         if (result == 0 && strcmp(r->name, checked->name) != 0)
                 result = error_set(&r->error, -EINVAL, "the file was replaced while it was read");

@@ -78,6 +78,7 @@ struct move_reader {
         struct error error;
 
         /* private */
+        size_t chunk_bytes;
         uint32_t sum;
         char *text;
         size_t text_room;

@@ -199,6 +199,10 @@ static int item_read(struct move_reader *r, const json_t *o)
 {
         if (r->lines_count == MOVE_CHUNK_LINES)
                 return wrong(r, "chunk %" PRIu64 " has more than %u lines", r->chunk + 1, MOVE_CHUNK_LINES);
+        if (r->chunk_bytes >= MOVE_CHUNK_BYTES)
+                return wrong(
+                        r, "chunk %" PRIu64 " has more than %u bytes before this line", r->chunk + 1, MOVE_CHUNK_BYTES);
+        r->chunk_bytes += r->text_size;
         struct move_line *l = &r->lines[r->lines_count++];
         if (json_object_get(o, "state")) {
                 l->kind = MOVE_TASK;
@@ -294,6 +298,7 @@ int move_read_head(struct move_reader *r)
 int move_read_chunk(struct move_reader *r)
 {
         r->lines_count = 0;
+        r->chunk_bytes = 0;
         for (bool is_over = false; !is_over;) {
                 char text[MOVE_MARK_MAX];
                 int result = line_read(r);

@@ -62,6 +62,8 @@ def test_a_cut_dump_is_refused_wherever_it_is_cut(embedded):
         assert_refused(embedded, b"".join(lines[:count]) + lines[count][:7], f"cut off after line {count},")
     assert_refused(embedded, dump[:-1], "cut off")
     assert_refused(embedded, b"", "nothing to load")
+    assert "Is a directory" in load(embedded, embedded.folder, code=1)
+    assert "No such file" in load(embedded, embedded.folder / "nowhere", code=1)
     path = embedded.folder / "cut"
     path.write_bytes(dump[:-20])
     assert_refused(embedded, path, "cut off", "chunk 4")
@@ -101,6 +103,7 @@ def test_what_a_dump_says_has_a_range(embedded):
                        ({**dead(1), "handler": "h" * 65}, "handler"), ({"sing": 1}, "neither"), ([1], "JSON")]:
         assert_refused(embedded, make_dump([queued(0), item, queued(2)]), "line 3", says)
     assert_refused(embedded, make_dump(some(300), chunk=300), "more than 256 lines")
+    assert_refused(embedded, make_dump([queued(i, payload="x" * 600000) for i in range(3)]), "line 4", "bytes")
     assert_refused(embedded, make_dump(some(), first=head(shards=0)), "shards")
     assert_refused(embedded, make_dump(some(), first=head(name="../../etc")), "name")
 
