@@ -293,6 +293,21 @@ def test_a_dump_that_cannot_be_written_whole_says_so(store):
     assert done.returncode == 1 and b"could not be written whole" in done.stderr
 
 
+def test_a_dump_that_a_host_disturbed_has_no_end(store):
+    """It waits for whoever reads it; meanwhile a host comes, works, and goes."""
+    load(store, make_dump(some(3000, keys=50)))
+    process = subprocess.Popen([store.quiver, "dump", "-c", store.config], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, bufsize=0)
+    first = process.stdout.readline()
+    assert b'"dump"' in first
+    store.start()
+    wait_until(lambda: store.sum("done") > 0, "it works")
+    assert store.stop() == 0
+    rest, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and b"meanwhile" in said and b'"end"' not in rest
+    assert "cut off" in load(store, first + rest, code=1)
+
+
 def test_a_record_that_is_not_ours_is_named_and_nothing_is_written(redis_host):
     redis_host.configure(shards=1, work="")
     load(redis_host, make_dump([queued(1)]))
