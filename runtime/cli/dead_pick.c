@@ -94,8 +94,11 @@ int dead_before_parse(const char *text, uint64_t now_ms, uint64_t *ret_ms, struc
 void dead_filter_shards(
         const struct dead_filter *f, const struct store_info *info, uint32_t *ret_first, uint32_t *ret_end)
 {
-        *ret_first = f->key ? shard_of_key((struct span){ f->key, strlen(f->key) }, info->shards) : 0;
-        *ret_end = f->key ? *ret_first + 1 : info->shards;
+        struct span key = { f->key, f->key ? strlen(f->key) : 0 };
+        /* A task without a key has its id as one, and is in the shard that this says. */
+        bool is_in_one = f->key && task_id_check(key, NULL, NULL) < 0;
+        *ret_first = is_in_one ? shard_of_key(key, info->shards) : 0;
+        *ret_end = is_in_one ? *ret_first + 1 : info->shards;
 }
 
 /* --- all shards --------------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,8 @@ struct dumping {
         uint32_t chunk_lines;
         size_t chunk_bytes;
         uint64_t tasks;
-        bool is_too_long; /* a line that no load would read */
+        uint64_t left_out; /* what no load would take; named on standard error */
+        bool is_too_long;  /* a line that no load would read */
         struct move_progress progress;
 };
 
@@ -77,7 +79,44 @@ static void write_line(struct dumping *d, json_t *object)
                 end_chunk(d);
 }
 
-/* --- tasks that were claimed: sorted, since in flight and parked ones of a key follow each other --- */
+/* --- one line each ------------------------------------------------------------------------------------------------ */
+
+__attribute__((format(printf, 2, 3))) static void leave_out(struct dumping *d, const char *format, ...)
+{
+        va_list args;
+        move_progress_end(&d->progress);
+        (void)fprintf(stderr, "quiver dump: shard %" PRIu32 ": left out: ", d->shard);
+        va_start(args, format);
+        (void)vfprintf(stderr, format, args);
+        va_end(args);
+        (void)fputc('\n', stderr);
+        d->left_out++;
+}
+
+static uint64_t time_in_range(uint64_t ms)
+{
+        return ms < TASK_NUMBER_MAX / 2 ? ms : TASK_NUMBER_MAX / 2;
+}
+
+/* What is only known of a dead task.  Its envelope may be anything, and its id may come from there. */
+static void put_death(json_t *o, const struct dumping *d, const struct store_listed *task, bool is_readable)
+{
+        char id[64];
+        char reason[NOTE_TEXT_MAX + 1];
+        size_t size = task->reason.size < NOTE_TEXT_MAX ? task->reason.size : NOTE_TEXT_MAX;
+        for (size_t i = 0; i < size; i++)
+                reason[i] = (unsigned char)task->reason.data[i] < ' ' || task->reason.data[i] == 0x7f
+                                    ? ' '
+                                    : task->reason.data[i];
+        (void)snprintf(id, sizeof(id), "dead.%" PRIu64 "-%" PRIu32, task->number, d->shard);
+        if (task_id_check(task->id, NULL, NULL) == 0)
+                cli_json_span(o, "id", task->id);
+        else
+                (void)json_object_set_new(o, "id", json_string(id));
+        cli_json_span(o, "handler", is_readable ? task->envelope.handler : SPAN_TEXT("unknown"));
+        cli_json_bytes(o, "reason", reason, size);
+        cli_json_number(o, "at_ms", time_in_range(task->at_ms));
+}
 
 static json_t *task_json(const struct dumping *d, const struct store_listed *task)
 {
@@ -99,28 +138,38 @@ static json_t *task_json(const struct dumping *d, const struct store_listed *tas
                 cli_json_bytes(o, "note", note.data, note.size);
         }
         if (state == STATE_DELAYED)
-                cli_json_number(o, "due_in_ms", task->due_in_ms);
-        if (state == STATE_DEAD) {
-                cli_json_span(o, "id", task->id);
-                cli_json_span(o, "handler", is_readable ? task->envelope.handler : SPAN_TEXT("unknown"));
-                cli_json_span(o, "reason", task->reason);
-                cli_json_number(o, "at_ms", task->at_ms);
-        }
+                cli_json_number(o, "due_in_ms", time_in_range(task->due_in_ms));
+        if (state == STATE_DEAD)
+                put_death(o, d, task, is_readable);
         buffer_free(&bytes);
         buffer_free(&note);
         return o;
 }
 
+/* Nothing at all, which a foreign push may have left: neither a task nor any bytes to keep. */
+static bool is_nothing(struct dumping *d, const struct store_listed *task)
+{
+        if (task->envelope.handler.size || task->envelope.payload.size)
+                return false;
+        leave_out(d, "%s number %" PRIu64 " is empty", store_state_name(task->state), task->number);
+        return true;
+}
+
 static void print_task(void *self, const struct store_listed *task)
 {
         struct dumping *d = self;
+        if (is_nothing(d, task))
+                return;
         write_line(d, task_json(d, task));
         move_progress(&d->progress, ++d->tasks);
 }
 
+/* Sorted later: in flight and parked ones of a key follow each other. */
 static void keep_task(void *self, const struct store_listed *task)
 {
         struct dumping *d = self;
+        if (is_nothing(d, task))
+                return;
         if (d->count == d->room) {
                 d->room = d->room ? 2 * d->room : 256;
                 struct line *grown = realloc(d->lines, d->room * sizeof(*grown));
@@ -159,6 +208,10 @@ static void print_held(void *self, const struct store_key_info *key)
 {
         if (key->state != KEY_HELD)
                 return;
+        if (task_key_check(key->key, NULL)) {
+                leave_out(self, "a hold of something that is no key");
+                return;
+        }
         json_t *o = json_object();
         cli_json_span(o, "held", key->key);
         cli_json_span(o, "reason", key->reason);
@@ -167,6 +220,10 @@ static void print_held(void *self, const struct store_key_info *key)
 
 static void print_desired(void *self, const struct store_desired *item)
 {
+        if (!move_desired_is_fit(item)) {
+                leave_out(self, "a desired state that no Quiver has written");
+                return;
+        }
         json_t *o = json_object();
         cli_json_span(o, "desired", item->name);
         cli_json_span(o, "value", item->value);
@@ -271,8 +328,9 @@ static int dump(struct cli_store *s, bool has_json)
                 return cli_fail("dump", r, error.text);
         if (has_json)
                 (void)fprintf(stderr,
-                        "{\"name\":\"%s\",\"tasks\":%" PRIu64 ",\"chunks\":%" PRIu64 ",\"shards\":%" PRIu32 "}\n",
-                        d.name, d.tasks, d.chunks, s->info->shards);
+                        "{\"name\":\"%s\",\"tasks\":%" PRIu64 ",\"chunks\":%" PRIu64 ",\"shards\":%" PRIu32
+                        ",\"left_out\":%" PRIu64 "}\n",
+                        d.name, d.tasks, d.chunks, s->info->shards, d.left_out);
         else
                 (void)fprintf(stderr, "%" PRIu64 " tasks in %" PRIu64 " chunks, dump %s\n", d.tasks, d.chunks, d.name);
         return EXIT_DONE;

@@ -19,13 +19,14 @@ static struct span span_of(const struct buffer *b)
 
 /* --- where it belongs --------------------------------------------------------------------------------------------- */
 
-/* A task that was pushed without an id is called by its place: "normal.17". */
+/* A task that was pushed without an id is called by its place, "normal.17"; one that died with an id which is none,
+ * "dead.17". */
 static bool id_is_made(struct span id)
 {
-        for (unsigned lane = 0; lane < LANES; lane++) {
-                const char *name = lane_name((enum lane)lane);
-                size_t size = strlen(name);
-                if (id.size > size && !memcmp(id.data, name, size) && id.data[size] == '.')
+        static const char *const places[] = { "high.", "normal.", "low.", "dead." };
+        for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+                size_t size = strlen(places[i]);
+                if (id.size > size && !memcmp(id.data, places[i], size))
                         return true;
         }
         return false;
@@ -34,12 +35,18 @@ static bool id_is_made(struct span id)
 /* An id ends in its shard.  One that was made from a place gets the dump's name: here somebody else has that place. */
 static void id_move(const struct loading *l, struct span id, uint32_t old_shard, uint32_t shard, struct buffer *to)
 {
+        char suffix[16];
         const char *dash = id.size ? memrchr(id.data, '-', id.size) : NULL;
+        size_t stem = dash ? (size_t)(dash - id.data) : id.size;
+        size_t suffix_size = (size_t)snprintf(suffix, sizeof(suffix), "-%" PRIu32, shard);
         buffer_clear(to);
         if (id_is_made(id))
                 buffer_printf(to, "d%.12s.%" PRIu32 ".", l->reader->name, old_shard);
-        buffer_put(to, id.data, dash ? (size_t)(dash - id.data) : id.size);
-        buffer_printf(to, "-%" PRIu32, shard);
+        /* The longest ids lose their first letters: those that were made one after the other differ in their last. */
+        size_t room = TASK_ID_MAX - to->size - suffix_size;
+        size_t over = stem > room ? stem - room : 0;
+        buffer_put(to, id.data + over, stem - over);
+        buffer_put(to, suffix, suffix_size);
 }
 
 /* The line's shard here; its envelope and id say so afterwards.  A malformed envelope stays as it is. */

@@ -38,6 +38,9 @@ int move_check_idle(struct cli_store *s);
 size_t move_chunk_mark(char text[MOVE_MARK_MAX], uint64_t number, uint32_t lines, uint32_t sum);
 size_t move_end_mark(char text[MOVE_MARK_MAX], uint64_t chunks, uint64_t tasks, uint32_t sum);
 
+/* What `load` would take. */
+bool move_desired_is_fit(const struct store_desired *item);
+
 /* How far it has come, on one line of a terminal; anywhere else nothing.  Zero it and set the first two. */
 struct move_progress {
         const char *what;

@@ -122,6 +122,12 @@ static bool word_is_fit(struct span word, size_t max)
         return is_fit;
 }
 
+bool move_desired_is_fit(const struct store_desired *item)
+{
+        return word_is_fit(item->name, 255) && item->value.size <= STORE_DESIRED_VALUE_MAX &&
+               (!item->value.size || !memchr(item->value.data, 0, item->value.size));
+}
+
 static bool state_get(const json_t *o, enum store_state *ret_state)
 {
         static const struct {
@@ -189,7 +195,7 @@ static int pair_read(struct move_reader *r, const json_t *o, const char *name, c
         l->value = span_of(&l->memory[1]);
         if (l->kind == MOVE_HELD && task_key_check(l->name, NULL))
                 return wrong(r, "what is held is no key");
-        if (l->kind == MOVE_DESIRED && (!word_is_fit(l->name, 255) || l->value.size > STORE_DESIRED_VALUE_MAX))
+        if (l->kind == MOVE_DESIRED && !move_desired_is_fit(&(struct store_desired){ l->name, l->value }))
                 return wrong(r, "a desired state has a name of 1 to 255 letters, and a value of at most %u bytes",
                         STORE_DESIRED_VALUE_MAX);
         return 0;

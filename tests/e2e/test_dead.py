@@ -8,7 +8,7 @@ import time
 import pytest
 
 from dumps import dead, load, make_dump, queued
-from hosts import Host, wait_until
+from hosts import Host
 
 HOUR_MS = 3600 * 1000
 NOW_MS = int(time.time() * 1000)
@@ -171,4 +171,17 @@ def test_a_record_that_cannot_be_read_stays_and_the_rest_is_done(redis_host):
                               capture_output=True, timeout=60)
         assert done.returncode == 1 and b"cannot be read and stays" in done.stderr and done.stdout == b"1 dropped\n"
         assert client.hget("quiver:{test:0}:dead", "3") == b"\xc1 garbage"
-        wait_until(lambda: client.hlen("quiver:{test:0}:dead") == 3, "two were dropped")
+        assert client.hlen("quiver:{test:0}:dead") == 3
+        for value in ("nan", "-1", "1.5", "inf", "x"):
+            client.hset("quiver:{test:0}:shard", "normal", value)
+            done = subprocess.run([redis_host.quiver, "dead", "requeue", "t1-0", "-c", redis_host.config],
+                                  capture_output=True, timeout=60)
+            assert done.returncode == 3 and b"{test:0}:shard normal is not" in done.stderr
+            assert client.hlen("quiver:{test:0}:dead") == 3 and not client.exists("quiver:{test:0}:normal")
+
+
+def test_the_key_of_a_task_without_one_is_its_id(store):
+    task = dead(55, key="", shard=3)
+    load(store, make_dump([task]), "--merge")
+    found = [task["id"] for task in listed(store) if task["payload"] == "55"]
+    assert numbers(listed(store, "--key", found[0])) == [55]

@@ -256,7 +256,7 @@ def test_a_dump_says_what_it_holds(store):
     done = subprocess.run([store.quiver, "dump", "--json", "-c", store.config], capture_output=True, timeout=60)
     said = json.loads(done.stderr)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert said == {"name": lines[0]["name"], "tasks": 605, "chunks": 3, "shards": 5}
+    assert said == {"name": lines[0]["name"], "tasks": 605, "chunks": 3, "shards": 5, "left_out": 0}
     assert lines[-1]["tasks"] == 605 and lines[-1]["chunks"] == 3
     again = subprocess.run([store.quiver, "dump", "-c", store.config], capture_output=True, timeout=60).stdout
     assert json.loads(again.splitlines()[0])["name"] != lines[0]["name"]
@@ -283,6 +283,35 @@ def test_tasks_without_an_id_get_one_of_their_own(store):
               "envelope": f"qv1\nkey:\nhandler:work\nid:normal.{1 + i // 8}-{i % 8}\n\n{i}"} for i in range(80)]
     load(store, make_dump(items))
     assert store.cli("fsck").strip().endswith("80 tasks: sound")
+
+
+def test_whatever_a_store_holds_its_dump_can_be_loaded(redis_host, quiver, tmp_path):
+    """Pushed by anybody: neither a host nor a dump may choke on it."""
+    redis_host.configure(shards=1, work="")
+    load(redis_host, make_dump([queued(1)]))
+    pushed = [b"garbage\0\xff", b"qv1\nkey:k\nhandler:work\nid:" + b"x" * 5000 + b"\n\n1", b"qv1\nkey:k\nid:\x01-0\n\n",
+              b"qv1\nkey:\nhandler:work\nid:" + b"y" * 62 + b"-0\n\n2", b"qv1\nkey:\nhandler:nobody\n\n3", b"\xff" * 100000]
+    with redis_host.redis.client() as client:
+        client.rpush("quiver:{test:0}:normal", *pushed)
+        redis_host.start()
+        wait_until(lambda: totals(redis_host)["dead"] == 4, "what cannot be run is dead")
+        assert redis_host.stop() == 0
+        client.rpush("quiver:{test:0}:normal", *pushed, b"")
+        redis_host.cli("key", "hold", "fine")
+        client.hset("quiver:{test:0}:keys", b"a\x01b", client.hget("quiver:{test:0}:keys", "fine"))
+        client.zadd("quiver:{test:0}:due", {b"a\x01b": float("inf")})
+        client.zadd("quiver:{test:0}:delayed", {"00000000000000ff": 1e300})
+        client.eval("redis.call('HSET', KEYS[1], '00000000000000ff', cmsgpack.pack({ 1, ARGV[1], '' }))", 1,
+                    "quiver:{test:0}:later", "qv1\nkey:k\nhandler:work\n\nlate")
+    done = subprocess.run([quiver, "dump", "--json", "-c", redis_host.config], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert b"is empty" in done.stderr and b"no key" in done.stderr
+    (tmp_path / "other").mkdir()
+    other = Host(quiver, quiver.parent / "test-plugins", tmp_path / "other").configure(shards=300, work="")
+    count = json.loads(done.stderr.splitlines()[-1])["tasks"]
+    assert load(other, done.stdout).startswith(f"{count} tasks")
+    found = totals(other)
+    assert count == 12 == found["queued"] + found["delayed"] + found["dead"]
 
 
 def test_a_dump_that_cannot_be_written_whole_says_so(store):

@@ -8,6 +8,11 @@
 check_types('shard', 'dead', 'deadnumbers', 'deadids', 'high', 'normal', 'low', 'notes')
 local verb, ids = tonumber(ARGV[1]), tonumber(ARGV[2])
 local last = lasts()
+for lane = 0, 2 do
+	if not last[lane] or last[lane] ~= math.floor(last[lane]) or last[lane] < 0 or last[lane] >= LANE then
+		error({ err = 'WRONGTYPE ' .. shard .. ' ' .. lane_names[lane] .. ' is not the number of a task' })
+	end
+end
 local chosen, is_chosen, bytes, unreadable = {}, {}, 0, 0
 
 -- A record as dead_put wrote it: id, handler, lane, at, reason, envelope, note.
