@@ -294,7 +294,8 @@ def test_whatever_a_store_holds_its_dump_can_be_loaded(redis_host, quiver, tmp_p
     with redis_host.redis.client() as client:
         client.rpush("quiver:{test:0}:normal", *pushed)
         redis_host.start()
-        wait_until(lambda: totals(redis_host)["dead"] == 4, "what cannot be run is dead")
+        wait_until(lambda: [totals(redis_host)[state] for state in ("dead", "done")] == [4, 2],
+                   "what cannot be run is dead, what can be is done")
         assert redis_host.stop() == 0
         client.rpush("quiver:{test:0}:normal", *pushed, b"")
         redis_host.cli("key", "hold", "fine")
