@@ -90,31 +90,32 @@ static void take_state(void *self, const struct store_key_info *key)
         *(bool *)self = key->state == KEY_HELD;
 }
 
-static bool is_owned(struct loading *l, uint32_t shard)
-{
-        struct store_counts counts = { 0 };
-        struct error error;
-        return client_count(l->s->client, shard, 1, &counts, &error) == 0 && counts.is_held && counts.left_ms;
-}
-
 /* The owner has been told.  Its key's tasks must not come before it has done it.  If nobody is there to do it, whoever
- * comes does it before it claims anything. */
+ * comes does it before it claims anything, as long as one call can do all that waits. */
 static int await_hold(struct loading *l, uint32_t shard, struct span key)
 {
         const struct timespec pause = { .tv_nsec = HOLD_LOOK_MS * NS_PER_MS };
+        struct error *error = &l->reader->error;
         uint64_t until_ms = clock_boot_ms() + HOLD_WAIT_MS;
-        bool is_held = false;
         while (clock_boot_ms() < until_ms) {
-                int r = client_keys(l->s->client, shard, key, 1, take_state, &is_held, &l->reader->error);
+                struct store_counts counts = { 0 };
+                bool is_held = false;
+                int r = client_count(l->s->client, shard, 1, &counts, error);
+                if (r >= 0)
+                        r = client_keys(l->s->client, shard, key, 1, take_state, &is_held, error);
                 if (r < 0)
                         return r;
-                if (is_held || !is_owned(l, shard))
+                bool is_owned = counts.is_held && counts.left_ms;
+                if (is_held || (!is_owned && counts.controls <= STORE_CALL_CONTROLS))
                         return 0;
+                if (!is_owned)
+                        break;
                 (void)nanosleep(&pause, NULL);
         }
-        return error_set(&l->reader->error, -EAGAIN,
-                "the host that works on shard %" PRIu32 " does not hold the key %.*s, as it was asked to", shard,
-                (int)key.size, key.data);
+        return error_set(error, -EAGAIN,
+                "shard %" PRIu32 ": nobody has held the key %.*s yet, as was asked; start a host, or look why the one "
+                "that owns the shard does nothing",
+                shard, (int)key.size, key.data);
 }
 
 static int load_held(struct loading *l, uint32_t shard, const struct move_line *line)

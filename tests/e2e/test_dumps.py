@@ -152,6 +152,22 @@ def test_a_load_that_was_killed_is_repeated_without_loss_or_double(store, chance
     assert "sound" in store.cli("fsck")
 
 
+def test_a_load_into_a_full_redis_goes_on_when_there_is_room(redis_host):
+    redis_host.configure(shards=5, work="")
+    items = [queued(i, key=f"k{i % 50}", payload=f"{i} {'x' * 300}") for i in range(20000)]
+    path = redis_host.folder / "dump"
+    path.write_bytes(make_dump(items))
+    with redis_host.redis.client() as client:
+        client.config_set("maxmemory", client.info("memory")["used_memory"] + (3 << 20))
+        done = subprocess.run([redis_host.quiver, "load", "-c", redis_host.config, path], capture_output=True, timeout=120)
+        assert done.returncode in (1, 3) and b"run the same load again to go on" in done.stderr, done.stderr
+        assert 0 < stored(redis_host) < len(items)
+        client.config_set("maxmemory", 0)
+    before = stored(redis_host)
+    assert f"{len(items) - before} tasks; an earlier load had put in {before} of" in load(redis_host, path)
+    assert tasks_of(redis_host) == by_key(items)
+
+
 def both_at_once(store, paths):
     words = [[store.quiver, "load", "--merge", "-c", store.config, path] for path in paths]
     processes = [subprocess.Popen(w, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for w in words]
