@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "store/driver.h"
 #include "store/request.h"
 
 const char *store_state_name(enum store_state state)
