@@ -4,29 +4,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/command.h"
+#include "cli/dead_pick.h"
 #include "cli/json.h"
 #include "cli/listed.h"
-#include "cli/open.h"
 #include "cli/show.h"
 
-enum { OPTION_HANDLER = OPTION_OWN, OPTION_ALL, OPTION_LIMIT };
+enum {
+        OPTION_HANDLER = OPTION_OWN,
+        OPTION_KEY,
+        OPTION_REASON,
+        OPTION_ERROR,
+        OPTION_BEFORE,
+        OPTION_ALL,
+        OPTION_LIMIT,
+        OPTION_DRY_RUN,
+        OPTION_YES
+};
 
 static const struct option_spec specs[] = {
         OPTION_CONFIG_ROW,
         { OPTION_HANDLER, "handler", "NAME", "only this handler's" },
+        { OPTION_KEY, "key", "KEY", "only this key's" },
+        { OPTION_REASON, "reason", "WORD", "only those with this reason: exhausted, rejected, cancelled, …" },
+        { OPTION_ERROR, "error", "TEXT", "only those whose last error has this in it" },
+        { OPTION_BEFORE, "before", "WHEN", "only those that died before then: 2026-11-16 10:00 (UTC), or 2h ago" },
         { OPTION_ALL, "all", NULL, "requeue or drop all of them" },
-        { OPTION_LIMIT, "limit", "N", "list at most N (50)" },
+        { OPTION_LIMIT, "limit", "N", "at most N, in the order of the list (list: 50)" },
+        { OPTION_DRY_RUN, "dry-run", NULL, "only say how many would be requeued or dropped" },
+        { OPTION_YES, "yes", NULL, "do not ask; on anything but a terminal nobody is asked" },
         OPTION_JSON_ROW,
 };
 
+#define LIST_LIMIT 50u
+
 struct request {
         const char *verb;
-        const char *handler; /* NULL: any */
+        struct dead_filter filter;
         bool has_all;
         bool has_json;
-        uint32_t limit;
+        bool is_dry_run;
+        bool has_yes;
+        uint64_t limit; /* 0: not said */
         const char **ids;
         size_t ids_count;
 };
@@ -36,137 +58,205 @@ static struct span text_span(const char *text)
         return (struct span){ text, text ? strlen(text) : 0 };
 }
 
-/* How many dead tasks each shard has; the caller frees it.  NULL after it said why. */
-static struct store_counts *count_shards(struct cli_store *s, int *ret_code)
-{
-        struct error error = { "" };
-        struct store_counts *counts = calloc(s->info->shards, sizeof(*counts));
-        if (!counts)
-                abort();
-        int r = client_count(s->client, 0, s->info->shards, counts, &error);
-        if (r == 0)
-                return counts;
-        *ret_code = cli_fail(s->command, r, error.text);
-        free(counts);
-        return NULL;
-}
-
 /* --- list --------------------------------------------------------------------------------------------------------- */
 
 static void print_line(const struct store_listed *task)
 {
         char time[SHOW_TIME_MAX];
-        struct span events = task->note.events;
-        struct note_event last = { 0 };
-        while (note_event_next(&events, &last))
-                ;
         (void)printf("%.*s  %s  %-10.*s %.*s  ", (int)task->id.size, task->id.data, show_time(time, task->at_ms),
                 (int)task->reason.size, task->reason.data, (int)task->envelope.handler.size,
                 task->envelope.handler.size ? task->envelope.handler.data : "");
         show_bytes(stdout, task->key, TASK_KEY_MAX);
         (void)printf("  ");
-        show_bytes(stdout, last.text, 100);
+        show_bytes(stdout, dead_last_error(task), 100);
         (void)putchar('\n');
 }
 
+struct listing {
+        const struct request *request;
+        uint64_t left;
+        bool has_more;
+};
+
 static void show_dead(void *self, const struct store_listed *task)
 {
-        const struct request *request = self;
-        if (request->has_json)
+        struct listing *l = self;
+        if (!dead_filter_fits(&l->request->filter, task))
+                return;
+        if (!l->left)
+                l->has_more = true;
+        else if (l->request->has_json)
                 cli_json_print(listed_as_json(task));
         else
                 print_line(task);
+        l->left -= l->left > 0;
 }
 
-static int list(struct cli_store *s, struct request *request)
+/* How many there are costs little unless there is a filter. */
+static int more_print(struct cli_store *s, const struct request *request)
 {
         struct error error = { "" };
         uint64_t all = 0;
-        uint32_t left = request->limit;
-        int code = EXIT_DONE;
-        struct store_counts *counts = count_shards(s, &code);
-        for (uint32_t i = 0; counts && i < s->info->shards; i++) {
+        struct store_counts *counts = calloc(s->info->shards, sizeof(*counts));
+        if (!counts)
+                abort();
+        int r = client_count(s->client, 0, s->info->shards, counts, &error);
+        for (uint32_t i = 0; i < s->info->shards; i++)
                 all += counts[i].dead;
-                if (!counts[i].dead || !left)
-                        continue;
-                int n = client_list(
-                        s->client, i, STATE_DEAD, text_span(request->handler), left, show_dead, request, &error);
-                if (n < 0) {
-                        code = cli_fail(s->command, n, error.text);
-                        break;
-                }
-                left -= (uint32_t)n;
-        }
-        if (counts && code == EXIT_DONE && !request->has_json && !left && all > request->limit)
-                (void)printf("… there are %" PRIu64 " in all; more with --limit\n", all);
-        if (counts && code == EXIT_DONE && !request->has_json && left == request->limit)
-                (void)printf("no dead tasks%s%s\n", request->handler ? " of " : "",
-                        request->handler ? request->handler : "");
         free(counts);
-        return code;
+        if (r < 0)
+                return cli_fail(s->command, r, error.text);
+        if (dead_filter_is_set(&request->filter))
+                (void)printf("… there are more; see them with --limit\n");
+        else
+                (void)printf("… there are %" PRIu64 " in all; more with --limit\n", all);
+        return EXIT_DONE;
+}
+
+static int list(struct cli_store *s, const struct request *request)
+{
+        struct error error = { "" };
+        uint64_t limit = request->limit ? request->limit : LIST_LIMIT;
+        struct listing l = { .request = request, .left = limit };
+        uint32_t first;
+        uint32_t end;
+        dead_filter_shards(&request->filter, s->info, &first, &end);
+        for (uint32_t i = first; i < end && !l.has_more; i++) {
+                /* Without a filter one more than is shown tells whether there are more. */
+                uint32_t max = dead_filter_is_set(&request->filter) || l.left >= UINT32_MAX ? UINT32_MAX
+                                                                                            : (uint32_t)l.left + 1;
+                int n = client_list(s->client, i, STATE_DEAD, (struct span){ 0 }, max, show_dead, &l, &error);
+                if (n < 0)
+                        return cli_fail(s->command, n, error.text);
+        }
+        if (!request->has_json && l.has_more)
+                return more_print(s, request);
+        if (!request->has_json && l.left == limit) {
+                (void)printf("no dead tasks");
+                dead_filter_print(stdout, &request->filter);
+                (void)putchar('\n');
+        }
+        return EXIT_DONE;
 }
 
 /* --- requeue, drop ------------------------------------------------------------------------------------------------ */
 
-static int act_on_ids(
-        struct cli_store *s, const struct request *request, enum store_dead_verb verb, uint64_t *ret_acted)
+static enum store_dead_verb verb_of(const struct request *request)
+{
+        return !strcmp(request->verb, "drop") ? DEAD_DROP : DEAD_REQUEUE;
+}
+
+static const char *done_word(const struct request *request)
+{
+        return verb_of(request) == DEAD_DROP ? "dropped" : "requeued";
+}
+
+static int act_on_ids(struct cli_store *s, const struct request *request)
 {
         struct error error = { "" };
         int code = EXIT_DONE;
-        for (size_t i = 0; i < request->ids_count; i++) {
+        uint64_t acted = 0;
+        for (size_t i = 0; i < request->ids_count && code != EXIT_UNREACHABLE; i++) {
                 struct span id = text_span(request->ids[i]);
                 uint32_t shard = 0;
-                uint64_t acted = 0;
+                struct store_dead dead = { 0 };
                 int r = task_id_check(id, &shard, &error);
                 if (r == 0)
-                        r = client_dead(s->client, shard, verb, id, (struct span){ 0 }, &acted, &error);
-                if (r == 0 && !acted)
+                        r = client_dead_id(s->client, shard, verb_of(request), id, &dead, &error);
+                if (r == 0 && dead.unreadable)
+                        r = error_set(
+                                &error, -EINVAL, "dead task %s cannot be read and stays: quiver fsck", request->ids[i]);
+                else if (r == 0 && !dead.acted)
                         r = error_set(&error, -ENOENT, "no dead task %s; where it is: quiver task %s", request->ids[i],
                                 request->ids[i]);
                 if (r < 0)
                         code = cli_fail(s->command, r, error.text);
-                *ret_acted += acted;
-                if (code == EXIT_UNREACHABLE)
-                        break;
+                acted += dead.acted;
         }
-        return code;
-}
-
-static int act_on_all(
-        struct cli_store *s, const struct request *request, enum store_dead_verb verb, uint64_t *ret_acted)
-{
-        struct error error = { "" };
-        int code = EXIT_DONE;
-        struct store_counts *counts = count_shards(s, &code);
-        for (uint32_t i = 0; counts && i < s->info->shards; i++) {
-                uint64_t acted = 0;
-                if (!counts[i].dead)
-                        continue;
-                int r = client_dead(
-                        s->client, i, verb, (struct span){ 0 }, text_span(request->handler), &acted, &error);
-                *ret_acted += acted;
-                if (r < 0) {
-                        code = cli_fail(s->command, r, error.text);
-                        break;
-                }
-        }
-        free(counts);
-        return code;
-}
-
-static int act(struct cli_store *s, const struct request *request)
-{
-        bool is_drop = !strcmp(request->verb, "drop");
-        enum store_dead_verb verb = is_drop ? DEAD_DROP : DEAD_REQUEUE;
-        uint64_t acted = 0;
-        int code = request->ids_count ? act_on_ids(s, request, verb, &acted) : act_on_all(s, request, verb, &acted);
         if (request->has_json) {
                 json_t *o = json_object();
-                cli_json_number(o, is_drop ? "dropped" : "requeued", acted);
+                cli_json_number(o, done_word(request), acted);
                 cli_json_print(o);
         } else {
-                (void)printf("%" PRIu64 " %s\n", acted, is_drop ? "dropped" : "requeued");
+                (void)printf("%" PRIu64 " %s\n", acted, done_word(request));
         }
+        return code;
+}
+
+/* On a terminal somebody may have meant something else. */
+static bool is_agreed(const struct request *request, const struct dead_survey *survey, uint64_t count)
+{
+        char answer[16];
+        if (request->has_yes || !count || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+                return true;
+        (void)fprintf(stderr, "%s %" PRIu64, request->verb, count);
+        if (count < survey->matched)
+                (void)fprintf(stderr, " of %" PRIu64, survey->matched);
+        (void)fprintf(stderr, " task%s", show_plural(survey->matched));
+        dead_filter_print(stderr, &request->filter);
+        (void)fprintf(stderr, "? [y/N] ");
+        return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+static int act_on_picked(
+        struct cli_store *s, const struct request *request, const struct dead_survey *survey, struct store_dead *dead)
+{
+        struct error error = { "" };
+        uint64_t left = request->limit ? request->limit : UINT64_MAX;
+        for (uint32_t i = 0; i < survey->shards_count && left; i++) {
+                const struct dead_picked *picked = &survey->shards[i];
+                size_t count = picked->count < left ? picked->count : (size_t)left;
+                int r = client_dead_numbers(
+                        s->client, picked->shard, verb_of(request), picked->numbers, count, dead, &error);
+                if (r < 0)
+                        return cli_fail(s->command, r, error.text);
+                left -= count;
+        }
+        return EXIT_DONE;
+}
+
+static void report(const struct request *request, const struct dead_survey *survey, uint64_t chosen, uint64_t acted)
+{
+        if (request->has_json) {
+                json_t *o = json_object();
+                cli_json_number(o, "seen", survey->seen);
+                cli_json_number(o, "matched", survey->matched);
+                cli_json_number(o, "chosen", chosen);
+                cli_json_number(o, done_word(request), acted);
+                cli_json_print(o);
+                return;
+        }
+        if (request->is_dry_run)
+                (void)printf("%" PRIu64 " would be %s", chosen, done_word(request));
+        else
+                (void)printf("%" PRIu64 " %s", acted, done_word(request));
+        (void)printf(": %" PRIu64 " dead, %" PRIu64 " of them matched\n", survey->seen, survey->matched);
+}
+
+static int act_on_all(struct cli_store *s, const struct request *request)
+{
+        struct error error = { "" };
+        struct dead_survey survey = { 0 };
+        struct store_dead dead = { 0 };
+        int code = EXIT_DONE;
+        int r = dead_survey(s, &request->filter, &survey, &error);
+        if (r < 0)
+                return cli_fail(s->command, r, error.text);
+        uint64_t chosen = request->limit && request->limit < survey.matched ? request->limit : survey.matched;
+        if (!request->is_dry_run && !is_agreed(request, &survey, chosen)) {
+                (void)fprintf(stderr, "quiver dead: nothing was %s\n", done_word(request));
+                code = EXIT_FAILED;
+        } else {
+                if (!request->is_dry_run)
+                        code = act_on_picked(s, request, &survey, &dead);
+                report(request, &survey, chosen, dead.acted);
+        }
+        if (dead.unreadable) {
+                (void)fprintf(stderr, "quiver dead: %" PRIu32 " cannot be read and stay as they are: quiver fsck\n",
+                        dead.unreadable);
+                code = code == EXIT_DONE ? EXIT_FAILED : code;
+        }
+        dead_survey_free(&survey);
         return code;
 }
 
@@ -176,16 +266,18 @@ static int check_words(struct options *o, const struct request *request)
 {
         struct error error = { "" };
         bool is_list = !strcmp(request->verb, "list");
+        bool has_choice = dead_filter_is_set(&request->filter) || request->has_all || request->limit;
         if (!is_list && strcmp(request->verb, "requeue") != 0 && strcmp(request->verb, "drop") != 0)
                 return options_wrong(o, "what is %s? There are list, requeue and drop", request->verb);
-        if (is_list && (request->ids_count || request->has_all))
-                return options_wrong(o, "list takes --handler and --limit only; one task: quiver task ID");
+        if (is_list && (request->ids_count || request->has_all || request->is_dry_run || request->has_yes))
+                return options_wrong(o, "list takes filters and --limit only; one task: quiver task ID");
         if (is_list)
                 return EXIT_DONE;
-        if (!request->ids_count && !request->handler && !request->has_all)
-                return options_wrong(o, "which? quiver dead %s ID…, or --handler NAME, or --all", request->verb);
-        if (request->ids_count && (request->handler || request->has_all))
-                return options_wrong(o, "ids, or --handler, or --all: not together");
+        if (!request->ids_count && !has_choice)
+                return options_wrong(
+                        o, "which? quiver dead %s ID…, or --handler NAME or another filter, or --all", request->verb);
+        if (request->ids_count && (has_choice || request->is_dry_run))
+                return options_wrong(o, "ids, or filters, or --all: not together");
         for (size_t i = 0; i < request->ids_count; i++)
                 if (task_id_check(text_span(request->ids[i]), NULL, &error) < 0)
                         return options_wrong(o, "%s is not a task's id: %s", request->ids[i], error.text);
@@ -194,20 +286,38 @@ static int check_words(struct options *o, const struct request *request)
 
 static int take_option(struct options *o, struct request *request, int id)
 {
-        uint64_t number = 0;
+        struct error error = { "" };
         switch (id) {
         case OPTION_HANDLER:
-                request->handler = o->value;
-                return EXIT_DONE;
+                request->filter.handler = o->value;
+                break;
+        case OPTION_KEY:
+                request->filter.key = o->value;
+                break;
+        case OPTION_REASON:
+                request->filter.reason = o->value;
+                break;
+        case OPTION_ERROR:
+                request->filter.error = o->value;
+                break;
+        case OPTION_BEFORE:
+                if (dead_before_parse(o->value, clock_wall_ms(), &request->filter.before_ms, &error) < 0)
+                        return options_wrong(o, "--before: %s", error.text);
+                break;
         case OPTION_ALL:
                 request->has_all = true;
-                return EXIT_DONE;
+                break;
+        case OPTION_DRY_RUN:
+                request->is_dry_run = true;
+                break;
+        case OPTION_YES:
+                request->has_yes = true;
+                break;
         default:
-                if (!options_number(o->value, 1, UINT32_MAX, &number))
+                if (!options_number(o->value, 1, UINT32_MAX, &request->limit))
                         return options_wrong(o, "--limit: %s is not a number from 1", o->value);
-                request->limit = (uint32_t)number;
-                return EXIT_DONE;
         }
+        return EXIT_DONE;
 }
 
 int cmd_dead(int argc, char **argv)
@@ -215,16 +325,18 @@ int cmd_dead(int argc, char **argv)
         struct options o = {
                 .usage = "dead [list | requeue ID… | drop ID…]",
                 .about = "Lists dead tasks, puts them back at the end of their queue with fresh budgets, or drops them "
-                         "for good.",
+                         "for good: those with\nthe ids given, or all that fit every filter given.  What dies after "
+                         "it began is left alone.",
                 .specs = specs,
                 .count = sizeof(specs) / sizeof(specs[0]),
                 .examples = "  quiver dead list --handler mail\n"
                             "  quiver dead requeue 9kq2v7d3c0a8x1m5r4t6-12\n"
-                            "  quiver dead requeue --handler mail\n"
+                            "  quiver dead requeue --handler mail --error 'connection refused' --limit 100\n"
+                            "  quiver dead drop --reason rejected --before 30d --dry-run\n"
                             "  quiver dead drop --all\n",
         };
         struct cli_words w = { 0 };
-        struct request request = { .verb = "list", .limit = 50 };
+        struct request request = { .verb = "list" };
         struct cli_store s;
         int code = EXIT_DONE;
         options_start(&o, argc, argv);
@@ -245,7 +357,10 @@ int cmd_dead(int argc, char **argv)
                 code = cli_open(&s, "dead", w.config);
         if (code != EXIT_DONE)
                 goto out;
-        code = !strcmp(request.verb, "list") ? list(&s, &request) : act(&s, &request);
+        if (!strcmp(request.verb, "list"))
+                code = list(&s, &request);
+        else
+                code = request.ids_count ? act_on_ids(&s, &request) : act_on_all(&s, &request);
         cli_close(&s);
 out:
         cli_words_free(&w);

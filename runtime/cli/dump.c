@@ -1,37 +1,22 @@
 /* dump.c: all tasks of a store, for another one. */
 #include "cli/move.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <zlib.h>
 
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/json.h"
 
-static const struct option_spec specs[] = { OPTION_CONFIG_ROW };
+static const struct option_spec specs[] = { OPTION_CONFIG_ROW, OPTION_JSON_ROW };
 
-int move_check_idle(struct cli_store *s)
-{
-        struct error error = { "" };
-        struct store_counts *counts = calloc(s->info->shards, sizeof(*counts));
-        if (!counts)
-                abort();
-        int code = EXIT_DONE;
-        int r = client_count(s->client, 0, s->info->shards, counts, &error);
-        if (r < 0)
-                code = cli_fail(s->command, r, error.text);
-        for (uint32_t i = 0; i < s->info->shards && code == EXIT_DONE; i++) {
-                if (!counts[i].is_held || !counts[i].left_ms)
-                        continue;
-                (void)fprintf(stderr, "quiver %s: a host works on shard %u; stop all hosts of the app first\n",
-                        s->command, i);
-                code = EXIT_FAILED;
-        }
-        free(counts);
-        return code;
-}
-
-/* --- tasks that were claimed: sorted, since in flight and parked ones of a key follow each other --- */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 struct line {
         uint64_t seq;
@@ -40,11 +25,98 @@ struct line {
 
 struct dumping {
         uint32_t shard;
-        struct line *lines; /* NULL: printed as they come */
+        struct line *lines; /* NULL: written as they come */
         size_t count;
         size_t room;
+
+        char name[MOVE_NAME_SIZE + 1];
+        uint32_t sum; /* of every byte so far */
+        uint64_t chunks;
+        uint32_t chunk_lines;
+        size_t chunk_bytes;
         uint64_t tasks;
+        uint64_t left_out; /* what no load would take; named on standard error */
+        bool is_too_long;  /* a line that no load would read */
+        struct move_progress progress;
 };
+
+static void write_bytes(struct dumping *d, const char *text, size_t size)
+{
+        d->sum = (uint32_t)crc32_z(d->sum, (const Bytef *)text, size);
+        d->sum = (uint32_t)crc32_z(d->sum, (const Bytef *)"\n", 1);
+        (void)fwrite(text, 1, size, stdout);
+        (void)putchar('\n');
+}
+
+static size_t write_json(struct dumping *d, json_t *object)
+{
+        char *text = json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER);
+        if (!text)
+                abort();
+        size_t size = strlen(text);
+        d->is_too_long = d->is_too_long || size > MOVE_LINE_MAX;
+        write_bytes(d, text, size);
+        free(text);
+        json_decref(object);
+        return size;
+}
+
+static void end_chunk(struct dumping *d)
+{
+        char mark[MOVE_MARK_MAX];
+        if (!d->chunk_lines)
+                return;
+        d->chunks++;
+        write_bytes(d, mark, move_chunk_mark(mark, d->chunks, d->chunk_lines, d->sum));
+        d->chunk_lines = 0;
+        d->chunk_bytes = 0;
+}
+
+static void write_line(struct dumping *d, json_t *object)
+{
+        d->chunk_bytes += write_json(d, object);
+        if (++d->chunk_lines == MOVE_CHUNK_LINES || d->chunk_bytes >= MOVE_CHUNK_BYTES)
+                end_chunk(d);
+}
+
+/* --- one line each ------------------------------------------------------------------------------------------------ */
+
+__attribute__((format(printf, 2, 3))) static void leave_out(struct dumping *d, const char *format, ...)
+{
+        va_list args;
+        move_progress_end(&d->progress);
+        (void)fprintf(stderr, "quiver dump: shard %" PRIu32 ": left out: ", d->shard);
+        va_start(args, format);
+        (void)vfprintf(stderr, format, args);
+        va_end(args);
+        (void)fputc('\n', stderr);
+        d->left_out++;
+}
+
+static uint64_t time_in_range(uint64_t ms)
+{
+        return ms < TASK_NUMBER_MAX / 2 ? ms : TASK_NUMBER_MAX / 2;
+}
+
+/* What is only known of a dead task.  Its envelope may be anything, and its id may come from there. */
+static void put_death(json_t *o, const struct dumping *d, const struct store_listed *task, bool is_readable)
+{
+        char id[64];
+        char reason[NOTE_TEXT_MAX + 1];
+        size_t size = task->reason.size < NOTE_TEXT_MAX ? task->reason.size : NOTE_TEXT_MAX;
+        for (size_t i = 0; i < size; i++)
+                reason[i] = (unsigned char)task->reason.data[i] < ' ' || task->reason.data[i] == 0x7f
+                                    ? ' '
+                                    : task->reason.data[i];
+        (void)snprintf(id, sizeof(id), "dead.%" PRIu64 "-%" PRIu32, task->number, d->shard);
+        if (task_id_check(task->id, NULL, NULL) == 0)
+                cli_json_span(o, "id", task->id);
+        else
+                (void)json_object_set_new(o, "id", json_string(id));
+        cli_json_span(o, "handler", is_readable ? task->envelope.handler : SPAN_TEXT("unknown"));
+        cli_json_bytes(o, "reason", reason, size);
+        cli_json_number(o, "at_ms", time_in_range(task->at_ms));
+}
 
 static json_t *task_json(const struct dumping *d, const struct store_listed *task)
 {
@@ -66,28 +138,38 @@ static json_t *task_json(const struct dumping *d, const struct store_listed *tas
                 cli_json_bytes(o, "note", note.data, note.size);
         }
         if (state == STATE_DELAYED)
-                cli_json_number(o, "due_in_ms", task->due_in_ms);
-        if (state == STATE_DEAD) {
-                cli_json_span(o, "id", task->id);
-                cli_json_span(o, "handler", is_readable ? task->envelope.handler : SPAN_TEXT("unknown"));
-                cli_json_span(o, "reason", task->reason);
-                cli_json_number(o, "at_ms", task->at_ms);
-        }
+                cli_json_number(o, "due_in_ms", time_in_range(task->due_in_ms));
+        if (state == STATE_DEAD)
+                put_death(o, d, task, is_readable);
         buffer_free(&bytes);
         buffer_free(&note);
         return o;
 }
 
+/* Nothing at all, which a foreign push may have left: neither a task nor any bytes to keep. */
+static bool is_nothing(struct dumping *d, const struct store_listed *task)
+{
+        if (task->envelope.handler.size || task->envelope.payload.size)
+                return false;
+        leave_out(d, "%s number %" PRIu64 " is empty", store_state_name(task->state), task->number);
+        return true;
+}
+
 static void print_task(void *self, const struct store_listed *task)
 {
         struct dumping *d = self;
-        cli_json_print(task_json(d, task));
-        d->tasks++;
+        if (is_nothing(d, task))
+                return;
+        write_line(d, task_json(d, task));
+        move_progress(&d->progress, ++d->tasks);
 }
 
+/* Sorted later: in flight and parked ones of a key follow each other. */
 static void keep_task(void *self, const struct store_listed *task)
 {
         struct dumping *d = self;
+        if (is_nothing(d, task))
+                return;
         if (d->count == d->room) {
                 d->room = d->room ? 2 * d->room : 256;
                 struct line *grown = realloc(d->lines, d->room * sizeof(*grown));
@@ -96,7 +178,7 @@ static void keep_task(void *self, const struct store_listed *task)
                 d->lines = grown;
         }
         d->lines[d->count++] = (struct line){ task->number, task_json(d, task) };
-        d->tasks++;
+        move_progress(&d->progress, ++d->tasks);
 }
 
 static int by_seq(const void *a, const void *b)
@@ -115,7 +197,7 @@ static int dump_claimed(struct cli_store *s, struct dumping *d, struct error *er
         if (d->count)
                 qsort(d->lines, d->count, sizeof(*d->lines), by_seq);
         for (size_t i = 0; i < d->count; i++)
-                cli_json_print(d->lines[i].json);
+                write_line(d, d->lines[i].json);
         free(d->lines);
         d->lines = NULL;
         d->count = d->room = 0;
@@ -124,52 +206,134 @@ static int dump_claimed(struct cli_store *s, struct dumping *d, struct error *er
 
 static void print_held(void *self, const struct store_key_info *key)
 {
-        (void)self;
         if (key->state != KEY_HELD)
                 return;
+        if (task_key_check(key->key, NULL)) {
+                leave_out(self, "a hold of something that is no key");
+                return;
+        }
         json_t *o = json_object();
         cli_json_span(o, "held", key->key);
         cli_json_span(o, "reason", key->reason);
-        cli_json_print(o);
+        write_line(self, o);
 }
 
 static void print_desired(void *self, const struct store_desired *item)
 {
-        (void)self;
+        if (!move_desired_is_fit(item)) {
+                leave_out(self, "a desired state that no Quiver has written");
+                return;
+        }
         json_t *o = json_object();
         cli_json_span(o, "desired", item->name);
         cli_json_span(o, "value", item->value);
-        cli_json_print(o);
+        write_line(self, o);
 }
 
+/* Holds come first: a store whose hosts run takes the key before its tasks. */
 static int dump_shard(struct cli_store *s, struct dumping *d, struct error *error)
 {
         static const enum store_state rest[] = { STATE_QUEUED, STATE_DELAYED, STATE_DEAD };
-        int r = dump_claimed(s, d, error);
+        int r = client_keys(s->client, d->shard, (struct span){ 0 }, UINT32_MAX, print_held, d, error);
+        if (r >= 0)
+                r = dump_claimed(s, d, error);
         for (unsigned i = 0; i < sizeof(rest) / sizeof(rest[0]) && r >= 0; i++)
                 r = client_list(s->client, d->shard, rest[i], (struct span){ 0 }, UINT32_MAX, print_task, d, error);
-        if (r >= 0)
-                r = client_keys(s->client, d->shard, (struct span){ 0 }, UINT32_MAX, print_held, NULL, error);
         return r;
 }
 
-static int dump(struct cli_store *s)
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+/* How often each shard was taken so far; the caller frees it. */
+static int epochs_get(struct cli_store *s, uint64_t **ret_epochs, struct error *error)
 {
-        struct error error = { "" };
-        struct dumping d = { 0 };
+        uint32_t shards = s->info->shards;
+        struct store_counts *counts = calloc(shards, sizeof(*counts));
+        uint64_t *epochs = calloc(shards, sizeof(*epochs));
+        if (!counts || !epochs)
+                abort();
+        int r = client_count(s->client, 0, shards, counts, error);
+        for (uint32_t i = 0; i < shards; i++)
+                epochs[i] = counts[i].epoch;
+        free(counts);
+        if (r < 0)
+                free(epochs);
+        else
+                *ret_epochs = epochs;
+        return r;
+}
+
+/* A host that came meanwhile has moved tasks from what was not read yet to what was, or the other way round. */
+static int check_undisturbed(struct cli_store *s, const uint64_t *before, struct error *error)
+{
+        uint64_t *after = NULL;
+        int r = epochs_get(s, &after, error);
+        for (uint32_t i = 0; r >= 0 && i < s->info->shards; i++)
+                if (after[i] != before[i])
+                        r = error_set(error, -EAGAIN,
+                                "a host took shard %" PRIu32 " meanwhile; the dump has no end mark and cannot be "
+                                "loaded: stop all hosts of the app and write it anew",
+                                i);
+        free(after);
+        return r;
+}
+
+static void write_head(struct cli_store *s, struct dumping *d)
+{
         json_t *head = json_object();
         (void)json_object_set_new(head, "quiver", json_string("dump"));
         cli_json_number(head, "version", MOVE_VERSION);
+        (void)json_object_set_new(head, "name", json_string(d->name));
         (void)json_object_set_new(head, "app", json_string(s->info->app));
         cli_json_number(head, "shards", s->info->shards);
-        cli_json_print(head);
-        int r = client_desired(s->client, print_desired, NULL, NULL, &error);
-        for (; d.shard < s->info->shards && r >= 0; d.shard++)
-                r = dump_shard(s, &d, &error);
+        (void)write_json(d, head);
+}
+
+static int write_all(struct cli_store *s, struct dumping *d, struct error *error)
+{
+        uint64_t *epochs = NULL;
+        char mark[MOVE_MARK_MAX];
+        int r = epochs_get(s, &epochs, error);
+        if (r < 0)
+                return r;
+        write_head(s, d);
+        r = client_desired(s->client, print_desired, d, NULL, error);
+        for (; d->shard < s->info->shards && r >= 0; d->shard++)
+                r = dump_shard(s, d, error);
+        if (r >= 0 && d->is_too_long)
+                r = error_set(error, -E2BIG, "a task is too large for a dump: more than %u MiB", MOVE_LINE_MAX >> 20);
+        if (r >= 0)
+                r = check_undisturbed(s, epochs, error);
+        free(epochs);
+        if (r < 0)
+                return r;
+        end_chunk(d);
+        write_bytes(d, mark, move_end_mark(mark, d->chunks, d->tasks, d->sum));
+        if (fflush(stdout) || ferror(stdout))
+                return error_set(error, -EINVAL, "the dump could not be written whole: %s", strerror(errno));
+        return 0;
+}
+
+static int dump(struct cli_store *s, bool has_json)
+{
+        struct error error = { "" };
+        struct dumping d = { .progress = { .what = "dump" } };
+        uint8_t random[MOVE_NAME_SIZE / 2];
+        if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+                abort();
+        (void)units_hex(d.name, random, sizeof(random));
+        int r = write_all(s, &d, &error);
+        move_progress_end(&d.progress);
         if (r < 0)
                 return cli_fail("dump", r, error.text);
-        (void)fprintf(stderr, "%" PRIu64 " tasks\n", d.tasks);
-        return fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
+        if (has_json)
+                (void)fprintf(stderr,
+                        "{\"name\":\"%s\",\"tasks\":%" PRIu64 ",\"chunks\":%" PRIu64 ",\"shards\":%" PRIu32
+                        ",\"left_out\":%" PRIu64 "}\n",
+                        d.name, d.tasks, d.chunks, s->info->shards, d.left_out);
+        else
+                (void)fprintf(stderr, "%" PRIu64 " tasks in %" PRIu64 " chunks, dump %s\n", d.tasks, d.chunks, d.name);
+        return EXIT_DONE;
 }
 
 int cmd_dump(int argc, char **argv)
@@ -179,10 +343,11 @@ int cmd_dump(int argc, char **argv)
                 .about =
                         "Writes every task of the store, with its history, one JSON object a line: queued, delayed, in "
                         "flight, parked and\ndead ones, keys that are held, and what is paused.  Not results.  Refused "
-                        "while a host works on the store.",
+                        "while a host works on the store.\nThe last line is an end mark: without it, load refuses the "
+                        "dump.  A summary goes to standard error.",
                 .specs = specs,
                 .count = sizeof(specs) / sizeof(specs[0]),
-                .examples = "  quiver dump -c old.cfg > tasks && quiver load -c new.cfg < tasks\n",
+                .examples = "  quiver dump -c old.cfg > tasks && quiver load -c new.cfg tasks\n",
         };
         struct cli_words w = { 0 };
         struct cli_store s;
@@ -194,7 +359,7 @@ int cmd_dump(int argc, char **argv)
         else if (!w.is_over && (code = cli_open(&s, "dump", w.config)) == EXIT_DONE) {
                 code = move_check_idle(&s);
                 if (code == EXIT_DONE)
-                        code = dump(&s);
+                        code = dump(&s, w.has_json);
                 cli_close(&s);
         }
         cli_words_free(&w);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
+#include "cli/fsck_ids.h"
 #include "cli/json.h"
 #include "cli/move.h"
 #include "cli/open.h"
@@ -23,9 +24,21 @@ struct sum {
         uint64_t tasks;
         uint64_t problems;
         uint64_t mended;
+        uint64_t equal_ids; /* tasks that have the id of another one */
         bool is_repair;
         struct buffer report;
 };
+
+/* Only mentioned, and only where the rest is sound: it takes a list of every task. */
+static void check_ids(struct cli_store *s, uint32_t shard, struct sum *sum)
+{
+        struct error error = { "" };
+        uint64_t count = 0;
+        if (fsck_equal_ids(s, shard, &sum->report, &count, &error) < 0)
+                buffer_printf(
+                        &sum->report, "shard %" PRIu32 ": the ids could not be compared: %s\n", shard, error.text);
+        sum->equal_ids += count;
+}
 
 static int check_shards(struct cli_store *s, uint32_t first, uint32_t count, struct sum *sum)
 {
@@ -39,6 +52,8 @@ static int check_shards(struct cli_store *s, uint32_t first, uint32_t count, str
                 sum->tasks += fsck.tasks;
                 sum->problems += fsck.problems;
                 sum->mended += fsck.mended;
+                if (!fsck.problems)
+                        check_ids(s, shard, sum);
         }
         return sum->problems > sum->mended ? EXIT_FAILED : EXIT_DONE;
 }
@@ -53,6 +68,7 @@ static void report(struct sum *sum, bool has_json)
                 cli_json_number(o, "problems", sum->problems);
                 if (sum->is_repair)
                         cli_json_number(o, "mended", sum->mended);
+                cli_json_number(o, "equal_ids", sum->equal_ids);
                 cli_json_bytes(o, "report", text, sum->report.size);
                 cli_json_print(o);
                 return;
@@ -60,7 +76,10 @@ static void report(struct sum *sum, bool has_json)
         (void)fputs(text, stderr);
         (void)printf("%u shard%s, %" PRIu64 " task%s: ", sum->shards, show_plural(sum->shards), sum->tasks,
                 show_plural(sum->tasks));
-        if (!sum->problems)
+        if (!sum->problems && sum->equal_ids)
+                (void)printf("sound; %" PRIu64 " task%s the id of another one\n", sum->equal_ids,
+                        sum->equal_ids == 1 ? " has" : "s have");
+        else if (!sum->problems)
                 (void)printf("sound\n");
         else if (sum->is_repair)
                 (void)printf("%" PRIu64 " problem%s, %" PRIu64 " mended\n", sum->problems, show_plural(sum->problems),
@@ -74,7 +93,9 @@ int cmd_fsck(int argc, char **argv)
         struct options o = {
                 .usage = "fsck [--shard N] [--repair]",
                 .about = "Counts every task and compares: each in exactly one state, every counter right, nothing left "
-                         "over.\nReads all of the store, and may run while hosts do. With --repair none may; every "
+                         "over.\nMentions tasks that have the id of another one: no damage, but two dumps of the same "
+                         "tasks look so.\nReads all of the store, and may run while hosts do. With --repair none may; "
+                         "every "
                          "repair is named, and what\nis not mended takes a person: quiver dump, and quiver load into "
                          "a new store.",
                 .specs = specs,

@@ -1,243 +1,264 @@
-/* load.c: what `dump` wrote, into this store: another kind, another number of shards. */
+/* load.c: what `dump` wrote, into this store: another kind, another number of shards.
+ *
+ * All of the dump is read and checked before the store is touched; then it is read again and put in, chunk by chunk,
+ * and every chunk is checked again.  A shard takes each chunk once, so that whatever ends a load, the next one goes on.
+ */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/load.h"
 #include "cli/move.h"
+#include "cli/show.h"
 
-static const struct option_spec specs[] = { OPTION_CONFIG_ROW };
+enum { OPTION_MERGE = OPTION_OWN };
 
-/* Tasks that are to go in one request: consecutive ones of one shard. */
-struct loading {
-        struct cli_store *s;
-        uint32_t shard;
-        struct store_moved items[STORE_CALL_TASKS];
-        struct buffer memory[STORE_CALL_TASKS][5]; /* bytes, note, id, handler, reason */
-        uint32_t count;
-        size_t bytes;
-        uint64_t tasks;
-        uint64_t line;
-        struct error error;
+static const struct option_spec specs[] = {
+        OPTION_CONFIG_ROW,
+        { OPTION_MERGE, "merge", NULL, "into a store that has tasks already, behind them" },
+        OPTION_JSON_ROW,
 };
 
-static int flush(struct loading *l)
+/* --- the dump ----------------------------------------------------------------------------------------------------- */
+
+/* A pipe cannot be read twice: all of it goes to a file without a name first. */
+static FILE *spool(FILE *from)
 {
-        int r = 0;
-        if (l->count)
-                r = client_import(l->s->client, l->shard, l->items, l->count, &l->error);
-        for (uint32_t i = 0; i < l->count; i++)
-                for (unsigned j = 0; j < 5; j++)
-                        buffer_clear(&l->memory[i][j]);
-        l->tasks += r ? 0 : l->count;
-        l->count = 0;
-        l->bytes = 0;
+        const char *folder = getenv("TMPDIR");
+        char path[4096];
+        char bytes[65536];
+        (void)snprintf(path, sizeof(path), "%s/quiver-load-XXXXXX", folder && *folder ? folder : "/tmp");
+        int fd = mkostemp(path, O_CLOEXEC);
+        FILE *to = fd < 0 ? NULL : fdopen(fd, "w+e");
+        bool is_whole = to != NULL;
+        if (fd >= 0)
+                (void)unlink(path);
+        for (size_t size; is_whole && (size = fread(bytes, 1, sizeof(bytes), from)) > 0;)
+                is_whole = fwrite(bytes, 1, size, to) == size;
+        is_whole = is_whole && !ferror(from) && fflush(to) == 0;
+        if (!is_whole) {
+                (void)fprintf(stderr,
+                        "quiver load: the dump could not be kept in %s: %s; nothing was loaded.  Say where there is "
+                        "room (TMPDIR), or give load the file itself\n",
+                        path, strerror(errno));
+                if (to)
+                        (void)fclose(to);
+                else if (fd >= 0)
+                        (void)close(fd);
+        }
+        return is_whole ? to : NULL;
+}
+
+/* The dump as a file that can be read twice; *ret_start is where it begins.  NULL after it said why not. */
+static FILE *input_open(const char *path, off_t *ret_start)
+{
+        struct stat st = { 0 };
+        FILE *in = path ? fopen(path, "re") : stdin;
+        if (in && fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode))
+                errno = EISDIR;
+        if (!in || !st.st_mode || S_ISDIR(st.st_mode)) {
+                (void)fprintf(stderr, "quiver load: %s: %s\n", path ? path : "standard input", strerror(errno));
+                if (in && path)
+                        (void)fclose(in);
+                return NULL;
+        }
+        *ret_start = S_ISREG(st.st_mode) ? lseek(fileno(in), 0, SEEK_CUR) : -1;
+        if (*ret_start >= 0)
+                return in;
+        *ret_start = 0;
+        FILE *kept = spool(in);
+        if (path)
+                (void)fclose(in);
+        return kept;
+}
+
+/* Reads all of it: name, chunks and tasks are then known. */
+static int check(FILE *in, off_t start, struct move_reader *r)
+{
+        r->in = in;
+        clearerr(in);
+        if (fseeko(in, start, SEEK_SET) < 0)
+                return error_set(&r->error, -EINVAL, "%s", strerror(errno));
+        int result = move_read_head(r);
+        while (result == 0 && !r->is_end)
+                result = move_read_chunk(r);
+        return result;
+}
+
+/* --- the store ---------------------------------------------------------------------------------------------------- */
+
+/* As a host would: the folder too. */
+static int store_ensure(struct cli_store *s, const char *config)
+{
+        struct error error = { "" };
+        int code = cli_load(s, "load", config);
+        if (code != EXIT_DONE)
+                return code;
+        mode_t mask = umask(077);
+        (void)mkdir(s->config.state, 0700); /* if it cannot be made, opening says so */
+        int r = client_open_or_make(&s->config, &s->client, &error);
+        (void)umask(mask);
+        if (r < 0) {
+                config_free(&s->config);
+                return cli_fail("load", r, error.text);
+        }
+        s->info = client_store_info(s->client);
+        return EXIT_DONE;
+}
+
+static int count_tasks(struct cli_store *s, uint64_t *ret_tasks, struct error *error)
+{
+        uint32_t shards = s->info->shards;
+        struct store_counts *counts = calloc(shards, sizeof(*counts));
+        if (!counts)
+                abort();
+        uint64_t tasks = 0;
+        int r = client_count(s->client, 0, shards, counts, error);
+        for (uint32_t i = 0; i < shards; i++) {
+                const struct store_counts *c = &counts[i];
+                tasks += c->delayed + c->in_flight + c->parked + c->dead;
+                for (unsigned lane = 0; lane < LANES; lane++)
+                        tasks += c->queued[lane];
+        }
+        free(counts);
+        *ret_tasks = tasks;
         return r;
 }
 
-/* The value of NAME, or of NAME_base64; -ENOENT if neither is there. */
-static int take_bytes(const json_t *o, const char *name, struct buffer *to)
+/* Whoever goes on with a load finds what it has put in. */
+static int check_empty(struct cli_store *s, const struct loading *l, bool has_merge)
 {
-        char coded[64];
-        const json_t *value = json_object_get(o, name);
-        if (json_is_string(value)) {
-                buffer_put(to, json_string_value(value), json_string_length(value));
-                return 0;
-        }
-        (void)snprintf(coded, sizeof(coded), "%s_base64", name);
-        value = json_object_get(o, coded);
-        if (!json_is_string(value))
-                return -ENOENT;
-        return cli_base64_decode(json_string_value(value), json_string_length(value), to);
-}
-
-static struct span span_of(const struct buffer *b)
-{
-        return (struct span){ (const char *)b->data, b->size };
-}
-
-/* An id ends in its shard. */
-static void id_move(struct span id, uint32_t shard, struct buffer *to)
-{
-        const char *dash = id.size ? memrchr(id.data, '-', id.size) : NULL;
-        buffer_clear(to);
-        buffer_put(to, id.data, dash ? (size_t)(dash - id.data) : id.size);
-        buffer_printf(to, "-%" PRIu32, shard);
-}
-
-/* Where a task belongs here, and its envelope as it is here.  A malformed one stays as it is. */
-static uint32_t place(const struct loading *l, uint32_t old_shard, struct buffer *bytes)
-{
-        struct envelope e;
-        struct buffer id = { 0 };
-        struct buffer moved = { 0 };
-        uint32_t shards = l->s->info->shards;
-        uint32_t shard = old_shard % shards;
-        if (envelope_parse(bytes->data, bytes->size, &e, NULL))
-                return shard;
-        if (e.key.size)
-                shard = shard_of_key(e.key, shards);
-        if (e.id.size) {
-                id_move(e.id, shard, &id);
-                e.id = span_of(&id);
-        }
-        envelope_put(&moved, &e);
-        buffer_free(bytes);
-        *bytes = moved;
-        buffer_free(&id);
-        return shard;
-}
-
-static bool state_parse(const char *name, enum store_state *ret_state)
-{
-        for (unsigned i = 0; name && i < STATES; i++)
-                if (!strcmp(name, store_state_name((enum store_state)i))) {
-                        *ret_state = (enum store_state)i;
-                        return true;
-                }
-        return false;
-}
-
-static uint64_t number_of(const json_t *o, const char *name)
-{
-        json_int_t value = json_integer_value(json_object_get(o, name));
-        return value > 0 ? (uint64_t)value : 0;
-}
-
-static int load_task(struct loading *l, const json_t *o)
-{
-        struct buffer bytes = { 0 };
-        struct buffer dead_id = { 0 };
-        struct store_moved item = { .due_in_ms = number_of(o, "due_in_ms"), .at_ms = number_of(o, "at_ms") };
-        const char *lane = json_string_value(json_object_get(o, "lane"));
-        if (!state_parse(json_string_value(json_object_get(o, "state")), &item.state) || !lane ||
-                !lane_parse((struct span){ lane, strlen(lane) }, &item.lane) || take_bytes(o, "envelope", &bytes)) {
-                buffer_free(&bytes);
-                return error_set(&l->error, -EINVAL, "that is no task");
-        }
-        uint32_t shard = place(l, (uint32_t)number_of(o, "shard"), &bytes);
-        int r = 0;
-        if (shard != l->shard || l->count == STORE_CALL_TASKS || l->bytes >= STORE_CALL_BYTES)
-                r = flush(l);
-        l->shard = shard;
-        struct buffer *memory = l->memory[l->count];
-        buffer_put(&memory[0], bytes.data, bytes.size);
-        (void)take_bytes(o, "note", &memory[1]);
-        if (!take_bytes(o, "id", &dead_id))
-                id_move(span_of(&dead_id), shard, &memory[2]);
-        (void)take_bytes(o, "handler", &memory[3]);
-        (void)take_bytes(o, "reason", &memory[4]);
-        item.bytes = span_of(&memory[0]);
-        item.note = span_of(&memory[1]);
-        item.id = span_of(&memory[2]);
-        item.handler = span_of(&memory[3]);
-        item.reason = span_of(&memory[4]);
-        l->items[l->count++] = item;
-        l->bytes += bytes.size;
-        buffer_free(&bytes);
-        buffer_free(&dead_id);
-        return r;
-}
-
-static int load_held(struct loading *l, const json_t *o)
-{
-        struct buffer key = { 0 };
-        struct buffer reason = { 0 };
-        bool is_pending;
-        (void)take_bytes(o, "held", &key);
-        (void)take_bytes(o, "reason", &reason);
-        int r = client_key_act(l->s->client, CONTROL_HOLD, span_of(&key), span_of(&reason), &is_pending, &l->error);
-        buffer_free(&key);
-        buffer_free(&reason);
-        return r;
-}
-
-static int load_desired(struct loading *l, const json_t *o)
-{
-        const char *name = json_string_value(json_object_get(o, "desired"));
-        const char *value = json_string_value(json_object_get(o, "value"));
-        if (!name || !value)
-                return error_set(&l->error, -EINVAL, "that is no desired state");
-        int r = qv_client_set_desired(l->s->client, name, value);
-        return r < 0 ? error_set(&l->error, r, "%s", qv_client_error()) : 0;
-}
-
-static int load_line(struct loading *l, const json_t *o)
-{
-        if (l->line == 1) {
-                const char *what = json_string_value(json_object_get(o, "quiver"));
-                if (!what || strcmp(what, "dump") != 0 || number_of(o, "version") != MOVE_VERSION)
-                        return error_set(&l->error, -EINVAL, "this was not written by quiver dump, or by a newer one");
-                return 0;
-        }
-        if (json_object_get(o, "state"))
-                return load_task(l, o);
-        if (json_object_get(o, "desired"))
-                return load_desired(l, o);
-        return load_held(l, o);
-}
-
-static int load(struct loading *l)
-{
-        char *text = NULL;
-        size_t room = 0;
-        int r = 0;
-        while (r >= 0 && getline(&text, &room, stdin) > 0) {
-                json_t *o = json_loads(text, JSON_ALLOW_NUL, NULL);
-                l->line++;
-                r = o ? load_line(l, o) : error_set(&l->error, -EINVAL, "not JSON");
-                json_decref(o);
-        }
-        free(text);
-        if (r >= 0)
-                r = flush(l);
-        if (r >= 0 && !l->line)
-                r = error_set(&l->error, -EINVAL, "there is nothing to load");
+        struct error error = { "" };
+        uint64_t tasks = 0;
+        if (has_merge || l->has_begun)
+                return EXIT_DONE;
+        int r = count_tasks(s, &tasks, &error);
         if (r < 0)
-                (void)error_prefix(&l->error, r, "line %" PRIu64 ", after %" PRIu64 " tasks", l->line, l->tasks);
-        for (uint32_t i = 0; i < STORE_CALL_TASKS; i++)
-                for (unsigned j = 0; j < 5; j++)
-                        buffer_free(&l->memory[i][j]);
-        return r;
+                return cli_fail("load", r, error.text);
+        if (!tasks)
+                return EXIT_DONE;
+        (void)fprintf(stderr,
+                "quiver load: %s is not empty: %" PRIu64 " task%s; nothing was loaded.  To load behind what is there: "
+                "--merge\n",
+                s->config.store.url.text, tasks, show_plural(tasks));
+        return EXIT_FAILED;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+static void report(const struct cli_store *s, const struct loading *l, uint64_t tasks, bool has_json)
+{
+        if (has_json) {
+                json_t *o = json_object();
+                (void)json_object_set_new(o, "name", json_string(l->reader->name));
+                cli_json_number(o, "tasks", tasks);
+                cli_json_number(o, "loaded", l->loaded);
+                cli_json_number(o, "were_there", l->were_there);
+                cli_json_number(o, "chunks", l->reader->chunk);
+                cli_json_number(o, "shards", s->info->shards);
+                cli_json_print(o);
+                return;
+        }
+        if (l->were_there)
+                (void)printf("%" PRIu64 " tasks; an earlier load had put in %" PRIu64 " of dump %s\n", l->loaded,
+                        l->were_there, l->reader->name);
+        else
+                (void)printf("%" PRIu64 " tasks, dump %s\n", l->loaded, l->reader->name);
+}
+
+static int load(
+        struct cli_store *s, FILE *in, off_t start, const struct move_reader *checked, bool has_merge, bool has_json)
+{
+        struct move_reader *r = calloc(1, sizeof(*r));
+        if (!r)
+                abort();
+        struct loading l = { .s = s, .reader = r, .progress = { .what = "load", .all = checked->tasks } };
+        r->in = in;
+        clearerr(in);
+        int result = fseeko(in, start, SEEK_SET) < 0 ? -EIO : move_read_head(r);
+        if (result == 0 && strcmp(r->name, checked->name) != 0)
+                result = error_set(&r->error, -EINVAL, "the file was replaced while it was read");
+        if (result == 0)
+                result = loading_start(&l);
+        int code = result ? EXIT_FAILED : check_empty(s, &l, has_merge);
+        if (code == EXIT_DONE)
+                result = loading_run(&l);
+        move_progress_end(&l.progress);
+        if (result < 0) {
+                code = cli_fail("load", result, r->error.text);
+                (void)fprintf(stderr,
+                        "quiver load: %" PRIu64 " of %" PRIu64 " tasks are in the store, each once; run the same load "
+                        "again to go on\n",
+                        l.loaded + l.were_there, checked->tasks);
+        } else if (code == EXIT_DONE) {
+                report(s, &l, checked->tasks, has_json);
+        }
+        loading_free(&l);
+        move_reader_free(r);
+        free(r);
+        return code;
+}
+
+static int check_and_load(const char *path, const char *config, bool has_merge, bool has_json)
+{
+        struct cli_store s;
+        off_t start = 0;
+        FILE *in = input_open(path, &start);
+        struct move_reader *checked = calloc(1, sizeof(*checked));
+        if (!checked)
+                abort();
+        int code = EXIT_FAILED;
+        int r = in ? check(in, start, checked) : -EINVAL;
+        if (in && r < 0)
+                (void)fprintf(stderr,
+                        "quiver load: %s: %s; nothing was loaded.  Copy the dump again, or write it anew: quiver "
+                        "dump\n",
+                        path ? path : "the dump", checked->error.text);
+        else if (in && (code = store_ensure(&s, config)) == EXIT_DONE) {
+                code = load(&s, in, start, checked, has_merge, has_json);
+                cli_close(&s);
+        }
+        move_reader_free(checked);
+        free(checked);
+        if (in && in != stdin)
+                (void)fclose(in);
+        return code;
 }
 
 int cmd_load(int argc, char **argv)
 {
         struct options o = {
-                .usage = "load < FILE",
-                .about = "Puts what quiver dump wrote into this store, behind what is there, in order; it may be of "
-                         "another "
-                         "kind and have\nanother number of shards.  What was in flight or parked is queued, with its "
-                         "history.  A host must have made the store;\nrefused while one works on it.",
+                .usage = "load [FILE]",
+                .about =
+                        "Puts what quiver dump wrote (FILE, or standard input) into this store, in order; it may be of "
+                        "another kind and have\nanother number of shards.  What was in flight or parked is queued, "
+                        "with its history.  If there is no store, it is made.\n\n"
+                        "A dump that is cut off or was changed is refused before anything is loaded.  Each task is "
+                        "loaded once per dump:\nafter a failure, or kill -9, run the same load again.  A store "
+                        "remembers the last 64 dumps that were loaded.\nHosts may run meanwhile: they take up the "
+                        "tasks as they come.",
                 .specs = specs,
                 .count = sizeof(specs) / sizeof(specs[0]),
-                .examples = "  quiver dump -c old.cfg > tasks && quiver load -c new.cfg < tasks\n",
+                .examples = "  quiver dump -c old.cfg > tasks && quiver load -c new.cfg tasks\n"
+                            "  quiver load --merge < tasks\n",
         };
         struct cli_words w = { 0 };
-        struct cli_store s;
+        bool has_merge = false;
         options_start(&o, argc, argv);
-        (void)cli_words_next(&w, &o);
+        while (cli_words_next(&w, &o) == OPTION_MERGE)
+                has_merge = true;
         int code = w.code;
-        if (!w.is_over && w.count)
-                code = options_wrong(&o, "what is %s?", w.words[0]);
-        else if (!w.is_over && (code = cli_open(&s, "load", w.config)) == EXIT_DONE) {
-                struct loading *l = calloc(1, sizeof(*l));
-                if (!l)
-                        abort();
-                l->s = &s;
-                code = move_check_idle(&s);
-                if (code == EXIT_DONE) {
-                        int r = load(l);
-                        code = r < 0 ? cli_fail("load", r, l->error.text) : EXIT_DONE;
-                        if (code == EXIT_DONE)
-                                (void)printf("%" PRIu64 " tasks\n", l->tasks);
-                }
-                free(l);
-                cli_close(&s);
-        }
+        if (!w.is_over && w.count > 1)
+                code = options_wrong(&o, "what is %s?", w.words[1]);
+        else if (!w.is_over)
+                code = check_and_load(w.count ? w.words[0] : NULL, w.config, has_merge, w.has_json);
         cli_words_free(&w);
         return code;
 }

@@ -1,22 +1,97 @@
-/* move.h: what `dump` writes and `load` reads: one JSON object a line.
+/* move.h: what `dump` writes and `load` reads: one JSON object a line, in numbered chunks.
  *
- *         {"quiver": "dump", "version": 1, "app": "demo", "shards": 64}
+ *         {"quiver": "dump", "version": 2, "name": "9f0c…", "app": "demo", "shards": 64}
+ *         {"desired": "pause.mail", "value": "…"}
+ *         {"held": "user-17", "reason": "by hand"}
  *         {"state": "queued", "shard": 3, "lane": "normal", "envelope": "qv1\\nkey:…", "note": "qn1\\n…"}
  *         {"state": "delayed", …, "due_in_ms": 5000}
  *         {"state": "dead", …, "id": "…", "handler": "…", "reason": "exhausted", "at_ms": 1763256000123}
- *         {"held": "user-17", "reason": "by hand"}
- *         {"desired": "pause.mail", "value": "…"}
+ *         {"chunk": 1, "lines": 5, "sum": "1c291ca3"}
+ *         …
+ *         {"end": true, "chunks": 12, "tasks": 2077, "sum": "0d4a1185"}
  *
- * Tasks of a shard come in the order in which they are to be loaded.  Bytes that are not UTF-8 stand in base64 under
- * NAME_base64. */
+ * A chunk's last line says its number, how many lines it has before that one, and the CRC-32 of every byte of the dump
+ * up to there; the end says how many chunks and tasks there are, and the same sum.  So whatever is cut off, changed or
+ * in another order is found, and where.  `name` is random: a store takes each chunk of a name once (store/admin.h).
+ *
+ * Tasks of a shard come in the order in which they are to be loaded, and after the holds of their keys.  Bytes that are
+ * not UTF-8 stand in base64 under NAME_base64. */
 #ifndef QUIVER_CLI_MOVE_H
 #define QUIVER_CLI_MOVE_H
 
+#include <stdio.h>
+
 #include "cli/open.h"
 
-#define MOVE_VERSION 1
+#define MOVE_VERSION     2
+#define MOVE_NAME_SIZE   32u              /* hexadecimal digits */
+#define MOVE_LINE_MAX    (1024u << 20)    /* bytes: more than the largest value of any store, in base64 */
+#define MOVE_CHUNK_LINES STORE_CALL_TASKS /* so that a chunk's tasks for one shard fit into one request … */
+#define MOVE_CHUNK_BYTES STORE_CALL_BYTES /* … exceeded only by its last task */
+#define MOVE_COUNT_MAX   TASK_NUMBER_MAX
 
 /* Refuses a store on which a host works: EXIT_DONE, or EXIT_FAILED after it said why. */
 int move_check_idle(struct cli_store *s);
+
+/* The line that ends a chunk, or the dump, without its newline.  Returns its size. */
+#define MOVE_MARK_MAX 160
+size_t move_chunk_mark(char text[MOVE_MARK_MAX], uint64_t number, uint32_t lines, uint32_t sum);
+size_t move_end_mark(char text[MOVE_MARK_MAX], uint64_t chunks, uint64_t tasks, uint32_t sum);
+
+/* What `load` would take. */
+bool move_desired_is_fit(const struct store_desired *item);
+
+/* How far it has come, on one line of a terminal; anywhere else nothing.  Zero it and set the first two. */
+struct move_progress {
+        const char *what;
+        uint64_t all; /* 0: not known */
+        uint64_t shown_ms;
+};
+void move_progress(struct move_progress *p, uint64_t tasks);
+void move_progress_end(struct move_progress *p);
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+enum move_kind { MOVE_TASK, MOVE_HELD, MOVE_DESIRED };
+
+/* One line of a chunk.  Its spans point into its memory. */
+struct move_line {
+        enum move_kind kind;
+        uint32_t shard;          /* TASK: where it was */
+        struct store_moved task; /* TASK */
+        struct span name;        /* HELD: the key; DESIRED */
+        struct span value;       /* HELD: the reason; DESIRED */
+        struct buffer memory[5];
+};
+
+/* Zero it and set `in`. */
+struct move_reader {
+        FILE *in;
+        char name[MOVE_NAME_SIZE + 1];
+        uint32_t shards; /* of the store that was dumped */
+
+        /* the chunk read last */
+        uint64_t chunk; /* its number */
+        struct move_line lines[MOVE_CHUNK_LINES];
+        uint32_t lines_count;
+
+        uint64_t line; /* read so far, of the dump */
+        uint64_t tasks;
+        bool is_end; /* the end mark was there, and right, and nothing behind it */
+        struct error error;
+
+        /* private */
+        size_t chunk_bytes;
+        uint32_t sum;
+        char *text;
+        size_t text_room;
+        size_t text_size;
+};
+
+/* Reads the first line: name and shards.  0, or -EINVAL with what is wrong. */
+int move_read_head(struct move_reader *r);
+/* The next whole chunk, or the end: r->is_end.  0, or -EINVAL with what is wrong, and in which line; -EIO. */
+int move_read_chunk(struct move_reader *r);
+void move_reader_free(struct move_reader *r);
 
 #endif

@@ -115,24 +115,37 @@ int client_list(struct qv_client *client, uint32_t shard, enum store_state state
         return (int)(max - to.left);
 }
 
-int client_dead(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, struct span id,
-        struct span handler, uint64_t *ret_acted, struct error *error)
+int client_dead_id(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, struct span id,
+        struct store_dead *ret_dead, struct error *error)
 {
         struct client_call call = { .start = start_dead };
         call.dead.shard = shard;
         call.dead.verb = verb;
-        call.dead.ids = id.size ? &id : NULL;
+        call.dead.ids = &id;
         call.dead.ids_count = id.size ? 1 : 0;
-        call.dead.handler = handler;
-        call.dead.page_tasks = STORE_CALL_TASKS;
-        uint64_t acted = 0;
-        do {
+        int r = client_call(client, &call, error);
+        if (r == 0)
+                *ret_dead = call.dead;
+        return r;
+}
+
+int client_dead_numbers(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, const uint64_t *numbers,
+        size_t count, struct store_dead *dead, struct error *error)
+{
+        for (size_t at = 0; at < count;) {
+                struct client_call call = { .start = start_dead };
+                size_t left = count - at;
+                call.dead.shard = shard;
+                call.dead.verb = verb;
+                call.dead.numbers = numbers + at;
+                call.dead.numbers_count = left < STORE_CALL_TASKS ? (uint32_t)left : STORE_CALL_TASKS;
                 int r = client_call(client, &call, error);
                 if (r < 0)
                         return r;
-                acted += call.dead.acted;
-        } while (!id.size && !call.dead.is_end);
-        *ret_acted = acted;
+                at += call.dead.looked;
+                dead->acted += call.dead.acted;
+                dead->unreadable += call.dead.unreadable;
+        }
         return 0;
 }
 
@@ -223,12 +236,12 @@ int client_fsck(struct qv_client *client, struct store_fsck *fsck, struct buffer
         return 0;
 }
 
-int client_import(
-        struct qv_client *client, uint32_t shard, const struct store_moved *items, uint32_t count, struct error *error)
+int client_import(struct qv_client *client, struct store_import *import, struct error *error)
 {
         struct client_call call = { .start = start_import };
-        call.import.shard = shard;
-        call.import.items = items;
-        call.import.items_count = count;
-        return client_call(client, &call, error);
+        call.import = *import;
+        int r = client_call(client, &call, error);
+        import->taken = call.import.taken;
+        import->is_repeat = call.import.is_repeat;
+        return r;
 }

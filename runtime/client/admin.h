@@ -11,6 +11,8 @@
 
 /* As `config` says.  -ENOENT: there is none yet; the text says how to get one. */
 int client_open_config(const struct config *config, struct qv_client **ret_client, struct error *error);
+/* The same, but makes the store if there is none. */
+int client_open_or_make(const struct config *config, struct qv_client **ret_client, struct error *error);
 
 /* The task as an envelope, without id and times; borrows from the task and from `headers`, which gets its header lines
  * and must not move while the envelope is used.  -EINVAL: it cannot be said; what is in it is not checked. */
@@ -39,9 +41,13 @@ int client_cancel(struct qv_client *client, struct span id, bool *ret_is_pending
 int client_list(struct qv_client *client, uint32_t shard, enum store_state state, struct span handler, uint32_t max,
         void (*each)(void *self, const struct store_listed *task), void *self, struct error *error);
 
-/* Requeues or drops dead tasks: the one with `id`; or, if that is empty, all of the shard, or all of a handler. */
-int client_dead(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, struct span id,
-        struct span handler, uint64_t *ret_acted, struct error *error);
+/* Requeues or drops the dead task with `id`; if that is empty, none: ret_dead->last is then what is asked for. */
+int client_dead_id(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, struct span id,
+        struct store_dead *ret_dead, struct error *error);
+/* The same for the numbers that client_list() showed, as many as there are; adds to dead->acted and dead->unreadable,
+ * also for what was done before it failed. */
+int client_dead_numbers(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, const uint64_t *numbers,
+        size_t count, struct store_dead *dead, struct error *error);
 
 /* Keys of one shard that are not free, at most `max`; or only `key`, if it is not empty.  Returns how many. */
 int client_keys(struct qv_client *client, uint32_t shard, struct span key, uint32_t max,
@@ -58,9 +64,8 @@ int client_desired(struct qv_client *client, void (*each)(void *self, const stru
 int client_statuses(struct qv_client *client, void (*each)(void *self, const struct store_status *status), void *self,
         struct error *error);
 
-/* Puts tasks of one shard into the store as another store had them. */
-int client_import(
-        struct qv_client *client, uint32_t shard, const struct store_moved *items, uint32_t count, struct error *error);
+/* Puts a chunk for one shard into the store: all but the request is the caller's; taken and is_repeat are set. */
+int client_import(struct qv_client *client, struct store_import *import, struct error *error);
 
 /* Proves one shard, or repairs it: fsck->shard and fsck->is_repair say which, its counts are set.  Adds a line for each
  * of the first problems to `report`. */

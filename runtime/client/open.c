@@ -20,7 +20,7 @@ const char *qv_client_error(void)
         return last_error.text;
 }
 
-int client_open_config(const struct config *config, struct qv_client **ret_client, struct error *error)
+static int open_config(const struct config *config, bool may_create, struct qv_client **ret_client, struct error *error)
 {
         const struct store_config *store = &config->store;
         struct config_secrets secrets;
@@ -38,6 +38,7 @@ int client_open_config(const struct config *config, struct qv_client **ret_clien
                 .sentinel_password = *secrets.store_sentinel ? secrets.store_sentinel : NULL,
                 .wait_replicas = store->wait_replicas,
                 .shards = config->shards,
+                .may_create = may_create,
                 /* Not the coordination: that is between hosts, and recorded by the first of them. */
                 .sync = store->synchronous == SYNCHRONOUS_NORMAL ? STORE_SYNC_NORMAL : STORE_SYNC_FULL,
                 .payload_max = store->payload_max_bytes,
@@ -47,10 +48,20 @@ int client_open_config(const struct config *config, struct qv_client **ret_clien
         };
         r = client_open(&options, ret_client, error);
         explicit_bzero(&secrets, sizeof(secrets));
-        if (r == -ENOENT)
+        if (r == -ENOENT && !may_create)
                 return error_set(error, r, "there is no store at %s yet; a host makes it: quiver run -c %s",
                         store->url.text, config->path);
         return r;
+}
+
+int client_open_config(const struct config *config, struct qv_client **ret_client, struct error *error)
+{
+        return open_config(config, false, ret_client, error);
+}
+
+int client_open_or_make(const struct config *config, struct qv_client **ret_client, struct error *error)
+{
+        return open_config(config, true, ret_client, error);
 }
 
 static int open_file(const char *given, struct qv_client **ret_client, struct error *error)

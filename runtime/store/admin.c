@@ -2,6 +2,7 @@
 #include "store/admin.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "store/request.h"
 
@@ -98,8 +99,7 @@ void store_dead(struct store *store, struct store_dead *dead)
 {
         request_begin(store, &dead->request, OP_DEAD);
         request_check_shard(&dead->request, dead->shard);
-        check_page(&dead->page_tasks);
-        if (dead->ids_count > STORE_CALL_TASKS)
+        if (dead->ids_count > STORE_CALL_TASKS || dead->numbers_count > STORE_CALL_TASKS)
                 request_refuse(&dead->request, "too many ids in one request");
         request_start(&dead->request);
 }
@@ -155,17 +155,54 @@ void store_status_list(struct store *store, struct store_status_list *list)
         request_start(&list->request);
 }
 
+/* What is wrong with a task of another store; NULL: nothing. */
+static const char *moved_fault(const struct store_moved *item)
+{
+        if ((unsigned)item->lane >= LANES || !item->bytes.size ||
+                (item->state != STATE_QUEUED && item->state != STATE_DELAYED && item->state != STATE_DEAD))
+                return "a task has bytes, a lane, and is queued, delayed or dead";
+        if (item->due_in_ms > TASK_NUMBER_MAX / 2 || item->at_ms > TASK_NUMBER_MAX / 2)
+                return "a task's time is beyond any calendar";
+        if (item->id.size > TASK_ID_MAX || item->handler.size > TASK_HANDLER_MAX || item->reason.size > NOTE_TEXT_MAX)
+                return "a dead task's id, handler or reason is too long";
+        if (item->state == STATE_DEAD && !item->id.size)
+                return "a dead task has an id";
+        return NULL;
+}
+
+void import_refuse(struct store_import *import)
+{
+        import->request.status = error_set(&import->request.error, -EAGAIN,
+                "import: shard %" PRIu32 " has %.*s up to chunk %" PRIu64 ", not up to %" PRIu64
+                ": it lost what it had taken, or forgot the source; begin again",
+                import->shard, (int)import->source.size, import->source.data, import->taken, import->after);
+}
+
+static bool is_source(struct span name)
+{
+        bool is_fit = name.size && name.size <= STORE_SOURCE_SIZE;
+        for (size_t i = 0; i < name.size && is_fit; i++)
+                is_fit = name.data[i] > ' ' && name.data[i] <= '~';
+        return is_fit;
+}
+
 void store_import(struct store *store, struct store_import *import)
 {
         request_begin(store, &import->request, OP_IMPORT);
         request_check_shard(&import->request, import->shard);
-        if (import->items_count > STORE_CALL_TASKS)
-                request_refuse(&import->request, "too many tasks in one request");
-        for (uint32_t i = 0; i < import->items_count && !import->request.status; i++)
-                if ((unsigned)import->items[i].lane >= LANES || !import->items[i].bytes.size ||
-                        (import->items[i].state != STATE_QUEUED && import->items[i].state != STATE_DELAYED &&
-                                import->items[i].state != STATE_DEAD))
-                        request_refuse(&import->request, "a task has bytes, a lane, and is queued, delayed or dead");
+        import->taken = 0;
+        import->is_repeat = false;
+        if (!is_source(import->source))
+                request_refuse(&import->request, "a source has a name of 1 to 64 letters");
+        if (import->items_count > STORE_CALL_TASKS || (import->items_count && !import->number))
+                request_refuse(&import->request, "too many tasks in one request, or tasks without a chunk's number");
+        if (import->number > TASK_NUMBER_MAX || (import->number && import->after >= import->number))
+                request_refuse(&import->request, "a source's chunks have growing numbers");
+        for (uint32_t i = 0; i < import->items_count && !import->request.status; i++) {
+                const char *fault = moved_fault(&import->items[i]);
+                if (fault)
+                        request_refuse(&import->request, fault);
+        }
         request_start(&import->request);
 }
 

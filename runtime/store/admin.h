@@ -125,20 +125,22 @@ enum store_dead_verb {
         DEAD_DROP
 };
 
-/* Acts on dead tasks of a shard: those with the ids given, or a page of all, or of all of one handler.
+/* Acts on dead tasks of a shard: those with the ids given, then those with the numbers that list showed.  A number is
+ * given once: a task that was requeued and is dead again has another one.  Without ids and numbers it only looks.
  * SQLite: 2 rows each.  Redis: one script. */
 struct store_dead {
         struct store_request request;
         uint32_t shard;
         enum store_dead_verb verb;
-        const struct span *ids; /* NULL: all, paged */
-        uint32_t ids_count;     /* ≤ STORE_CALL_TASKS */
-        struct span handler;    /* with all: only this one's */
-        struct store_cursor cursor;
-        uint32_t page_tasks;
+        const struct span *ids;
+        uint32_t ids_count; /* ≤ STORE_CALL_TASKS */
+        const uint64_t *numbers;
+        uint32_t numbers_count; /* ≤ STORE_CALL_TASKS */
 
+        uint32_t looked; /* at so many of the numbers, at least one: ask again with the rest */
         uint32_t acted;
-        bool is_end;
+        uint32_t unreadable; /* of those looked at: their records are not Quiver's, and stay as they are */
+        uint64_t last;       /* the highest number given so far, before this request */
 };
 void store_dead(struct store *store, struct store_dead *dead);
 
@@ -261,15 +263,29 @@ struct store_moved {
         uint64_t at_ms;
 };
 
+/* How many sources a shard remembers.  One more makes it forget the one that put something in longest ago. */
+#define STORE_SOURCES_MAX 64u
+#define STORE_SOURCE_SIZE 64u /* bytes of a source's name */
+
 /* Puts tasks into a shard, in the order given: queued ones at the tail of their lanes, with their notes.  All of a
  * request or nothing.  Neither envelopes nor the backlog's limit are checked: what no host can run is found when it is
- * claimed.
+ * claimed.  Nobody needs a lease for it, as for submit: owners go on meanwhile.
+ *
+ * Each chunk of a named source is taken once: the shard keeps the highest number, and a repeat changes nothing.  A
+ * source sends a shard's chunks in order, each after the one before it was answered.  -EAGAIN if the shard does not
+ * have the chunk before (a failover lost it, or the source was forgotten): the source begins again from the first.
  * SQLite: n rows.  Redis: one script. */
 struct store_import {
         struct store_request request;
         uint32_t shard;
+        struct span source;
+        uint64_t number; /* of the chunk; 0: nothing is put in, only `taken` is asked for */
+        uint64_t after;  /* the chunk before this one that had something for the shard; 0: none */
         const struct store_moved *items;
         uint32_t items_count; /* ≤ STORE_CALL_TASKS */
+
+        uint64_t taken; /* the highest number of the source, before this request */
+        bool is_repeat; /* nothing was changed: the shard has this chunk */
 };
 void store_import(struct store *store, struct store_import *import);
 

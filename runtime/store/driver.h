@@ -97,6 +97,9 @@ int store_task_place(const struct store *store, uint32_t shard, struct arena_chu
 int store_task_read(const struct store *store, uint32_t shard, uint64_t seq, struct span bytes,
         struct arena_chunk **arena, struct store_task *ret_task, struct error *error);
 
+/* Says that the shard does not have the chunk before; the request then ends with -EAGAIN. */
+void import_refuse(struct store_import *import);
+
 /* The name a request's error text begins with: "submit", "advance", … */
 const char *store_op_name(unsigned op);
 

@@ -225,8 +225,8 @@ static void a_dead_task_is_requeued_to_the_tail_with_fresh_budgets(void **state)
         struct owner o = own(w, 0, 1, 1);
         struct span id = make_dead(w, &o, "k", "h", "dead");
         (void)submit_lane(w, "k", "waiting", LANE_LOW);
-        assert_int_equal(dead_act(w, DEAD_REQUEUE, id, NULL).acted, 1);
-        assert_int_equal(dead_act(w, DEAD_REQUEUE, id, NULL).acted, 0);
+        assert_int_equal(dead_act(w, DEAD_REQUEUE, id).acted, 1);
+        assert_int_equal(dead_act(w, DEAD_REQUEUE, id).acted, 0);
         struct store_advance a = claim(w, &o, 10);
         expect_tasks(w, a, "waiting dead");
         assert_int_equal(a.tasks[1].envelope.lane, LANE_LOW);
@@ -239,7 +239,7 @@ static void a_dead_task_is_requeued_to_the_tail_with_fresh_budgets(void **state)
         assert_int_equal(counts(w, 0).submitted, 2);
 }
 
-static void dead_tasks_are_dropped_one_many_and_by_handler(void **state)
+static void dead_tasks_are_dropped_by_id_and_by_number(void **state)
 {
         struct world *w = *state;
         struct owner o = own(w, 0, 1, 1);
@@ -248,15 +248,44 @@ static void dead_tasks_are_dropped_one_many_and_by_handler(void **state)
                 (void)make_dead(w, &o, "b", "mail", "2");
                 (void)make_dead(w, &o, "c", "h", "3");
         }
-        assert_int_equal(dead_act(w, DEAD_DROP, one, NULL).acted, 1);
+        assert_int_equal(dead_act(w, DEAD_DROP, one).acted, 1);
         assert_int_equal(counts(w, 0).dropped, 1);
-        struct store_dead by_handler = dead_act(w, DEAD_DROP, (struct span){ 0 }, "mail");
-        assert_int_equal(by_handler.acted, 3);
-        assert_true(by_handler.is_end);
+        struct store_list all = list(w, 0, STATE_DEAD);
+        uint64_t numbers[2][8];
+        uint32_t count[2] = { 0, 0 };
+        for (uint32_t i = 0; i < all.tasks_count; i++) {
+                unsigned which = span_is(all.tasks[i].envelope.handler, T("mail")) ? 0 : 1;
+                numbers[which][count[which]++] = all.tasks[i].number;
+        }
+        struct store_dead mail = dead_act_on(w, DEAD_DROP, numbers[0], count[0]);
+        assert_int_equal(mail.acted, 3);
+        assert_int_equal(mail.looked, 3);
+        assert_int_equal(dead_act_on(w, DEAD_DROP, numbers[0], count[0]).acted, 0);
         assert_int_equal(counts(w, 0).dead, 3);
-        assert_int_equal(dead_act(w, DEAD_REQUEUE, (struct span){ 0 }, NULL).acted, 3);
+        assert_int_equal(dead_act_on(w, DEAD_REQUEUE, numbers[1], count[1]).acted, 3);
         expect_tasks(w, claim(w, &o, 10), "3 3 3");
         assert_int_equal(counts(w, 0).dropped, 4);
+        expect_sound(w);
+}
+
+/* Whoever chose a task by its number did not choose what became of it later. */
+static void a_task_that_is_dead_again_has_another_number(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        uint64_t before = dead_act(w, DEAD_DROP, (struct span){ 0 }).last;
+        struct span id = make_dead(w, &o, "k", "h", "1");
+        uint64_t number = list(w, 0, STATE_DEAD).tasks[0].number;
+        assert_int_equal(dead_act(w, DEAD_DROP, (struct span){ 0 }).last, number);
+        assert_true(number > before);
+        assert_int_equal(dead_act(w, DEAD_REQUEUE, id).acted, 1);
+        struct store_advance a = claim(w, &o, 1);
+        (void)settle(w, &o, dead(&a.tasks[0], "rejected"));
+        assert_int_equal(dead_act_on(w, DEAD_DROP, &number, 1).acted, 0);
+        assert_int_equal(counts(w, 0).dead, 1);
+        const uint64_t unknown[] = { 0, 7777, UINT64_MAX, number + 1, number + 1 };
+        assert_int_equal(dead_act_on(w, DEAD_DROP, unknown, 5).acted, 1);
+        expect_sound(w);
 }
 
 /* --- keys, desired state, status --------------------------------------------------------------------------------- */
@@ -324,82 +353,6 @@ static void status_documents_show_their_age_and_go(void **state)
 
 /* --- moving house ------------------------------------------------------------------------------------------------- */
 
-static void what_another_store_had_is_here_as_it_was_there(void **state)
-{
-        struct world *w = *state;
-        (void)submit(w, "k", "before");
-        struct store_moved items[] = {
-                { .state = STATE_QUEUED,
-                        .lane = LANE_NORMAL,
-                        .bytes = T("qv1\nkey:k\nhandler:h\nid:a-0\n\nmoved"),
-                        .note = T("qn1\nattempts:2\nevent:5 attempt no\n\nat 7") },
-                { .state = STATE_QUEUED, .lane = LANE_NORMAL, .bytes = T("qv1\nkey:k\nhandler:h\n\nplain") },
-                { .state = STATE_DELAYED,
-                        .lane = LANE_HIGH,
-                        .bytes = T("qv1\nkey:d\nhandler:h\nid:b-0\n\nlater"),
-                        .due_in_ms = 500 },
-                { .state = STATE_DEAD,
-                        .lane = LANE_LOW,
-                        .bytes = T("qv1\nkey:x\nhandler:h\nid:c-0\n\ndead"),
-                        .note = T("qn1\nattempts:4\n\n"),
-                        .id = T("c-0"),
-                        .handler = T("h"),
-                        .reason = T("exhausted"),
-                        .at_ms = 77 },
-        };
-        assert_int_equal(import(w, items, 4), 0);
-        struct owner o = own(w, 0, 1, 1);
-        struct store_advance a = claim(w, &o, 10);
-        expect_tasks(w, a, "before moved plain");
-        assert_int_equal(a.tasks[0].note.attempts, 0);
-        assert_int_equal(a.tasks[1].note.attempts, 2);
-        assert_true(span_is(a.tasks[1].note.checkpoint, T("at 7")));
-        assert_int_equal(a.next_due_ms, 500);
-        world_step(w, 500);
-        expect_tasks(w, claim(w, &o, 10), "later");
-        const struct store_listed *dead = find(w, T("c-0"));
-        assert_non_null(dead);
-        assert_int_equal(dead->state, STATE_DEAD);
-        assert_int_equal(dead->at_ms, 77);
-        assert_true(span_is(dead->reason, T("exhausted")));
-        assert_int_equal(dead->note.attempts, 4);
-        items[0].state = STATE_PARKED;
-        assert_int_equal(import(w, items, 1), -EINVAL);
-}
-
-/* Whatever they begin with: no store may take them for something of its own. */
-static void what_cannot_be_read_is_kept_byte_by_byte(void **state)
-{
-        struct world *w = *state;
-        const struct span wrong[] = { SPAN_TEXT("\x85\x01k\x01h0123456789012\x00p"), SPAN_TEXT("\x80\x01k\x01h"),
-                SPAN_TEXT("\0\0zero"), SPAN_TEXT("\0"), SPAN_TEXT("garbage\0\n"),
-                SPAN_TEXT("qv1\nkey:k\n\nno handler") };
-        enum { COUNT = sizeof(wrong) / sizeof(wrong[0]) };
-        struct store_moved items[2 * COUNT];
-        for (unsigned i = 0; i < COUNT; i++) {
-                items[i] = (struct store_moved){ .state = STATE_DEAD,
-                        .lane = LANE_NORMAL,
-                        .bytes = wrong[i],
-                        .id = T("x-0"),
-                        .handler = T("unknown"),
-                        .reason = T("malformed") };
-                items[COUNT + i] =
-                        (struct store_moved){ .state = STATE_QUEUED, .lane = LANE_NORMAL, .bytes = wrong[i] };
-        }
-        assert_int_equal(import(w, items, 2 * COUNT), 0);
-        struct owner o = own(w, 0, 1, 1);
-        struct store_advance a = claim(w, &o, 100);
-        assert_int_equal(a.tasks_count, 0);
-        assert_int_equal(a.set_aside, COUNT);
-        struct store_list dead = list(w, 0, STATE_DEAD);
-        assert_int_equal(dead.tasks_count, 2 * COUNT);
-        for (unsigned i = 0; i < 2 * COUNT; i++) {
-                assert_int_equal(dead.tasks[i].envelope.handler.size, 0);
-                assert_true(span_is(dead.tasks[i].envelope.payload, wrong[i % COUNT]));
-        }
-        expect_sound(w);
-}
-
 static void an_owned_shard_is_not_repaired(void **state)
 {
         struct world *w = *state;
@@ -412,8 +365,6 @@ static void an_owned_shard_is_not_repaired(void **state)
 
 const struct CMUnitTest admin_tests[] = {
         IN_WORLD(an_owned_shard_is_not_repaired),
-        IN_WORLD(what_another_store_had_is_here_as_it_was_there),
-        IN_WORLD(what_cannot_be_read_is_kept_byte_by_byte),
         IN_WORLD(counts_add_up_in_every_state),
         IN_WORLD(lists_page_through_everything_once),
         IN_WORLD(find_knows_every_state),
@@ -426,7 +377,8 @@ const struct CMUnitTest admin_tests[] = {
         IN_WORLD(done_before_the_cancel_wins),
         IN_WORLD(an_in_flight_task_that_nobody_owns_is_cancelled_at_once),
         IN_WORLD(a_dead_task_is_requeued_to_the_tail_with_fresh_budgets),
-        IN_WORLD(dead_tasks_are_dropped_one_many_and_by_handler),
+        IN_WORLD(dead_tasks_are_dropped_by_id_and_by_number),
+        IN_WORLD(a_task_that_is_dead_again_has_another_number),
         IN_WORLD(keys_are_listed_with_their_reasons),
         IN_WORLD(the_desired_state_has_a_version_and_survives),
         IN_WORLD(status_documents_show_their_age_and_go),

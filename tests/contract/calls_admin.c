@@ -124,11 +124,16 @@ int key_act(struct world *w, enum store_control_verb verb, const char *name)
         return CALL(w, store_key_act, &a, NULL);
 }
 
-struct store_dead dead_act(struct world *w, enum store_dead_verb verb, struct span id, const char *handler)
+struct store_dead dead_act(struct world *w, enum store_dead_verb verb, struct span id)
 {
-        struct store_dead d = { .verb = verb, .ids = id.size ? &id : NULL, .ids_count = 1 };
-        if (handler)
-                d.handler = T(handler);
+        struct store_dead d = { .verb = verb, .ids = &id, .ids_count = id.size ? 1 : 0 };
+        assert_int_equal(CALL(w, store_dead, &d, NULL), 0);
+        return d;
+}
+
+struct store_dead dead_act_on(struct world *w, enum store_dead_verb verb, const uint64_t *numbers, uint32_t count)
+{
+        struct store_dead d = { .verb = verb, .numbers = numbers, .numbers_count = count };
         assert_int_equal(CALL(w, store_dead, &d, NULL), 0);
         return d;
 }
@@ -185,8 +190,13 @@ struct store_status_list status_list(struct world *w)
 
 int import(struct world *w, const struct store_moved *items, uint32_t count)
 {
-        struct store_import i = { .items = items, .items_count = count };
+        struct store_import i = { .source = T("another"), .number = 1, .items = items, .items_count = count };
         return CALL(w, store_import, &i, NULL);
+}
+
+int import_chunk(struct world *w, struct store_import *chunk)
+{
+        return CALL(w, store_import, chunk, NULL);
 }
 
 static void keep_fsck(struct world *w, struct store_request *request)

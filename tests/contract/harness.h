@@ -137,7 +137,9 @@ const struct store_listed *find(struct world *w, struct span id);
 int cancel(struct world *w, struct span id, bool *ret_pending);
 struct store_key_info key(struct world *w, const char *name);
 int key_act(struct world *w, enum store_control_verb verb, const char *name);
-struct store_dead dead_act(struct world *w, enum store_dead_verb verb, struct span id, const char *handler);
+/* On the one with the id; empty: on none. */
+struct store_dead dead_act(struct world *w, enum store_dead_verb verb, struct span id);
+struct store_dead dead_act_on(struct world *w, enum store_dead_verb verb, const uint64_t *numbers, uint32_t count);
 /* How many a list shows in pages of that size; each exactly once, or the test fails. */
 uint32_t list_pages(struct world *w, uint32_t shard, enum store_state state, uint32_t size);
 uint32_t keys_pages(struct world *w, uint32_t shard, uint32_t size);
@@ -147,7 +149,9 @@ uint64_t desired_set(struct world *w, const char *name, const char *value);
 struct store_desired_get desired_get(struct world *w);
 int status_put(struct world *w, uint8_t who, const char *document, uint64_t keep_ms);
 struct store_status_list status_list(struct world *w);
+/* The first chunk of a source, for shard 0. */
 int import(struct world *w, const struct store_moved *items, uint32_t count);
+int import_chunk(struct world *w, struct store_import *chunk);
 /* 0 or -errno. */
 int repair(struct world *w, uint32_t shard);
 /* Fails the test, with the report, unless every shard is sound. */
@@ -163,9 +167,9 @@ const char *payloads(struct world *w, const struct store_task *tasks, uint32_t c
 
 /* The groups of the suite; each adds its tests to what runs. */
 extern const struct CMUnitTest order_tests[], fence_tests[], side_tests[], outcome_tests[], result_tests[],
-        admin_tests[], open_tests[], bell_tests[];
-extern const size_t order_count, fence_count, side_count, outcome_count, result_count, admin_count, open_count,
-        bell_count;
+        admin_tests[], import_tests[], open_tests[], bell_tests[];
+extern const size_t order_count, fence_count, side_count, outcome_count, result_count, admin_count, import_count,
+        open_count, bell_count;
 #define IN_WORLD(test)   cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 #define IN_WORLD_4(test) cmocka_unit_test_setup_teardown(test, world_setup_4, world_teardown)
 #define GROUP(name)      const size_t name##_count = sizeof(name##_tests) / sizeof(name##_tests[0])

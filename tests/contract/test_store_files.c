@@ -79,8 +79,18 @@ static void a_newer_schema_is_refused(void **state)
         sql("PRAGMA user_version = 99");
         assert_int_equal(try_open(&error), -EPROTO);
         assert_non_null(strstr(error.text, "newer Quiver (schema 99"));
+}
+
+/* As Quiver wrote it before there were dumps that are taken once. */
+static void an_older_schema_is_taken_up(void **state)
+{
+        (void)state;
+        struct error error;
+        make();
+        sql("DROP TABLE import");
         sql("PRAGMA user_version = 1");
         assert_int_equal(try_open(&error), 0);
+        sql("INSERT INTO import VALUES(0, 'source', 1, 1)");
 }
 
 static void somebody_elses_database_is_refused(void **state)
@@ -298,6 +308,7 @@ int main(int argc, char **argv)
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
         const struct CMUnitTest tests[] = {
                 IN_FOLDER(a_newer_schema_is_refused),
+                IN_FOLDER(an_older_schema_is_taken_up),
                 IN_FOLDER(somebody_elses_database_is_refused),
                 IN_FOLDER(a_file_that_is_no_database_is_refused),
                 IN_FOLDER(network_file_systems_are_refused),

@@ -338,12 +338,11 @@ static void do_admin(struct world *w)
         case 3:
                 if (number)
                         assert_int_equal(
-                                dead_act(w, DEAD_REQUEUE, T(known[number].id), NULL).acted, model_requeue(&m, number));
+                                dead_act(w, DEAD_REQUEUE, T(known[number].id)).acted, model_requeue(&m, number));
                 break;
         default:
                 if (number)
-                        assert_int_equal(
-                                dead_act(w, DEAD_DROP, T(known[number].id), NULL).acted, model_drop(&m, number));
+                        assert_int_equal(dead_act(w, DEAD_DROP, T(known[number].id)).acted, model_drop(&m, number));
         }
 }
 

@@ -60,6 +60,17 @@ MUTANTS = [
     ("redis: what is too much is not put back", "runtime/store/redis/lua/advance.lua",
      "redis.call('LPUSH', KEYS[lane + 2], some[j])", "do end", [CONTRACT("store_redis")]),
 
+    # --- a dump's chunks are taken once
+    ("sqlite: a chunk is taken again", "runtime/store/sqlite/import.c",
+     "import->is_repeat = import->number && import->number <= import->taken;", "import->is_repeat = false;",
+     [CONTRACT("store_sqlite")]),
+    ("sqlite: a chunk without the one before", "runtime/store/sqlite/import.c",
+     "if (import->taken < import->after) {", "if (false) {", [CONTRACT("store_sqlite")]),
+    ("redis: a chunk is taken again", "runtime/store/redis/lua/import.lua",
+     "if number <= taken or taken < after then", "if number == 0 or taken < after then", [CONTRACT("store_redis")]),
+    ("redis: a chunk without the one before", "runtime/store/redis/lua/import.lua",
+     "if number <= taken or taken < after then", "if number <= taken then", [CONTRACT("store_redis")]),
+
     # --- the owner's own deadline, and what it holds
     ("shard: starts past its deadline", "runtime/host/shard.c",
      "        if (s->state != SHARD_OWNED || now_ms >= s->until_ms)\n                return NULL;",

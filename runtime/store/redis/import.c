@@ -1,10 +1,31 @@
 /* Tasks as another store had them. */
 #include "store/redis/redis_store.h"
 
+static void import_answer(struct call *call, const redisReply *reply)
+{
+        struct store_import *import = (struct store_import *)call->op->request;
+        if (reply_count(reply) != 2) {
+                op_bad_answer(call->op);
+                return;
+        }
+        import->taken = reply_number(reply->element[0]);
+        import->is_repeat = import->number && import->number <= import->taken;
+        bool is_in = reply_number(reply->element[1]) == 1;
+        if (import->number && !is_in && !import->is_repeat)
+                import_refuse(import);
+        if (is_in)
+                bell_own_write(call->op->s, call->shard);
+}
+
 void redis_import(struct redis_store *s, struct store_request *request)
 {
         const struct store_import *import = (const struct store_import *)request;
-        struct call *call = call_script(op_begin(s, request), SCRIPT_import, import->shard, 8 * import->items_count);
+        unsigned args = 3 + 8 * import->items_count;
+        struct call *call = call_script(op_begin(s, request), SCRIPT_import, import->shard, args);
+        call->answer = import_answer;
+        call_put(call, import->source);
+        call_put_number(call, import->number);
+        call_put_number(call, import->after);
         for (uint32_t i = 0; i < import->items_count; i++) {
                 const struct store_moved *item = &import->items[i];
                 call_put_number(call, item->state);

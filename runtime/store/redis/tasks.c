@@ -197,9 +197,15 @@ void redis_cancel_task(struct redis_store *s, struct store_request *request)
 static void dead_answer(struct call *call, const redisReply *reply)
 {
         struct store_dead *dead = (struct store_dead *)call->op->request;
-        dead->acted = (uint32_t)reply_number(reply_at(reply, 0));
-        dead->cursor.major = reply_number(reply_at(reply, 1));
-        dead->is_end = reply_number(reply_at(reply, 2)) != 0;
+        uint64_t looked = reply_number(reply_at(reply, 1));
+        if (reply_count(reply) != 4 || looked > dead->numbers_count || (dead->numbers_count && !looked)) {
+                op_bad_answer(call->op);
+                return;
+        }
+        dead->acted = (uint32_t)reply_number(reply->element[0]);
+        dead->looked = (uint32_t)looked;
+        dead->unreadable = (uint32_t)reply_number(reply->element[2]);
+        dead->last = reply_number(reply->element[3]);
         if (dead->verb == DEAD_REQUEUE && dead->acted)
                 bell_own_write(call->op->s, call->shard);
 }
@@ -207,20 +213,16 @@ static void dead_answer(struct call *call, const redisReply *reply)
 void redis_dead(struct redis_store *s, struct store_request *request)
 {
         struct store_dead *dead = (struct store_dead *)request;
-        uint32_t ids = dead->ids ? dead->ids_count : 0;
-        dead->acted = 0;
-        dead->is_end = true;
-        if (dead->ids && !ids) {
-                op_defer(s, request);
-                return;
-        }
-        struct call *call = call_script(op_begin(s, request), SCRIPT_dead, dead->shard, 4 + ids);
+        dead->acted = dead->looked = dead->unreadable = 0;
+        dead->last = 0;
+        unsigned args = 2 + dead->ids_count + dead->numbers_count;
+        struct call *call = call_script(op_begin(s, request), SCRIPT_dead, dead->shard, args);
         call->answer = dead_answer;
         call_put_number(call, dead->verb);
-        call_put(call, dead->handler);
-        call_put_number(call, dead->cursor.major);
-        call_put_number(call, dead->page_tasks);
-        for (uint32_t i = 0; i < ids; i++)
+        call_put_number(call, dead->ids_count);
+        for (uint32_t i = 0; i < dead->ids_count; i++)
                 call_put(call, dead->ids[i]);
+        for (uint32_t i = 0; i < dead->numbers_count; i++)
+                call_put_number(call, dead->numbers[i]);
         call_send(call);
 }

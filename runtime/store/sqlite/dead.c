@@ -81,24 +81,28 @@ static void requeue(struct sqlite_store *s, struct shard *shard, enum lane lane,
 static void act(struct sqlite_store *s, struct shard *shard, struct store_dead *dead, uint64_t id)
 {
         struct arena_chunk **arena = request_arena(&dead->request);
-        if (dead->verb == DEAD_REQUEUE) {
-                struct query q = query(&s->db, STATEMENT_DEAD_GET);
-                bind_number(&q, id);
-                bool is_there = query_row(&q);
-                enum lane lane = is_there ? (enum lane)column_number(&q, 0) : LANE_NORMAL;
-                struct span bytes = { 0 };
-                struct span note = { 0 };
-                if (is_there) {
-                        bytes = arena_copy(arena, column_span(&q, 1));
-                        note = arena_copy(arena, column_span(&q, 2));
-                }
-                query_end(&q);
-                if (is_there)
-                        requeue(s, shard, lane, bytes, note);
-        } else {
-                shard->dropped++;
+        struct query q = query(&s->db, STATEMENT_DEAD_GET);
+        bind_number(&q, id);
+        bool is_there = query_row(&q);
+        uint64_t lane = is_there ? column_number(&q, 0) : LANE_NORMAL;
+        struct span bytes = { 0 };
+        struct span note = { 0 };
+        if (is_there && dead->verb == DEAD_REQUEUE) {
+                bytes = arena_copy(arena, column_span(&q, 1));
+                note = arena_copy(arena, column_span(&q, 2));
         }
-        struct query q = query(&s->db, STATEMENT_DEAD_REMOVE);
+        query_end(&q);
+        if (!is_there)
+                return;
+        if (lane >= LANES) {
+                dead->unreadable++;
+                return;
+        }
+        if (dead->verb == DEAD_REQUEUE)
+                requeue(s, shard, (enum lane)lane, bytes, note);
+        else
+                shard->dropped++;
+        q = query(&s->db, STATEMENT_DEAD_REMOVE);
         bind_number(&q, id);
         (void)query_run(&q);
         shard->dead--;
@@ -116,41 +120,20 @@ static uint64_t id_find(struct sqlite_store *s, uint32_t shard, struct span id)
         return found;
 }
 
-/* A page of numbers, of one handler or of all; moves the cursor. */
-static uint32_t page_find(struct sqlite_store *s, struct store_dead *dead, uint64_t *ids)
-{
-        uint32_t seen = 0;
-        uint32_t count = 0;
-        struct query q = query(&s->db, STATEMENT_DEAD_PAGE);
-        bind_number(&q, shard_id(dead->shard, dead->cursor.major));
-        bind_number(&q, shard_id(dead->shard + 1, 0));
-        bind_number(&q, dead->page_tasks);
-        while (query_row(&q)) {
-                seen++;
-                dead->cursor.major = shard_number(column_number(&q, 0));
-                if (!dead->handler.size || span_is(column_span(&q, 7), dead->handler))
-                        ids[count++] = column_number(&q, 0);
-        }
-        query_end(&q);
-        dead->is_end = seen < dead->page_tasks;
-        return count;
-}
-
 void sqlite_dead(struct sqlite_store *s, struct store_request *request)
 {
         struct store_dead *dead = (struct store_dead *)request;
-        struct shard *shard = shard_write(s, dead->shard);
-        uint64_t ids[STORE_CALL_TASKS];
-        uint32_t count = 0;
-        dead->acted = 0;
-        dead->is_end = true;
-        if (!dead->ids)
-                count = page_find(s, dead, ids);
-        for (uint32_t i = 0; i < dead->ids_count && dead->ids; i++) {
+        struct shard *shard = shard_read(s, dead->shard);
+        dead->acted = dead->looked = dead->unreadable = 0;
+        dead->last = shard->last_dead;
+        if (dead->ids_count || dead->numbers_count)
+                shard = shard_write(s, dead->shard);
+        for (uint32_t i = 0; i < dead->ids_count; i++) {
                 uint64_t id = id_find(s, dead->shard, dead->ids[i]);
                 if (id)
                         act(s, shard, dead, id);
         }
-        for (uint32_t i = 0; i < count; i++)
-                act(s, shard, dead, ids[i]);
+        for (uint32_t i = 0; i < dead->numbers_count; i++, dead->looked++)
+                if (dead->numbers[i] && dead->numbers[i] <= dead->last)
+                        act(s, shard, dead, shard_id(dead->shard, dead->numbers[i]));
 }

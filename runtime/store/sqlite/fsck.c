@@ -134,7 +134,7 @@ void sqlite_fsck(struct sqlite_store *s, struct store_request *request)
         if (fsck->is_repair) {
                 request->status = error_set(&request->error, -EINVAL,
                         "a SQLite store is not repaired in place; stop all hosts and move the tasks to a new file: "
-                        "quiver dump > FILE, another store.url, quiver run once, quiver load < FILE");
+                        "quiver dump > FILE, another store.url, quiver load FILE");
                 return;
         }
         struct check c = { .s = s, .shard = shard_read(s, fsck->shard) };

@@ -16,9 +16,45 @@ static void put_dead(struct sqlite_store *s, struct shard *shard, const struct s
         (void)query_run(&q);
 }
 
+static uint64_t taken_get(struct sqlite_store *s, const struct store_import *import)
+{
+        struct query q = query(&s->db, STATEMENT_IMPORT_GET);
+        bind_number(&q, import->shard);
+        bind_text(&q, import->source);
+        uint64_t taken = query_row(&q) ? column_number(&q, 0) : 0;
+        query_end(&q);
+        return taken;
+}
+
+static void taken_set(struct sqlite_store *s, const struct store_import *import)
+{
+        struct query q = query(&s->db, STATEMENT_IMPORT_SET);
+        bind_number(&q, import->shard);
+        bind_text(&q, import->source);
+        bind_number(&q, import->number);
+        bind_number(&q, s->now_ms);
+        (void)query_run(&q);
+        if (import->taken)
+                return;
+        q = query(&s->db, STATEMENT_IMPORT_TRIM);
+        bind_number(&q, import->shard);
+        bind_text(&q, import->source);
+        bind_number(&q, STORE_SOURCES_MAX - 1);
+        (void)query_run(&q);
+}
+
 void sqlite_import(struct sqlite_store *s, struct store_request *request)
 {
-        const struct store_import *import = (const struct store_import *)request;
+        struct store_import *import = (struct store_import *)request;
+        import->taken = taken_get(s, import);
+        import->is_repeat = import->number && import->number <= import->taken;
+        if (!import->number || import->is_repeat)
+                return;
+        if (import->taken < import->after) {
+                import_refuse(import);
+                return;
+        }
+        taken_set(s, import);
         struct shard *shard = shard_write(s, import->shard);
         for (uint32_t i = 0; i < import->items_count; i++) {
                 const struct store_moved *item = &import->items[i];

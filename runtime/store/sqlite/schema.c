@@ -53,6 +53,10 @@ static const char *const steps[] = {
         /* Tasks may be packed (stored.c).  Those that are there stay as they are; a Quiver that reads only text must
          * not find the others. */
         "",
+        /* Which chunks of which dumps a shard has taken (import.c). */
+        "CREATE TABLE import(shard INTEGER NOT NULL, source TEXT NOT NULL, number INTEGER NOT NULL, at INTEGER NOT "
+        "NULL,"
+        " PRIMARY KEY(shard, source)) WITHOUT ROWID;",
 };
 
 #define VERSION (sizeof(steps) / sizeof(steps[0]))

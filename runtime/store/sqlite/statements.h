@@ -61,6 +61,13 @@ STATEMENT(DEAD_REMOVE, "DELETE FROM dead WHERE id = ?1")
 STATEMENT(DEAD_PAGE, "SELECT id, task, note, lane, at, reason, task_id, handler FROM dead WHERE id > ?1 AND id <= ?2 "
                      "ORDER BY id LIMIT ?3")
 
+STATEMENT(IMPORT_GET, "SELECT number FROM import WHERE shard = ?1 AND source = ?2")
+STATEMENT(IMPORT_SET, "INSERT INTO import(shard, source, number, at) VALUES(?1, ?2, ?3, ?4) "
+                      "ON CONFLICT DO UPDATE SET number = excluded.number, at = excluded.at")
+STATEMENT(IMPORT_TRIM, "DELETE FROM import WHERE shard = ?1 AND source IN (SELECT source FROM import WHERE shard = ?1 "
+                       "AND source != ?2 "
+                       "ORDER BY at DESC, source LIMIT -1 OFFSET ?3)")
+
 STATEMENT(UNIQUE_GET, "SELECT id, until FROM uniq WHERE shard = ?1 AND scope = ?2")
 STATEMENT(UNIQUE_SET, "INSERT OR REPLACE INTO uniq(shard, scope, until, id) VALUES(?1, ?2, ?3, ?4)")
 STATEMENT(UNIQUE_SWEEP,

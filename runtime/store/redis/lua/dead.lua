@@ -1,24 +1,68 @@
 #!lua flags=allow-oom
--- dead: requeues (0) or drops (1) dead tasks.  ARGV: verb, handler ('': any), cursor, page, ids.  Without ids: a page.
--- → acted, cursor, is_end
+-- dead: requeues (0) or drops (1) dead tasks.  ARGV: verb, how many ids, the ids, then numbers.  Reads and checks all of
+-- them before it writes.  → acted, numbers looked at, records that cannot be read, the highest number given
 --include shard
 --include note
 --include log
 
 check_types('shard', 'dead', 'deadnumbers', 'deadids', 'high', 'normal', 'low', 'notes')
-local verb, handler, cursor, page = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local verb, ids = tonumber(ARGV[1]), tonumber(ARGV[2])
 local last = lasts()
-local acted, bytes = 0, 0
+for lane = 0, 2 do
+	if not last[lane] or last[lane] ~= math.floor(last[lane]) or last[lane] < 0 or last[lane] >= LANE then
+		error({ err = 'WRONGTYPE ' .. shard .. ' ' .. lane_names[lane] .. ' is not the number of a task' })
+	end
+end
+local chosen, is_chosen, bytes, unreadable = {}, {}, 0, 0
+
+-- A record as dead_put wrote it: id, handler, lane, at, reason, envelope, note.
+local function record_read(record)
+	local is_read, d = pcall(cmsgpack.unpack, record)
+	if not is_read or type(d) ~= 'table' or type(d[1]) ~= 'string' or type(d[6]) ~= 'string' or not lanes[d[3]] then
+		return nil
+	end
+	return d
+end
+
+-- A number without a record was requeued or dropped by somebody else.
+local function choose(number)
+	local record = number and not is_chosen[number] and redis.call('HGET', at .. 'dead', string.format('%.0f', number))
+	if not record then
+		return
+	end
+	local d = record_read(record)
+	if not d then
+		unreadable = unreadable + 1
+		return
+	end
+	is_chosen[number] = true
+	chosen[#chosen + 1] = { number, d }
+	bytes = bytes + #d[6]
+end
 
 -- Fresh budgets; history and checkpoint stay.
 local function requeue(d)
-	local n = note_read(d[7])
+	local n = note_read(type(d[7]) == 'string' and d[7] or '')
 	n.attempts, n.crashes, n.interruptions, n.suspect = 0, 0, 0, 0
 	note_event(n, 'requeued', '')
 	append(d[3], d[6], note_write(n), last)
 end
 
-local function act(number, d)
+for i = 3, 2 + ids do
+	local member = redis.call('ZRANGEBYLEX', at .. 'deadids', '[' .. ARGV[i] .. '\0', '(' .. ARGV[i] .. '\1', 'LIMIT', 0, 1)[1]
+	choose(member and tonumber(string.sub(member, -16), 16))
+end
+local looked = 0
+for i = 3 + ids, #ARGV do
+	if looked > 0 and bytes >= 1048576 then
+		break
+	end
+	choose(tonumber(ARGV[i]))
+	looked = looked + 1
+end
+local highest = tonumber(redis.call('HGET', shard, 'last_dead') or 0) or 0
+for _, entry in ipairs(chosen) do
+	local number, d = string.format('%.0f', entry[1]), entry[2]
 	if verb == 0 then
 		requeue(d)
 	else
@@ -26,37 +70,6 @@ local function act(number, d)
 	end
 	redis.call('HDEL', at .. 'dead', number)
 	redis.call('ZREM', at .. 'deadnumbers', number)
-	redis.call('ZREM', at .. 'deadids', d[1] .. '\0' .. hex(number))
-	acted = acted + 1
-	bytes = bytes + #d[6]
+	redis.call('ZREM', at .. 'deadids', d[1] .. '\0' .. hex(entry[1]))
 end
-
-local function get(number)
-	return cmsgpack.unpack(redis.call('HGET', at .. 'dead', number))
-end
-
-for i = 5, #ARGV do
-	local member = redis.call('ZRANGEBYLEX', at .. 'deadids', '[' .. ARGV[i] .. '\0', '(' .. ARGV[i] .. '\1', 'LIMIT', 0, 1)[1]
-	if member then
-		local number = tonumber(string.sub(member, -16), 16)
-		act(number, get(number))
-	end
-end
-local is_end = 1
-if #ARGV == 4 then
-	local numbers = redis.call('ZRANGEBYSCORE', at .. 'deadnumbers', '(' .. ARGV[3], '+inf', 'LIMIT', 0, page)
-	is_end = #numbers < page and 1 or 0
-	for _, text in ipairs(numbers) do
-		if bytes >= 1048576 then
-			is_end = 0
-			break
-		end
-		local number = tonumber(text)
-		local d = get(number)
-		cursor = number
-		if handler == '' or d[2] == handler then
-			act(number, d)
-		end
-	end
-end
-return { acted, cursor, is_end }
+return { #chosen, looked, unreadable, highest }

@@ -1,12 +1,70 @@
 #!lua
--- import: tasks as another store had them.  ARGV: per task state (0 queued, 1 delayed, 4 dead), lane, envelope, note,
--- due_in or at, id, handler, reason.
+-- import: a chunk of tasks as another store had them.  ARGV: source, the chunk's number (0: only looks), the number of
+-- the chunk before, then per task state (0 queued, 1 delayed, 4 dead), lane, envelope, note, due_in or at, id, handler,
+-- reason.  Takes what is above the highest number taken from the source.  → the highest number before; 1 if the chunk
+-- was put in, 0 if not
 --include shard
 --include log
 
-check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'notes', 'dead', 'deadnumbers', 'deadids')
+TYPES.imports = 'hash'
+check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'notes', 'dead', 'deadnumbers', 'deadids', 'imports')
+local imports, source, number, after = at .. 'imports', ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local SOURCES_MAX = 64
+local EXACT = 9007199254740991
+
+local function refuse(key, field, value)
+	error({ err = 'WRONGTYPE ' .. key .. ' ' .. field .. ' is ' .. string.format('%q', value) .. ', Quiver wants a number' })
+end
+
+-- A record is the highest number taken, and when.
+local function record_read(name, record)
+	local taken, when = string.match(record, '^(%d+) (%d+)$')
+	taken, when = tonumber(taken), tonumber(when)
+	if not taken or not when or taken > EXACT or when > EXACT then
+		refuse(imports, name, record)
+	end
+	return taken, when
+end
+
+-- What append and delay count with: nothing is written unless all of it can be.
+local function counters_check()
+	for _, name in ipairs({ 'high', 'normal', 'low', 'last_delayed', 'last_dead' }) do
+		local value = redis.call('HGET', shard, name)
+		if value and (not string.match(value, '^%d+$') or tonumber(value) >= LANE) then
+			refuse(shard, name, value)
+		end
+	end
+end
+
+-- The source that put something in longest ago, if there are as many as may be.
+local function oldest_source()
+	if redis.call('HLEN', imports) < SOURCES_MAX then
+		return nil
+	end
+	local all = redis.call('HGETALL', imports)
+	local oldest, since
+	for i = 1, #all, 2 do
+		local _, when = record_read(all[i], all[i + 1])
+		if not since or when < since or (when == since and all[i] < oldest) then
+			oldest, since = all[i], when
+		end
+	end
+	return oldest
+end
+
+local known = redis.call('HGET', imports, source)
+local taken = known and record_read(source, known) or 0
+if number <= taken or taken < after then
+	return { taken, 0 }
+end
+counters_check()
+local forgotten = not known and oldest_source()
 local last = lasts()
-for i = 1, #ARGV, 8 do
+if forgotten then
+	redis.call('HDEL', imports, forgotten)
+end
+redis.call('HSET', imports, source, string.format('%.0f %.0f', number, now))
+for i = 4, #ARGV, 8 do
 	local state, lane, bytes, note, when, id = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3],
 		tonumber(ARGV[i + 4]), ARGV[i + 5]
 	if state == 0 then
@@ -14,11 +72,11 @@ for i = 1, #ARGV, 8 do
 	elseif state == 1 then
 		delay(lane, now + when, bytes, note)
 	else
-		local number = redis.call('HINCRBY', shard, 'last_dead', 1)
-		redis.call('HSET', at .. 'dead', number,
+		local dead = redis.call('HINCRBY', shard, 'last_dead', 1)
+		redis.call('HSET', at .. 'dead', dead,
 			cmsgpack.pack({ id, ARGV[i + 6], lane, when, ARGV[i + 7], bytes, note }))
-		redis.call('ZADD', at .. 'deadnumbers', number, number)
-		redis.call('ZADD', at .. 'deadids', 0, id .. '\0' .. hex(number))
+		redis.call('ZADD', at .. 'deadnumbers', dead, dead)
+		redis.call('ZADD', at .. 'deadids', 0, id .. '\0' .. hex(dead))
 	end
 end
-return redis.status_reply('OK')
+return { taken, 1 }

@@ -1,0 +1,30 @@
+/* load.h: putting a dump's chunks into the shards where they belong now. */
+#ifndef QUIVER_CLI_LOAD_H
+#define QUIVER_CLI_LOAD_H
+
+#include "cli/move.h"
+
+/* Zero it and set the first three.  What goes wrong is in reader->error. */
+struct loading {
+        struct cli_store *s;
+        struct move_reader *reader; /* its head was read */
+        struct move_progress progress;
+
+        bool has_begun;      /* some shard has some of this dump */
+        uint64_t loaded;     /* tasks put in */
+        uint64_t were_there; /* tasks that an earlier load had put in */
+
+        /* private */
+        uint64_t *taken;    /* per shard: the highest chunk it had when we began */
+        uint64_t *last;     /* per shard: the last chunk that had something for it */
+        uint32_t *shard_of; /* per line of the chunk: where it belongs here */
+        struct store_moved *items;
+};
+
+/* Asks every shard what it has of the dump.  0 or -errno. */
+int loading_start(struct loading *l);
+/* Reads the chunks and puts in what is not there. */
+int loading_run(struct loading *l);
+void loading_free(struct loading *l);
+
+#endif
