@@ -18,9 +18,15 @@ OBJCOPY  ?= objcopy
 # What is only tested is compiled faster.
 OPT      ?= $(if $(SAN),-O1,-O2)
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla -Wpointer-arith
+# What makes a mistake in memory end in a crash instead of somebody else's code; as far as this compiler and machine know
+# it.  Sanitizers bring checks of their own, and FORTIFY needs an optimiser.
+known     = $(shell $(CC) -Werror $(1) -c -x c -o /dev/null /dev/null 2>/dev/null && echo '$(1)')
+HARDEN   := $(if $(SAN),,-fstack-protector-strong $(call known,-fstack-clash-protection) $(call known,-fcf-protection=full) \
+              $(call known,-mbranch-protection=standard) $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
+HARDEN_LD := -Wl,-z,relro,-z,now,-z,noexecstack
 CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE
-CFLAGS   += -std=gnu11 $(OPT) -g $(WARN) $(if $(filter asan tsan,$(SAN)),-Wno-format-truncation) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
-LDFLAGS  += -pthread
+CFLAGS   += -std=gnu11 $(OPT) -g $(HARDEN) $(WARN) $(if $(filter asan tsan,$(SAN)),-Wno-format-truncation) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
+LDFLAGS  += -pthread $(HARDEN_LD)
 LDLIBS   += -luv -ljansson -lconfig -lsqlite3 -lhiredis -lzookeeper_mt -lz -ldl -lm
 ifeq ($(SAN),asan)
 CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -161,7 +167,7 @@ $B/libruntime.a: $(LIB_OBJ)
 	$(call say,AR)$(AR) rcs $@ $^
 
 $(QUIVER): $B/obj/runtime/main.o $B/libruntime.a
-	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LINK)$(CC) -pie $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The fake host that plugin authors test against.  A library of its own: it shares no code with the runtime.
 $B/libquiver-mock.a: $(MOCK_OBJ)
@@ -188,8 +194,8 @@ plugins: $(PLUGIN_SO)
 # A stock plugin is a folder of C files.  Installed by rename: a host may have the old file open.
 .SECONDEXPANSION:
 plugins/%.so: $$(wildcard plugins/%/*.[ch]) $$(PLUGIN_SRC_$$*) sdk/include/quiver/plugin.h sdk/plugin.map | deps
-	$(call say,CC)$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
-	        -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -Wl,-z,defs -o $@.new $(filter %.c,$^) \
+	$(call say,CC)$(CC) -std=c11 -O2 -g $(HARDEN) -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include \
+	        -fPIC -fvisibility=hidden -shared $(HARDEN_LD) -Wl,--version-script=sdk/plugin.map -Wl,-z,defs -o $@.new $(filter %.c,$^) \
 	        -pthread $(PLUGIN_LIBS_$*)
 	@mv $@.new $@
 
