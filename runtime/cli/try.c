@@ -304,7 +304,7 @@ static int run(struct try_run *t)
 {
         struct error error = { "" };
         uv_prepare_t prepare;
-        int r = stage_temporary(t->request->plugin, &t->staged, &error);
+        int r = stage_temporary(t->request->plugin, STAGE_ANYBODYS, &t->staged, &error);
         bool is_staged = r == 0;
         if (is_staged)
                 r = open_crew(t, &error);

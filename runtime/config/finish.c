@@ -1,5 +1,6 @@
 /* finish.c: what follows from other settings, and what has to fit together. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,17 +60,23 @@ static void check_secret(struct tree *t, const char *group, const struct secret_
         char path[64];
         struct error error;
         struct stat st;
+        struct trust trust = { .verdict = TRUST_SOUND };
+        bool is_host = t->problems->reader != READER_ANYBODY;
         (void)snprintf(path, sizeof(path), "%s.password_%s", group, secret->file ? "file" : "env");
         struct place place = place_of(t, path);
         if (secret->file && secret->environment) {
                 problems_error(t->problems, place, "%s has password_file and password_env; keep one", group);
                 return;
         }
-        int r = config_secret(secret, password, &error);
+        int r = config_secret(secret, password, is_host ? &trust : NULL, &error);
         explicit_bzero(password, sizeof(password));
         if (r == -ENOENT && !secret->file && !secret->environment)
                 return;
-        if (r && secret->file)
+        if (!r && trust.verdict != TRUST_SOUND) {
+                char prefix[PATH_MAX + 80];
+                (void)snprintf(prefix, sizeof(prefix), "%s: %s: ", path, secret->file);
+                file_judge(t->problems, place, prefix, &trust);
+        } else if (r && secret->file)
                 problems_error(t->problems, place, "%s: %s", path, error.text);
         else if (r) /* whoever checks need not have the host's environment */
                 problems_warn(t->problems, place, "%s: %s", path, error.text);

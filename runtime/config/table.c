@@ -215,7 +215,9 @@ static const struct field reload_fields[] = {
         COUNT("generations", reload_config, generations, "3", 2, 16, LIVE,
                 "Versions of one handler that may have processes at the same time; a further one waits for its turn."),
         CHOICE("world_writable", reload_config, world_writable, "refuse", writable_words, LIVE,
-                "Whether a plugin is taken that everybody on this machine could have written or replaced."),
+                "Whether a plugin is taken that others on this machine could have written or replaced: everybody, or a "
+                "user "
+                "or group that is neither root's nor the host's."),
 };
 static const struct group reload_table = TABLE(reload_fields);
 

@@ -240,7 +240,7 @@ static void a_password_comes_from_a_file(void **state)
         struct error error;
         write_secret("hunter2\r\n", 0600);
         assert_ok(f, with_password_file(text, sizeof(text)));
-        assert_int_equal(config_secret(&f->config.store.password, password, &error), 0);
+        assert_int_equal(config_secret(&f->config.store.password, password, NULL, &error), 0);
         assert_string_equal(password, "hunter2");
         write_secret("hunter2\n", 0640);
         assert_int_equal(parse(f, text), 0);
@@ -260,13 +260,13 @@ static void a_password_comes_from_the_environment(void **state)
         static const char text[] = "app = \"a\"; store = { url = \"redis://h\"; password_env = \"QUIVER_TEST_PW\"; };";
         assert_int_equal(setenv("QUIVER_TEST_PW", "hunter2", 1), 0);
         assert_ok(f, text);
-        assert_int_equal(config_secret(&f->config.store.password, password, &error), 0);
+        assert_int_equal(config_secret(&f->config.store.password, password, NULL, &error), 0);
         assert_string_equal(password, "hunter2");
         assert_int_equal(unsetenv("QUIVER_TEST_PW"), 0);
         assert_int_equal(parse(f, text), 0);
         assert_said(f, "warning: store.password_env: the environment has no QUIVER_TEST_PW");
-        assert_true(config_secret(&f->config.store.password, password, &error) < 0);
-        assert_int_equal(config_secret(&f->config.coordination.password, password, &error), -ENOENT);
+        assert_true(config_secret(&f->config.store.password, password, NULL, &error) < 0);
+        assert_int_equal(config_secret(&f->config.coordination.password, password, NULL, &error), -ENOENT);
 }
 
 static void a_password_in_the_file_is_refused_and_not_repeated(void **state)
