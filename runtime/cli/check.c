@@ -8,6 +8,7 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "config/config.h"
+#include "host/harden.h"
 
 #define HANDLERS_SHOWN 12
 
@@ -179,6 +180,8 @@ int cmd_check(int argc, char **argv)
         char *path = NULL;
         struct check_request request = { 0 };
         struct error error;
+        /* A plugin's code runs as a child of this, too. */
+        harden_process();
         options_start(&o, argc, argv);
         for (int id = options_next(&o); id != OPTIONS_END; id = options_next(&o)) {
                 switch (id) {

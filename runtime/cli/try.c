@@ -264,6 +264,7 @@ static int open_crew(struct try_run *t, struct error *error)
                 .ring_entries = 256,
         };
         struct runner_start start = {
+                .has_all_variables = true,
                 .handler = q->handler,
                 .plugin = t->staged.path,
                 .label = t->staged.label,

@@ -151,6 +151,7 @@ struct handler_config {
         uint64_t payload_max_bytes;
         uint64_t result_max_bytes;
 
+        struct texts environment;     /* variables that runners get besides the usual ones */
         struct setting_list settings; /* for the plugin */
 };
 

@@ -134,6 +134,19 @@ static void check_tasks(struct tree *t, const struct config *config, size_t inde
                 }
 }
 
+/* A host wipes these variables, so that no handler can find them. */
+static void check_environment(struct tree *t, const struct config *config, const struct handler_config *h)
+{
+        const struct secret_config *secrets[] = { &config->store.password, &config->store.sentinel.password,
+                &config->coordination.password, &config->coordination.sentinel.password };
+        for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
+                if (secrets[i]->environment && texts_has(&h->environment, secrets[i]->environment))
+                        problems_error(t->problems, handler_place(h),
+                                "handlers.%s.environment: %s holds a password of Quiver's own, which handlers do not "
+                                "get",
+                                h->name, secrets[i]->environment);
+}
+
 static void finish_handler(struct tree *t, struct config *config, size_t index)
 {
         struct handler_config *h = &config->handlers[index];
@@ -148,6 +161,7 @@ static void finish_handler(struct tree *t, struct config *config, size_t index)
                         "handlers.%s.max_payload is larger than store.max_payload: no such task can come", h->name);
         check_handler_times(t, h);
         check_tasks(t, config, index);
+        check_environment(t, config, h);
 }
 
 void config_finish(struct tree *t, struct config *config)
