@@ -139,6 +139,11 @@ static void check_environment(struct tree *t, const struct config *config, const
 {
         const struct secret_config *secrets[] = { &config->store.password, &config->store.sentinel.password,
                 &config->coordination.password, &config->coordination.sentinel.password };
+        for (size_t i = 0; i < h->environment.count; i++)
+                if (!strncmp(h->environment.items[i], "QUIVER_", 7))
+                        problems_error(t->problems, handler_place(h),
+                                "handlers.%s.environment: %s: names that begin with QUIVER_ are taken", h->name,
+                                h->environment.items[i]);
         for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
                 if (secrets[i]->environment && texts_has(&h->environment, secrets[i]->environment))
                         problems_error(t->problems, handler_place(h),

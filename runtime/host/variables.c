@@ -5,11 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What programs need to find files, to speak the right language and to load their libraries.  QUIVER_CORES is for the
- * runner itself, which takes it out again.  One that ends with an underscore stands for all that begin so. */
+/* What programs need to find files, to speak the right language and to load their libraries.  QUIVER_* are
+ * for the runner itself, which wipes them before it loads the plugin.  One that ends with an underscore stands for all
+ * that begin so. */
 static const char *const usual[] = { "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_", "TZ", "TMPDIR",
         "LD_", "MALLOC_", "GLIBC_TUNABLES", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
-        "QUIVER_CORES" };
+        "QUIVER_" };
 
 static bool is_named(const char *variable, const char *name, bool may_begin)
 {

@@ -77,11 +77,13 @@ def test_the_password_leaves_the_environment_of_host_guard_and_runners(private, 
 
 
 def test_runners_get_the_usual_variables_and_those_that_are_listed(private):
-    private.env.update({"SOME_TOKEN": "t", "WANTED": "w", "LC_TIME": "C", "NOTIFY_SOCKET": "/nowhere"})
+    private.env.update({"SOME_TOKEN": "t", "WANTED": "w", "LC_TIME": "C", "NOTIFY_SOCKET": "/nowhere",
+                        "QUIVER_TOKEN": "q"})
     private.configure(spies=SPIES, open=f'{SPIES} environment = ["WANTED", "NOT_THERE"];').start()
     for handler, name, expected in [("spies", "SOME_TOKEN", "(none)"), ("spies", "WANTED", "(none)"),
                                     ("spies", "LC_TIME", "C"), ("spies", "PATH", os.environ["PATH"]),
-                                    ("spies", "NOTIFY_SOCKET", "(none)"), ("open", "WANTED", "w"),
+                                    ("spies", "NOTIFY_SOCKET", "(none)"), ("spies", "QUIVER_TOKEN", "(none)"),
+                                    ("open", "WANTED", "w"),
                                     ("open", "SOME_TOKEN", "(none)"), ("open", "NOT_THERE", "(none)")]:
         assert private.ask(handler, f"get {name}") == expected, (handler, name)
 
@@ -92,6 +94,8 @@ def test_a_handler_is_not_given_the_password_of_the_store(private):
     private.configure(store=store, spies=f'{SPIES} environment = ["STORE_PASSWORD"];')
     said = private.cli("check", "--config-only", code=1)
     assert "handlers.spies.environment: STORE_PASSWORD holds a password of Quiver's own" in said
+    private.configure(spies=f'{SPIES} environment = ["QUIVER_TOKEN"];')
+    assert "names that begin with QUIVER_ are taken" in private.cli("check", "--config-only", code=1)
 
 
 def test_what_a_host_makes_is_for_its_user_alone(private):
