@@ -54,23 +54,22 @@ static void judge(const struct walk *w, const struct stat *st, enum thing thing)
         char what[PATH_MAX + 16] = "it";
         const char *path = quote(*w->at ? w->at : "/", quoted, sizeof(quoted));
         bool is_restricted = (thing == ON_THE_WAY || thing == THE_FOLDER_ABOVE) && (st->st_mode & S_ISVTX);
+        bool has_mode = thing != A_LINK && !is_restricted;
+        bool is_strange_group = has_mode && (st->st_mode & S_IWGRP) && !is_our_group(st->st_gid);
         struct trust *t = w->trust;
-        /* The first thing that is found on the way decides: it has to be mended first. */
-        if (t->verdict)
-                return;
         if (thing == ON_THE_WAY)
                 (void)snprintf(what, sizeof(what), "its folder %s", path);
-        if (st->st_uid != 0 && st->st_uid != geteuid()) {
+        /* The worst that is found on the way counts, and the first of several. */
+        if (t->verdict < TRUST_EVERYBODY && has_mode && (st->st_mode & S_IWOTH)) {
+                t->verdict = TRUST_EVERYBODY;
+                (void)error_set(&t->why, 0, "everybody on this machine can write to %s; chmod %s %s", what,
+                        is_strange_group ? "go-w" : "o-w", path);
+        } else if (t->verdict < TRUST_STRANGER && st->st_uid != 0 && st->st_uid != geteuid()) {
                 t->verdict = TRUST_STRANGER;
                 (void)error_set(&t->why, 0, "%s belongs to user %u, who is neither root nor this host's; chown %s%u %s",
                         thing == A_LINK ? "the symbolic link" : what, (unsigned)st->st_uid,
                         thing == A_LINK ? "-h " : "", (unsigned)geteuid(), path);
-        } else if (thing == A_LINK || is_restricted) {
-                return; /* a link has no mode */
-        } else if (st->st_mode & S_IWOTH) {
-                t->verdict = TRUST_EVERYBODY;
-                (void)error_set(&t->why, 0, "everybody on this machine can write to %s; chmod o-w %s", what, path);
-        } else if ((st->st_mode & S_IWGRP) && !is_our_group(st->st_gid)) {
+        } else if (t->verdict < TRUST_STRANGER && is_strange_group) {
                 t->verdict = TRUST_STRANGER;
                 (void)error_set(&t->why, 0, "group %u, which this host is not in, can write to %s; chmod g-w %s",
                         (unsigned)st->st_gid, what, path);

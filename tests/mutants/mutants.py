@@ -51,9 +51,9 @@ MUTANTS = [
      [CONTRACT("store_sqlite")]),
 
     # --- who else could have written what a host runs
-    ("trust: any owner", "runtime/base/trust.c", "if (st->st_uid != 0 && st->st_uid != geteuid()) {", "if (false) {",
+    ("trust: any owner", "runtime/base/trust.c", "st->st_uid != 0 && st->st_uid != geteuid()) {", "false) {",
      [UNIT("trust")]),
-    ("trust: writable by everybody", "runtime/base/trust.c", "} else if (st->st_mode & S_IWOTH) {", "} else if (false) {",
+    ("trust: writable by everybody", "runtime/base/trust.c", "has_mode && (st->st_mode & S_IWOTH)) {", "false) {",
      [UNIT("trust")]),
     ("trust: writable by any group", "runtime/base/trust.c", "!is_our_group(st->st_gid)", "false", [UNIT("trust")]),
     ("trust: folders on the way do not count", "runtime/base/trust.c",

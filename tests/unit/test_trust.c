@@ -121,6 +121,13 @@ static void other_users_and_groups_are_strangers(void **state)
         assert_int_equal(verdict_of(in("a/b/file"), ""), TRUST_SOUND);
         mode("a", 0775);
         assert_int_equal(verdict_of(in("a/b/file"), "chmod g-w "), TRUST_STRANGER);
+        mode("a", 0777);
+        assert_int_equal(verdict_of(in("a/b/file"), "chmod go-w "), TRUST_EVERYBODY);
+        mode("a", 0775);
+        /* What everybody can do is worse, wherever it is found. */
+        mode("a/b", 0777);
+        assert_int_equal(verdict_of(in("a/b/file"), "/a/b; chmod o-w "), TRUST_EVERYBODY);
+        mode("a/b", 0755);
         assert_int_equal(chown(in("a"), 0, 0), 0);
         assert_int_equal(verdict_of(in("a/b/file"), ""), TRUST_SOUND);
 }
