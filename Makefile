@@ -22,12 +22,18 @@ PYTHON     := /usr/bin/python3
 # What is only tested is compiled faster.
 OPT      ?= $(if $(SAN),-O1,-O2)
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wvla -Wpointer-arith
+# What makes a mistake in memory end in a crash instead of somebody else's code; as far as this compiler and machine know
+# it.  Sanitizers bring checks of their own, and FORTIFY needs an optimiser.
+known     = $(shell $(CC) -Werror $(1) -c -x c -o /dev/null /dev/null 2>/dev/null && echo '$(1)')
+HARDEN   := $(if $(SAN),,-fstack-protector-strong $(call known,-fstack-clash-protection) $(call known,-fcf-protection=full) \
+              $(call known,-mbranch-protection=standard) $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
+HARDEN_LD := -Wl,-z,relro,-z,now,-z,noexecstack
 # The ZooKeeper client comes without a file for pkg-config.  Where pkg-config is missing, the usual names are tried.
 PACKAGES := libuv jansson libconfig sqlite3 hiredis zlib
 PKG_LIBS := $(or $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null),-luv -ljansson -lconfig -lsqlite3 -lhiredis -lz)
 CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE $(shell $(PKG_CONFIG) --cflags-only-I $(PACKAGES) 2>/dev/null)
-CFLAGS   += -std=gnu11 $(OPT) -g $(WARN) $(if $(filter asan tsan,$(SAN)),-Wno-format-truncation) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
-LDFLAGS  += -pthread
+CFLAGS   += -std=gnu11 $(OPT) -g $(HARDEN) $(WARN) $(if $(filter asan tsan,$(SAN)),-Wno-format-truncation) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
+LDFLAGS  += -pthread $(HARDEN_LD)
 LDLIBS   += $(PKG_LIBS) -lzookeeper_mt -ldl -lm
 ifeq ($(SAN),asan)
 CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined
@@ -112,7 +118,14 @@ deps:
 #@ make build      build/quiver and plugins/*.so (the default)
 build: $(QUIVER) plugins
 
-$B/obj/%.o: %.c
+# Other flags make other objects.
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN_LD)
+$B/flags: FORCE
+	@mkdir -p $B
+	@echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' > $@
+FORCE:
+
+$B/obj/%.o: %.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
@@ -123,7 +136,7 @@ $B/lua.c: $(wildcard $(LUA)/*.lua $(LUA)/lib/*.lua) $(LUA)/embed.awk
 	$(call say,LUA)awk -f $(LUA)/embed.awk $(wildcard $(LUA)/*.lua) > $@.new
 	@mv $@.new $@
 
-$B/obj/lua.o: $B/lua.c
+$B/obj/lua.o: $B/lua.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
 
@@ -141,7 +154,7 @@ $B/%.a:
 	$(call say,AR)$(AR) rcs $@ $^
 
 $(QUIVER): $B/obj/runtime/main.o $B/libruntime.a
-	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LINK)$(CC) -pie $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The client library, out of what it needs of the runtime.  Both forms show nothing but qv_client_*: whoever links with
 # them has names of their own.  The number after .so changes when a program that was built before would break.
@@ -162,8 +175,8 @@ plugins: $(PLUGIN_SO)
 # A stock plugin is a folder of C files.  Installed by rename: a host may have the old file open.
 .SECONDEXPANSION:
 plugins/%.so: $$(wildcard plugins/%/*.[ch]) $$(PLUGIN_SRC_$$*) sdk/include/quiver/plugin.h sdk/plugin.map
-	$(call say,CC)$(CC) -std=c11 -O2 -g -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include -fPIC \
-	        -fvisibility=hidden -shared -Wl,--version-script=sdk/plugin.map -Wl,-z,defs -o $@.new $(filter %.c,$^) \
+	$(call say,CC)$(CC) -std=c11 -O2 -g $(HARDEN) -Wall -Wextra -Wpedantic $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isdk/include \
+	        -fPIC -fvisibility=hidden -shared $(HARDEN_LD) -Wl,--version-script=sdk/plugin.map -Wl,-z,defs -o $@.new $(filter %.c,$^) \
 	        -pthread $(PLUGIN_LIBS_$*)
 	@mv $@.new $@
 

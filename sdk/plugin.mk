@@ -43,10 +43,19 @@ QV_LINK_T := $(if $(filter-out %.c,$(SRC) $(TEST)),$(CXX),$(CC))
 # and does not know the option.
 QV_UNIQUE  := $(if $(QV_IS_CXX),$(shell $(CXX) -fno-gnu-unique -E -x c++ /dev/null >/dev/null 2>&1 && \
                                         echo -fno-gnu-unique))
-QV_SHARED  := -fPIC -pthread -fvisibility=hidden
+# What makes a mistake in memory end in a crash, as far as the compilers know it.  FORTIFY needs an optimiser, and leaves
+# alone what CFLAGS or the system say about it.
+qv_known    = $(shell $(CC) -Werror $(1) -c -x c -o /dev/null /dev/null 2>/dev/null && \
+                      $(CXX) -Werror $(1) -c -x c++ -o /dev/null /dev/null 2>/dev/null && echo '$(1)')
+QV_HARDEN  := -fstack-protector-strong $(call qv_known,-fstack-clash-protection) $(call qv_known,-fcf-protection=full) \
+              $(call qv_known,-mbranch-protection=standard)
+QV_FORTIFY  = $(if $(filter -O1 -O2 -O3 -Os,$(1)),$(if $(findstring _FORTIFY_SOURCE,$(1) $(CPPFLAGS)),, \
+                      -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+QV_SHARED  := -fPIC -pthread -fvisibility=hidden $(QV_HARDEN)
 QV_CXX     := -std=gnu++17
 # No symbol left open, all of them bound at load: what is missing is found by the linker, not by a task.
-QV_LDFLAGS := -shared -pthread -Wl,--version-script=$(QV_SDK)/plugin.map -Wl,-z,defs -Wl,-z,now
+QV_LDFLAGS := -shared -pthread -Wl,--version-script=$(QV_SDK)/plugin.map -Wl,-z,defs \
+              -Wl,-z,relro,-z,now,-z,noexecstack
 
 # Tests have objects of their own: they are no shared library, and may be built with sanitizers.
 QV_T       := build/test$(if $(SAN),-san)
@@ -105,10 +114,10 @@ $(QV_T)/mock/%.o: $(QV_SDK)/mock/%.c
 	$(call QV_COMPILE,$(CC) -std=gnu11 -D_GNU_SOURCE -g $(QV_SAN))
 
 build/%.c.o: %.c
-	$(call QV_COMPILE,$(CC) $(QV_SHARED) $(CFLAGS))
+	$(call QV_COMPILE,$(CC) $(QV_SHARED) $(call QV_FORTIFY,$(CFLAGS)) $(CFLAGS))
 build/%.cc.o: %.cc
-	$(call QV_COMPILE,$(CXX) $(QV_CXX) $(QV_SHARED) $(QV_UNIQUE) $(CXXFLAGS))
+	$(call QV_COMPILE,$(CXX) $(QV_CXX) $(QV_SHARED) $(QV_UNIQUE) $(call QV_FORTIFY,$(CXXFLAGS)) $(CXXFLAGS))
 build/%.cpp.o: %.cpp
-	$(call QV_COMPILE,$(CXX) $(QV_CXX) $(QV_SHARED) $(QV_UNIQUE) $(CXXFLAGS))
+	$(call QV_COMPILE,$(CXX) $(QV_CXX) $(QV_SHARED) $(QV_UNIQUE) $(call QV_FORTIFY,$(CXXFLAGS)) $(CXXFLAGS))
 
 -include $(QV_OBJ:.o=.d) $(QV_TESTOBJ:.o=.d) $(patsubst %.o,%.d,$(filter %.o,$(QV_MOCK)))

@@ -84,6 +84,10 @@ static int add_variable(struct strings *env, const struct qv_host *host, const c
                 return qv_init_errorf(host, "env: %s: names that begin with QUIVER_ are taken", text);
         if (*text == '=' || !*text)
                 return qv_init_errorf(host, "env: \"%s\" has no name; write NAME=value, or NAME to inherit it", text);
+        if (!strchr(text, '=') && !getenv(text))
+                qv_logf(host, QV_LOG_WARN,
+                        "env: %s is not set; the handler's `environment` has to list what is to come from the host",
+                        text);
         int r = strchr(text, '=') ? strings_addf(env, "%s", text) : inherit(env, text);
         return r < 0 ? no_memory(host) : 0;
 }

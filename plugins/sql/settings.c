@@ -184,7 +184,11 @@ static int read_password(struct settings *s, const struct qv_host *host)
                 return 0;
         const char *value = getenv(variable);
         s->password = value && *value ? strdup(value) : NULL;
-        return s->password ? 0 : qv_init_errorf(host, "password_env: %s is not in the host's environment", variable);
+        return s->password ? 0
+                           : qv_init_errorf(host,
+                                     "password_env: %s is not set; the host needs it, and the handler's `environment` "
+                                     "has to list it",
+                                     variable);
 }
 
 int settings_read(struct settings *s, const struct qv_host *host)

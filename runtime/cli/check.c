@@ -8,6 +8,7 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "config/config.h"
+#include "host/harden.h"
 
 #define HANDLERS_SHOWN 12
 
@@ -143,8 +144,10 @@ static void report_json(const struct check *check, bool has_show)
 /* Every step adds to the problems; they are reported together. */
 static int check_file(const char *path, const char *how, const struct check_request *request)
 {
-        struct check check = { .path = path, .how = how };
+        struct check check = { .path = path, .how = how, .problems = { .reader = READER_CHECK } };
         bool is_loaded = config_load(path, &check.config, &check.problems) == 0;
+        if (is_loaded)
+                check_state(&check.config, &check.problems);
         if (is_loaded && !request->is_config_only)
                 check.plugins = check_plugins(&check.config, &check.problems);
         check.is_ok = is_loaded && !check.problems.errors;
@@ -177,6 +180,8 @@ int cmd_check(int argc, char **argv)
         char *path = NULL;
         struct check_request request = { 0 };
         struct error error;
+        /* A plugin's code runs as a child of this, too. */
+        harden_process();
         options_start(&o, argc, argv);
         for (int id = options_next(&o); id != OPTIONS_END; id = options_next(&o)) {
                 switch (id) {

@@ -1,11 +1,13 @@
 #include "cli/check_plugins.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/try.h"
+#include "config/file.h"
 #include "host/stage.h"
 #include "host/start.h"
 
@@ -60,6 +62,20 @@ static void probe_handler(const struct config *config, const struct handler_conf
                 problems_warn(problems, place, "handlers.%s: %s", h->name, report->notes);
 }
 
+void check_state(const struct config *config, struct problems *problems)
+{
+        struct trust trust;
+        struct error error;
+        char prefix[PATH_MAX + 32];
+        int fd = trust_open(config->state, TRUST_FOLDER, &trust, &error);
+        /* The host makes it if it is not there; whoever checks may not be let in. */
+        if (fd >= 0)
+                (void)close(fd);
+        (void)snprintf(prefix, sizeof(prefix), "state folder %s: ", config->state);
+        file_judge(problems, (struct place){ .file = config->path }, prefix, &trust);
+        problems_sort(problems);
+}
+
 struct probe_report *check_plugins(const struct config *config, struct problems *problems)
 {
         struct probe_report *reports = calloc(config->handlers_count + 1, sizeof(*reports));
@@ -69,9 +85,7 @@ struct probe_report *check_plugins(const struct config *config, struct problems 
                 const struct handler_config *h = &config->handlers[i];
                 struct error error;
                 struct staged staged;
-                bool is_safe = config->reload.world_writable == WORLD_WRITABLE_ALLOW ||
-                               stage_check_writers(h->plugin_path, &error) == 0;
-                if (!is_safe || stage_temporary(h->plugin_path, &staged, &error) < 0) {
+                if (stage_temporary(h->plugin_path, stage_source_of(config), &staged, &error) < 0) {
                         problems_error(problems, (struct place){ .file = h->file, .line = h->line }, "handlers.%s: %s",
                                 h->name, error.text);
                         continue;

@@ -5,6 +5,9 @@
 #include "config/config.h"
 #include "host/probe.h"
 
+/* Whether the state folder, if there is one, is as a host wants it. */
+void check_state(const struct config *config, struct problems *problems);
+
 /* Starts a runner for each handler, one after the other, as a host would: with its settings and limits, so that init
  * runs; then ends it again.  What is wrong is added to `problems`, at the handler's place in the file.  Returns a
  * report per handler, for free(). */

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "config/config.h"
+#include "host/harden.h"
 #include "host/host.h"
 
 static const struct option_spec specs[] = {
@@ -40,10 +41,11 @@ static bool is_unreachable(int r)
 static int run_with_config(const char *given)
 {
         struct error error = { "" };
-        struct problems problems = { 0 };
+        struct problems problems = { .reader = READER_HOST };
         struct config config;
         char *path = NULL;
         const char *how = NULL;
+        harden_process();
         if (config_find(given, &path, &how, &error) < 0) {
                 (void)fprintf(stderr, "quiver run: %s\n", error.text);
                 return EXIT_FAILED;

@@ -264,6 +264,7 @@ static int open_crew(struct try_run *t, struct error *error)
                 .ring_entries = 256,
         };
         struct runner_start start = {
+                .has_all_variables = true,
                 .handler = q->handler,
                 .plugin = t->staged.path,
                 .label = t->staged.label,
@@ -304,7 +305,7 @@ static int run(struct try_run *t)
 {
         struct error error = { "" };
         uv_prepare_t prepare;
-        int r = stage_temporary(t->request->plugin, &t->staged, &error);
+        int r = stage_temporary(t->request->plugin, STAGE_ANYBODYS, &t->staged, &error);
         bool is_staged = r == 0;
         if (is_staged)
                 r = open_crew(t, &error);

@@ -17,6 +17,7 @@
 void vet_start(const struct vet_request *request, uint32_t seats, uint32_t batch_max, struct runner_start *ret)
 {
         *ret = (struct runner_start){
+                .has_all_variables = true,
                 .handler = request->handler,
                 .plugin = request->staged.path,
                 .label = request->staged.label,

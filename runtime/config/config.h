@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/trust.h"
 #include "config/problems.h"
 #include "config/setting_list.h"
 #include "config/texts.h"
@@ -150,6 +151,7 @@ struct handler_config {
         uint64_t payload_max_bytes;
         uint64_t result_max_bytes;
 
+        struct texts environment;     /* variables that runners get besides the usual ones */
         struct setting_list settings; /* for the plugin */
 };
 
@@ -202,9 +204,10 @@ int config_load_settings(const char *path, const char *which, struct setting_lis
 
 #define SECRET_MAX 1024
 
-/* Reads the password, without the newline at the end of a file.  0; -ENOENT if neither is set (no text); others with
- * the text set.  Wipe it with explicit_bzero() after use. */
-int config_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct error *error);
+/* Reads the password, without the newline at the end of a file; fills *ret_trust if it comes from one, unless NULL.  0;
+ * -ENOENT if neither is set (no text); others with the text set.  Wipe it with explicit_bzero() after use. */
+int config_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct trust *ret_trust,
+        struct error *error);
 
 /* Every password there is; "" where there is none. */
 struct config_secrets {
@@ -212,8 +215,9 @@ struct config_secrets {
         char coordination[SECRET_MAX], coordination_sentinel[SECRET_MAX];
 };
 
-/* Reads them all.  `forget`: whoever is started from here on must not find them in the environment.  0, or -errno with
- * the text set.  Wipe it with explicit_bzero() after use, failed or not. */
+/* Reads them all.  `forget`, for a host: refuses a file that others could have written, and wipes the variables, so
+ * that neither whoever is started from here on nor /proc/PID/environ has them.  0, or -errno with the text set.  Wipe
+ * it with explicit_bzero() after use, failed or not. */
 int config_secrets_read(const struct config *config, bool forget, struct config_secrets *ret, struct error *error);
 
 /* What it takes to put a changed setting to work, in growing order. */

@@ -31,13 +31,20 @@ static int read_all(int fd, size_t size_max, struct buffer *b, struct error *err
         }
 }
 
-int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *ret_stat, struct error *error)
+/* O_NONBLOCK: opening a pipe that nobody writes to must not hang. */
+static int open_plain(const char *path, struct error *error)
+{
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        return fd < 0 ? error_set(error, -errno, "cannot open: %s", strerror(errno)) : fd;
+}
+
+int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *ret_stat, struct trust *ret_trust,
+        struct error *error)
 {
         struct stat st;
-        /* O_NONBLOCK: opening a pipe that nobody writes to must not hang. */
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        int fd = ret_trust ? trust_open(path, TRUST_FILE, ret_trust, error) : open_plain(path, error);
         if (fd < 0)
-                return error_set(error, -errno, "cannot open: %s", strerror(errno));
+                return fd;
         int r = 0;
         if (fstat(fd, &st) < 0)
                 r = error_set(error, -errno, "cannot open: %s", strerror(errno));
@@ -51,6 +58,17 @@ int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *
         if (!r && ret_stat)
                 *ret_stat = st;
         return r;
+}
+
+void file_judge(struct problems *problems, struct place place, const char *prefix, const struct trust *trust)
+{
+        if (problems->reader == READER_ANYBODY || trust->verdict == TRUST_SOUND)
+                return;
+        /* Whoever checks need not be the user who is going to run the host. */
+        if (problems->reader == READER_CHECK && trust->verdict == TRUST_STRANGER)
+                problems_warn(problems, place, "%s%s", prefix, trust->why.text);
+        else
+                problems_error(problems, place, "%s%s", prefix, trust->why.text);
 }
 
 char *file_folder(const char *path)

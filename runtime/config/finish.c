@@ -1,5 +1,6 @@
 /* finish.c: what follows from other settings, and what has to fit together. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,17 +60,23 @@ static void check_secret(struct tree *t, const char *group, const struct secret_
         char path[64];
         struct error error;
         struct stat st;
+        struct trust trust = { .verdict = TRUST_SOUND };
+        bool is_host = t->problems->reader != READER_ANYBODY;
         (void)snprintf(path, sizeof(path), "%s.password_%s", group, secret->file ? "file" : "env");
         struct place place = place_of(t, path);
         if (secret->file && secret->environment) {
                 problems_error(t->problems, place, "%s has password_file and password_env; keep one", group);
                 return;
         }
-        int r = config_secret(secret, password, &error);
+        int r = config_secret(secret, password, is_host ? &trust : NULL, &error);
         explicit_bzero(password, sizeof(password));
         if (r == -ENOENT && !secret->file && !secret->environment)
                 return;
-        if (r && secret->file)
+        if (!r && trust.verdict != TRUST_SOUND) {
+                char prefix[PATH_MAX + 80];
+                (void)snprintf(prefix, sizeof(prefix), "%s: %s: ", path, secret->file);
+                file_judge(t->problems, place, prefix, &trust);
+        } else if (r && secret->file)
                 problems_error(t->problems, place, "%s: %s", path, error.text);
         else if (r) /* whoever checks need not have the host's environment */
                 problems_warn(t->problems, place, "%s: %s", path, error.text);
@@ -127,6 +134,24 @@ static void check_tasks(struct tree *t, const struct config *config, size_t inde
                 }
 }
 
+/* A host wipes these variables, so that no handler can find them. */
+static void check_environment(struct tree *t, const struct config *config, const struct handler_config *h)
+{
+        const struct secret_config *secrets[] = { &config->store.password, &config->store.sentinel.password,
+                &config->coordination.password, &config->coordination.sentinel.password };
+        for (size_t i = 0; i < h->environment.count; i++)
+                if (!strncmp(h->environment.items[i], "QUIVER_", 7))
+                        problems_error(t->problems, handler_place(h),
+                                "handlers.%s.environment: %s: names that begin with QUIVER_ are taken", h->name,
+                                h->environment.items[i]);
+        for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
+                if (secrets[i]->environment && texts_has(&h->environment, secrets[i]->environment))
+                        problems_error(t->problems, handler_place(h),
+                                "handlers.%s.environment: %s holds a password of Quiver's own, which handlers do not "
+                                "get",
+                                h->name, secrets[i]->environment);
+}
+
 static void finish_handler(struct tree *t, struct config *config, size_t index)
 {
         struct handler_config *h = &config->handlers[index];
@@ -141,6 +166,7 @@ static void finish_handler(struct tree *t, struct config *config, size_t index)
                         "handlers.%s.max_payload is larger than store.max_payload: no such task can come", h->name);
         check_handler_times(t, h);
         check_tasks(t, config, index);
+        check_environment(t, config, h);
 }
 
 void config_finish(struct tree *t, struct config *config)

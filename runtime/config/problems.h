@@ -15,8 +15,13 @@ struct problem {
         char *text; /* one line, printable */
 };
 
+/* For whom a configuration is read.  What others on the machine could have written is a problem for a host only, which
+ * runs what it says as its own user. */
+enum config_reader { READER_ANYBODY, READER_CHECK, READER_HOST };
+
 /* Zero-initialised is empty.  Beyond PROBLEMS_MAX they are only counted. */
 struct problems {
+        enum config_reader reader; /* set by whoever loads */
         struct problem *items;
         size_t count;
         size_t errors; /* those that are not warnings, counted all */

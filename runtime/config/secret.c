@@ -17,11 +17,11 @@ static int keep(const char *text, size_t size, char ret_password[SECRET_MAX], st
         return 0;
 }
 
-static int from_file(const char *path, char ret_password[SECRET_MAX], struct error *error)
+static int from_file(const char *path, char ret_password[SECRET_MAX], struct trust *ret_trust, struct error *error)
 {
         struct buffer b = { 0 };
         (void)buffer_reserve(&b, 32768); /* does not move while it is read: no copy stays behind */
-        int r = file_read(path, SECRET_MAX + 1, &b, NULL, error);
+        int r = file_read(path, SECRET_MAX + 1, &b, NULL, ret_trust, error);
         size_t size = b.size;
         while (size && (b.data[size - 1] == '\n' || b.data[size - 1] == '\r'))
                 size--;
@@ -32,10 +32,11 @@ static int from_file(const char *path, char ret_password[SECRET_MAX], struct err
         return r ? error_prefix(error, r, "%s", path) : 0;
 }
 
-int config_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct error *error)
+int config_secret(
+        const struct secret_config *secret, char ret_password[SECRET_MAX], struct trust *ret_trust, struct error *error)
 {
         if (secret->file)
-                return from_file(secret->file, ret_password, error);
+                return from_file(secret->file, ret_password, ret_trust, error);
         if (!secret->environment)
                 return -ENOENT;
         const char *text = getenv(secret->environment);
@@ -43,6 +44,25 @@ int config_secret(const struct secret_config *secret, char ret_password[SECRET_M
                 return error_set(error, -ENXIO, "the environment has no %s", secret->environment);
         int r = keep(text, strlen(text), ret_password, error);
         return r ? error_prefix(error, r, "$%s", secret->environment) : 0;
+}
+
+/* Also out of the memory that /proc/PID/environ shows. */
+static void forget_variable(const char *name)
+{
+        char *value = getenv(name);
+        if (value)
+                explicit_bzero(value, strlen(value));
+        (void)unsetenv(name);
+}
+
+/* What a host reads is believed in; it is looked at again since it may have changed since the file was checked. */
+static int read_secret(const struct secret_config *from, bool is_host, char *to, struct error *error)
+{
+        struct trust trust = { .verdict = TRUST_SOUND };
+        int r = config_secret(from, to, is_host ? &trust : NULL, error);
+        if (r == 0 && trust.verdict != TRUST_SOUND)
+                r = error_set(error, -EPERM, "%s: %s", from->file, trust.why.text);
+        return r;
 }
 
 int config_secrets_read(const struct config *config, bool forget, struct config_secrets *ret, struct error *error)
@@ -62,13 +82,13 @@ int config_secrets_read(const struct config *config, bool forget, struct config_
         for (size_t i = 0; i < count; i++) {
                 if (!all[i].from->file && !all[i].from->environment)
                         continue;
-                int r = config_secret(all[i].from, all[i].to, error);
+                int r = read_secret(all[i].from, forget, all[i].to, error);
                 if (r < 0)
                         return error_prefix(error, r, "%s", all[i].group);
         }
         /* Only when all are read: two may be in one variable. */
         for (size_t i = 0; i < count && forget; i++)
                 if (all[i].from->environment)
-                        (void)unsetenv(all[i].from->environment);
+                        forget_variable(all[i].from->environment);
         return 0;
 }

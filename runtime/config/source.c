@@ -105,8 +105,10 @@ static void add_included(
         struct buffer b = { 0 };
         struct error error;
         struct stat st;
+        struct trust trust = { .verdict = TRUST_SOUND };
         size_t depth = 1;
-        int e = file_read(path, SOURCE_BYTES_MAX - r->source->bytes, &b, &st, &error);
+        bool is_host = r->problems->reader != READER_ANYBODY;
+        int e = file_read(path, SOURCE_BYTES_MAX - r->source->bytes, &b, &st, is_host ? &trust : NULL, &error);
         const struct open_file self = { outer, e ? 0 : st.st_dev, e ? 0 : st.st_ino };
         bool is_loop = false;
         for (const struct open_file *o = outer; o && !e; o = o->outer, depth++)
@@ -121,6 +123,7 @@ static void add_included(
                 fail(r, -ELOOP, place, "@include \"%s\": more than %d files within files", name, SOURCE_INCLUDE_MAX);
         else
                 add_text(r, path, (const char *)b.data, b.size, &self);
+        file_judge(r->problems, (struct place){ path, 0 }, "", &trust);
         buffer_free(&b);
 }
 
@@ -206,11 +209,14 @@ int source_read(struct source *s, const char *path, struct problems *problems)
         struct buffer b = { 0 };
         struct error error;
         struct stat st;
-        int r = file_read(path, SOURCE_BYTES_MAX, &b, &st, &error);
+        struct trust trust = { .verdict = TRUST_SOUND };
+        bool is_host = problems->reader != READER_ANYBODY;
+        int r = file_read(path, SOURCE_BYTES_MAX, &b, &st, is_host ? &trust : NULL, &error);
         if (r) {
                 problems_error(problems, (struct place){ path, 0 }, "%s", error.text);
         } else {
                 const struct open_file self = { NULL, st.st_dev, st.st_ino };
+                file_judge(problems, (struct place){ path, 0 }, "", &trust);
                 r = read_source(s, path, (const char *)b.data, b.size, &self, problems);
         }
         buffer_free(&b);

@@ -215,7 +215,9 @@ static const struct field reload_fields[] = {
         COUNT("generations", reload_config, generations, "3", 2, 16, LIVE,
                 "Versions of one handler that may have processes at the same time; a further one waits for its turn."),
         CHOICE("world_writable", reload_config, world_writable, "refuse", writable_words, LIVE,
-                "Whether a plugin is taken that everybody on this machine could have written or replaced."),
+                "Whether a plugin is taken that others on this machine could have written or replaced: everybody, or a "
+                "user "
+                "or group that is neither root's nor the host's."),
 };
 static const struct group reload_table = TABLE(reload_fields);
 
@@ -287,6 +289,8 @@ static const struct field handler_fields[] = {
         DURATION("idle_timeout", handler_config, idle_timeout_ms, "5m", 0, 30 * DAY, LIVE,
                 "A runner without work for this long is ended, and started again when needed. 0: runners stay."),
         GROUP("limits", handler_config, limits, &limits_table, "What runners may use."),
+        TEXTS("environment", handler_config, environment, "none", name_check_environment, GENERATION,
+                "Variables of the host's environment that runners get besides the usual ones (PATH, HOME, LANG …)."),
         SIZE("max_payload", handler_config, payload_max_bytes, "0", 0, 64 * MIB, GENERATION,
                 "The largest payload that this handler is given. 0: `store.max_payload`."),
         SIZE("max_result", handler_config, result_max_bytes, "1MiB", 0, 64 * MIB, GENERATION,

@@ -84,6 +84,21 @@ void host_nonce_text(const struct host *h, char ret_text[2 * STORE_NONCE_SIZE + 
         (void)units_hex(ret_text, h->nonce, sizeof(h->nonce));
 }
 
+void host_warn_of_root(struct host *h)
+{
+        const struct config *config = h->config;
+        struct buffer names = { 0 };
+        for (size_t i = 0; i < config->handlers_count && geteuid() == 0 && !h->is_root_told; i++)
+                if (!config->handlers[i].limits.user)
+                        buffer_printf(&names, "%s%s", names.size ? "," : "", config->handlers[i].name);
+        h->is_root_told |= names.size > 0;
+        if (names.size)
+                log_event(LEVEL_WARN, "runs-as-root", "handlers=%s text=%s", buffer_text(&names),
+                        LOG_QUOTE("their plugins run as root; set limits.user of each to a user of its own, or start "
+                                  "the host as another user"));
+        buffer_free(&names);
+}
+
 static void on_store_open(struct store_request *request)
 {
         struct host *h = (struct host *)((char *)request - offsetof(struct host, open.request));
@@ -114,6 +129,7 @@ static void on_store_open(struct store_request *request)
         host_nonce_text(h, nonce);
         log_event(LEVEL_INFO, "running", "host=%s handlers=%" PRIu32 " pid=%d nonce=%s", h->config->host.name,
                 h->stations_count, (int)getpid(), nonce);
+        host_warn_of_root(h);
         notify_say(&h->notify, "READY=1\nSTATUS=%s", "Running");
         reload_begin(h);
 }

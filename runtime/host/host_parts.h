@@ -91,6 +91,7 @@ struct host {
         struct reload reload;
         struct notify notify;
         bool is_told_busy; /* the service manager knows of a reload under way */
+        bool is_root_told; /* the log says which plugins run as root */
         bool was_busy;     /* since memory was last given back */
         char unserved[UNSERVED_MAX][NAME_HANDLER_MAX + 1];
         uint32_t unserved_count;
@@ -189,6 +190,8 @@ void host_close(struct host *h);
 void host_free(struct host *h);
 /* Tasks that run at once, at most.  Another host of this app is taken to have as many. */
 uint32_t host_count_seats(const struct config *config);
+/* Says once which handlers' plugins run as root: a mistake of theirs is then root's. */
+void host_warn_of_root(struct host *h);
 void host_nonce_text(const struct host *h, char ret_text[2 * STORE_NONCE_SIZE + 1]);
 
 /* --- give_up.c --- */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "host/variables.h"
 
 /* Read at most so much of a child's output before looking at anything else again. */
 #define OUTPUT_CHUNK 65536
@@ -161,13 +162,13 @@ static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal
 /* --- start and end ---------------------------------------------------------------------------------------------------
  */
 
-static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases, const char *handler,
+static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases, const struct runner_start *start,
         const struct runner_ends *ends)
 {
         char parent[24];
         char name[80];
         (void)snprintf(parent, sizeof(parent), "%" PRIdMAX, (intmax_t)getpid());
-        (void)snprintf(name, sizeof(name), "quiver: %.64s", handler);
+        (void)snprintf(name, sizeof(name), "quiver: %.64s", start->handler);
         char *args[] = { name, "runner", parent, NULL };
         const int fds[] = { -1, ends->out, ends->err, ends->control, p->ring.fd, leases->fd, p->fds[CHANNEL_BELL] };
         uv_stdio_container_t stdio[sizeof(fds) / sizeof(fds[0])];
@@ -179,11 +180,13 @@ static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases
                 .exit_cb = on_exited,
                 .file = "/proc/self/exe", /* what runs now, whatever has been installed since */
                 .args = args,
+                .env = start->has_all_variables ? NULL : variables_for_runner(start->variables, start->variables_count),
                 .stdio_count = sizeof(fds) / sizeof(fds[0]),
                 .stdio = stdio,
         };
         p->handle.data = p;
         int r = uv_spawn(loop, &p->handle, &options);
+        free(options.env);
         /* A handle that failed to spawn still has to be closed. */
         p->handles++;
         p->pid = r == 0 ? p->handle.pid : 0;
@@ -270,7 +273,7 @@ int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct 
         if (r == 0)
                 r = send_start(p, start);
         if (r == 0)
-                r = spawn(loop, p, leases, start->handler, &ends);
+                r = spawn(loop, p, leases, start, &ends);
         close_fd(&ends.control);
         close_fd(&ends.out);
         close_fd(&ends.err);

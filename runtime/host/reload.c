@@ -256,6 +256,7 @@ static void take_settings(struct host *h, struct shared_config *shared)
         struct shared_config *before = h->shared;
         h->shared = shared_config_get(shared);
         h->config = next;
+        host_warn_of_root(h);
         log_set_level((enum log_level)next->log.level);
         h->limits.ttl_ms = next->lease.ttl_ms;
         if (h->has_guardian)

@@ -21,10 +21,11 @@ static int hash_and_stage(const struct reload_read *r, struct reload_item *item)
 {
         const char *path = item->handler->plugin_path;
         const struct reload_known *known = find_known(r, item->handler->name);
-        int status = stage_hash(path, &item->id.file_hash, &item->error);
+        enum stage_source source = stage_source_of(&r->shared->config);
+        int status = stage_hash(path, source, &item->id.file_hash, &item->error);
         if (status < 0 || r->is_dry || (known && generation_is_same(&known->id, &item->id)))
                 return status;
-        status = stage_copy(path, r->staging, &item->staged, &item->error);
+        status = stage_copy(path, source, r->staging, &item->staged, &item->error);
         if (status == 0) {
                 item->is_staged = true;
                 item->id.file_hash = item->staged.hash;
@@ -35,8 +36,6 @@ static int hash_and_stage(const struct reload_read *r, struct reload_item *item)
 static void read_item(const struct reload_read *r, struct reload_item *item)
 {
         item->id.settings_hash = config_handler_hash(item->handler);
-        if (r->shared->config.reload.world_writable == WORLD_WRITABLE_REFUSE)
-                item->status = stage_check_writers(item->handler->plugin_path, &item->error);
         for (int i = 0; item->status == 0 && i < BUSY_TRIES; i++) {
                 if (i)
                         (void)nanosleep(&(struct timespec){ .tv_nsec = BUSY_PAUSE_NS }, NULL);
@@ -50,6 +49,7 @@ static void read_item(const struct reload_read *r, struct reload_item *item)
 
 void reload_read(struct reload_read *r)
 {
+        r->problems.reader = READER_HOST;
         r->status = shared_config_load(r->path, &r->shared, &r->problems);
         if (r->status < 0)
                 return;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,8 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/trust.h"
+#include "config/config.h"
 
 static bool same_stat(const struct stat *a, const struct stat *b)
 {
@@ -60,11 +61,23 @@ static int copy_bytes(int from, int to, uint64_t *ret_hash, uint64_t *ret_size)
         return 0;
 }
 
-static int open_original(const char *path, struct stat *ret_stat, struct error *error)
+enum stage_source stage_source_of(const struct config *config)
 {
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        return config->reload.world_writable == WORLD_WRITABLE_ALLOW ? STAGE_ANYBODYS : STAGE_TRUSTED;
+}
+
+/* What is looked at is the descriptor that is then read. */
+static int open_original(const char *path, enum stage_source source, struct stat *ret_stat, struct error *error)
+{
+        struct trust trust;
+        int fd = trust_open(path, TRUST_FILE, &trust, error);
         if (fd < 0)
-                return error_set(error, -errno, "plugin %s: cannot open it: %s", path, strerror(errno));
+                return error_set(error, fd, "plugin %s: cannot open it: %s", path, strerror(-fd));
+        if (source == STAGE_TRUSTED && trust.verdict != TRUST_SOUND) {
+                (void)close(fd);
+                return error_set(
+                        error, -EPERM, "plugin %s: %s, or set reload.world_writable = \"allow\"", path, trust.why.text);
+        }
         if (fstat(fd, ret_stat) < 0 || !S_ISREG(ret_stat->st_mode)) {
                 (void)close(fd);
                 return error_set(error, -EINVAL, "plugin %s: not a regular file", path);
@@ -104,12 +117,12 @@ static int check_unchanged(
         return 0;
 }
 
-int stage_hash(const char *path, uint64_t *ret_hash, struct error *error)
+int stage_hash(const char *path, enum stage_source source, uint64_t *ret_hash, struct error *error)
 {
         struct stat before = { 0 };
         uint64_t hash;
         uint64_t size_bytes;
-        int fd = open_original(path, &before, error);
+        int fd = open_original(path, source, &before, error);
         if (fd < 0)
                 return fd;
         int r = copy_bytes(fd, -1, &hash, &size_bytes);
@@ -123,42 +136,7 @@ int stage_hash(const char *path, uint64_t *ret_hash, struct error *error)
         return r;
 }
 
-/* The folder of `path`, which belongs to `owner`. */
-static int check_folder_writers(const char *path, uid_t owner, struct error *error)
-{
-        char folder[PATH_MAX];
-        struct stat st;
-        (void)snprintf(folder, sizeof(folder), "%s", path);
-        char *slash = strrchr(folder, '/');
-        if (slash)
-                slash[slash == folder] = 0;
-        if (stat(slash ? folder : ".", &st) < 0)
-                return error_set(error, -errno, "plugin folder %s: %s", folder, strerror(errno));
-        bool is_ours = owner == 0 || owner == geteuid();
-        if (!(st.st_mode & S_IWOTH) || ((st.st_mode & S_ISVTX) && is_ours))
-                return 0;
-        return error_set(error, -EPERM,
-                "plugin %s: everybody on this machine can write to its folder; chmod o-w %s, or set "
-                "reload.world_writable = \"allow\"",
-                path, folder);
-}
-
-int stage_check_writers(const char *path, struct error *error)
-{
-        char real[PATH_MAX];
-        struct stat st;
-        if (!realpath(path, real) || stat(real, &st) < 0)
-                return error_set(error, -errno, "plugin %s: cannot open it: %s", path, strerror(errno));
-        if (st.st_mode & S_IWOTH)
-                return error_set(error, -EPERM,
-                        "plugin %s: everybody on this machine can write to it; chmod o-w %s, or set "
-                        "reload.world_writable = \"allow\"",
-                        path, real);
-        int r = check_folder_writers(path, st.st_uid, error);
-        return r < 0 ? r : check_folder_writers(real, st.st_uid, error);
-}
-
-int stage_copy(const char *path, const char *folder, struct staged *ret, struct error *error)
+int stage_copy(const char *path, enum stage_source source, const char *folder, struct staged *ret, struct error *error)
 {
         struct staged staged = { 0 };
         struct stat before = { 0 };
@@ -166,7 +144,7 @@ int stage_copy(const char *path, const char *folder, struct staged *ret, struct 
         int r = check_folder(folder, error);
         if (r < 0)
                 return r;
-        int from = open_original(path, &before, error);
+        int from = open_original(path, source, &before, error);
         if (from < 0)
                 return from;
         set_label(&staged, path);
@@ -188,8 +166,9 @@ int stage_copy(const char *path, const char *folder, struct staged *ret, struct 
         /* The longest file name, with the hash before it, would be longer than any may be. */
         (void)snprintf(staged.path, sizeof(staged.path), "%s/%016" PRIx64 "-%s-%.200s", folder, staged.hash,
                 strrchr(temporary, '-') + 1, staged.label);
-        /* Whoever may read the original may read the copy: the runner may be another user by then. */
-        if (fchmod(to, 0500 | (before.st_mode & 0444)) < 0 || rename(temporary, staged.path) < 0) {
+        /* For all to read, and in a folder that only we can enter: a runner that is another user by the time it loads
+         * the copy has opened it before, and /proc/self/fd looks at the mode once more. */
+        if (fchmod(to, 0555) < 0 || rename(temporary, staged.path) < 0) {
                 r = error_set(error, -errno, "state folder %s: %s", folder, strerror(errno));
                 goto out;
         }
@@ -207,7 +186,7 @@ void stage_remove(const struct staged *staged)
         (void)unlink(staged->path);
 }
 
-int stage_temporary(const char *path, struct staged *ret, struct error *error)
+int stage_temporary(const char *path, enum stage_source source, struct staged *ret, struct error *error)
 {
         const char *parent = getenv("TMPDIR");
         char folder[2048];
@@ -218,9 +197,7 @@ int stage_temporary(const char *path, struct staged *ret, struct error *error)
                 return error_set(error, -ENAMETOOLONG, "the path in $TMPDIR is too long");
         if (!mkdtemp(folder))
                 return error_set(error, -errno, "cannot make a temporary folder in %s: %s", parent, strerror(errno));
-        /* A runner may be another user: it has to get through, but has nothing to see. */
-        (void)chmod(folder, 0711);
-        int r = stage_copy(path, folder, ret, error);
+        int r = stage_copy(path, source, folder, ret, error);
         if (r < 0)
                 (void)rmdir(folder);
         return r;

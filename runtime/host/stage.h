@@ -18,24 +18,27 @@ struct staged {
         uint64_t size_bytes;
 };
 
+/* Whose file is copied. */
+enum stage_source {
+        STAGE_TRUSTED,  /* a host's: refused with -EPERM if somebody else could have written or replaced it (trust.h) */
+        STAGE_ANYBODYS, /* taken as it is, by those who try their own, and with reload.world_writable = "allow" */
+};
+struct config;
+enum stage_source stage_source_of(const struct config *config);
+
 /* Copies `path` into `folder` (which must exist, and not be mounted noexec), under a name that no other copy has.  A
  * file that changes while it is read is refused with -ETXTBSY: whoever installs with cp instead of rename may still be
  * writing.  0 or -errno. */
-int stage_copy(const char *path, const char *folder, struct staged *ret, struct error *error);
+int stage_copy(const char *path, enum stage_source source, const char *folder, struct staged *ret, struct error *error);
 
 /* The hash that a copy made now would have.  Refuses what stage_copy() refuses. */
-int stage_hash(const char *path, uint64_t *ret_hash, struct error *error);
-
-/* Whether somebody else on this machine could have put his own code there: the file, or the folder that it is named in
- * or lies in, can be written to by everybody.  (A folder like /tmp, where only owners may replace, is fine for a file
- * of ours or root's.)  0, or -EPERM with a text that says what to do; others. */
-int stage_check_writers(const char *path, struct error *error);
+int stage_hash(const char *path, enum stage_source source, uint64_t *ret_hash, struct error *error);
 
 /* Removes the copy.  Runners that have it open go on. */
 void stage_remove(const struct staged *staged);
 
 /* The same for those who run a plugin without a host: the copy stands alone in a new folder in $TMPDIR. */
-int stage_temporary(const char *path, struct staged *ret, struct error *error);
+int stage_temporary(const char *path, enum stage_source source, struct staged *ret, struct error *error);
 /* Removes copy and folder. */
 void stage_remove_temporary(const struct staged *staged);
 

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/trust.h"
+#include "base/units.h"
 
 #define PREFIX "staging-"
 #define TRIES  100
@@ -40,27 +43,37 @@ static void remove_if_dead(int state_fd, const char *name)
         (void)close(fd);
 }
 
-static void sweep(const char *state)
+static void sweep(int state_fd)
 {
-        DIR *folder = opendir(state);
-        if (!folder)
+        int fd = openat(state_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+        if (!folder) {
+                if (fd >= 0)
+                        (void)close(fd);
                 return;
+        }
         for (const struct dirent *entry; (entry = readdir(folder));)
                 if (!strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
                         remove_if_dead(dirfd(folder), entry->d_name);
         (void)closedir(folder);
 }
 
-/* A new folder, locked.  -EAGAIN: another that started at the same moment found it before it was locked. */
-static int make(const char *state, char ret_path[STAGING_PATH_MAX])
+/* A new folder, locked.  -EAGAIN: another that started at the same moment found it before it was locked, or has that
+ * name. */
+static int make(int state_fd, const char *state, char ret_path[STAGING_PATH_MAX])
 {
         struct stat found;
-        (void)snprintf(ret_path, STAGING_PATH_MAX, "%s/" PREFIX "XXXXXX", state);
-        if (!mkdtemp(ret_path))
-                return -errno;
-        int fd = open(ret_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        uint8_t random[6];
+        char name[sizeof(PREFIX) + 2 * sizeof(random)] = PREFIX;
+        if (getrandom(random, sizeof(random), 0) != sizeof(random))
+                return -EIO;
+        (void)units_hex(name + strlen(PREFIX), random, sizeof(random));
+        if (mkdirat(state_fd, name, 0700) < 0)
+                return errno == EEXIST ? -EAGAIN : -errno;
+        int fd = openat(state_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return errno == ENOENT ? -EAGAIN : -errno;
+        (void)snprintf(ret_path, STAGING_PATH_MAX, "%s/%s", state, name);
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &found) == 0 && found.st_nlink > 0)
                 return fd;
         (void)close(fd);
@@ -69,10 +82,20 @@ static int make(const char *state, char ret_path[STAGING_PATH_MAX])
 
 int staging_open(const char *state, char ret_path[STAGING_PATH_MAX], struct error *error)
 {
+        struct trust trust;
         int fd = -EAGAIN;
-        sweep(state);
+        *ret_path = 0;
+        int state_fd = trust_open(state, TRUST_FOLDER, &trust, error);
+        if (state_fd < 0)
+                return error_prefix(error, state_fd, "state folder %s", state);
+        if (trust.verdict != TRUST_SOUND) {
+                (void)close(state_fd);
+                return error_set(error, -EPERM, "state folder %s: %s", state, trust.why.text);
+        }
+        sweep(state_fd);
         for (int i = 0; i < TRIES && fd == -EAGAIN; i++)
-                fd = make(state, ret_path);
+                fd = make(state_fd, state, ret_path);
+        (void)close(state_fd);
         if (fd >= 0)
                 return fd;
         *ret_path = 0;

@@ -11,8 +11,9 @@
 
 #define STAGING_PATH_MAX 4096
 
-/* Removes what dead hosts have left in `state`, and makes a folder of our own.  Returns the descriptor that holds its
- * lock, or -errno with the text. */
+/* Refuses a state folder that somebody else could write to or replace (trust.h), with -EPERM.  Otherwise removes what
+ * dead hosts have left in it, and makes a folder of our own, which only we can enter.  Returns the descriptor that
+ * holds its lock, or -errno with the text. */
 int staging_open(const char *state, char ret_path[STAGING_PATH_MAX], struct error *error);
 /* Removes the folder, which has to be empty by now, and lets go of it. */
 void staging_close(const char *path, int fd);

@@ -23,6 +23,8 @@ void start_fill(struct runner_start *start, const struct config *config, const s
                 .paths_read_count = limits->read.count,
                 .paths_write = (const char *const *)limits->write.items,
                 .paths_write_count = limits->write.count,
+                .variables = (const char *const *)handler->environment.items,
+                .variables_count = handler->environment.count,
                 .settings = handler->settings.items,
                 .settings_count = handler->settings.count,
         };

@@ -279,11 +279,7 @@ uint64_t stations_due_ms(const struct host *h)
 int station_open(struct host *h, const struct handler_config *handler, struct error *error)
 {
         struct staged staged = { 0 };
-        int r = h->config->reload.world_writable == WORLD_WRITABLE_ALLOW
-                        ? 0
-                        : stage_check_writers(handler->plugin_path, error);
-        if (r == 0)
-                r = stage_copy(handler->plugin_path, h->staging, &staged, error);
+        int r = stage_copy(handler->plugin_path, stage_source_of(h->config), h->staging, &staged, error);
         if (r < 0)
                 return error_prefix(error, r, "handler %s", handler->name);
         struct station *st = station_get(h, handler->name);

@@ -18,7 +18,8 @@ uint64_t backoff_ms(unsigned failures)
         uint32_t random = 0;
         if (most_ms > BACKOFF_MOST_MS)
                 most_ms = BACKOFF_MOST_MS;
-        (void)getrandom(&random, sizeof(random), GRND_NONBLOCK);
+        if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+                random = 0; /* the kernel has just started: no jitter then */
         return most_ms / 2 + random % (most_ms / 2 + 1);
 }
 

@@ -57,6 +57,10 @@ struct runner_start {
         const struct setting *settings;
         size_t settings_count;
         uint32_t rehearsals; /* init and close so often before the real init; a host asks for none */
+        /* Its environment, which no message carries: the process is started with it. */
+        const char *const *variables; /* those of ours that it gets besides the usual ones */
+        size_t variables_count;
+        bool has_all_variables; /* every one of ours: for an author who tries his plugin */
 };
 
 #define REHEARSAL_MS UINT64_C(20000) /* about as long as all of them may take together */

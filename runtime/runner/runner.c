@@ -9,6 +9,7 @@
 #include "runner/runner.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -28,6 +29,7 @@
 #include "runner/rehearse.h"
 #include "runner/sandbox.h"
 #include "runner/seat.h"
+#include "runner/symbol.h"
 
 #define SEAT_STACK_SIZE  ((size_t)1 << 20) /* counts towards the memory limit, so not the usual 8 MiB */
 #define WATCH_STACK_SIZE ((size_t)64 << 10)
@@ -248,9 +250,29 @@ static void take_name(void)
         (void)prctl(PR_SET_NAME, name);
 }
 
+/* Another user cannot enter the folder of private copies.  So the copy is opened before, and is loaded through its
+ * descriptor; that stays open, for the names in a backtrace. */
+static int hold_plugin(struct error *error)
+{
+        static char path[32];
+        if (!*runner.start.user)
+                return 0;
+        int fd = open(runner.start.plugin, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+                return error_set(error, -errno, "plugin %s: cannot open its private copy %s: %s", runner.start.label,
+                        runner.start.plugin, strerror(errno));
+        fd = sandbox_hide_fd(fd);
+        symbol_hold_file(fd);
+        (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        runner.start.plugin = path;
+        return 0;
+}
+
 static int give_up_rights(pid_t parent, struct error *error)
 {
-        int r = sandbox_limit(&runner.start, &notes, error);
+        int r = hold_plugin(error);
+        if (!r)
+                r = sandbox_limit(&runner.start, &notes, error);
         sandbox_clean_environment();
         if (!r)
                 r = sandbox_become(runner.start.user, error);

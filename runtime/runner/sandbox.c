@@ -110,8 +110,18 @@ int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct
         return r;
 }
 
+/* Whatever opens /dev/stdout or /dev/stderr once more needs the right to.  Only what a host made for its runner. */
+static void give_pipe(int fd, const struct passwd *who)
+{
+        struct stat st;
+        if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fchown(fd, who->pw_uid, who->pw_gid) < 0)
+                return; /* it can still be written to as it is */
+}
+
 static int switch_to(const struct passwd *who, struct error *error)
 {
+        give_pipe(STDOUT_FILENO, who);
+        give_pipe(STDERR_FILENO, who);
         /* Groups first: afterwards we may not any more. */
         if (initgroups(who->pw_name, who->pw_gid) < 0 || setresgid(who->pw_gid, who->pw_gid, who->pw_gid) < 0 ||
                 setresuid(who->pw_uid, who->pw_uid, who->pw_uid) < 0)

@@ -16,7 +16,8 @@ static struct {
         dev_t device;
         ino_t inode;
         const char *label;
-} renamed;
+        int fd; /* -1: none is held */
+} renamed = { .fd = -1 };
 
 void symbol_call_file(dev_t device, ino_t inode, const char *label)
 {
@@ -25,9 +26,14 @@ void symbol_call_file(dev_t device, ino_t inode, const char *label)
         renamed.label = label;
 }
 
+void symbol_hold_file(int fd)
+{
+        renamed.fd = fd;
+}
+
 /* One mapped file, as a line of /proc/self/maps has it. */
 struct mapping {
-        uint64_t start, end, offset;
+        uint64_t start, end, offset, inode;
         char path[PATH_ROOM];
 };
 
@@ -79,7 +85,12 @@ static bool next_mapping(struct maps *m, struct mapping *ret)
         int c;
         do
                 c = next_char(m);
-        while (c >= 0 && c != '/' && c != '\n');
+        while (c >= 0 && c != ' ');
+        ret->inode = 0;
+        while ((c = next_char(m)) >= '0' && c <= '9')
+                ret->inode = ret->inode * 10 + (uint64_t)(c - '0');
+        while (c >= 0 && c != '/' && c != '\n')
+                c = next_char(m);
         size_t n = 0;
         for (; c >= 0 && c != '\n'; c = next_char(m))
                 if (n + 1 < sizeof(ret->path))
@@ -140,9 +151,10 @@ void symbol_put(struct plain *to, uintptr_t address, bool is_return)
                 return;
         }
         int fd = open(mapping.path, O_RDONLY | O_CLOEXEC);
-        put_place(to, fd, address - mapping.start + mapping.offset, address, is_return);
+        int from = fd < 0 && mapping.inode == renamed.inode ? renamed.fd : fd;
+        put_place(to, from, address - mapping.start + mapping.offset, address, is_return);
         plain_put(to, " (");
-        plain_put(to, file_name(&mapping, fd));
+        plain_put(to, file_name(&mapping, from));
         plain_put(to, ")");
         if (fd >= 0)
                 (void)close(fd);

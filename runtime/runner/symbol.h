@@ -16,6 +16,10 @@
  * `label` is borrowed for good. */
 void symbol_call_file(dev_t device, ino_t inode, const char *label);
 
+/* The file that symbol_call_file() names is read through this descriptor where its path cannot be opened.  Borrowed for
+ * good. */
+void symbol_hold_file(int fd);
+
 /* Appends "function+0x12 (file)"; "0x1234 (file)" with the address at link time if no function is known; or the bare
  * address.  `is_return`: a return address, which belongs to the call before it. */
 void symbol_put(struct plain *to, uintptr_t address, bool is_return);

@@ -339,7 +339,8 @@ def test_a_password_stays_where_it_is(host, server, tmp_path, monkeypatch, sourc
     (tmp_path / "secret").write_text(word + "\n")
     monkeypatch.setenv("APP_PASSWORD", word)
     secret = {"file": f'password_file = "{tmp_path}/secret";', "env": 'password_env = "APP_PASSWORD";'}[source]
-    host.configure(server, user="writer", secret=secret).start()
+    seats = SEATS + {"file": "", "env": ' environment = ["APP_PASSWORD"];'}[source]
+    host.configure(server, user="writer", secret=secret, seats=seats).start()
     host.submit([task("insert", "a", name="Ann")])
     host.wait_done(1)
     host.stop()

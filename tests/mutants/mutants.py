@@ -50,6 +50,19 @@ MUTANTS = [
      "if (is_wanted(s, shard) && shard->want_firm_ms &&", "if (false && is_wanted(s, shard) && shard->want_firm_ms &&",
      [CONTRACT("store_sqlite")]),
 
+    # --- who else could have written what a host runs
+    ("trust: any owner", "runtime/base/trust.c", "st->st_uid != 0 && st->st_uid != geteuid()) {", "false) {",
+     [UNIT("trust")]),
+    ("trust: writable by everybody", "runtime/base/trust.c", "has_mode && (st->st_mode & S_IWOTH)) {", "false) {",
+     [UNIT("trust")]),
+    ("trust: writable by any group", "runtime/base/trust.c", "!is_our_group(st->st_gid)", "false", [UNIT("trust")]),
+    ("trust: folders on the way do not count", "runtime/base/trust.c",
+     "                judge(w, &st, ON_THE_WAY);\n                (void)close(w->dir);", "                (void)close(w->dir);",
+     [UNIT("trust")]),
+    ("trust: links do not count", "runtime/base/trust.c", "                judge(w, &st, A_LINK);\n", "", [UNIT("trust")]),
+    ("trust: a plugin is taken anyway", "runtime/host/stage.c", "source == STAGE_TRUSTED && trust.verdict != TRUST_SOUND",
+     "false", [UNIT("stage")]),
+
     # --- the same in the script that owners call on Redis
     ("redis: any lease", "runtime/store/redis/lua/advance.lua",
      "if fields[1] ~= ARGV[1] then", "if false then", [CONTRACT("store_redis")]),

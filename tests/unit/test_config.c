@@ -240,7 +240,7 @@ static void a_password_comes_from_a_file(void **state)
         struct error error;
         write_secret("hunter2\r\n", 0600);
         assert_ok(f, with_password_file(text, sizeof(text)));
-        assert_int_equal(config_secret(&f->config.store.password, password, &error), 0);
+        assert_int_equal(config_secret(&f->config.store.password, password, NULL, &error), 0);
         assert_string_equal(password, "hunter2");
         write_secret("hunter2\n", 0640);
         assert_int_equal(parse(f, text), 0);
@@ -260,13 +260,53 @@ static void a_password_comes_from_the_environment(void **state)
         static const char text[] = "app = \"a\"; store = { url = \"redis://h\"; password_env = \"QUIVER_TEST_PW\"; };";
         assert_int_equal(setenv("QUIVER_TEST_PW", "hunter2", 1), 0);
         assert_ok(f, text);
-        assert_int_equal(config_secret(&f->config.store.password, password, &error), 0);
+        assert_int_equal(config_secret(&f->config.store.password, password, NULL, &error), 0);
         assert_string_equal(password, "hunter2");
         assert_int_equal(unsetenv("QUIVER_TEST_PW"), 0);
         assert_int_equal(parse(f, text), 0);
         assert_said(f, "warning: store.password_env: the environment has no QUIVER_TEST_PW");
-        assert_true(config_secret(&f->config.store.password, password, &error) < 0);
-        assert_int_equal(config_secret(&f->config.coordination.password, password, &error), -ENOENT);
+        assert_true(config_secret(&f->config.store.password, password, NULL, &error) < 0);
+        assert_int_equal(config_secret(&f->config.coordination.password, password, NULL, &error), -ENOENT);
+}
+
+/* What /proc/PID/environ shows is the memory that the process was started with. */
+static void a_password_that_a_host_has_read_leaves_the_memory(void **state)
+{
+        struct fixture *f = *state;
+        struct config_secrets secrets;
+        struct error error = { "" };
+        char password[] = "QUIVER_TEST_PW=hunter2";
+        char other[] = "OTHER=stays";
+        char *variables[] = { other, password, NULL };
+        char **before = environ;
+        static const char text[] = "app = \"a\"; store = { url = \"redis://h\"; password_env = \"QUIVER_TEST_PW\"; };";
+        environ = variables;
+        assert_ok(f, text);
+        assert_int_equal(config_secrets_read(&f->config, false, &secrets, &error), 0);
+        assert_string_equal(secrets.store, "hunter2");
+        assert_string_equal(password, "QUIVER_TEST_PW=hunter2");
+        assert_int_equal(config_secrets_read(&f->config, true, &secrets, &error), 0);
+        assert_string_equal(secrets.store, "hunter2");
+        assert_null(memmem(password, sizeof(password), "hunter2", 7));
+        assert_null(getenv("QUIVER_TEST_PW"));
+        assert_string_equal(getenv("OTHER"), "stays");
+        environ = before;
+}
+
+/* It may have been changed after the settings were looked at. */
+static void a_host_does_not_read_a_password_that_others_could_have_written(void **state)
+{
+        struct fixture *f = *state;
+        struct config_secrets secrets;
+        struct error error = { "" };
+        char text[256];
+        write_secret("hunter2\n", 0600);
+        assert_ok(f, with_password_file(text, sizeof(text)));
+        assert_int_equal(chmod(secret_path, 0602), 0);
+        assert_int_equal(config_secrets_read(&f->config, false, &secrets, &error), 0);
+        assert_int_equal(config_secrets_read(&f->config, true, &secrets, &error), -EPERM);
+        assert_non_null(strstr(error.text, "everybody on this machine can write to it; chmod o-w"));
+        assert_int_equal(unlink(secret_path), 0);
 }
 
 static void a_password_in_the_file_is_refused_and_not_repeated(void **state)
@@ -302,6 +342,8 @@ int main(void)
                 config_test(plugin_settings_that_no_message_could_carry_are_refused),
                 config_test(a_password_comes_from_a_file),
                 config_test(a_password_comes_from_the_environment),
+                config_test(a_password_that_a_host_has_read_leaves_the_memory),
+                config_test(a_host_does_not_read_a_password_that_others_could_have_written),
                 config_test(a_password_in_the_file_is_refused_and_not_repeated),
         };
         int fd = mkstemp(secret_path);

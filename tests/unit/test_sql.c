@@ -536,7 +536,7 @@ static void wrong_settings_are_refused_by_name(void **state)
         assert_refused("url", "postgres://localhost/app?pasword=1", "pasword");
         assert_refused("password_file", "/nonexistent/file", "password_file /nonexistent/file: No such file");
         assert_refused("password_file", "/dev/null", "no password in its first line");
-        assert_refused("password_env", "QUIVER_TEST_NOT_SET", "QUIVER_TEST_NOT_SET is not in the host's environment");
+        assert_refused("password_env", "QUIVER_TEST_NOT_SET", "QUIVER_TEST_NOT_SET is not set");
         assert_refused("statement_timeout", "soon", "statement_timeout");
         assert_refused("tables.1.name", "customer", "table customer stands there twice");
         assert_refused("tables.1.name", "", "a name is empty");

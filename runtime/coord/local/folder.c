@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/trust.h"
+
 bool folder_is_hopeless(int status)
 {
         return status == -EACCES || status == -EPERM || status == -EPROTO || status == -EINVAL || status == -ENOTDIR ||
@@ -18,21 +20,6 @@ bool folder_is_hopeless(int status)
 static int failed(struct error *error, const char *path)
 {
         return error_set(error, -errno, "%s: %s", path, strerror(errno));
-}
-
-/* Whoever can write to the folder above can put another folder in the place of ours. */
-static int check_above(int fd, const char *path, struct error *error)
-{
-        struct stat st;
-        if (fstat(fd, &st) < 0)
-                return failed(error, path);
-        if (st.st_uid != geteuid() && st.st_uid != 0)
-                return error_set(error, -EACCES,
-                        "%s: belongs to user %u, and this is user %u; name a folder of your own", path, st.st_uid,
-                        geteuid());
-        if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
-                return error_set(error, -EACCES, "%s: others can write to it; chmod go-w", path);
-        return 0;
 }
 
 static int check_own(int fd, const char *path, struct error *error)
@@ -51,20 +38,20 @@ static int check_own(int fd, const char *path, struct error *error)
 
 static int open_above(const char *where, struct error *error)
 {
+        struct trust trust;
         if (mkdir(where, 0700) < 0 && errno != EEXIST) {
                 if (errno == ENOENT)
                         return error_set(error, -EINVAL, "%s: the folder above does not exist", where);
                 return failed(error, where);
         }
-        int fd = open(where, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        /* Whoever can write to the folder above can put another folder in the place of ours. */
+        int fd = trust_open(where, TRUST_FOLDER_ABOVE, &trust, error);
         if (fd < 0)
-                return failed(error, where);
-        int r = check_above(fd, where, error);
-        if (r) {
-                (void)close(fd);
-                return r;
-        }
-        return fd;
+                return error_prefix(error, fd, "%s", where);
+        if (trust.verdict == TRUST_SOUND)
+                return fd;
+        (void)close(fd);
+        return error_set(error, -EACCES, "%s: %s", where, trust.why.text);
 }
 
 int folder_open(struct folder *folder, const char *where, const char *app, struct error *error)

@@ -1,0 +1,237 @@
+#include "base/trust.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINKS_MAX  40 /* as many as the kernel follows */
+#define GROUPS_MAX 256
+
+/* A way through the file system. */
+struct walk {
+        int dir;             /* where we are */
+        char at[PATH_MAX];   /* the same as text, for messages; "" is the root */
+        char rest[PATH_MAX]; /* what is still to go, no slash before it */
+        char name[NAME_MAX + 1];
+        unsigned links;
+        struct trust *trust;
+};
+
+enum thing { ON_THE_WAY, A_LINK, THE_FOLDER_ABOVE, THE_THING };
+
+/* --- the verdict --- */
+
+static bool is_our_group(gid_t group)
+{
+        gid_t groups[GROUPS_MAX];
+        if (group == 0 || group == getegid())
+                return true;
+        int count = getgroups(GROUPS_MAX, groups);
+        for (int i = 0; i < count; i++)
+                if (groups[i] == group)
+                        return true;
+        return false;
+}
+
+/* As a shell takes it. */
+static const char *quote(const char *path, char *text, size_t size)
+{
+        static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:,";
+        if (!path[strspn(path, plain)])
+                return path;
+        (void)snprintf(text, size, "'%s'", path);
+        return text;
+}
+
+static void judge(const struct walk *w, const struct stat *st, enum thing thing)
+{
+        char quoted[PATH_MAX + 2];
+        char what[PATH_MAX + 16] = "it";
+        const char *path = quote(*w->at ? w->at : "/", quoted, sizeof(quoted));
+        bool is_restricted = (thing == ON_THE_WAY || thing == THE_FOLDER_ABOVE) && (st->st_mode & S_ISVTX);
+        bool has_mode = thing != A_LINK && !is_restricted;
+        bool is_strange_group = has_mode && (st->st_mode & S_IWGRP) && !is_our_group(st->st_gid);
+        struct trust *t = w->trust;
+        if (thing == ON_THE_WAY)
+                (void)snprintf(what, sizeof(what), "its folder %s", path);
+        /* The worst that is found on the way counts, and the first of several. */
+        if (t->verdict < TRUST_EVERYBODY && has_mode && (st->st_mode & S_IWOTH)) {
+                t->verdict = TRUST_EVERYBODY;
+                (void)error_set(&t->why, 0, "everybody on this machine can write to %s; chmod %s %s", what,
+                        is_strange_group ? "go-w" : "o-w", path);
+        } else if (t->verdict < TRUST_STRANGER && st->st_uid != 0 && st->st_uid != geteuid()) {
+                t->verdict = TRUST_STRANGER;
+                (void)error_set(&t->why, 0, "%s belongs to user %u, who is neither root nor this host's; chown %s%u %s",
+                        thing == A_LINK ? "the symbolic link" : what, (unsigned)st->st_uid,
+                        thing == A_LINK ? "-h " : "", (unsigned)geteuid(), path);
+        } else if (t->verdict < TRUST_STRANGER && is_strange_group) {
+                t->verdict = TRUST_STRANGER;
+                (void)error_set(&t->why, 0, "group %u, which this host is not in, can write to %s; chmod g-w %s",
+                        (unsigned)st->st_gid, what, path);
+        }
+}
+
+/* --- the way --- */
+
+/* Takes the next name; false at the end.  After it `rest` is empty if that was the last. */
+static bool next_name(struct walk *w)
+{
+        char *rest = w->rest;
+        size_t size = strcspn(rest, "/");
+        if (!size || size > NAME_MAX)
+                return false;
+        memcpy(w->name, rest, size);
+        w->name[size] = 0;
+        rest += size;
+        for (size_t n; (n = strspn(rest, "/")) || (*rest == '.' && (rest[1] == '/' || !rest[1]) && (n = 1));)
+                rest += n;
+        memmove(w->rest, rest, strlen(rest) + 1);
+        return true;
+}
+
+/* Puts `path` before what is still to go. */
+static int go_first(struct walk *w, const char *path)
+{
+        char joined[sizeof(w->rest)];
+        path += strspn(path, "/");
+        while (path[0] == '.' && (path[1] == '/' || !path[1])) {
+                path++;
+                path += strspn(path, "/");
+        }
+        int n = snprintf(joined, sizeof(joined), "%s%s%s", path, *path && *w->rest ? "/" : "", w->rest);
+        if (n < 0 || (size_t)n >= sizeof(joined))
+                return -ENAMETOOLONG;
+        memcpy(w->rest, joined, (size_t)n + 1);
+        return 0;
+}
+
+static int go_to_root(struct walk *w)
+{
+        struct stat st;
+        int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        if (w->dir >= 0)
+                (void)close(w->dir);
+        w->dir = fd;
+        *w->at = 0;
+        if (fstat(fd, &st) < 0)
+                return -errno;
+        judge(w, &st, ON_THE_WAY);
+        return 0;
+}
+
+/* Keeps the text in step with the descriptor. */
+static int append_name(struct walk *w)
+{
+        size_t size = strlen(w->at);
+        if (!strcmp(w->name, "."))
+                return 0;
+        if (!strcmp(w->name, "..")) {
+                char *slash = strrchr(w->at, '/');
+                if (slash)
+                        *slash = 0;
+                return 0;
+        }
+        int n = snprintf(w->at + size, sizeof(w->at) - size, "/%s", w->name);
+        return n < 0 || (size_t)n >= sizeof(w->at) - size ? -ENAMETOOLONG : 0;
+}
+
+/* `fd` is the link's own. */
+static int follow(struct walk *w, int fd)
+{
+        char target[PATH_MAX];
+        ssize_t size = readlinkat(fd, "", target, sizeof(target));
+        if (size < 0)
+                return -errno;
+        if (++w->links > LINKS_MAX)
+                return -ELOOP;
+        if (!size || (size_t)size == sizeof(target))
+                return size ? -ENAMETOOLONG : -ENOENT;
+        target[size] = 0;
+        /* What it names is relative to the folder that it lies in. */
+        *strrchr(w->at, '/') = 0;
+        int r = *target == '/' ? go_to_root(w) : 0;
+        return r < 0 ? r : go_first(w, target);
+}
+
+/* One name further.  0, or -errno. */
+static int step(struct walk *w)
+{
+        struct stat st;
+        int fd = openat(w->dir, w->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        int r = fstat(fd, &st) < 0 ? -errno : append_name(w);
+        if (r == 0 && S_ISLNK(st.st_mode)) {
+                judge(w, &st, A_LINK);
+                r = follow(w, fd);
+        } else if (r == 0 && !S_ISDIR(st.st_mode)) {
+                r = -ENOTDIR;
+        } else if (r == 0) {
+                judge(w, &st, ON_THE_WAY);
+                (void)close(w->dir);
+                w->dir = fd;
+                return 0;
+        }
+        (void)close(fd);
+        return r;
+}
+
+/* The last name.  The descriptor; -ELOOP: it is a link. */
+static int open_last(struct walk *w, enum trust_kind kind)
+{
+        struct stat st;
+        if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+                return -ELOOP;
+        /* Without O_NONBLOCK the open of a pipe would wait for its writer. */
+        int how = kind == TRUST_FILE ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY;
+        int fd = openat(w->dir, w->name, how | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+                return -errno;
+        int r = fstat(fd, &st) < 0 ? -errno : append_name(w);
+        if (r < 0) {
+                (void)close(fd);
+                return r;
+        }
+        judge(w, &st, kind == TRUST_FOLDER_ABOVE ? THE_FOLDER_ABOVE : THE_THING);
+        return fd;
+}
+
+static int go(struct walk *w, const char *path, enum trust_kind kind)
+{
+        char here[PATH_MAX];
+        int r = go_to_root(w);
+        if (r == 0)
+                r = go_first(w, path);
+        if (r == 0 && *path != '/')
+                r = getcwd(here, sizeof(here)) ? go_first(w, here) : -errno;
+        while (r == 0 && next_name(w)) {
+                bool is_last = !*w->rest;
+                int fd = is_last ? open_last(w, kind) : -ELOOP;
+                if (fd != -ELOOP)
+                        return fd;
+                r = step(w);
+        }
+        if (r == 0 && *w->rest)
+                r = -ENAMETOOLONG;
+        /* Nothing but slashes, or a link to "." or to the root: it ends where we are. */
+        if (r == 0)
+                (void)snprintf(w->name, sizeof(w->name), ".");
+        return r < 0 ? r : open_last(w, kind);
+}
+
+int trust_open(const char *path, enum trust_kind kind, struct trust *ret, struct error *error)
+{
+        struct walk w = { .dir = -1, .trust = ret };
+        *ret = (struct trust){ .verdict = TRUST_SOUND };
+        int fd = go(&w, path, kind);
+        if (w.dir >= 0)
+                (void)close(w.dir);
+        return fd < 0 ? error_set(error, fd, "cannot open: %s", strerror(-fd)) : fd;
+}
