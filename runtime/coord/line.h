@@ -32,6 +32,7 @@ enum line_step {
         LINE_VERIFY, /* is it this session's? */
         LINE_LOOK,   /* who is before us? */
         LINE_WATCH,  /* be told when that one goes, or our own */
+        LINE_CLEAR,  /* remove a place before us that no session holds: it would never go */
         LINE_REMOVE, /* give the place up */
 };
 

@@ -31,6 +31,7 @@ struct member_mate {
         bool is_told;   /* joined() was called for `created` */
         bool is_stale;  /* its data has to be read (again) */
         bool is_listed; /* in the latest list */
+        bool is_ignored; /* it cannot be read, or no session holds it */
         uint64_t created, version;
         char path[COORD_PATH_MAX];
 };

@@ -87,11 +87,11 @@ static void on_assign(struct coord_request *request)
                 return;
         if (request->status == 0)
                 chair_saw(&f->chair, take_assign(h, f->get.data), clock_boot_ms());
-        else if (request->status == -ENOENT)
+        else if (request->status == -ENOENT || request->status == -EBADMSG) /* the leader replaces it */
                 chair_saw(&f->chair, 0, clock_boot_ms());
         else
                 f->must_get = true; /* the timer tries again */
-        if (request->status == 0 && f->must_get)
+        if ((request->status == 0 || request->status == -EBADMSG) && f->must_get)
                 read_assign(h);
         fleet_turn(h);
 }

@@ -132,8 +132,8 @@ static void the_list_is_known_at_some_time(void **state)
 {
         struct world *w = *state;
         struct client *c = join(w);
-        assert_int_equal(create(c, "members/x", "", 0, NULL, NULL), 0);
-        assert_int_equal(create(c, "members/y", "", 0, NULL, NULL), 0);
+        assert_int_equal(create(c, "members/x", "", COORD_EPHEMERAL, NULL, NULL), 0);
+        assert_int_equal(create(c, "members/y", "", COORD_EPHEMERAL, NULL, NULL), 0);
         struct actor *a = actor(w, "a");
         WAIT_FOR(w, a->is_known);
         assert_int_equal(a->mates, 2);
