@@ -60,7 +60,8 @@ static void get(struct asking *a, const char *path, void (*done)(struct coord_re
         coord_get(a->coord, &a->get);
 }
 
-/* True: there is something to read; false: there is not, or it is over.  A node that cannot be read is shown as such. */
+/* True: there is something to read; false: there is not, or it is over.  A node that cannot be read is shown as such.
+ */
 static bool is_answered(struct asking *a, const struct coord_request *request)
 {
         if (request->status < 0 && request->status != -ENOENT && request->status != -EBADMSG)

@@ -114,7 +114,7 @@ static void found(struct line *line)
                 if (is_ours(line, name) && (!own || strcmp(number_of(name), number_of(own)) < 0))
                         own = name;
         }
-        line->step = own ? LINE_VERIFY : line->wants ? LINE_CREATE : LINE_REST;
+        line->step = own ? LINE_VERIFY : line->wants ? LINE_CREATE : line->is_untidy ? LINE_TIDY : LINE_REST;
         if (own)
                 take_place(line, own);
 }
@@ -223,6 +223,15 @@ static void removed(struct line *line)
         line->step = LINE_FIND;
 }
 
+/* Of a node with children nothing is removed, and one that somebody was quicker with is gone. */
+static void tidied(struct line *line)
+{
+        if (is_unknown(line->request.status))
+                return;
+        line->is_untidy = false;
+        line->step = line->wants ? LINE_FIND : LINE_REST;
+}
+
 static void tell_left(struct line *line)
 {
         if (!line->is_leaving || line->is_busy || line->own[0] || line->step != LINE_REST)
@@ -255,6 +264,9 @@ static void answered(struct line *line)
                 break;
         case LINE_REMOVE:
                 removed(line);
+                break;
+        case LINE_TIDY:
+                tidied(line);
                 break;
         case LINE_REST:
                 break;
@@ -289,6 +301,7 @@ static void start(struct line *line)
         line->is_busy = true;
         switch (line->step) {
         case LINE_CREATE:
+                line->is_untidy = line->removes_empty;
                 line->create = (struct coord_create){
                         .request = request, .path = line->ticket, .flags = COORD_EPHEMERAL | COORD_SEQUENTIAL
                 };
@@ -309,8 +322,11 @@ static void start(struct line *line)
                 break;
         case LINE_CLEAR:
         case LINE_REMOVE:
+        case LINE_TIDY:
                 line->del = (struct coord_delete){ .request = request,
-                        .path = line->step == LINE_CLEAR ? line->watched : line->own,
+                        .path = line->step == LINE_CLEAR  ? line->watched
+                                : line->step == LINE_TIDY ? line->path
+                                                          : line->own,
                         .version = COORD_ANY_VERSION };
                 coord_delete(line->coord, &line->del);
                 break;
@@ -365,6 +381,8 @@ void line_session(struct line *line, enum coord_state state, uint64_t session)
         } else if (state == COORD_ALIVE) {
                 line->session = session;
                 line->is_failed = false;
+                if (line->is_untidy && !line->wants && line->step == LINE_REST)
+                        line->step = LINE_FIND;
                 pump(line);
         }
 }

@@ -245,7 +245,8 @@ static void whatever_is_written_there_clients_go_on_after_it(void **state)
         }
         server_ok(place_redis(), "FLUSHALL");
         for (unsigned i = 0; i < 3; i++) {
-                WAIT_FOR(w, (member_retry(&a[i]->member), leader_retry(&a[i]->leader), a[i]->is_known && a[i]->mates == 3));
+                WAIT_FOR(w,
+                        (member_retry(&a[i]->member), leader_retry(&a[i]->leader), a[i]->is_known && a[i]->mates == 3));
                 WAIT_FOR(w, (leader_retry(&a[i]->leader), leader_is_settled(&a[i]->leader)));
         }
         unsigned leaders = 0;

@@ -52,8 +52,8 @@ struct tree_node *tree_get(const struct tree *tree, const char *path);
 #define TREE_SEQUENCE_MAX   UINT64_C(9999999999) /* ten digits */
 #define TREE_SESSION_MAX_MS (UINT64_C(24) * 60 * 60 * 1000)
 
-/* Adds a node as it was, under a parent that is there already and can have children, and of a session that is there: for
- * a tree that is read back.  -EPROTO if it cannot be. */
+/* Adds a node as it was, under a parent that is there already and can have children, and of a session that is there:
+ * for a tree that is read back.  -EPROTO if it cannot be. */
 int tree_restore(struct tree *tree, const char *path, struct span data, const struct coord_stat *stat,
         uint64_t next_sequence, uint64_t children_changes);
 

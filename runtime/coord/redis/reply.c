@@ -62,8 +62,8 @@ static int compare_names(const void *a, const void *b)
 static void note_name(struct coord *coord, const char *path, struct span name)
 {
         struct error text;
-        (void)error_set(&text, 0, "%.512s: a child \"%.*s\", which is no name", path, name.size < 64 ? (int)name.size : 64,
-                name.data ? name.data : "");
+        (void)error_set(&text, 0, "%.512s: a child \"%.*s\", which is no name", path,
+                name.size < 64 ? (int)name.size : 64, name.data ? name.data : "");
         coord_note(coord, text.text);
 }
 
