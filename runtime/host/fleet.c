@@ -59,6 +59,10 @@ static uint64_t take_assign(struct host *h, struct span text)
                         read.shards_count, h->berths_count);
                 assignment_free(&read);
         }
+        if (r == 0 && read.generation > ASSIGN_GENERATION_MAX) {
+                r = error_set(&error, -EBADMSG, "its generation %" PRIu64 " leaves no room above it", read.generation);
+                assignment_free(&read);
+        }
         if (r < 0 && r != -EPROTO) {
                 /* The leader replaces it.  Until then what was assigned before stands. */
                 log_event(LEVEL_ERROR, "assign", "text=%s", LOG_QUOTE(error.text));

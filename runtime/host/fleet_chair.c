@@ -208,4 +208,7 @@ void fleet_chair(struct host *h, uint64_t now_ms)
                 read_all(h);
         else if (chair_plan(&f->chair, now_ms, clock_wall_ms(), &w->assign, &w->moves))
                 write_all(h);
+        else if (f->chair.failure.text[0])
+                log_event(LEVEL_ERROR, "chair", "text=%s", LOG_QUOTE(f->chair.failure.text));
+        f->chair.failure.text[0] = 0;
 }
