@@ -91,7 +91,12 @@ def start(quiver, place):
         if child.poll() is None:
             os.kill(child.pid, signal.SIGCONT)
             child.kill()
-        child.communicate()
+        child.wait()
+        child.stdout.close()  # not read to its end: what was left running may still hold it
+        child.stderr.close()
+    for pid in (place / "pids").read_text().split() if (place / "pids").exists() else []:
+        if is_alive(pid):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def run(start, *words):
@@ -202,7 +207,7 @@ def test_a_kill_of_the_whole_process_group_does_not_reach_the_guard(quiver, star
     child = subprocess.Popen([quiver, "lock", "-c", place / "runtime.cfg", "job", "--", "sh", "-c", DAEMONS + "exec sleep 99"],
                              cwd=place, start_new_session=True)
     wait_for((place / "ready").exists)
-    os.killpg(child.pid, signal.SIGKILL)
+    os.killpg(child.pid, signal.SIGKILL)  # a group of its own, not ours
     child.wait()
     assert run(start, "lock", "job", "--", "sh", "-c", WHO_LIVES)[:2] == (0, "ran\n")
 
