@@ -97,6 +97,17 @@ static void stop_command(struct held *held, int signal_number)
                 (void)uv_timer_start(&held->kill_timer, on_kill_timer, held->grace_ms, 0);
 }
 
+/* Leadership that was given up because of the front is only left once the command is gone. */
+static void step_down(struct held *held)
+{
+        if (!held->is_stepping_down)
+                return;
+        held->is_stepping_down = false;
+        (void)line_leave(&held->line);
+        if (!held->is_front_stopped)
+                line_enter(&held->line);
+}
+
 /* Nothing that it has started is left. */
 static void conclude(struct held *held)
 {
@@ -108,8 +119,8 @@ static void conclude(struct held *held)
                 finish(held, EXIT_FAILED);
         else if (!held->was_lost)
                 finish(held, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-        else if (held->is_front_stopped)
-                (void)line_leave(&held->line);
+        else
+                step_down(held);
         held->was_lost = false;
         /* Elected again while the last one was still ending. */
         if (held->is_held && !held->is_over)
@@ -159,6 +170,8 @@ static void sweep(struct held *held)
 static void on_had(void *self, uint64_t token)
 {
         struct held *held = self;
+        if (held->is_over)
+                return;
         held->token = token;
         held->is_held = true;
         (void)uv_timer_stop(&held->wait_timer);
@@ -285,11 +298,13 @@ static void on_front_timer(uv_timer_t *timer)
         bool was_stopped = held->is_front_stopped;
         held->front_stops = front_is_stopped(&held->front) ? held->front_stops + 1 : 0;
         held->is_front_stopped = held->front_stops > FRONT_LOOKS;
-        if (held->is_front_stopped && !was_stopped && held->is_held) {
+        if (held->is_front_stopped && held->is_held) {
+                held->is_stepping_down = held->is_election;
                 on_lost(held);
-                if (held->is_election && !is_running(held))
-                        (void)line_leave(&held->line);
-        } else if (was_stopped && !held->is_front_stopped && held->is_election && !held->is_over) {
+                if (!is_running(held))
+                        step_down(held);
+        } else if (was_stopped && !held->is_front_stopped && held->is_election && !held->is_stepping_down &&
+                   !held->is_over) {
                 line_enter(&held->line);
         }
 }

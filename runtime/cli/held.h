@@ -38,6 +38,7 @@ struct held {
         struct front front;
         bool is_front_gone;
         bool is_front_stopped; /* for a session's time */
+        bool is_stepping_down; /* for that reason, as soon as the command is gone */
         unsigned front_stops;  /* looks in a row that found it stopped */
         uv_poll_t front_poll;
         uv_timer_t wait_timer, kill_timer, sweep_timer, front_timer;
