@@ -1,8 +1,12 @@
 /* Any answers of Redis to a client of the coordination tree: its session, a candidate, a lock, a member who follows the
  * others.  Each question that they ask gets the next answer that the bytes make.  Nobody crashes, nobody asks without
  * end, and what is told of a node is one that can be. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/buffer.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "choices.h"
 #include "coord/leader.h"
@@ -12,7 +16,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define OPS_MAX 256
+#define OPS_MAX   256
+#define WORD_PATH 7 /* EVALSHA sha 1 key NUMBER NONCE kind PATH … */
 
 /* --- what the driver stands on, without a server --- */
 
@@ -120,19 +125,77 @@ static redisReply *make_any(struct choices *c, unsigned depth)
         return make_text(word, strlen(word));
 }
 
-/* As a script's as often as not. */
-static redisReply *make_reply(struct choices *c)
+static redisReply *make_number(struct choices *c, const char *usual)
 {
+        char text[24];
         if (!choose(c, 8))
+                return make_any(c, 1);
+        if (!choose(c, 4))
+                (void)snprintf(text, sizeof(text), "%" PRIu64, choose_number(c));
+        else
+                (void)snprintf(text, sizeof(text), "%s", usual);
+        return make_text(text, strlen(text));
+}
+
+static void add_stat(redisReply *to, struct choices *c, const struct redis_tree *tree)
+{
+        add(to, make_number(c, "1"));
+        add(to, make_number(c, "12"));
+        add(to, make_number(c, choose(c, 3) ? tree->number : choose(c, 2) ? "0" : "5"));
+}
+
+static redisReply *make_names(struct choices *c)
+{
+        redisReply *names = make(REDIS_REPLY_ARRAY);
+        for (unsigned n = choose(c, 4); n; n--)
+                add(names, make_any(c, 0));
+        return names;
+}
+
+/* What a create of that word of the command makes. */
+static redisReply *make_made(struct choices *c, const struct op *op)
+{
+        static const char *const ends[] = { "0000000001", "0000000002", "0000000000", "       nan", "00000000001", "",
+                "-000000001" };
+        redisReply *all = make(REDIS_REPLY_ARRAY), *one = make(REDIS_REPLY_ARRAY);
+        struct buffer path = { 0 };
+        if (op->command.argc > WORD_PATH)
+                buffer_put(&path, op->argv[WORD_PATH], op->sizes[WORD_PATH]);
+        buffer_printf(&path, "%s", ends[choose(c, sizeof(ends) / sizeof(ends[0]))]);
+        add(one, choose(c, 16) ? make_text((const char *)path.data, path.size) : make_any(c, 0));
+        add_stat(one, c, op->tree);
+        add(all, one);
+        buffer_free(&path);
+        return all;
+}
+
+/* As the script that was asked answers, more often than not. */
+static redisReply *make_reply(struct choices *c, const struct op *op)
+{
+        const struct redis_script *asked = op->command.script;
+        const struct redis_script *scripts = op->tree->scripts.all;
+        if (!choose(c, 16))
                 return make_any(c, 3);
         redisReply *reply = make(REDIS_REPLY_ARRAY), *changed = make(REDIS_REPLY_ARRAY);
-        const char *word = words[choose(c, 2) ? 0 : choose(c, 4)];
+        const char *word = words[choose(c, 4) ? 0 : choose(c, 4)];
         add(reply, make_text(word, strlen(word)));
-        for (unsigned n = choose(c, 3); n; n--)
+        for (unsigned n = choose(c, 4) ? 0 : choose(c, 3); n; n--)
                 add(changed, make_any(c, 1));
         add(reply, changed);
-        for (unsigned n = choose(c, 6); n; n--)
-                add(reply, make_any(c, 3));
+        if (asked == &scripts[TREE_CHILDREN]) {
+                add(reply, make_names(c));
+                add(reply, make_number(c, "1"));
+        } else if (asked == &scripts[TREE_GET] && choose(c, 4)) {
+                add(reply, make_any(c, 0));
+                add_stat(reply, c, op->tree);
+        } else if (asked == &scripts[TREE_WRITE]) {
+                add(reply, make_made(c, op));
+        } else if (asked != &scripts[TREE_GET]) {
+                add(reply, make_number(c, "7"));
+                add(reply, make_number(c, "3000"));
+        }
+        for (unsigned n = choose(c, 8) ? 0 : choose(c, 3); n; n--)
+                add(reply, make_any(c, 2));
         return reply;
 }
 
@@ -265,14 +328,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         while (c.size) {
                 if (!sent_count)
                         s.tree.next_beat_ms = 0;
-                (void)rtree_session_tick(&s.tree, s.tree.beat_sent_ms + 1);
+                (void)rtree_session_tick(&s.tree, clock_boot_ms());
                 rtree_request_finish_refused(&s.tree);
                 if (!sent_count)
                         break;
+                struct redis_command *command = take_sent();
                 if (!choose(&c, 16))
-                        answer(take_sent(), choose(&c, 2) ? -104 : -5, NULL);
+                        answer(command, choose(&c, 2) ? -104 : -5, NULL);
                 else
-                        answer(take_sent(), 0, make_reply(&c));
+                        answer(command, 0, make_reply(&c, (struct op *)command));
                 if (!choose(&c, 8)) {
                         member_retry(&s.member);
                         leader_retry(&s.leader);
