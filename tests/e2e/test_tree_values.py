@@ -4,6 +4,7 @@ import os
 import struct
 import zlib
 
+import kazoo.exceptions
 import pytest
 
 from backings import OnRedis, OnZooKeeper, servers
@@ -79,7 +80,6 @@ class SpoiltZooKeeper(OnZooKeeper):
         return found
 
     def spoil(self, chance):
-        import kazoo.exceptions
         root = f"/{self.root}/test"
         documents = [b"", b"\0" * 100, bytes(chance.randrange(256) for _ in range(200)), b"quiver-assign 1\nslots\n",
                      b"quiver-assign 9\n", b"quiver-member 1\nname x\n", b"quiver-assign 1\ngeneration 9007199254740991\n"
@@ -103,14 +103,13 @@ class SpoiltZooKeeper(OnZooKeeper):
             pass
 
     def mend(self):
-        import kazoo.exceptions
-        for node in self.made + [f"/{self.root}/test/assign"]:
+        """Members are made anew by their hosts, who may be at it."""
+        members = self.kazoo.get_children(f"/{self.root}/test/members")
+        for node in self.made + [f"/{self.root}/test/assign"] + [f"/{self.root}/test/members/{name}" for name in members]:
             try:
                 self.kazoo.delete(node)
             except kazoo.exceptions.NoNodeError:
                 pass
-        for node in self.nodes(f"/{self.root}/test/members")[1:]:
-            self.kazoo.delete(node)
 
     def close(self):
         self.opened.__exit__(None, None, None)
