@@ -66,6 +66,8 @@ ifeq ($(SAN),fuzz)
 LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c) \
             $(wildcard runtime/host/*_doc.c) runtime/host/doc.c runtime/host/assign.c runtime/host/assignment.c \
             runtime/host/share.c runtime/cli/move_read.c runtime/cli/json.c
+LIB_SRC  += $(wildcard runtime/coord/*.c) $(addprefix runtime/coord/local/,log.c replica.c tree.c) runtime/store/arena.c \
+            $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/host/chair.c
 endif
 LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan fuzz,$(SAN)),,$B/obj/lua.o)
 MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))

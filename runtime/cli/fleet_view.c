@@ -60,10 +60,11 @@ static void get(struct asking *a, const char *path, void (*done)(struct coord_re
         coord_get(a->coord, &a->get);
 }
 
-/* True: there is something to read; false: there is not, or it is over. */
+/* True: there is something to read; false: there is not, or it is over.  A node that cannot be read is shown as such.
+ */
 static bool is_answered(struct asking *a, const struct coord_request *request)
 {
-        if (request->status < 0 && request->status != -ENOENT)
+        if (request->status < 0 && request->status != -ENOENT && request->status != -EBADMSG)
                 end(a, request->status, request->error.text);
         return request->status == 0;
 }
@@ -86,6 +87,8 @@ static void on_assign(struct coord_request *request)
         struct error error;
         if (is_answered(a, request) && assign_doc_parse(a->get.data, &a->view->assignment, &error) < 0)
                 (void)snprintf(a->view->problem, sizeof(a->view->problem), "%s", error.text);
+        if (request->status == -EBADMSG)
+                (void)snprintf(a->view->problem, sizeof(a->view->problem), "%s", request->error.text);
         if (!a->is_over)
                 get(a, "moves", on_moves);
 }
@@ -115,11 +118,13 @@ static void on_member(struct coord_request *request)
         struct asking *a = asking_of_get(request);
         struct view_member *m = &a->view->members[a->next];
         struct error error;
-        if (is_answered(a, request)) {
+        if (is_answered(a, request) || request->status == -EBADMSG) {
                 m->doc = calloc(1, sizeof(*m->doc));
                 if (!m->doc)
                         abort();
-                if (member_doc_parse(a->get.data, m->doc, &error) < 0)
+                if (request->status)
+                        (void)snprintf(m->problem, sizeof(m->problem), "%s", request->error.text);
+                else if (member_doc_parse(a->get.data, m->doc, &error) < 0)
                         (void)snprintf(m->problem, sizeof(m->problem), "%s", error.text);
                 a->next++;
         } else if (!a->is_over) {

@@ -1,5 +1,4 @@
 #include "cli/held.h"
-#include "base/units.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/units.h"
+#include "cli/descendants.h"
+
 #define EXIT_CANNOT_RUN 127
+/* Between two looks at what is still there, and at what may not be killed. */
+#define SWEEP_MS        5
+#define SWEEP_SLOWLY_MS 500
+#define FRONT_LOOKS     3 /* in a session's time */
 
 static const int signal_numbers[HELD_SIGNALS] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
 
@@ -29,14 +35,14 @@ static void finish(struct held *held, int code)
 
 /* --- the command ------------------------------------------------------------------------------------------------- */
 
-/* In the new process.  A group of its own, so that all of it can be stopped, in front of the terminal if we were; and
- * gone when we are: nobody would stop it then. */
+/* In the new process.  A group of its own, so that it can be stopped with what it starts, in front of the terminal if
+ * we were; and gone when we are. */
 static void become_command(const struct held *held, pid_t parent)
 {
         sigset_t none;
         (void)setpgid(0, 0);
         (void)signal(SIGTTOU, SIG_IGN);
-        if (tcgetpgrp(STDIN_FILENO) == getpgid(parent))
+        if (tcgetpgrp(STDIN_FILENO) == held->front.group)
                 (void)tcsetpgrp(STDIN_FILENO, getpid());
         (void)signal(SIGTTOU, SIG_DFL);
         (void)signal(SIGPIPE, SIG_DFL);
@@ -65,7 +71,13 @@ static void start_command(struct held *held)
                 return;
         }
         (void)setpgid(pid, pid); /* whoever of the two is first */
-        held->pid = pid;
+        held->pid = held->group = pid;
+}
+
+/* It, or what it has started. */
+static bool is_running(const struct held *held)
+{
+        return held->pid || held->is_sweeping;
 }
 
 static void on_kill_timer(uv_timer_t *timer)
@@ -85,23 +97,72 @@ static void stop_command(struct held *held, int signal_number)
                 (void)uv_timer_start(&held->kill_timer, on_kill_timer, held->grace_ms, 0);
 }
 
-/* What it may have left running in its group has no lock either. */
-static void reap_command(struct held *held)
+/* Leadership that was given up because of the front is only left once the command is gone. */
+static void step_down(struct held *held)
 {
-        int status;
-        if (!held->pid || waitpid(held->pid, &status, WNOHANG) != held->pid)
+        if (!held->is_stepping_down)
                 return;
-        (void)kill(-held->pid, SIGKILL);
-        held->pid = 0;
-        (void)uv_timer_stop(&held->kill_timer);
-        if (tcgetpgrp(STDIN_FILENO) >= 0)
-                (void)tcsetpgrp(STDIN_FILENO, getpgrp());
+        held->is_stepping_down = false;
+        (void)line_leave(&held->line);
+        if (!held->is_front_stopped)
+                line_enter(&held->line);
+}
+
+/* Nothing that it has started is left. */
+static void conclude(struct held *held)
+{
+        int status = held->status;
+        held->is_sweeping = false;
+        (void)uv_timer_stop(&held->sweep_timer);
         /* One that had to be stopped did not end in peace, whatever it says. */
-        if (!held->was_lost)
-                finish(held, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-        else if (!held->is_election)
+        if (held->is_front_gone || (held->was_lost && !held->is_election))
                 finish(held, EXIT_FAILED);
+        else if (!held->was_lost)
+                finish(held, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+        else
+                step_down(held);
         held->was_lost = false;
+        /* Elected again while the last one was still ending. */
+        if (held->is_held && !held->is_over)
+                start_command(held);
+}
+
+static void sweep(struct held *held);
+
+static void on_sweep_timer(uv_timer_t *timer)
+{
+        sweep(timer->data);
+}
+
+static void reap(struct held *held)
+{
+        pid_t was = held->pid;
+        bool is_none = descendants_reap(&held->pid, &held->status);
+        if (was && !held->pid) {
+                (void)uv_timer_stop(&held->kill_timer);
+                if (tcgetpgrp(STDIN_FILENO) == held->group)
+                        (void)tcsetpgrp(STDIN_FILENO, held->front.group);
+                held->is_sweeping = true;
+        }
+        if (!held->is_sweeping || held->pid)
+                return;
+        if (is_none)
+                conclude(held);
+        else if (!uv_is_active((uv_handle_t *)&held->sweep_timer))
+                sweep(held);
+}
+
+/* What it has started has no lock either, wherever it is by now. */
+static void sweep(struct held *held)
+{
+        pid_t immortal = descendants_kill();
+        if (immortal && !held->has_immortal) {
+                (void)fprintf(stderr, "quiver %s %s: process %d may not be killed; the lock is kept until it ends\n",
+                        held->tree.command, held->name, (int)immortal);
+                held->has_immortal = true;
+        }
+        (void)uv_timer_start(&held->sweep_timer, on_sweep_timer, immortal ? SWEEP_SLOWLY_MS : SWEEP_MS, 0);
+        reap(held);
 }
 
 /* --- holding ----------------------------------------------------------------------------------------------------- */
@@ -109,11 +170,13 @@ static void reap_command(struct held *held)
 static void on_had(void *self, uint64_t token)
 {
         struct held *held = self;
+        if (held->is_over)
+                return;
         held->token = token;
         held->is_held = true;
         (void)uv_timer_stop(&held->wait_timer);
         /* One that was stopped and is not gone yet is waited for. */
-        if (!held->pid)
+        if (!is_running(held))
                 start_command(held);
 }
 
@@ -123,10 +186,15 @@ static void on_lost(void *self)
         held->is_held = false;
         say(held, held->is_election ? "no longer the leader; the command is stopped"
                                     : "the lock was lost; the command is stopped");
-        held->was_lost = held->pid != 0;
+        held->was_lost = is_running(held);
         stop_command(held, SIGTERM);
-        if (!held->pid && !held->is_election)
+        if (!is_running(held) && !held->is_election)
                 finish(held, EXIT_FAILED);
+}
+
+static void on_left(void *self)
+{
+        ((struct held *)self)->has_left = true;
 }
 
 static void on_busy(void *self)
@@ -140,14 +208,14 @@ static void on_failed(void *self, int status, const char *text)
 {
         struct held *held = self;
         say(held, text);
-        if (!held->pid)
+        if (!is_running(held))
                 finish(held, status == -EACCES ? EXIT_UNREACHABLE : EXIT_FAILED);
 }
 
 static void on_waited(uv_timer_t *timer)
 {
         struct held *held = timer->data;
-        if (held->is_held || held->pid)
+        if (held->is_held || is_running(held))
                 return;
         if (!held->has_session) {
                 say(held, "the coordination does not answer");
@@ -194,19 +262,51 @@ static void on_signal(uv_signal_t *signal, int number)
 {
         struct held *held = signal->data;
         if (number == SIGCHLD) {
-                reap_command(held);
-                /* Elected again while the last one was still ending. */
-                if (held->is_held && !held->pid && !held->is_over)
-                        start_command(held);
+                reap(held);
                 return;
         }
-        if (!held->pid) {
+        if (!is_running(held)) {
                 finish(held, 128 + number);
                 return;
         }
         /* Whoever is told to end does not run again. */
         held->was_lost &= !held->is_election;
         stop_command(held, number);
+}
+
+/* --- the front --------------------------------------------------------------------------------------------------- */
+
+/* It was killed.  There is nobody to be patient for. */
+static void on_front_gone(uv_poll_t *poll, int status, int events)
+{
+        struct held *held = poll->data;
+        (void)status;
+        (void)events;
+        (void)uv_poll_stop(poll);
+        held->is_front_gone = true;
+        if (is_running(held))
+                sweep(held);
+        else
+                finish(held, EXIT_FAILED);
+}
+
+/* One that was stopped for a session's time holds nothing any more, as a session whose process hangs; here the command
+ * is ended first. */
+static void on_front_timer(uv_timer_t *timer)
+{
+        struct held *held = timer->data;
+        bool was_stopped = held->is_front_stopped;
+        held->front_stops = front_is_stopped(&held->front) ? held->front_stops + 1 : 0;
+        held->is_front_stopped = held->front_stops > FRONT_LOOKS;
+        if (held->is_front_stopped && held->is_held) {
+                held->is_stepping_down = held->is_election;
+                on_lost(held);
+                if (!is_running(held))
+                        step_down(held);
+        } else if (was_stopped && !held->is_front_stopped && held->is_election && !held->is_stepping_down &&
+                   !held->is_over) {
+                line_enter(&held->line);
+        }
 }
 
 /* --- from start to end ------------------------------------------------------------------------------------------- */
@@ -225,14 +325,20 @@ static void start_recipe(struct held *held)
         struct coord_info info;
         nonce_text(nonce);
         if (held->is_election) {
-                struct line_events events = { .front = on_had, .lost = on_lost, .failed = on_failed, .self = held };
+                struct line_events events = {
+                        .front = on_had, .lost = on_lost, .left = on_left, .failed = on_failed, .self = held
+                };
                 (void)snprintf(path, sizeof(path), "elections/%.255s", held->name);
                 line_init(&held->line, held->tree.coord, path, nonce, &events);
+                held->line.removes_empty = true;
                 line_enter(&held->line);
         } else {
-                struct lock_events events = {
-                        .acquired = on_had, .busy = on_busy, .lost = on_lost, .failed = on_failed, .self = held
-                };
+                struct lock_events events = { .acquired = on_had,
+                        .busy = on_busy,
+                        .lost = on_lost,
+                        .released = on_left,
+                        .failed = on_failed,
+                        .self = held };
                 lock_init(&held->lock, held->tree.coord, held->name, nonce, &events);
                 if (held->is_try)
                         lock_try(&held->lock);
@@ -251,35 +357,69 @@ static void start_recipe(struct held *held)
 static void start_handles(struct held *held)
 {
         uv_loop_t *loop = &held->tree.loop;
-        (void)uv_timer_init(loop, &held->wait_timer);
-        (void)uv_timer_init(loop, &held->kill_timer);
-        held->wait_timer.data = held->kill_timer.data = held;
+        uv_timer_t *timers[] = { &held->wait_timer, &held->kill_timer, &held->sweep_timer, &held->front_timer };
+        for (unsigned i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+                (void)uv_timer_init(loop, timers[i]);
+                timers[i]->data = held;
+        }
         for (unsigned i = 0; i < HELD_SIGNALS; i++) {
                 (void)uv_signal_init(loop, &held->signals[i]);
                 held->signals[i].data = held;
                 (void)uv_signal_start(&held->signals[i], on_signal, signal_numbers[i]);
         }
         (void)signal(SIGTTOU, SIG_IGN);
+        (void)uv_poll_init(loop, &held->front_poll, held->front.fd);
+        held->front_poll.data = held;
+        (void)uv_poll_start(&held->front_poll, UV_READABLE | UV_DISCONNECT, on_front_gone);
+        struct coord_info info;
+        coord_info(held->tree.coord, &info);
+        uint64_t every_ms = info.session_ms / FRONT_LOOKS;
+        (void)uv_timer_start(&held->front_timer, on_front_timer, every_ms, every_ms);
+        front_unblock();
 }
 
 static void close_handles(struct held *held)
 {
         uv_close((uv_handle_t *)&held->wait_timer, NULL);
         uv_close((uv_handle_t *)&held->kill_timer, NULL);
+        uv_close((uv_handle_t *)&held->sweep_timer, NULL);
+        uv_close((uv_handle_t *)&held->front_timer, NULL);
+        uv_close((uv_handle_t *)&held->front_poll, NULL);
         for (unsigned i = 0; i < HELD_SIGNALS; i++)
                 uv_close((uv_handle_t *)&held->signals[i], NULL);
+}
+
+static void on_left_in_time(uv_timer_t *timer)
+{
+        ((struct held *)timer->data)->has_left = true;
+}
+
+/* Out of the line, and its node with us if nobody else is in it; the end of the session would leave that. */
+static void leave(struct held *held)
+{
+        struct coord_info info;
+        coord_info(held->tree.coord, &info);
+        held->has_left =
+                !held->has_session || !(held->is_election ? line_leave(&held->line) : lock_release(&held->lock));
+        (void)uv_timer_start(&held->wait_timer, on_left_in_time, info.session_ms, 0);
+        while (!held->has_left)
+                (void)uv_run(&held->tree.loop, UV_RUN_ONCE);
 }
 
 int held_run(struct held *held, const char *command, const char *given_config)
 {
         struct coord_events events = { on_session, on_changed, on_look, held };
-        int code = cli_tree_open(&held->tree, command, given_config, &events);
+        int code = EXIT_FAILED;
+        if (!front_split(&held->front, command, &code))
+                return code;
+        code = cli_tree_open(&held->tree, command, given_config, &events);
         if (code != EXIT_DONE)
                 return code;
         start_handles(held);
         start_recipe(held);
         while (!held->is_over)
                 (void)uv_run(&held->tree.loop, UV_RUN_ONCE);
+        leave(held);
         close_handles(held);
         cli_tree_close(&held->tree);
         return held->code;

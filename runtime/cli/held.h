@@ -1,7 +1,9 @@
-/* held.h: a command that runs while a lock is held, or while we lead, and not a moment longer. */
+/* held.h: a command that runs while a lock is held, or while we lead, and not a moment longer: it, and all that it has
+ * started, is gone before the lock is given back.  Two processes see to it: front.h. */
 #ifndef QUIVER_CLI_HELD_H
 #define QUIVER_CLI_HELD_H
 
+#include "cli/front.h"
 #include "cli/tree.h"
 #include "coord/lock.h"
 
@@ -27,8 +29,19 @@ struct held {
         bool was_lost; /* while the command ran, which is being stopped */
         bool is_over;
         int code;
-        pid_t pid; /* of the command; 0: does not run */
-        uv_timer_t wait_timer, kill_timer;
+        pid_t pid;        /* of the command; 0: does not run */
+        pid_t group;      /* of the last that did */
+        int status;       /* how it ended, while what it has started is killed: */
+        bool is_sweeping; /* not before all of it is gone may another one begin, or the lock be free */
+        bool has_immortal;
+        bool has_left; /* the line, at the end */
+        struct front front;
+        bool is_front_gone;
+        bool is_front_stopped; /* for a session's time */
+        bool is_stepping_down; /* for that reason, as soon as the command is gone */
+        unsigned front_stops;  /* looks in a row that found it stopped */
+        uv_poll_t front_poll;
+        uv_timer_t wait_timer, kill_timer, sweep_timer, front_timer;
         uv_signal_t signals[HELD_SIGNALS];
 };
 

@@ -101,6 +101,8 @@ int cmd_lock(int argc, char **argv)
                 .about = "Waits for the lock, in order of arrival, runs the command, and gives the lock back.\n"
                          "QUIVER_TOKEN is a number that grows with every holder: what the command writes to can\n"
                          "refuse older ones. If the lock is lost the command is stopped.\n"
+                         "When the command ends, all that it has started is killed before the lock is free, in the\n"
+                         "background or not; likewise if this process is killed.\n"
                          "Exit code: the command's; 128 + N after signal N; 1 if the lock was not had, or was lost.",
                 .specs = lock_specs,
                 .count = sizeof(lock_specs) / sizeof(lock_specs[0]),
@@ -117,7 +119,8 @@ int cmd_elect(int argc, char **argv)
                 .usage = "elect NAME -- COMMAND [ARGUMENT…]",
                 .about = "Runs the command while this one leads among all that were started with the same NAME.\n"
                          "If leadership is lost the command is stopped, and started again when it is won again.\n"
-                         "Ends when the command ends by itself, with its exit code; the next in line leads then.",
+                         "Ends when the command ends by itself, with its exit code; the next in line leads then,\n"
+                         "once all that the command has started is killed.",
                 .specs = elect_specs,
                 .count = sizeof(elect_specs) / sizeof(elect_specs[0]),
                 .examples = "  quiver elect scheduler -- ./scheduler\n",

@@ -12,36 +12,9 @@ static const struct coord_driver *const drivers[] = {
         &redis_tree_driver,
 };
 
-#define NAME_MAX_BYTES  255u
 #define SEQUENCE_DIGITS 10u
-#define NAME_BYTES      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@%+-"
 
-/* --- paths ------------------------------------------------------------------------------------------------------- */
-
-static bool name_is_good(const char *name, size_t size)
-{
-        if (!size || size > NAME_MAX_BYTES || strspn(name, NAME_BYTES) < size)
-                return false;
-        return name[0] != '.' || (size != 1 && (size != 2 || name[1] != '.'));
-}
-
-int coord_path_check(const char *path, struct error *error)
-{
-        if (!path || !path[0])
-                return error_set(error, -EINVAL, "a path is needed");
-        if (strlen(path) >= COORD_PATH_MAX)
-                return error_set(error, -E2BIG, "path: at most %u bytes", COORD_PATH_MAX - 1);
-        for (const char *name = path;; name++) {
-                size_t size = strcspn(name, "/");
-                if (!name_is_good(name, size))
-                        return error_set(error, -EINVAL,
-                                "path \"%s\": names are 1 to %u of A-Z a-z 0-9 . _ : @ %% + -, joined by /", path,
-                                NAME_MAX_BYTES);
-                name += size;
-                if (!*name)
-                        return 0;
-        }
-}
+/* --- what is asked ------------------------------------------------------------------------------------------------ */
 
 static void check_path(struct coord_request *request, const char *path)
 {
@@ -58,7 +31,7 @@ static void check_sequential(struct coord_request *request, const char *path)
 {
         const char *slash = strrchr(path, '/');
         size_t name = strlen(slash ? slash + 1 : path);
-        if (strlen(path) + SEQUENCE_DIGITS >= COORD_PATH_MAX || name + SEQUENCE_DIGITS > NAME_MAX_BYTES)
+        if (strlen(path) + SEQUENCE_DIGITS >= COORD_PATH_MAX || name + SEQUENCE_DIGITS > COORD_NAME_MAX)
                 coord_refuse(request, -E2BIG, "no room for the sequence number");
 }
 

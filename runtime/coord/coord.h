@@ -22,7 +22,9 @@
  *
  * Common errors: -ENOENT no such node; -EEXIST; -ESTALE the version is another; -ENOTEMPTY it has children; -EINVAL
  * called wrongly; -EACCES refused (wrong password, permissions); -E2BIG; -ETIMEDOUT, -ECONNRESET no answer: it may or
- * may not have happened; -EOWNERDEAD the session expired before it was done; -ECANCELED. */
+ * may not have happened; -EOWNERDEAD the session expired before it was done; -EBADMSG the node is there, and has a
+ * value that cannot be (somebody else has written it): it can be watched, and deleted or set with COORD_ANY_VERSION;
+ * -ECANCELED. */
 #ifndef QUIVER_COORD_COORD_H
 #define QUIVER_COORD_COORD_H
 

@@ -39,6 +39,8 @@ extern const struct coord_driver local_driver;
 extern const struct coord_driver zookeeper_driver;
 extern const struct coord_driver redis_tree_driver;
 
+#define COORD_NOTED_MAX 64u
+
 /* Drivers embed this first.  coord_base_init() fills in what is known at the start; the rest is the driver's to keep
  * true: coord_info() shows it. */
 struct coord {
@@ -55,6 +57,8 @@ struct coord {
         struct coord_request *requests; /* under way, in order of starting; coord.c puts them in, finish takes them out
                                          */
         struct coord_request *requests_last;
+        uint64_t noted[COORD_NOTED_MAX]; /* hashes of what coord_note() has said lately */
+        unsigned noted_count;
 };
 
 /* From open->options.  `url` is as coord_info() shows it. */
@@ -88,5 +92,11 @@ const char *coord_op_path(const struct coord_request *request);
 
 /* "members/3f2a" as it is shown to people and checked: 0 or -EINVAL / -E2BIG. */
 int coord_path_check(const char *path, struct error *error);
+/* One name of it.  What an authority lists and is none is left out: nobody could ask for it. */
+#define COORD_NAME_MAX 255u
+bool coord_name_is_good(struct span name);
+
+/* Something in the tree cannot be, says `text`, which names it: in the log once, however often it is read. */
+void coord_note(struct coord *coord, const char *text);
 
 #endif

@@ -1,9 +1,14 @@
 #include "coord/leader.h"
 
+#include <string.h>
+
+#include "base/log.h"
+
 static void on_front(void *self, uint64_t token)
 {
         struct leader *l = self;
         (void)token;
+        l->failure.text[0] = 0;
         l->events->gained(l->self);
 }
 
@@ -13,12 +18,25 @@ static void on_lost(void *self)
         l->events->lost(l->self);
 }
 
+/* It is tried again and again, and said once. */
+static void on_failed(void *self, int status, const char *text)
+{
+        struct leader *l = self;
+        (void)status;
+        if (!strcmp(text, l->failure.text))
+                return;
+        (void)error_set(&l->failure, 0, "%s", text);
+        log_event(LEVEL_WARN, "election", "text=%s", LOG_QUOTE(text));
+}
+
 void leader_init(struct leader *l, struct coord *coord, const char *path, const char *nonce,
         const struct leader_events *events, void *self)
 {
         l->events = events;
         l->self = self;
-        line_init(&l->line, coord, path, nonce, &(struct line_events){ .front = on_front, .lost = on_lost, .self = l });
+        l->failure.text[0] = 0;
+        line_init(&l->line, coord, path, nonce,
+                &(struct line_events){ .front = on_front, .lost = on_lost, .failed = on_failed, .self = l });
 }
 
 void leader_stand(struct leader *l, bool is_standing)

@@ -19,6 +19,7 @@ struct leader {
         struct line line;
         const struct leader_events *events;
         void *self;
+        struct error failure; /* the last that was said */
 };
 
 /* `path`: of the election; `nonce` tells the candidates apart.  Both are copied. */

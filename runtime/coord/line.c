@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+
 #define SEQUENCE_DIGITS 10u
 
 static void pump(struct line *line);
@@ -47,6 +49,18 @@ static void fail(struct line *line)
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
 
+static bool is_ours(const struct line *line, const char *name);
+
+/* The authority gave us a place that is none, since somebody has changed its numbers.  It is given up, and another is
+ * tried for after the next look. */
+static void refuse_place(struct line *line)
+{
+        line->step = LINE_REMOVE;
+        line->request.status = error_set(&line->request.error, -EBADMSG,
+                "%.300s is no place in the line %.200s: its number cannot be", line->own, line->path);
+        fail(line);
+}
+
 static void created(struct line *line)
 {
         int status = line->request.status;
@@ -54,6 +68,8 @@ static void created(struct line *line)
                 (void)snprintf(line->own, sizeof(line->own), "%s", line->create.made);
                 line->token = line->create.stat.created;
                 line->step = line->wants ? LINE_LOOK : LINE_REMOVE;
+                if (strlen(line->own) <= strlen(line->path) || !is_ours(line, line->own + strlen(line->path) + 1))
+                        refuse_place(line);
         } else if (is_unknown(status) || status == -EEXIST) {
                 line->step = LINE_FIND;
         } else {
@@ -98,7 +114,7 @@ static void found(struct line *line)
                 if (is_ours(line, name) && (!own || strcmp(number_of(name), number_of(own)) < 0))
                         own = name;
         }
-        line->step = own ? LINE_VERIFY : line->wants ? LINE_CREATE : LINE_REST;
+        line->step = own ? LINE_VERIFY : line->wants ? LINE_CREATE : line->is_untidy ? LINE_TIDY : LINE_REST;
         if (own)
                 take_place(line, own);
 }
@@ -109,8 +125,8 @@ static void verified(struct line *line)
         if (!status && line->get.stat.owner == line->session) {
                 line->token = line->get.stat.created;
                 line->step = line->wants ? LINE_LOOK : LINE_REMOVE;
-        } else if (!status) {
-                line->step = LINE_REMOVE; /* an earlier session's, which would vanish under us */
+        } else if (!status || status == -EBADMSG) {
+                line->step = LINE_REMOVE; /* an earlier session's, which would vanish under us, or nobody's */
         } else if (status == -ENOENT) {
                 lose(line);
         } else if (!is_unknown(status)) {
@@ -153,7 +169,8 @@ static void looked(struct line *line)
 
 static void watching(struct line *line)
 {
-        int status = line->request.status;
+        /* One that cannot be read is there, and is watched. */
+        int status = line->request.status == -EBADMSG ? 0 : line->request.status;
         bool is_own = !strcmp(line->watched, line->own);
         if (is_unknown(status))
                 return;
@@ -165,6 +182,10 @@ static void watching(struct line *line)
                 lose(line);
                 return;
         }
+        if (!is_own && !line->request.status && !line->get.stat.owner) {
+                line->step = LINE_CLEAR;
+                return;
+        }
         line->step = status ? LINE_LOOK : LINE_REST;
         if (is_own && !line->is_front) {
                 line->is_front = true;
@@ -173,6 +194,20 @@ static void watching(struct line *line)
         } else if (!is_own && !status && line->events.behind) {
                 line->events.behind(line->events.self);
         }
+}
+
+static void cleared(struct line *line)
+{
+        int status = line->request.status;
+        if (is_unknown(status))
+                return;
+        if (status && status != -ENOENT) {
+                fail(line);
+                return;
+        }
+        log_event(LEVEL_WARN, "line", "node=%s text=%s", line->watched,
+                LOG_QUOTE("a place that no session held; it is removed"));
+        line->step = LINE_LOOK;
 }
 
 static void removed(struct line *line)
@@ -186,6 +221,15 @@ static void removed(struct line *line)
         }
         line->own[0] = line->watched[0] = 0;
         line->step = LINE_FIND;
+}
+
+/* Of a node with children nothing is removed, and one that somebody was quicker with is gone. */
+static void tidied(struct line *line)
+{
+        if (is_unknown(line->request.status))
+                return;
+        line->is_untidy = false;
+        line->step = line->wants ? LINE_FIND : LINE_REST;
 }
 
 static void tell_left(struct line *line)
@@ -215,8 +259,14 @@ static void answered(struct line *line)
         case LINE_WATCH:
                 watching(line);
                 break;
+        case LINE_CLEAR:
+                cleared(line);
+                break;
         case LINE_REMOVE:
                 removed(line);
+                break;
+        case LINE_TIDY:
+                tidied(line);
                 break;
         case LINE_REST:
                 break;
@@ -251,6 +301,7 @@ static void start(struct line *line)
         line->is_busy = true;
         switch (line->step) {
         case LINE_CREATE:
+                line->is_untidy = line->removes_empty;
                 line->create = (struct coord_create){
                         .request = request, .path = line->ticket, .flags = COORD_EPHEMERAL | COORD_SEQUENTIAL
                 };
@@ -269,9 +320,14 @@ static void start(struct line *line)
                 line->get = (struct coord_get){ .request = request, .path = line->watched, .watch = true };
                 coord_get(line->coord, &line->get);
                 break;
+        case LINE_CLEAR:
         case LINE_REMOVE:
-                line->del =
-                        (struct coord_delete){ .request = request, .path = line->own, .version = COORD_ANY_VERSION };
+        case LINE_TIDY:
+                line->del = (struct coord_delete){ .request = request,
+                        .path = line->step == LINE_CLEAR  ? line->watched
+                                : line->step == LINE_TIDY ? line->path
+                                                          : line->own,
+                        .version = COORD_ANY_VERSION };
                 coord_delete(line->coord, &line->del);
                 break;
         case LINE_REST:
@@ -325,6 +381,8 @@ void line_session(struct line *line, enum coord_state state, uint64_t session)
         } else if (state == COORD_ALIVE) {
                 line->session = session;
                 line->is_failed = false;
+                if (line->is_untidy && !line->wants && line->step == LINE_REST)
+                        line->step = LINE_FIND;
                 pump(line);
         }
 }

@@ -32,7 +32,9 @@ enum line_step {
         LINE_VERIFY, /* is it this session's? */
         LINE_LOOK,   /* who is before us? */
         LINE_WATCH,  /* be told when that one goes, or our own */
+        LINE_CLEAR,  /* remove a place before us that no session holds: it would never go */
         LINE_REMOVE, /* give the place up */
+        LINE_TIDY,   /* remove the line's own node, if nobody else is in it */
 };
 
 #define LINE_ID_MAX 64u
@@ -50,10 +52,12 @@ struct line {
         bool wants;      /* to be in the line */
         bool is_leaving; /* left() is to be told */
         bool is_front;
-        bool is_busy;   /* a request is under way … */
-        bool is_stale;  /* … of a session that is over */
-        bool has_news;  /* something happened meanwhile */
-        bool is_failed; /* until the next look */
+        bool is_busy;       /* a request is under way … */
+        bool is_stale;      /* … of a session that is over */
+        bool has_news;      /* something happened meanwhile */
+        bool is_failed;     /* until the next look */
+        bool removes_empty; /* a line that nobody stands in leaves no node; whoever comes next makes it again */
+        bool is_untidy;     /* we may have made it */
         union {
                 struct coord_request request;
                 struct coord_create create;

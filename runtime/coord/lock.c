@@ -58,6 +58,7 @@ void lock_init(
         (void)snprintf(path, sizeof(path), "locks/%.255s", name);
         *lock = (struct lock){ .events = *events };
         line_init(&lock->line, coord, path, nonce, &line);
+        lock->line.removes_empty = true;
 }
 
 void lock_acquire(struct lock *lock)

@@ -84,13 +84,13 @@ static void on_got(struct coord_request *request)
 {
         struct member *m = member_of(request);
         m->is_busy = false;
-        if (!m->session || (request->status < 0 && request->status != -ENOENT))
+        if (!m->session || (request->status < 0 && request->status != -ENOENT && request->status != -EBADMSG))
                 return;
         if (request->status == -ENOENT) {
                 m->is_there = false;
                 create(m);
-        } else if (m->get.stat.owner != m->session) {
-                delete (m); /* an earlier session's, which would go when that does */
+        } else if (request->status == -EBADMSG || m->get.stat.owner != m->session) {
+                delete (m); /* an earlier session's, which would go when that does, or nobody's */
         } else {
                 if (!m->is_there)
                         m->told_edition = 0; /* whatever it says */
@@ -148,6 +148,8 @@ static const char *name_of(const struct member_mate *mate)
         return mate->path + strlen(mate->of->group) + 1;
 }
 
+static void ask_mate(struct member_mate *mate);
+
 static void drop_mate(struct member_mate *mate)
 {
         struct member *m = mate->of;
@@ -159,6 +161,18 @@ static void drop_mate(struct member_mate *mate)
                 return; /* its answer is still to come, and frees it */
         HASH_DEL(m->mates, mate);
         free(mate);
+}
+
+/* Nobody's node: no session ends it.  Not a member, until it changes. */
+static void ignore_mate(struct member_mate *mate)
+{
+        struct member *m = mate->of;
+        if (mate->is_told)
+                m->events->left(m->self, name_of(mate));
+        mate->is_told = false;
+        mate->is_ignored = true;
+        if (mate->is_stale)
+                ask_mate(mate);
 }
 
 static void tell_known(struct member *m, bool is_known)
@@ -174,7 +188,7 @@ static void check_known(struct member *m)
 {
         bool is_settled = m->is_following && !m->is_listing && !m->must_list && !m->getting;
         for (const struct member_mate *mate = m->mates; mate && is_settled; mate = mate->hh.next)
-                is_settled = mate->is_told && !mate->is_stale;
+                is_settled = (mate->is_told || mate->is_ignored) && !mate->is_stale;
         if (is_settled)
                 tell_known(m, true);
 }
@@ -191,11 +205,10 @@ static void tell_mate(struct member_mate *mate)
         else if (mate->version != stat->version)
                 m->events->changed(m->self, name_of(mate), stat->created, mate->get.data);
         mate->is_told = true;
+        mate->is_ignored = false;
         mate->created = stat->created;
         mate->version = stat->version;
 }
-
-static void ask_mate(struct member_mate *mate);
 
 static void on_mate(struct coord_request *request)
 {
@@ -206,13 +219,15 @@ static void on_mate(struct coord_request *request)
         m->getting--;
         if (!mate->is_listed) {
                 drop_mate(mate);
-        } else if (status == 0) {
+        } else if (status == 0 && mate->get.stat.owner) {
                 tell_mate(mate);
                 if (mate->is_stale)
                         ask_mate(mate);
         } else if (status == -ENOENT) {
                 /* Gone since it was listed; if it is made again the list says so. */
                 drop_mate(mate);
+        } else if (status == 0 || status == -EBADMSG) {
+                ignore_mate(mate);
         } else {
                 mate->is_stale = true;
         }

@@ -28,9 +28,10 @@ struct member_mate {
         struct member *of;
         struct coord_get get;
         bool is_getting;
-        bool is_told;   /* joined() was called for `created` */
-        bool is_stale;  /* its data has to be read (again) */
-        bool is_listed; /* in the latest list */
+        bool is_told;    /* joined() was called for `created` */
+        bool is_stale;   /* its data has to be read (again) */
+        bool is_listed;  /* in the latest list */
+        bool is_ignored; /* it cannot be read, or no session holds it */
         uint64_t created, version;
         char path[COORD_PATH_MAX];
 };

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/log.h"
+
 static const char *const op_names[COORD_OPS] = {
         [COORD_OP_OPEN] = "open",
         [COORD_OP_BURY] = "bury",
@@ -187,6 +190,17 @@ void coord_base_free(struct coord *coord)
         free(coord->url);
         free(coord->server);
         coord->app = coord->url = coord->server = NULL;
+}
+
+void coord_note(struct coord *coord, const char *text)
+{
+        uint64_t hash = hash_bytes(HASH_START, (const uint8_t *)text, strlen(text));
+        for (unsigned i = 0; i < coord->noted_count && i < COORD_NOTED_MAX; i++)
+                if (coord->noted[i] == hash)
+                        return;
+        coord->noted[coord->noted_count++ % COORD_NOTED_MAX] = hash;
+        log_event(LEVEL_WARN, "coordination_value", "driver=%s text=%s hint=%s", coord->driver->scheme, LOG_QUOTE(text),
+                LOG_QUOTE("somebody else has written it; it is not used"));
 }
 
 void coord_tell(struct coord *coord, enum coord_state state, uint64_t session)

@@ -36,6 +36,8 @@
 #define ASSIGN_MEMBERS_MAX 4096u
 /* Half of what a generation may be at most.  A report from above it is damage: following it would leave no room. */
 #define ASSIGN_STALE_MAX (TASK_NUMBER_MAX / 2)
+/* A document from above this is damage, too.  Whoever took a lease at its epochs could never be succeeded. */
+#define ASSIGN_GENERATION_MAX (TASK_NUMBER_MAX / 4 * 3)
 
 struct assign_member {
         uint8_t nonce[STORE_NONCE_SIZE];

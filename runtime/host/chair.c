@@ -1,6 +1,7 @@
 #include "host/chair.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,9 @@ int chair_read(struct chair *c, bool has_assign, struct span assign, uint64_t ve
         if (r == 0 && has_assign && read.shards_count != c->shards_count)
                 r = error_set(error, -EBADMSG, "the assignment is for %u shards, the store has %u", read.shards_count,
                         c->shards_count);
+        if (r == 0 && read.generation > ASSIGN_GENERATION_MAX)
+                r = error_set(error, -EBADMSG, "the assignment's generation %" PRIu64 " leaves no room above it",
+                        read.generation);
         if (r < 0)
                 assignment_free(&read);
         assignment_free(&c->current);
@@ -200,7 +204,6 @@ static void gather(const struct chair *c, struct assign_member **ret_members, ui
 
 static int decide(struct chair *c, uint64_t now_ms, uint64_t unix_ms)
 {
-        struct error error;
         struct assign_member *members;
         struct assign_stale *stale;
         struct assign_input input = { .shards_count = c->shards_count, .members_max = c->members_max };
@@ -211,11 +214,13 @@ static int decide(struct chair *c, uint64_t now_ms, uint64_t unix_ms)
         input.may_plan = now_ms >= c->planned_ms;
         input.round_max = c->shards_count / ROUND_PART > ROUND_MIN ? c->shards_count / ROUND_PART : ROUND_MIN;
         assign_plan_free(&c->plan);
-        int r = assign_plan(c->current.shards_count ? &c->current : NULL, &input, &c->plan, &error);
+        int r = assign_plan(c->current.shards_count ? &c->current : NULL, &input, &c->plan, &c->failure);
         free(members);
         free(stale);
         if (r < 0)
                 c->plan = (struct assign_plan){ 0 };
+        else
+                c->failure.text[0] = 0;
         c->urgent_ms = UINT64_MAX;
         if (input.may_plan)
                 c->planned_ms = r == 0 && c->plan.moves_left ? now_ms + CHAIR_ROUND_MS : UINT64_MAX;
@@ -224,12 +229,11 @@ static int decide(struct chair *c, uint64_t now_ms, uint64_t unix_ms)
 
 bool chair_plan(struct chair *c, uint64_t now_ms, uint64_t unix_ms, struct buffer *ret_assign, struct buffer *ret_moves)
 {
-        struct error error;
         if (now_ms < chair_due_ms(c) || decide(c, now_ms, unix_ms) < 0 || !c->plan.is_changed)
                 return false;
         buffer_clear(ret_assign);
         buffer_clear(ret_moves);
-        if (assign_doc_put(ret_assign, &c->plan.next, &error) < 0)
+        if (assign_doc_put(ret_assign, &c->plan.next, &c->failure) < 0)
                 return false;
         c->next_moves = c->moves;
         moves_add(&c->next_moves, unix_ms, c->plan.moves, c->plan.moves_count);

@@ -43,6 +43,7 @@ struct chair {
         struct moves moves;
         struct assign_plan plan; /* while writing */
         struct moves next_moves;
+        struct error failure; /* why the last plan could not be made; "": it could */
 
         uint64_t urgent_ms;  /* when to plan what cannot wait; UINT64_MAX: nothing */
         uint64_t planned_ms; /* … and what can */
@@ -79,7 +80,8 @@ void chair_left(struct chair *c, const char *node, uint64_t now_ms);
 
 /* When chair_plan() may have something; UINT64_MAX. */
 uint64_t chair_due_ms(const struct chair *c);
-/* True: write these two, version checked.  The plan is c->plan until chair_wrote(). */
+/* True: write these two, version checked.  The plan is c->plan until chair_wrote().  False: nothing is to be done, or
+ * c->failure says why it cannot be. */
 bool chair_plan(
         struct chair *c, uint64_t now_ms, uint64_t unix_ms, struct buffer *ret_assign, struct buffer *ret_moves);
 /* 0 with the new version; else it is read again. */

@@ -59,6 +59,10 @@ static uint64_t take_assign(struct host *h, struct span text)
                         read.shards_count, h->berths_count);
                 assignment_free(&read);
         }
+        if (r == 0 && read.generation > ASSIGN_GENERATION_MAX) {
+                r = error_set(&error, -EBADMSG, "its generation %" PRIu64 " leaves no room above it", read.generation);
+                assignment_free(&read);
+        }
         if (r < 0 && r != -EPROTO) {
                 /* The leader replaces it.  Until then what was assigned before stands. */
                 log_event(LEVEL_ERROR, "assign", "text=%s", LOG_QUOTE(error.text));
@@ -87,11 +91,11 @@ static void on_assign(struct coord_request *request)
                 return;
         if (request->status == 0)
                 chair_saw(&f->chair, take_assign(h, f->get.data), clock_boot_ms());
-        else if (request->status == -ENOENT)
+        else if (request->status == -ENOENT || request->status == -EBADMSG) /* the leader replaces it */
                 chair_saw(&f->chair, 0, clock_boot_ms());
         else
                 f->must_get = true; /* the timer tries again */
-        if (request->status == 0 && f->must_get)
+        if ((request->status == 0 || request->status == -EBADMSG) && f->must_get)
                 read_assign(h);
         fleet_turn(h);
 }

@@ -93,6 +93,12 @@ static void fail(struct host *h, const struct coord_request *request)
                 log_event(LEVEL_WARN, "chair", "text=%s", LOG_QUOTE(request->error.text));
 }
 
+/* A node that is not there is made, and one that cannot be read is replaced. */
+static bool may_go_on(const struct coord_request *request)
+{
+        return request->status == 0 || request->status == -ENOENT || request->status == -EBADMSG;
+}
+
 static void on_moves(struct coord_request *request)
 {
         struct host *h = (struct host *)((char *)request - offsetof(struct host, fleet.work.get.request));
@@ -100,12 +106,12 @@ static void on_moves(struct coord_request *request)
         struct error error = { "" };
         struct span moves = { "", 0 };
         w->is_busy = false;
-        if (request->status < 0 && request->status != -ENOENT) {
+        if (!may_go_on(request)) {
                 fail(h, request);
                 return;
         }
-        w->has_moves = request->status == 0;
-        if (w->has_moves)
+        w->has_moves = request->status != -ENOENT;
+        if (request->status == 0)
                 moves = w->get.data;
         struct span assign = { (const char *)w->assign.data, w->assign.size };
         if (chair_read(&h->fleet.chair, w->has_assign, assign, w->version, moves, clock_boot_ms(), &error) < 0) {
@@ -120,14 +126,14 @@ static void on_assign(struct coord_request *request)
         struct host *h = (struct host *)((char *)request - offsetof(struct host, fleet.work.get.request));
         struct chair_work *w = &h->fleet.work;
         w->is_busy = false;
-        if (request->status < 0 && request->status != -ENOENT) {
+        if (!may_go_on(request)) {
                 fail(h, request);
                 return;
         }
-        w->has_assign = request->status == 0;
-        w->version = w->has_assign ? w->get.stat.version : 0;
+        w->has_assign = request->status != -ENOENT;
+        w->version = request->status == 0 ? w->get.stat.version : COORD_ANY_VERSION;
         buffer_clear(&w->assign);
-        if (w->has_assign)
+        if (request->status == 0)
                 buffer_put(&w->assign, w->get.data.data, w->get.data.size);
         w->is_busy = true;
         w->get = (struct coord_get){ .request.done = on_moves, .path = FLEET_MOVES };
@@ -202,4 +208,7 @@ void fleet_chair(struct host *h, uint64_t now_ms)
                 read_all(h);
         else if (chair_plan(&f->chair, now_ms, clock_wall_ms(), &w->assign, &w->moves))
                 write_all(h);
+        else if (f->chair.failure.text[0])
+                log_event(LEVEL_ERROR, "chair", "text=%s", LOG_QUOTE(f->chair.failure.text));
+        f->chair.failure.text[0] = 0;
 }

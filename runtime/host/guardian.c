@@ -66,14 +66,19 @@ static void give_runners(struct guardian *g, const pid_t *pids, size_t count)
         buffer_free(&order);
 }
 
-void guardian_session(struct guardian *g, const char *token)
+static void give_session(struct guardian *g)
 {
         struct buffer order = { 0 };
-        (void)snprintf(g->token, sizeof(g->token), "%s", token);
         order_put_session(&order, g->token);
         give(g, &order, NULL, 0);
         explicit_bzero(order.data, order.size);
         buffer_free(&order);
+}
+
+void guardian_session(struct guardian *g, const char *token)
+{
+        (void)snprintf(g->token, sizeof(g->token), "%s", token);
+        give_session(g);
 }
 
 static void give_ttl(struct guardian *g)
@@ -195,7 +200,7 @@ static int start_guard(struct guardian *g)
         give(g, &g->start, NULL, 0);
         if (g->ttl_ms)
                 give_ttl(g);
-        guardian_session(g, g->token);
+        give_session(g);
         give_runners(g, g->runners, g->runners_count);
         int r = g->is_deaf ? -ENOBUFS : spawn(g, ends[1]);
         (void)close(ends[1]);

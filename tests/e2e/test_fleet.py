@@ -3,6 +3,7 @@ import collections
 import json
 import os
 import random
+import re
 import signal
 import statistics
 import threading
@@ -270,6 +271,21 @@ def test_a_guard_that_dies_is_replaced(fleet, chance):
     wait_until(lambda: fleet.counts() == {"b": 20}, "the new guard has given everything back")
     assert "event=guard " in a.log()
     assert not any(is_alive(pid) for pid in runners)
+
+
+def test_a_replaced_guard_ends_the_session_too(fleet):
+    """Leases and sessions are as long as they can be: what is taken over before they end was given back."""
+    def long(text):
+        return re.sub(r'(ttl|session) = "[^"]*"', r'\1 = "5m"', text)
+
+    a = fleet.add("a", change=long).start()
+    fleet.add("b", change=long).start()
+    fleet.wait_even()
+    first = a.guard()
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: a.guard() not in (None, first), "a new guard")
+    a.kill()
+    wait_until(lambda: fleet.counts() == {"b": 20}, "all is taken over, long before the session ends", 120)
 
 
 def test_a_guard_releases_nothing_while_a_runner_lives(fleet, chance):

@@ -7,7 +7,10 @@ import time
 
 import pytest
 
-PATIENCE_S = 30
+from backings import durable_redis
+from zookeepers import ZooKeeper
+
+PATIENCE_S = 60
 
 
 def wait_for(condition):
@@ -18,19 +21,58 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
+CONFIG = """
+app = "test"; shards = 1;
+store = {{ url = "sqlite:var/quiver.db"; }};
+coordination = {{ url = "{url}"; session = "{session}"; }};
+plugins = "plugins";
+handlers = {{ }};
+"""
+
+
+def configure(place, url="local:var", session="1s"):
+    (place / "runtime.cfg").write_text(CONFIG.format(url=url, session=session))
+
+
 @pytest.fixture
 def place(tmp_path):
     """A configuration whose sessions are short."""
     (tmp_path / "plugins").mkdir()
-    config = tmp_path / "runtime.cfg"
-    config.write_text("""
-app = "test"; shards = 1;
-store = { url = "sqlite:var/quiver.db"; };
-coordination = { url = "local:var"; session = "1s"; };
-plugins = "plugins";
-handlers = { };
-""")
+    configure(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory):
+    with durable_redis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def zookeeper(tmp_path_factory):
+    with ZooKeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
+
+
+@pytest.fixture(params=["local", "redis", "zookeeper"])
+def on_each(request, place):
+    """The place with sessions that nobody outwaits, on each coordination; returns what the nodes below `path` are called,
+    or None where only the contract's tests can tell."""
+    if request.param == "local":
+        configure(place, session="5m")
+        return lambda path: None
+    server = request.getfixturevalue(request.param)
+    if request.param == "redis":
+        server.do("FLUSHALL")
+        configure(place, server.url, "5m")
+        return lambda path: sorted(server.do("SMEMBERS", f"quiver:{{test:coord}}:children:{path}"))
+    configure(place, f"zookeeper://127.0.0.1:{server.port}/{place.name}", "5m")
+
+    def names(path):
+        with server.client() as client:
+            return sorted(client.get_children(f"/{place.name}/test/{path}"))
+
+    return names
 
 
 @pytest.fixture
@@ -49,7 +91,12 @@ def start(quiver, place):
         if child.poll() is None:
             os.kill(child.pid, signal.SIGCONT)
             child.kill()
-        child.communicate()
+        child.wait()
+        child.stdout.close()  # not read to its end: what was left running may still hold it
+        child.stderr.close()
+    for pid in (place / "pids").read_text().split() if (place / "pids").exists() else []:
+        if is_alive(pid):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def run(start, *words):
@@ -113,6 +160,102 @@ def test_a_killed_holder_leaves_neither_lock_nor_command(start, place):
     child.kill()
     assert run(start, "lock", "job", "--wait", "20s", "--", "echo", "ran")[:2] == (0, "ran\n")
     wait_for(lambda: not is_alive(pid))
+
+
+# Writes down its pid and goes on for ever; once in a session of its own, once with a parent that is gone.
+DAEMONS = """
+setsid sh -c 'echo $$ >> pids; while :; do sleep 0.1; done' &
+(sh -c 'trap "" TERM HUP INT; echo $$ >> pids; while :; do sleep 0.1; done' &)
+(setsid sh -c 'sh -c "echo \\$\\$ >> pids; exec sleep 1000" &' &)
+while [ "$(wc -l < pids)" -lt 3 ]; do sleep 0.01; done
+touch ready
+"""
+WHO_LIVES = "for p in $(cat pids); do kill -0 $p 2> /dev/null && echo $p lives; done; echo ran"
+
+
+def guard_of(child):
+    """The process that keeps the lock: the only child of what was started."""
+    found = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+    assert len(found) == 1
+    return int(found[0])
+
+
+def daemons(start, place, verb="lock"):
+    (place / "pids").write_text("")
+    child = start(verb, "job", "--", "sh", "-c", DAEMONS + "exec sleep 1000")
+    wait_for((place / "ready").exists)
+    return child
+
+
+@pytest.mark.parametrize("verb", ["lock", "elect"])
+def test_what_a_killed_holder_started_is_gone_before_the_next_begins(start, place, on_each, verb):
+    child = daemons(start, place, verb)
+    second = start(verb, "job", "--", "sh", "-c", WHO_LIVES)
+    child.kill()
+    out, _ = second.communicate(timeout=PATIENCE_S)
+    assert (second.returncode, out) == (0, "ran\n")
+
+
+def test_what_a_command_leaves_running_is_gone_before_the_next_begins(start, place, on_each):
+    (place / "pids").write_text("")
+    assert run(start, "lock", "job", "--", "sh", "-c", DAEMONS + "exit 5")[0] == 5
+    assert run(start, "lock", "job", "--", "sh", "-c", WHO_LIVES)[:2] == (0, "ran\n")
+
+
+def test_a_kill_of_the_whole_process_group_does_not_reach_the_guard(quiver, start, place):
+    (place / "pids").write_text("")
+    child = subprocess.Popen([quiver, "lock", "-c", place / "runtime.cfg", "job", "--", "sh", "-c", DAEMONS + "exec sleep 99"],
+                             cwd=place, start_new_session=True)
+    wait_for((place / "ready").exists)
+    os.killpg(child.pid, signal.SIGKILL)  # a group of its own, not ours
+    child.wait()
+    assert run(start, "lock", "job", "--", "sh", "-c", WHO_LIVES)[:2] == (0, "ran\n")
+
+
+def test_without_its_guard_the_front_ends_everything(start, place):
+    child = daemons(start, place)
+    os.kill(guard_of(child), signal.SIGKILL)
+    _, err = child.communicate(timeout=PATIENCE_S)
+    assert child.returncode == 1
+    assert "guard was killed" in err
+    assert not any(is_alive(pid) for pid in (place / "pids").read_text().split())
+
+
+def test_without_both_the_session_decides(start, place, redis):
+    redis.do("FLUSHALL")
+    configure(place, redis.url, "1s")
+    child, _ = holder(start, place)
+    guard = guard_of(child)
+    os.kill(guard, signal.SIGSTOP)
+    child.kill()
+    os.kill(guard, signal.SIGKILL)
+    assert run(start, "lock", "job", "--wait", "40s", "--", "echo", "ran")[:2] == (0, "ran\n")
+
+
+def test_a_stopped_guard_loses_the_lock_and_its_command(start, place):
+    child, pid = holder(start, place)
+    guard = guard_of(child)
+    os.kill(guard, signal.SIGSTOP)
+    assert run(start, "lock", "job", "--wait", "40s", "--", "echo", "ran")[:2] == (0, "ran\n")
+    os.kill(guard, signal.SIGCONT)
+    _, err = child.communicate(timeout=PATIENCE_S)
+    assert child.returncode == 1
+    assert "the lock was lost" in err
+    wait_for(lambda: not is_alive(pid))
+
+
+@pytest.mark.parametrize("verb", ["lock", "elect"])
+def test_names_that_nobody_uses_leave_no_nodes(start, place, on_each, verb):
+    parent = {"lock": "locks", "elect": "elections"}[verb]
+    children = [start(verb, f"job-{n % 4}", "--", "true") for n in range(12)]
+    for child in children:
+        child.communicate(timeout=PATIENCE_S)
+        assert child.returncode == 0
+    child, _ = holder(start, place, verb, "held")
+    assert on_each(parent) in (["held"], [b"held"], None)
+    child.kill()
+    if on_each(parent) is not None:
+        wait_for(lambda: on_each(parent) == [])
 
 
 def test_a_holder_that_was_stopped_too_long_loses_the_lock_and_its_command(start, place):

@@ -30,7 +30,7 @@ class ZooKeeper(Server):
     def configure(self, servers):
         lines = [f"dataDir={self.folder}", f"clientPort={self.port}", "clientPortAddress=127.0.0.1",
                  "admin.enableServer=false", "4lw.commands.whitelist=*", f"tickTime={TICK_MS}", "initLimit=20",
-                 "syncLimit=4", "maxClientCnxns=0"]
+                 "syncLimit=4", "maxClientCnxns=0", "maxSessionTimeout=300000"]
         if len(servers) > 1:
             lines += [f"server.{s.number}=127.0.0.1:{s.peer_ports[0]}:{s.peer_ports[1]}" for s in servers]
         (self.folder / "zoo.cfg").write_text("\n".join(lines) + "\n")

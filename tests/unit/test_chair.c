@@ -241,6 +241,26 @@ static void a_damaged_document_is_replaced_and_a_newer_one_is_not(void **state)
         close_room(&r);
 }
 
+/* Whoever followed it could not be succeeded by anybody. */
+static void a_document_that_leaves_no_room_is_replaced(void **state)
+{
+        (void)state;
+        struct room r;
+        struct error error;
+        open_room(&r);
+        come(&r, 'a');
+        lead(&r);
+        settle(&r);
+        chair_saw(&r.chair, 0, r.now_ms);
+        struct span last = SPAN_TEXT("quiver-assign 1\ngeneration 9007199254740991\nshards 8\nslots\n0-7 - 5 firm\n");
+        assert_int_equal(chair_read(&r.chair, true, last, 1, (struct span){ "", 0 }, r.now_ms, &error), -EBADMSG);
+        assert_non_null(strstr(error.text, "9007199254740991"));
+        settle(&r);
+        assert_int_equal(owned(&r, 'a'), SHARDS);
+        assert_string_equal(r.chair.failure.text, "");
+        close_room(&r);
+}
+
 static void what_another_wrote_is_read_again(void **state)
 {
         (void)state;
@@ -315,6 +335,7 @@ int main(void)
                 cmocka_unit_test(a_stale_report_is_answered_with_a_higher_epoch),
                 cmocka_unit_test(a_write_that_failed_is_read_again),
                 cmocka_unit_test(a_damaged_document_is_replaced_and_a_newer_one_is_not),
+                cmocka_unit_test(a_document_that_leaves_no_room_is_replaced),
                 cmocka_unit_test(what_another_wrote_is_read_again),
                 cmocka_unit_test(a_member_that_nobody_understands_gets_nothing),
                 cmocka_unit_test(after_an_outage_everybody_has_time_to_come_back),

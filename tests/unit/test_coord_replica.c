@@ -171,6 +171,63 @@ static void a_multi_that_fails_leaves_no_trace(void **state)
         assert_true(has(p, &p->b, "d/x"));
 }
 
+/* A node as a log begins with it; the kinds are replica.c's. */
+static void append_node(struct pair *p, const char *path, uint64_t created, uint64_t owner, uint64_t sequence)
+{
+        struct buffer b = { 0 };
+        buffer_put_u32(&b, 6);
+        buffer_put_u64(&b, 0);
+        buffer_put_u64(&b, 0);
+        buffer_put_text(&b, path);
+        buffer_put_block(&b, "", 0);
+        buffer_put_u64(&b, created);
+        buffer_put_u64(&b, 0);
+        buffer_put_u64(&b, owner);
+        buffer_put_u64(&b, sequence);
+        buffer_put_u64(&b, 0);
+        assert_int_equal(log_append(&p->a.log, &b, &p->error), 0);
+        buffer_free(&b);
+}
+
+static void append_number(struct pair *p, uint32_t kind, uint64_t number)
+{
+        struct buffer b = { 0 };
+        buffer_put_u32(&b, kind);
+        buffer_put_u64(&b, 0);
+        buffer_put_u64(&b, 0);
+        buffer_put_u64(&b, number);
+        assert_int_equal(log_append(&p->a.log, &b, &p->error), 0);
+        buffer_free(&b);
+}
+
+/* The root of a session goes with it, children are left without their parent, a number has eleven digits. */
+static void records_that_cannot_be_are_passed_over(void **state)
+{
+        struct pair *p = *state;
+        uint64_t id = session(p, &p->a, 1);
+        append_node(p, "", 0, id, 0);
+        assert_int_equal(change(p, &p->a, id, make("mine", COORD_EPHEMERAL)), 0);
+        append_node(p, "mine/child", 5, 0, 0);
+        append_node(p, "ghost", 5, 77, 0);
+        append_node(p, "a b", 5, 0, 0);
+        append_node(p, "late", UINT64_MAX, 0, 0);
+        append_node(p, "line", 5, 0, UINT64_MAX);
+        append_node(p, "full", 5, 0, 10000000000);
+        append_number(p, 7, 1);
+        append_number(p, 7, UINT64_MAX);
+        static const char *const none[] = { "mine/child", "ghost", "a b", "late", "line" };
+        for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+                assert_false(has(p, &p->b, none[i]));
+        assert_true(has(p, &p->b, "full"));
+        assert_int_equal(change(p, &p->b, id, make("full/x-", COORD_SEQUENTIAL)), -EOVERFLOW);
+        assert_int_equal(change(p, &p->b, id, make("line/x-", COORD_SEQUENTIAL)), 0);
+        assert_true(has(p, &p->a, "line/x-0000000000"));
+        assert_true(session(p, &p->b, 2) > id);
+        assert_int_equal(replica_session_end(&p->b, id, &p->error), 0);
+        assert_false(has(p, &p->a, "mine"));
+        assert_non_null(tree_get(&p->a.tree, ""));
+}
+
 /* Whoever works on it ends, and does not try for ever. */
 static void a_folder_that_was_removed_is_an_error(void **state)
 {
@@ -191,6 +248,7 @@ int main(void)
                 IN_PAIR(a_change_into_a_sealed_log_happens_once_in_the_next),
                 IN_PAIR(who_slept_through_several_logs_finds_the_newest),
                 IN_PAIR(a_multi_that_fails_leaves_no_trace),
+                IN_PAIR(records_that_cannot_be_are_passed_over),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

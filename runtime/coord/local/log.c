@@ -176,9 +176,11 @@ static bool is_record(const struct log *log, const uint8_t *at, size_t size)
 /* The first whole record: what lies before it was cut short, since another was appended after it. */
 static const uint8_t *find_record(const struct log *log, size_t *ret_size)
 {
-        const uint8_t *at = log->read.data ? log->read.data + log->from : NULL;
-        const uint8_t *end = at + (log->read.size - log->from);
-        while (at && at < end && (at = memmem(at, (size_t)(end - at), log->mark, LOG_MARK_SIZE))) {
+        if (!log->read.data)
+                return NULL;
+        const uint8_t *at = log->read.data + log->from;
+        const uint8_t *end = log->read.data + log->read.size;
+        while (at < end && (at = memmem(at, (size_t)(end - at), log->mark, LOG_MARK_SIZE))) {
                 *ret_size = (size_t)(end - at);
                 if (is_record(log, at, *ret_size))
                         return at;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "coord/driver.h"
 
 enum record_kind {
@@ -38,6 +39,13 @@ static struct tree_session read_session(struct reader *r)
         return session;
 }
 
+/* By everybody alike: whoever reads this log sees the same tree. */
+static void pass_over(const struct replica *replica, const char *what)
+{
+        log_event(LEVEL_WARN, "coordination_value", "driver=local log=log-%u text=%s hint=%s", replica->log.number,
+                LOG_QUOTE(what), LOG_QUOTE("a record that cannot be; it is not used"));
+}
+
 static void read_node(struct replica *replica, struct reader *r)
 {
         const char *path = reader_text(r);
@@ -49,8 +57,8 @@ static void read_node(struct replica *replica, struct reader *r)
         stat.owner = reader_u64(r);
         uint64_t next_sequence = reader_u64(r);
         uint64_t children_changes = reader_u64(r);
-        if (!r->is_bad)
-                (void)tree_restore(&replica->tree, path, data, &stat, next_sequence, children_changes);
+        if (r->is_bad || tree_restore(&replica->tree, path, data, &stat, next_sequence, children_changes) < 0)
+                pass_over(replica, r->is_bad ? "a node" : path);
 }
 
 static bool read_change(struct reader *r, struct tree_change *change, struct coord_multi_op *ops)
@@ -91,13 +99,24 @@ static void apply_change(struct replica *replica, struct reader *r, bool is_own)
 {
         struct coord_multi_op ops[COORD_MULTI_MAX] = { 0 };
         struct tree_change change = { 0 };
-        if (!read_change(r, &change, ops))
+        if (!read_change(r, &change, ops)) {
+                pass_over(replica, "a change");
                 return;
+        }
         int status = tree_apply(&replica->tree, &change);
         if (is_own) {
                 replica->own_status = status;
                 answer(replica, &change);
         }
+}
+
+/* Never back: an id is given once. */
+static void read_next_id(struct replica *replica, uint64_t next_id)
+{
+        if (next_id >= replica->tree.next_id && next_id < TREE_ID_MAX)
+                replica->tree.next_id = next_id;
+        else
+                pass_over(replica, "the next id");
 }
 
 /* A record that this version does not know, or that says nothing, is passed over: by everybody alike. */
@@ -117,9 +136,11 @@ static void apply(struct replica *replica, struct span payload)
         case RECORD_OPEN:
         case RECORD_SESSION:
                 session = read_session(&r);
-                if (r.is_bad)
+                if (r.is_bad || (kind == RECORD_OPEN) != !session.id ||
+                        !(session.id = tree_session_add(&replica->tree, &session))) {
+                        pass_over(replica, "a session");
                         break;
-                session.id = tree_session_add(&replica->tree, &session);
+                }
                 if (is_own)
                         replica->own_session = session.id;
                 break;
@@ -133,7 +154,7 @@ static void apply(struct replica *replica, struct span payload)
                 read_node(replica, &r);
                 break;
         case RECORD_NEXT_ID:
-                replica->tree.next_id = reader_u64(&r);
+                read_next_id(replica, reader_u64(&r));
                 log_begins_here(&replica->log);
                 break;
         default:
@@ -331,8 +352,11 @@ int replica_session_open(
         struct buffer b = { 0 };
         begin(&b, RECORD_OPEN, replica->writer, ++replica->call);
         put_session(&b, session);
+        replica->own_session = 0;
         int r = submit(replica, &b, error);
         buffer_free(&b);
+        if (!r && !replica->own_session)
+                r = error_set(error, -EIO, "log-%u: no session can begin in it", replica->log.number);
         if (!r)
                 *ret_id = replica->own_session;
         return r;

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "coord/driver.h"
+
 /* --- nodes ------------------------------------------------------------------------------------------------------- */
 
 static void *copy_bytes(const void *data, size_t size)
@@ -104,7 +106,10 @@ int tree_restore(struct tree *tree, const char *path, struct span data, const st
 {
         struct tree_node *node = tree_get(tree, path);
         struct tree_node *parent = path[0] ? get_prefix(tree, path, parent_size(path)) : NULL;
-        if (path[0] ? node != NULL || !parent : !node)
+        if (path[0] ? node != NULL || !parent || parent->stat.owner || coord_path_check(path, NULL) : stat->owner != 0)
+                return -EPROTO;
+        if (data.size > COORD_DATA_MAX || stat->created >= TREE_ID_MAX || stat->version >= TREE_ID_MAX ||
+                next_sequence > TREE_SEQUENCE_MAX + 1 || (stat->owner && !tree_session_get(tree, stat->owner)))
                 return -EPROTO;
         if (!node) {
                 node = node_new(path, data);
@@ -113,6 +118,8 @@ int tree_restore(struct tree *tree, const char *path, struct span data, const st
         node->stat = *stat;
         node->next_sequence = next_sequence;
         node->children_changes = children_changes;
+        if (stat->created >= tree->next_id)
+                tree->next_id = stat->created + 1;
         return 0;
 }
 
@@ -120,12 +127,17 @@ int tree_restore(struct tree *tree, const char *path, struct span data, const st
 
 uint64_t tree_session_add(struct tree *tree, const struct tree_session *session)
 {
+        if (session->id >= TREE_ID_MAX || session->session_ms > TREE_SESSION_MAX_MS ||
+                tree_session_get(tree, session->id ? session->id : tree->next_id))
+                return 0;
         struct tree_session *made = calloc(1, sizeof(*made));
         if (!made)
                 abort();
         *made = *session;
         if (!made->id)
-                made->id = tree->next_id++;
+                made->id = tree->next_id;
+        if (made->id >= tree->next_id)
+                tree->next_id = made->id + 1;
         HASH_ADD(hh, tree->sessions, id, sizeof(made->id), made);
         return made->id;
 }
@@ -247,6 +259,8 @@ static int apply_create(struct tree *tree, struct tree_change *change, struct co
         int r = find_parent(tree, op->path, change->makes_parents, &parent);
         if (r)
                 return r;
+        if (is_sequential && parent->next_sequence > TREE_SEQUENCE_MAX)
+                return -EOVERFLOW;
         if (is_sequential)
                 (void)snprintf(change->made, sizeof(change->made), "%.*s%010" PRIu64, (int)sizeof(change->made) - 11,
                         op->path, parent->next_sequence++);

@@ -47,12 +47,17 @@ void tree_free(struct tree *tree);
 
 /* Borrowed; NULL: not there. */
 struct tree_node *tree_get(const struct tree *tree, const char *path);
-/* Adds a node as it was, under a parent that is there already: for a tree that is read back.  -EPROTO if it cannot be.
- */
+/* What comes from a log has a range. */
+#define TREE_ID_MAX         (UINT64_MAX / 2)
+#define TREE_SEQUENCE_MAX   UINT64_C(9999999999) /* ten digits */
+#define TREE_SESSION_MAX_MS (UINT64_C(24) * 60 * 60 * 1000)
+
+/* Adds a node as it was, under a parent that is there already and can have children, and of a session that is there:
+ * for a tree that is read back.  -EPROTO if it cannot be. */
 int tree_restore(struct tree *tree, const char *path, struct span data, const struct coord_stat *stat,
         uint64_t next_sequence, uint64_t children_changes);
 
-/* Copied; gets the next id unless it has one.  Returns the id. */
+/* Copied; gets the next id unless it has one.  Returns the id; 0: it cannot be, nothing was added. */
 uint64_t tree_session_add(struct tree *tree, const struct tree_session *session);
 /* NULL: it has ended, or never was. */
 struct tree_session *tree_session_get(const struct tree *tree, uint64_t id);

@@ -120,12 +120,22 @@ void rtree_request_finish_refused(struct redis_tree *tree);
 
 /* --- reply.c --- */
 
-enum reply_verdict { REPLY_OK, REPLY_FAILED, REPLY_EXPIRED, REPLY_UNKNOWN };
+enum reply_verdict { REPLY_OK, REPLY_FAILED, REPLY_EXPIRED, REPLY_BROKEN, REPLY_UNKNOWN };
+
+/* What the server counts exactly. */
+#define REPLY_NUMBER_MAX UINT64_C(9007199254740991)
 
 /* What a script said; its caller's own watches are told of what it changed. */
 enum reply_verdict rtree_reply_read(struct redis_tree *tree, const redisReply *reply);
 struct span rtree_reply_span(const redisReply *reply, size_t index);
-uint64_t rtree_reply_number(const redisReply *reply, size_t index);
+/* False: it is no number from 0 to REPLY_NUMBER_MAX. */
+bool rtree_reply_number(const redisReply *reply, size_t index, uint64_t *ret_number);
+/* Of a node: version, created and owner, from that element on.  False: one of them cannot be. */
+bool rtree_reply_stat(const redisReply *reply, size_t index, struct coord_stat *ret_stat);
+/* The names that are ones, sorted, as children gives them; of the others the log tells. */
+void rtree_reply_names(struct coord *coord, struct coord_children *children, const redisReply *names);
+/* Whether `made` is what a create of that path and flags may get. */
+bool rtree_reply_is_made(struct span made, const char *path, unsigned flags);
 /* -ENOENT for NONODE, and so on. */
 int rtree_reply_errno(struct span word);
 

@@ -244,19 +244,35 @@ static bool read_again(struct op *op)
         return true;
 }
 
+/* It is there, and cannot be used: that it changes is told all the same. */
+static void fail_broken(struct op *op, struct span why)
+{
+        struct error copy;
+        (void)error_set(&copy, 0, "%.*s", (int)why.size, why.data ? why.data : "");
+        struct ended ended = end(op);
+        coord_finish_error(ended.request, -EBADMSG, "%s", copy.text);
+        end_watches(&ended, true, false);
+}
+
+static void fail_unknown(struct op *op)
+{
+        fail(op, -EPROTO, "Redis gave an answer that Quiver does not know");
+}
+
 /* False: it has been dealt with. */
 static bool is_answer(struct op *op)
 {
-        struct redis_tree *tree = op->tree;
         if (op->command.status) {
                 if (!read_again(op))
                         fail(op, failure(op), op->command.error.text);
                 return false;
         }
-        if (rtree_reply_read(tree, op->command.reply) == REPLY_OK)
-                return true;
-        fail(op, -EPROTO, "Redis gave an answer that Quiver does not know");
-        return false;
+        enum reply_verdict verdict = rtree_reply_read(op->tree, op->command.reply);
+        if (verdict == REPLY_BROKEN)
+                fail_broken(op, rtree_reply_span(op->command.reply, 2));
+        else if (verdict != REPLY_OK)
+                fail_unknown(op);
+        return verdict == REPLY_OK;
 }
 
 static void get_answered(struct op *op)
@@ -266,12 +282,12 @@ static void get_answered(struct op *op)
         if (!is_answer(op))
                 return;
         bool is_there = rtree_reply_span(reply, 4).size > 0;
-        if (is_there) {
-                get->data = arena_copy(coord_arena(&get->request), rtree_reply_span(reply, 2));
-                get->stat = (struct coord_stat){ .version = rtree_reply_number(reply, 3),
-                        .created = rtree_reply_number(reply, 4),
-                        .owner = rtree_reply_number(reply, 5) };
+        if (is_there && !rtree_reply_stat(reply, 3, &get->stat)) {
+                fail_unknown(op);
+                return;
         }
+        if (is_there)
+                get->data = arena_copy(coord_arena(&get->request), rtree_reply_span(reply, 2));
         struct ended ended = end(op);
         if (is_there)
                 coord_finish(ended.request, 0);
@@ -280,56 +296,42 @@ static void get_answered(struct op *op)
         end_watches(&ended, true, false);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void give_names(struct coord_children *children, const redisReply *names)
-{
-        struct arena_chunk **arena = coord_arena(&children->request);
-        size_t count = names->type == REDIS_REPLY_ARRAY ? names->elements : 0;
-        children->names = arena_take(arena, (count + 1) * sizeof(*children->names));
-        children->names_count = (uint32_t)count;
-        for (size_t i = 0; i < count; i++)
-                children->names[i] = arena_copy(arena, rtree_reply_span(names, i)).data;
-        if (count)
-                qsort(children->names, count, sizeof(*children->names), compare_names);
-}
-
 static void children_answered(struct op *op)
 {
         const redisReply *reply = op->command.reply;
+        uint64_t is_there = 0;
         if (!is_answer(op))
                 return;
-        bool is_there = rtree_reply_number(reply, 3);
-        if (reply->elements > 2)
-                give_names((struct coord_children *)op->request, reply->element[2]);
+        if (reply->elements < 4 || !rtree_reply_number(reply, 3, &is_there)) {
+                fail_unknown(op);
+                return;
+        }
+        rtree_reply_names(&op->tree->coord, (struct coord_children *)op->request, reply->element[2]);
         struct ended ended = end(op);
         coord_finish(ended.request, 0);
         end_watches(&ended, true, !is_there);
 }
 
-static struct coord_stat made_stat(const redisReply *made)
-{
-        return (struct coord_stat){ .version = rtree_reply_number(made, 1),
-                .created = rtree_reply_number(made, 2),
-                .owner = rtree_reply_number(made, 3) };
-}
-
-static void give_made(struct coord_request *request, const redisReply *made)
+/* False: it is not what was asked for. */
+static bool give_made(struct coord_request *request, const redisReply *made)
 {
         if (request->op == COORD_OP_CREATE) {
                 struct coord_create *create = (struct coord_create *)request;
-                create->made = arena_copy(coord_arena(request), rtree_reply_span(made->element[0], 0)).data;
-                create->stat = made_stat(made->element[0]);
-        } else if (request->op == COORD_OP_SET) {
-                ((struct coord_set *)request)->stat = made_stat(made->element[0]);
-        } else if (request->op == COORD_OP_MULTI) {
-                struct coord_multi *multi = (struct coord_multi *)request;
-                for (uint32_t i = 0; i < multi->ops_count && i < made->elements; i++)
-                        multi->ops[i].stat = made_stat(made->element[i]);
+                struct span path = rtree_reply_span(made->element[0], 0);
+                if (!rtree_reply_is_made(path, create->path, create->flags))
+                        return false;
+                create->made = arena_copy(coord_arena(request), path).data;
+                return rtree_reply_stat(made->element[0], 1, &create->stat);
         }
+        if (request->op == COORD_OP_SET)
+                return rtree_reply_stat(made->element[0], 1, &((struct coord_set *)request)->stat);
+        if (request->op != COORD_OP_MULTI)
+                return true;
+        struct coord_multi *multi = (struct coord_multi *)request;
+        for (uint32_t i = 0; i < multi->ops_count; i++)
+                if (i >= made->elements || !rtree_reply_stat(made->element[i], 1, &multi->ops[i].stat))
+                        return false;
+        return true;
 }
 
 /* Which one failed and why. */
@@ -338,10 +340,11 @@ static void write_failed(struct op *op)
         struct coord_request *request = op->request;
         const redisReply *reply = op->command.reply;
         int status = rtree_reply_errno(rtree_reply_span(reply, 3));
-        uint64_t which = rtree_reply_number(reply, 2);
+        uint64_t which = UINT64_MAX;
+        (void)rtree_reply_number(reply, 2, &which);
         if (request->op == COORD_OP_MULTI && which < ((struct coord_multi *)request)->ops_count)
                 ((struct coord_multi *)request)->ops[which].status = status;
-        fail(op, status, strerror(-status));
+        fail(op, status, status == -EBADMSG ? "a key of the tree has a value that cannot be" : strerror(-status));
 }
 
 /* Its session is over; if it is still ours, that is news. */
@@ -365,14 +368,13 @@ static void write_answered(struct op *op)
         }
         enum reply_verdict verdict = rtree_reply_read(tree, reply);
         if (verdict == REPLY_OK && reply->elements > 2 && reply->element[2]->type == REDIS_REPLY_ARRAY &&
-                reply->element[2]->elements) {
-                give_made(op->request, reply->element[2]);
+                reply->element[2]->elements && give_made(op->request, reply->element[2])) {
                 coord_finish(end(op).request, 0);
         } else if (verdict == REPLY_FAILED) {
                 write_failed(op);
         } else if (verdict == REPLY_EXPIRED) {
                 write_expired(op);
         } else {
-                fail(op, -EPROTO, "Redis gave an answer that Quiver does not know");
+                fail_unknown(op);
         }
 }

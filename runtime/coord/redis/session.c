@@ -105,6 +105,7 @@ static bool has_bell(const struct redis_tree *tree)
         return facts.has_tracking;
 }
 
+/* `next_end_ms`: when somebody's session ends; UINT64_MAX: nobody knows. */
 static void prove(struct redis_tree *tree, uint64_t next_end_ms)
 {
         uint64_t now_ms = clock_boot_ms();
@@ -115,7 +116,7 @@ static void prove(struct redis_tree *tree, uint64_t next_end_ms)
         if (now_ms - tree->proof_ms > tree->coord.session_ms)
                 return;
         tree->next_beat_ms = tree->beat_sent_ms + beat_every_ms(tree);
-        if (now_ms + next_end_ms < tree->next_beat_ms)
+        if (next_end_ms < tree->coord.session_ms && now_ms + next_end_ms < tree->next_beat_ms)
                 tree->next_beat_ms = now_ms + next_end_ms + 1 + (uint64_t)random() % REAP_SPREAD_MS;
         note_server(tree);
         if (tree->coord.state != COORD_ALIVE)
@@ -136,6 +137,13 @@ static void begin_failed(struct redis_tree *tree, const struct op *op)
         tree->next_beat_ms = clock_boot_ms() + AGAIN_MS;
 }
 
+static void note_broken(struct redis_tree *tree, struct span why)
+{
+        struct error text;
+        (void)error_set(&text, 0, "no session can begin: %.*s", (int)why.size, why.data ? why.data : "");
+        coord_note(&tree->coord, text.text);
+}
+
 static void beat_answered(struct op *op)
 {
         struct redis_tree *tree = op->tree;
@@ -145,14 +153,17 @@ static void beat_answered(struct op *op)
                 begin_failed(tree, op);
         } else {
                 enum reply_verdict verdict = rtree_reply_read(tree, reply);
-                struct span number = rtree_reply_span(reply, 2);
-                if (verdict == REPLY_OK && number.size && number.size < sizeof(tree->number)) {
+                uint64_t number = 0, next_end_ms = UINT64_MAX;
+                if (verdict == REPLY_OK && rtree_reply_number(reply, 2, &number) && number) {
                         tree->refusal.text[0] = 0;
-                        memcpy(tree->number, number.data, number.size + 1);
-                        prove(tree, rtree_reply_number(reply, 3));
+                        (void)snprintf(tree->number, sizeof(tree->number), "%" PRIu64, number);
+                        (void)rtree_reply_number(reply, 3, &next_end_ms);
+                        prove(tree, next_end_ms);
                 } else if (verdict == REPLY_EXPIRED) {
                         rtree_expire(tree, "the server says so");
                 } else {
+                        if (verdict == REPLY_BROKEN)
+                                note_broken(tree, rtree_reply_span(reply, 2));
                         tree->next_beat_ms = clock_boot_ms() + beat_every_ms(tree);
                 }
         }

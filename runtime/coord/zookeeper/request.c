@@ -245,7 +245,9 @@ static void create_answered(struct zk *zk, struct call *call)
                 go_on(zk, call, STEP_PARENT);
                 return;
         }
-        if (call->rc == ZOK) {
+        if (call->rc == ZOK && strncmp(call->bytes, call->path, strlen(call->path)) != 0) {
+                call->rc = ZRUNTIMEINCONSISTENCY; /* not what was asked for */
+        } else if (call->rc == ZOK) {
                 const char *made = call->bytes + strlen(zk->root) + 1;
                 create->made = arena_copy(coord_arena(&create->request), (struct span){ made, strlen(made) }).data;
                 create->stat = zk_stat(&call->stat);
@@ -273,18 +275,30 @@ static int compare_names(const void *a, const void *b)
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void give_names(struct coord_children *children, const struct call *call)
+/* Others can make nodes here, too, with names that no path of ours can have. */
+static void note_name(struct coord *coord, const char *path, const char *name)
+{
+        struct error text;
+        (void)error_set(&text, 0, "%.512s: a child \"%.64s\", which is no name", path, name);
+        coord_note(coord, text.text);
+}
+
+static void give_names(struct zk *zk, struct coord_children *children, const struct call *call)
 {
         struct arena_chunk **arena = coord_arena(&children->request);
         children->names = arena_take(arena, (call->count + 1) * sizeof(*children->names));
-        children->names_count = call->count;
+        children->names_count = 0;
         const char *at = arena_copy(arena, (struct span){ call->bytes, call->size }).data;
         for (uint32_t i = 0; i < call->count; i++) {
-                children->names[i] = at;
-                at += strlen(at) + 1;
+                size_t size = strlen(at);
+                if (coord_name_is_good((struct span){ at, size }))
+                        children->names[children->names_count++] = at;
+                else
+                        note_name(&zk->coord, children->path, at);
+                at += size + 1;
         }
-        if (call->count)
-                qsort(children->names, call->count, sizeof(*children->names), compare_names);
+        if (children->names_count)
+                qsort(children->names, children->names_count, sizeof(*children->names), compare_names);
 }
 
 static void children_answered(struct zk *zk, struct call *call)
@@ -295,7 +309,7 @@ static void children_answered(struct zk *zk, struct call *call)
                 return;
         }
         if (call->rc == ZOK)
-                give_names(children, call);
+                give_names(zk, children, call);
         else if (call->rc == ZNONODE)
                 children->names_count = 0;
         finish(call, call->rc == ZNONODE ? ZOK : call->rc);

@@ -132,8 +132,8 @@ static void the_list_is_known_at_some_time(void **state)
 {
         struct world *w = *state;
         struct client *c = join(w);
-        assert_int_equal(create(c, "members/x", "", 0, NULL, NULL), 0);
-        assert_int_equal(create(c, "members/y", "", 0, NULL, NULL), 0);
+        assert_int_equal(create(c, "members/x", "", COORD_EPHEMERAL, NULL, NULL), 0);
+        assert_int_equal(create(c, "members/y", "", COORD_EPHEMERAL, NULL, NULL), 0);
         struct actor *a = actor(w, "a");
         WAIT_FOR(w, a->is_known);
         assert_int_equal(a->mates, 2);
@@ -413,6 +413,77 @@ static void a_lost_lock_is_told_and_not_taken_again(void **state)
         leave(b);
 }
 
+/* It would hold up everybody for ever. */
+static void a_place_that_no_session_holds_counts_for_nothing(void **state)
+{
+        struct world *w = *state;
+        struct actor *a = actor(w, "a"), *b = actor(w, "b");
+        assert_int_equal(create(a->client, "election/x-0000000000", "", 0, NULL, NULL), 0);
+        assert_int_equal(create(a->client, "locks/one/x-0000000000", "", 0, NULL, NULL), 0);
+        assert_int_equal(create(a->client, "election/y-", "", COORD_EPHEMERAL | COORD_SEQUENTIAL, NULL, NULL), 0);
+        leader_stand(&b->leader, true);
+        lock_acquire(&b->lock);
+        WAIT_FOR(w, lock_is_held(&b->lock) && leader_is_settled(&b->leader));
+        assert_false(leader_is_leading(&b->leader)); /* that one is held, by a */
+        leave(a);
+        WAIT_FOR(w, leader_is_leading(&b->leader));
+        leave(b);
+}
+
+static void nobodys_node_is_no_member(void **state)
+{
+        struct world *w = *state;
+        struct actor *a = actor(w, "a");
+        assert_int_equal(create(a->client, "members/ghost", "", 0, NULL, NULL), 0);
+        member_set(&a->member, T("here"));
+        WAIT_FOR(w, a->mates == 1 && a->is_known && member_is_settled(&a->member));
+        assert_null(strstr(a->heard, "ghost"));
+        leave(a);
+}
+
+static void a_lock_that_nobody_uses_leaves_no_node(void **state)
+{
+        struct world *w = *state;
+        struct actor *a = actor(w, "a"), *b = actor(w, "b");
+        lock_acquire(&a->lock);
+        WAIT_FOR(w, lock_is_held(&a->lock));
+        lock_acquire(&b->lock);
+        WAIT_FOR(w, b->lock.line.watched[0]);
+        crowd.holders--;
+        assert_true(lock_release(&a->lock));
+        WAIT_FOR(w, a->released && lock_is_held(&b->lock));
+        assert_string_equal(children(a->client, "locks", false), "one");
+        crowd.holders--;
+        assert_true(lock_release(&b->lock));
+        WAIT_FOR(w, b->released);
+        assert_string_equal(children(a->client, "locks", false), "");
+        assert_int_equal(get(a->client, "locks/one", false, NULL, NULL), -ENOENT);
+        leave(a);
+        leave(b);
+}
+
+/* Whoever comes while the last one removes the line's node makes it again. */
+static void nobody_is_lost_between_the_last_and_the_first(void **state)
+{
+        struct world *w = *state;
+        struct actor *a[4];
+        for (unsigned i = 0; i < 4; i++) {
+                a[i] = actor(w, (char[]){ (char)('a' + i), 0 });
+                a[i]->releases_at_once = true;
+        }
+        for (unsigned round = 1; round <= 25; round++) {
+                for (unsigned i = 0; i < 4; i++)
+                        lock_acquire(&a[(i + round) % 4]->lock);
+                for (unsigned i = 0; i < 4; i++)
+                        WAIT_FOR(w, a[i]->acquired == round && a[i]->released == round);
+        }
+        assert_int_equal(crowd.holders_max, 1);
+        assert_true(crowd.is_token_growing);
+        assert_string_equal(children(a[0]->client, "locks", false), "");
+        for (unsigned i = 0; i < 4; i++)
+                leave(a[i]);
+}
+
 const struct CMUnitTest recipe_tests[] = {
         IN_CROWD(each_member_sees_every_join_and_leave_once),
         IN_CROWD(a_change_of_data_is_heard_with_its_data),
@@ -435,5 +506,9 @@ const struct CMUnitTest recipe_tests[] = {
         IN_CROWD(of_ten_who_try_one_wins),
         IN_CROWD(who_gives_up_waiting_holds_up_nobody),
         IN_CROWD(a_lost_lock_is_told_and_not_taken_again),
+        IN_CROWD(a_place_that_no_session_holds_counts_for_nothing),
+        IN_CROWD(nobodys_node_is_no_member),
+        IN_CROWD(a_lock_that_nobody_uses_leaves_no_node),
+        IN_CROWD(nobody_is_lost_between_the_last_and_the_first),
 };
 GROUP(recipe);

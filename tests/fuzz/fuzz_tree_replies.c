@@ -1,0 +1,347 @@
+/* Any answers of Redis to a client of the coordination tree: its session, a candidate, a lock, a member who follows the
+ * others.  Each question that they ask gets the next answer that the bytes make.  Nobody crashes, nobody asks without
+ * end, and what is told of a node is one that can be. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "choices.h"
+#include "coord/leader.h"
+#include "coord/lock.h"
+#include "coord/member.h"
+#include "coord/redis/redis_tree.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define OPS_MAX   256
+#define WORD_PATH 7 /* EVALSHA sha 1 key NUMBER NONCE kind PATH … */
+
+/* --- what the driver stands on, without a server --- */
+
+static struct redis_command *sent[OPS_MAX];
+static unsigned sent_count;
+
+void redis_send(struct redis *redis, struct redis_command *command)
+{
+        (void)redis;
+        demand(sent_count < OPS_MAX);
+        sent[sent_count++] = command;
+}
+
+void redis_cancel(struct redis_command *command)
+{
+        (void)command; /* it comes back all the same */
+}
+
+void redis_facts(const struct redis *redis, struct redis_facts *ret_facts)
+{
+        (void)redis;
+        *ret_facts = (struct redis_facts){ .server = "here", .has_tracking = true };
+}
+
+void rtree_wake_at(struct redis_tree *tree, uint64_t at_ms)
+{
+        (void)tree;
+        (void)at_ms;
+}
+
+const struct coord_driver local_driver, zookeeper_driver;
+const struct coord_driver redis_tree_driver = { .scheme = "redis", .start = rtree_request_start };
+
+/* --- answers --- */
+
+static redisReply *make(int type)
+{
+        redisReply *reply = calloc(1, sizeof(*reply));
+        if (!reply)
+                abort();
+        reply->type = type;
+        return reply;
+}
+
+static redisReply *make_text(const char *text, size_t size)
+{
+        redisReply *reply = make(REDIS_REPLY_STRING);
+        reply->str = malloc(size + 1);
+        if (!reply->str)
+                abort();
+        memcpy(reply->str, text, size);
+        reply->str[size] = 0;
+        reply->len = (int)size;
+        return reply;
+}
+
+static void add(redisReply *array, redisReply *item)
+{
+        array->element = realloc(array->element, (array->elements + 1) * sizeof(redisReply *));
+        if (!array->element)
+                abort();
+        array->element[array->elements++] = item;
+}
+
+static void free_reply(redisReply *reply)
+{
+        for (size_t i = 0; i < reply->elements; i++)
+                free_reply(reply->element[i]);
+        free(reply->element);
+        free(reply->str);
+        free(reply);
+}
+
+static const char *const words[] = { "OK", "FAILED", "EXPIRED", "BROKEN", "NONODE", "EXISTS", "VERSION", "NOTEMPTY",
+        "EPHEMERAL", "!broken", "node:election", "children:members", "nan", "", "-1", "0", "1", "7", "12",
+        "9007199254740991", "9007199254740992", "99999999999999999999", "1e5", "election/me-0000000003",
+        "election/me-       nan", "locks/one/me-0000000001", "me-0000000003", "me-0000000001", "x-0000000001",
+        "x-0000000009", "x-00000000000000000001", "members/me", "me", "x", "a/b", "..", "me-", "-0000000001" };
+
+static redisReply *make_any(struct choices *c, unsigned depth)
+{
+        unsigned kind = choose(c, 8);
+        if (kind == 0)
+                return make(REDIS_REPLY_NIL);
+        if (kind == 1) {
+                redisReply *reply = make(REDIS_REPLY_INTEGER);
+                reply->integer = (long long)choose_number(c);
+                return reply;
+        }
+        if (kind == 2 && depth) {
+                redisReply *array = make(REDIS_REPLY_ARRAY);
+                for (unsigned n = choose(c, 5); n; n--)
+                        add(array, make_any(c, depth - 1));
+                return array;
+        }
+        if (kind == 3) {
+                size_t size = choose(c, 16);
+                size = size < c->size ? size : c->size;
+                redisReply *reply = make_text((const char *)c->data, size);
+                c->data += size;
+                c->size -= size;
+                return reply;
+        }
+        const char *word = words[choose(c, sizeof(words) / sizeof(words[0]))];
+        return make_text(word, strlen(word));
+}
+
+static redisReply *make_number(struct choices *c, const char *usual)
+{
+        char text[24];
+        if (!choose(c, 8))
+                return make_any(c, 1);
+        if (!choose(c, 4))
+                (void)snprintf(text, sizeof(text), "%" PRIu64, choose_number(c));
+        else
+                (void)snprintf(text, sizeof(text), "%s", usual);
+        return make_text(text, strlen(text));
+}
+
+static void add_stat(redisReply *to, struct choices *c, const struct redis_tree *tree)
+{
+        add(to, make_number(c, "1"));
+        add(to, make_number(c, "12"));
+        add(to, make_number(c, choose(c, 3) ? tree->number : choose(c, 2) ? "0" : "5"));
+}
+
+static redisReply *make_names(struct choices *c)
+{
+        redisReply *names = make(REDIS_REPLY_ARRAY);
+        for (unsigned n = choose(c, 4); n; n--)
+                add(names, make_any(c, 0));
+        return names;
+}
+
+/* What a create of that word of the command makes. */
+static redisReply *make_made(struct choices *c, const struct op *op)
+{
+        static const char *const ends[] = { "0000000001", "0000000002", "0000000000", "       nan", "00000000001", "",
+                "-000000001" };
+        redisReply *all = make(REDIS_REPLY_ARRAY), *one = make(REDIS_REPLY_ARRAY);
+        struct buffer path = { 0 };
+        if (op->command.argc > WORD_PATH)
+                buffer_put(&path, op->argv[WORD_PATH], op->sizes[WORD_PATH]);
+        buffer_printf(&path, "%s", ends[choose(c, sizeof(ends) / sizeof(ends[0]))]);
+        add(one, choose(c, 16) ? make_text((const char *)path.data, path.size) : make_any(c, 0));
+        add_stat(one, c, op->tree);
+        add(all, one);
+        buffer_free(&path);
+        return all;
+}
+
+/* As the script that was asked answers, more often than not. */
+static redisReply *make_reply(struct choices *c, const struct op *op)
+{
+        const struct redis_script *asked = op->command.script;
+        const struct redis_script *scripts = op->tree->scripts.all;
+        if (!choose(c, 16))
+                return make_any(c, 3);
+        redisReply *reply = make(REDIS_REPLY_ARRAY), *changed = make(REDIS_REPLY_ARRAY);
+        const char *word = words[choose(c, 4) ? 0 : choose(c, 4)];
+        add(reply, make_text(word, strlen(word)));
+        for (unsigned n = choose(c, 4) ? 0 : choose(c, 3); n; n--)
+                add(changed, make_any(c, 1));
+        add(reply, changed);
+        if (asked == &scripts[TREE_CHILDREN]) {
+                add(reply, make_names(c));
+                add(reply, make_number(c, "1"));
+        } else if (asked == &scripts[TREE_GET] && choose(c, 4)) {
+                add(reply, make_any(c, 0));
+                add_stat(reply, c, op->tree);
+        } else if (asked == &scripts[TREE_WRITE]) {
+                add(reply, make_made(c, op));
+        } else if (asked != &scripts[TREE_GET]) {
+                add(reply, make_number(c, "7"));
+                add(reply, make_number(c, "3000"));
+        }
+        for (unsigned n = choose(c, 8) ? 0 : choose(c, 3); n; n--)
+                add(reply, make_any(c, 2));
+        return reply;
+}
+
+/* --- who asks --- */
+
+struct scene {
+        struct redis_tree tree;
+        struct leader leader;
+        struct lock lock;
+        struct member member;
+};
+
+static void ignore(void *self)
+{
+        (void)self;
+}
+
+static void on_acquired(void *self, uint64_t token)
+{
+        (void)self;
+        (void)token;
+}
+
+static void on_mate(void *self, const char *name, uint64_t created, struct span data)
+{
+        (void)self;
+        (void)data;
+        demand(created <= REPLY_NUMBER_MAX);
+        demand(coord_name_is_good((struct span){ name, strlen(name) }));
+}
+
+static void on_left(void *self, const char *name)
+{
+        (void)self;
+        demand(name[0]);
+}
+
+static void on_known(void *self, bool is_known)
+{
+        (void)self;
+        (void)is_known;
+}
+
+static void on_session(void *self, enum coord_state state, uint64_t session)
+{
+        struct scene *s = self;
+        demand(session > 0);
+        leader_session(&s->leader, state, session);
+        lock_session(&s->lock, state, session);
+        member_session(&s->member, state, session);
+}
+
+static void on_changed(void *self, const char *path)
+{
+        struct scene *s = self;
+        leader_changed(&s->leader, path);
+        lock_changed(&s->lock, path);
+        member_changed(&s->member, path);
+}
+
+static void on_look(void *self)
+{
+        struct scene *s = self;
+        leader_look(&s->leader);
+        lock_look(&s->lock);
+        member_look(&s->member);
+}
+
+static void open_scene(struct scene *s)
+{
+        static const struct leader_events leader = { ignore, ignore };
+        static const struct member_events member = { on_mate, on_mate, on_left, on_known };
+        struct lock_events lock = { .acquired = on_acquired, .lost = ignore, .self = s };
+        struct coord_events events = { on_session, on_changed, on_look, s };
+        struct coord_options options = { .app = "demo", .session_ms = 10000, .events = &events };
+        coord_base_init(&s->tree.coord, &redis_tree_driver, &options, "redis");
+        s->tree.prefix = "quiver:{demo:coord}";
+        s->tree.redis = (struct redis *)&s->tree; /* only asked whether it is there */
+        leader_init(&s->leader, &s->tree.coord, "election", "me", &leader, s);
+        lock_init(&s->lock, &s->tree.coord, "one", "me", &lock);
+        member_init(&s->member, &s->tree.coord, "members", "me", &member, s);
+        member_follow(&s->member, true);
+        leader_stand(&s->leader, true);
+        lock_acquire(&s->lock);
+        member_set(&s->member, (struct span){ "here", 4 });
+}
+
+static void answer(struct redis_command *command, int status, redisReply *reply)
+{
+        command->status = status;
+        command->reply = reply;
+        command->error.text[0] = 0;
+        command->done(command);
+        if (reply)
+                free_reply(reply);
+}
+
+/* The oldest question, in order of asking as a connection does. */
+static struct redis_command *take_sent(void)
+{
+        struct redis_command *command = sent[0];
+        memmove(sent, sent + 1, --sent_count * sizeof(struct redis_command *));
+        return command;
+}
+
+static void close_scene(struct scene *s)
+{
+        s->tree.is_closing = true;
+        if (s->tree.beat)
+                rtree_op_forget(s->tree.beat);
+        s->tree.beat = NULL;
+        for (struct coord_request *request = s->tree.coord.requests; request; request = request->next)
+                rtree_request_forget(request);
+        coord_cancel(&s->tree.coord, -125);
+        while (sent_count)
+                answer(take_sent(), -104, NULL);
+        rtree_watch_free_all(&s->tree);
+        member_free(&s->member);
+        coord_base_free(&s->tree.coord);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        struct choices c = { data, size };
+        static struct scene s;
+        memset(&s, 0, sizeof(s));
+        log_set_level(LEVEL_ERROR);
+        sent_count = 0;
+        open_scene(&s);
+        while (c.size) {
+                if (!sent_count)
+                        s.tree.next_beat_ms = 0;
+                (void)rtree_session_tick(&s.tree, clock_boot_ms());
+                rtree_request_finish_refused(&s.tree);
+                if (!sent_count)
+                        break;
+                struct redis_command *command = take_sent();
+                if (!choose(&c, 16))
+                        answer(command, choose(&c, 2) ? -104 : -5, NULL);
+                else
+                        answer(command, 0, make_reply(&c, (struct op *)command));
+                if (!choose(&c, 8)) {
+                        member_retry(&s.member);
+                        leader_retry(&s.leader);
+                }
+        }
+        close_scene(&s);
+        return 0;
+}
