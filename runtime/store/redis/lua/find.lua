@@ -3,8 +3,8 @@
 -- → cursor (how many were seen; queued: the last seq), is_end, rows (none or one)
 --include shard
 --include task
---include page
 --include log
+--include page
 --include marks
 --include rows
 
@@ -81,7 +81,7 @@ end
 
 local function find_dead()
 	local member = redis.call('ZRANGEBYLEX', at .. 'deadids', '[' .. id .. '\0', '(' .. id .. '\1', 'LIMIT', 0, 1)[1]
-	return member and row_dead(tonumber(string.sub(member, -16), 16)), true
+	return member and row_dead(string.format('%.0f', tonumber(string.sub(member, -16), 16) or 0)), true
 end
 
 local found, is_end
@@ -99,4 +99,4 @@ elseif state == PARKED then
 else
 	found, is_end = find_dead()
 end
-return { cursor, is_end and 1 or 0, { found or nil } }
+return { cursor, is_end and 1 or 0, { found and row_named(found) or nil } }

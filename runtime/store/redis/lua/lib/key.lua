@@ -27,11 +27,20 @@ local function key_set(name, state, due, reason)
 	return k
 end
 
+-- Up to `max` heads of a key's queue.
+local function side_members(k, max)
+	return redis.call('ZRANGEBYLEX', side, '[' .. k.name .. '\0', '(' .. k.name .. '\1', 'LIMIT', 0, max)
+end
+
 -- Writes what has changed.  A key without tasks that is not held becomes free.
 local function keys_save()
 	for name, k in pairs(known) do
 		if k and k.is_changed then
 			k.is_changed = false
+			-- Whatever the record said: a key for which tasks wait is not free.
+			if k.tasks <= 0 then
+				k.tasks = #side_members(k, 1)
+			end
 			if k.tasks == 0 and k.state ~= 'held' then
 				redis.call('HDEL', keys, name)
 				redis.call('ZREM', due_keys, name)
@@ -51,15 +60,37 @@ local function side_put(k, seq, bytes)
 	k.tasks, k.is_changed = k.tasks + 1, true
 end
 
--- Up to `max` heads of a key's queue.
-local function side_members(k, max)
-	return redis.call('ZRANGEBYLEX', side, '[' .. k.name .. '\0', '(' .. k.name .. '\1', 'LIMIT', 0, max)
+-- Where the bytes of a member are in …parked.
+local function side_field(member)
+	return string.format('%.0f', tonumber(string.sub(member, -16), 16) or 0)
 end
 
--- The seq of the first one, or nil.
-local function side_head(k)
-	local member = side_members(k, 1)[1]
-	return member and tonumber(string.sub(member, -16), 16)
+-- Up to `max` heads of a key's queue: their members, seqs and bytes.  And the members that are none, because nobody gave
+-- the number, or nothing is there under it.
+local function side_read(k, max, last)
+	local heads, strays, fields = {}, {}, {}
+	local members = side_members(k, max)
+	for i, member in ipairs(members) do
+		fields[i] = side_field(member)
+	end
+	local tasks = #fields > 0 and redis.call('HMGET', parked, unpack(fields)) or {}
+	for i, member in ipairs(members) do
+		if tasks[i] and #member == #k.name + 17 and seq_is_given(tonumber(fields[i]), last) then
+			heads[#heads + 1] = { member, fields[i], tasks[i] }
+		else
+			strays[#strays + 1] = member
+		end
+	end
+	return heads, strays
+end
+
+-- Sets these aside.
+local function side_bury(k, strays)
+	for _, member in ipairs(strays) do
+		redis.call('ZREM', side, member)
+		stray_bury('parked', side_field(member))
+		k.tasks, k.is_changed = k.tasks - 1, true
+	end
 end
 
 -- Takes one task out of its key's queue; returns its bytes.
@@ -69,6 +100,12 @@ local function side_remove(k, seq)
 	redis.call('HDEL', parked, seq)
 	k.tasks, k.is_changed = k.tasks - 1, true
 	return bytes
+end
+
+-- One of them, as …control keeps it: verb, key, reason, id, seq; nil if it cannot be read.
+local function control_read(entry)
+	local c = record_read(entry, 'number', 'string', 'string', 'string', 'number')
+	return c and c[1] <= 4 and c[2] ~= '' and #c[2] <= 255 and c or nil
 end
 
 -- What a person asked for: the store's part of it.  CANCEL (0) is the owner's alone.
@@ -82,8 +119,10 @@ local function control_apply(verb, name, reason)
 		return
 	end
 	if verb == 4 then
-		local seq = side_head(k)
-		if seq then
+		local heads, strays = side_read(k, 1, lasts())
+		side_bury(k, strays)
+		if heads[1] then
+			local seq = tonumber(heads[1][2])
 			local note = redis.call('HGET', notes, seq)
 			redis.call('HDEL', notes, seq)
 			dead_put_bytes(seq, side_remove(k, seq), note, 'skipped', '')
