@@ -42,7 +42,12 @@ def goes_on(host, done):
     """The host takes the shard and does what is submitted then."""
     host.start()
     host.submit([{"handler": "work", "key": "next", "payload": "77"}])
-    host.wait_done(done + 1)
+
+    def is_done():
+        assert host.process.poll() is None, f"it ended with {host.process.poll()}:\n{host.log()[-2000:]}"
+        return host.sum("done") == done + 1
+
+    wait_until(is_done, "the next task is done")
 
 
 @pytest.mark.parametrize("field", STRAYS)

@@ -1,5 +1,5 @@
 -- Notes, as task/note.h describes them, as tables.
-local NUMBERS = { attempts = 4294967295, crashes = 4294967295, interruptions = 4294967295, started = 9007199254740991,
+local NUMBERS = { attempts = 4294967294, crashes = 4294967294, interruptions = 4294967294, started = 9007199254740991,
 	suspect = 1 }
 local EVENTS_MAX = 8
 
