@@ -2,6 +2,7 @@
 dead with its bytes and the reason."""
 import json
 import subprocess
+import zlib
 
 import pytest
 
@@ -23,10 +24,6 @@ def side(key, seq):
 
 def dead(host):
     return [json.loads(line) for line in host.cli("dead", "list", "--json").splitlines()]
-
-
-def reasons(host):
-    return {row["payload"] if "payload" in row else row["id"]: row for row in dead(host)}
 
 
 def one_shard(redis_host):
@@ -64,3 +61,119 @@ def test_a_number_in_flight_that_nobody_gave_becomes_dead_and_the_shard_goes_on(
     assert row["reason"] == "malformed" and json.dumps(field)[1:-1] in json.dumps(row)
     assert host.stop() == 0
     assert "sound" in host.cli("fsck")
+
+
+def test_a_place_in_a_side_queue_that_nobody_gave_becomes_dead_and_the_key_goes_on(redis_host):
+    host = one_shard(redis_host)
+    host.cli("key", "hold", "k")
+    host.submit([{"handler": "work", "key": "k", "payload": "6"}])
+    with host.redis.client() as client:
+        # lane 9 with its bytes; a number that was never claimed; a place without bytes
+        for seq, number in (9 * LANE + 1, 66), (40, 67):
+            client.zadd(AT + "side", {side("k", seq): 0})
+            client.hset(AT + "parked", seq, ENVELOPE % ("k", number))
+        client.zadd(AT + "side", {side("k", 3): 0})
+        client.hset(AT + "keys", "k", "parked 1 3 1 by hand")
+        client.zadd(AT + "due", {"k": 1})
+        goes_on(host, 6)
+        assert client.zcard(AT + "side") == 0 and client.hlen(AT + "parked") == 0
+    assert sorted(host.starts())[-2:] == [6, 77]
+    assert [row["reason"] for row in dead(host)] == ["malformed", "malformed"]
+    assert host.stop() == 0
+    assert "sound" in host.cli("fsck")
+
+
+def test_a_shard_that_cannot_be_read_keeps_no_other_shard_from_being_held(redis_host):
+    host = redis_host.configure(shards=2, work="").start()
+    host.submit([{"handler": "work", "key": f"k{n}", "payload": str(n)} for n in range(20)])
+    host.wait_done(20)
+    with host.redis.client() as client:
+        client.hset(AT + "shard", "normal", "nan")
+        host.submit([{"handler": "work", "key": f"k{n}", "payload": str(n)} for n in range(20, 60)])
+        host.wait_for_log("BADVALUE quiver:{test:0}:shard: normal is")
+        queued = client.llen(AT + "normal")
+        assert queued > 0
+        host.wait_done(60 - queued)
+        # several leases long
+        for n in range(60, 63):
+            key = next(f"x{i}" for i in range(99) if zlib.crc32(f"x{i}".encode()) % 2)
+            host.submit([{"handler": "work", "key": key, "payload": str(n)}])
+            host.wait_started(n)
+        assert client.llen(AT + "normal") == queued
+    host.kill()
+    wait_until(lambda: subprocess.run([host.quiver, "fsck", "--repair", "-c", host.config]).returncode == 0, "it is mended")
+    host.start()
+    wait_until(lambda: len(set(host.starts())) == 63, "all are done")
+    assert host.stop() == 0
+    assert sorted(host.starts()) == list(range(63))
+
+
+HUGE = "99999999999999999999"
+
+
+def hold_with(host, client, envelope):
+    """A key that is held, and a foreign task at its head."""
+    host.cli("key", "hold", "h")
+    client.rpush(AT + "normal", envelope)
+    host.submit([{"handler": "work", "key": "next", "payload": "77"}])
+    host.start()
+    wait_until(lambda: client.hlen(AT + "parked") == 1, "it waits for its key")
+    wait_until(lambda: 77 in host.starts(), "the next is done")
+
+
+def test_a_number_without_range_on_a_held_key_is_skipped_whole(redis_host):
+    host = one_shard(redis_host)
+    with host.redis.client() as client:
+        hold_with(host, client, f"qv1\nkey:h\nhandler:work\nid:zz-0\nreply:{HUGE}\n\n5")
+        assert host.stop() == 0
+        host.cli("key", "skip", "h")
+        assert client.hlen(AT + "parked") == 0 and client.zcard(AT + "side") == 0
+    (row,) = dead(host)
+    assert row["id"] == "zz-0" and row["reason"] == "skipped"
+    assert "sound" in host.cli("fsck")
+    host.start()
+    host.submit([{"handler": "work", "key": "h", "payload": "78"}])
+    host.wait_started(78)
+    assert host.stop() == 0
+
+
+def test_a_number_without_range_on_a_held_key_is_skipped_by_its_owner(redis_host):
+    host = one_shard(redis_host)
+    with host.redis.client() as client:
+        hold_with(host, client, f"qv1\nkey:h\nhandler:work\nid:zz-0\nreply:{HUGE}\nnot_before:{HUGE}\n\n5")
+        host.cli("key", "skip", "h")
+        wait_until(lambda: client.hlen(AT + "dead") == 1, "it is dead")
+        host.submit([{"handler": "work", "key": "h", "payload": "78"}])
+        host.wait_started(78)
+    assert host.stop() == 0
+    assert "sound" in host.cli("fsck")
+
+
+@pytest.mark.parametrize("is_owned", [False, True])
+def test_a_task_that_no_host_can_read_is_shown_and_cancelled_by_its_id(redis_host, is_owned):
+    host = one_shard(redis_host)
+    with host.redis.client() as client:
+        hold_with(host, client, f"qv1\nkey:h\nhandler:work\nid:zz-0\nreply:{HUGE}\n\n5")
+        if not is_owned:
+            assert host.stop() == 0
+        shown = json.loads(host.cli("task", "zz-0", "--json"))
+        assert shown["id"] == "zz-0" and shown["key"] == "h" and shown["state"] == "parked"
+        host.cli("task", "cancel", "zz-0")
+        wait_until(lambda: client.hlen(AT + "dead") == 1, "it is dead")
+    if is_owned:
+        assert host.stop() == 0
+    (row,) = dead(host)
+    assert row["id"] == "zz-0" and row["reason"] == "cancelled"
+    assert "sound" in host.cli("fsck")
+
+
+def test_an_id_that_no_command_takes_is_not_used(redis_host):
+    """One that is too long, or names another shard, would be shown and then not be found."""
+    host = one_shard(redis_host)
+    with host.redis.client() as client:
+        hold_with(host, client, "qv1\nkey:h\nhandler:work\nid:" + "x" * 300 + f"-0\nreply:{HUGE}\n\n5")
+        head = json.loads(host.cli("key", "h", "--json"))["head"]
+        assert head.startswith("normal.") and head.endswith("-0")
+        host.cli("task", "cancel", head)
+        wait_until(lambda: client.hlen(AT + "dead") == 1, "it is dead")
+    assert host.stop() == 0

@@ -13,7 +13,7 @@
 
 check_types('shard', 'flight', 'notes', 'keys', 'due', 'high', 'normal', 'low', 'delayed', 'control', 'dead', 'deadnumbers',
 	'deadids')
-local counts = check_counts()
+local counts = check_counts(unpack(COUNTS))
 local fields = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'want')
 local state, stored, holder = lease_read(fields[1])
 if not state then

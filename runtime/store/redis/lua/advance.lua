@@ -252,7 +252,7 @@ end
 if has_dead or has_controls or has_keys then
 	check_types('dead', 'deadnumbers', 'deadids')
 end
-check_counts()
+check_counts(unpack(COUNTS))
 if has_results then
 	check_types('results', 'resultdata', 'leased', 'consumers')
 end

@@ -13,7 +13,7 @@ local QUEUED, DELAYED, IN_FLIGHT, PARKED = 0, 1, 2, 3
 check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'side', 'parked', 'later',
 	'dead', 'deadnumbers', 'deadids')
 
-check_counts()
+check_counts('high', 'normal', 'low', 'last_dead')
 
 local function is_meant(bytes, seq)
 	return bytes and task_id(bytes, seq) == id

@@ -5,7 +5,7 @@
 --include results
 
 check_types('shard', 'results', 'resultdata', 'leased', 'consumers')
-check_counts()
+check_counts('results_dropped')
 results_trim(64, tonumber(ARGV[4]), tonumber(ARGV[5]))
 local held, held_count = {}, 0
 for _, number in ipairs(redis.call('ZRANGEBYSCORE', leased, '(' .. now, '+inf')) do

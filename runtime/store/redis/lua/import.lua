@@ -5,7 +5,7 @@
 --include log
 
 check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'notes', 'dead', 'deadnumbers', 'deadids')
-check_counts()
+check_counts('high', 'normal', 'low', 'last_dead', 'last_delayed')
 local last = lasts()
 for i = 1, #ARGV, 8 do
 	local state, lane, bytes, note, when, id = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3],

@@ -9,7 +9,7 @@
 --include key
 
 check_types('shard', 'control', 'keys', 'due', 'side', 'parked', 'notes', 'dead', 'deadnumbers', 'deadids')
-check_counts()
+check_counts('high', 'normal', 'low', 'last_dead')
 local verb, name, reason = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local fields = redis.call('HMGET', shard, 'lease', 'returned')
 local is_held = string.sub(fields[1] or '', 1, 5) == 'held '

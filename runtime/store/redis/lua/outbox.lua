@@ -7,7 +7,7 @@
 if redis.call('HGET', shard, 'lease') ~= ARGV[1] then
 	return 'FENCED'
 end
-local rows = { check_counts().outbox_base, redis.call('HGET', at .. 'sent', 'born') or '' }
+local rows = { check_counts('outbox_base').outbox_base, redis.call('HGET', at .. 'sent', 'born') or '' }
 local bytes = 0
 for from = 0, 255, 16 do
 	local some = redis.call('LRANGE', at .. 'outbox', from, from + 15)

@@ -102,7 +102,7 @@ local parts = {}
 
 -- What the shard says of itself can be read; first, since the rest is measured by it.
 parts[1] = function()
-	counts_read(function(name, text)
+	counts_read(COUNTS, function(name, text)
 		local count = COUNTED_ANEW[name]
 		problem('counted anew', function()
 			redis.call('HSET', shard, name, string.format('%.0f', count and count() or 0))

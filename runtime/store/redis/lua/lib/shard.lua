@@ -43,18 +43,19 @@ local function bad_value(name, value)
 		string.gsub(string.sub(value, 1, 64), '%c', '?')) })
 end
 
--- The numbers that scripts count on, as counts_read() returns them.
+-- The numbers that scripts count on.
 local COUNTS = { 'high', 'normal', 'low', 'call', 'done', 'dropped', 'results_dropped', 'last_delayed', 'last_dead',
 	'last_result', 'outbox_base' }
 
 -- By name; of one that is no number `see` is told.  One that is not there is 0.
-local function counts_read(see)
+local function counts_read(names, see)
 	local counts = {}
-	for i, text in ipairs(redis.call('HMGET', shard, unpack(COUNTS))) do
-		local name = COUNTS[i]
+	for i, text in ipairs(redis.call('HMGET', shard, unpack(names))) do
+		local name = names[i]
 		counts[name] = whole(text or '0')
-		-- A lane's numbers are 48 bits of a seq, and there must be room for more.
-		if not counts[name] or (i <= 3 and counts[name] > LANE - 4294967296) then
+		-- A lane's numbers are 48 bits of a seq, and there must be room for more; the others may grow as well.
+		if not counts[name] or counts[name] > 9007194959773695 or (name == lane_names[0] or name == lane_names[1] or
+			name == lane_names[2]) and counts[name] > LANE - 4294967296 then
 			see(name, text)
 		end
 	end
@@ -62,8 +63,8 @@ local function counts_read(see)
 end
 
 -- Nothing may be half done: whoever counts asks first whether it can.
-local function check_counts()
-	return counts_read(bad_value)
+local function check_counts(...)
+	return counts_read({ ... }, bad_value)
 end
 
 -- A msgpack record: its values, if there are as many as types and each is of its type; else nil.
