@@ -1,6 +1,7 @@
 """What stands in a store is input: a number that nobody gave crashes no host, costs no other task, and is found among the
 dead with its bytes and the reason."""
 import json
+import sqlite3
 import subprocess
 import zlib
 
@@ -177,3 +178,95 @@ def test_an_id_that_no_command_takes_is_not_used(redis_host):
         host.cli("task", "cancel", head)
         wait_until(lambda: client.hlen(AT + "dead") == 1, "it is dead")
     assert host.stop() == 0
+
+
+# --- the same on a file ---------------------------------------------------------------------------------------------------
+
+
+def one_file(host, more=""):
+    """A file of one shard in which five tasks were done."""
+    host.configure(shards=1, work=more).start()
+    host.submit([{"handler": "work", "key": "k", "payload": str(n)} for n in range(5)])
+    host.wait_done(5)
+    assert host.stop() == 0
+    return host
+
+
+def change(host, *statements):
+    with sqlite3.connect(host.folder / "q.db", timeout=30) as db:
+        for statement in statements:
+            db.execute(*statement)
+
+
+def test_a_side_row_of_a_file_that_nobody_gave_becomes_dead_and_the_key_goes_on(host):
+    host = one_file(host)
+    host.cli("key", "hold", "h")
+    host.submit([{"handler": "work", "key": "h", "payload": str(n)} for n in (21, 22, 23)])
+    host.start()
+    wait_until(lambda: len(host.rows("side")) == 3, "they wait")
+    assert host.stop() == 0
+    first, second, _ = sorted(row["seq"] for row in host.rows("side"))
+    change(host, ("UPDATE side SET seq = ? WHERE seq = ?", (9 * LANE + 1, first)),
+           ("UPDATE side SET task = ? WHERE seq = ?", (b"\xff\xff\xff", second)))
+    host.cli("key", "unhold", "h")
+    goes_on(host, 6)
+    assert host.rows("side") == [] and sorted(host.starts())[-2:] == [23, 77]
+    assert sorted(row["reason"] for row in host.rows("dead")) == ["malformed", "malformed"]
+    assert host.stop() == 0
+    assert "sound" in host.cli("fsck")
+
+
+def test_a_row_of_the_log_that_nobody_gave_or_can_read_becomes_dead(host):
+    host = one_file(host)
+    envelope = (ENVELOPE % ("k", 66)).encode()
+    change(host, ("INSERT INTO log(id, task) VALUES(?, ?)", (3 * LANE + 1, envelope)),
+           ("INSERT INTO log(id, task) VALUES(?, ?)", (LANE + 40, envelope)),
+           ("INSERT INTO log(id, task) VALUES(?, ?)", (LANE + 3, b"\x80\xff\xff")),
+           ("UPDATE shard SET in_flight = 1, submitted = submitted + 1", ()))
+    goes_on(host, 5)
+    assert 66 not in host.starts()
+    assert [row["reason"] for row in host.rows("dead")] == ["malformed"] * 3
+    assert host.stop() == 0
+    assert "sound" in host.cli("fsck")
+
+
+def test_lanes_that_there_are_none_of_cost_a_file_no_task(host):
+    host = one_file(host)
+    for n in (31, 32):
+        host.cli("submit", "work", "--key", "d", "--delay", "1h", n)
+    change(host, ("UPDATE delayed SET due = 1", ()),
+           ("UPDATE delayed SET lane = 9 WHERE id = (SELECT min(id) FROM delayed)", ()))
+    goes_on(host, 6)
+    (row,) = host.rows("dead")
+    assert row["reason"] == "malformed" and row["lane"] < 3
+    change(host, ("UPDATE dead SET lane = -7", ()))
+    host.cli("dead", "requeue", "--all")
+    wait_until(lambda: sorted(host.starts())[5:] == [31, 32, 77], "it is done as well")
+    assert host.stop() == 0
+    assert "sound" in host.cli("fsck")
+
+
+def test_counts_and_texts_of_a_file_that_are_too_large_crash_nobody(host):
+    host = one_file(host)
+    host.cli("submit", "work", "--key", "u", "--unique", "1h", "--delay", "1h", 41)
+    change(host, ("UPDATE uniq SET id = ?", ("x" * 5000,)),
+           ("UPDATE shard SET returned = 1000000, controls = 300, last = ?", (b"\xff" * 8192,)),
+           *[("INSERT INTO control(id, verb, key, task_id, seq) VALUES(?, ?, ?, '', ?)", (n, n % 99, b"k", 9 * LANE))
+             for n in range(1, 301)])
+    host.cli("submit", "work", "--key", "u", "--unique", "1h", 42)
+    goes_on(host, 5)
+    assert host.stop() == 0
+
+
+def test_a_row_that_is_out_of_range_is_named_and_keeps_no_other_shard_from_being_held(host):
+    host.configure(shards=2, work="").start()
+    host.submit([{"handler": "work", "key": f"k{n}", "payload": str(n)} for n in range(20)])
+    host.wait_done(20)
+    change(host, ("UPDATE shard SET normal_tail = ? WHERE shard = 0", (1 << 60,)))
+    key = next(f"x{i}" for i in range(99) if zlib.crc32(f"x{i}".encode()) % 2)
+    for n in range(60, 63):
+        host.submit([{"handler": "work", "key": key, "payload": str(n)}])
+        host.wait_started(n)
+    host.wait_for_log("shard 0: its normal_tail is out of range")
+    assert host.process.poll() is None
+    host.kill()

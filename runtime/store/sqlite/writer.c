@@ -28,7 +28,7 @@ static const struct {
 } operations[OPS] = {
         [OP_SUBMIT] = { sqlite_submit, KIND_DURABLE },
         [OP_ACQUIRE] = { sqlite_acquire, KIND_RELAXED },
-        [OP_IN_FLIGHT] = { sqlite_in_flight, KIND_READ },
+        [OP_IN_FLIGHT] = { sqlite_in_flight, KIND_RELAXED },
         [OP_ADVANCE] = { sqlite_advance, KIND_DURABLE },
         [OP_RENEW] = { sqlite_renew, KIND_RELAXED },
         [OP_RELEASE] = { sqlite_release, KIND_RELAXED },
