@@ -50,9 +50,10 @@ endif
 ifeq ($(SAN),fuzz)
 LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c) \
             $(wildcard runtime/host/*_doc.c) runtime/host/doc.c runtime/host/assign.c runtime/host/assignment.c \
-            runtime/host/share.c
+            runtime/host/share.c runtime/host/window.c runtime/host/draft.c \
+            $(wildcard runtime/store/*.c runtime/store/*/*.c)
 endif
-LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan fuzz,$(SAN)),,$B/obj/lua.o)
+LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan,$(SAN)),,$B/obj/lua.o)
 MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))
 QUIVER   := $B/quiver
 
