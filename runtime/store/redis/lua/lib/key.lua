@@ -1,5 +1,7 @@
 -- Keys that are not free, and the queues in which their tasks wait.
 -- …keys: key → "STATE SINCE TASKS DUE REASON".  …due: every such key by due time, held ones at +inf.
+-- A record that cannot be read is kept as it is.  Its tasks wait in their queue, as those of a key that is held, until fsck
+-- mends it or the key is given a new state.
 -- …side: members KEY NUL hex(seq), all of score 0: a key's queue is a lexical range.  …parked: seq → envelope.
 local keys, due_keys, side, parked = at .. 'keys', at .. 'due', at .. 'side', at .. 'parked'
 local WAITING_MS = 30000 -- as STORE_WAITING_MS
@@ -12,16 +14,28 @@ local function key_get(name)
 		k = false
 		if text then
 			local state, since, tasks, due, reason = string.match(text, '^(%a+) (%d+) (%d+) (%d+) (.*)$')
-			k = { name = name, state = state, since = tonumber(since), tasks = tonumber(tasks), due = tonumber(due),
-				reason = reason }
+			local is_read = (state == 'waiting' or state == 'parked' or state == 'held') and whole(since) and whole(tasks) and
+				whole(due)
+			k = is_read and { name = name, state = state, since = tonumber(since), tasks = tonumber(tasks),
+				due = tonumber(due), reason = reason } or
+				{ name = name, state = 'held', since = 0, tasks = 0, due = 0, is_unreadable = true,
+				reason = 'its record cannot be read; quiver fsck --repair mends it' }
 		end
 		known[name] = k
 	end
 	return k
 end
 
+-- How many tasks wait for a key, counted.
+local function side_count(name)
+	return redis.call('ZLEXCOUNT', side, '[' .. name .. '\0', '(' .. name .. '\1')
+end
+
 local function key_set(name, state, due, reason)
 	local k = key_get(name) or { name = name, tasks = 0 }
+	if k.is_unreadable then
+		k.is_unreadable, k.tasks = false, side_count(name)
+	end
 	k.state, k.due, k.reason, k.since, k.is_changed = state, due, reason, now, true
 	known[name] = k
 	return k
@@ -35,7 +49,7 @@ end
 -- Writes what has changed.  A key without tasks that is not held becomes free.
 local function keys_save()
 	for name, k in pairs(known) do
-		if k and k.is_changed then
+		if k and k.is_changed and not k.is_unreadable then
 			k.is_changed = false
 			-- Whatever the record said: a key for which tasks wait is not free.
 			if k.tasks <= 0 then

@@ -137,7 +137,7 @@ end
 
 local function refill(name, max)
 	local k = max > 0 and key_get(name)
-	if k and k.state == 'waiting' then
+	if k and k.state == 'waiting' and not k.is_unreadable then
 		side_take(k, max)
 	end
 end

@@ -41,16 +41,11 @@ local function add(name, score, member)
 	end
 end
 
--- How many tasks wait for a key, counted.
-local function side_count(name)
-	return redis.call('ZLEXCOUNT', side, '[' .. name .. '\0', '(' .. name .. '\1')
-end
-
 -- The key's record as its queue says; a key that had none is due now.
 local function recount(name)
 	return function()
 		local k = key_get(name)
-		if not k or not k.state then
+		if not k or k.is_unreadable then
 			k = key_set(name, 'parked', now, 'mended')
 		end
 		k.tasks, k.is_changed = side_count(name), true
@@ -165,7 +160,7 @@ end
 parts[#parts + 1] = function()
 	return slice('HSCAN', 'keys', function(name)
 		local k = key_get(name)
-		if not k or not k.state then
+		if k.is_unreadable then
 			problem('it is due now', recount(name), 'key %s: its record cannot be read', name)
 			return
 		end

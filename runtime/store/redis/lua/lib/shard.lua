@@ -81,3 +81,8 @@ local function record_read(packed, ...)
 	end
 	return values
 end
+
+local function later_read(packed)
+	local task = record_read(packed, 'number', 'string', 'string')
+	return task and lanes[task[1]] and task
+end
