@@ -113,6 +113,8 @@ def mutate_hash(client, key, chance):
         value = client.hget(key, field)
     if what <= 1 or key.endswith((b":flight", b":parked")):  # tasks stay; all else may be anything
         field = chance.choice(NUMBERS + TEXTS)
+    elif field in (b"high", b"normal", b"low"):  # a lower number that is one cannot be told from the right one
+        value = chance.choice([n for n in NUMBERS if not n.isdigit() or int(n) > 255] + TEXTS)
     client.hset(key, field, value)
     return field, value
 

@@ -15,8 +15,7 @@ for i = 1, #ARGV, 8 do
 	elseif state == 1 then
 		delay(lane, now + when, bytes, note)
 	else
-		local number = redis.call('HINCRBY', shard, 'last_dead', 1)
-		redis.call('HSET', at .. 'dead', number,
+		local number = record_add('last_dead', 'dead', 10, decimal,
 			cmsgpack.pack({ id, ARGV[i + 6], lane, when, ARGV[i + 7], bytes, note }))
 		redis.call('ZADD', at .. 'deadnumbers', number, number)
 		redis.call('ZADD', at .. 'deadids', 0, id .. '\0' .. hex(number))

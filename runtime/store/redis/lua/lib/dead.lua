@@ -15,8 +15,7 @@ local function dead_put(task, reason, text, cost)
 		note_charge(n, cost, text)
 	end
 	local note = note_write(n)
-	local number = redis.call('HINCRBY', shard, 'last_dead', 1)
-	redis.call('HSET', at .. 'dead', number,
+	local number = record_add('last_dead', 'dead', 10, decimal,
 		cmsgpack.pack({ task.id, task.handler, task.lane, now, reason, task.bytes, note }))
 	redis.call('ZADD', at .. 'deadnumbers', number, number)
 	redis.call('ZADD', at .. 'deadids', 0, task.id .. '\0' .. hex(number))

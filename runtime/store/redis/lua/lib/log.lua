@@ -8,9 +8,8 @@ local function append(lane, bytes, note, last)
 end
 
 local function delay(lane, due, bytes, note)
-	local number = hex(redis.call('HINCRBY', shard, 'last_delayed', 1))
-	redis.call('HSET', at .. 'later', number, cmsgpack.pack({ lane, bytes, note or '' }))
-	redis.call('ZADD', delayed, due, number)
+	local number = record_add('last_delayed', 'later', 16, hex, cmsgpack.pack({ lane, bytes, note or '' }))
+	redis.call('ZADD', delayed, due, hex(number))
 end
 
 local function lasts()

@@ -33,7 +33,6 @@ local function results_trim(max, cap, age)
 end
 
 local function result_put(id, key, handler, data)
-	local number = redis.call('HINCRBY', shard, 'last_result', 1)
-	redis.call('HSET', resultdata, number, cmsgpack.pack({ id, key, handler, now, data }))
+	local number = record_add('last_result', 'resultdata', 10, decimal, cmsgpack.pack({ id, key, handler, now, data }))
 	redis.call('ZADD', results, number, number)
 end

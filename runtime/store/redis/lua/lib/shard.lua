@@ -82,6 +82,25 @@ local function record_read(packed, ...)
 	return values
 end
 
+-- The next number of a kind, and its record under it.  A count that somebody has put back gives numbers again that are
+-- taken: nothing is overwritten, and it goes on behind the last that is there.
+local function record_add(count, name, base, format, packed)
+	local number = redis.call('HINCRBY', shard, count, 1)
+	if redis.call('HSETNX', at .. name, format(number), packed) == 0 then
+		for _, field in ipairs(redis.call('HKEYS', at .. name)) do
+			number = math.max(number, whole(tonumber(field, base)) or 0)
+		end
+		number = number + 1
+		redis.call('HSET', shard, count, string.format('%.0f', number))
+		redis.call('HSET', at .. name, format(number), packed)
+	end
+	return number
+end
+
+local function decimal(number)
+	return string.format('%.0f', number)
+end
+
 local function later_read(packed)
 	local task = record_read(packed, 'number', 'string', 'string')
 	return task and lanes[task[1]] and task
