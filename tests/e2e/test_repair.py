@@ -1,8 +1,11 @@
 """`quiver fsck --repair`: every kind of damage is found, mended where no task is lost by it, and named."""
 import json
+import sqlite3
 import subprocess
 
 import pytest
+
+from hosts import wait_until
 
 pytest.importorskip("redis")
 
@@ -145,7 +148,42 @@ def test_a_repair_is_refused_while_a_host_runs(redis_host):
     assert host.stop() == 0
 
 
-def test_a_file_says_what_to_do_instead(host):
-    host.configure(work="").start()
+def change(host, *statements):
+    with sqlite3.connect(host.folder / "q.db", timeout=30) as db:
+        for statement in statements:
+            db.execute(*statement)
+
+
+def test_a_file_is_counted_anew_and_no_task_is_lost(host):
+    host.configure(shards=1, work="").start()
+    host.submit([{"handler": "work", "key": "a", "payload": str(n)} for n in range(3)])
+    host.wait_done(3)
+    host.cli("key", "hold", "h")
+    host.submit([{"handler": "work", "key": "h", "payload": str(n)} for n in (10, 11)])
+    wait_until(lambda: len(host.rows("side")) == 2, "they wait")
     assert host.stop() == 0
-    assert "quiver dump" in refused(host)
+    host.submit([{"handler": "work", "key": "q", "payload": "20"}])
+    host.cli("submit", "work", "--key", "d", "--delay", "1h", "30")
+    stray = (ENVELOPE % ("k", 40)).encode()
+    change(host, ("UPDATE shard SET normal_tail = ?, normal_taken = -5, normal_queued = -1, in_flight = 9, delayed = 0, "
+                  "parked = 77, last_dead = ?, last_key = -1, call = -1, dead = 5, submitted = 1", (1 << 60, 1 << 61)),
+           ("UPDATE key SET tasks = 99, state = 8", ()),
+           ("INSERT INTO log(id, task) VALUES(?, ?)", (3 * FIRST + 1, stray)))
+    assert "its normal_tail is out of range" in subprocess.run(
+        [host.quiver, "fsck", "-c", host.config], capture_output=True, text=True).stderr
+    host.cli("fsck", "--repair")
+    assert "sound" in host.cli("fsck")
+    assert [row["task"] for row in host.rows("dead")] == [stray]
+    host.start()
+    wait_until(lambda: sorted(host.starts())[3:] == [10, 11, 20], "all but the delayed one and the dead one are done")
+    assert host.stop() == 0
+    assert "sound" in host.cli("fsck")
+
+
+def test_a_file_is_not_repaired_while_a_host_runs(host):
+    host.configure(shards=1, work="").start()
+    host.submit([{"handler": "work", "key": "a", "payload": "1"}])
+    host.wait_done(1)
+    change(host, ("UPDATE shard SET dead = 5", ()))
+    assert "stop all hosts" in refused(host)
+    assert host.stop() == 0

@@ -127,8 +127,7 @@ static enum store_grant decide(struct sqlite_store *s, const struct shard *shard
         return STORE_BUSY;
 }
 
-/* Rows of the log that no claim will ever meet, since nobody gave their numbers. */
-static void strays_bury(struct sqlite_store *s, struct shard *shard, struct arena_chunk **arena)
+void strays_bury(struct sqlite_store *s, struct shard *shard, struct arena_chunk **arena)
 {
         for (unsigned lane = 0; lane <= LANES; lane++) {
                 struct stray strays[STRAYS_MAX];

@@ -175,6 +175,10 @@ struct stray {
 #define STRAYS_MAX 32u /* that one call sets aside */
 /* It becomes dead, with its bytes and the reason. */
 void stray_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray);
+/* lease.c: the rows of the log that no claim will ever meet, since nobody gave their numbers; so many of each lane. */
+void strays_bury(struct sqlite_store *s, struct shard *shard, struct arena_chunk **arena);
+/* repair.c: false if a host works on the shard. */
+bool shard_repair(struct sqlite_store *s, struct store_request *request, uint32_t shard);
 /* The same for one that stands in the log and counts as in flight. */
 void flight_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray);
 void claim_due(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want);

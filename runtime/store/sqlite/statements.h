@@ -18,6 +18,7 @@ STATEMENT(SHARD_LATEST, "SELECT max(until - ttl) FROM shard")
 
 STATEMENT(LOG_PUT, "INSERT INTO log(id, task, note) VALUES(?1, ?2, ?3)")
 STATEMENT(LOG_PUT_FREE, "INSERT OR IGNORE INTO log(id, task, note) VALUES(?1, ?2, ?3)")
+STATEMENT(LOG_COUNT, "SELECT count(*) FROM log WHERE id > ?1 AND id <= ?2")
 STATEMENT(LOG_GET, "SELECT task, note FROM log WHERE id = ?1")
 STATEMENT(LOG_NOTE, "UPDATE log SET note = ?2 WHERE id = ?1")
 STATEMENT(LOG_REMOVE, "DELETE FROM log WHERE id = ?1")

@@ -31,6 +31,11 @@ static uint64_t oldest_ms(struct sqlite_store *s, const struct shard *shard, str
 
 static void count_one(struct sqlite_store *s, uint32_t number, struct store_counts *to, struct arena_chunk **arena)
 {
+        /* Of a row that cannot be read nothing is counted: fsck and its owner's log name it, the others are shown. */
+        if (shard_is_bad(&s->shards, &s->db, number)) {
+                *to = (struct store_counts){ .shard = number };
+                return;
+        }
         const struct shard *shard = shard_read(s, number);
         *to = (struct store_counts){ .shard = number,
                 .delayed = shard->delayed,

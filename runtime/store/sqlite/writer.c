@@ -58,6 +58,8 @@ static enum kind kind_of(const struct store_request *request)
                 return KIND_RELAXED;
         if (request->op == OP_REPLY && !reply_must_announce((const struct store_reply *)request))
                 return KIND_READ;
+        if (request->op == OP_FSCK && ((const struct store_fsck *)request)->is_repair)
+                return KIND_DURABLE;
         return operations[request->op].kind;
 }
 
