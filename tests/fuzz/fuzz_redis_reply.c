@@ -213,7 +213,7 @@ static redisReply *reply_value(char what)
 /* Fills a list of at most 24 values from a shape, up to its end or its closing bracket. */
 static redisReply *reply_shaped(const char **shape)
 {
-        redisReply *made[24];
+        redisReply *made[24] = { NULL };
         size_t count = 0;
         for (; **shape && **shape != ']' && count < 24; ++*shape) {
                 if (take_byte() > 240)

@@ -245,7 +245,9 @@ static void renew_one(struct sqlite_store *s, struct store_renewal *renewal)
         const struct store_lease *lease = &renewal->lease;
         *renewal = (struct store_renewal){ .lease = *lease, .verdict = STORE_FENCED, .next_due_ms = STORE_NEVER };
         /* What one shard has stored is no reason to let go of the others. */
-        if (shard_is_bad(&s->shards, &s->db, lease->shard) || !lease_is_ours(shard_read(s, lease->shard), lease))
+        if (shard_is_bad(&s->shards, &s->db, lease->shard))
+                return;
+        if (!lease_is_ours(shard_read(s, lease->shard), lease))
                 return;
         struct shard *shard = shard_write(s, lease->shard);
         renewal->verdict = STORE_OK;
