@@ -50,13 +50,14 @@ MUTANTS = [
      "if (is_wanted(s, shard) && shard->want_firm_ms &&", "if (false && is_wanted(s, shard) && shard->want_firm_ms &&",
      [CONTRACT("store_sqlite")]),
 
-    # --- the same in the script that owners call on Redis
     # --- what is read has a range
     ("window: any lane", "runtime/host/window.c",
      "        if (task->seq > STORE_SEQ_MAX)\n                return NULL; /* there is no line for it */\n", "",
      [UNIT("window")]),
     ("note: a checkpoint of any length", "runtime/task/note.c",
      "                if (text.size > NOTE_CHECKPOINT_MAX)\n                        return -EBADMSG;\n", "", [UNIT("envelope")]),
+
+    # --- the same in the script that owners call on Redis
     ("redis: any lease", "runtime/store/redis/lua/advance.lua",
      "if fields[1] ~= ARGV[1] then", "if false then", [CONTRACT("store_redis")]),
     ("redis: any call number", "runtime/store/redis/lua/advance.lua",
