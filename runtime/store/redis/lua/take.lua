@@ -17,7 +17,7 @@ for i = 2, #ARGV do
 	local entry = entry_read(ARGV[i])
 	if not entry then
 		dead_put_bytes(3 * LANE + whole(redis.call('HGET', shard, 'last_dead') or '0') + 1, ARGV[i], nil, 'malformed',
-			'…outbox had it, and it cannot be read')
+			'it stood in an outbox and cannot be read')
 	elseif entry[2] > taken then
 		if entry[4] > now then
 			delay(entry[3], entry[4], entry[5])

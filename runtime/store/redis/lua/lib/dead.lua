@@ -46,6 +46,7 @@ local function stray_bury(name, field)
 	-- By its own id, or by the number of its death: its seq is not unique.
 	local number = whole(redis.call('HGET', shard, 'last_dead') or '0') + 1
 	dead_put_bytes(3 * LANE + number, bytes, note, 'malformed',
-		string.format('…%s had it under "%s", a number that was never given', name, string.sub(field, 1, 64)))
+		string.format('it stood %s under "%s", a number that was never given',
+			name == 'flight' and 'in flight' or 'in a side queue', string.sub(field, 1, 64)))
 	return #bytes
 end
