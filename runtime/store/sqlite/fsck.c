@@ -144,6 +144,8 @@ void sqlite_fsck(struct sqlite_store *s, struct store_request *request)
                 const struct shard *bad = &s->shards.rows[fsck->shard];
                 c.shard = bad;
                 problem(&c, "its %s is out of range", bad->bad_number);
+        } else if (fsck->is_repair && !shard_may_repair(s, request, fsck->shard)) {
+                return;
         } else {
                 c.shard = shard_read(s, fsck->shard);
                 check_shard(&c);
@@ -151,7 +153,8 @@ void sqlite_fsck(struct sqlite_store *s, struct store_request *request)
         fsck->tasks = c.tasks;
         fsck->problems = c.problems;
         fsck->mended = 0;
-        if (fsck->is_repair && c.problems && shard_repair(s, request, fsck->shard)) {
+        if (fsck->is_repair && c.problems) {
+                shard_repair(s, request, fsck->shard);
                 after.shard = shard_read(s, fsck->shard);
                 check_shard(&after);
                 fsck->tasks = after.tasks;

@@ -122,16 +122,18 @@ static void mend_counts(struct sqlite_store *s, uint32_t number)
         shard_table_forget(&s->shards);
 }
 
-bool shard_repair(struct sqlite_store *s, struct store_request *request, uint32_t number)
+bool shard_may_repair(struct sqlite_store *s, struct store_request *request, uint32_t number)
+{
+        if (!lease_left_ms(s, shard_read(s, number)))
+                return true;
+        operation_refuse(
+                request, -EAGAIN, "fsck: a host works on shard %" PRIu32 "; stop all hosts of the app first", number);
+        return false;
+}
+
+void shard_repair(struct sqlite_store *s, struct store_request *request, uint32_t number)
 {
         mend_row(s, number);
-        struct shard *shard = shard_write(s, number);
-        if (lease_left_ms(s, shard)) {
-                operation_refuse(request, -EAGAIN,
-                        "fsck: a host works on shard %" PRIu32 "; stop all hosts of the app first", number);
-                return false;
-        }
-        strays_bury(s, shard, request_arena(request));
+        strays_bury(s, shard_write(s, number), request_arena(request));
         mend_counts(s, number);
-        return true;
 }

@@ -177,8 +177,9 @@ struct stray {
 void stray_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray);
 /* lease.c: the rows of the log that no claim will ever meet, since nobody gave their numbers; so many of each lane. */
 void strays_bury(struct sqlite_store *s, struct shard *shard, struct arena_chunk **arena);
-/* repair.c: false if a host works on the shard. */
-bool shard_repair(struct sqlite_store *s, struct store_request *request, uint32_t shard);
+/* repair.c: refused while a host works on the shard.  One whose row is bad nobody can own. */
+bool shard_may_repair(struct sqlite_store *s, struct store_request *request, uint32_t shard);
+void shard_repair(struct sqlite_store *s, struct store_request *request, uint32_t shard);
 /* The same for one that stands in the log and counts as in flight. */
 void flight_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray);
 void claim_due(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want);
