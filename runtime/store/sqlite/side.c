@@ -157,6 +157,7 @@ static int back_in_flight(struct sqlite_store *s, struct shard *shard, struct cl
 
 void side_take(struct sqlite_store *s, struct shard *shard, struct key *key, uint32_t max, struct claim *claim)
 {
+        uint32_t from = claim->count;
         uint32_t count = 0;
         if (max > claim->room - claim->count)
                 max = claim->room - claim->count;
@@ -178,7 +179,8 @@ void side_take(struct sqlite_store *s, struct shard *shard, struct key *key, uin
                 stray_bury(s, shard, &rows[i]);
                 claim->set_aside++;
         }
+        /* Behind what was set aside the next call goes on at once: nobody would refill the key. */
         key->state = KEY_WAITING;
-        key->due_ms = s->now_ms + STORE_WAITING_MS;
+        key->due_ms = s->now_ms + (count && claim->count == from ? 0 : STORE_WAITING_MS);
         key_save(s, shard, key);
 }

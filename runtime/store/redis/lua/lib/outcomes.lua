@@ -21,7 +21,9 @@ local function side_take(k, max)
 		redis.call('ZREM', side, unpack(members))
 		k.tasks = k.tasks - #members
 	end
-	k.state, k.due, k.is_changed = 'waiting', now + WAITING_MS, true
+	-- Behind what was set aside the next call goes on at once: nobody would refill the key.
+	local is_next = #heads == 0 and #strays > 0
+	k.state, k.due, k.is_changed = 'waiting', is_next and now or now + WAITING_MS, true
 end
 
 local function follow_up(f)
