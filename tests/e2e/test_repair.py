@@ -141,6 +141,7 @@ def test_what_a_shard_says_of_itself_is_counted_anew(redis_host):
 
 def test_a_repair_is_refused_while_a_host_runs(redis_host):
     host = redis_host.configure(shards=1, work="").start()
+    host.wait_for_log("event=acquired")
     with host.redis.client() as client:
         client.hset(AT + "notes", FIRST + 9, "qn1\nattempts:1\n\n")
         assert "stop all hosts" in refused(host)
