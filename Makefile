@@ -65,11 +65,12 @@ endif
 ifeq ($(SAN),fuzz)
 LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c) \
             $(wildcard runtime/host/*_doc.c) runtime/host/doc.c runtime/host/assign.c runtime/host/assignment.c \
-            runtime/host/share.c runtime/cli/move_read.c runtime/cli/json.c
-LIB_SRC  += $(wildcard runtime/coord/*.c) $(addprefix runtime/coord/local/,log.c replica.c tree.c) runtime/store/arena.c \
+            runtime/host/share.c runtime/cli/move_read.c runtime/cli/json.c runtime/host/window.c runtime/host/draft.c \
+            $(wildcard runtime/store/*.c runtime/store/*/*.c)
+LIB_SRC  += $(wildcard runtime/coord/*.c) $(addprefix runtime/coord/local/,log.c replica.c tree.c) \
             $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/host/chair.c
 endif
-LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan fuzz,$(SAN)),,$B/obj/lua.o)
+LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan,$(SAN)),,$B/obj/lua.o)
 MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))
 QUIVER   := $B/quiver
 

@@ -215,6 +215,8 @@ static void insert(struct window_key *key, struct claimed *c)
 
 struct claimed *window_add(struct window *w, const struct store_task *task, uint32_t pool)
 {
+        if (task->seq > STORE_SEQ_MAX)
+                return NULL; /* there is no line for it */
         struct window_key *key = window_key(w, task->key);
         if (!key)
                 key = make_key(w, task->key);

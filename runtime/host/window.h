@@ -110,7 +110,8 @@ void window_free(struct window *w);
 int window_set_pools(struct window *w, uint32_t pools);
 
 /* Takes a copy of a claimed task, of which `pool` is to run it.  Its key's order is by seq, whenever it comes.  Returns
- * it, or NULL if that seq is here already (then nothing changed).  The caller looks at window_is_excess(). */
+ * it, or NULL if that seq is here already or of no lane (then nothing changed).  The caller looks at
+ * window_is_excess(). */
 struct claimed *window_add(struct window *w, const struct store_task *task, uint32_t pool);
 
 /* Whether it is beyond its key's share, barred, for no handler that is here, or behind one that goes back: it should go

@@ -26,6 +26,7 @@ static const struct rule {
         { "MISCONF", ANSWER_FAILED, -EIO },
         { "NOREPLICAS", ANSWER_FAILED, -EIO },
         { "WRONGTYPE", ANSWER_FAILED, -EPROTO },
+        { "BADVALUE", ANSWER_FAILED, -EPROTO },
         { "CROSSSLOT", ANSWER_FAILED, -EPROTO },
         { "ERR unknown command", ANSWER_FAILED, -EPROTO },
         { "ERR unknown subcommand", ANSWER_FAILED, -EPROTO },

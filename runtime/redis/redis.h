@@ -62,7 +62,7 @@ struct redis_options {
  *   -EACCES    NOAUTH, WRONGPASS, NOPERM;        -EROFS     READONLY (anywhere in the text; the master is looked for);
  *   -ENOSPC    OOM;                              -EIO       MISCONF, NOREPLICAS;
  *   -EBUSY     BUSY, TRYAGAIN or CLUSTERDOWN that lasted until the deadline; LOADING likewise;
- *   -EPROTO    WRONGTYPE, CROSSSLOT, NOSCRIPT after a reload, syntax: ours or somebody else's data;
+ *   -EPROTO    WRONGTYPE, BADVALUE, CROSSSLOT, NOSCRIPT after a reload, syntax: ours or somebody else's data;
  *   -EREMOTEIO any other error reply, scripts' own included (error.text is the server's);
  *   -ECANCELED redis_close().
  * MOVED and ASK are followed and never seen, and so is NOSCRIPT.

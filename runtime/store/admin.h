@@ -295,7 +295,7 @@ void store_import(struct store *store, struct store_import *import);
  * with its key, no record without its task.  Reads all of the shard, in a snapshot.
  *
  * With is_repair it mends what it can without losing a task: an index that lacks an entry or has one too many, a count.
- * -EAGAIN if somebody owns the shard, -EINVAL from a driver that repairs nothing. */
+ * A task under a number that nobody gave becomes dead, with its bytes.  -EAGAIN if somebody owns the shard. */
 struct store_fsck {
         struct store_request request;
         uint32_t shard;

@@ -216,7 +216,7 @@ static void check_outcome(struct store_request *request, const struct store_outc
                 request_refuse(request, "follow-ups come with DONE only");
         if (outcome->checkpoint.size > NOTE_CHECKPOINT_MAX)
                 request_refuse(request, "checkpoint too long");
-        if (STORE_SEQ_LANE(outcome->task.seq) >= LANES)
+        if (outcome->task.seq > STORE_SEQ_MAX)
                 request_refuse(request, "no such seq");
 }
 
@@ -272,6 +272,8 @@ int store_task_place(const struct store *store, uint32_t shard, struct arena_chu
 {
         struct envelope *e = &task->envelope;
         uint32_t id_shard = shard;
+        if (task->seq > STORE_SEQ_MAX)
+                return error_set(error, -EBADMSG, "seq %" PRIu64 ": no lane has such a number", task->seq);
         if (e->payload.size > store->payload_max)
                 return error_set(error, -EBADMSG, "payload: %zu bytes, at most %" PRIu64 " are allowed",
                         e->payload.size, store->payload_max);

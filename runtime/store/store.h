@@ -194,6 +194,7 @@ struct store_task {
 
 #define STORE_SEQ_LANE_SHIFT 48
 #define STORE_SEQ_LANE(seq)  ((enum lane)((seq) >> STORE_SEQ_LANE_SHIFT))
+#define STORE_SEQ_MAX        ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) * LANES - 1)
 
 /* A page of the in-flight table, by seq. */
 struct store_page {

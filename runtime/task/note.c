@@ -46,7 +46,7 @@ static int number_take(struct span *text, uint64_t *ret_value)
 static int count_parse(struct span text, uint32_t *ret_count)
 {
         uint64_t value;
-        if (number_take(&text, &value) || text.size || value > UINT32_MAX)
+        if (number_take(&text, &value) || text.size || value > NOTE_COUNT_MAX)
                 return -EBADMSG;
         *ret_count = (uint32_t)value;
         return 0;
@@ -70,7 +70,9 @@ static int line_parse(struct task_note *note, struct span line)
         if (begins_with(line, "interruptions:", &rest))
                 return count_parse(rest, &note->interruptions);
         if (begins_with(line, "started:", &rest))
-                return number_take(&rest, &note->started_epoch) || rest.size ? -EBADMSG : 0;
+                return number_take(&rest, &note->started_epoch) || rest.size || note->started_epoch > TASK_NUMBER_MAX
+                               ? -EBADMSG
+                               : 0;
         if (span_is(line, SPAN_TEXT("suspect:1"))) {
                 note->is_suspect = true;
                 return 0;
@@ -94,6 +96,8 @@ int note_parse(const void *data, size_t size, struct task_note *ret_note)
                         if (line_parse(&note, line))
                                 return -EBADMSG;
                 }
+                if (text.size > NOTE_CHECKPOINT_MAX)
+                        return -EBADMSG;
                 note.checkpoint = text;
         }
         *ret_note = note;
@@ -156,6 +160,13 @@ void note_add_event(struct task_note *note, struct buffer *scratch, uint64_t at_
         note->events = (struct span){ (const char *)events.data, events.size };
 }
 
+/* A stored count may be any: it does not begin anew. */
+static void count_up(uint32_t *count)
+{
+        if (*count < NOTE_COUNT_MAX)
+                (*count)++;
+}
+
 void note_charge(struct task_note *note, struct buffer *scratch, uint64_t at_ms, enum task_cost cost, struct span text)
 {
         static const char *const kinds[] = { "waited", "attempt", "crash", "interruption" };
@@ -163,13 +174,13 @@ void note_charge(struct task_note *note, struct buffer *scratch, uint64_t at_ms,
         case COST_NONE:
                 break;
         case COST_ATTEMPT:
-                note->attempts++;
+                count_up(&note->attempts);
                 break;
         case COST_CRASH:
-                note->crashes++;
+                count_up(&note->crashes);
                 break;
         case COST_INTERRUPTION:
-                note->interruptions++;
+                count_up(&note->interruptions);
                 break;
         }
         note_add_event(note, scratch, at_ms, kinds[cost], text);

@@ -18,6 +18,7 @@
 #define NOTE_EVENTS_MAX     8u   /* the latest; older ones are forgotten */
 #define NOTE_TEXT_MAX       512u /* bytes of one event's text; longer is cut */
 #define NOTE_CHECKPOINT_MAX 4096u
+#define NOTE_COUNT_MAX      (UINT32_MAX - 1) /* of attempts, crashes, interruptions: one more can be counted */
 
 /* What an event cost the task.  Each is counted apart; only attempts and crashes are charged to it. */
 enum task_cost {

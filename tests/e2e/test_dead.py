@@ -176,7 +176,7 @@ def test_a_record_that_cannot_be_read_stays_and_the_rest_is_done(redis_host):
             client.hset("quiver:{test:0}:shard", "normal", value)
             done = subprocess.run([redis_host.quiver, "dead", "requeue", "t1-0", "-c", redis_host.config],
                                   capture_output=True, timeout=60)
-            assert done.returncode == 3 and b"{test:0}:shard normal is not" in done.stderr
+            assert done.returncode == 3 and b"{test:0}:shard: normal is" in done.stderr
             assert client.hlen("quiver:{test:0}:dead") == 3 and not client.exists("quiver:{test:0}:normal")
 
 

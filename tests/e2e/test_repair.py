@@ -1,8 +1,11 @@
 """`quiver fsck --repair`: every kind of damage is found, mended where no task is lost by it, and named."""
 import json
+import sqlite3
 import subprocess
 
 import pytest
+
+from hosts import wait_until
 
 pytest.importorskip("redis")
 
@@ -84,13 +87,61 @@ def test_what_takes_a_person_is_said_and_left(redis_host):
     host = redis_host.configure(shards=1, work="").start()
     assert host.stop() == 0
     with host.redis.client() as client:
-        client.hset(AT + "flight", FIRST + 50, ENVELOPE % ("k", 1))
+        client.hset(AT + "dead", 7, "no record")
+        client.zadd(AT + "deadnumbers", {"7": 7})
+        client.zadd(AT + "deadids", {side("x-0", 7): 0})
         assert "1 problem, 0 mended" in host.cli("fsck", "--repair", code=1)
-        assert client.hexists(AT + "flight", FIRST + 50)
+        assert client.hexists(AT + "dead", 7)
+
+
+def test_numbers_that_nobody_gave_are_mended_and_their_tasks_are_dead(redis_host):
+    host = redis_host.configure(shards=1, work="").start()
+    host.submit([{"handler": "work", "key": "k", "payload": str(n)} for n in range(3)])
+    host.wait_done(3)
+    assert host.stop() == 0
+    with host.redis.client() as client:
+        for field in (str(9 * FIRST + 1), str(FIRST + 50), "nan"):
+            client.hset(AT + "flight", field, ENVELOPE % ("k", 11))
+        client.hset(AT + "parked", "abc", ENVELOPE % ("k", 12))
+        client.hset(AT + "parked", 9 * FIRST, ENVELOPE % ("k", 13))
+        client.zadd(AT + "side", {side("k", 9 * FIRST): 0, "k": 0})
+        client.hset(AT + "keys", "k", "held 1 1 0 by hand")
+        client.zadd(AT + "due", {"k": float("inf")})
+        before = host.cli("fsck", code=1)
+        assert "problems" in before
+        said = host.cli("fsck", "--repair", "--json")
+        for line in (f"in flight: {9 * FIRST + 1} was never claimed; mended", "in flight: nan was never claimed; mended",
+                     "a task waits under 0009000000000000, which was never given; mended",
+                     "parked: abc was never given; mended"):
+            assert line in said, line
+        assert "sound" in host.cli("fsck")
+        assert client.hlen(AT + "dead") == 5
+        assert all(b"never given" in record and b"qv1" in record for record in client.hvals(AT + "dead"))
+
+
+def test_what_a_shard_says_of_itself_is_counted_anew(redis_host):
+    host = redis_host.configure(shards=1, work="").start()
+    host.submit([{"handler": "work", "key": "k", "payload": str(n)} for n in range(3)])
+    host.wait_done(3)
+    assert host.stop() == 0
+    with host.redis.client() as client:
+        client.hset(AT + "flight", FIRST + 3, ENVELOPE % ("k", 3))
+        client.hset(AT + "shard", mapping={"normal": "nan", "call": "x", "done": "1e400", "last_dead": "", "lease": "??",
+                                           "gone": "1 2"})
+        said = host.cli("fsck", "--repair", "--json")
+        for name in "normal", "call", "done", "last_dead", "lease", "gone":
+            assert f"{name}: " in said, name
+        assert "sound" in host.cli("fsck")
+        assert client.hget(AT + "shard", "normal") == b"3"
+    host.start()
+    host.wait_done(1)
+    assert host.stop() == 0
+    assert host.starts()[-1] == 3
 
 
 def test_a_repair_is_refused_while_a_host_runs(redis_host):
     host = redis_host.configure(shards=1, work="").start()
+    host.wait_for_log("event=acquired")
     with host.redis.client() as client:
         client.hset(AT + "notes", FIRST + 9, "qn1\nattempts:1\n\n")
         assert "stop all hosts" in refused(host)
@@ -98,7 +149,42 @@ def test_a_repair_is_refused_while_a_host_runs(redis_host):
     assert host.stop() == 0
 
 
-def test_a_file_says_what_to_do_instead(host):
-    host.configure(work="").start()
+def change(host, *statements):
+    with sqlite3.connect(host.folder / "q.db", timeout=30) as db:
+        for statement in statements:
+            db.execute(*statement)
+
+
+def test_a_file_is_counted_anew_and_no_task_is_lost(host):
+    host.configure(shards=1, work="").start()
+    host.submit([{"handler": "work", "key": "a", "payload": str(n)} for n in range(3)])
+    host.wait_done(3)
+    host.cli("key", "hold", "h")
+    host.submit([{"handler": "work", "key": "h", "payload": str(n)} for n in (10, 11)])
+    wait_until(lambda: len(host.rows("side")) == 2, "they wait")
     assert host.stop() == 0
-    assert "quiver dump" in refused(host)
+    host.submit([{"handler": "work", "key": "q", "payload": "20"}])
+    host.cli("submit", "work", "--key", "d", "--delay", "1h", "30")
+    stray = (ENVELOPE % ("k", 40)).encode()
+    change(host, ("UPDATE shard SET normal_tail = ?, normal_taken = -5, normal_queued = -1, in_flight = 9, delayed = 0, "
+                  "parked = 77, last_dead = ?, last_key = -1, call = -1, dead = 5, submitted = 1", (1 << 60, 1 << 61)),
+           ("UPDATE key SET tasks = 99, state = 8", ()),
+           ("INSERT INTO log(id, task) VALUES(?, ?)", (3 * FIRST + 1, stray)))
+    assert "its normal_tail is out of range" in subprocess.run(
+        [host.quiver, "fsck", "-c", host.config], capture_output=True, text=True).stderr
+    host.cli("fsck", "--repair")
+    assert "sound" in host.cli("fsck")
+    assert [row["task"] for row in host.rows("dead")] == [stray]
+    host.start()
+    wait_until(lambda: sorted(host.starts())[3:] == [10, 11, 20], "all but the delayed one and the dead one are done")
+    assert host.stop() == 0
+    assert "sound" in host.cli("fsck")
+
+
+def test_a_file_is_not_repaired_while_a_host_runs(host):
+    host.configure(shards=1, work="").start()
+    host.submit([{"handler": "work", "key": "a", "payload": "1"}])
+    host.wait_done(1)
+    change(host, ("UPDATE shard SET dead = 5", ()))
+    assert "stop all hosts" in refused(host)
+    assert host.stop() == 0

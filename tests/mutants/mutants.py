@@ -63,6 +63,13 @@ MUTANTS = [
     ("trust: a plugin is taken anyway", "runtime/host/stage.c", "source == STAGE_TRUSTED && trust.verdict != TRUST_SOUND",
      "false", [UNIT("stage")]),
 
+    # --- what is read has a range
+    ("window: any lane", "runtime/host/window.c",
+     "        if (task->seq > STORE_SEQ_MAX)\n                return NULL; /* there is no line for it */\n", "",
+     [UNIT("window")]),
+    ("note: a checkpoint of any length", "runtime/task/note.c",
+     "                if (text.size > NOTE_CHECKPOINT_MAX)\n                        return -EBADMSG;\n", "", [UNIT("envelope")]),
+
     # --- the same in the script that owners call on Redis
     ("redis: any lease", "runtime/store/redis/lua/advance.lua",
      "if fields[1] ~= ARGV[1] then", "if false then", [CONTRACT("store_redis")]),

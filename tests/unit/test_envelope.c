@@ -225,6 +225,25 @@ static void shards_are_zlibs_crc32(void **state)
         assert_int_equal(shard_of_key(text("123456789"), 4096), 0xcbf43926u % 4096);
 }
 
+static void a_note_with_a_number_out_of_range_is_none(void **state)
+{
+        (void)state;
+        static const char *const bad[] = { "qn1\nattempts:4294967295\n\n", "qn1\ncrashes:nan\n\n",
+                "qn1\nstarted:9007199254740992\n\n", "qn1\nstarted:99999999999999999999\n\n", "qn1\nsuspect:2\n\n" };
+        struct task_note note;
+        struct buffer scratch = { 0 };
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+                assert_int_equal(note_parse(bad[i], strlen(bad[i]), &note), -EBADMSG);
+        char long_checkpoint[NOTE_CHECKPOINT_MAX + 6] = "qn1\n\n";
+        assert_int_equal(note_parse(long_checkpoint, sizeof(long_checkpoint) - 1, &note), 0);
+        assert_int_equal(note_parse(long_checkpoint, sizeof(long_checkpoint), &note), -EBADMSG);
+        /* One that is as high as it goes stays there. */
+        assert_int_equal(note_parse("qn1\nattempts:4294967294\n\n", 26, &note), 0);
+        note_charge(&note, &scratch, 1, COST_ATTEMPT, (struct span){ 0 });
+        assert_int_equal(note.attempts, NOTE_COUNT_MAX);
+        buffer_free(&scratch);
+}
+
 static void a_note_keeps_counts_checkpoint_and_the_latest_events(void **state)
 {
         (void)state;
@@ -270,6 +289,7 @@ int main(void)
                 cmocka_unit_test(a_head_without_end_is_refused_without_a_search),
                 cmocka_unit_test(ids_end_in_their_shard_and_do_not_repeat),
                 cmocka_unit_test(shards_are_zlibs_crc32),
+                cmocka_unit_test(a_note_with_a_number_out_of_range_is_none),
                 cmocka_unit_test(a_note_keeps_counts_checkpoint_and_the_latest_events),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,19 @@ static uint64_t run_next(struct window *w)
         return seq;
 }
 
+static void a_task_of_no_lane_is_not_taken(void **state)
+{
+        (void)state;
+        struct window w;
+        open_window(&w);
+        assert_null(add(&w, STORE_SEQ_MAX + 1, "k", 0));
+        assert_null(add(&w, UINT64_MAX, "k", 1));
+        assert_int_equal(w.count, 0);
+        assert_non_null(add(&w, STORE_SEQ_MAX, "k", 1));
+        assert_non_null(window_next(&w, 1));
+        window_free(&w);
+}
+
 static void a_key_runs_in_order_whenever_its_tasks_come(void **state)
 {
         (void)state;
@@ -494,6 +507,7 @@ static void the_window_does_what_a_plain_list_would(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_task_of_no_lane_is_not_taken),
                 cmocka_unit_test(a_key_runs_in_order_whenever_its_tasks_come),
                 cmocka_unit_test(a_key_never_has_two_tasks_out),
                 cmocka_unit_test(the_next_task_waits_until_the_outcome_is_durable),

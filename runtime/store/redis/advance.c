@@ -82,56 +82,70 @@ static struct span pack_outcomes(
 
 /* --- what comes back --------------------------------------------------------------------------------------------- */
 
-static void read_controls(struct store_advance *advance, const redisReply *list)
+static void read_controls(struct op *op, struct store_advance *advance, const redisReply *list)
 {
         struct arena_chunk **arena = request_arena(&advance->request);
+        if (!list || list->type == REDIS_REPLY_STRING || reply_count(list) > STORE_CALL_CONTROLS) {
+                op_bad_value(op, "controls");
+                return;
+        }
         advance->controls = arena_take(arena, reply_count(list) * sizeof(*advance->controls));
         for (size_t i = 0; i < reply_count(list); i++) {
                 const redisReply *row = list->element[i];
-                advance->controls[advance->controls_count++] =
-                        (struct store_control){ .verb = (enum store_control_verb)reply_number(reply_at(row, 0)),
-                                .key = arena_copy(arena, reply_span(reply_at(row, 1))),
-                                .id = arena_copy(arena, reply_span(reply_at(row, 2))),
-                                .seq = reply_number(reply_at(row, 3)) };
+                advance->controls[advance->controls_count++] = (struct store_control){
+                        .verb = (enum store_control_verb)answer_number(op, reply_at(row, 0), CONTROL_SKIP, "control"),
+                        .key = arena_copy(arena, reply_span(reply_at(row, 1))),
+                        .id = arena_copy(arena, reply_span(reply_at(row, 2))),
+                        .seq = answer_number(op, reply_at(row, 3), STORE_SEQ_MAX, "control's seq")
+                };
         }
 }
 
 /* The reply, as lua/advance.lua says; the blocks come last. */
 enum { REPLY_BITS, REPLY_NOW, REPLY_LEFT, REPLY_GONE, REPLY_DUE, REPLY_CONTROLS, REPLY_BLOCKS };
 enum { BIT_MORE = 1, BIT_OUTBOX = 2, BIT_KEYS = 4, BIT_REFUSED = 8, BITS_WANTED_SHIFT = 4 };
+#define BITS_MAX (STORE_WANTED_FIRM << BITS_WANTED_SHIFT | 15)
 
-/* How many tasks all blocks have. */
-static uint32_t count_tasks(const redisReply *reply)
+/* How many tasks all blocks have; 0 if they are no blocks, or too many: the request has failed then. */
+static uint32_t count_tasks(struct op *op, const redisReply *reply)
 {
         uint64_t sum = 0;
-        for (size_t i = REPLY_BLOCKS; i + 2 < reply_count(reply); i += 3) {
+        bool is_good = (reply_count(reply) - REPLY_BLOCKS) % 3 == 0;
+        for (size_t i = REPLY_BLOCKS; i + 2 < reply_count(reply) && is_good; i += 3) {
                 struct span packed = reply_span(reply->element[i + 1]);
                 int64_t count = msgpack_take_array(&packed);
-                sum += count > 0 ? (uint64_t)count : 0;
+                is_good = count >= 0;
+                sum += is_good ? (uint64_t)count : 0;
         }
-        return sum < STORE_CALL_TASKS ? (uint32_t)sum : STORE_CALL_TASKS;
+        if (is_good && sum <= CLAIMED_MAX)
+                return (uint32_t)sum;
+        op_bad_value(op, "number of tasks");
+        return 0;
+}
+
+/* Tasks of consecutive seqs.  False if it is none. */
+static bool read_block(struct claimed *c, struct op *op, uint64_t seq, struct span tasks, struct span notes)
+{
+        int64_t count = msgpack_take_array(&tasks);
+        bool has_notes = notes.size > 0;
+        if (has_notes && msgpack_take_array(&notes) != count)
+                return false;
+        for (int64_t i = 0; i < count; i++) {
+                struct span task = { 0 };
+                struct span note = { 0 };
+                if (!msgpack_take_bytes(&tasks, &task) || (has_notes && !msgpack_take_bytes(&notes, &note)))
+                        return false;
+                claimed_add(c, op, seq++, task, note, false);
+        }
+        return count >= 0;
 }
 
 static void read_tasks(struct claimed *c, struct op *op, const redisReply *reply)
 {
-        for (size_t i = REPLY_BLOCKS; i + 2 < reply_count(reply); i += 3) {
-                uint64_t seq = reply_number(reply->element[i]);
-                struct span tasks = reply_span(reply->element[i + 1]);
-                struct span notes = reply_span(reply->element[i + 2]);
-                int64_t count = msgpack_take_array(&tasks);
-                if (notes.size)
-                        (void)msgpack_take_array(&notes);
-                for (int64_t j = 0; j < count; j++) {
-                        struct span task = { 0 };
-                        struct span note = { 0 };
-                        if (!msgpack_take_bytes(&tasks, &task)) {
-                                op_bad_answer(op);
-                                return;
-                        }
-                        if (notes.size)
-                                (void)msgpack_take_bytes(&notes, &note);
-                        claimed_add(c, op, seq++, task, note, false);
-                }
+        for (size_t i = REPLY_BLOCKS; i + 2 < reply_count(reply) && !op->request->status; i += 3) {
+                uint64_t seq = answer_number(op, reply->element[i], STORE_SEQ_MAX, "seq");
+                if (!read_block(c, op, seq, reply_span(reply->element[i + 1]), reply_span(reply->element[i + 2])))
+                        op_bad_value(op, "block of tasks");
         }
 }
 
@@ -161,8 +175,8 @@ static void aside_answer(struct call *call, const redisReply *reply)
         struct store_advance *advance = (struct store_advance *)call->op->request;
         if (reply_is_fenced(reply))
                 return; /* the next call will hear of it */
-        advance->next_due_ms = reply_due(reply_at(reply, 0));
-        advance->has_more = reply_number(reply_at(reply, 1));
+        advance->next_due_ms = answer_due(call->op, reply_at(reply, 0));
+        advance->has_more = answer_bool(call->op, reply_at(reply, 1), "work");
 }
 
 static void advance_answer(struct call *call, const redisReply *reply)
@@ -179,19 +193,20 @@ static void advance_answer(struct call *call, const redisReply *reply)
                 op_bad_answer(op);
                 return;
         }
-        uint64_t bits = reply_number(reply->element[REPLY_BITS]);
+        uint64_t bits = answer_number(op, reply->element[REPLY_BITS], BITS_MAX, "bits");
         advance->verdict = STORE_OK;
         advance->has_more = bits & BIT_MORE;
         advance->has_outbox = bits & BIT_OUTBOX;
         advance->is_refused = bits & BIT_REFUSED;
         advance->wanted = (enum store_wanted)(bits >> BITS_WANTED_SHIFT);
-        advance->next_due_ms = reply_due(reply->element[REPLY_DUE]);
-        advance->left_ms = reply_number(reply->element[REPLY_LEFT]);
-        advance->gone = (uint32_t)reply_number(reply->element[REPLY_GONE]);
+        advance->next_due_ms = answer_due(op, reply->element[REPLY_DUE]);
+        advance->left_ms = answer_number(op, reply->element[REPLY_LEFT], TASK_NUMBER_MAX, "lease");
+        advance->gone = (uint32_t)answer_number(op, reply->element[REPLY_GONE], STORE_CALL_TASKS, "number of gone");
         shard->has_no_keys = !(bits & BIT_KEYS);
         shard->is_watched = true;
-        read_controls(advance, reply->element[REPLY_CONTROLS]);
-        claimed_init(&c, op, call->shard, count_tasks(reply), reply_number(reply->element[REPLY_NOW]));
+        read_controls(op, advance, reply->element[REPLY_CONTROLS]);
+        uint64_t now_ms = answer_number(op, reply->element[REPLY_NOW], TASK_NUMBER_MAX, "time");
+        claimed_init(&c, op, call->shard, count_tasks(op, reply), now_ms);
         read_tasks(&c, op, reply);
         learn_size(op->s, &c);
         advance->tasks = c.tasks;

@@ -35,6 +35,11 @@ void op_bad_answer(struct op *op)
         op_fail(op, -EPROTO, "%s: Redis gave an answer that Quiver does not know", store_op_name(op->request->op));
 }
 
+void op_bad_value(struct op *op, const char *name)
+{
+        op_fail(op, -EPROTO, "%s: Redis gave an answer whose %s is out of range", store_op_name(op->request->op), name);
+}
+
 static void op_answered(struct op *op)
 {
         if (--op->pending)
@@ -253,19 +258,46 @@ struct span reply_span(const redisReply *reply)
         return is_text ? (struct span){ reply->str, (size_t)reply->len } : (struct span){ 0 };
 }
 
-uint64_t reply_number(const redisReply *reply)
+/* Scripts answer with integers, a field of a hash is digits. */
+static bool number_read(const redisReply *reply, uint64_t *ret_number)
 {
-        if (reply && reply->type == REDIS_REPLY_INTEGER)
-                return reply->integer > 0 ? (uint64_t)reply->integer : 0;
-        if (reply && reply->type == REDIS_REPLY_STRING)
-                return strtoull(reply->str, NULL, 10);
+        uint64_t number = 0;
+        if (!reply || (reply->type != REDIS_REPLY_INTEGER && reply->type != REDIS_REPLY_STRING))
+                return false;
+        if (reply->type == REDIS_REPLY_INTEGER) {
+                *ret_number = (uint64_t)reply->integer;
+                return reply->integer >= 0;
+        }
+        if (!reply->len || reply->len > 19)
+                return false;
+        for (size_t i = 0; i < reply->len; i++) {
+                if (reply->str[i] < '0' || reply->str[i] > '9')
+                        return false;
+                number = number * 10 + (uint64_t)(reply->str[i] - '0');
+        }
+        *ret_number = number;
+        return true;
+}
+
+uint64_t answer_number(struct op *op, const redisReply *reply, uint64_t max, const char *name)
+{
+        uint64_t number = 0;
+        if (number_read(reply, &number) && number <= max)
+                return number;
+        op_bad_value(op, name);
         return 0;
 }
 
-uint64_t reply_due(const redisReply *reply)
+bool answer_bool(struct op *op, const redisReply *reply, const char *name)
 {
-        return reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0 ? (uint64_t)reply->integer
-                                                                                  : STORE_NEVER;
+        return answer_number(op, reply, 1, name) == 1;
+}
+
+uint64_t answer_due(struct op *op, const redisReply *reply)
+{
+        if (reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == -1)
+                return STORE_NEVER;
+        return answer_number(op, reply, TASK_NUMBER_MAX, "next due time");
 }
 
 size_t reply_count(const redisReply *reply)

@@ -26,8 +26,11 @@ static void aside_add(struct claimed *c, uint64_t seq, uint64_t due_ms, struct s
 void claimed_add(struct claimed *c, struct op *op, uint64_t seq, struct span bytes, struct span note, bool is_waiting)
 {
         struct error error = { "" };
-        if (c->count == c->room)
+        /* A script asks for no more than fit, and sets aside itself what has no number. */
+        if (c->count == c->room || seq > STORE_SEQ_MAX) {
+                op_bad_value(op, "seq");
                 return;
+        }
         struct store_task *task = &c->tasks[c->count];
         int r = store_task_read(&op->s->store, c->shard, seq, bytes, request_arena(op->request), task, &error);
         c->bytes += bytes.size;
@@ -63,8 +66,10 @@ bool claimed_set_aside(struct claimed *c, struct op *op, const struct store_leas
         void (*answer)(struct call *call, const redisReply *reply))
 {
         struct arena_chunk **arena = request_arena(op->request);
-        if (!c->aside_count)
+        if (!c->aside_count || op->request->status) {
+                buffer_free(&c->aside);
                 return false;
+        }
         for (uint32_t i = 0; i < c->count; i++)
                 task_keep(arena, &c->tasks[i]);
         struct buffer packed = { 0 };

@@ -15,9 +15,21 @@ static int by_name(const void *a, const void *b)
         return r ? r : (x->size > y->size) - (x->size < y->size);
 }
 
+uint64_t version_read(const redisReply *reply)
+{
+        struct span text = reply_span(reply);
+        uint64_t version = 0;
+        for (size_t i = 0; i < text.size && text.size <= 16; i++) {
+                if (text.data[i] < '0' || text.data[i] > '9')
+                        return 0;
+                version = version * 10 + (uint64_t)(text.data[i] - '0');
+        }
+        return version;
+}
+
 static void version_answer(struct call *call, const redisReply *reply)
 {
-        ((struct store_desired_get *)call->op->request)->version = reply_number(reply);
+        ((struct store_desired_get *)call->op->request)->version = version_read(reply);
 }
 
 static void desired_answer(struct call *call, const redisReply *reply)
@@ -53,10 +65,10 @@ void redis_desired_get(struct redis_store *s, struct store_request *request)
 static void set_answer(struct call *call, const redisReply *reply)
 {
         struct store_desired_set *set = (struct store_desired_set *)call->op->request;
-        set->version = reply_number(reply);
+        set->version = answer_number(call->op, reply, TASK_NUMBER_MAX, "version");
         if (set->version)
                 bell_own_desired(call->op->s);
-        else
+        else if (!call->op->request->status)
                 op_fail(call->op, -E2BIG, "desired state: %u names are the most", STORE_DESIRED_MAX);
 }
 
@@ -95,9 +107,12 @@ static void status_answer(struct call *call, const redisReply *reply)
         struct store_status_list *list = (struct store_status_list *)call->op->request;
         list->items = arena_take(request_arena(&list->request), (reply_count(reply) / 3) * sizeof(*list->items));
         for (size_t i = 0; i + 2 < reply_count(reply); i += 3) {
-                struct store_status *item = &list->items[list->items_count++];
-                (void)nonce_read(reply_span(reply->element[i]), item->nonce);
-                item->age_ms = reply_number(reply->element[i + 1]);
+                struct store_status *item = &list->items[list->items_count];
+                /* Whatever somebody has put there under another name is no host's. */
+                if (!nonce_read(reply_span(reply->element[i]), item->nonce))
+                        continue;
+                list->items_count++;
+                item->age_ms = answer_number(call->op, reply->element[i + 1], TASK_NUMBER_MAX, "age");
                 item->document = reply_span(reply->element[i + 2]);
         }
 }

@@ -26,7 +26,8 @@ static void forget_answer(struct call *call, const redisReply *reply)
 {
         struct store_forward *forward = (struct store_forward *)call->op->request;
         forward->verdict = reply_is_fenced(reply) ? STORE_FENCED : STORE_OK;
-        forward->has_more = reply_number(reply);
+        if (forward->verdict == STORE_OK)
+                forward->has_more = answer_bool(call->op, reply, "outbox");
 }
 
 static void forget(struct op *op)
@@ -53,9 +54,9 @@ static void forget(struct op *op)
 static void take_answer(struct call *call, const redisReply *reply)
 {
         struct forwarding *f = (struct forwarding *)call->op;
-        bool is_known = reply && reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0;
-        for (uint32_t i = 0; i < f->count && is_known; i++)
-                if (f->entries[i].target == call->shard && f->entries[i].number <= reply_number(reply))
+        uint64_t taken = answer_number(call->op, reply, TASK_NUMBER_MAX, "number");
+        for (uint32_t i = 0; i < f->count && !call->op->request->status; i++)
+                if (f->entries[i].target == call->shard && f->entries[i].number <= taken)
                         f->entries[i].is_sent = true;
         bell_own_write(call->op->s, call->shard);
 }
@@ -78,23 +79,24 @@ static void outbox_answer(struct call *call, const redisReply *reply)
         struct store_forward *forward = (struct store_forward *)call->op->request;
         struct arena_chunk **arena = request_arena(call->op->request);
         forward->verdict = reply_is_fenced(reply) ? STORE_FENCED : STORE_OK;
-        f->base = reply_number(reply_at(reply, 0));
+        if (forward->verdict == STORE_FENCED)
+                return;
+        f->base = answer_number(call->op, reply_at(reply, 0), TASK_NUMBER_MAX, "base");
         struct span born = reply_span(reply_at(reply, 1));
         char source[64];
         int size = snprintf(source, sizeof(source), "%" PRIu32 ".%.*s", forward->lease.shard,
                 (int)(born.size < 40 ? born.size : 40), born.data ? born.data : "");
         f->source = arena_copy(arena, (struct span){ source, (size_t)size });
         for (size_t i = 2; i + 2 < reply_count(reply) && f->count < ENTRIES_MAX; i += 3) {
-                uint64_t target = reply_number(reply->element[i]);
-                if (target >= call->op->s->store.shards) {
-                        op_bad_answer(call->op);
-                        return;
-                }
+                uint64_t target = answer_number(call->op, reply->element[i], TASK_NUMBER_MAX, "target");
+                /* A shard that there is none of: it stays here, where its key is found to be another's. */
+                if (target >= call->op->s->store.shards)
+                        target = forward->lease.shard;
                 f->entries[f->count++] = (struct entry){ .target = (uint32_t)target,
-                        .number = reply_number(reply->element[i + 1]),
+                        .number = answer_number(call->op, reply->element[i + 1], TASK_NUMBER_MAX, "number"),
                         .packed = arena_copy(arena, reply_span(reply->element[i + 2])) };
         }
-        for (uint32_t i = 0; i < f->count; i++) {
+        for (uint32_t i = 0; i < f->count && !call->op->request->status; i++) {
                 bool is_first = true;
                 for (uint32_t j = 0; j < i; j++)
                         is_first = is_first && f->entries[j].target != f->entries[i].target;

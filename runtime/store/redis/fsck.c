@@ -6,6 +6,7 @@
 #include "store/redis/redis_store.h"
 
 #define REPORT_LINES 64u
+#define PARTS_MAX    64u
 
 struct checking {
         struct op op; /* first */
@@ -31,8 +32,8 @@ static void slice_answer(struct call *call, const redisReply *reply)
                 op_bad_answer(call->op);
                 return;
         }
-        fsck->tasks += reply_number(reply->element[1]);
-        fsck->mended += (uint32_t)reply_number(reply->element[4]);
+        fsck->tasks += answer_number(call->op, reply->element[1], TASK_NUMBER_MAX, "count");
+        fsck->mended += (uint32_t)answer_number(call->op, reply->element[4], UINT32_MAX, "count");
         for (size_t i = 0; i < reply_count(lines); i++) {
                 struct span line = reply_span(lines->element[i]);
                 if (fsck->problems++ < REPORT_LINES || fsck->is_repair)
@@ -41,7 +42,7 @@ static void slice_answer(struct call *call, const redisReply *reply)
         struct span next = reply_span(reply->element[0]);
         c->cursor = next.size ? arena_copy(request_arena(call->op->request), next) : SPAN_TEXT("0");
         c->part += !next.size;
-        c->parts = reply_number(reply->element[3]);
+        c->parts = answer_number(call->op, reply->element[3], PARTS_MAX, "parts");
 }
 
 static void after_slice(struct op *op)

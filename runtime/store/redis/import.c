@@ -4,13 +4,9 @@
 static void import_answer(struct call *call, const redisReply *reply)
 {
         struct store_import *import = (struct store_import *)call->op->request;
-        if (reply_count(reply) != 2) {
-                op_bad_answer(call->op);
-                return;
-        }
-        import->taken = reply_number(reply->element[0]);
+        import->taken = answer_number(call->op, reply_at(reply, 0), TASK_NUMBER_MAX, "chunk");
         import->is_repeat = import->number && import->number <= import->taken;
-        bool is_in = reply_number(reply->element[1]) == 1;
+        bool is_in = answer_bool(call->op, reply_at(reply, 1), "is in");
         if (import->number && !is_in && !import->is_repeat)
                 import_refuse(import);
         if (is_in)

@@ -7,18 +7,19 @@ static void keys_answer(struct call *call, const redisReply *reply)
 {
         struct store_keys *keys = (struct store_keys *)call->op->request;
         const redisReply *rows = reply_at(reply, 2);
-        keys->cursor.major = reply_number(reply_at(reply, 0));
-        keys->is_end = reply_number(reply_at(reply, 1)) != 0;
+        struct op *op = call->op;
+        keys->cursor.major = answer_number(op, reply_at(reply, 0), TASK_NUMBER_MAX, "cursor");
+        keys->is_end = answer_bool(op, reply_at(reply, 1), "end");
         keys->keys = arena_take(request_arena(&keys->request), reply_count(rows) * sizeof(*keys->keys));
         for (size_t i = 0; i < reply_count(rows); i++) {
                 const redisReply *row = rows->element[i];
                 keys->keys[keys->keys_count++] = (struct store_key_info){
                         .shard = keys->shard,
                         .key = reply_span(reply_at(row, 0)),
-                        .state = (enum store_key_state)reply_number(reply_at(row, 1)),
-                        .since_ms = reply_number(reply_at(row, 2)),
-                        .tasks = reply_number(reply_at(row, 3)),
-                        .due_in_ms = reply_number(reply_at(row, 4)),
+                        .state = (enum store_key_state)answer_number(op, reply_at(row, 1), KEY_HELD, "state"),
+                        .since_ms = answer_number(op, reply_at(row, 2), TASK_NUMBER_MAX, "time"),
+                        .tasks = answer_number(op, reply_at(row, 3), TASK_NUMBER_MAX, "count"),
+                        .due_in_ms = answer_number(op, reply_at(row, 4), TASK_NUMBER_MAX, "due time"),
                         .reason = reply_span(reply_at(row, 5)),
                         .head = reply_span(reply_at(row, 6)),
                 };

@@ -6,14 +6,26 @@
 
 static void page_read(struct claimed *c, struct op *op, const redisReply *rows)
 {
-        for (size_t i = 0; i + 3 < reply_count(rows); i += 4)
-                claimed_add(c, op, reply_number(rows->element[i]), reply_span(rows->element[i + 1]),
-                        reply_span(rows->element[i + 2]), reply_number(rows->element[i + 3]) != 0);
+        size_t count = reply_count(rows);
+        if (!rows || rows->type != REDIS_REPLY_ARRAY || count % 4 || count / 4 > CLAIMED_MAX) {
+                op_bad_value(op, "page");
+                return;
+        }
+        for (size_t i = 0; i < count && !op->request->status; i += 4)
+                claimed_add(c, op, answer_number(op, rows->element[i], STORE_SEQ_MAX, "seq"),
+                        reply_span(rows->element[i + 1]), reply_span(rows->element[i + 2]),
+                        answer_bool(op, rows->element[i + 3], "page"));
 }
 
-static void page_fill(struct store_page *page, const struct claimed *c, const redisReply *has_more)
+/* As many as it may be, or none: page_read() then says so. */
+static uint32_t page_room(const redisReply *rows)
 {
-        *page = (struct store_page){ .tasks = c->tasks, .tasks_count = c->count, .has_more = reply_number(has_more) };
+        return reply_count(rows) / 4 <= CLAIMED_MAX ? (uint32_t)(reply_count(rows) / 4) : 0;
+}
+
+static void page_fill(struct store_page *page, const struct claimed *c, bool has_more)
+{
+        *page = (struct store_page){ .tasks = c->tasks, .tasks_count = c->count, .has_more = has_more };
 }
 
 /* --- acquire ----------------------------------------------------------------------------------------------------- */
@@ -21,8 +33,10 @@ static void page_fill(struct store_page *page, const struct claimed *c, const re
 static void acquire_aside(struct call *call, const redisReply *reply)
 {
         struct store_acquire *acquire = (struct store_acquire *)call->op->request;
-        acquire->next_due_ms = reply_due(reply_at(reply, 0));
-        if (reply_number(reply_at(reply, 1)))
+        if (reply_is_fenced(reply))
+                return; /* the next call will hear of it */
+        acquire->next_due_ms = answer_due(call->op, reply_at(reply, 0));
+        if (answer_bool(call->op, reply_at(reply, 1), "work"))
                 acquire->has_work = true;
 }
 
@@ -30,16 +44,17 @@ static void granted(struct store_acquire *acquire, struct op *op, const redisRep
 {
         struct claimed c;
         struct redis_shard *shard = &op->s->shards[acquire->lease.shard];
-        acquire->call = reply_number(reply_at(reply, 2));
-        acquire->left_ms = reply_number(reply_at(reply, 3));
-        acquire->is_recovery = reply_number(reply_at(reply, 4));
-        acquire->has_work = reply_number(reply_at(reply, 5));
-        acquire->next_due_ms = reply_due(reply_at(reply, 6));
-        shard->has_no_keys = !reply_number(reply_at(reply, 7));
+        acquire->call = answer_number(op, reply_at(reply, 2), TASK_NUMBER_MAX, "call");
+        acquire->left_ms = answer_number(op, reply_at(reply, 3), TASK_NUMBER_MAX, "lease");
+        acquire->is_recovery = answer_bool(op, reply_at(reply, 4), "recovery");
+        acquire->has_work = answer_bool(op, reply_at(reply, 5), "work");
+        acquire->next_due_ms = answer_due(op, reply_at(reply, 6));
+        shard->has_no_keys = !answer_bool(op, reply_at(reply, 7), "keys");
         const redisReply *rows = reply_at(reply, 10);
-        claimed_init(&c, op, acquire->lease.shard, (uint32_t)(reply_count(rows) / 4), reply_number(reply_at(reply, 8)));
+        uint64_t now_ms = answer_number(op, reply_at(reply, 8), TASK_NUMBER_MAX, "time");
+        claimed_init(&c, op, acquire->lease.shard, page_room(rows), now_ms);
         page_read(&c, op, rows);
-        page_fill(&acquire->page, &c, reply_at(reply, 9));
+        page_fill(&acquire->page, &c, answer_bool(op, reply_at(reply, 9), "page"));
         (void)claimed_set_aside(&c, op, &acquire->lease, acquire_aside);
 }
 
@@ -51,8 +66,10 @@ static void acquire_answer(struct call *call, const redisReply *reply)
                 op_bad_answer(call->op);
                 return;
         }
-        acquire->grant = (enum store_grant)reply_number(reply->element[0]);
-        acquire->stored_epoch = reply_number(reply->element[1]);
+        acquire->grant = (enum store_grant)answer_number(call->op, reply->element[0], STORE_STALE, "grant");
+        acquire->stored_epoch = answer_number(call->op, reply->element[1], TASK_NUMBER_MAX, "epoch");
+        if (call->op->request->status)
+                return;
         switch (acquire->grant) {
         case STORE_GRANTED:
                 /* Another of our own may have held it: tell it. */
@@ -61,7 +78,7 @@ static void acquire_answer(struct call *call, const redisReply *reply)
                 granted(acquire, call->op, reply);
                 break;
         case STORE_BUSY:
-                acquire->busy_ms = reply_number(reply_at(reply, 2));
+                acquire->busy_ms = answer_number(call->op, reply_at(reply, 2), TASK_NUMBER_MAX, "lease");
                 if (!nonce_read(reply_span(reply_at(reply, 3)), acquire->holder))
                         op_bad_answer(call->op);
                 bell_own_write(call->op->s, call->shard);
@@ -100,9 +117,10 @@ static void in_flight_answer(struct call *call, const redisReply *reply)
         if (in_flight->verdict == STORE_FENCED)
                 return;
         const redisReply *rows = reply_at(reply, 1);
-        claimed_init(&c, call->op, call->shard, (uint32_t)(reply_count(rows) / 4), reply_number(reply_at(reply, 2)));
+        uint64_t now_ms = answer_number(call->op, reply_at(reply, 2), TASK_NUMBER_MAX, "time");
+        claimed_init(&c, call->op, call->shard, page_room(rows), now_ms);
         page_read(&c, call->op, rows);
-        page_fill(&in_flight->page, &c, reply_at(reply, 0));
+        page_fill(&in_flight->page, &c, answer_bool(call->op, reply_at(reply, 0), "page"));
         (void)claimed_set_aside(&c, call->op, &in_flight->lease, NULL);
 }
 
@@ -123,21 +141,33 @@ void redis_in_flight(struct redis_store *s, struct store_request *request)
 static void renew_answer(struct call *call, const redisReply *reply)
 {
         struct store_renewal *item = &((struct store_renew *)call->op->request)->items[call->number];
+        struct op *op = call->op;
         if (reply_is_fenced(reply)) {
-                call->op->s->shards[call->shard].is_watched = false;
+                op->s->shards[call->shard].is_watched = false;
                 return;
         }
         item->verdict = STORE_OK;
-        item->has_work = reply_number(reply_at(reply, 0));
-        item->next_due_ms = reply_due(reply_at(reply, 1));
-        item->wanted = (enum store_wanted)reply_number(reply_at(reply, 2));
-        item->is_refused = reply_number(reply_at(reply, 3));
-        item->left_ms = reply_number(reply_at(reply, 4));
+        item->has_work = answer_bool(op, reply_at(reply, 0), "work");
+        item->next_due_ms = answer_due(op, reply_at(reply, 1));
+        item->wanted = (enum store_wanted)answer_number(op, reply_at(reply, 2), STORE_WANTED_FIRM, "want");
+        item->is_refused = answer_bool(op, reply_at(reply, 3), "refusal");
+        item->left_ms = answer_number(op, reply_at(reply, 4), TASK_NUMBER_MAX, "lease");
+}
+
+/* What one shard has stored is no reason to let go of the others: this one alone is not renewed, and says why when it
+ * is acquired again. */
+static void renew_failed(struct call *call)
+{
+        int status = call->command.status;
+        if (status == -EPROTO || status == -EREMOTEIO)
+                call->op->s->shards[call->shard].is_watched = false;
+        else
+                op_fail(call->op, status, "renew: %s", call->command.error.text);
 }
 
 static void version_answer(struct call *call, const redisReply *reply)
 {
-        ((struct store_renew *)call->op->request)->desired_version = reply_number(reply);
+        ((struct store_renew *)call->op->request)->desired_version = version_read(reply);
 }
 
 void redis_renew(struct redis_store *s, struct store_request *request)
@@ -151,6 +181,7 @@ void redis_renew(struct redis_store *s, struct store_request *request)
                 };
                 struct call *call = call_script(op, SCRIPT_renew, item->lease.shard, 2);
                 call->answer = renew_answer;
+                call->failed = renew_failed;
                 call->number = i;
                 call_put_lease(call, &item->lease);
                 call_put_number(call, item->lease.ttl_ms);

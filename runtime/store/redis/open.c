@@ -162,7 +162,7 @@ static int agree(struct redis_store *s, const struct store_options *options, str
 static int record_read(
         struct redis_store *s, const struct store_options *options, const redisReply *reply, struct error *error)
 {
-        uint64_t shards = reply_number(reply_at(reply, 1));
+        uint64_t shards = version_read(reply_at(reply, 1));
         struct span coordination = reply_span(reply_at(reply, 2));
         if (!reply_count(reply))
                 return error_set(
@@ -220,7 +220,7 @@ static void recorded(struct op *op)
 
 static void check_answer(struct call *call, const redisReply *reply)
 {
-        if (reply_number(reply_at(reply, 3)))
+        if (answer_bool(call->op, reply_at(reply, 3), "app"))
                 log_event(LEVEL_ERROR, "store-emptied",
                         "app=%s text=\"this Redis lost its data; the app is recorded anew, tasks that were there are "
                         "gone\"",

@@ -92,6 +92,8 @@ struct op *op_begin(struct redis_store *s, struct store_request *request);
 __attribute__((format(printf, 3, 4))) void op_fail(struct op *op, int status, const char *format, ...);
 /* An answer that makes no sense: somebody else's server, or our own bug. */
 void op_bad_answer(struct op *op);
+/* The same, of the value in it that is called so. */
+void op_bad_value(struct op *op, const char *name);
 
 /* A command with room for `args` arguments besides its name. */
 struct call *call_new(struct op *op, const char *name, unsigned args);
@@ -117,15 +119,20 @@ struct span key_of_shard(struct op *op, uint32_t shard, const char *name);
 struct span key_of_app(struct op *op, const char *name);
 struct span key_of_lane(struct redis_store *s, uint32_t shard, enum lane lane);
 
-/* Answers.  Anything unexpected reads as nothing. */
+/* Answers.  A number has a range: one that is not there or beyond `max` reads as 0, and the request fails with its
+ * name. Of texts and lists anything unexpected reads as nothing. */
 struct span reply_span(const redisReply *reply);
-uint64_t reply_number(const redisReply *reply);
-/* -1 is STORE_NEVER. */
-uint64_t reply_due(const redisReply *reply);
+uint64_t answer_number(struct op *op, const redisReply *reply, uint64_t max, const char *name);
+bool answer_bool(struct op *op, const redisReply *reply, const char *name);
+/* A time to come; -1 is STORE_NEVER. */
+uint64_t answer_due(struct op *op, const redisReply *reply);
 /* NULL if it is not an array with so many elements. */
 const redisReply *reply_at(const redisReply *reply, size_t index);
 size_t reply_count(const redisReply *reply);
 bool reply_is_fenced(const redisReply *reply);
+/* The version of the desired state.  0 if it cannot be read: it is only compared, and the next change writes another.
+ */
+uint64_t version_read(const redisReply *reply);
 void nonce_text(const uint8_t nonce[STORE_NONCE_SIZE], char ret_text[2 * STORE_NONCE_SIZE + 1]);
 bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE]);
 
@@ -146,6 +153,9 @@ void bell_own_desired(struct redis_store *s);
 void bell_set_timer(struct redis_store *s);
 
 /* --- claimed.c --------------------------------------------------------------------------------------------------- */
+
+/* How many tasks a page of the in-flight table may have. */
+#define CLAIMED_MAX STORE_CALL_TASKS
 
 /* What a script returned as claimed or in flight, one by one; whatever no host can run is set aside in the store, by a
  * second script, before the request is finished. */

@@ -11,8 +11,8 @@ static void reply_answer(struct call *call, const redisReply *reply)
         struct arena_chunk **arena = request_arena(&to->request);
         if (!reply_count(reply))
                 return;
-        to->state = (enum store_reply_state)reply_number(reply_at(reply, 0));
-        to->has_data = reply_number(reply_at(reply, 1)) != 0;
+        to->state = (enum store_reply_state)answer_number(call->op, reply_at(reply, 0), REPLY_DEAD, "state");
+        to->has_data = answer_bool(call->op, reply_at(reply, 1), "data");
         to->data = arena_copy(arena, reply_span(reply_at(reply, 2)));
         to->reason = arena_copy(arena, reply_span(reply_at(reply, 3)));
         struct span note = arena_copy(arena, reply_span(reply_at(reply, 4)));

@@ -8,8 +8,8 @@ static void consume_answer(struct call *call, const redisReply *reply)
                 arena_take(request_arena(call->op->request), (reply_count(reply) / 6) * sizeof(*consume->results));
         for (size_t i = 0; i + 5 < reply_count(reply); i += 6)
                 consume->results[consume->results_count++] = (struct store_result){
-                        .number = reply_number(reply->element[i]),
-                        .at_ms = reply_number(reply->element[i + 1]),
+                        .number = answer_number(call->op, reply->element[i], TASK_NUMBER_MAX, "number"),
+                        .at_ms = answer_number(call->op, reply->element[i + 1], TASK_NUMBER_MAX, "time"),
                         .id = reply_span(reply->element[i + 2]),
                         .key = reply_span(reply->element[i + 3]),
                         .handler = reply_span(reply->element[i + 4]),
@@ -37,7 +37,7 @@ static void commit_answer(struct call *call, const redisReply *reply)
 {
         struct store_commit *commit = (struct store_commit *)call->op->request;
         for (uint32_t i = 0; i < commit->numbers_count; i++) {
-                commit->held[i] = reply_number(reply_at(reply, i)) != 0;
+                commit->held[i] = answer_bool(call->op, reply_at(reply, i), "verdict");
                 commit->refused += !commit->held[i];
         }
 }

@@ -70,9 +70,10 @@ static void pushed(struct call *call, const redisReply *reply)
 {
         struct redis_shard *shard = &call->op->s->shards[call->shard];
         /* Tasks that left meanwhile are not counted; before that matters, a script counts anew. */
+        uint64_t length = answer_number(call->op, reply, TASK_NUMBER_MAX, "length");
         shard->backlog += (uint64_t)call->command.argc - 2;
-        if (reply_number(reply) > shard->backlog)
-                shard->backlog = reply_number(reply);
+        if (length > shard->backlog)
+                shard->backlog = length;
         submission_of(call->op)->state.stored++;
         bell_own_write(call->op->s, call->shard);
 }
@@ -84,18 +85,20 @@ static void scripted(struct call *call, const redisReply *reply)
         size_t at = 1;
         bool is_full = false;
         if (sub->op.s->store.backlog_max != UINT64_MAX)
-                sub->op.s->shards[call->shard].backlog = reply_number(reply_at(reply, 0));
+                sub->op.s->shards[call->shard].backlog =
+                        answer_number(call->op, reply_at(reply, 0), TASK_NUMBER_MAX, "backlog");
         for (uint32_t i = 0; i < submit->items_count; i++) {
                 struct store_submission *item = &submit->items[i];
                 if (sub->state.call_of[i] != call->number)
                         continue;
                 const redisReply *said = reply_at(reply, at++);
                 struct span id = reply_span(said);
-                if (id.size && id.size <= TASK_ID_MAX) {
+                if (id.size) {
+                        id.size = id.size <= TASK_ID_MAX ? id.size : TASK_ID_MAX;
                         memcpy(item->id, id.data, id.size);
                         item->id[id.size] = 0;
                         item_refuse(submit, i, -EEXIST);
-                } else if (reply_number(said)) {
+                } else if (answer_bool(call->op, said, "verdict")) {
                         is_full = true;
                         item_refuse(submit, i, -EDQUOT);
                 }
@@ -220,9 +223,10 @@ static void send_round(struct submission *sub)
 static void waited(struct call *call, const redisReply *reply)
 {
         uint32_t wanted = call->op->s->wait_replicas;
-        if (reply_number(reply) < wanted)
+        uint64_t replicas = answer_number(call->op, reply, TASK_NUMBER_MAX, "replicas");
+        if (replicas < wanted)
                 op_fail(call->op, -ETIMEDOUT, "submit: stored, but only %u of %u replicas have it so far",
-                        (unsigned)reply_number(reply), wanted);
+                        (unsigned)replicas, wanted);
 }
 
 /* Whatever became of it: the tasks are stored, or were. */

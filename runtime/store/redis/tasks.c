@@ -14,25 +14,26 @@ static uint64_t sum(const struct store_counts *c)
 
 static void count_answer(struct call *call, const redisReply *reply)
 {
-        struct store_counts *to = &((struct store_count *)call->op->request)->counts[call->number];
+        struct op *op = call->op;
+        struct store_counts *to = &((struct store_count *)op->request)->counts[call->number];
         uint64_t *const numbers[] = { &to->queued[LANE_HIGH], &to->queued[LANE_NORMAL], &to->queued[LANE_LOW],
                 &to->delayed, &to->in_flight, &to->parked, &to->dead, &to->results, &to->controls, &to->keys,
                 &to->outbox, &to->done, &to->dropped, &to->results_dropped, &to->epoch };
         size_t count = sizeof(numbers) / sizeof(numbers[0]);
         if (reply_count(reply) != count + 6) {
-                op_bad_answer(call->op);
+                op_bad_answer(op);
                 return;
         }
         for (size_t i = 0; i < count; i++)
-                *numbers[i] = reply_number(reply->element[i]);
-        to->is_held = reply_number(reply->element[count]) != 0;
+                *numbers[i] = answer_number(op, reply->element[i], TASK_NUMBER_MAX, "count");
+        to->is_held = answer_bool(op, reply->element[count], "lease");
         if (to->is_held)
                 (void)nonce_read(reply_span(reply->element[count + 1]), to->holder);
-        to->left_ms = reply_number(reply->element[count + 2]);
-        to->wanted = (enum store_wanted)reply_number(reply->element[count + 3]);
-        uint64_t oldest = reply_number(reply->element[count + 4]);
-        uint64_t now = reply_number(reply->element[count + 5]);
-        to->oldest_ms = oldest ? now - oldest : 0;
+        to->left_ms = answer_number(op, reply->element[count + 2], TASK_NUMBER_MAX, "lease");
+        to->wanted = (enum store_wanted)answer_number(op, reply->element[count + 3], STORE_WANTED_FIRM, "want");
+        uint64_t oldest = answer_number(op, reply->element[count + 4], TASK_NUMBER_MAX, "time");
+        uint64_t now = answer_number(op, reply->element[count + 5], TASK_NUMBER_MAX, "time");
+        to->oldest_ms = oldest && oldest < now ? now - oldest : 0;
         /* Nobody counts an RPUSH; each task is in exactly one of these. */
         to->submitted = sum(to);
 }
@@ -63,12 +64,16 @@ static void row_read(
         struct span bytes = reply_span(reply_at(row, 2));
         struct span note = reply_span(reply_at(row, 3));
         *to = (struct store_listed){ .state = state,
-                .number = reply_number(reply_at(row, 0)),
+                .number = answer_number(op, reply_at(row, 0), TASK_NUMBER_MAX, "number"),
                 .reason = reply_span(reply_at(row, 5)),
                 .id = reply_span(reply_at(row, 6)) };
-        if (store_task_read(&op->s->store, shard, reply_number(reply_at(row, 1)), bytes, request_arena(op->request),
-                    &task, NULL))
+        uint64_t seq = answer_number(op, reply_at(row, 1), TASK_NUMBER_MAX, "seq");
+        if (store_task_read(&op->s->store, shard, seq, bytes, request_arena(op->request), &task, NULL)) {
+                /* Its id and key as the scripts know it by: so it is cancelled. */
                 task.envelope.payload = bytes;
+                task.envelope.id = reply_span(reply_at(row, 6));
+                task.key = reply_span(reply_at(row, 7));
+        }
         to->envelope = task.envelope;
         to->key = task.key;
         if (!to->id.size)
@@ -76,9 +81,9 @@ static void row_read(
         if (note_parse(note.data, note.size, &to->note))
                 to->note = (struct task_note){ 0 };
         if (state == STATE_DELAYED)
-                to->due_in_ms = reply_number(reply_at(row, 4));
+                to->due_in_ms = answer_number(op, reply_at(row, 4), TASK_NUMBER_MAX, "due time");
         if (state == STATE_DEAD)
-                to->at_ms = reply_number(reply_at(row, 4));
+                to->at_ms = answer_number(op, reply_at(row, 4), TASK_NUMBER_MAX, "time");
 }
 
 /* --- list -------------------------------------------------------------------------------------------------------- */
@@ -87,8 +92,8 @@ static void list_answer(struct call *call, const redisReply *reply)
 {
         struct store_list *list = (struct store_list *)call->op->request;
         const redisReply *rows = reply_at(reply, 2);
-        list->cursor.major = reply_number(reply_at(reply, 0));
-        list->is_end = reply_number(reply_at(reply, 1)) != 0;
+        list->cursor.major = answer_number(call->op, reply_at(reply, 0), TASK_NUMBER_MAX, "cursor");
+        list->is_end = answer_bool(call->op, reply_at(reply, 1), "end");
         list->tasks = arena_take(request_arena(&list->request), reply_count(rows) * sizeof(*list->tasks));
         for (size_t i = 0; i < reply_count(rows); i++) {
                 struct store_listed *to = &list->tasks[list->tasks_count];
@@ -126,11 +131,11 @@ static void find_answer(struct call *call, const redisReply *reply)
                 row_read(call->op, call->shard, find_order[find->cursor.major], row, found);
                 find->task = found;
                 find->is_end = true;
-        } else if (reply_number(reply_at(reply, 1))) {
+        } else if (answer_bool(call->op, reply_at(reply, 1), "end")) {
                 find->cursor = (struct store_cursor){ .major = find->cursor.major + 1 };
                 find->is_end = find->cursor.major == FIND_STAGES;
         } else {
-                find->cursor.minor = reply_number(reply_at(reply, 0));
+                find->cursor.minor = answer_number(call->op, reply_at(reply, 0), TASK_NUMBER_MAX, "cursor");
         }
 }
 
@@ -197,15 +202,12 @@ void redis_cancel_task(struct redis_store *s, struct store_request *request)
 static void dead_answer(struct call *call, const redisReply *reply)
 {
         struct store_dead *dead = (struct store_dead *)call->op->request;
-        uint64_t looked = reply_number(reply_at(reply, 1));
-        if (reply_count(reply) != 4 || looked > dead->numbers_count || (dead->numbers_count && !looked)) {
+        dead->acted = (uint32_t)answer_number(call->op, reply_at(reply, 0), STORE_CALL_TASKS, "count");
+        dead->looked = (uint32_t)answer_number(call->op, reply_at(reply, 1), dead->numbers_count, "looked");
+        dead->unreadable = (uint32_t)answer_number(call->op, reply_at(reply, 2), STORE_CALL_TASKS, "unreadable");
+        dead->last = answer_number(call->op, reply_at(reply, 3), TASK_NUMBER_MAX, "last");
+        if (dead->numbers_count && !dead->looked)
                 op_bad_answer(call->op);
-                return;
-        }
-        dead->acted = (uint32_t)reply_number(reply->element[0]);
-        dead->looked = (uint32_t)looked;
-        dead->unreadable = (uint32_t)reply_number(reply->element[2]);
-        dead->last = reply_number(reply->element[3]);
         if (dead->verb == DEAD_REQUEUE && dead->acted)
                 bell_own_write(call->op->s, call->shard);
 }

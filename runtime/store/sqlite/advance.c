@@ -14,7 +14,7 @@ static bool flight_get(struct sqlite_store *s, const struct shard *shard, uint64
         struct flight *ret_flight)
 {
         /* Beyond what is taken a task is queued: nobody's, whatever its number. */
-        if (seq_number(seq) > shard->taken[STORE_SEQ_LANE(seq)])
+        if (!seq_is_taken(shard, seq))
                 return false;
         struct query q = query(&s->db, STATEMENT_LOG_GET);
         bind_number(&q, shard_id(shard->shard, seq));
@@ -28,13 +28,13 @@ static bool flight_get(struct sqlite_store *s, const struct shard *shard, uint64
 
 static bool flight_remove(struct sqlite_store *s, struct shard *shard, uint64_t seq)
 {
-        if (seq_number(seq) > shard->taken[STORE_SEQ_LANE(seq)])
+        if (!seq_is_taken(shard, seq))
                 return false;
         struct query q = query(&s->db, STATEMENT_LOG_REMOVE);
         bind_number(&q, shard_id(shard->shard, seq));
         if (!query_run(&q))
                 return false;
-        shard->in_flight--;
+        count_down(&shard->in_flight);
         return true;
 }
 
@@ -155,7 +155,7 @@ static uint32_t settle_plain(struct sqlite_store *s, struct shard *shard, const 
         uint32_t removed = 0;
         for (; plain < count && is_plain(&outcomes[plain]); plain++) {
                 uint64_t seq = outcomes[plain].task.seq;
-                if (seq_number(seq) <= shard->taken[STORE_SEQ_LANE(seq)])
+                if (seq_is_taken(shard, seq))
                         seqs[known++] = seq;
         }
         sort(seqs, known);

@@ -24,26 +24,48 @@ static struct store_task *claim_slot(struct claim *claim)
         return &claim->tasks[claim->count];
 }
 
-bool claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *shard, uint64_t seq, struct span task,
+int claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *shard, uint64_t seq, struct span task,
         struct span note, struct error *error)
 {
         struct store_task *to = claim_slot(claim);
         struct span bytes = arena_copy(claim->arena, task);
-        if (stored_read(s, shard->shard, seq, bytes, claim->arena, to, error))
-                return false;
+        int r = stored_read(s, shard->shard, seq, bytes, claim->arena, to, error);
+        if (r)
+                return r;
         note = note.size ? arena_copy(claim->arena, note) : note;
         if (note_parse(note.data, note.size, &to->note))
                 to->note = (struct task_note){ 0 };
         claim->bytes += task.size;
         claim->count++;
-        return true;
+        return 0;
+}
+
+static void log_remove(struct sqlite_store *s, const struct shard *shard, uint64_t seq)
+{
+        struct query q = query(&s->db, STATEMENT_LOG_REMOVE);
+        bind_number(&q, shard_id(shard->shard, seq));
+        (void)query_run(&q);
+}
+
+void stray_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray)
+{
+        struct span reason = stray->why == -EXDEV ? SPAN_TEXT("misplaced") : SPAN_TEXT("malformed");
+        dead_put_bytes(s, shard, stray->seq, reason, (struct span){ stray->error.text, strlen(stray->error.text) },
+                stray->task, stray->note);
+}
+
+void flight_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray)
+{
+        log_remove(s, shard, stray->seq);
+        count_down(&shard->in_flight);
+        stray_bury(s, shard, stray);
 }
 
 /* --- what is due ------------------------------------------------------------------------------------------------- */
 
 struct due_task {
         uint64_t id;
-        enum lane lane;
+        uint64_t lane;
         struct span task;
         struct span note;
 };
@@ -58,15 +80,19 @@ static void delayed_join(struct sqlite_store *s, struct shard *shard, struct are
         bind_number(&q, s->now_ms);
         bind_number(&q, STORE_CALL_TASKS);
         while (query_row(&q))
-                due[count++] = (struct due_task){ column_number(&q, 0), (enum lane)column_number(&q, 1),
+                due[count++] = (struct due_task){ column_number(&q, 0), column_number(&q, 1),
                         arena_copy(arena, column_span(&q, 2)), arena_copy(arena, column_span(&q, 3)) };
         query_end(&q);
         for (uint32_t i = 0; i < count; i++) {
                 q = query(&s->db, STATEMENT_DELAYED_REMOVE);
                 bind_number(&q, due[i].id);
                 (void)query_run(&q);
-                shard->delayed--;
-                shard_append(s, shard, due[i].lane, due[i].task, due[i].note);
+                count_down(&shard->delayed);
+                if (due[i].lane < LANES)
+                        shard_append(s, shard, (enum lane)due[i].lane, due[i].task, due[i].note);
+                else
+                        dead_put_bytes(s, shard, STORE_NEVER, SPAN_TEXT("malformed"),
+                                SPAN_TEXT("it was delayed for a lane that there is none of"), due[i].task, due[i].note);
         }
 }
 
@@ -81,7 +107,7 @@ static void keys_take(struct sqlite_store *s, struct shard *shard, struct claim 
         bind_number(&q, want);
         while (query_row(&q))
                 keys[count++] = (struct key){ .id = column_number(&q, 0),
-                        .state = (enum store_key_state)column_number(&q, 2),
+                        .state = column_key_state(&q, 2),
                         .due_ms = column_number(&q, 3),
                         .since_ms = column_number(&q, 4),
                         .tasks = column_number(&q, 5) };
@@ -104,21 +130,12 @@ void claim_due(struct sqlite_store *s, struct shard *shard, struct claim *claim,
 
 /* --- the lanes --------------------------------------------------------------------------------------------------- */
 
-static void log_remove(struct sqlite_store *s, const struct shard *shard, uint64_t seq)
-{
-        struct query q = query(&s->db, STATEMENT_LOG_REMOVE);
-        bind_number(&q, shard_id(shard->shard, seq));
-        (void)query_run(&q);
-}
-
 /* No host can run it: what is wrong with it decides where it goes. */
 static void set_aside(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint64_t seq, struct span bytes,
         int why, const struct error *error)
 {
-        struct span reason = why == -EXDEV ? SPAN_TEXT("misplaced") : SPAN_TEXT("malformed");
         log_remove(s, shard, seq);
-        dead_put_bytes(
-                s, shard, seq, reason, (struct span){ error->text, strlen(error->text) }, bytes, (struct span){ 0 });
+        stray_bury(s, shard, &(struct stray){ .seq = seq, .task = bytes, .why = why, .error = *error });
         claim->set_aside++;
 }
 
@@ -130,7 +147,7 @@ static void settle(struct sqlite_store *s, struct shard *shard, struct claim *cl
         struct error error = { "" };
         struct key key;
         int r = stored_read(s, shard->shard, seq, bytes, claim->arena, task, &error);
-        shard->queued[STORE_SEQ_LANE(seq)]--;
+        count_down(&shard->queued[STORE_SEQ_LANE(seq)]);
         claim->bytes += bytes.size;
         if (r) {
                 set_aside(s, shard, claim, seq, bytes, r, &error);

@@ -37,8 +37,8 @@ static void skip(struct sqlite_store *s, struct shard *shard, struct key *key)
                 bind_number(&q, key->id);
                 bind_number(&q, seq);
                 (void)query_run(&q);
-                key->tasks--;
-                shard->parked--;
+                count_down(&key->tasks);
+                count_down(&shard->parked);
                 dead_put_bytes(s, shard, seq, SPAN_TEXT("skipped"), (struct span){ 0 }, task, note);
         }
         arena_free(arena);
@@ -94,7 +94,8 @@ static uint32_t rows_read(
         while (query_row(&q)) {
                 struct row *row = &rows[count++];
                 row->id = column_number(&q, 0);
-                row->control.verb = (enum store_control_verb)column_number(&q, 1);
+                uint64_t verb = column_number(&q, 1);
+                row->control.verb = (enum store_control_verb)(verb <= CONTROL_SKIP ? verb : CONTROL_SKIP + 1);
                 row->control.key = arena_copy(arena, column_span(&q, 2));
                 row->reason = arena_copy(arena, column_span(&q, 3));
                 row->control.id = arena_copy(arena, column_span(&q, 4));
@@ -113,7 +114,17 @@ static void row_take(struct sqlite_store *s, struct shard *shard, const struct r
                 q = query(&s->db, STATEMENT_CONTROL_REMOVE);
                 bind_number(&q, row->id);
                 (void)query_run(&q);
-                shard->returned--;
+                count_down(&shard->returned);
+                return;
+        }
+        if (advance->controls_count == STORE_CALL_CONTROLS)
+                return;
+        if (row->control.verb > CONTROL_SKIP || row->control.seq > STORE_SEQ_MAX) {
+                /* Nobody asked for that. */
+                q = query(&s->db, STATEMENT_CONTROL_REMOVE);
+                bind_number(&q, row->id);
+                (void)query_run(&q);
+                count_down(&shard->controls);
                 return;
         }
         if (row->call == STORE_NEVER && row->control.verb != CONTROL_CANCEL)
@@ -122,9 +133,15 @@ static void row_take(struct sqlite_store *s, struct shard *shard, const struct r
         bind_number(&q, row->id);
         bind_number(&q, advance->call);
         (void)query_run(&q);
-        shard->controls--;
+        count_down(&shard->controls);
         shard->returned++;
         advance->controls[advance->controls_count++] = row->control;
+}
+
+/* A call returns no more. */
+static uint32_t returned_max(const struct shard *shard)
+{
+        return shard->returned < STORE_CALL_CONTROLS ? (uint32_t)shard->returned : STORE_CALL_CONTROLS;
 }
 
 void control_take(struct sqlite_store *s, struct shard *shard, struct store_advance *advance)
@@ -134,7 +151,7 @@ void control_take(struct sqlite_store *s, struct shard *shard, struct store_adva
         if (!shard->controls && !shard->returned)
                 return;
         advance->controls = arena_take(arena, STORE_CALL_CONTROLS * sizeof(*advance->controls));
-        uint32_t count = rows_read(s, shard->shard, arena, rows, (uint32_t)shard->returned + STORE_CALL_CONTROLS);
+        uint32_t count = rows_read(s, shard->shard, arena, rows, returned_max(shard) + STORE_CALL_CONTROLS);
         for (uint32_t i = 0; i < count; i++)
                 row_take(s, shard, &rows[i], advance);
 }
@@ -146,7 +163,7 @@ void control_repeat(struct sqlite_store *s, const struct shard *shard, struct st
         if (!shard->returned)
                 return;
         advance->controls = arena_take(arena, STORE_CALL_CONTROLS * sizeof(*advance->controls));
-        uint32_t count = rows_read(s, shard->shard, arena, rows, (uint32_t)shard->returned);
+        uint32_t count = rows_read(s, shard->shard, arena, rows, returned_max(shard));
         for (uint32_t i = 0; i < count; i++)
                 if (rows[i].call == advance->call)
                         advance->controls[advance->controls_count++] = rows[i].control;

@@ -45,6 +45,9 @@ void dead_put_bytes(struct sqlite_store *s, struct shard *shard, uint64_t seq, s
         struct span bytes, struct span note)
 {
         struct arena_chunk *arena = NULL;
+        /* A number that nobody gave names nothing; then it is called by the number of its death. */
+        if (seq > STORE_SEQ_MAX)
+                seq = lane_seq(LANE_NORMAL, shard->last_dead + 1);
         struct store_task task = { .seq = seq };
         /* Whatever can be read of it; an id that names another shard would only mislead. */
         if (stored_read(s, shard->shard, seq, bytes, &arena, &task, NULL))
@@ -105,7 +108,7 @@ static void act(struct sqlite_store *s, struct shard *shard, struct store_dead *
         q = query(&s->db, STATEMENT_DEAD_REMOVE);
         bind_number(&q, id);
         (void)query_run(&q);
-        shard->dead--;
+        count_down(&shard->dead);
         dead->acted++;
 }
 

@@ -128,22 +128,42 @@ static void check_rest(struct check *c)
         compare(c, "submitted", c->tasks + shard->done + shard->dropped, shard->submitted);
 }
 
+static void check_shard(struct check *c)
+{
+        check_log(c);
+        check_side(c);
+        check_rest(c);
+}
+
 void sqlite_fsck(struct sqlite_store *s, struct store_request *request)
 {
         struct store_fsck *fsck = (struct store_fsck *)request;
-        if (fsck->is_repair) {
-                request->status = error_set(&request->error, -EINVAL,
-                        "a SQLite store is not repaired in place; stop all hosts and move the tasks to a new file: "
-                        "quiver dump > FILE, another store.url, quiver load FILE");
+        struct check c = { .s = s };
+        struct check after = { .s = s };
+        if (shard_is_bad(&s->shards, &s->db, fsck->shard)) {
+                const struct shard *bad = &s->shards.rows[fsck->shard];
+                c.shard = bad;
+                problem(&c, "its %s is out of range", bad->bad_number);
+        } else if (fsck->is_repair && !shard_may_repair(s, request, fsck->shard)) {
                 return;
+        } else {
+                c.shard = shard_read(s, fsck->shard);
+                check_shard(&c);
         }
-        struct check c = { .s = s, .shard = shard_read(s, fsck->shard) };
-        check_log(&c);
-        check_side(&c);
-        check_rest(&c);
         fsck->tasks = c.tasks;
         fsck->problems = c.problems;
         fsck->mended = 0;
+        if (fsck->is_repair && c.problems) {
+                shard_repair(s, request, fsck->shard);
+                after.shard = shard_read(s, fsck->shard);
+                check_shard(&after);
+                fsck->tasks = after.tasks;
+                fsck->mended = c.problems > after.problems ? c.problems - after.problems : 0;
+                buffer_printf(&c.report, "shard %" PRIu32 ": counted anew; %" PRIu32 " problems are left\n",
+                        fsck->shard, after.problems);
+                buffer_put(&c.report, after.report.data, after.report.size);
+        }
         fsck->report = arena_copy(request_arena(request), (struct span){ (const char *)c.report.data, c.report.size });
         buffer_free(&c.report);
+        buffer_free(&after.report);
 }

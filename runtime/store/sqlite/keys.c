@@ -20,7 +20,7 @@ static struct span head_id(struct sqlite_store *s, uint32_t shard, uint64_t key,
 static void info_fill(
         struct sqlite_store *s, struct store_key_info *info, struct query *q, int at, struct arena_chunk **arena)
 {
-        info->state = (enum store_key_state)column_number(q, at);
+        info->state = column_key_state(q, at);
         uint64_t due_ms = column_number(q, at + 1);
         info->since_ms = column_number(q, at + 2);
         info->tasks = column_number(q, at + 3);

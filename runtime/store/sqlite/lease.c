@@ -1,4 +1,5 @@
 /* Who may act on a shard.  See "The lease" in ../README.md. */
+#include <errno.h>
 #include <string.h>
 
 #include "store/sqlite/sqlite.h"
@@ -126,10 +127,38 @@ static enum store_grant decide(struct sqlite_store *s, const struct shard *shard
         return STORE_BUSY;
 }
 
-static void page_read(struct sqlite_store *s, struct store_request *request, const struct shard *shard,
-        uint64_t after_seq, uint32_t max, struct store_page *ret_page)
+void strays_bury(struct sqlite_store *s, struct shard *shard, struct arena_chunk **arena)
+{
+        for (unsigned lane = 0; lane <= LANES; lane++) {
+                struct stray strays[STRAYS_MAX];
+                uint32_t count = 0;
+                uint64_t first = lane_seq((enum lane)lane, lane < LANES ? shard->tail[lane] : 0);
+                uint64_t last = lane_seq((enum lane)(lane + 1), 0) - (lane == LANES);
+                struct query q = query(&s->db, STATEMENT_LOG_PAGE);
+                bind_number(&q, shard_id(shard->shard, first));
+                bind_number(&q, shard_id(shard->shard, last));
+                bind_number(&q, STRAYS_MAX);
+                while (query_row(&q))
+                        strays[count++] = (struct stray){ .seq = shard_number(column_number(&q, 0)),
+                                .why = -EBADMSG,
+                                .error = { "the log had it under a number that was never given" },
+                                .task = arena_copy(arena, column_span(&q, 1)),
+                                .note = arena_copy(arena, column_span(&q, 2)) };
+                query_end(&q);
+                /* Nobody has counted it as one of the shard's tasks so far. */
+                shard->submitted += count;
+                shard->in_flight += count;
+                for (uint32_t i = 0; i < count; i++)
+                        flight_bury(s, shard, &strays[i]);
+        }
+}
+
+static void page_read(struct sqlite_store *s, struct store_request *request, struct shard *shard, uint64_t after_seq,
+        uint32_t max, struct store_page *ret_page)
 {
         struct claim claim;
+        struct stray strays[STRAYS_MAX];
+        uint32_t bad = 0;
         claim_init(&claim, request_arena(request), max);
         *ret_page = (struct store_page){ 0 };
         for (unsigned lane = 0; lane < LANES && max; lane++) {
@@ -142,19 +171,30 @@ static void page_read(struct sqlite_store *s, struct store_request *request, con
                 struct query q = query(&s->db, STATEMENT_LOG_PAGE);
                 bind_number(&q, shard_id(shard->shard, first));
                 bind_number(&q, shard_id(shard->shard, last));
-                bind_number(&q, max - claim.count + 1);
+                bind_number(&q, max - claim.count + STRAYS_MAX);
                 while (query_row(&q)) {
-                        if (claim.count == max || (claim.count && claim.bytes >= STORE_CALL_BYTES)) {
+                        if (claim.count == max || bad == STRAYS_MAX ||
+                                (claim.count && claim.bytes >= STORE_CALL_BYTES)) {
                                 ret_page->has_more = true;
                                 break;
                         }
-                        (void)claim_add(s, &claim, shard, shard_number(column_number(&q, 0)), column_span(&q, 1),
-                                column_span(&q, 2), NULL);
+                        struct stray *stray = &strays[bad];
+                        *stray = (struct stray){ .seq = shard_number(column_number(&q, 0)) };
+                        stray->why = claim_add(
+                                s, &claim, shard, stray->seq, column_span(&q, 1), column_span(&q, 2), &stray->error);
+                        if (!stray->why)
+                                continue;
+                        stray->task = arena_copy(claim.arena, column_span(&q, 1));
+                        stray->note = arena_copy(claim.arena, column_span(&q, 2));
+                        bad++;
                 }
                 query_end(&q);
                 if (ret_page->has_more)
                         break;
         }
+        /* What no host can run becomes dead: in flight nobody would ever meet it again. */
+        for (uint32_t i = 0; i < bad; i++)
+                flight_bury(s, shard, &strays[i]);
         for (uint32_t i = 0; i < claim.count && shard->keys; i++) {
                 struct key key;
                 claim.tasks[i].is_key_waiting = key_get(s, shard, claim.tasks[i].key, &key) && key.state >= KEY_PARKED;
@@ -180,6 +220,7 @@ void sqlite_acquire(struct sqlite_store *s, struct store_request *request)
                 want(s, shard, acquire);
         } else if (acquire->grant == STORE_GRANTED) {
                 grant(s, shard, acquire);
+                strays_bury(s, shard, request_arena(request));
                 page_read(s, request, shard, 0, acquire->page_tasks, &acquire->page);
                 acquire->has_work = shard_has_work(s, shard);
                 acquire->next_due_ms = shard_next_due_ms(s, shard);
@@ -190,7 +231,7 @@ void sqlite_acquire(struct sqlite_store *s, struct store_request *request)
 void sqlite_in_flight(struct sqlite_store *s, struct store_request *request)
 {
         struct store_in_flight *in_flight = (struct store_in_flight *)request;
-        const struct shard *shard = shard_read(s, in_flight->lease.shard);
+        struct shard *shard = shard_write(s, in_flight->lease.shard);
         in_flight->page = (struct store_page){ 0 };
         in_flight->verdict = lease_is_ours(shard, &in_flight->lease) ? STORE_OK : STORE_FENCED;
         if (in_flight->verdict == STORE_OK)
@@ -203,6 +244,9 @@ static void renew_one(struct sqlite_store *s, struct store_renewal *renewal)
 {
         const struct store_lease *lease = &renewal->lease;
         *renewal = (struct store_renewal){ .lease = *lease, .verdict = STORE_FENCED, .next_due_ms = STORE_NEVER };
+        /* What one shard has stored is no reason to let go of the others. */
+        if (shard_is_bad(&s->shards, &s->db, lease->shard))
+                return;
         if (!lease_is_ours(shard_read(s, lease->shard), lease))
                 return;
         struct shard *shard = shard_write(s, lease->shard);

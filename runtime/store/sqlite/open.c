@@ -172,13 +172,19 @@ static int agree(const char *path, const char *what, const char *ours, const cha
 static int record(struct sqlite_store *s, const struct store_options *options, bool is_new, struct error *error)
 {
         struct database *db = &s->db;
-        uint32_t shards = (uint32_t)meta_number(db, "shards");
+        uint64_t shards = meta_number(db, "shards");
         if (is_new) {
                 shards = options->shards ? options->shards : 64;
                 meta_set_text(db, "app", options->app);
                 meta_set_number(db, "shards", shards);
         }
-        s->store.shards = shards;
+        if (!shards || shards > SHARDS_MAX) {
+                if (db->failure)
+                        return 0; /* the caller tells */
+                return error_set(
+                        error, -EPROTO, "%s: does not say how many shards there are; it is not Quiver's", s->path);
+        }
+        s->store.shards = (uint32_t)shards;
         shard_table_init(&s->shards, shards);
         if (is_new)
                 shard_table_create(&s->shards, db);
@@ -192,7 +198,7 @@ static int record(struct sqlite_store *s, const struct store_options *options, b
         if (options->shards && options->shards != shards)
                 return error_set(error, -EINVAL,
                         "%s: the app has %u shards, but %u were asked for; the number is fixed when the store is made",
-                        s->path, shards, options->shards);
+                        s->path, s->store.shards, options->shards);
         const char *recorded = s->store.coordination;
         const char *ours = options->coordination;
         if (ours && strcmp(ours, recorded) != 0 && (!*recorded || url_is_same_coordination(ours, recorded))) {

@@ -158,6 +158,12 @@ uint64_t column_number(struct query *q, int column)
         return (uint64_t)sqlite3_column_int64(q->statement, column);
 }
 
+enum lane column_lane(struct query *q, int column)
+{
+        uint64_t lane = column_number(q, column);
+        return lane < LANES ? (enum lane)lane : LANE_NORMAL;
+}
+
 struct span column_span(struct query *q, int column)
 {
         const char *data = sqlite3_column_blob(q->statement, column);

@@ -52,6 +52,8 @@ void bind_null(struct query *q);
 /* The next row; false at the end or on failure. */
 bool query_row(struct query *q);
 uint64_t column_number(struct query *q, int column);
+/* `normal` for one that there is none of. */
+enum lane column_lane(struct query *q, int column);
 struct span column_span(struct query *q, int column); /* borrowed until the next query_row() or query_end() */
 bool column_is_null(struct query *q, int column);
 void query_end(struct query *q);

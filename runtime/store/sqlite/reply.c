@@ -57,7 +57,8 @@ void sqlite_reply(struct sqlite_store *s, struct store_request *request)
         bind_text(&q, reply->id);
         bind_number(&q, s->now_ms);
         if (query_row(&q)) {
-                reply->state = (enum store_reply_state)column_number(&q, 0);
+                uint64_t state = column_number(&q, 0);
+                reply->state = state <= REPLY_DEAD ? (enum store_reply_state)state : REPLY_PENDING;
                 reply->has_data = !column_is_null(&q, 1);
                 reply->data = arena_copy(arena, column_span(&q, 1));
                 reply->reason = arena_copy(arena, column_span(&q, 2));

@@ -1,5 +1,7 @@
 #include "store/sqlite/shard.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +80,41 @@ static void last_load(struct shard *s, struct span bytes)
         if (s->last_count > LAST_RANGES)
                 s->last_count = LAST_RANGES;
         memcpy(last, bytes.data, s->last_count * sizeof(*last));
+        /* A call that is repeated looks at each of them. */
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < s->last_count && sum <= STORE_CALL_TASKS; i++)
+                sum += last[i].first <= STORE_SEQ_MAX && last[i].count <= STORE_CALL_TASKS ? last[i].count
+                                                                                           : STORE_CALL_TASKS + 1;
+        if (sum > STORE_CALL_TASKS)
+                s->last_count = 0;
+}
+
+/* The name of a number that is out of range; NULL if all are in it. */
+static const char *bad_number(const struct shard *s)
+{
+        const struct {
+                uint64_t value;
+                uint64_t max;
+                const char *name;
+        } numbers[] = {
+                { s->tail[LANE_HIGH], LANE_NUMBER_MAX, "high_tail" },
+                { s->taken[LANE_HIGH], s->tail[LANE_HIGH], "high_taken" },
+                { s->tail[LANE_NORMAL], LANE_NUMBER_MAX, "normal_tail" },
+                { s->taken[LANE_NORMAL], s->tail[LANE_NORMAL], "normal_taken" },
+                { s->tail[LANE_LOW], LANE_NUMBER_MAX, "low_tail" },
+                { s->taken[LANE_LOW], s->tail[LANE_LOW], "low_taken" },
+                { s->epoch, TASK_NUMBER_MAX, "epoch" },
+                { s->call, TASK_NUMBER_MAX, "call" },
+                { s->last_delayed, SHARD_NUMBER_MAX, "last_delayed" },
+                { s->last_dead, SHARD_NUMBER_MAX, "last_dead" },
+                { s->last_result, SHARD_NUMBER_MAX, "last_result" },
+                { s->last_control, SHARD_NUMBER_MAX, "last_control" },
+                { s->last_key, SHARD_NUMBER_MAX, "last_key" },
+        };
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+                if (numbers[i].value > numbers[i].max)
+                        return numbers[i].name;
+        return NULL;
 }
 
 #define NUMBER_LOAD(field, column) s->field = column_number(&q, at++);
@@ -93,6 +130,13 @@ static void load(struct shard *s, struct database *db)
                 nonce_load(&q, at++, s->want_nonce);
                 last_load(s, column_span(&q, at));
                 s->is_loaded = true;
+                s->bad_number = bad_number(s);
+                if (s->bad_number)
+                        *s = (struct shard){ .shard = s->shard,
+                                .is_loaded = true,
+                                .is_dirty = s->is_dirty,
+                                .bad_number = s->bad_number,
+                                .last = s->last };
         }
         query_end(&q);
 }
@@ -120,18 +164,29 @@ void shard_table_flush(struct shard_table *table, struct database *db)
         table->dirty_count = 0;
 }
 
-struct shard *shard_get(struct shard_table *table, struct database *db, uint32_t shard)
+bool shard_is_bad(struct shard_table *table, struct database *db, uint32_t shard)
 {
         struct shard *s = &table->rows[shard];
         if (!s->is_loaded)
                 load(s, db);
+        return s->bad_number;
+}
+
+struct shard *shard_get(struct shard_table *table, struct database *db, uint32_t shard)
+{
+        struct shard *s = &table->rows[shard];
+        if (shard_is_bad(table, db, shard) && !db->failure)
+                db->failure = error_set(&db->error, -EPROTO,
+                        "shard %" PRIu32
+                        ": its %s is out of range; stop all hosts of the app, then quiver fsck --repair",
+                        shard, s->bad_number);
         return s;
 }
 
 struct shard *shard_change(struct shard_table *table, struct database *db, uint32_t shard)
 {
         struct shard *s = shard_get(table, db, shard);
-        if (!s->is_dirty) {
+        if (!s->is_dirty && !s->bad_number) {
                 s->is_dirty = true;
                 table->dirty[table->dirty_count++] = shard;
         }

@@ -49,6 +49,10 @@
 
 #define LAST_RANGES STORE_CALL_TASKS
 
+/* Numbers are given one by one, and there must be room for more: 48 bits of a lane's, 50 of a shard's. */
+#define LANE_NUMBER_MAX  ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) - (UINT64_C(1) << 32))
+#define SHARD_NUMBER_MAX ((UINT64_C(1) << SHARD_SHIFT) - (UINT64_C(1) << 32))
+
 /* Seqs that follow on each other. */
 struct seq_range {
         uint64_t first;
@@ -58,6 +62,7 @@ struct seq_range {
 struct shard {
         uint32_t shard;
         bool is_loaded;
+        const char *bad_number; /* one of the row that is out of range: it reads as all zero, and is not written */
         bool is_dirty;
 
         uint64_t epoch;
@@ -120,6 +125,12 @@ static inline uint64_t seq_number(uint64_t seq)
         return seq & ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) - 1);
 }
 
+/* Whether the shard has given this seq, and a claim has passed it. */
+static inline bool seq_is_taken(const struct shard *s, uint64_t seq)
+{
+        return seq <= STORE_SEQ_MAX && seq_number(seq) && seq_number(seq) <= s->taken[STORE_SEQ_LANE(seq)];
+}
+
 static inline uint64_t shard_queued(const struct shard *s)
 {
         return s->queued[LANE_HIGH] + s->queued[LANE_NORMAL] + s->queued[LANE_LOW];
@@ -148,7 +159,9 @@ void shard_table_forget(struct shard_table *table);
 /* Room for what a call may claim; makes it if there is none yet. */
 __attribute__((returns_nonnull)) struct seq_range *shard_last_room(struct shard *s);
 
-/* A row to read.  Never NULL; all zero once the database has failed. */
+/* Whether a number of the row is out of range. */
+bool shard_is_bad(struct shard_table *table, struct database *db, uint32_t shard);
+/* A row to read.  Never NULL; all zero once the database has failed, as it does for a row that is bad. */
 struct shard *shard_get(struct shard_table *table, struct database *db, uint32_t shard);
 /* A row to change. */
 struct shard *shard_change(struct shard_table *table, struct database *db, uint32_t shard);

@@ -1,5 +1,25 @@
 /* Keys whose tasks cannot simply be claimed, and the queues in which those tasks wait. */
+#include <errno.h>
+#include <inttypes.h>
+
 #include "store/sqlite/sqlite.h"
+
+enum store_key_state column_key_state(struct query *q, int column)
+{
+        uint64_t state = column_number(q, column);
+        return state >= KEY_WAITING && state <= KEY_HELD ? (enum store_key_state)state : KEY_PARKED;
+}
+
+/* Whatever its row says: a key for which tasks wait is not free. */
+static bool has_tasks(struct sqlite_store *s, const struct key *key)
+{
+        struct query q = query(&s->db, STATEMENT_SIDE_HEAD);
+        bind_number(&q, key->id);
+        bind_number(&q, 1);
+        bool is_there = query_row(&q);
+        query_end(&q);
+        return is_there;
+}
 
 static void bind_due(struct query *q, const struct key *key)
 {
@@ -20,7 +40,7 @@ bool key_get(struct sqlite_store *s, const struct shard *shard, struct span name
         bool is_there = query_row(&q);
         if (is_there)
                 *ret_key = (struct key){ .id = column_number(&q, 0),
-                        .state = (enum store_key_state)column_number(&q, 1),
+                        .state = column_key_state(&q, 1),
                         .due_ms = column_number(&q, 2),
                         .since_ms = column_number(&q, 3),
                         .tasks = column_number(&q, 4) };
@@ -62,11 +82,13 @@ void key_set_state(struct sqlite_store *s, struct shard *shard, struct span name
 
 void key_save(struct sqlite_store *s, struct shard *shard, struct key *key)
 {
+        if (!key->tasks && has_tasks(s, key))
+                key->tasks = 1;
         bool is_free = !key->tasks && key->state != KEY_HELD;
         struct query q = query(&s->db, is_free ? STATEMENT_KEY_REMOVE : STATEMENT_KEY_SET);
         bind_number(&q, key->id);
         if (is_free) {
-                shard->keys--;
+                count_down(&shard->keys);
                 key->id = 0;
         } else {
                 bind_number(&q, key->state);
@@ -93,48 +115,72 @@ void side_put(
         (void)query_run(&q);
 }
 
-static void back_in_flight(
-        struct sqlite_store *s, struct shard *shard, struct key *key, uint64_t seq, struct span task, struct span note)
+static void side_remove(struct sqlite_store *s, struct shard *shard, struct key *key, uint64_t seq)
 {
-        struct query q = query(&s->db, STATEMENT_LOG_PUT);
-        bind_number(&q, shard_id(shard->shard, seq));
-        bind_span(&q, task);
-        if (note.size)
-                bind_span(&q, note);
-        else
-                bind_null(&q);
-        (void)query_run(&q);
-        q = query(&s->db, STATEMENT_SIDE_REMOVE);
+        struct query q = query(&s->db, STATEMENT_SIDE_REMOVE);
         bind_number(&q, key->id);
         bind_number(&q, seq);
         (void)query_run(&q);
-        key->tasks--;
-        shard->parked--;
+        count_down(&key->tasks);
+        count_down(&shard->parked);
+}
+
+/* False if another task stands in the log under its number. */
+static bool log_put(struct sqlite_store *s, struct shard *shard, const struct stray *row)
+{
+        struct query q = query(&s->db, STATEMENT_LOG_PUT_FREE);
+        bind_number(&q, shard_id(shard->shard, row->seq));
+        bind_span(&q, row->task);
+        if (row->note.size)
+                bind_span(&q, row->note);
+        else
+                bind_null(&q);
+        if (!query_run(&q))
+                return false;
         shard->in_flight++;
+        return true;
+}
+
+/* Into the log and the claim; -errno with the reason in the row if it is fit for neither. */
+static int back_in_flight(struct sqlite_store *s, struct shard *shard, struct claim *claim, struct stray *row)
+{
+        if (!seq_is_taken(shard, row->seq))
+                return error_set(
+                        &row->error, -EBADMSG, "a side queue had it under %" PRIu64 ", a number never given", row->seq);
+        int r = claim_add(s, claim, shard, row->seq, row->task, row->note, &row->error);
+        if (r || s->db.failure || log_put(s, shard, row))
+                return r;
+        claim->count--;
+        return error_set(
+                &row->error, -EBADMSG, "a side queue had it under %" PRIu64 ", another task's number", row->seq);
 }
 
 void side_take(struct sqlite_store *s, struct shard *shard, struct key *key, uint32_t max, struct claim *claim)
 {
         uint32_t from = claim->count;
+        uint32_t count = 0;
         if (max > claim->room - claim->count)
                 max = claim->room - claim->count;
         struct query q = query(&s->db, STATEMENT_SIDE_HEAD);
         bind_number(&q, key->id);
         bind_number(&q, max);
-        struct span *tasks = arena_take(claim->arena, max * sizeof(*tasks));
-        struct span *notes = arena_take(claim->arena, max * sizeof(*notes));
+        struct stray *rows = arena_take(claim->arena, max * sizeof(*rows));
         /* First read, then move: the queue must not change under the statement that reads it. */
-        while (query_row(&q)) {
-                uint32_t i = claim->count - from;
-                tasks[i] = arena_copy(claim->arena, column_span(&q, 1));
-                notes[i] = arena_copy(claim->arena, column_span(&q, 2));
-                if (!claim_add(s, claim, shard, column_number(&q, 0), tasks[i], notes[i], NULL))
-                        break;
-        }
+        while (query_row(&q))
+                rows[count++] = (struct stray){ .seq = column_number(&q, 0),
+                        .task = arena_copy(claim->arena, column_span(&q, 1)),
+                        .note = arena_copy(claim->arena, column_span(&q, 2)) };
         query_end(&q);
-        for (uint32_t i = from; i < claim->count; i++)
-                back_in_flight(s, shard, key, claim->tasks[i].seq, tasks[i - from], notes[i - from]);
+        for (uint32_t i = 0; i < count; i++) {
+                side_remove(s, shard, key, rows[i].seq);
+                rows[i].why = back_in_flight(s, shard, claim, &rows[i]);
+                if (!rows[i].why)
+                        continue;
+                stray_bury(s, shard, &rows[i]);
+                claim->set_aside++;
+        }
+        /* Behind what was set aside the next call goes on at once: nobody would refill the key. */
         key->state = KEY_WAITING;
-        key->due_ms = s->now_ms + STORE_WAITING_MS;
+        key->due_ms = s->now_ms + (count && claim->count == from ? 0 : STORE_WAITING_MS);
         key_save(s, shard, key);
 }

@@ -116,6 +116,13 @@ static inline struct shard *shard_write(struct sqlite_store *s, uint32_t shard)
         return shard_change(&s->shards, &s->db, shard);
 }
 
+/* A counter of a row, whatever it said. */
+static inline void count_down(uint64_t *count)
+{
+        if (*count)
+                --*count;
+}
+
 /* stored.c: between a task's bytes and what a row holds.  Rows are moved between tables as they are. */
 struct span stored_from(struct sqlite_store *s, uint32_t shard, struct span bytes, struct arena_chunk **arena);
 /* As store_task_read(). */
@@ -154,9 +161,27 @@ struct claim {
         struct arena_chunk **arena;
 };
 void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room);
-/* Adds a task that is in flight; false if its bytes are not fit to be one. */
-bool claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *shard, uint64_t seq, struct span task,
+/* Adds a task that is in flight.  0, or as stored_read() if its bytes are not fit to be one. */
+int claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *shard, uint64_t seq, struct span task,
         struct span note, struct error *error);
+/* A row that no host can run: not its bytes, or not under this number. */
+struct stray {
+        uint64_t seq;
+        struct span task;
+        struct span note;
+        int why; /* -EXDEV: another shard's */
+        struct error error;
+};
+#define STRAYS_MAX 32u /* that one call sets aside */
+/* It becomes dead, with its bytes and the reason. */
+void stray_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray);
+/* lease.c: the rows of the log that no claim will ever meet, since nobody gave their numbers; so many of each lane. */
+void strays_bury(struct sqlite_store *s, struct shard *shard, struct arena_chunk **arena);
+/* repair.c: refused while a host works on the shard.  One whose row is bad nobody can own. */
+bool shard_may_repair(struct sqlite_store *s, struct store_request *request, uint32_t shard);
+void shard_repair(struct sqlite_store *s, struct store_request *request, uint32_t shard);
+/* The same for one that stands in the log and counts as in flight. */
+void flight_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray);
 void claim_due(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want);
 void claim_lanes(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want, uint32_t want_bytes);
 void claim_remember(struct shard *shard, const struct claim *claim);
@@ -169,6 +194,8 @@ struct key {
         uint64_t since_ms;
         uint64_t tasks;
 };
+/* `parked` for one that there is none of. */
+enum store_key_state column_key_state(struct query *q, int column);
 bool key_get(struct sqlite_store *s, const struct shard *shard, struct span name, struct key *ret_key);
 /* Makes the key not free, or changes its state. */
 void key_set_state(struct sqlite_store *s, struct shard *shard, struct span name, struct key *key,

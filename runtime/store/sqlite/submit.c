@@ -78,7 +78,10 @@ static bool unique_is_taken(struct sqlite_store *s, const struct store_prepared 
         bool is_taken = query_row(&q) && column_number(&q, 1) > s->now_ms;
         if (is_taken) {
                 struct span known = column_span(&q, 0);
-                memcpy(id, known.data, known.size);
+                if (known.size > TASK_ID_MAX)
+                        known.size = TASK_ID_MAX;
+                if (known.size)
+                        memcpy(id, known.data, known.size);
                 id[known.size] = 0;
         }
         query_end(&q);

@@ -31,6 +31,11 @@ static uint64_t oldest_ms(struct sqlite_store *s, const struct shard *shard, str
 
 static void count_one(struct sqlite_store *s, uint32_t number, struct store_counts *to, struct arena_chunk **arena)
 {
+        /* Of a row that cannot be read nothing is counted: fsck and its owner's log name it, the others are shown. */
+        if (shard_is_bad(&s->shards, &s->db, number)) {
+                *to = (struct store_counts){ .shard = number };
+                return;
+        }
         const struct shard *shard = shard_read(s, number);
         *to = (struct store_counts){ .shard = number,
                 .delayed = shard->delayed,
@@ -102,7 +107,7 @@ static bool row_see(struct scan *scan, struct query *q)
                 uint64_t due_ms = column_number(q, 4);
                 listed.due_in_ms = due_ms > scan->s->now_ms ? due_ms - scan->s->now_ms : 0;
                 scan->cursor = (struct store_cursor){ due_ms, listed.number };
-                seq = lane_seq((enum lane)column_number(q, 3), listed.number);
+                seq = lane_seq(column_lane(q, 3), listed.number);
                 bytes = column_span(q, 1);
                 note = column_span(q, 2);
                 break;
@@ -114,7 +119,7 @@ static bool row_see(struct scan *scan, struct query *q)
                 break;
         case STATE_DEAD:
                 listed.number = scan->cursor.major = shard_number(column_number(q, 0));
-                seq = lane_seq((enum lane)column_number(q, 3), listed.number);
+                seq = lane_seq(column_lane(q, 3), listed.number);
                 listed.at_ms = column_number(q, 4);
                 listed.reason = column_span(q, 5);
                 listed.id = column_span(q, 6);
@@ -292,7 +297,7 @@ static bool row_take(struct sqlite_store *s, struct store_cancel *cancel, uint32
         bool is_there = query_row(q);
         if (is_there) {
                 if (at)
-                        found->seq = lane_seq((enum lane)column_number(q, 0), cancel->number);
+                        found->seq = lane_seq(column_lane(q, 0), cancel->number);
                 found->task = arena_copy(arena, column_span(q, at));
                 found->note = arena_copy(arena, column_span(q, at + 1));
         }
@@ -321,10 +326,7 @@ static bool cancel_log(struct sqlite_store *s, struct shard *shard, struct store
         q = query(&s->db, STATEMENT_LOG_REMOVE);
         bind_number(&q, shard_id(shard->shard, found->seq));
         (void)query_run(&q);
-        if (is_queued)
-                shard->queued[lane]--;
-        else
-                shard->in_flight--;
+        count_down(is_queued ? &shard->queued[lane] : &shard->in_flight);
         return true;
 }
 
@@ -338,7 +340,7 @@ static bool cancel_delayed(
         q = query(&s->db, STATEMENT_DELAYED_REMOVE);
         bind_number(&q, shard_id(shard->shard, cancel->number));
         (void)query_run(&q);
-        shard->delayed--;
+        count_down(&shard->delayed);
         return true;
 }
 
@@ -356,8 +358,8 @@ static bool cancel_parked(struct sqlite_store *s, struct shard *shard, struct st
         bind_number(&q, key.id);
         bind_number(&q, found->seq);
         (void)query_run(&q);
-        key.tasks--;
-        shard->parked--;
+        count_down(&key.tasks);
+        count_down(&shard->parked);
         key_save(s, shard, &key);
         return true;
 }

@@ -28,7 +28,7 @@ static const struct {
 } operations[OPS] = {
         [OP_SUBMIT] = { sqlite_submit, KIND_DURABLE },
         [OP_ACQUIRE] = { sqlite_acquire, KIND_RELAXED },
-        [OP_IN_FLIGHT] = { sqlite_in_flight, KIND_READ },
+        [OP_IN_FLIGHT] = { sqlite_in_flight, KIND_RELAXED },
         [OP_ADVANCE] = { sqlite_advance, KIND_DURABLE },
         [OP_RENEW] = { sqlite_renew, KIND_RELAXED },
         [OP_RELEASE] = { sqlite_release, KIND_RELAXED },
@@ -58,6 +58,8 @@ static enum kind kind_of(const struct store_request *request)
                 return KIND_RELAXED;
         if (request->op == OP_REPLY && !reply_must_announce((const struct store_reply *)request))
                 return KIND_READ;
+        if (request->op == OP_FSCK && ((const struct store_fsck *)request)->is_repair)
+                return KIND_DURABLE;
         return operations[request->op].kind;
 }
 

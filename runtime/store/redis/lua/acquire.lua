@@ -5,15 +5,22 @@
 --include shard
 --include look
 --include lease
+--include note
 --include task
+--include dead
+--include log
 --include page
 
-check_types('shard', 'flight', 'notes', 'keys', 'due', 'high', 'normal', 'low', 'delayed', 'control')
-local fields = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'call', 'want')
-local state, stored, holder = string.match(fields[1] or 'free 0 ', '^(%a+) (%d+) (%x*)$')
+check_types('shard', 'flight', 'notes', 'keys', 'due', 'high', 'normal', 'low', 'delayed', 'control', 'dead', 'deadnumbers',
+	'deadids')
+local counts = check_counts(unpack(COUNTS))
+local fields = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'want')
+local state, stored, holder = lease_read(fields[1])
+if not state then
+	bad_value('lease', fields[1])
+end
 local epoch, nonce, ttl = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local is_held, is_ours = state == 'held', holder == nonce
-stored = tonumber(stored)
 
 if epoch < stored or (epoch == stored and not is_ours) then
 	return { 2, stored }
@@ -23,7 +30,7 @@ local left = is_held and left_ms(fields[2], fields[3]) or 0
 if epoch > stored and is_held and not is_ours and left > 0 then
 	-- A cut must last: else it would begin anew with every look at it.
 	redis.call('HSET', shard, 'until', now + left)
-	local want = want_read(fields[5], stored)
+	local want = want_read(fields[4], stored)
 	if not want or want.epoch <= epoch then
 		local firm = 0
 		if ARGV[4] == '1' then
@@ -37,18 +44,18 @@ if epoch > stored and is_held and not is_ours and left > 0 then
 end
 
 -- A call of before is numbered call (its answer was lost) or call + 1 (it still travels); now neither fits.
-local call = tonumber(fields[4] or 0) + 2
-local want = want_read(fields[5], epoch)
+local call = counts.call + 2
+local want = want_read(fields[4], epoch)
 local till = now + ttl
 if is_refused(want) then
-	till, ttl = tonumber(fields[2] or 0), tonumber(fields[3] or 0)
+	till, ttl = whole(fields[2]) or 0, whole(fields[3]) or 0
 end
 redis.call('HSET', shard, 'lease', 'held ' .. ARGV[1] .. ' ' .. nonce, 'until', till, 'ttl', ttl, 'call', call, 'last', '',
 	'returned', 0)
 for _, name in ipairs({ 'high', 'normal', 'low', 'done' }) do
 	redis.call('HSETNX', shard, name, 0)
 end
-if fields[5] and not want then
+if fields[4] and not want then
 	redis.call('HDEL', shard, 'want')
 end
 local page, has_more = {}, 0

@@ -12,7 +12,16 @@ local fields = redis.call('HMGET', shard, 'lease', 'call', 'want', 'gone', 'done
 if fields[1] ~= ARGV[1] then
 	return 'FENCED'
 end
-local call, last_call = tonumber(ARGV[2]), tonumber(fields[2])
+-- What is stored may have been written by anybody: before anything changes, all numbers that are counted on are looked at.
+local function counted(name, text)
+	local number = tonumber(text)
+	if not number or number < 0 or number > 281470681743360 or number % 1 ~= 0 then
+		error({ err = string.format('BADVALUE %s: %s is "%s"; stop all hosts of the app, then quiver fsck --repair', shard, name,
+			string.gsub(string.sub(tostring(text), 1, 64), '%c', '?')) })
+	end
+	return number
+end
+local call, last_call = tonumber(ARGV[2]), counted('call', fields[2])
 if call ~= last_call + 1 and call ~= last_call then
 	return 'FENCED'
 end
@@ -22,7 +31,8 @@ local want, want_bytes, chunk = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(A
 -- each that reads makes Redis remember all bell keys once more: everything that is usually not there is asked for at once.
 local first_lane, last_lane
 local next_due, has_keys = -1, 0
-local last = { [0] = 0, tonumber(fields[6]), 0 }
+local last = { [0] = 0, counted('normal', fields[6]), 0 }
+local done_before = counted('done', fields[5])
 if call > last_call and ARGV[7] == '' and not fields[3] and not fields[4] then
 	local there = redis.call('EXISTS', at .. 'keys', at .. 'notes', at .. 'outbox', delayed, control, KEYS[2], KEYS[4])
 	if there == 0 then
@@ -34,18 +44,18 @@ if call > last_call and ARGV[7] == '' and not fields[3] and not fields[4] then
 		-- off.  It is as always unless one of them is due.
 		local clock = redis.call('TIME')
 		local head = redis.call('ZRANGE', at .. 'due', 0, 0, 'WITHSCORES')
-		if head[2] then
-			next_due = tonumber(head[2]) - (clock[1] * 1000 + math.floor(clock[2] / 1000))
+		if head[2] and tonumber(head[2]) < 9007199254740991 then
+			next_due = math.max(0, tonumber(head[2]) - (clock[1] * 1000 + math.floor(clock[2] / 1000)))
 		end
 		has_keys = 1
-		if not head[2] or next_due > 0 then
+		if next_due ~= 0 then
 			first_lane, last_lane = 1, 0
 		end
 	end
 end
 if first_lane ~= 1 then
 	local others = redis.call('HMGET', shard, 'high', 'low')
-	last[0], last[2] = tonumber(others[1]), tonumber(others[2])
+	last[0], last[2] = counted('high', others[1]), counted('low', others[2])
 end
 
 if first_lane then
@@ -115,7 +125,7 @@ if first_lane then
 	local n = #set
 	set[n + 1], set[n + 2] = 'last', ranges
 	if removed > 0 then
-		set[n + 3], set[n + 4] = 'done', string.format('%d', fields[5] + removed)
+		set[n + 3], set[n + 4] = 'done', string.format('%d', done_before + removed)
 	end
 	redis.call('HSET', shard, unpack(set))
 	-- The last read, which rings: of what we have written.  The rest was read before, and is not there.
@@ -178,9 +188,11 @@ end
 
 local function controls_show(list)
 	local controls = {}
-	for i, entry in ipairs(list) do
-		local c = cmsgpack.unpack(entry)
-		controls[i] = { c[1], c[2], c[4], c[5] }
+	for _, entry in ipairs(list) do
+		local c = control_read(entry)
+		if c then
+			controls[#controls + 1] = { c[1], c[2], c[4], c[5] }
+		end
 	end
 	return controls
 end
@@ -188,15 +200,23 @@ end
 -- The answer to the last call was lost: what it claimed is in flight and is returned again.
 if call == last_call then
 	local saved = redis.call('HMGET', shard, 'last', 'until', 'returned')
+	check_types('flight', 'notes', 'control')
+	local looks = 256
 	for first, n in string.gmatch(saved[1] or '', '(%d+) (%d+)') do
-		for seq = tonumber(first), first + n - 1 do
-			local bytes = redis.call('HGET', flight, seq)
+		first = whole(first) or 0
+		n = math.min(whole(n) or 0, looks)
+		looks = looks - n
+		for seq = first, first + n - 1 do
+			local bytes = seq_is_given(seq, last) and redis.call('HGET', flight, seq)
 			if bytes then
 				claim_add(seq, bytes, redis.call('HGET', notes, seq))
 			end
 		end
+		if looks == 0 then
+			break
+		end
 	end
-	local returned = tonumber(saved[3] or 0)
+	local returned = math.min(whole(saved[3]) or 0, 64)
 	local list = returned > 0 and redis.call('LRANGE', control, 0, returned - 1) or {}
 	return answer(controls_show(list), 0, false, saved[2])
 end
@@ -229,9 +249,10 @@ has_keys = size('HLEN', 'keys') > 0
 for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', due = 'ZCARD', side = 'ZCARD' }) do
 	size(command, name)
 end
-if has_dead or has_controls then
+if has_dead or has_controls or has_keys then
 	check_types('dead', 'deadnumbers', 'deadids')
 end
+check_counts(unpack(COUNTS))
 if has_results then
 	check_types('results', 'resultdata', 'leased', 'consumers')
 end
@@ -248,16 +269,18 @@ local function controls_take()
 		return {}
 	end
 	local saved = redis.call('HMGET', shard, 'returned', 'applied')
-	local returned, applied = tonumber(saved[1] or 0), tonumber(saved[2] or 0)
+	local returned, applied = math.min(whole(saved[1]) or 0, 64), whole(saved[2]) or 0
 	if returned > 0 then
 		redis.call('LTRIM', control, returned, -1)
-		applied = applied - returned
+		applied = math.max(0, applied - returned)
 	end
 	local list = redis.call('LRANGE', control, 0, 63)
 	for i, entry in ipairs(list) do
 		if i > applied then
-			local c = cmsgpack.unpack(entry)
-			control_apply(c[1], c[2], c[3])
+			local c = control_read(entry)
+			if c then
+				control_apply(c[1], c[2], c[3])
+			end
 		end
 	end
 	if returned > 0 or #list > 0 then
@@ -295,5 +318,5 @@ for i, range in ipairs(ranges) do
 	remembered[i] = string.format('%.0f %.0f ', range[1], range[2])
 end
 redis.call('HSET', shard, 'call', call, 'until', till, 'ttl', ARGV[3], 'high', last[0], 'normal', last[1], 'low', last[2],
-	'done', fields[5] + done, 'last', table.concat(remembered))
+	'done', done_before + done, 'last', table.concat(remembered))
 return answer(controls, gone, refused, till)

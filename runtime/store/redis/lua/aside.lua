@@ -14,6 +14,7 @@ if redis.call('HGET', shard, 'lease') ~= ARGV[1] then
 end
 check_types('flight', 'notes', 'delayed', 'later', 'dead', 'deadnumbers', 'deadids', 'due', 'high', 'normal', 'low',
 	'control')
+check_counts('last_dead', 'last_delayed')
 for _, item in ipairs(cmsgpack.unpack(ARGV[2])) do
 	local seq = item[1]
 	local bytes = redis.call('HGET', flight, seq)

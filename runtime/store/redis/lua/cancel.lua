@@ -4,14 +4,16 @@
 --include note
 --include task
 --include dead
---include key
 --include log
+--include key
 --include marks
 
 local state, number, id, name = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local QUEUED, DELAYED, IN_FLIGHT, PARKED = 0, 1, 2, 3
 check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'side', 'parked', 'later',
 	'dead', 'deadnumbers', 'deadids')
+
+check_counts('high', 'normal', 'low', 'last_dead')
 
 local function is_meant(bytes, seq)
 	return bytes and task_id(bytes, seq) == id
@@ -57,8 +59,7 @@ end
 
 local function cancel_delayed()
 	local member = hex(number)
-	local packed = redis.call('HGET', at .. 'later', member)
-	local task = packed and cmsgpack.unpack(packed)
+	local task = record_read(redis.call('HGET', at .. 'later', member) or '', 'number', 'string', 'string')
 	local seq = task and task[1] * LANE + number
 	if not task or not is_meant(task[2], seq) then
 		return -1

@@ -5,6 +5,7 @@
 --include results
 
 check_types('shard', 'results', 'resultdata', 'leased', 'consumers')
+check_counts('results_dropped')
 results_trim(64, tonumber(ARGV[4]), tonumber(ARGV[5]))
 local held, held_count = {}, 0
 for _, number in ipairs(redis.call('ZRANGEBYSCORE', leased, '(' .. now, '+inf')) do
@@ -17,15 +18,14 @@ for _, number in ipairs(max > 0 and redis.call('ZRANGE', results, 0, held_count 
 	if count == max or bytes >= 1048576 then
 		break
 	end
-	local packed = not held[number] and redis.call('HGET', resultdata, number)
-	if packed then
-		local r = cmsgpack.unpack(packed)
+	local r = not held[number] and whole(number) and result_read(number)
+	if r then
 		redis.call('ZADD', leased, now + ARGV[2], number)
 		redis.call('HSET', consumers, number, ARGV[1])
 		for _, value in ipairs({ tonumber(number), r[4], r[1], r[2], r[3], r[5] }) do
 			rows[#rows + 1] = value
 		end
-		count, bytes = count + 1, bytes + #packed
+		count, bytes = count + 1, bytes + #r[5]
 	end
 end
 return rows

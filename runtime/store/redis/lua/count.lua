@@ -8,14 +8,17 @@
 --include marks
 
 local f = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'want', 'gone', 'returned', 'done', 'dropped', 'results_dropped')
-local state, epoch, holder = string.match(f[1] or 'free 0 ', '^(%a+) (%d+) (%x*)$')
+local state, epoch, holder = lease_read(f[1])
+if not state then
+	state, epoch, holder = 'free', 0, ''
+end
 local is_held = state == 'held'
 local marks = marks_read(f[5])
 local queued, oldest = {}, 0
 for lane = 0, 2 do
-	queued[lane] = redis.call('LLEN', lanes[lane]) - marks[lane]
+	queued[lane] = math.max(0, redis.call('LLEN', lanes[lane]) - marks[lane])
 	local first = redis.call('LINDEX', lanes[lane], 0)
-	local submitted = first and tonumber(task_field(first, 'submitted') or 0) or 0
+	local submitted = first and whole(task_field(first, 'submitted')) or 0
 	if submitted > 0 and submitted < now and (oldest == 0 or submitted < oldest) then
 		oldest = submitted
 	end
@@ -24,6 +27,6 @@ local function size(command, name)
 	return redis.call(command, at .. name)
 end
 return { queued[0], queued[1], queued[2], size('ZCARD', 'delayed'), size('HLEN', 'flight'), size('HLEN', 'parked'),
-	size('HLEN', 'dead'), size('ZCARD', 'results'), size('LLEN', 'control') - tonumber(f[6] or 0), size('HLEN', 'keys'),
-	size('LLEN', 'outbox'), tonumber(f[7] or 0), tonumber(f[8] or 0), tonumber(f[9] or 0), tonumber(epoch), is_held and 1 or 0,
-	holder, is_held and left_ms(f[2], f[3]) or 0, wanted(want_read(f[4], tonumber(epoch))), oldest, now }
+	size('HLEN', 'dead'), size('ZCARD', 'results'), math.max(0, size('LLEN', 'control') - (whole(f[6]) or 0)), size('HLEN', 'keys'),
+	size('LLEN', 'outbox'), whole(f[7]) or 0, whole(f[8]) or 0, whole(f[9]) or 0, epoch, is_held and 1 or 0,
+	holder, is_held and left_ms(f[2], f[3]) or 0, wanted(want_read(f[4], epoch)), oldest, now }

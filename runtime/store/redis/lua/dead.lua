@@ -7,22 +7,9 @@
 
 check_types('shard', 'dead', 'deadnumbers', 'deadids', 'high', 'normal', 'low', 'notes')
 local verb, ids = tonumber(ARGV[1]), tonumber(ARGV[2])
+check_counts('high', 'normal', 'low', 'dropped', 'last_dead')
 local last = lasts()
-for lane = 0, 2 do
-	if not last[lane] or last[lane] ~= math.floor(last[lane]) or last[lane] < 0 or last[lane] >= LANE then
-		error({ err = 'WRONGTYPE ' .. shard .. ' ' .. lane_names[lane] .. ' is not the number of a task' })
-	end
-end
 local chosen, is_chosen, bytes, unreadable = {}, {}, 0, 0
-
--- A record as dead_put wrote it: id, handler, lane, at, reason, envelope, note.
-local function record_read(record)
-	local is_read, d = pcall(cmsgpack.unpack, record)
-	if not is_read or type(d) ~= 'table' or type(d[1]) ~= 'string' or type(d[6]) ~= 'string' or not lanes[d[3]] then
-		return nil
-	end
-	return d
-end
 
 -- A number without a record was requeued or dropped by somebody else.
 local function choose(number)
@@ -30,8 +17,9 @@ local function choose(number)
 	if not record then
 		return
 	end
-	local d = record_read(record)
-	if not d then
+	-- As dead_put wrote it: id, handler, lane, at, reason, envelope, note.
+	local d = record_read(record, 'string', 'string', 'number', 'number', 'string', 'string')
+	if not d or not lanes[d[3]] then
 		unreadable = unreadable + 1
 		return
 	end
@@ -60,7 +48,7 @@ for i = 3 + ids, #ARGV do
 	choose(tonumber(ARGV[i]))
 	looked = looked + 1
 end
-local highest = tonumber(redis.call('HGET', shard, 'last_dead') or 0) or 0
+local highest = whole(redis.call('HGET', shard, 'last_dead') or '0')
 for _, entry in ipairs(chosen) do
 	local number, d = string.format('%.0f', entry[1]), entry[2]
 	if verb == 0 then

@@ -7,6 +7,7 @@ if fields[1] ~= ARGV[1] then
 	return 'FENCED'
 end
 check_types('outbox')
+check_counts('outbox_base')
 if tonumber(fields[2] or 0) == tonumber(ARGV[2]) then
 	redis.call('LTRIM', at .. 'outbox', ARGV[3], -1)
 	redis.call('HINCRBY', shard, 'outbox_base', ARGV[3])

@@ -5,9 +5,10 @@
 --include note
 --include task
 --include dead
---include key
 --include log
+--include key
 --include marks
+--include lease
 local mends = false
 --include proof
 

@@ -17,23 +17,13 @@ local function refuse(key, field, value)
 end
 
 -- A record is the highest number taken, and when.
-local function record_read(name, record)
+local function import_read(name, record)
 	local taken, when = string.match(record, '^(%d+) (%d+)$')
 	taken, when = tonumber(taken), tonumber(when)
 	if not taken or not when or taken > EXACT or when > EXACT then
 		refuse(imports, name, record)
 	end
 	return taken, when
-end
-
--- What append and delay count with: nothing is written unless all of it can be.
-local function counters_check()
-	for _, name in ipairs({ 'high', 'normal', 'low', 'last_delayed', 'last_dead' }) do
-		local value = redis.call('HGET', shard, name)
-		if value and (not string.match(value, '^%d+$') or tonumber(value) >= LANE) then
-			refuse(shard, name, value)
-		end
-	end
 end
 
 -- The source that put something in longest ago, if there are as many as may be.
@@ -44,7 +34,7 @@ local function oldest_source()
 	local all = redis.call('HGETALL', imports)
 	local oldest, since
 	for i = 1, #all, 2 do
-		local _, when = record_read(all[i], all[i + 1])
+		local _, when = import_read(all[i], all[i + 1])
 		if not since or when < since or (when == since and all[i] < oldest) then
 			oldest, since = all[i], when
 		end
@@ -53,11 +43,11 @@ local function oldest_source()
 end
 
 local known = redis.call('HGET', imports, source)
-local taken = known and record_read(source, known) or 0
+local taken = known and import_read(source, known) or 0
 if number <= taken or taken < after then
 	return { taken, 0 }
 end
-counters_check()
+check_counts('high', 'normal', 'low', 'last_dead', 'last_delayed')
 local forgotten = not known and oldest_source()
 local last = lasts()
 if forgotten then
@@ -72,8 +62,7 @@ for i = 4, #ARGV, 8 do
 	elseif state == 1 then
 		delay(lane, now + when, bytes, note)
 	else
-		local dead = redis.call('HINCRBY', shard, 'last_dead', 1)
-		redis.call('HSET', at .. 'dead', dead,
+		local dead = record_add('last_dead', 'dead', 10, decimal,
 			cmsgpack.pack({ id, ARGV[i + 6], lane, when, ARGV[i + 7], bytes, note }))
 		redis.call('ZADD', at .. 'deadnumbers', dead, dead)
 		redis.call('ZADD', at .. 'deadids', 0, id .. '\0' .. hex(dead))

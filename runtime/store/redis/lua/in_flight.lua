@@ -1,11 +1,16 @@
-#!lua flags=no-writes
+#!lua flags=allow-oom
 -- in_flight: the next page after acquire.  ARGV: lease, after_seq, page.  → has_more, page, now
 --include shard
+--include note
 --include task
+--include dead
+--include log
 --include page
 
 if redis.call('HGET', shard, 'lease') ~= ARGV[1] then
 	return 'FENCED'
 end
+check_types('shard', 'flight', 'notes', 'keys', 'dead', 'deadnumbers', 'deadids')
+check_counts('high', 'normal', 'low', 'last_dead')
 local page, has_more = flight_page(tonumber(ARGV[2]), tonumber(ARGV[3]))
 return { has_more, page, now }

@@ -5,6 +5,7 @@
 --include note
 --include task
 --include dead
+--include log
 --include key
 
 local STATES = { waiting = 1, parked = 2, held = 3 }
@@ -12,8 +13,9 @@ local rows = {}
 
 local function show(name)
 	local k = key_get(name)
-	local seq = k and side_head(k)
-	local head = seq and task_id(redis.call('HGET', parked, seq), seq) or ''
+	local member = k and side_members(k, 1)[1]
+	local bytes = member and redis.call('HGET', parked, side_field(member))
+	local head = bytes and task_id(bytes, tonumber(side_field(member))) or ''
 	if k then
 		rows[#rows + 1] = { name, STATES[k.state], k.since, k.tasks, k.state == 'held' and 0 or math.max(0, k.due - now),
 			k.reason, head }

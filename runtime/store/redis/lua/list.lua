@@ -3,8 +3,8 @@
 -- (dead) or how many were seen (delayed, parked).  → cursor, is_end, rows
 --include shard
 --include task
---include page
 --include log
+--include page
 --include marks
 --include rows
 
@@ -19,7 +19,7 @@ end
 local function add(r)
 	left = left - 1
 	bytes = bytes + #r[3]
-	rows[#rows + 1] = r
+	rows[#rows + 1] = row_named(r)
 end
 
 -- True at the end of the lane.
@@ -70,15 +70,30 @@ local function list_ranked(name, show)
 	return #members / 2 < asked
 end
 
-local function list_seqs(seqs, show, asked)
-	for _, seq in ipairs(seqs) do
+local function list_flight()
+	for _, seq in ipairs(flight_seqs(cursor)) do
 		if is_full() then
 			return false
 		end
-		add(show(seq))
-		cursor = tonumber(seq)
+		add(row_flight(seq))
+		cursor = seq
 	end
-	return #seqs < asked
+	return true
+end
+
+-- By score, which is the number: it must grow from page to page, whatever the member is.
+local function list_dead()
+	local asked = left
+	local members = redis.call('ZRANGEBYSCORE', at .. 'deadnumbers', '(' .. ARGV[2], 9007199254740991, 'WITHSCORES', 'LIMIT', 0,
+		asked)
+	for i = 1, #members, 2 do
+		if is_full() then
+			return false
+		end
+		add(row_dead(members[i]))
+		cursor = math.ceil(tonumber(members[i + 1]))
+	end
+	return #members / 2 < asked
 end
 
 local is_end
@@ -87,11 +102,10 @@ if state == QUEUED then
 elseif state == DELAYED then
 	is_end = list_ranked('delayed', row_delayed)
 elseif state == IN_FLIGHT then
-	is_end = list_seqs(flight_seqs(cursor), row_flight, math.huge)
+	is_end = list_flight()
 elseif state == PARKED then
 	is_end = list_ranked('side', row_parked)
 else
-	is_end = list_seqs(redis.call('ZRANGEBYSCORE', at .. 'deadnumbers', '(' .. ARGV[2], '+inf', 'LIMIT', 0, left), row_dead,
-		left)
+	is_end = list_dead()
 end
 return { cursor, is_end and 1 or 0, rows }

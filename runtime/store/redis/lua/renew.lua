@@ -17,5 +17,5 @@ if not refused then
 	redis.call('HSET', shard, 'until', till, 'ttl', ARGV[2])
 end
 local next_due, is_queued, controls = look()
-local has_work = is_queued or controls > tonumber(fields[4] or 0) or next_due == 0 or redis.call('EXISTS', at .. 'outbox') == 1
+local has_work = is_queued or controls > (whole(fields[4]) or 0) or next_due == 0 or redis.call('EXISTS', at .. 'outbox') == 1
 return { has_work and 1 or 0, next_due, wanted(want), refused and 1 or 0, left_ms(till, ARGV[2]) }

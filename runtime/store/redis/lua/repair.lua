@@ -5,8 +5,8 @@
 --include note
 --include task
 --include dead
---include key
 --include log
+--include key
 --include marks
 --include lease
 local mends = true

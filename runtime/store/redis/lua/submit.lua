@@ -7,6 +7,7 @@
 --include marks
 
 check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'parked', 'notes')
+check_counts('last_delayed')
 local max = tonumber(ARGV[1])
 local backlog = 0
 if max > 0 then

@@ -4,10 +4,15 @@ local function delayed_join()
 	local moved = 0
 	for _, number in ipairs(redis.call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, 256)) do
 		local packed = redis.call('HGET', at .. 'later', number)
-		redis.call('ZREM', delayed, number)
-		redis.call('HDEL', at .. 'later', number)
-		if packed then
-			local task = cmsgpack.unpack(packed)
+		local task = packed and later_read(packed)
+		if packed and not task then
+			-- It is kept, and is never due.
+			redis.call('ZADD', delayed, '+inf', number)
+		else
+			redis.call('ZREM', delayed, number)
+			redis.call('HDEL', at .. 'later', number)
+		end
+		if task then
 			append(task[1], task[2], task[3], last)
 			lane_sizes[task[1]] = lane_sizes[task[1]] + 1
 			has_notes = has_notes or task[3] ~= ''
@@ -27,8 +32,12 @@ local function due_take(max)
 	end
 	for _, name in ipairs(redis.call('ZRANGEBYSCORE', due_keys, '-inf', now, 'LIMIT', 0, max)) do
 		local k = key_get(name)
-		if k then
+		if k and k.is_unreadable then
+			redis.call('ZADD', due_keys, '+inf', name)
+		elseif k then
 			side_take(k, 1)
+		else
+			redis.call('ZREM', due_keys, name)
 		end
 	end
 end

@@ -15,8 +15,7 @@ local function dead_put(task, reason, text, cost)
 		note_charge(n, cost, text)
 	end
 	local note = note_write(n)
-	local number = redis.call('HINCRBY', shard, 'last_dead', 1)
-	redis.call('HSET', at .. 'dead', number,
+	local number = record_add('last_dead', 'dead', 10, decimal,
 		cmsgpack.pack({ task.id, task.handler, task.lane, now, reason, task.bytes, note }))
 	redis.call('ZADD', at .. 'deadnumbers', number, number)
 	redis.call('ZADD', at .. 'deadids', 0, task.id .. '\0' .. hex(number))
@@ -25,6 +24,29 @@ end
 
 -- The same for a task of which only the bytes are known.
 local function dead_put_bytes(seq, bytes, note, reason, text)
-	dead_put({ id = task_id(bytes, seq), handler = task_field(bytes, 'handler') or 'unknown', lane = math.floor(seq / LANE),
-		reply_ms = tonumber(task_field(bytes, 'reply') or 0) or 0, bytes = bytes, note = note }, reason, text, 0)
+	local lane = math.floor(seq / LANE)
+	dead_put({ id = task_id(bytes, seq), handler = task_field(bytes, 'handler') or 'unknown', lane = lanes[lane] and lane or 1,
+		reply_ms = whole(task_field(bytes, 'reply')) or 0, bytes = bytes, note = note }, reason, text, 0)
+end
+
+-- A task that stands in …flight or …parked under a number that the shard has not given becomes dead with its bytes.
+-- Returns how many bytes these were; nil if there is no such task.
+local function stray_bury(name, field)
+	local bytes = redis.call('HGET', at .. name, field)
+	if not bytes then
+		return nil
+	end
+	-- A note under a number of a lane is that of the task which has it, or is to get it.
+	local note
+	if not lanes[math.floor((whole(field) or -1) / LANE)] then
+		note = redis.call('HGET', notes, field)
+		redis.call('HDEL', notes, field)
+	end
+	redis.call('HDEL', at .. name, field)
+	-- By its own id, or by the number of its death: its seq is not unique.
+	local number = whole(redis.call('HGET', shard, 'last_dead') or '0') + 1
+	dead_put_bytes(3 * LANE + number, bytes, note, 'malformed',
+		string.format('it stood %s under "%s", a number that was never given',
+			name == 'flight' and 'in flight' or 'in a side queue', string.sub(field, 1, 64)))
+	return #bytes
 end

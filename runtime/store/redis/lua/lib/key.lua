@@ -1,5 +1,7 @@
 -- Keys that are not free, and the queues in which their tasks wait.
 -- …keys: key → "STATE SINCE TASKS DUE REASON".  …due: every such key by due time, held ones at +inf.
+-- A record that cannot be read is kept as it is.  Its tasks wait in their queue, as those of a key that is held, until fsck
+-- mends it or the key is given a new state.
 -- …side: members KEY NUL hex(seq), all of score 0: a key's queue is a lexical range.  …parked: seq → envelope.
 local keys, due_keys, side, parked = at .. 'keys', at .. 'due', at .. 'side', at .. 'parked'
 local WAITING_MS = 30000 -- as STORE_WAITING_MS
@@ -12,26 +14,47 @@ local function key_get(name)
 		k = false
 		if text then
 			local state, since, tasks, due, reason = string.match(text, '^(%a+) (%d+) (%d+) (%d+) (.*)$')
-			k = { name = name, state = state, since = tonumber(since), tasks = tonumber(tasks), due = tonumber(due),
-				reason = reason }
+			local is_read = (state == 'waiting' or state == 'parked' or state == 'held') and whole(since) and whole(tasks) and
+				whole(due)
+			k = is_read and { name = name, state = state, since = tonumber(since), tasks = tonumber(tasks),
+				due = tonumber(due), reason = reason } or
+				{ name = name, state = 'held', since = 0, tasks = 0, due = 0, is_unreadable = true,
+				reason = 'its record cannot be read; quiver fsck --repair mends it' }
 		end
 		known[name] = k
 	end
 	return k
 end
 
+-- How many tasks wait for a key, counted.
+local function side_count(name)
+	return redis.call('ZLEXCOUNT', side, '[' .. name .. '\0', '(' .. name .. '\1')
+end
+
 local function key_set(name, state, due, reason)
 	local k = key_get(name) or { name = name, tasks = 0 }
+	if k.is_unreadable then
+		k.is_unreadable, k.tasks = false, side_count(name)
+	end
 	k.state, k.due, k.reason, k.since, k.is_changed = state, due, reason, now, true
 	known[name] = k
 	return k
 end
 
+-- Up to `max` heads of a key's queue.
+local function side_members(k, max)
+	return redis.call('ZRANGEBYLEX', side, '[' .. k.name .. '\0', '(' .. k.name .. '\1', 'LIMIT', 0, max)
+end
+
 -- Writes what has changed.  A key without tasks that is not held becomes free.
 local function keys_save()
 	for name, k in pairs(known) do
-		if k and k.is_changed then
+		if k and k.is_changed and not k.is_unreadable then
 			k.is_changed = false
+			-- Whatever the record said: a key for which tasks wait is not free.
+			if k.tasks <= 0 then
+				k.tasks = #side_members(k, 1)
+			end
 			if k.tasks == 0 and k.state ~= 'held' then
 				redis.call('HDEL', keys, name)
 				redis.call('ZREM', due_keys, name)
@@ -51,15 +74,37 @@ local function side_put(k, seq, bytes)
 	k.tasks, k.is_changed = k.tasks + 1, true
 end
 
--- Up to `max` heads of a key's queue.
-local function side_members(k, max)
-	return redis.call('ZRANGEBYLEX', side, '[' .. k.name .. '\0', '(' .. k.name .. '\1', 'LIMIT', 0, max)
+-- Where the bytes of a member are in …parked.
+local function side_field(member)
+	return string.format('%.0f', tonumber(string.sub(member, -16), 16) or 0)
 end
 
--- The seq of the first one, or nil.
-local function side_head(k)
-	local member = side_members(k, 1)[1]
-	return member and tonumber(string.sub(member, -16), 16)
+-- Up to `max` heads of a key's queue: their members, seqs and bytes.  And the members that are none, because nobody gave
+-- the number, or nothing is there under it.
+local function side_read(k, max, last)
+	local heads, strays, fields = {}, {}, {}
+	local members = side_members(k, max)
+	for i, member in ipairs(members) do
+		fields[i] = side_field(member)
+	end
+	local tasks = #fields > 0 and redis.call('HMGET', parked, unpack(fields)) or {}
+	for i, member in ipairs(members) do
+		if tasks[i] and #member == #k.name + 17 and seq_is_given(tonumber(fields[i]), last) then
+			heads[#heads + 1] = { member, fields[i], tasks[i] }
+		else
+			strays[#strays + 1] = member
+		end
+	end
+	return heads, strays
+end
+
+-- Sets these aside.
+local function side_bury(k, strays)
+	for _, member in ipairs(strays) do
+		redis.call('ZREM', side, member)
+		stray_bury('parked', side_field(member))
+		k.tasks, k.is_changed = k.tasks - 1, true
+	end
 end
 
 -- Takes one task out of its key's queue; returns its bytes.
@@ -69,6 +114,12 @@ local function side_remove(k, seq)
 	redis.call('HDEL', parked, seq)
 	k.tasks, k.is_changed = k.tasks - 1, true
 	return bytes
+end
+
+-- One of them, as …control keeps it: verb, key, reason, id, seq; nil if it cannot be read.
+local function control_read(entry)
+	local c = record_read(entry, 'number', 'string', 'string', 'string', 'number')
+	return c and c[1] <= 4 and c[2] ~= '' and #c[2] <= 255 and c or nil
 end
 
 -- What a person asked for: the store's part of it.  CANCEL (0) is the owner's alone.
@@ -82,8 +133,10 @@ local function control_apply(verb, name, reason)
 		return
 	end
 	if verb == 4 then
-		local seq = side_head(k)
-		if seq then
+		local heads, strays = side_read(k, 1, lasts())
+		side_bury(k, strays)
+		if heads[1] then
+			local seq = tonumber(heads[1][2])
 			local note = redis.call('HGET', notes, seq)
 			redis.call('HDEL', notes, seq)
 			dead_put_bytes(seq, side_remove(k, seq), note, 'skipped', '')

@@ -8,12 +8,24 @@ local function append(lane, bytes, note, last)
 end
 
 local function delay(lane, due, bytes, note)
-	local number = hex(redis.call('HINCRBY', shard, 'last_delayed', 1))
-	redis.call('HSET', at .. 'later', number, cmsgpack.pack({ lane, bytes, note or '' }))
-	redis.call('ZADD', delayed, due, number)
+	local number = record_add('last_delayed', 'later', 16, hex, cmsgpack.pack({ lane, bytes, note or '' }))
+	redis.call('ZADD', delayed, due, hex(number))
 end
 
 local function lasts()
 	local l = redis.call('HMGET', shard, 'high', 'normal', 'low')
-	return { [0] = tonumber(l[1] or 0), tonumber(l[2] or 0), tonumber(l[3] or 0) }
+	return { [0] = whole(l[1]) or 0, whole(l[2]) or 0, whole(l[3]) or 0 }
+end
+
+-- Whether the shard has given this seq; `last` as lasts() says.
+local function seq_is_given(seq, last)
+	local lane = seq and math.floor(seq / LANE)
+	local given = lane and last[lane]
+	return given and seq % LANE >= 1 and seq % LANE <= given and seq % 1 == 0
+end
+
+-- The seq that a field of …flight or …parked names, or nil if the shard has not given it.
+local function seq_of(field, last)
+	local seq = whole(field)
+	return seq_is_given(seq, last) and string.format('%d', seq) == field and seq or nil
 end

@@ -7,6 +7,6 @@ local function look()
 	local is_queued = redis.call('EXISTS', lanes[0], lanes[1], lanes[2]) > 0
 	local controls = redis.call('LLEN', control)
 	redis.call('EXISTS', shard)
-	next_ms = next_ms == math.huge and -1 or math.max(0, next_ms - now)
+	next_ms = next_ms > 9007199254740991 and -1 or math.max(0, next_ms - now)
 	return next_ms, is_queued, controls
 end

@@ -3,8 +3,8 @@
 local MARK = 'cancelled'
 
 local function marks_read(text)
-	local h, n, l = string.match(text or '0 0 0', '^(%d+) (%d+) (%d+)$')
-	return { [0] = tonumber(h), tonumber(n), tonumber(l) }
+	local h, n, l = string.match(text or '', '^(%d+) (%d+) (%d+)$')
+	return { [0] = whole(h) or 0, whole(n) or 0, whole(l) or 0 }
 end
 
 local function marks_write(marks)

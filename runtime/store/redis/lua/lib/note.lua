@@ -1,4 +1,8 @@
 -- Notes, as task/note.h describes them, as tables.
+local NUMBERS = { attempts = 4294967294, crashes = 4294967294, interruptions = 4294967294, started = 9007199254740991,
+	suspect = 1 }
+local EVENTS_MAX = 8
+
 local function note_read(bytes)
 	local n = { attempts = 0, crashes = 0, interruptions = 0, started = 0, suspect = 0, events = {}, checkpoint = '' }
 	if not bytes or string.sub(bytes, 1, 4) ~= 'qn1\n' then
@@ -17,9 +21,12 @@ local function note_read(bytes)
 		local line = string.sub(bytes, from, stop - 1)
 		local name, value = string.match(line, '^(%a+):(.*)$')
 		if name == 'event' then
+			if #n.events == EVENTS_MAX then
+				table.remove(n.events, 1)
+			end
 			n.events[#n.events + 1] = line
-		elseif name then
-			n[name] = tonumber(value) or 0
+		elseif NUMBERS[name] then
+			n[name] = math.min(whole(value) or 0, NUMBERS[name])
 		end
 		from = stop + 1
 	end
@@ -44,7 +51,7 @@ local function note_write(n)
 end
 
 local function note_event(n, kind, text)
-	while #n.events >= 8 do
+	while #n.events >= EVENTS_MAX do
 		table.remove(n.events, 1)
 	end
 	local line = string.format('event:%.0f %s', now, kind)
@@ -59,7 +66,7 @@ local COUNTED = { 'attempts', 'crashes', 'interruptions' }
 
 local function note_charge(n, cost, text)
 	if cost > 0 then
-		n[COUNTED[cost]] = n[COUNTED[cost]] + 1
+		n[COUNTED[cost]] = math.min(n[COUNTED[cost]] + 1, NUMBERS[COUNTED[cost]])
 	end
 	note_event(n, COSTS[cost], text)
 end

@@ -4,24 +4,26 @@ local DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = 0, 1, 2,
 
 -- Moves up to `max` heads of a key's queue back in flight.
 local function side_take(k, max)
-	local members = side_members(k, math.min(max, room - count))
-	if #members > 0 then
-		local seqs = {}
-		for i, member in ipairs(members) do
-			seqs[i] = string.format('%d', tonumber(string.sub(member, -16), 16))
+	local heads, strays = side_read(k, math.min(max, room - count), last)
+	side_bury(k, strays)
+	if #heads > 0 then
+		local members, seqs = {}, {}
+		for i, head in ipairs(heads) do
+			members[i], seqs[i] = head[1], head[2]
 		end
-		local tasks = redis.call('HMGET', parked, unpack(seqs))
 		local their_notes = has_notes and redis.call('HMGET', notes, unpack(seqs)) or {}
-		for i, seq in ipairs(seqs) do
-			put[#put + 1] = seq
-			put[#put + 1] = tasks[i]
-			claim_add(tonumber(seq), tasks[i], their_notes[i])
+		for i, head in ipairs(heads) do
+			put[#put + 1] = head[2]
+			put[#put + 1] = head[3]
+			claim_add(tonumber(head[2]), head[3], their_notes[i])
 		end
 		redis.call('HDEL', parked, unpack(seqs))
 		redis.call('ZREM', side, unpack(members))
 		k.tasks = k.tasks - #members
 	end
-	k.state, k.due, k.is_changed = 'waiting', now + WAITING_MS, true
+	-- Behind what was set aside the next call goes on at once: nobody would refill the key.
+	local is_next = #heads == 0 and #strays > 0
+	k.state, k.due, k.is_changed = 'waiting', is_next and now or now + WAITING_MS, true
 end
 
 local function follow_up(f)
@@ -30,7 +32,7 @@ local function follow_up(f)
 	if target >= 0 then
 		-- Not below the time: should the server fail over and lose the last of them, none of these numbers is given again.
 		local before = redis.call('HGET', at .. 'sent', target)
-		local number = math.max(tonumber(before or 0) + 1, clock[1] * 1000000 + clock[2])
+		local number = math.max((whole(before) or 0) + 1, clock[1] * 1000000 + clock[2])
 		if not before then
 			redis.call('HSETNX', at .. 'sent', 'born', clock[1] .. clock[2])
 		end
@@ -137,7 +139,7 @@ end
 
 local function refill(name, max)
 	local k = max > 0 and key_get(name)
-	if k and k.state == 'waiting' then
+	if k and k.state == 'waiting' and not k.is_unreadable then
 		side_take(k, max)
 	end
 end

@@ -1,19 +1,29 @@
--- The in-flight table by seq, a page of it: seq, envelope, note, whether its key waits, and so on.
+-- The in-flight table: the seqs behind `after`, in order, and the fields that are no seq of this shard.
 local function flight_seqs(after)
-	local seqs = {}
+	local seqs, strays, last = {}, {}, lasts()
 	for _, field in ipairs(redis.call('HKEYS', flight)) do
-		local seq = tonumber(field)
-		if seq and seq > after then
+		local seq = seq_of(field, last)
+		if not seq then
+			strays[#strays + 1] = field
+		elseif seq > after then
 			seqs[#seqs + 1] = seq
 		end
 	end
 	table.sort(seqs)
-	return seqs
+	return seqs, strays
 end
 
+-- A page of it: seq, envelope, note, whether its key waits, and so on.  What is there under a number that nobody gave is
+-- set aside first; whether there is more is then said with a page that may be empty.
 local function flight_page(after, max)
-	local seqs = flight_seqs(after)
+	local seqs, strays = flight_seqs(after)
 	local rows, bytes, count = {}, 0, 0
+	for _, field in ipairs(strays) do
+		if count == max or bytes >= 1048576 then
+			return rows, 1
+		end
+		count, bytes = count + 1, bytes + (stray_bury('flight', field) or 0)
+	end
 	for _, seq in ipairs(seqs) do
 		if count == max or (count > 0 and bytes >= 1048576) then
 			return rows, 1

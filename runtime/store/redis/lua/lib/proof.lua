@@ -41,29 +41,91 @@ local function add(name, score, member)
 	end
 end
 
--- How many tasks wait for a key, counted.
-local function side_count(name)
-	return redis.call('ZLEXCOUNT', side, '[' .. name .. '\0', '(' .. name .. '\1')
-end
-
 -- The key's record as its queue says; a key that had none is due now.
 local function recount(name)
 	return function()
 		local k = key_get(name)
-		if not k or not k.state then
+		if not k or k.is_unreadable then
 			k = key_set(name, 'parked', now, 'mended')
 		end
 		k.tasks, k.is_changed = side_count(name), true
 	end
 end
 
+-- How a task that stands under a number which nobody gave is mended.
+local function bury(name, field)
+	return function()
+		stray_bury(name, field)
+	end
+end
+
+-- The highest number of a lane that some task has.
+local function highest_seq(lane)
+	local highest = 0
+	for _, name in ipairs({ flight, parked }) do
+		for _, field in ipairs(redis.call('HKEYS', name)) do
+			local seq = whole(field)
+			if seq and math.floor(seq / LANE) == lane and seq % LANE <= LANE - 4294967296 then
+				highest = math.max(highest, seq % LANE)
+			end
+		end
+	end
+	return highest
+end
+
+local function highest_of(command, name, base)
+	local highest = 0
+	for _, member in ipairs(command == 'HKEYS' and redis.call(command, at .. name) or redis.call(command, at .. name, 0, -1)) do
+		highest = math.max(highest, whole(tonumber(member, base)) or 0)
+	end
+	return highest
+end
+
+-- What a number of …shard is to be that cannot be read: none that was given may be given again.
+local COUNTED_ANEW = {
+	high = function() return highest_seq(0) end,
+	normal = function() return highest_seq(1) end,
+	low = function() return highest_seq(2) end,
+	last_delayed = function() return highest_of('HKEYS', 'later', 16) end,
+	last_dead = function() return highest_of('HKEYS', 'dead', 10) end,
+	last_result = function() return highest_of('ZRANGE', 'results', 10) end,
+	-- A call that still travels must not fit.
+	call = function() return now end,
+}
+
 local parts = {}
 
--- Every task of a side queue has its bytes, its key, and is nowhere else.
+-- What the shard says of itself can be read; first, since the rest is measured by it.
 parts[1] = function()
+	counts_read(COUNTS, function(name, text)
+		local count = COUNTED_ANEW[name]
+		problem('counted anew', function()
+			redis.call('HSET', shard, name, string.format('%.0f', count and count() or 0))
+		end, '%s: "%s" is no number', name, string.sub(text, 1, 64))
+	end)
+	local f = redis.call('HMGET', shard, 'lease', 'gone')
+	if f[1] and not lease_read(f[1]) then
+		problem('it is free', function()
+			redis.call('HSET', shard, 'lease', 'free 0 ')
+		end, 'lease: "%s" cannot be read', string.sub(f[1], 1, 64))
+	end
+	if f[2] and not string.find(f[2], '^%d+ %d+ %d+$') then
+		problem('forgotten', drop('HDEL', 'shard', 'gone'), 'gone: "%s" cannot be read', string.sub(f[2], 1, 64))
+	end
+	return ''
+end
+
+-- Every task of a side queue has its bytes, its key, and is nowhere else.
+parts[#parts + 1] = function()
+	local last = lasts()
 	return slice('ZSCAN', 'side', function(member)
 		local name, seq = string.sub(member, 1, -18), tonumber(string.sub(member, -16), 16)
-		if redis.call('HEXISTS', flight, seq) == 1 then
+		if #member < 17 or not seq_is_given(seq, last) then
+			problem('it is dead', function()
+				redis.call('ZREM', side, member)
+				stray_bury('parked', side_field(member))
+			end, 'key %s: a task waits under %s, which was never given', name, string.sub(member, -16))
+		elseif redis.call('HEXISTS', flight, seq) == 1 then
 			problem('it stays in flight', function()
 				redis.call('ZREM', side, member)
 				redis.call('HDEL', parked, seq)
@@ -78,12 +140,13 @@ parts[1] = function()
 end
 
 -- The bytes of a task that waits have a place in their key's queue.
-parts[2] = function()
+parts[#parts + 1] = function()
+	local last = lasts()
 	return slice('HSCAN', 'parked', function(field, bytes)
-		local seq = tonumber(field)
+		local seq = seq_of(field, last)
 		local name = seq and task_key(bytes, seq)
 		if not seq then
-			problem(nil, nil, 'parked: %s is no task', field)
+			problem('it is dead', bury('parked', field), 'parked: %s was never given', field)
 		elseif not redis.call('ZSCORE', side, name .. '\0' .. hex(seq)) then
 			problem('it has its place by number', function()
 				redis.call('ZADD', side, 0, name .. '\0' .. hex(seq))
@@ -94,10 +157,10 @@ parts[2] = function()
 end
 
 -- Every key counts its tasks rightly and waits for something.
-parts[3] = function()
+parts[#parts + 1] = function()
 	return slice('HSCAN', 'keys', function(name)
 		local k = key_get(name)
-		if not k or not k.state then
+		if k.is_unreadable then
 			problem('it is due now', recount(name), 'key %s: its record cannot be read', name)
 			return
 		end
@@ -116,7 +179,7 @@ parts[3] = function()
 	end)
 end
 
-parts[4] = function()
+parts[#parts + 1] = function()
 	return slice('ZSCAN', 'due', function(name)
 		if redis.call('HEXISTS', keys, name) == 0 then
 			problem('dropped', drop('ZREM', 'due', name), 'key %s: is due, but free', name)
@@ -125,7 +188,7 @@ parts[4] = function()
 end
 
 -- No note without its task: in flight, parked, or still queued.
-parts[5] = function()
+parts[#parts + 1] = function()
 	local last = lasts()
 	return slice('HSCAN', 'notes', function(field)
 		local seq = tonumber(field)
@@ -139,17 +202,16 @@ parts[5] = function()
 end
 
 -- What is in flight was claimed.
-parts[6] = function()
+parts[#parts + 1] = function()
 	local last = lasts()
 	return slice('HSCAN', 'flight', function(field)
-		local seq = tonumber(field)
-		if not seq or not lanes[math.floor(seq / LANE)] or seq % LANE > last[math.floor(seq / LANE)] then
-			problem(nil, nil, 'in flight: %s was never claimed', field)
+		if not seq_of(field, last) then
+			problem('it is dead', bury('flight', field), 'in flight: %s was never claimed', field)
 		end
 	end)
 end
 
-parts[7] = function()
+parts[#parts + 1] = function()
 	return slice('ZSCAN', 'delayed', function(member)
 		if redis.call('HEXISTS', at .. 'later', member) == 0 then
 			problem('dropped', drop('ZREM', 'delayed', member), 'delayed %s is not there', member)
@@ -157,7 +219,7 @@ parts[7] = function()
 	end)
 end
 
-parts[8] = function()
+parts[#parts + 1] = function()
 	return slice('HSCAN', 'later', function(member)
 		if not redis.call('ZSCORE', delayed, member) then
 			problem('it is due now', add('delayed', now, member), 'delayed %s waits for no time', member)
@@ -165,40 +227,42 @@ parts[8] = function()
 	end)
 end
 
-parts[9] = function()
+parts[#parts + 1] = function()
 	return slice('ZSCAN', 'deadids', function(member)
-		if redis.call('HEXISTS', at .. 'dead', tonumber(string.sub(member, -16), 16)) == 0 then
+		if redis.call('HEXISTS', at .. 'dead', tonumber(string.sub(member, -16), 16) or -1) == 0 then
 			problem('dropped', drop('ZREM', 'deadids', member), 'dead %s is not there', string.sub(member, 1, -18))
 		end
 	end)
 end
 
-parts[10] = function()
-	return slice('ZSCAN', 'deadnumbers', function(number)
+parts[#parts + 1] = function()
+	return slice('ZSCAN', 'deadnumbers', function(number, score)
 		if redis.call('HEXISTS', at .. 'dead', number) == 0 then
 			problem('dropped', drop('ZREM', 'deadnumbers', number), 'dead number %s is not there', number)
+		elseif whole(number) and whole(number) ~= tonumber(score) then
+			problem('at its place', add('deadnumbers', number, number), 'dead number %s stands at %s', number, score)
 		end
 	end)
 end
 
-parts[11] = function()
+parts[#parts + 1] = function()
 	return slice('HSCAN', 'dead', function(number, record)
-		local is_read, fields = pcall(cmsgpack.unpack, record)
-		if not is_read or type(fields) ~= 'table' or not tonumber(number) then
+		local fields = record_read(record, 'string', 'string', 'number', 'number', 'string', 'string', 'string')
+		if not fields or not whole(number) then
 			problem(nil, nil, 'dead number %s cannot be read', number)
 			return
 		end
-		local member = tostring(fields[1]) .. '\0' .. hex(tonumber(number))
+		local member = fields[1] .. '\0' .. hex(whole(number))
 		if not redis.call('ZSCORE', at .. 'deadids', member) then
-			problem('added', add('deadids', 0, member), 'dead %s is not found by its id', tostring(fields[1]))
+			problem('added', add('deadids', 0, member), 'dead %s is not found by its id', fields[1])
 		end
 		if not redis.call('ZSCORE', at .. 'deadnumbers', number) then
-			problem('added', add('deadnumbers', number, number), 'dead %s is not listed', tostring(fields[1]))
+			problem('added', add('deadnumbers', number, number), 'dead %s is not listed', fields[1])
 		end
 	end)
 end
 
-parts[12] = function()
+parts[#parts + 1] = function()
 	return slice('ZSCAN', 'leased', function(number)
 		if not redis.call('ZSCORE', at .. 'results', number) then
 			problem('dropped', function()
@@ -209,7 +273,7 @@ parts[12] = function()
 	end)
 end
 
-parts[13] = function()
+parts[#parts + 1] = function()
 	return slice('ZSCAN', 'results', function(number)
 		if redis.call('HEXISTS', at .. 'resultdata', number) == 0 then
 			problem('dropped', drop('ZREM', 'results', number), 'result %s is not there', number)
@@ -217,9 +281,9 @@ parts[13] = function()
 	end)
 end
 
-parts[14] = function()
+parts[#parts + 1] = function()
 	return slice('HSCAN', 'resultdata', function(number)
-		if tonumber(number) and not redis.call('ZSCORE', at .. 'results', number) then
+		if whole(number) and not redis.call('ZSCORE', at .. 'results', number) then
 			problem('listed', add('results', number, number), 'result %s is not listed', number)
 		end
 	end)
@@ -232,7 +296,8 @@ parts[#parts + 1] = function()
 		local length = redis.call('LLEN', lanes[lane])
 		tasks = tasks + length - marks[lane]
 		if marks[lane] > length then
-			problem(nil, nil, 'lane %s: %d marks in %d entries', lane_names[lane], marks[lane], length)
+			problem('forgotten', drop('HDEL', 'shard', 'gone'), 'lane %s: %d marks in %d entries', lane_names[lane], marks[lane],
+				length)
 		end
 	end
 	tasks = tasks + redis.call('HLEN', flight) + redis.call('HLEN', parked) + redis.call('HLEN', at .. 'later')
@@ -245,9 +310,11 @@ parts[#parts + 1] = function()
 	same('results, resultdata', redis.call('ZCARD', at .. 'results'), redis.call('HLEN', at .. 'resultdata'))
 	same('leased, consumers', redis.call('ZCARD', at .. 'leased'), redis.call('HLEN', at .. 'consumers'))
 	local f = redis.call('HMGET', shard, 'returned', 'applied')
-	local returned, applied = tonumber(f[1] or 0), tonumber(f[2] or 0)
-	if returned > applied or applied > redis.call('LLEN', control) then
-		problem(nil, nil, 'controls: %d returned, %d applied, %d there', returned, applied, redis.call('LLEN', control))
+	local returned, applied = whole(f[1] or '0') or -1, whole(f[2] or '0') or -1
+	if returned < 0 or returned > applied or applied > redis.call('LLEN', control) then
+		problem('they are given once more', function()
+			redis.call('HSET', shard, 'returned', 0, 'applied', 0)
+		end, 'controls: %d returned, %d applied, %d there', returned, applied, redis.call('LLEN', control))
 	end
 	return ''
 end

@@ -2,6 +2,11 @@
 -- …consumers who that is.
 local results, resultdata, leased, consumers = at .. 'results', at .. 'resultdata', at .. 'leased', at .. 'consumers'
 
+-- Id, key, handler, at, data; nil if there is none, or it cannot be read.
+local function result_read(number)
+	return record_read(redis.call('HGET', resultdata, number) or '', 'string', 'string', 'string', 'number', 'string')
+end
+
 local function result_remove(number)
 	redis.call('HDEL', resultdata, number)
 	redis.call('ZREM', leased, number)
@@ -15,8 +20,8 @@ local function results_trim(max, cap, age)
 	local dropped = 0
 	while dropped < max and dropped < count do
 		local oldest = redis.call('ZRANGE', results, 0, 0)[1]
-		local data = redis.call('HGET', resultdata, oldest)
-		if data and count - dropped <= cap and cmsgpack.unpack(data)[4] + age > now then
+		local result = result_read(oldest)
+		if result and count - dropped <= cap and result[4] + age > now then
 			break
 		end
 		result_remove(oldest)
@@ -28,7 +33,6 @@ local function results_trim(max, cap, age)
 end
 
 local function result_put(id, key, handler, data)
-	local number = redis.call('HINCRBY', shard, 'last_result', 1)
-	redis.call('HSET', resultdata, number, cmsgpack.pack({ id, key, handler, now, data }))
+	local number = record_add('last_result', 'resultdata', 10, decimal, cmsgpack.pack({ id, key, handler, now, data }))
 	redis.call('ZADD', results, number, number)
 end

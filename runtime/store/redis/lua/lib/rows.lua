@@ -1,12 +1,25 @@
--- Tasks as list and find show them: number, seq, envelope, note, due or at, reason, id ('' unless it is recorded).
-local function row(number, seq, bytes, note, when, reason, id)
-	return { number, seq, bytes, note or '', when or 0, reason or '', id or '' }
+-- Tasks as list and find show them: number, seq, envelope, note, due or at, reason, id, key.  Of one whose record or bytes
+-- cannot be read there is what can be shown: it is to be found and cancelled as well.
+local function row(number, seq, bytes, note, when, reason, id, key)
+	return { number, seq, bytes, note or '', when or 0, reason or '', id, key }
+end
+
+-- The same with what its bytes say of its id and key; not before it is known to be shown, since that takes a while.
+local function row_named(r)
+	r[7], r[8] = r[7] or task_id(r[3], r[2]), r[8] or task_key(r[3], r[2])
+	return r
+end
+
+-- How long until then, as far as a number goes.
+local function due_in(score)
+	return math.max(0, math.min(tonumber(score) - now, 9007199254740991))
 end
 
 local function row_delayed(member, due)
-	local task = cmsgpack.unpack(redis.call('HGET', at .. 'later', member))
-	local number = tonumber(member, 16)
-	return row(number, task[1] * LANE + number, task[2], task[3], math.max(0, tonumber(due) - now))
+	local packed = redis.call('HGET', at .. 'later', member) or ''
+	local task = record_read(packed, 'number', 'string', 'string') or { 1, packed, '' }
+	local number = whole(tonumber(member, 16)) or 0
+	return row(number, math.min(task[1], 3) * LANE + number % LANE, task[2], task[3], due_in(due))
 end
 
 local function row_flight(seq)
@@ -14,11 +27,16 @@ local function row_flight(seq)
 end
 
 local function row_parked(member)
-	local seq = tonumber(string.sub(member, -16), 16)
-	return row(seq, seq, redis.call('HGET', at .. 'parked', seq), redis.call('HGET', notes, seq))
+	local field = string.format('%.0f', tonumber(string.sub(member, -16), 16) or 0)
+	local seq = whole(field) or 3 * LANE
+	return row(seq, seq, redis.call('HGET', at .. 'parked', field) or '', redis.call('HGET', notes, field), 0, '', nil,
+		string.sub(member, 1, -18))
 end
 
 local function row_dead(number)
-	local d = cmsgpack.unpack(redis.call('HGET', at .. 'dead', number))
-	return row(tonumber(number), d[3] * LANE + tonumber(number), d[6], d[7], d[4], d[5], d[1])
+	local packed = redis.call('HGET', at .. 'dead', number) or ''
+	local d = record_read(packed, 'string', 'string', 'number', 'number', 'string', 'string', 'string')
+		or { nil, 'unknown', 1, 0, 'malformed', packed, '' }
+	number = whole(number) or 0
+	return row(number, math.min(d[3], 3) * LANE + number % LANE, d[6], d[7], d[4], d[5], d[1])
 end

@@ -28,3 +28,80 @@ end
 local function hex(number)
 	return string.format('%016x', number)
 end
+
+-- What is stored may have been written by anybody.  A whole number up to 2^53 - 1, in digits alone; else nil.
+local function whole(text)
+	local number = text
+	if type(text) == 'string' then
+		number = string.find(text, '^%d+$') and tonumber(text)
+	end
+	return number and number >= 0 and number <= 9007199254740991 and number or nil
+end
+
+local function bad_value(name, value)
+	error({ err = string.format('BADVALUE %s: %s is "%s"; stop all hosts of the app, then quiver fsck --repair', shard, name,
+		string.gsub(string.sub(value, 1, 64), '%c', '?')) })
+end
+
+-- The numbers that scripts count on.
+local COUNTS = { 'high', 'normal', 'low', 'call', 'done', 'dropped', 'results_dropped', 'last_delayed', 'last_dead',
+	'last_result', 'outbox_base' }
+
+-- By name; of one that is no number `see` is told.  One that is not there is 0.
+local function counts_read(names, see)
+	local counts = {}
+	for i, text in ipairs(redis.call('HMGET', shard, unpack(names))) do
+		local name = names[i]
+		counts[name] = whole(text or '0')
+		-- A lane's numbers are 48 bits of a seq, and there must be room for more; the others may grow as well.
+		if not counts[name] or counts[name] > 9007194959773695 or (name == lane_names[0] or name == lane_names[1] or
+			name == lane_names[2]) and counts[name] > LANE - 4294967296 then
+			see(name, text)
+		end
+	end
+	return counts
+end
+
+-- Nothing may be half done: whoever counts asks first whether it can.
+local function check_counts(...)
+	return counts_read({ ... }, bad_value)
+end
+
+-- A msgpack record: its values, if there are as many as types and each is of its type; else nil.
+local function record_read(packed, ...)
+	local is_read, values = pcall(cmsgpack.unpack, packed)
+	if not is_read or type(values) ~= 'table' then
+		return nil
+	end
+	for i, wanted in ipairs({ ... }) do
+		local value = values[i]
+		if type(value) ~= wanted or (wanted == 'number' and not (value >= 0 and value <= 9007199254740991 and value % 1 == 0)) then
+			return nil
+		end
+	end
+	return values
+end
+
+-- The next number of a kind, and its record under it.  A count that somebody has put back gives numbers again that are
+-- taken: nothing is overwritten, and it goes on behind the last that is there.
+local function record_add(count, name, base, format, packed)
+	local number = redis.call('HINCRBY', shard, count, 1)
+	if redis.call('HSETNX', at .. name, format(number), packed) == 0 then
+		for _, field in ipairs(redis.call('HKEYS', at .. name)) do
+			number = math.max(number, whole(tonumber(field, base)) or 0)
+		end
+		number = number + 1
+		redis.call('HSET', shard, count, string.format('%.0f', number))
+		redis.call('HSET', at .. name, format(number), packed)
+	end
+	return number
+end
+
+local function decimal(number)
+	return string.format('%.0f', number)
+end
+
+local function later_read(packed)
+	local task = record_read(packed, 'number', 'string', 'string')
+	return task and lanes[task[1]] and task
+end

@@ -6,13 +6,13 @@ local function task_field(bytes, name)
 	return string.match(string.sub(bytes, 1, stop or 8192), '\n' .. name .. ':([^\n]*)\n')
 end
 
--- One that was pushed without an id is called by its seq.
+-- One that was pushed without an id, or with one that no command would find it by, is called by its seq.
 local function task_id(bytes, seq)
 	local id = task_field(bytes, 'id')
-	if id and id ~= '' then
+	if id and #id <= 64 and string.match(id, '^[%w._-]+%-(%d+)$') == shard_number then
 		return id
 	end
-	return string.format('%s.%.0f-%s', lane_names[math.floor(seq / LANE)], seq % LANE, shard_number)
+	return string.format('%s.%.0f-%s', lane_names[math.floor(seq / LANE)] or 'stray', seq % LANE, shard_number)
 end
 
 -- What order is kept for: the key, or the id.

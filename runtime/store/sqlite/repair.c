@@ -1,0 +1,139 @@
+/* Mends a shard of a file that no host works on: its row is counted anew from the tables, and rows that no host can run
+ * become dead.  No task is lost by it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "store/sqlite/sqlite.h"
+
+#define LANE_MASK  "281474976710655"  /* 2^48 - 1 */
+#define SHARD_MASK "1125899906842623" /* 2^50 - 1 */
+
+/* One statement over a shard: ?1 its number, ?2 and ?3 the range of its ids, ?4 the time. */
+static void mend(struct sqlite_store *s, uint32_t shard, const char *sql)
+{
+        sqlite3_stmt *statement = NULL;
+        if (s->db.failure)
+                return;
+        int code = sqlite3_prepare_v2(s->db.handle, sql, -1, &statement, NULL);
+        if (code == SQLITE_OK) {
+                const uint64_t values[] = { shard, shard_id(shard, 0), shard_id(shard + 1, 0), s->now_ms };
+                for (int i = 0; i < sqlite3_bind_parameter_count(statement); i++)
+                        (void)sqlite3_bind_int64(statement, i + 1, (sqlite3_int64)values[i]);
+                code = sqlite3_step(statement);
+        }
+        if (code != SQLITE_DONE)
+                database_fail(&s->db, code);
+        (void)sqlite3_finalize(statement);
+}
+
+/* The last number given and taken in a lane.  None that some task has is given again.  What stands in the log counts as
+ * taken if it is not known how far a claim had come: then the next owner gets it back, in order. */
+static void mend_lane(struct sqlite_store *s, uint32_t shard, unsigned lane, const char *name)
+{
+        char sql[1024];
+        (void)snprintf(sql, sizeof(sql),
+                "UPDATE shard SET %s_tail = max("
+                "(SELECT ifnull(max(id & " LANE_MASK "), 0) FROM log WHERE id > ?2 AND id <= ?3"
+                " AND (id & " SHARD_MASK ") >> 48 = %u AND (id & " LANE_MASK ") <= %" PRIu64 "),"
+                "(SELECT ifnull(max(seq & " LANE_MASK "), 0) FROM side WHERE key > ?2 AND key <= ?3"
+                " AND seq >> 48 = %u AND (seq & " LANE_MASK ") <= %" PRIu64 ")) "
+                "WHERE shard = ?1 AND %s_tail NOT BETWEEN 0 AND %" PRIu64,
+                name, lane, LANE_NUMBER_MAX, lane, LANE_NUMBER_MAX, name, LANE_NUMBER_MAX);
+        mend(s, shard, sql);
+        (void)snprintf(sql, sizeof(sql),
+                "UPDATE shard SET %s_taken = %s_tail WHERE shard = ?1 AND %s_taken NOT BETWEEN 0 AND %s_tail", name,
+                name, name, name);
+        mend(s, shard, sql);
+}
+
+static void mend_last(struct sqlite_store *s, uint32_t shard, const char *column, const char *table)
+{
+        char sql[512];
+        (void)snprintf(sql, sizeof(sql),
+                "UPDATE shard SET %s = (SELECT ifnull(max(id & " SHARD_MASK "), 0) FROM %s WHERE id > ?2 AND id < ?3"
+                " AND (id & " SHARD_MASK ") <= %" PRIu64 ") WHERE shard = ?1 AND %s NOT BETWEEN 0 AND %" PRIu64,
+                column, table, SHARD_NUMBER_MAX, column, SHARD_NUMBER_MAX);
+        mend(s, shard, sql);
+}
+
+/* What the row has to be before it can be read at all. */
+static void mend_row(struct sqlite_store *s, uint32_t shard)
+{
+        for (unsigned lane = 0; lane < LANES; lane++)
+                mend_lane(s, shard, lane, lane_name((enum lane)lane));
+        mend_last(s, shard, "last_delayed", "delayed");
+        mend_last(s, shard, "last_dead", "dead");
+        mend_last(s, shard, "last_result", "result");
+        mend_last(s, shard, "last_control", "control");
+        mend_last(s, shard, "last_key", "key");
+        /* A call that still travels must not fit. */
+        mend(s, shard,
+                "UPDATE shard SET call = ?4, last = NULL WHERE shard = ?1 AND call NOT BETWEEN 0 AND 9007199254740991");
+        mend(s, shard,
+                "UPDATE shard SET epoch = 0, held = 0 WHERE shard = ?1 AND epoch NOT BETWEEN 0 AND 9007199254740991");
+        shard_table_forget(&s->shards);
+}
+
+static uint64_t count_lane(struct sqlite_store *s, uint32_t shard, enum lane lane, uint64_t after, uint64_t last)
+{
+        uint64_t count = 0;
+        struct query q = query(&s->db, STATEMENT_LOG_COUNT);
+        bind_number(&q, shard_id(shard, lane_seq(lane, after)));
+        bind_number(&q, shard_id(shard, lane_seq(lane, last)));
+        if (query_row(&q))
+                count = column_number(&q, 0);
+        query_end(&q);
+        return count;
+}
+
+static void mend_counts(struct sqlite_store *s, uint32_t number)
+{
+        struct shard *shard = shard_write(s, number);
+        shard->in_flight = 0;
+        for (unsigned i = 0; i < LANES; i++) {
+                enum lane lane = (enum lane)i;
+                shard->queued[lane] = count_lane(s, number, lane, shard->taken[lane], shard->tail[lane]);
+                shard->in_flight += count_lane(s, number, lane, 0, shard->taken[lane]);
+        }
+        shard_table_flush(&s->shards, &s->db);
+        mend(s, number,
+                "UPDATE key SET tasks = (SELECT count(*) FROM side WHERE side.key = key.id), state = CASE WHEN state "
+                "IN "
+                "(1, 2, 3) THEN state ELSE 2 END WHERE id > ?2 AND id <= ?3 AND ?1 = ?1");
+        mend(s, number,
+                "UPDATE key SET due = CASE WHEN state = 3 THEN NULL ELSE ifnull(due, ?4) END WHERE id > ?2 AND id <= "
+                "?3 "
+                "AND ?1 = ?1");
+        mend(s, number, "DELETE FROM key WHERE id > ?2 AND id <= ?3 AND tasks = 0 AND state != 3 AND ?1 = ?1");
+        mend(s, number,
+                "UPDATE shard SET delayed = (SELECT count(*) FROM delayed WHERE id > ?2 AND id <= ?3),"
+                " dead = (SELECT count(*) FROM dead WHERE id > ?2 AND id <= ?3),"
+                " results = (SELECT count(*) FROM result WHERE id > ?2 AND id <= ?3),"
+                " parked = (SELECT count(*) FROM side WHERE key > ?2 AND key <= ?3),"
+                " keys = (SELECT count(*) FROM key WHERE id > ?2 AND id <= ?3),"
+                " controls = (SELECT count(*) FROM control WHERE id > ?2 AND id <= ?3 AND ifnull(call, 0) = 0),"
+                " returned = (SELECT count(*) FROM control WHERE id > ?2 AND id <= ?3 AND call > 0) WHERE shard = ?1");
+        mend(s, number, "UPDATE shard SET done = max(done, 0), dropped = max(dropped, 0) WHERE shard = ?1");
+        mend(s, number,
+                "UPDATE shard SET submitted = high_queued + normal_queued + low_queued + in_flight + delayed + parked "
+                "+ dead"
+                " + done + dropped WHERE shard = ?1");
+        shard_table_forget(&s->shards);
+}
+
+bool shard_may_repair(struct sqlite_store *s, struct store_request *request, uint32_t number)
+{
+        if (!lease_left_ms(s, shard_read(s, number)))
+                return true;
+        operation_refuse(
+                request, -EAGAIN, "fsck: a host works on shard %" PRIu32 "; stop all hosts of the app first", number);
+        return false;
+}
+
+void shard_repair(struct sqlite_store *s, struct store_request *request, uint32_t number)
+{
+        mend_row(s, number);
+        strays_bury(s, shard_write(s, number), request_arena(request));
+        mend_counts(s, number);
+}

@@ -1,0 +1,608 @@
+/* Whatever a Redis answers: the store's driver reads nothing outside of it, every request ends once, and what it hands
+ * out is in range: a window takes it.
+ *
+ * The store is the real one up to redis_send(), which is here.  Replies are made in three ways from the input: as they
+ * should be with some values replaced, as any tree, or as bytes that hiredis parses. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/log.h"
+#include "host/window.h"
+#include "redis/redis.h"
+#include "store/driver.h"
+#include "store/redis/msgpack.h"
+
+#define SHARDS    4u
+#define NOW_MS    1794804690543
+#define DEPTH_MAX 4u
+#define ITEMS     4u
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool is_true)
+{
+        if (!is_true)
+                abort();
+}
+
+/* --- the input ------------------------------------------------------------------------------------------------------
+ */
+
+static struct span input;
+
+static uint8_t take_byte(void)
+{
+        if (!input.size)
+                return 0;
+        input.size--;
+        return (uint8_t)*input.data++;
+}
+
+static struct span take_bytes(size_t size)
+{
+        struct span taken = { input.data, size < input.size ? size : input.size };
+        input.data += taken.size;
+        input.size -= taken.size;
+        return taken;
+}
+
+/* --- replies as trees -----------------------------------------------------------------------------------------------
+ */
+
+static const struct span texts[] = {
+        SPAN_TEXT("qv1\nkey:k\nhandler:work\n\npayload"),
+        SPAN_TEXT("qv1\nkey:\nhandler:work\nid:a-0\nreply:1\nattempts:3\n\n"),
+        SPAN_TEXT("qv1\nkey:k\nhandler:work\nnot_before:9007199254740991\n\n"),
+        SPAN_TEXT("qv1\nkey:k\nhandler:work\nreply:99999999999999999999\n\n"),
+        SPAN_TEXT("qn1\nattempts:2\nsuspect:1\nevent:1 crash why\n\ncheckpoint"),
+        SPAN_TEXT("qn1\nattempts:4294967295\nstarted:99999999999999999999\n\n"),
+        SPAN_TEXT("00112233445566778899aabbccddeeff"),
+        SPAN_TEXT("FENCED"),
+        SPAN_TEXT("HELD"),
+        SPAN_TEXT("18446744073709551616"),
+        SPAN_TEXT("281474976710657"),
+        SPAN_TEXT("-1"),
+        SPAN_TEXT("nan"),
+        SPAN_TEXT(""),
+};
+
+static const long long numbers[] = { 0, 1, 2, 3, 4, 5, -1, -2, 63, 64, 65, 255, 256, 257, 281474976710656,
+        281474976710657, 844424930131967, 844424930131968, 2533274790395905, 9007199254740991, 9007199254740992, NOW_MS,
+        INT64_MAX, INT64_MIN, UINT32_MAX };
+
+static redisReply *reply_make(int type)
+{
+        redisReply *reply = calloc(1, sizeof(*reply));
+        demand(reply);
+        reply->type = type;
+        return reply;
+}
+
+static redisReply *reply_integer(long long value)
+{
+        redisReply *reply = reply_make(REDIS_REPLY_INTEGER);
+        reply->integer = value;
+        return reply;
+}
+
+static redisReply *reply_text(int type, const void *data, size_t size)
+{
+        redisReply *reply = reply_make(type);
+        reply->str = malloc(size + 1);
+        demand(reply->str);
+        if (size)
+                memcpy(reply->str, data, size);
+        reply->str[size] = 0;
+        reply->len = size;
+        return reply;
+}
+
+static redisReply *reply_array(size_t count)
+{
+        redisReply *reply = reply_make(REDIS_REPLY_ARRAY);
+        reply->elements = count;
+        reply->element = calloc(count ? count : 1, sizeof(redisReply *));
+        demand(reply->element);
+        return reply;
+}
+
+/* A list of texts, as blocks of tasks are packed; one of its bytes may be wrong. */
+static redisReply *reply_packed(void)
+{
+        struct buffer b = { 0 };
+        unsigned count = take_byte() % ITEMS;
+        msgpack_array(&b, take_byte() == 255 ? UINT32_MAX : count);
+        for (unsigned i = 0; i < count; i++)
+                msgpack_bytes(&b, texts[take_byte() % (sizeof(texts) / sizeof(texts[0]))]);
+        if (take_byte() > 200)
+                b.data[take_byte() % b.size] = take_byte();
+        redisReply *reply = reply_text(REDIS_REPLY_STRING, b.data, b.size);
+        buffer_free(&b);
+        return reply;
+}
+
+static redisReply *reply_any(unsigned depth)
+{
+        struct span text;
+        long long raw = 0;
+        redisReply *reply;
+        switch (take_byte() % 8) {
+        case 0:
+                return reply_integer(take_byte());
+        case 1:
+                return reply_integer(numbers[take_byte() % (sizeof(numbers) / sizeof(numbers[0]))]);
+        case 2:
+                for (unsigned i = 0; i < 8; i++)
+                        raw = (long long)((unsigned long long)raw << 8 | take_byte());
+                return reply_integer(raw);
+        case 3:
+                text = texts[take_byte() % (sizeof(texts) / sizeof(texts[0]))];
+                return reply_text(REDIS_REPLY_STRING, text.data, text.size);
+        case 4:
+                text = take_bytes(take_byte());
+                return reply_text(take_byte() & 1 ? REDIS_REPLY_STATUS : REDIS_REPLY_STRING, text.data, text.size);
+        case 5:
+                return reply_packed();
+        case 6:
+                reply = reply_array(depth < DEPTH_MAX ? take_byte() % 24 : 0);
+                for (size_t i = 0; i < reply->elements; i++)
+                        reply->element[i] = reply_any(depth + 1);
+                return reply;
+        default:
+                return reply_make(REDIS_REPLY_NIL);
+        }
+}
+
+/* --- replies as they should be --------------------------------------------------------------------------------------
+ */
+
+/* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, e: an envelope, o: a note, p: envelopes packed; in
+ * brackets: a list, whose rows may be repeated. */
+static const char *const shapes[] = {
+        "inniniditi[seoi]", /* acquire; its first is 0: granted */
+        "i[seoi]t",         /* in flight */
+        "itnidisp.",        /* advance, nothing asked for */
+        "itnid[nhhs]spp",   /* advance with controls, a block */
+        "idiin",            /* renew */
+        "nnnnnnnnnnnnnnnihnint",
+        "ni[nseonehh]", /* list, find: rows are lists, made of the same */
+        "nin",          /* dead */
+        "nteehp",       /* consume */
+        "nnp",          /* outbox */
+        "n",
+        "idp",
+        ".ni[h]nn",
+};
+
+static redisReply *reply_value(char what)
+{
+        struct span text;
+        switch (what) {
+        case 'i':
+                return reply_integer(take_byte() & 1);
+        case 'n':
+                return reply_integer(take_byte() & 3);
+        case 't':
+                return reply_integer(NOW_MS);
+        case 'd':
+                return reply_integer(-1);
+        case 's':
+                return reply_integer(
+                        (long long)((uint64_t)(take_byte() % LANES) << STORE_SEQ_LANE_SHIFT | take_byte()));
+        case 'p':
+                return reply_packed();
+        case 'h':
+                text = texts[6];
+                break;
+        case 'e':
+                text = texts[take_byte() % 4];
+                break;
+        case 'o':
+                text = take_byte() & 1 ? texts[4] : SPAN_TEXT("");
+                break;
+        default:
+                text = SPAN_TEXT("");
+        }
+        return reply_text(REDIS_REPLY_STRING, text.data, text.size);
+}
+
+/* Fills a list of at most 24 values from a shape, up to its end or its closing bracket. */
+static redisReply *reply_shaped(const char **shape)
+{
+        redisReply *made[24] = { NULL };
+        size_t count = 0;
+        for (; **shape && **shape != ']' && count < 24; ++*shape) {
+                if (take_byte() > 240)
+                        made[count++] = reply_any(2);
+                else if (**shape != '[')
+                        made[count++] = reply_value(**shape);
+                else {
+                        ++*shape;
+                        const char *inner = *shape;
+                        made[count] = reply_shaped(&inner);
+                        if (**shape && take_byte() & 1) { /* as rows that are lists themselves */
+                                redisReply *rows = reply_array(1);
+                                rows->element[0] = made[count];
+                                made[count] = rows;
+                        }
+                        count++;
+                        *shape = strchr(*shape, ']');
+                }
+        }
+        redisReply *reply = reply_array(count);
+        memcpy(reply->element, made, count * sizeof(*made));
+        return reply;
+}
+
+/* --- the server -----------------------------------------------------------------------------------------------------
+ */
+
+static struct redis_open *opening;
+static struct redis_command *sent, **sent_tail = &sent;
+static redisReader *reader; /* not NULL: the input is what a server writes */
+static bool is_opening;
+
+void redis_open(struct uv_loop_s *loop, struct redis_open *open)
+{
+        (void)loop;
+        open->redis = (struct redis *)open;
+        opening = open;
+}
+
+void redis_close(struct redis *redis, void (*closed)(void *self), void *self)
+{
+        (void)redis;
+        closed(self);
+}
+
+void redis_facts(const struct redis *redis, struct redis_facts *ret_facts)
+{
+        (void)redis;
+        *ret_facts = (struct redis_facts){
+                .version = "7.0.0", .mode = "standalone", .role = "master", .has_tracking = true
+        };
+        (void)snprintf(ret_facts->maxmemory_policy, sizeof(ret_facts->maxmemory_policy), "noeviction");
+}
+
+void redis_send(struct redis *redis, struct redis_command *command)
+{
+        (void)redis;
+        command->next = NULL;
+        *sent_tail = command;
+        sent_tail = &command->next;
+}
+
+static redisReply *reply_next(void)
+{
+        void *reply = NULL;
+        if (is_opening) {
+                static const char *const said[] = { "1", "4", "" };
+                redisReply *record = reply_array(4);
+                for (unsigned i = 0; i < 3; i++)
+                        record->element[i] = reply_text(REDIS_REPLY_STRING, said[i], strlen(said[i]));
+                record->element[3] = reply_integer(0);
+                return record;
+        }
+        if (!input.size && !reader)
+                return NULL;
+        if (reader)
+                return redisReaderGetReply(reader, &reply) == REDIS_OK ? reply : NULL;
+        uint8_t choice = take_byte();
+        if (choice & 1)
+                return reply_any(0);
+        const char *shape = shapes[(choice >> 1) % (sizeof(shapes) / sizeof(shapes[0]))];
+        return reply_shaped(&shape);
+}
+
+static void answer_all(void)
+{
+        while (sent) {
+                struct redis_command *command = sent;
+                sent = command->next;
+                if (!sent)
+                        sent_tail = &sent;
+                redisReply *reply = reply_next();
+                bool is_good = reply && reply->type != REDIS_REPLY_ERROR;
+                command->reply = is_good ? reply : NULL;
+                command->status = is_good ? 0 : reply ? -EREMOTEIO : -ECONNRESET;
+                command->done(command);
+                freeReplyObject(reply);
+        }
+}
+
+/* --- the requests ---------------------------------------------------------------------------------------------------
+ */
+
+static struct store *store;
+static struct window window;
+static unsigned done_count;
+
+static void on_done(struct store_request *request)
+{
+        (void)request;
+        done_count++;
+}
+
+static void look_at(struct span bytes)
+{
+        volatile char seen = 0;
+        for (size_t i = 0; i < bytes.size; i++)
+                seen = (char)(seen ^ bytes.data[i]);
+}
+
+static void look_at_tasks(const struct store_task *tasks, uint32_t count)
+{
+        demand(count <= STORE_CALL_TASKS);
+        for (uint32_t i = 0; i < count; i++) {
+                const struct store_task *t = &tasks[i];
+                demand(t->seq <= STORE_SEQ_MAX && t->envelope.lane < LANES && t->key.size && t->envelope.id.size);
+                demand(t->note.checkpoint.size <= NOTE_CHECKPOINT_MAX && t->envelope.reply_ms <= TASK_NUMBER_MAX);
+                look_at(t->key);
+                look_at(t->envelope.payload);
+                look_at(t->note.events);
+                (void)window_add(&window, t, (uint32_t)t->seq % 3);
+        }
+}
+
+static void look_at_due(uint64_t due_ms)
+{
+        demand(due_ms <= TASK_NUMBER_MAX || due_ms == STORE_NEVER);
+}
+
+static void on_acquired(struct store_request *request)
+{
+        const struct store_acquire *a = (const struct store_acquire *)request;
+        done_count++;
+        if (request->status || a->grant != STORE_GRANTED)
+                return;
+        look_at_tasks(a->page.tasks, a->page.tasks_count);
+        look_at_due(a->next_due_ms);
+        demand(a->call <= TASK_NUMBER_MAX && a->left_ms <= TASK_NUMBER_MAX && a->stored_epoch <= TASK_NUMBER_MAX);
+}
+
+static void on_paged(struct store_request *request)
+{
+        const struct store_in_flight *p = (const struct store_in_flight *)request;
+        done_count++;
+        if (!request->status)
+                look_at_tasks(p->page.tasks, p->page.tasks_count);
+}
+
+static void on_advanced(struct store_request *request)
+{
+        const struct store_advance *a = (const struct store_advance *)request;
+        done_count++;
+        if (request->status || a->verdict != STORE_OK)
+                return;
+        look_at_tasks(a->tasks, a->tasks_count);
+        look_at_due(a->next_due_ms);
+        demand(a->controls_count <= STORE_CALL_CONTROLS && a->wanted <= STORE_WANTED_FIRM);
+        for (uint32_t i = 0; i < a->controls_count; i++) {
+                demand(a->controls[i].verb <= CONTROL_SKIP && a->controls[i].seq <= STORE_SEQ_MAX);
+                look_at(a->controls[i].key);
+                (void)window_find(&window, a->controls[i].key, a->controls[i].seq);
+        }
+}
+
+static void on_listed(struct store_request *request)
+{
+        const struct store_list *l = (const struct store_list *)request;
+        done_count++;
+        for (uint32_t i = 0; i < l->tasks_count && !request->status; i++) {
+                demand(l->tasks[i].envelope.lane < LANES);
+                look_at(l->tasks[i].id);
+                look_at(l->tasks[i].key);
+                look_at(l->tasks[i].envelope.payload);
+        }
+}
+
+static void on_keys(struct store_request *request)
+{
+        const struct store_keys *k = (const struct store_keys *)request;
+        done_count++;
+        for (uint32_t i = 0; i < k->keys_count && !request->status; i++) {
+                demand(k->keys[i].state <= KEY_HELD);
+                look_at(k->keys[i].head);
+        }
+}
+
+static void on_consumed(struct store_request *request)
+{
+        const struct store_consume *c = (const struct store_consume *)request;
+        done_count++;
+        for (uint32_t i = 0; i < c->results_count && !request->status; i++)
+                look_at(c->results[i].data);
+}
+
+static const struct store_lease lease = { .shard = 1, .epoch = 7, .ttl_ms = 1000 };
+
+static void start_owner(unsigned which)
+{
+        static struct store_acquire acquire;
+        static struct store_in_flight page;
+        static struct store_advance advance;
+        static struct store_outcome outcome;
+        static struct store_renewal renewals[3];
+        static struct store_renew renew;
+        static struct store_release release;
+        static struct store_forward forward;
+        switch (which) {
+        case 0:
+                acquire = (struct store_acquire){ .request.done = on_acquired, .lease = lease, .page_tasks = 256 };
+                store_acquire(store, &acquire);
+                break;
+        case 1:
+                page = (struct store_in_flight){ .request.done = on_paged, .lease = lease };
+                store_in_flight(store, &page);
+                break;
+        case 2:
+                outcome = (struct store_outcome){ .task = { .seq = 1, .id = SPAN_TEXT("a-1"), .key = SPAN_TEXT("k") } };
+                advance = (struct store_advance){ .request.done = on_advanced,
+                        .lease = lease,
+                        .call = 3,
+                        .outcomes = &outcome,
+                        .outcomes_count = 1,
+                        .want_tasks = 256 };
+                store_advance(store, &advance);
+                break;
+        case 3:
+                for (unsigned i = 0; i < 3; i++)
+                        renewals[i].lease = lease;
+                renew = (struct store_renew){ .request.done = on_done, .items = renewals, .items_count = 3 };
+                store_renew(store, &renew);
+                break;
+        case 4:
+                release = (struct store_release){ .request.done = on_done, .lease = lease, .call = 4 };
+                store_release(store, &release);
+                break;
+        default:
+                forward = (struct store_forward){ .request.done = on_done, .lease = lease };
+                store_forward(store, &forward);
+        }
+}
+
+static void start_admin(unsigned which)
+{
+        static struct store_counts counts[SHARDS];
+        static struct store_count count;
+        static struct store_list list;
+        static struct store_find find;
+        static struct store_keys keys;
+        static struct store_dead dead;
+        static struct store_fsck fsck;
+        static struct store_cancel cancel;
+        static struct store_status_list statuses;
+        static struct store_desired_get desired;
+        switch (which) {
+        case 0:
+                count = (struct store_count){ .request.done = on_done, .shards = SHARDS, .counts = counts };
+                store_count(store, &count);
+                break;
+        case 1:
+                list = (struct store_list){ .request.done = on_listed, .state = take_byte() % STATES };
+                store_list(store, &list);
+                break;
+        case 2:
+                find = (struct store_find){ .request.done = on_done, .id = SPAN_TEXT("a-1") };
+                store_find(store, &find);
+                break;
+        case 3:
+                keys = (struct store_keys){ .request.done = on_keys };
+                store_keys(store, &keys);
+                break;
+        case 4:
+                dead = (struct store_dead){ .request.done = on_done };
+                store_dead(store, &dead);
+                break;
+        case 5:
+                fsck = (struct store_fsck){ .request.done = on_done };
+                store_fsck(store, &fsck);
+                break;
+        case 6:
+                cancel =
+                        (struct store_cancel){ .request.done = on_done, .id = SPAN_TEXT("a-1"), .key = SPAN_TEXT("k") };
+                store_cancel(store, &cancel);
+                break;
+        case 7:
+                statuses = (struct store_status_list){ .request.done = on_done };
+                store_status_list(store, &statuses);
+                break;
+        default:
+                desired = (struct store_desired_get){ .request.done = on_done };
+                store_desired_get(store, &desired);
+        }
+}
+
+static void start_results(unsigned which)
+{
+        static struct store_consume consume;
+        static struct store_commit commit;
+        static struct store_reply reply;
+        static struct store_submission items[2];
+        static struct store_submit submit;
+        static const uint64_t numbers_held[2] = { 1, 2 };
+        static bool held[2];
+        switch (which) {
+        case 0:
+                consume = (struct store_consume){ .request.done = on_consumed, .lease_ms = 1000, .results_max = 64 };
+                store_consume(store, &consume);
+                break;
+        case 1:
+                commit = (struct store_commit){
+                        .request.done = on_done, .numbers = numbers_held, .numbers_count = 2, .held = held
+                };
+                store_commit(store, &commit);
+                break;
+        case 2:
+                reply = (struct store_reply){ .request.done = on_done, .id = SPAN_TEXT("a-1") };
+                store_reply(store, &reply);
+                break;
+        default:
+                for (unsigned i = 0; i < 2; i++)
+                        items[i].envelope = (struct envelope){ .key = SPAN_TEXT("k"),
+                                .handler = SPAN_TEXT("work"),
+                                .lane = LANE_NORMAL,
+                                .unique_ms = take_byte() & 1 ? 1000 : 0 };
+                submit = (struct store_submit){ .request.done = on_done, .items = items, .items_count = 2 };
+                store_submit(store, &submit);
+        }
+}
+
+static void open_done(struct store_request *request)
+{
+        demand(!request->status);
+        store = ((struct store_open *)request)->store;
+}
+
+/* Of the two drivers only one is meant. */
+const struct store_driver sqlite_driver = { .scheme = "sqlite" };
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+        static struct store_open open = { .request.done = open_done,
+                .options = { .url = "redis://127.0.0.1:1", .app = "fuzz", .may_create = true } };
+        (void)argc;
+        (void)argv;
+        is_opening = true;
+        store_open(uv_default_loop(), &open);
+        opening->opened(opening, 0);
+        answer_all();
+        is_opening = false;
+        demand(store);
+        return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+        input = (struct span){ (const char *)data, size };
+        uint8_t choice = take_byte();
+        unsigned which = choice & 31;
+        demand(window_init(&window, 2, 16) == 0);
+        done_count = 0;
+        if (choice & 128) {
+                reader = redisReaderCreate();
+                demand(reader && (!input.size || redisReaderFeed(reader, input.data, input.size) == REDIS_OK));
+        }
+        /* Owners read most. */
+        if (which < 18)
+                start_owner(which % 6);
+        else if (which < 27)
+                start_admin(which - 18);
+        else
+                start_results(which % 4);
+        answer_all();
+        (void)uv_run(uv_default_loop(), UV_RUN_NOWAIT);
+        answer_all();
+        demand(done_count == 1);
+        for (struct claimed *c; (c = window_next(&window, 0)) || (c = window_next(&window, 1));)
+                window_drop(&window, c);
+        window_free(&window);
+        if (reader)
+                redisReaderFree(reader);
+        reader = NULL;
+        return 0;
+}
