@@ -54,7 +54,7 @@ struct station {
         struct host *host;
         uint32_t slot;
         char name[NAME_HANDLER_MAX + 1];
-        struct lineage lineage;     /* of shifts */
+        struct rollout rollout;     /* of shifts */
         uint32_t next_berth;        /* whose turn it is to feed it */
         bool was_hurried;           /* the last it was fed came before its turn */
         bool is_paused;             /* a person wants it to start nothing */
@@ -137,7 +137,7 @@ void host_renew(struct host *h, uint64_t now_ms);
 /* The generation that serves; NULL: none. */
 static inline struct shift *station_current(const struct station *st)
 {
-        return (struct shift *)st->lineage.current;
+        return (struct shift *)st->rollout.current;
 }
 extern const struct crew_events station_crew_events;
 /* Tasks from the shards' windows to the crew, while it has room. */
@@ -159,7 +159,7 @@ struct station *station_find(const struct host *h, const char *name);
 /* … or a new one. */
 struct station *station_get(struct host *h, const char *name);
 /* Something happened to one of its generations. */
-void station_event(struct station *st, enum lineage_event_kind kind, struct shift *shift);
+void station_event(struct station *st, enum rollout_event_kind kind, struct shift *shift);
 void station_ended(struct station *st, struct shift *shift, enum outcome outcome);
 /* What serves has changed: sorts the windows anew if other tasks come here now. */
 void station_route(struct station *st);

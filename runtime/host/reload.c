@@ -24,7 +24,7 @@ static void begin(struct host *h);
 
 static struct shift *target_of(const struct station *st)
 {
-        return st ? (struct shift *)lineage_target(&st->lineage) : NULL;
+        return st ? (struct shift *)rollout_target(&st->rollout) : NULL;
 }
 
 /* --- who asked --- */
@@ -79,7 +79,7 @@ void reload_ask(struct host *h, const char *by, struct control_call *call, bool 
 static bool are_settled(const struct host *h)
 {
         for (uint32_t i = 0; i < h->stations_count; i++)
-                if (!lineage_is_settled(&h->stations[i]->lineage))
+                if (!rollout_is_settled(&h->stations[i]->rollout))
                         return false;
         return true;
 }
@@ -179,7 +179,7 @@ static void make_plan(struct reload_job *job, enum plan_verb *verbs)
                 const struct reload_item *item = &job->read.items[i];
                 const struct station *st = station_find(h, item->handler->name);
                 struct buffer why = { 0 };
-                verbs[i] = plan_item(item, st ? &st->lineage : NULL, target_of(st), &why);
+                verbs[i] = plan_item(item, st ? &st->rollout : NULL, target_of(st), &why);
                 if ((verbs[i] == PLAN_ADD || verbs[i] == PLAN_REPLACE) && !item->is_staged && !job->read.is_dry)
                         job->must_reread = true;
                 note(job, item->handler->name, verbs[i], &why);
@@ -210,8 +210,8 @@ static void propose(struct reload_job *job, struct reload_item *item)
         struct shift *shift = shift_new(st, shared, &shared->config, item->handler, &item->staged);
         item->is_staged = false;
         /* It will have that number: news of it may come at once. */
-        record(job, item)->generation = st->lineage.numbers + 1;
-        station_event(st, LINEAGE_PROPOSED, shift);
+        record(job, item)->generation = st->rollout.numbers + 1;
+        station_event(st, ROLLOUT_PROPOSED, shift);
 }
 
 /* What kept its runners from starting may have been outside, and be gone. */
@@ -283,7 +283,7 @@ static void carry_out(struct reload_job *job, const enum plan_verb *verbs)
         h->unserved_count = 0;
         for (uint32_t i = 0; i < h->stations_count; i++)
                 if (target_of(h->stations[i]) && !config_handler(next, h->stations[i]->name))
-                        station_event(h->stations[i], LINEAGE_WITHDRAWN, NULL);
+                        station_event(h->stations[i], ROLLOUT_WITHDRAWN, NULL);
         for (size_t i = 0; i < next->handlers_count; i++)
                 carry_out_item(job, &job->read.items[i], verbs[i]);
         host_ask_desired(h);
@@ -424,7 +424,7 @@ bool reload_is_busy(const struct host *h)
 static json_t *generation_json(const struct shift *shift)
 {
         char hash[17];
-        const struct generation *g = &shift->generation;
+        const struct rollout_version *g = &shift->generation;
         (void)snprintf(hash, sizeof(hash), "%016" PRIx64, g->id.file_hash);
         json_t *version = json_string(shift->version);
         return json_pack("{s:I, s:s, s:s, s:o, s:I, s:b}", "generation", (json_int_t)g->number, "state",
@@ -441,7 +441,7 @@ void reload_report(const struct host *h, json_t *document)
         {
                 const struct station *st = station_find(h, json_string_value(json_object_get(handler, "name")));
                 json_t *list = json_array();
-                for (const struct generation *g = st ? st->lineage.newest : NULL; g; g = g->older)
+                for (const struct rollout_version *g = st ? st->rollout.newest : NULL; g; g = g->older)
                         (void)json_array_append_new(list, generation_json((const struct shift *)g));
                 (void)json_object_set_new(handler, "generations", list);
         }

@@ -13,14 +13,14 @@ static void add_why(struct buffer *why, const char *name)
 }
 
 enum plan_verb plan_item(
-        const struct reload_item *item, const struct lineage *lineage, const struct shift *target, struct buffer *why)
+        const struct reload_item *item, const struct rollout *rollout, const struct shift *target, struct buffer *why)
 {
         struct config_changes changes = { 0 };
         if (item->status < 0) {
                 buffer_printf(why, "%s", item->error.text);
                 return PLAN_REFUSE;
         }
-        if (lineage && lineage_is_bad(lineage, &item->id)) {
+        if (rollout && rollout_is_bad(rollout, &item->id)) {
                 buffer_printf(why, "it was rolled back, and neither the file nor its settings have changed since");
                 return PLAN_HOLD_BACK;
         }

@@ -23,6 +23,6 @@ const char *plan_verb_name(enum plan_verb verb);
 /* What to do about one handler of the new configuration, and into `why` what has changed ("file, threads").  `target`
  * is what it has or is about to have; NULL: nothing. */
 enum plan_verb plan_item(
-        const struct reload_item *item, const struct lineage *lineage, const struct shift *target, struct buffer *why);
+        const struct reload_item *item, const struct rollout *rollout, const struct shift *target, struct buffer *why);
 
 #endif

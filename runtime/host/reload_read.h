@@ -5,7 +5,7 @@
 
 #include "config/names.h"
 #include "config/shared.h"
-#include "host/generation.h"
+#include "host/handler/rollout.h"
 #include "host/stage.h"
 
 /* What a handler has now. */

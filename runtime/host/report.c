@@ -43,7 +43,7 @@ static const char *state_of(const struct station *st)
         if (st->is_paused)
                 return "paused";
         if (!current)
-                return st->lineage.candidate ? "starting" : "removed";
+                return st->rollout.candidate ? "starting" : "removed";
         switch (current->crew.pool.state) {
         case POOL_OPEN:
                 return "open";
@@ -108,7 +108,7 @@ static json_t *make_handler(const struct station *st, bool has_ages)
         uint64_t running = 0;
         uint64_t oldest_ms = 0;
         json_t *o = json_object();
-        for (const struct generation *g = st->lineage.newest; g; g = g->older) {
+        for (const struct rollout_version *g = st->rollout.newest; g; g = g->older) {
                 const struct shift *shift = (const struct shift *)g;
                 running += shift->is_open ? count_running(&shift->crew) : 0;
                 uint64_t age_ms = shift->is_open && has_ages ? age_of_oldest(&shift->crew.pool) : 0;
@@ -159,7 +159,7 @@ static json_t *make(const struct host *h, bool has_ages)
                 fenced += s->fenced;
         }
         for (uint32_t i = 0; i < h->stations_count; i++)
-                if (h->stations[i]->lineage.newest)
+                if (h->stations[i]->rollout.newest)
                         (void)json_array_append_new(handlers, make_handler(h->stations[i], has_ages));
         json_t *document = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:o}", "name",
                 h->config->host.name, "nonce", nonce, "state", h->is_stopping ? "draining" : "running", "weight",

@@ -6,13 +6,13 @@
 
 #include "config/shared.h"
 #include "host/crew.h"
-#include "host/generation.h"
+#include "host/handler/rollout.h"
 #include "host/stage.h"
 
 struct station;
 
 struct shift {
-        struct generation generation; /* first: what a lineage names is this */
+        struct rollout_version generation; /* first: what a rollout names is this */
         struct station *station;
         struct shared_config *shared; /* NULL: `config` is somebody else's, for good */
         const struct config *config;

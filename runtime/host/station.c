@@ -298,7 +298,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
                         st->name, shift->generation.number, c->id.data, LOG_QUOTE(c->key.data),
                         outcome_name(settled->outcome), LOG_QUOTE(settled->error));
         struct settled judged = *settled;
-        judged.is_excused = is_fresh(c) && lineage_excuses(&st->lineage, &shift->generation, settled->outcome);
+        judged.is_excused = is_fresh(c) && rollout_excuses(&st->rollout, &shift->generation, settled->outcome);
         if (tells_of_version(c, settled->outcome))
                 station_ended(st, shift, settled->outcome);
         if (retry_judge(shift->handler, c, &judged, random_fraction(st->host), &draft) == VERDICT_AGAIN)
@@ -335,7 +335,7 @@ static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
                         LOG_QUOTE(ready->unread), LOG_QUOTE("init never read them; misspelt?"));
         if (*ready->notes)
                 log_event(LEVEL_WARN, "sandbox", "handler=%s text=%s", shift->handler->name, LOG_QUOTE(ready->notes));
-        station_event(shift->station, LINEAGE_READY, shift);
+        station_event(shift->station, ROLLOUT_READY, shift);
 }
 
 static void on_spawned(void *owner, pid_t pid)
@@ -356,7 +356,7 @@ static void on_refused(void *owner, const char *text)
         log_event(LEVEL_ERROR, "runner-refused", "handler=%s generation=%" PRIu32 " text=%s", shift->handler->name,
                 shift->generation.number, LOG_QUOTE(text));
         (void)snprintf(shift->words, sizeof(shift->words), "%s", text);
-        station_event(shift->station, LINEAGE_FAILED, shift);
+        station_event(shift->station, ROLLOUT_FAILED, shift);
 }
 
 static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
@@ -370,13 +370,13 @@ static void on_quarantined(void *owner, const char *text)
         struct shift *shift = owner;
         log_event(LEVEL_ERROR, "quarantine", "handler=%s generation=%" PRIu32 " text=%s", shift->handler->name,
                 shift->generation.number, LOG_QUOTE(text));
-        station_event(shift->station, LINEAGE_STUCK, shift);
+        station_event(shift->station, ROLLOUT_STUCK, shift);
 }
 
 static void on_crew_stopped(void *owner)
 {
         struct shift *shift = owner;
-        station_event(shift->station, LINEAGE_EMPTY, shift);
+        station_event(shift->station, ROLLOUT_EMPTY, shift);
 }
 
 const struct crew_events station_crew_events = {
@@ -426,7 +426,7 @@ static void on_desired(struct store_request *request)
         for (uint32_t i = 0; i < h->stations_count; i++) {
                 struct span reason = { "", 0 };
                 struct station *st = h->stations[i];
-                const struct generation *target = lineage_target(&st->lineage);
+                const struct rollout_version *target = rollout_target(&st->rollout);
                 if (target)
                         set_paused(st,
                                 desired_is_paused(h->desired.items, h->desired.items_count,

@@ -1,4 +1,4 @@
-/* succession.c: does what the lineages decide: which crew serves a handler, which one makes way. */
+/* succession.c: does what the rollouts decide: which crew serves a handler, which one makes way. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "host/host_parts.h"
 
-static struct shift *shift_of(struct generation *g)
+static struct shift *shift_of(struct rollout_version *g)
 {
         return (struct shift *)g;
 }
@@ -28,7 +28,7 @@ struct station *station_find(const struct host *h, const char *name)
 static struct station *find_deserted(const struct host *h)
 {
         for (uint32_t i = 0; i < h->stations_count; i++)
-                if (!h->stations[i]->lineage.newest)
+                if (!h->stations[i]->rollout.newest)
                         return h->stations[i];
         return NULL;
 }
@@ -65,7 +65,7 @@ struct station *station_get(struct host *h, const char *name)
 void station_set_policy(struct station *st, const struct shift *target)
 {
         const struct reload_config *reload = &target->config->reload;
-        st->lineage.policy = (struct lineage_policy){
+        st->rollout.policy = (struct rollout_policy){
                 .drain_ms = target->config->lease.drain_ms,
                 .grace_ms = target->handler->grace_ms,
                 .probation_ms = reload->probation_ms,
@@ -80,7 +80,7 @@ void station_set_policy(struct station *st, const struct shift *target)
 
 static void tell_rolled_back(const struct shift *bad, const struct shift *good)
 {
-        const struct generation *g = &bad->generation;
+        const struct rollout_version *g = &bad->generation;
         log_event(LEVEL_ERROR, "rolled-back",
                 "handler=%s generation=%" PRIu32 " to=%" PRIu32 " done=%" PRIu32 " failed=%" PRIu32 " crashed=%" PRIu32
                 " file=%016" PRIx64 " hint=%s",
@@ -97,7 +97,7 @@ static void tell_refused(const struct shift *shift, const struct shift *current)
                 current ? current->generation.number : 0, LOG_QUOTE(shift->words));
 }
 
-static const char *tell_log(const struct shift *shift, enum lineage_news news, const struct shift *other)
+static const char *tell_log(const struct shift *shift, enum rollout_news news, const struct shift *other)
 {
         const char *name = shift->handler->name;
         uint32_t number = shift->generation.number;
@@ -128,7 +128,7 @@ static const char *tell_log(const struct shift *shift, enum lineage_news news, c
         return "";
 }
 
-static void tell(struct host *h, const struct lineage_action *action)
+static void tell(struct host *h, const struct rollout_action *action)
 {
         struct shift *shift = shift_of(action->generation);
         const struct shift *other = (const struct shift *)action->other;
@@ -146,7 +146,7 @@ static void tell(struct host *h, const struct lineage_action *action)
         (void)snprintf(entry->version, sizeof(entry->version), "%s", shift->version);
         history_set(entry, outcome, text);
         /* Nothing to compare it with: it is as good as it gets. */
-        if (action->news == NEWS_PROMOTED && !shift->station->lineage.fallback)
+        if (action->news == NEWS_PROMOTED && !shift->station->rollout.fallback)
                 history_set(entry, "good", "");
 }
 
@@ -188,7 +188,7 @@ static void start(struct station *st, struct shift *shift)
                 return;
         }
         (void)snprintf(shift->words, sizeof(shift->words), "%s", error.text);
-        station_event(st, LINEAGE_FAILED, shift);
+        station_event(st, ROLLOUT_FAILED, shift);
 }
 
 static void end(struct station *st, struct shift *shift)
@@ -196,43 +196,43 @@ static void end(struct station *st, struct shift *shift)
         if (shift->is_open)
                 crew_cut(&shift->crew);
         else
-                station_event(st, LINEAGE_EMPTY, shift);
+                station_event(st, ROLLOUT_EMPTY, shift);
 }
 
-static void perform(struct station *st, const struct lineage_action *action)
+static void perform(struct station *st, const struct rollout_action *action)
 {
         struct shift *shift = shift_of(action->generation);
         switch (action->kind) {
-        case LINEAGE_START:
+        case ROLLOUT_START:
                 start(st, shift);
                 break;
-        case LINEAGE_SERVE:
+        case ROLLOUT_SERVE:
                 crew_resume(&shift->crew);
                 break;
-        case LINEAGE_RETREAT:
+        case ROLLOUT_RETREAT:
                 crew_retreat(&shift->crew);
                 break;
-        case LINEAGE_INTERRUPT:
+        case ROLLOUT_INTERRUPT:
                 log_event(LEVEL_WARN, "drain-over", "handler=%s generation=%" PRIu32 " text=%s", st->name,
                         shift->generation.number, LOG_QUOTE("what still runs there is interrupted at no cost"));
                 crew_interrupt(&shift->crew);
                 break;
-        case LINEAGE_KILL:
+        case ROLLOUT_KILL:
                 end(st, shift);
                 break;
-        case LINEAGE_FORGET:
+        case ROLLOUT_FORGET:
                 shift_free(shift);
                 break;
-        case LINEAGE_TELL:
+        case ROLLOUT_TELL:
                 tell(st->host, action);
                 break;
         }
 }
 
-static void step(struct station *st, const struct lineage_event *event)
+static void step(struct station *st, const struct rollout_event *event)
 {
-        struct lineage_actions actions;
-        lineage_step(&st->lineage, event, clock_boot_ms(), &actions);
+        struct rollout_actions actions;
+        rollout_step(&st->rollout, event, clock_boot_ms(), &actions);
         for (size_t i = 0; i < actions.count; i++)
                 perform(st, &actions.list[i]);
         if (st->routed != station_current(st)) {
@@ -242,17 +242,17 @@ static void step(struct station *st, const struct lineage_event *event)
         reload_look(st->host);
 }
 
-void station_event(struct station *st, enum lineage_event_kind kind, struct shift *shift)
+void station_event(struct station *st, enum rollout_event_kind kind, struct shift *shift)
 {
-        if (shift && kind == LINEAGE_PROPOSED)
+        if (shift && kind == ROLLOUT_PROPOSED)
                 station_set_policy(st, shift);
-        step(st, &(struct lineage_event){ .kind = kind, .generation = shift ? &shift->generation : NULL });
+        step(st, &(struct rollout_event){ .kind = kind, .generation = shift ? &shift->generation : NULL });
 }
 
 void station_ended(struct station *st, struct shift *shift, enum outcome outcome)
 {
         step(st,
-                &(struct lineage_event){ .kind = LINEAGE_ENDED, .generation = &shift->generation, .outcome = outcome });
+                &(struct rollout_event){ .kind = ROLLOUT_ENDED, .generation = &shift->generation, .outcome = outcome });
 }
 
 /* --- for the loop --- */
@@ -260,15 +260,15 @@ void station_ended(struct station *st, struct shift *shift, enum outcome outcome
 void stations_tick(struct host *h, uint64_t now_ms)
 {
         for (uint32_t i = 0; i < h->stations_count; i++)
-                if (now_ms >= lineage_due_ms(&h->stations[i]->lineage))
-                        station_event(h->stations[i], LINEAGE_TICK, NULL);
+                if (now_ms >= rollout_due_ms(&h->stations[i]->rollout))
+                        station_event(h->stations[i], ROLLOUT_TICK, NULL);
 }
 
 uint64_t stations_due_ms(const struct host *h)
 {
         uint64_t due_ms = UINT64_MAX;
         for (uint32_t i = 0; i < h->stations_count; i++) {
-                uint64_t at_ms = lineage_due_ms(&h->stations[i]->lineage);
+                uint64_t at_ms = rollout_due_ms(&h->stations[i]->rollout);
                 due_ms = at_ms < due_ms ? at_ms : due_ms;
         }
         return due_ms;
@@ -290,7 +290,7 @@ int station_open(struct host *h, const struct handler_config *handler, struct er
                 return r;
         }
         station_set_policy(st, shift);
-        lineage_found(&st->lineage, &shift->generation, clock_boot_ms());
+        rollout_found(&st->rollout, &shift->generation, clock_boot_ms());
         station_route(st);
         struct history_entry *entry = history_add(&h->reload.history, handler->name);
         entry->generation = shift->generation.number;
@@ -305,9 +305,9 @@ bool stations_stop(struct host *h)
         bool is_over = true;
         for (uint32_t i = 0; i < h->stations_count; i++) {
                 struct station *st = h->stations[i];
-                if (st->lineage.current || st->lineage.candidate)
-                        station_event(st, LINEAGE_WITHDRAWN, NULL);
-                is_over &= !st->lineage.newest;
+                if (st->rollout.current || st->rollout.candidate)
+                        station_event(st, ROLLOUT_WITHDRAWN, NULL);
+                is_over &= !st->rollout.newest;
         }
         return is_over;
 }
@@ -315,8 +315,8 @@ bool stations_stop(struct host *h)
 void stations_cut(struct host *h)
 {
         for (uint32_t i = 0; i < h->stations_count; i++)
-                if (h->stations[i]->lineage.newest)
-                        station_event(h->stations[i], LINEAGE_CUT, NULL);
+                if (h->stations[i]->rollout.newest)
+                        station_event(h->stations[i], ROLLOUT_CUT, NULL);
 }
 
 void stations_free(struct host *h)

@@ -175,7 +175,7 @@ static void settings_that_need_no_new_runners_do_not_change_the_hash(void **stat
 static void the_plan_says_what_changes_and_why(void **state)
 {
         struct site *p = *state;
-        struct lineage lineage = { 0 };
+        struct rollout rollout = { 0 };
         struct reload_read old;
         struct shift target = { 0 };
         struct buffer why = { 0 };
@@ -184,26 +184,26 @@ static void the_plan_says_what_changes_and_why(void **state)
         old = p->read;
         target.handler = old.items[0].handler;
         target.generation.id = old.items[0].id;
-        assert_int_equal(plan_item(&old.items[0], &lineage, &target, &why), PLAN_KEEP);
+        assert_int_equal(plan_item(&old.items[0], &rollout, &target, &why), PLAN_KEEP);
         assert_int_equal(plan_item(&old.items[0], NULL, NULL, &why), PLAN_ADD);
         assert_int_equal(why.size, 0);
 
         install(p, "crashes = 7;", "one");
         read_all(p, true, NULL);
-        assert_int_equal(plan_item(&p->read.items[0], &lineage, &target, &why), PLAN_ADJUST);
+        assert_int_equal(plan_item(&p->read.items[0], &rollout, &target, &why), PLAN_ADJUST);
         assert_string_equal(buffer_text(&why), "crashes");
         reload_read_free(&p->read);
 
         install(p, "threads = 3; crashes = 7;", "two");
         read_all(p, true, NULL);
         buffer_clear(&why);
-        assert_int_equal(plan_item(&p->read.items[0], &lineage, &target, &why), PLAN_REPLACE);
+        assert_int_equal(plan_item(&p->read.items[0], &rollout, &target, &why), PLAN_REPLACE);
         assert_string_equal(buffer_text(&why), "file, threads, crashes");
-        lineage.has_bad = true;
-        lineage.bad = p->read.items[0].id;
-        assert_int_equal(plan_item(&p->read.items[0], &lineage, &target, &why), PLAN_HOLD_BACK);
+        rollout.has_bad = true;
+        rollout.bad = p->read.items[0].id;
+        assert_int_equal(plan_item(&p->read.items[0], &rollout, &target, &why), PLAN_HOLD_BACK);
         p->read.items[0].status = -1;
-        assert_int_equal(plan_item(&p->read.items[0], &lineage, &target, &why), PLAN_REFUSE);
+        assert_int_equal(plan_item(&p->read.items[0], &rollout, &target, &why), PLAN_REFUSE);
         reload_read_free(&p->read);
         reload_read_free(&old);
         buffer_free(&why);

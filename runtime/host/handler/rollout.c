@@ -1,0 +1,355 @@
+#include "host/handler/rollout.h"
+
+#include <assert.h>
+
+/* After the grace for its tasks, a generation's processes get this much longer to be gone. */
+#define REAP_MS 1000
+/* More crashes than one for so many tasks done are the version's fault. */
+#define DONE_PER_CRASH 10
+
+static void act(struct rollout_actions *actions, enum rollout_action_kind kind, struct rollout_version *g)
+{
+        assert(actions->count < ROLLOUT_ACTIONS_MAX);
+        actions->list[actions->count++] = (struct rollout_action){ .kind = kind, .generation = g };
+}
+
+static void tell(struct rollout_actions *actions, struct rollout_version *g, enum rollout_news news,
+        const struct rollout_version *other)
+{
+        act(actions, ROLLOUT_TELL, g);
+        actions->list[actions->count - 1].news = news;
+        actions->list[actions->count - 1].other = other;
+}
+
+static void enter(struct rollout_version *g, enum generation_state state, uint64_t now_ms)
+{
+        g->state = state;
+        g->since_ms = now_ms;
+}
+
+static void add(struct rollout *r, struct rollout_version *g)
+{
+        g->number = ++r->numbers;
+        g->older = r->newest;
+        r->newest = g;
+}
+
+static void forget(struct rollout *r, struct rollout_version *g, struct rollout_actions *actions)
+{
+        struct rollout_version **at = &r->newest;
+        while (*at && *at != g)
+                at = &(*at)->older;
+        assert(*at);
+        *at = g->older;
+        if (r->fallback == g)
+                r->fallback = NULL;
+        act(actions, ROLLOUT_FORGET, g);
+}
+
+static bool is_live(const struct rollout_version *g)
+{
+        return g->state != GENERATION_WAITING && g->state != GENERATION_RESTING;
+}
+
+static bool is_on_probation(const struct rollout_version *g)
+{
+        return g->state == GENERATION_CURRENT && g->watched_until_ms;
+}
+
+static struct rollout_version *find_waiting(const struct rollout *r)
+{
+        struct rollout_version *g = r->newest;
+        while (g && g->state != GENERATION_WAITING)
+                g = g->older;
+        return g;
+}
+
+/* --- from one to the next --- */
+
+static void drain(struct rollout_version *g, uint64_t now_ms, struct rollout_actions *actions)
+{
+        enter(g, GENERATION_DRAINING, now_ms);
+        g->watched_until_ms = 0;
+        act(actions, ROLLOUT_RETREAT, g);
+}
+
+static void kill_now(struct rollout_version *g, uint64_t now_ms, struct rollout_actions *actions)
+{
+        enter(g, GENERATION_ENDING, now_ms);
+        act(actions, ROLLOUT_KILL, g);
+}
+
+/* Nobody needs to come back to the one before. */
+static void drop_fallback(struct rollout *r, struct rollout_actions *actions)
+{
+        struct rollout_version *g = r->fallback;
+        r->fallback = NULL;
+        if (g && g->state == GENERATION_RESTING)
+                forget(r, g, actions);
+}
+
+/* The current one has proved itself, or nobody looks. */
+static void trust(struct rollout *r, struct rollout_actions *actions)
+{
+        r->current->watched_until_ms = 0;
+        drop_fallback(r, actions);
+}
+
+static void promote(struct rollout *r, uint64_t now_ms, struct rollout_actions *actions)
+{
+        struct rollout_version *g = r->candidate;
+        struct rollout_version *old = r->current;
+        r->candidate = NULL;
+        r->current = g;
+        if (old && !old->watched_until_ms) {
+                drop_fallback(r, actions);
+                r->fallback = old;
+        }
+        if (old)
+                drain(old, now_ms, actions);
+        enter(g, GENERATION_CURRENT, now_ms);
+        act(actions, ROLLOUT_SERVE, g);
+        tell(actions, g, NEWS_PROMOTED, old);
+        if (r->fallback && r->policy.probation_ms)
+                g->watched_until_ms = now_ms + r->policy.probation_ms;
+        else
+                trust(r, actions);
+}
+
+static void roll_back(struct rollout *r, uint64_t now_ms, struct rollout_actions *actions)
+{
+        struct rollout_version *bad = r->current;
+        struct rollout_version *good = r->fallback;
+        r->has_bad = true;
+        r->bad = bad->id;
+        r->fallback = NULL;
+        r->current = good;
+        drain(bad, now_ms, actions);
+        enter(good, GENERATION_CURRENT, now_ms);
+        act(actions, ROLLOUT_SERVE, good);
+        tell(actions, bad, NEWS_ROLLED_BACK, good);
+}
+
+/* The one that waits gets its turn, if there is one. */
+static void try_next(struct rollout *r, uint64_t now_ms, struct rollout_actions *actions)
+{
+        struct rollout_version *g = find_waiting(r);
+        uint32_t live = 0;
+        for (const struct rollout_version *i = r->newest; i; i = i->older)
+                live += is_live(i);
+        if (!g || r->candidate || live >= r->policy.live_max)
+                return;
+        if (r->current && generation_is_same(&g->id, &r->current->id)) {
+                /* Changed and changed back, while another was tried. */
+                tell(actions, g, NEWS_SUPERSEDED, r->current);
+                forget(r, g, actions);
+                return;
+        }
+        r->candidate = g;
+        enter(g, GENERATION_CANDIDATE, now_ms);
+        act(actions, ROLLOUT_START, g);
+}
+
+/* --- events --- */
+
+static void on_proposed(struct rollout *r, struct rollout_version *g, uint64_t now_ms, struct rollout_actions *actions)
+{
+        struct rollout_version *waiting = find_waiting(r);
+        add(r, g);
+        enter(g, GENERATION_WAITING, now_ms);
+        if (waiting) {
+                tell(actions, waiting, NEWS_SUPERSEDED, g);
+                forget(r, waiting, actions);
+        }
+}
+
+static void on_ready(struct rollout *r, struct rollout_version *g, uint64_t now_ms, struct rollout_actions *actions)
+{
+        if (g->state == GENERATION_CANDIDATE && ++g->runners_ready >= g->runners_wanted)
+                promote(r, now_ms, actions);
+}
+
+/* More crashes than a few unlucky tasks explain; or nothing but failures. */
+static bool is_hopeless(const struct rollout_policy *p, const struct rollout_version *g)
+{
+        if (p->crashes_max && g->crashed >= p->crashes_max && g->crashed > g->done / DONE_PER_CRASH)
+                return true;
+        return p->failures_max && g->failed >= p->failures_max && !g->done;
+}
+
+static void on_failed(
+        struct rollout *r, struct rollout_version *g, bool is_stuck, uint64_t now_ms, struct rollout_actions *actions)
+{
+        if (g->state == GENERATION_CANDIDATE) {
+                r->candidate = NULL;
+                tell(actions, g, NEWS_REFUSED, r->current);
+                kill_now(g, now_ms, actions);
+        } else if (is_on_probation(g)) {
+                g->crashed++;
+                if (is_stuck || is_hopeless(&r->policy, g))
+                        roll_back(r, now_ms, actions);
+        }
+}
+
+static void on_ended(
+        struct rollout *r, const struct rollout_event *event, uint64_t now_ms, struct rollout_actions *actions)
+{
+        struct rollout_version *g = event->generation;
+        if (!is_on_probation(g))
+                return;
+        g->done += event->outcome == OUTCOME_DONE;
+        g->unavailable += event->outcome == OUTCOME_UNAVAILABLE;
+        g->rejected += event->outcome == OUTCOME_REJECT;
+        g->crashed += event->outcome == OUTCOME_CRASHED || event->outcome == OUTCOME_TIMED_OUT;
+        g->failed += event->outcome == OUTCOME_REJECT || event->outcome == OUTCOME_RETRY ||
+                     event->outcome == OUTCOME_CRASHED || event->outcome == OUTCOME_TIMED_OUT;
+        if (is_hopeless(&r->policy, g)) {
+                roll_back(r, now_ms, actions);
+        } else if (r->policy.probation_tasks && g->done >= r->policy.probation_tasks) {
+                tell(actions, g, NEWS_GOOD, NULL);
+                trust(r, actions);
+        }
+}
+
+static void on_empty(struct rollout *r, struct rollout_version *g, uint64_t now_ms, struct rollout_actions *actions)
+{
+        if (g->state == GENERATION_CURRENT)
+                return; /* called back in the meantime */
+        if (g == r->fallback)
+                enter(g, GENERATION_RESTING, now_ms);
+        else
+                forget(r, g, actions);
+}
+
+static void on_withdrawn(struct rollout *r, bool is_urgent, uint64_t now_ms, struct rollout_actions *actions)
+{
+        if (r->current)
+                tell(actions, r->current, NEWS_WITHDRAWN, NULL);
+        r->current = r->candidate = NULL;
+        drop_fallback(r, actions);
+        for (struct rollout_version *g = r->newest, *older; g; g = older) {
+                older = g->older;
+                if (g->state == GENERATION_WAITING)
+                        forget(r, g, actions);
+                else if (g->state == GENERATION_CANDIDATE || is_urgent)
+                        kill_now(g, now_ms, actions);
+                else if (g->state == GENERATION_CURRENT)
+                        drain(g, now_ms, actions);
+        }
+}
+
+static void on_tick(struct rollout *r, uint64_t now_ms, struct rollout_actions *actions)
+{
+        for (struct rollout_version *g = r->newest; g; g = g->older) {
+                if (g->state == GENERATION_DRAINING && now_ms >= g->since_ms + r->policy.drain_ms) {
+                        enter(g, GENERATION_STOPPING, now_ms);
+                        act(actions, ROLLOUT_INTERRUPT, g);
+                } else if (g->state == GENERATION_STOPPING && now_ms >= g->since_ms + r->policy.grace_ms + REAP_MS) {
+                        kill_now(g, now_ms, actions);
+                }
+        }
+        struct rollout_version *current = r->current;
+        if (!current || !is_on_probation(current) || now_ms < current->watched_until_ms)
+                return;
+        /* What it rejected it may have rejected rightly. */
+        bool only_failed = !current->done && (current->failed > current->rejected || current->unavailable);
+        if (only_failed) {
+                roll_back(r, now_ms, actions);
+                return;
+        }
+        tell(actions, current, NEWS_GOOD, NULL);
+        trust(r, actions);
+}
+
+void rollout_step(
+        struct rollout *r, const struct rollout_event *event, uint64_t now_ms, struct rollout_actions *actions)
+{
+        actions->count = 0;
+        switch (event->kind) {
+        case ROLLOUT_PROPOSED:
+                on_proposed(r, event->generation, now_ms, actions);
+                break;
+        case ROLLOUT_READY:
+                on_ready(r, event->generation, now_ms, actions);
+                break;
+        case ROLLOUT_FAILED:
+        case ROLLOUT_STUCK:
+                on_failed(r, event->generation, event->kind == ROLLOUT_STUCK, now_ms, actions);
+                break;
+        case ROLLOUT_ENDED:
+                on_ended(r, event, now_ms, actions);
+                break;
+        case ROLLOUT_EMPTY:
+                on_empty(r, event->generation, now_ms, actions);
+                break;
+        case ROLLOUT_WITHDRAWN:
+        case ROLLOUT_CUT:
+                on_withdrawn(r, event->kind == ROLLOUT_CUT, now_ms, actions);
+                break;
+        case ROLLOUT_TICK:
+                on_tick(r, now_ms, actions);
+                break;
+        }
+        try_next(r, now_ms, actions);
+}
+
+void rollout_found(struct rollout *r, struct rollout_version *generation, uint64_t now_ms)
+{
+        add(r, generation);
+        r->current = generation;
+        enter(generation, GENERATION_CURRENT, now_ms);
+}
+
+/* --- questions --- */
+
+uint64_t rollout_due_ms(const struct rollout *r)
+{
+        uint64_t due_ms = UINT64_MAX;
+        for (const struct rollout_version *g = r->newest; g; g = g->older) {
+                uint64_t at_ms = UINT64_MAX;
+                if (g->state == GENERATION_DRAINING)
+                        at_ms = g->since_ms + r->policy.drain_ms;
+                else if (g->state == GENERATION_STOPPING)
+                        at_ms = g->since_ms + r->policy.grace_ms + REAP_MS;
+                else if (is_on_probation(g))
+                        at_ms = g->watched_until_ms;
+                due_ms = at_ms < due_ms ? at_ms : due_ms;
+        }
+        return due_ms;
+}
+
+const struct rollout_version *rollout_target(const struct rollout *r)
+{
+        const struct rollout_version *waiting = find_waiting(r);
+        return waiting ? waiting : r->candidate ? r->candidate : r->current;
+}
+
+bool rollout_is_bad(const struct rollout *r, const struct generation_id *id)
+{
+        return r->has_bad && generation_is_same(&r->bad, id);
+}
+
+bool rollout_is_settled(const struct rollout *r)
+{
+        return !r->candidate && !find_waiting(r) && !(r->current && is_on_probation(r->current));
+}
+
+bool rollout_excuses(const struct rollout *r, const struct rollout_version *generation, enum outcome outcome)
+{
+        bool is_failure = outcome == OUTCOME_RETRY || outcome == OUTCOME_CRASHED || outcome == OUTCOME_TIMED_OUT;
+        if (generation != r->current)
+                return is_failure && rollout_is_bad(r, &generation->id);
+        return is_failure && is_on_probation(generation) && !generation->done;
+}
+
+bool generation_is_same(const struct generation_id *a, const struct generation_id *b)
+{
+        return a->file_hash == b->file_hash && a->settings_hash == b->settings_hash;
+}
+
+const char *generation_state_name(enum generation_state state)
+{
+        static const char *const names[] = { "waiting", "candidate", "current", "draining", "stopping", "ending",
+                "resting" };
+        return names[state];
+}
