@@ -13,12 +13,12 @@
 #include "host/crew.h"
 #include "host/fleet.h"
 #include "host/guardian.h"
+#include "host/handler/generation.h"
 #include "host/notify.h"
 #include "host/outage.h"
 #include "host/reload.h"
 #include "host/report.h"
 #include "host/shard.h"
-#include "host/shift.h"
 #include "host/stage.h"
 #include "host/staging.h"
 #include "host/turns.h"
@@ -54,12 +54,12 @@ struct station {
         struct host *host;
         uint32_t slot;
         char name[NAME_HANDLER_MAX + 1];
-        struct rollout rollout;     /* of shifts */
-        uint32_t next_berth;        /* whose turn it is to feed it */
-        bool was_hurried;           /* the last it was fed came before its turn */
-        bool is_paused;             /* a person wants it to start nothing */
-        const struct shift *routed; /* what the windows were sorted for, */
-        uint64_t routes;            /* and the hash of the task names that it serves; 0: none */
+        struct rollout rollout;          /* of generations */
+        uint32_t next_berth;             /* whose turn it is to feed it */
+        bool was_hurried;                /* the last it was fed came before its turn */
+        bool is_paused;                  /* a person wants it to start nothing */
+        const struct generation *routed; /* what the windows were sorted for, */
+        uint64_t routes;                 /* and the hash of the task names that it serves; 0: none */
         struct outcome_counts counts;
         struct outage outage;
 };
@@ -135,9 +135,9 @@ void host_renew(struct host *h, uint64_t now_ms);
 /* --- station.c --- */
 
 /* The generation that serves; NULL: none. */
-static inline struct shift *station_current(const struct station *st)
+static inline struct generation *station_current(const struct station *st)
 {
-        return (struct shift *)st->rollout.current;
+        return (struct generation *)st->rollout.current;
 }
 extern const struct crew_events station_crew_events;
 /* Tasks from the shards' windows to the crew, while it has room. */
@@ -159,12 +159,12 @@ struct station *station_find(const struct host *h, const char *name);
 /* … or a new one. */
 struct station *station_get(struct host *h, const char *name);
 /* Something happened to one of its generations. */
-void station_event(struct station *st, enum rollout_event_kind kind, struct shift *shift);
-void station_ended(struct station *st, struct shift *shift, enum outcome outcome);
+void station_event(struct station *st, enum rollout_event_kind kind, struct generation *generation);
+void station_ended(struct station *st, struct generation *generation, enum outcome outcome);
 /* What serves has changed: sorts the windows anew if other tasks come here now. */
 void station_route(struct station *st);
 /* How its generations succeed each other, as `target` was configured. */
-void station_set_policy(struct station *st, const struct shift *target);
+void station_set_policy(struct station *st, const struct generation *target);
 /* What fell due. */
 void stations_tick(struct host *h, uint64_t now_ms);
 uint64_t stations_due_ms(const struct host *h);

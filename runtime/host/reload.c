@@ -22,9 +22,9 @@ struct reload_job {
 
 static void begin(struct host *h);
 
-static struct shift *target_of(const struct station *st)
+static struct generation *target_of(const struct station *st)
 {
-        return st ? (struct shift *)rollout_target(&st->rollout) : NULL;
+        return st ? (struct generation *)rollout_target(&st->rollout) : NULL;
 }
 
 /* --- who asked --- */
@@ -207,19 +207,19 @@ static void propose(struct reload_job *job, struct reload_item *item)
 {
         struct station *st = station_get(job->host, item->handler->name);
         struct shared_config *shared = job->read.shared;
-        struct shift *shift = shift_new(st, shared, &shared->config, item->handler, &item->staged);
+        struct generation *generation = generation_new(st, shared, &shared->config, item->handler, &item->staged);
         item->is_staged = false;
         /* It will have that number: news of it may come at once. */
         record(job, item)->generation = st->rollout.numbers + 1;
-        station_event(st, ROLLOUT_PROPOSED, shift);
+        station_event(st, ROLLOUT_PROPOSED, generation);
 }
 
 /* What kept its runners from starting may have been outside, and be gone. */
-static void lift_quarantine(struct shift *current)
+static void lift_quarantine(struct generation *current)
 {
         if (!current || current->crew.pool.state != POOL_QUARANTINED)
                 return;
-        log_event(LEVEL_INFO, "quarantine-lifted", "handler=%s", current->handler->name);
+        log_event(LEVEL_INFO, "quarantine-lifted", "handler=%s", current->settings->name);
         crew_resume(&current->crew);
 }
 
@@ -230,7 +230,7 @@ static void carry_out_item(struct reload_job *job, struct reload_item *item, enu
         switch (verb) {
         case PLAN_KEEP:
         case PLAN_ADJUST:
-                shift_adjust(target_of(st), shared, &shared->config, item->handler);
+                generation_adjust(target_of(st), shared, &shared->config, item->handler);
                 station_set_policy(st, target_of(st));
                 station_route(st);
                 lift_quarantine(station_current(st));
@@ -389,12 +389,12 @@ static void begin(struct host *h)
         if (!job->read.path || !job->read.known)
                 abort();
         for (uint32_t i = 0; i < h->stations_count; i++) {
-                const struct shift *target = target_of(h->stations[i]);
+                const struct generation *target = target_of(h->stations[i]);
                 struct reload_known *known = &job->read.known[job->read.known_count];
                 if (!target)
                         continue;
                 (void)snprintf(known->name, sizeof(known->name), "%s", h->stations[i]->name);
-                known->id = target->generation.id;
+                known->id = target->version.id;
                 job->read.known_count++;
         }
         r->number++;
@@ -421,15 +421,15 @@ bool reload_is_busy(const struct host *h)
 
 /* --- what it says about itself --- */
 
-static json_t *generation_json(const struct shift *shift)
+static json_t *generation_json(const struct generation *generation)
 {
         char hash[17];
-        const struct rollout_version *g = &shift->generation;
+        const struct rollout_version *g = &generation->version;
         (void)snprintf(hash, sizeof(hash), "%016" PRIx64, g->id.file_hash);
-        json_t *version = json_string(shift->version);
+        json_t *version = json_string(generation->plugin_version);
         return json_pack("{s:I, s:s, s:s, s:o, s:I, s:b}", "generation", (json_int_t)g->number, "state",
                 generation_state_name(g->state), "file", hash, "version", version ? version : json_string(""),
-                "runners", (json_int_t)(shift->is_open ? crew_size(&shift->crew) : 0), "probation",
+                "runners", (json_int_t)(generation->is_open ? crew_size(&generation->crew) : 0), "probation",
                 g->watched_until_ms != 0);
 }
 
@@ -442,7 +442,7 @@ void reload_report(const struct host *h, json_t *document)
                 const struct station *st = station_find(h, json_string_value(json_object_get(handler, "name")));
                 json_t *list = json_array();
                 for (const struct rollout_version *g = st ? st->rollout.newest : NULL; g; g = g->older)
-                        (void)json_array_append_new(list, generation_json((const struct shift *)g));
+                        (void)json_array_append_new(list, generation_json((const struct generation *)g));
                 (void)json_object_set_new(handler, "generations", list);
         }
         (void)json_object_set_new(document, "reloads", history_json(&h->reload.history, UINT32_MAX));

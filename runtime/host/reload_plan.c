@@ -12,8 +12,8 @@ static void add_why(struct buffer *why, const char *name)
         buffer_printf(why, "%s%s", why->size ? ", " : "", name);
 }
 
-enum plan_verb plan_item(
-        const struct reload_item *item, const struct rollout *rollout, const struct shift *target, struct buffer *why)
+enum plan_verb plan_item(const struct reload_item *item, const struct rollout *rollout, const struct generation *target,
+        struct buffer *why)
 {
         struct config_changes changes = { 0 };
         if (item->status < 0) {
@@ -26,14 +26,14 @@ enum plan_verb plan_item(
         }
         if (!target)
                 return PLAN_ADD;
-        if (target->generation.id.file_hash != item->id.file_hash)
+        if (target->version.id.file_hash != item->id.file_hash)
                 add_why(why, "file");
-        config_compare_handlers(target->handler, item->handler, &changes);
+        config_compare_handlers(target->settings, item->handler, &changes);
         for (size_t i = 0; i < changes.count; i++)
                 add_why(why, changes.items[i].name);
         size_t count = changes.count;
         config_changes_free(&changes);
-        if (!generation_is_same(&target->generation.id, &item->id))
+        if (!generation_is_same(&target->version.id, &item->id))
                 return PLAN_REPLACE;
         return count ? PLAN_ADJUST : PLAN_KEEP;
 }

@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
+#include "host/handler/generation.h"
 #include "host/reload_read.h"
-#include "host/shift.h"
 
 enum plan_verb {
         PLAN_KEEP,      /* nothing has changed */
@@ -22,7 +22,7 @@ const char *plan_verb_name(enum plan_verb verb);
 
 /* What to do about one handler of the new configuration, and into `why` what has changed ("file, threads").  `target`
  * is what it has or is about to have; NULL: nothing. */
-enum plan_verb plan_item(
-        const struct reload_item *item, const struct rollout *rollout, const struct shift *target, struct buffer *why);
+enum plan_verb plan_item(const struct reload_item *item, const struct rollout *rollout, const struct generation *target,
+        struct buffer *why);
 
 #endif

@@ -39,7 +39,7 @@ void report_count(struct outcome_counts *counts, enum outcome outcome)
 
 static const char *state_of(const struct station *st)
 {
-        const struct shift *current = station_current(st);
+        const struct generation *current = station_current(st);
         if (st->is_paused)
                 return "paused";
         if (!current)
@@ -104,20 +104,20 @@ static void put_number(json_t *o, const char *name, uint64_t value)
 
 static json_t *make_handler(const struct station *st, bool has_ages)
 {
-        const struct shift *current = station_current(st);
+        const struct generation *current = station_current(st);
         uint64_t running = 0;
         uint64_t oldest_ms = 0;
         json_t *o = json_object();
         for (const struct rollout_version *g = st->rollout.newest; g; g = g->older) {
-                const struct shift *shift = (const struct shift *)g;
-                running += shift->is_open ? count_running(&shift->crew) : 0;
-                uint64_t age_ms = shift->is_open && has_ages ? age_of_oldest(&shift->crew.pool) : 0;
+                const struct generation *generation = (const struct generation *)g;
+                running += generation->is_open ? count_running(&generation->crew) : 0;
+                uint64_t age_ms = generation->is_open && has_ages ? age_of_oldest(&generation->crew.pool) : 0;
                 oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;
         }
         (void)json_object_set_new(o, "name", json_string(st->name));
-        (void)json_object_set_new(o, "plugin", text(current ? current->handler->plugin : ""));
-        (void)json_object_set_new(o, "version", text(current ? current->version : ""));
-        put_number(o, "generation", current ? current->generation.number : 0);
+        (void)json_object_set_new(o, "plugin", text(current ? current->settings->plugin : ""));
+        (void)json_object_set_new(o, "version", text(current ? current->plugin_version : ""));
+        put_number(o, "generation", current ? current->version.number : 0);
         (void)json_object_set_new(o, "state", json_string(state_of(st)));
         put_number(o, "running", running);
         put_number(o, "done", st->counts.done);

@@ -29,9 +29,9 @@ static bool is_shut(const struct berth *berth, const struct station *st)
 
 static bool serves(const struct station *st, struct span task)
 {
-        const struct shift *current = station_current(st);
-        for (size_t i = 0; current && i < current->handler->tasks.count; i++) {
-                const char *name = current->handler->tasks.items[i];
+        const struct generation *current = station_current(st);
+        for (size_t i = 0; current && i < current->settings->tasks.count; i++) {
+                const char *name = current->settings->tasks.items[i];
                 if (strlen(name) == task.size && !memcmp(name, task.data, task.size))
                         return true;
         }
@@ -77,7 +77,7 @@ static void pack_headers(struct claimed *c)
         }
 }
 
-static void offer(struct shift *shift, struct berth *berth, struct claimed *c)
+static void offer(struct generation *generation, struct berth *berth, struct claimed *c)
 {
         pack_headers(c);
         c->pool_task.task = (struct ring_task){
@@ -88,7 +88,7 @@ static void offer(struct shift *shift, struct berth *berth, struct claimed *c)
                 .lease = berth->shard.number,
                 .fence_epoch = berth->shard.lease.epoch,
                 .fence_start = ++berth->shard.starts,
-                .timeout_ms = c->timeout_ms ? c->timeout_ms : shift->handler->timeout_ms,
+                .timeout_ms = c->timeout_ms ? c->timeout_ms : generation->settings->timeout_ms,
                 .headers = c->headers_packed.data,
                 .headers_size = c->headers_packed.size,
                 .checkpoint = c->checkpoint.data,
@@ -98,7 +98,7 @@ static void offer(struct shift *shift, struct berth *berth, struct claimed *c)
         };
         c->pool_task.is_suspect = c->is_suspect;
         c->pool_task.owner = berth;
-        crew_offer(&shift->crew, &c->pool_task);
+        crew_offer(&generation->crew, &c->pool_task);
 }
 
 /* It takes no tasks for now, and those that it was meant to take fill windows: they wait in the store instead, for the
@@ -134,9 +134,9 @@ static void mark_suspect(struct station *st, uint64_t now_ms)
 }
 
 /* To its crew; or to a long wait, if it is a suspect with which a host died. */
-static void start(struct shift *shift, struct berth *berth, struct claimed *c, uint64_t now_ms)
+static void start(struct generation *generation, struct berth *berth, struct claimed *c, uint64_t now_ms)
 {
-        struct station *st = shift->station;
+        struct station *st = generation->station;
         if (!serves(st, c->handler)) {
                 /* It waited through a reload that gave its name to another. */
                 shard_again(&berth->shard, c, now_ms);
@@ -144,7 +144,7 @@ static void start(struct shift *shift, struct berth *berth, struct claimed *c, u
                 return;
         }
         if (!c->has_died_alone) {
-                offer(shift, berth, c);
+                offer(generation, berth, c);
                 return;
         }
         struct outcome_draft *draft = retry_died_alone(c);
@@ -171,14 +171,14 @@ static void see_off(struct station *st, uint64_t now_ms)
 #define TURNS 4
 
 /* Returns how many, at most `turn`, of the shard's tasks the crew was given. */
-static uint32_t feed_from(struct shift *shift, struct berth *berth, uint32_t turn, uint64_t now_ms)
+static uint32_t feed_from(struct generation *generation, struct berth *berth, uint32_t turn, uint64_t now_ms)
 {
         uint32_t fed = 0;
-        while (fed < turn && berth->shard.window.count && crew_has_room(&shift->crew)) {
-                struct claimed *c = shard_next(&berth->shard, shift->station->slot, now_ms);
+        while (fed < turn && berth->shard.window.count && crew_has_room(&generation->crew)) {
+                struct claimed *c = shard_next(&berth->shard, generation->station->slot, now_ms);
                 if (!c)
                         break;
-                start(shift, berth, c, now_ms);
+                start(generation, berth, c, now_ms);
                 fed++;
         }
         return fed;
@@ -187,18 +187,19 @@ static uint32_t feed_from(struct shift *shift, struct berth *berth, uint32_t tur
 /* First those whose key's next task waited for so little that the store was asked for nothing else: each round trip is
  * one task for such a key, and a turn behind all the others would be most of it.  They have a share of the room, and
  * where there is hardly any every other place: the rest of the shards must not wait until they have nothing left. */
-static void feed_hurried(struct shift *shift, uint64_t now_ms)
+static void feed_hurried(struct generation *generation, uint64_t now_ms)
 {
-        struct station *st = shift->station;
+        struct station *st = generation->station;
         struct host *h = st->host;
         struct berth *berth, *next;
-        uint32_t room = crew_room(&shift->crew);
+        uint32_t room = crew_room(&generation->crew);
         uint32_t left = room >= TURNS ? room / TURNS : st->was_hurried ? 0 : 1;
         DL_FOREACH_SAFE2(h->hurried, berth, next, hurried_next)
         {
-                if (!left || !crew_has_room(&shift->crew))
+                if (!left || !crew_has_room(&generation->crew))
                         return;
-                uint32_t fed = feed_from(shift, berth, left < BERTH_HURRIED_TASKS ? left : BERTH_HURRIED_TASKS, now_ms);
+                uint32_t fed =
+                        feed_from(generation, berth, left < BERTH_HURRIED_TASKS ? left : BERTH_HURRIED_TASKS, now_ms);
                 /* What it has may be another station's. */
                 if (!fed && shard_is_held(&berth->shard) && window_has_ready(&berth->shard.window))
                         continue;
@@ -215,25 +216,25 @@ static void feed_hurried(struct shift *shift, uint64_t now_ms)
 void station_feed(struct station *st, uint64_t now_ms)
 {
         struct host *h = st->host;
-        struct shift *shift = station_current(st);
+        struct generation *generation = station_current(st);
         struct shard_set *ready = &h->turns.is_ready;
-        if (!shift) {
+        if (!generation) {
                 see_off(st, now_ms);
                 return;
         }
-        if (shift->crew.pool.state != POOL_OPEN)
+        if (generation->crew.pool.state != POOL_OPEN)
                 make_way(st, now_ms);
-        if (!st->is_paused && crew_has_room(&shift->crew))
+        if (!st->is_paused && crew_has_room(&generation->crew))
                 mark_suspect(st, now_ms);
         if (!st->is_paused)
-                feed_hurried(shift, now_ms);
-        uint32_t turn = 1 + crew_room(&shift->crew) / TURNS;
+                feed_hurried(generation, now_ms);
+        uint32_t turn = 1 + crew_room(&generation->crew) / TURNS;
         uint32_t left = st->is_paused ? 0 : shard_set_count(ready); /* not found dry since one was fed */
-        while (left && crew_has_room(&shift->crew)) {
+        while (left && crew_has_room(&generation->crew)) {
                 uint32_t shard = shard_set_round(ready, st->next_berth);
                 struct berth *berth = &h->berths[shard];
                 st->next_berth = shard + 1;
-                if (feed_from(shift, berth, turn, now_ms)) {
+                if (feed_from(generation, berth, turn, now_ms)) {
                         st->was_hurried = false;
                         left = shard_set_count(ready);
                         continue;
@@ -242,7 +243,7 @@ void station_feed(struct station *st, uint64_t now_ms)
                 if (!window_has_ready(&berth->shard.window))
                         shard_set_remove(ready, shard);
         }
-        crew_flush(&shift->crew);
+        crew_flush(&generation->crew);
 }
 
 /* One that has failed before says nothing about the version that fails it now. */
@@ -260,7 +261,8 @@ static bool tells_of_version(const struct claimed *c, enum outcome outcome)
 }
 
 /* The pause itself is the pool's; here it is only told. */
-static void note_outage(struct station *st, const struct shift *shift, const struct settled *settled, uint64_t now_ms)
+static void note_outage(
+        struct station *st, const struct generation *generation, const struct settled *settled, uint64_t now_ms)
 {
         struct outage *o = &st->outage;
         uint64_t lasted_ms = 0;
@@ -269,25 +271,26 @@ static void note_outage(struct station *st, const struct shift *shift, const str
                         return;
                 log_event(LEVEL_WARN, "unavailable",
                         "handler=%s generation=%" PRIu32 " since_ms=%" PRIu64 " outages=%" PRIu32 " error=%s hint=%s",
-                        st->name, shift->generation.number, now_ms - o->since_ms, o->untold, LOG_QUOTE(settled->error),
+                        st->name, generation->version.number, now_ms - o->since_ms, o->untold,
+                        LOG_QUOTE(settled->error),
                         LOG_QUOTE("its tasks wait at no cost; it is tried again with pauses"));
                 outage_told(o, now_ms);
-        } else if (shift == station_current(st) && shift->crew.pool.state == POOL_OPEN &&
+        } else if (generation == station_current(st) && generation->crew.pool.state == POOL_OPEN &&
                    outage_over(o, now_ms, &lasted_ms)) {
                 log_event(LEVEL_INFO, "available", "handler=%s generation=%" PRIu32 " after_ms=%" PRIu64, st->name,
-                        shift->generation.number, lasted_ms);
+                        generation->version.number, lasted_ms);
         }
 }
 
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {
-        struct shift *shift = owner;
-        struct station *st = shift->station;
+        struct generation *generation = owner;
+        struct station *st = generation->station;
         struct berth *berth = task->owner;
         struct claimed *c = (struct claimed *)task;
         struct outcome_draft *draft = NULL;
         report_count(&st->counts, settled->outcome);
-        note_outage(st, shift, settled, clock_boot_ms());
+        note_outage(st, generation, settled, clock_boot_ms());
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);
@@ -295,13 +298,13 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         }
         if (settled->outcome == OUTCOME_CRASHED || settled->outcome == OUTCOME_TIMED_OUT)
                 log_event(LEVEL_WARN, "crash", "handler=%s generation=%" PRIu32 " id=%s key=%s outcome=%s error=%s",
-                        st->name, shift->generation.number, c->id.data, LOG_QUOTE(c->key.data),
+                        st->name, generation->version.number, c->id.data, LOG_QUOTE(c->key.data),
                         outcome_name(settled->outcome), LOG_QUOTE(settled->error));
         struct settled judged = *settled;
-        judged.is_excused = is_fresh(c) && rollout_excuses(&st->rollout, &shift->generation, settled->outcome);
+        judged.is_excused = is_fresh(c) && rollout_excuses(&st->rollout, &generation->version, settled->outcome);
         if (tells_of_version(c, settled->outcome))
-                station_ended(st, shift, settled->outcome);
-        if (retry_judge(shift->handler, c, &judged, random_fraction(st->host), &draft) == VERDICT_AGAIN)
+                station_ended(st, generation, settled->outcome);
+        if (retry_judge(generation->settings, c, &judged, random_fraction(st->host), &draft) == VERDICT_AGAIN)
                 shard_again(&berth->shard, c, clock_boot_ms());
         else
                 shard_ended(&berth->shard, c, draft, clock_boot_ms());
@@ -317,46 +320,48 @@ static void on_saved(void *owner, struct pool_task *task, const void *checkpoint
 static void on_log(void *owner, const struct runner_log *log, const struct pool_task *task)
 {
         static const char *const sources[] = { "plugin", "stdout", "stderr" };
-        const struct shift *shift = owner;
+        const struct generation *generation = owner;
         log_event(log->level <= LEVEL_DEBUG ? (enum log_level)log->level : LEVEL_DEBUG, "handler",
-                "handler=%s source=%s%s%s dropped=%" PRIu32 " text=%s", shift->handler->name,
+                "handler=%s source=%s%s%s dropped=%" PRIu32 " text=%s", generation->settings->name,
                 log->source < 3 ? sources[log->source] : "plugin", task ? " id=" : "", task ? task->task.id : "",
                 log->dropped, LOG_QUOTE(log->text));
 }
 
 static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
 {
-        struct shift *shift = owner;
-        (void)snprintf(shift->version, sizeof(shift->version), "%s", ready->version);
+        struct generation *generation = owner;
+        (void)snprintf(generation->plugin_version, sizeof(generation->plugin_version), "%s", ready->version);
         log_event(LEVEL_INFO, "runner-ready", "handler=%s generation=%" PRIu32 " plugin=%s version=%s pid=%d",
-                shift->handler->name, shift->generation.number, ready->name, LOG_QUOTE(ready->version), (int)pid);
+                generation->settings->name, generation->version.number, ready->name, LOG_QUOTE(ready->version),
+                (int)pid);
         if (*ready->unread)
-                log_event(LEVEL_WARN, "settings-unread", "handler=%s names=%s hint=%s", shift->handler->name,
+                log_event(LEVEL_WARN, "settings-unread", "handler=%s names=%s hint=%s", generation->settings->name,
                         LOG_QUOTE(ready->unread), LOG_QUOTE("init never read them; misspelt?"));
         if (*ready->notes)
-                log_event(LEVEL_WARN, "sandbox", "handler=%s text=%s", shift->handler->name, LOG_QUOTE(ready->notes));
-        station_event(shift->station, ROLLOUT_READY, shift);
+                log_event(LEVEL_WARN, "sandbox", "handler=%s text=%s", generation->settings->name,
+                        LOG_QUOTE(ready->notes));
+        station_event(generation->station, ROLLOUT_READY, generation);
 }
 
 static void on_spawned(void *owner, pid_t pid)
 {
-        const struct shift *shift = owner;
-        guardian_spawned(&shift->station->host->guardian, pid);
+        const struct generation *generation = owner;
+        guardian_spawned(&generation->station->host->guardian, pid);
 }
 
 static void on_reaped(void *owner, pid_t pid)
 {
-        const struct shift *shift = owner;
-        guardian_reaped(&shift->station->host->guardian, pid);
+        const struct generation *generation = owner;
+        guardian_reaped(&generation->station->host->guardian, pid);
 }
 
 static void on_refused(void *owner, const char *text)
 {
-        struct shift *shift = owner;
-        log_event(LEVEL_ERROR, "runner-refused", "handler=%s generation=%" PRIu32 " text=%s", shift->handler->name,
-                shift->generation.number, LOG_QUOTE(text));
-        (void)snprintf(shift->words, sizeof(shift->words), "%s", text);
-        station_event(shift->station, ROLLOUT_FAILED, shift);
+        struct generation *generation = owner;
+        log_event(LEVEL_ERROR, "runner-refused", "handler=%s generation=%" PRIu32 " text=%s",
+                generation->settings->name, generation->version.number, LOG_QUOTE(text));
+        (void)snprintf(generation->words, sizeof(generation->words), "%s", text);
+        station_event(generation->station, ROLLOUT_FAILED, generation);
 }
 
 static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
@@ -367,16 +372,16 @@ static int on_call(void *owner, enum ring_service service, uint64_t holder, cons
 
 static void on_quarantined(void *owner, const char *text)
 {
-        struct shift *shift = owner;
-        log_event(LEVEL_ERROR, "quarantine", "handler=%s generation=%" PRIu32 " text=%s", shift->handler->name,
-                shift->generation.number, LOG_QUOTE(text));
-        station_event(shift->station, ROLLOUT_STUCK, shift);
+        struct generation *generation = owner;
+        log_event(LEVEL_ERROR, "quarantine", "handler=%s generation=%" PRIu32 " text=%s", generation->settings->name,
+                generation->version.number, LOG_QUOTE(text));
+        station_event(generation->station, ROLLOUT_STUCK, generation);
 }
 
 static void on_crew_stopped(void *owner)
 {
-        struct shift *shift = owner;
-        station_event(shift->station, ROLLOUT_EMPTY, shift);
+        struct generation *generation = owner;
+        station_event(generation->station, ROLLOUT_EMPTY, generation);
 }
 
 const struct crew_events station_crew_events = {
@@ -390,14 +395,14 @@ const struct crew_events station_crew_events = {
         .call = on_call,
         .quarantined = on_quarantined,
         .stopped = on_crew_stopped,
-        .closed = shift_closed,
+        .closed = generation_closed,
 };
 
 void station_describe(const struct station *st, struct member_doc *doc)
 {
-        const struct shift *current = station_current(st);
+        const struct generation *current = station_current(st);
         if (current)
-                member_doc_add_handler(doc, st->name, current->version);
+                member_doc_add_handler(doc, st->name, current->plugin_version);
 }
 
 /* --- the desired state --- */
@@ -430,7 +435,7 @@ static void on_desired(struct store_request *request)
                 if (target)
                         set_paused(st,
                                 desired_is_paused(h->desired.items, h->desired.items_count,
-                                        ((const struct shift *)target)->handler, &reason),
+                                        ((const struct generation *)target)->settings, &reason),
                                 reason);
         }
 }

@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "host/host_parts.h"
 
-static struct shift *shift_of(struct rollout_version *g)
+static struct generation *generation_of(struct rollout_version *g)
 {
-        return (struct shift *)g;
+        return (struct generation *)g;
 }
 
 /* --- stations --- */
@@ -62,12 +62,12 @@ struct station *station_get(struct host *h, const char *name)
         return st;
 }
 
-void station_set_policy(struct station *st, const struct shift *target)
+void station_set_policy(struct station *st, const struct generation *target)
 {
         const struct reload_config *reload = &target->config->reload;
         st->rollout.policy = (struct rollout_policy){
                 .drain_ms = target->config->lease.drain_ms,
-                .grace_ms = target->handler->grace_ms,
+                .grace_ms = target->settings->grace_ms,
                 .probation_ms = reload->probation_ms,
                 .probation_tasks = reload->tasks,
                 .crashes_max = reload->crashes,
@@ -78,45 +78,45 @@ void station_set_policy(struct station *st, const struct shift *target)
 
 /* --- news --- */
 
-static void tell_rolled_back(const struct shift *bad, const struct shift *good)
+static void tell_rolled_back(const struct generation *bad, const struct generation *good)
 {
-        const struct rollout_version *g = &bad->generation;
+        const struct rollout_version *g = &bad->version;
         log_event(LEVEL_ERROR, "rolled-back",
                 "handler=%s generation=%" PRIu32 " to=%" PRIu32 " done=%" PRIu32 " failed=%" PRIu32 " crashed=%" PRIu32
                 " file=%016" PRIx64 " hint=%s",
-                bad->handler->name, g->number, good->generation.number, g->done, g->failed, g->crashed, g->id.file_hash,
+                bad->settings->name, g->number, good->version.number, g->done, g->failed, g->crashed, g->id.file_hash,
                 LOG_QUOTE("the new version only failed, and is not tried again; change the file or its settings, and "
                           "reload"));
 }
 
-static void tell_refused(const struct shift *shift, const struct shift *current)
+static void tell_refused(const struct generation *generation, const struct generation *current)
 {
         log_event(LEVEL_ERROR, "refused",
                 "handler=%s generation=%" PRIu32 " file=%016" PRIx64 " serving=%" PRIu32 " text=%s",
-                shift->handler->name, shift->generation.number, shift->generation.id.file_hash,
-                current ? current->generation.number : 0, LOG_QUOTE(shift->words));
+                generation->settings->name, generation->version.number, generation->version.id.file_hash,
+                current ? current->version.number : 0, LOG_QUOTE(generation->words));
 }
 
-static const char *tell_log(const struct shift *shift, enum rollout_news news, const struct shift *other)
+static const char *tell_log(const struct generation *generation, enum rollout_news news, const struct generation *other)
 {
-        const char *name = shift->handler->name;
-        uint32_t number = shift->generation.number;
+        const char *name = generation->settings->name;
+        uint32_t number = generation->version.number;
         switch (news) {
         case NEWS_PROMOTED:
                 log_event(LEVEL_INFO, "promoted",
                         "handler=%s generation=%" PRIu32 " replaces=%" PRIu32 " file=%016" PRIx64
                         " version=%s at_ns=%" PRIu64,
-                        name, number, other ? other->generation.number : 0, shift->generation.id.file_hash,
-                        LOG_QUOTE(shift->version), clock_boot_ns());
+                        name, number, other ? other->version.number : 0, generation->version.id.file_hash,
+                        LOG_QUOTE(generation->plugin_version), clock_boot_ns());
                 return "serving";
         case NEWS_REFUSED:
-                tell_refused(shift, other);
+                tell_refused(generation, other);
                 return "refused";
         case NEWS_SUPERSEDED:
                 log_event(LEVEL_INFO, "superseded", "handler=%s generation=%" PRIu32, name, number);
                 return "superseded";
         case NEWS_ROLLED_BACK:
-                tell_rolled_back(shift, other);
+                tell_rolled_back(generation, other);
                 return "rolled back";
         case NEWS_GOOD:
                 log_event(LEVEL_INFO, "proven", "handler=%s generation=%" PRIu32, name, number);
@@ -130,23 +130,24 @@ static const char *tell_log(const struct shift *shift, enum rollout_news news, c
 
 static void tell(struct host *h, const struct rollout_action *action)
 {
-        struct shift *shift = shift_of(action->generation);
-        const struct shift *other = (const struct shift *)action->other;
-        const char *outcome = tell_log(shift, action->news, other);
-        struct history_entry *entry = history_find(&h->reload.history, shift->handler->name, shift->generation.number);
+        struct generation *generation = generation_of(action->version);
+        const struct generation *other = (const struct generation *)action->other;
+        const char *outcome = tell_log(generation, action->news, other);
+        struct history_entry *entry =
+                history_find(&h->reload.history, generation->settings->name, generation->version.number);
         char text[256] = "";
         if (!entry || (h->is_stopping && action->news == NEWS_WITHDRAWN))
                 return;
         if (action->news == NEWS_REFUSED)
-                (void)snprintf(text, sizeof(text), "%.255s", shift->words);
+                (void)snprintf(text, sizeof(text), "%.255s", generation->words);
         else if (action->news == NEWS_ROLLED_BACK)
                 (void)snprintf(text, sizeof(text), "%u failed, %u of them crashed, %u done; generation %u serves again",
-                        action->generation->failed, action->generation->crashed, action->generation->done,
-                        other->generation.number);
-        (void)snprintf(entry->version, sizeof(entry->version), "%s", shift->version);
+                        action->version->failed, action->version->crashed, action->version->done,
+                        other->version.number);
+        (void)snprintf(entry->version, sizeof(entry->version), "%s", generation->plugin_version);
         history_set(entry, outcome, text);
         /* Nothing to compare it with: it is as good as it gets. */
-        if (action->news == NEWS_PROMOTED && !shift->station->rollout.fallback)
+        if (action->news == NEWS_PROMOTED && !generation->station->rollout.fallback)
                 history_set(entry, "good", "");
 }
 
@@ -155,11 +156,11 @@ static void tell(struct host *h, const struct rollout_action *action)
 void station_route(struct station *st)
 {
         struct host *h = st->host;
-        const struct shift *current = station_current(st);
+        const struct generation *current = station_current(st);
         uint64_t routes = 0;
         st->routed = current;
-        for (size_t i = 0; current && i < current->handler->tasks.count; i++) {
-                const char *name = current->handler->tasks.items[i];
+        for (size_t i = 0; current && i < current->settings->tasks.count; i++) {
+                const char *name = current->settings->tasks.items[i];
                 routes = hash_bytes(routes ? routes : HASH_START, (const uint8_t *)name, strlen(name) + 1);
         }
         if (routes == st->routes || h->is_stopping)
@@ -171,57 +172,57 @@ void station_route(struct station *st)
                 shard_reroute(&h->berths[i].shard, berth_pool_of, &h->berths[i], now_ms);
 }
 
-static void start(struct station *st, struct shift *shift)
+static void start(struct station *st, struct generation *generation)
 {
         struct host *h = st->host;
         struct error error = { "" };
-        const struct shift *current = station_current(st);
-        struct history_entry *entry = history_find(&h->reload.history, st->name, shift->generation.number);
+        const struct generation *current = station_current(st);
+        struct history_entry *entry = history_find(&h->reload.history, st->name, generation->version.number);
         if (entry)
                 history_set(entry, "starting", "");
         /* As many as do the work now, so that the change is not felt. */
         uint32_t size = current ? crew_size(&current->crew) : 1;
-        size = size < shift->handler->processes ? size : shift->handler->processes;
-        shift->generation.runners_wanted = size ? size : 1;
-        if (shift_open(shift, &h->loop, &h->leases, h->berths_count, &station_crew_events, &error) == 0) {
-                crew_warm(&shift->crew, shift->generation.runners_wanted);
+        size = size < generation->settings->processes ? size : generation->settings->processes;
+        generation->version.runners_wanted = size ? size : 1;
+        if (generation_open(generation, &h->loop, &h->leases, h->berths_count, &station_crew_events, &error) == 0) {
+                crew_warm(&generation->crew, generation->version.runners_wanted);
                 return;
         }
-        (void)snprintf(shift->words, sizeof(shift->words), "%s", error.text);
-        station_event(st, ROLLOUT_FAILED, shift);
+        (void)snprintf(generation->words, sizeof(generation->words), "%s", error.text);
+        station_event(st, ROLLOUT_FAILED, generation);
 }
 
-static void end(struct station *st, struct shift *shift)
+static void end(struct station *st, struct generation *generation)
 {
-        if (shift->is_open)
-                crew_cut(&shift->crew);
+        if (generation->is_open)
+                crew_cut(&generation->crew);
         else
-                station_event(st, ROLLOUT_EMPTY, shift);
+                station_event(st, ROLLOUT_EMPTY, generation);
 }
 
 static void perform(struct station *st, const struct rollout_action *action)
 {
-        struct shift *shift = shift_of(action->generation);
+        struct generation *generation = generation_of(action->version);
         switch (action->kind) {
         case ROLLOUT_START:
-                start(st, shift);
+                start(st, generation);
                 break;
         case ROLLOUT_SERVE:
-                crew_resume(&shift->crew);
+                crew_resume(&generation->crew);
                 break;
         case ROLLOUT_RETREAT:
-                crew_retreat(&shift->crew);
+                crew_retreat(&generation->crew);
                 break;
         case ROLLOUT_INTERRUPT:
                 log_event(LEVEL_WARN, "drain-over", "handler=%s generation=%" PRIu32 " text=%s", st->name,
-                        shift->generation.number, LOG_QUOTE("what still runs there is interrupted at no cost"));
-                crew_interrupt(&shift->crew);
+                        generation->version.number, LOG_QUOTE("what still runs there is interrupted at no cost"));
+                crew_interrupt(&generation->crew);
                 break;
         case ROLLOUT_KILL:
-                end(st, shift);
+                end(st, generation);
                 break;
         case ROLLOUT_FORGET:
-                shift_free(shift);
+                generation_free(generation);
                 break;
         case ROLLOUT_TELL:
                 tell(st->host, action);
@@ -242,17 +243,16 @@ static void step(struct station *st, const struct rollout_event *event)
         reload_look(st->host);
 }
 
-void station_event(struct station *st, enum rollout_event_kind kind, struct shift *shift)
+void station_event(struct station *st, enum rollout_event_kind kind, struct generation *generation)
 {
-        if (shift && kind == ROLLOUT_PROPOSED)
-                station_set_policy(st, shift);
-        step(st, &(struct rollout_event){ .kind = kind, .generation = shift ? &shift->generation : NULL });
+        if (generation && kind == ROLLOUT_PROPOSED)
+                station_set_policy(st, generation);
+        step(st, &(struct rollout_event){ .kind = kind, .version = generation ? &generation->version : NULL });
 }
 
-void station_ended(struct station *st, struct shift *shift, enum outcome outcome)
+void station_ended(struct station *st, struct generation *generation, enum outcome outcome)
 {
-        step(st,
-                &(struct rollout_event){ .kind = ROLLOUT_ENDED, .generation = &shift->generation, .outcome = outcome });
+        step(st, &(struct rollout_event){ .kind = ROLLOUT_ENDED, .version = &generation->version, .outcome = outcome });
 }
 
 /* --- for the loop --- */
@@ -283,17 +283,17 @@ int station_open(struct host *h, const struct handler_config *handler, struct er
         if (r < 0)
                 return error_prefix(error, r, "handler %s", handler->name);
         struct station *st = station_get(h, handler->name);
-        struct shift *shift = shift_new(st, NULL, h->config, handler, &staged);
-        r = shift_open(shift, &h->loop, &h->leases, h->berths_count, &station_crew_events, error);
+        struct generation *generation = generation_new(st, NULL, h->config, handler, &staged);
+        r = generation_open(generation, &h->loop, &h->leases, h->berths_count, &station_crew_events, error);
         if (r < 0) {
-                shift_free(shift);
+                generation_free(generation);
                 return r;
         }
-        station_set_policy(st, shift);
-        rollout_found(&st->rollout, &shift->generation, clock_boot_ms());
+        station_set_policy(st, generation);
+        rollout_found(&st->rollout, &generation->version, clock_boot_ms());
         station_route(st);
         struct history_entry *entry = history_add(&h->reload.history, handler->name);
-        entry->generation = shift->generation.number;
+        entry->generation = generation->version.number;
         entry->file_hash = staged.hash;
         (void)snprintf(entry->by, sizeof(entry->by), "start");
         history_set(entry, "good", "");

@@ -177,13 +177,13 @@ static void the_plan_says_what_changes_and_why(void **state)
         struct site *p = *state;
         struct rollout rollout = { 0 };
         struct reload_read old;
-        struct shift target = { 0 };
+        struct generation target = { 0 };
         struct buffer why = { 0 };
         install(p, "", "one");
         read_all(p, true, NULL);
         old = p->read;
-        target.handler = old.items[0].handler;
-        target.generation.id = old.items[0].id;
+        target.settings = old.items[0].handler;
+        target.version.id = old.items[0].id;
         assert_int_equal(plan_item(&old.items[0], &rollout, &target, &why), PLAN_KEEP);
         assert_int_equal(plan_item(&old.items[0], NULL, NULL, &why), PLAN_ADD);
         assert_int_equal(why.size, 0);

@@ -42,11 +42,11 @@ static void step(struct rig *g, enum rollout_event_kind kind, int version, enum 
 {
         struct rollout_event event = { .kind = kind, .outcome = outcome };
         if (version >= 0)
-                event.generation = &g->versions[version];
+                event.version = &g->versions[version];
         rollout_step(&g->rollout, &event, g->now_ms, &g->actions);
         for (size_t i = 0; i < g->actions.count; i++)
                 if (g->actions.list[i].kind == ROLLOUT_FORGET)
-                        g->is_forgotten[g->actions.list[i].generation - g->versions] = true;
+                        g->is_forgotten[g->actions.list[i].version - g->versions] = true;
 }
 
 static void post(struct rig *g, enum rollout_event_kind kind, int version)
@@ -71,7 +71,7 @@ static void tick_when_due(struct rig *g)
 static int wanted(const struct rig *g, enum rollout_action_kind kind, int version)
 {
         for (size_t i = 0; i < g->actions.count; i++)
-                if (g->actions.list[i].kind == kind && g->actions.list[i].generation == &g->versions[version])
+                if (g->actions.list[i].kind == kind && g->actions.list[i].version == &g->versions[version])
                         return (int)i;
         return -1;
 }
@@ -80,7 +80,7 @@ static bool was_told(const struct rig *g, enum rollout_news news, int version)
 {
         for (size_t i = 0; i < g->actions.count; i++)
                 if (g->actions.list[i].kind == ROLLOUT_TELL && g->actions.list[i].news == news &&
-                        g->actions.list[i].generation == &g->versions[version])
+                        g->actions.list[i].version == &g->versions[version])
                         return true;
         return false;
 }

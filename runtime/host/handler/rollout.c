@@ -10,7 +10,7 @@
 static void act(struct rollout_actions *actions, enum rollout_action_kind kind, struct rollout_version *g)
 {
         assert(actions->count < ROLLOUT_ACTIONS_MAX);
-        actions->list[actions->count++] = (struct rollout_action){ .kind = kind, .generation = g };
+        actions->list[actions->count++] = (struct rollout_action){ .kind = kind, .version = g };
 }
 
 static void tell(struct rollout_actions *actions, struct rollout_version *g, enum rollout_news news,
@@ -194,7 +194,7 @@ static void on_failed(
 static void on_ended(
         struct rollout *r, const struct rollout_event *event, uint64_t now_ms, struct rollout_actions *actions)
 {
-        struct rollout_version *g = event->generation;
+        struct rollout_version *g = event->version;
         if (!is_on_probation(g))
                 return;
         g->done += event->outcome == OUTCOME_DONE;
@@ -267,20 +267,20 @@ void rollout_step(
         actions->count = 0;
         switch (event->kind) {
         case ROLLOUT_PROPOSED:
-                on_proposed(r, event->generation, now_ms, actions);
+                on_proposed(r, event->version, now_ms, actions);
                 break;
         case ROLLOUT_READY:
-                on_ready(r, event->generation, now_ms, actions);
+                on_ready(r, event->version, now_ms, actions);
                 break;
         case ROLLOUT_FAILED:
         case ROLLOUT_STUCK:
-                on_failed(r, event->generation, event->kind == ROLLOUT_STUCK, now_ms, actions);
+                on_failed(r, event->version, event->kind == ROLLOUT_STUCK, now_ms, actions);
                 break;
         case ROLLOUT_ENDED:
                 on_ended(r, event, now_ms, actions);
                 break;
         case ROLLOUT_EMPTY:
-                on_empty(r, event->generation, now_ms, actions);
+                on_empty(r, event->version, now_ms, actions);
                 break;
         case ROLLOUT_WITHDRAWN:
         case ROLLOUT_CUT:
@@ -293,11 +293,11 @@ void rollout_step(
         try_next(r, now_ms, actions);
 }
 
-void rollout_found(struct rollout *r, struct rollout_version *generation, uint64_t now_ms)
+void rollout_found(struct rollout *r, struct rollout_version *version, uint64_t now_ms)
 {
-        add(r, generation);
-        r->current = generation;
-        enter(generation, GENERATION_CURRENT, now_ms);
+        add(r, version);
+        r->current = version;
+        enter(version, GENERATION_CURRENT, now_ms);
 }
 
 /* --- questions --- */
@@ -334,12 +334,12 @@ bool rollout_is_settled(const struct rollout *r)
         return !r->candidate && !find_waiting(r) && !(r->current && is_on_probation(r->current));
 }
 
-bool rollout_excuses(const struct rollout *r, const struct rollout_version *generation, enum outcome outcome)
+bool rollout_excuses(const struct rollout *r, const struct rollout_version *version, enum outcome outcome)
 {
         bool is_failure = outcome == OUTCOME_RETRY || outcome == OUTCOME_CRASHED || outcome == OUTCOME_TIMED_OUT;
-        if (generation != r->current)
-                return is_failure && rollout_is_bad(r, &generation->id);
-        return is_failure && is_on_probation(generation) && !generation->done;
+        if (version != r->current)
+                return is_failure && rollout_is_bad(r, &version->id);
+        return is_failure && is_on_probation(version) && !version->done;
 }
 
 bool generation_is_same(const struct generation_id *a, const struct generation_id *b)

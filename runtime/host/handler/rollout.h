@@ -84,7 +84,7 @@ enum rollout_event_kind {
 
 struct rollout_event {
         enum rollout_event_kind kind;
-        struct rollout_version *generation;
+        struct rollout_version *version;
         enum outcome outcome;
 };
 
@@ -109,7 +109,7 @@ enum rollout_action_kind {
 
 struct rollout_action {
         enum rollout_action_kind kind;
-        struct rollout_version *generation;
+        struct rollout_version *version;
         enum rollout_news news;
         const struct rollout_version *other;
 };
@@ -123,7 +123,7 @@ struct rollout_actions {
 };
 
 /* The first generation of a host that starts: serves at once and counts as good, for there is nothing to go back to. */
-void rollout_found(struct rollout *r, struct rollout_version *generation, uint64_t now_ms);
+void rollout_found(struct rollout *r, struct rollout_version *version, uint64_t now_ms);
 
 /* Actions replace what is in `actions`. */
 void rollout_step(
@@ -139,7 +139,7 @@ bool rollout_is_bad(const struct rollout *r, const struct generation_id *id);
 bool rollout_is_settled(const struct rollout *r);
 /* Whether a task that ends so is excused: the generation has not done a single task yet, or was rolled back, so it is
  * the suspect. */
-bool rollout_excuses(const struct rollout *r, const struct rollout_version *generation, enum outcome outcome);
+bool rollout_excuses(const struct rollout *r, const struct rollout_version *version, enum outcome outcome);
 
 bool generation_is_same(const struct generation_id *a, const struct generation_id *b);
 /* "waiting", "candidate", … */

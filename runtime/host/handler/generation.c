@@ -1,4 +1,4 @@
-#include "host/shift.h"
+#include "host/handler/generation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,20 +8,20 @@
 
 #define RING_ENTRIES 256
 
-struct shift *shift_new(struct station *station, struct shared_config *shared, const struct config *config,
+struct generation *generation_new(struct station *station, struct shared_config *shared, const struct config *config,
         const struct handler_config *handler, const struct staged *staged)
 {
-        struct shift *s = calloc(1, sizeof(*s));
+        struct generation *s = calloc(1, sizeof(*s));
         if (!s)
                 abort();
         s->station = station;
         s->shared = shared_config_get(shared);
         s->config = config;
-        s->handler = handler;
+        s->settings = handler;
         s->staged = *staged;
-        s->generation.id =
+        s->version.id =
                 (struct generation_id){ .file_hash = staged->hash, .settings_hash = config_handler_hash(handler) };
-        s->generation.runners_wanted = 1;
+        s->version.runners_wanted = 1;
         return s;
 }
 
@@ -45,28 +45,28 @@ static void make_policy(const struct handler_config *handler, struct pool_policy
         };
 }
 
-static void make_start(const struct shift *s, struct runner_start *ret)
+static void make_start(const struct generation *s, struct runner_start *ret)
 {
-        start_fill(ret, s->config, s->handler, &s->staged);
+        start_fill(ret, s->config, s->settings, &s->staged);
         ret->leases = s->leases;
 }
 
-int shift_open(struct shift *s, uv_loop_t *loop, const struct leases *leases, uint32_t leases_count,
+int generation_open(struct generation *s, uv_loop_t *loop, const struct leases *leases, uint32_t leases_count,
         const struct crew_events *events, struct error *error)
 {
         struct pool_policy policy;
         struct runner_start start;
         s->leases = leases_count;
-        make_policy(s->handler, &policy);
+        make_policy(s->settings, &policy);
         make_start(s, &start);
         int r = crew_init(&s->crew, loop, &policy, &start, leases, events, s);
         if (r < 0)
-                return error_set(error, r, "handler %s: %s", s->handler->name, strerror(-r));
+                return error_set(error, r, "handler %s: %s", s->settings->name, strerror(-r));
         s->is_open = true;
         return 0;
 }
 
-void shift_adjust(struct shift *s, struct shared_config *shared, const struct config *config,
+void generation_adjust(struct generation *s, struct shared_config *shared, const struct config *config,
         const struct handler_config *handler)
 {
         struct shared_config *before = s->shared;
@@ -74,7 +74,7 @@ void shift_adjust(struct shift *s, struct shared_config *shared, const struct co
         struct runner_start start;
         s->shared = shared_config_get(shared);
         s->config = config;
-        s->handler = handler;
+        s->settings = handler;
         if (s->is_open) {
                 make_policy(handler, &policy);
                 if (crew_set_policy(&s->crew, &policy) < 0)
@@ -86,18 +86,18 @@ void shift_adjust(struct shift *s, struct shared_config *shared, const struct co
         shared_config_free(before);
 }
 
-void shift_closed(void *owner)
+void generation_closed(void *owner)
 {
-        struct shift *s = owner;
+        struct generation *s = owner;
         shared_config_free(s->shared);
         free(s);
 }
 
-void shift_free(struct shift *s)
+void generation_free(struct generation *s)
 {
         stage_remove(&s->staged);
         if (s->is_open)
                 crew_close(&s->crew);
         else
-                shift_closed(s);
+                generation_closed(s);
 }

@@ -1,8 +1,8 @@
-/* shift.h: one generation at work: its private copy of the plugin, the settings it was started with, and its crew.
+/* generation.h: one generation at work: its private copy of the plugin, the settings it was started with, and its crew.
  *
  * Made when a version is proposed; the crew is opened when its turn comes.  Everything is on the loop's thread. */
-#ifndef QUIVER_HOST_SHIFT_H
-#define QUIVER_HOST_SHIFT_H
+#ifndef QUIVER_HOST_HANDLER_GENERATION_H
+#define QUIVER_HOST_HANDLER_GENERATION_H
 
 #include "config/shared.h"
 #include "host/crew.h"
@@ -11,32 +11,32 @@
 
 struct station;
 
-struct shift {
-        struct rollout_version generation; /* first: what a rollout names is this */
+struct generation {
+        struct rollout_version version; /* first: what a rollout names is this */
         struct station *station;
         struct shared_config *shared; /* NULL: `config` is somebody else's, for good */
         const struct config *config;
-        const struct handler_config *handler; /* in `config` */
+        const struct handler_config *settings; /* in `config` */
         struct staged staged;
         struct crew crew;
         bool is_open;
         uint32_t leases;            /* slots of the lease page */
-        char version[64];           /* the plugin's own, as its latest runner said; "" before */
+        char plugin_version[64];    /* the plugin's own, as its latest runner said; "" before */
         char words[ERROR_TEXT_MAX]; /* why its latest runner failed */
 };
 
 /* Takes the staged copy, and a share of `shared`, which holds `config`. */
-struct shift *shift_new(struct station *station, struct shared_config *shared, const struct config *config,
+struct generation *generation_new(struct station *station, struct shared_config *shared, const struct config *config,
         const struct handler_config *handler, const struct staged *staged);
 /* Makes the crew.  0, or -errno with the text set. */
-int shift_open(struct shift *s, uv_loop_t *loop, const struct leases *leases, uint32_t leases_count,
+int generation_open(struct generation *s, uv_loop_t *loop, const struct leases *leases, uint32_t leases_count,
         const struct crew_events *events, struct error *error);
 /* The same version with other settings, none of which its runners were started with. */
-void shift_adjust(struct shift *s, struct shared_config *shared, const struct config *config,
+void generation_adjust(struct generation *s, struct shared_config *shared, const struct config *config,
         const struct handler_config *handler);
 /* No process of it is left: closes the crew, removes the copy; the memory goes when the loop has closed the handles. */
-void shift_free(struct shift *s);
+void generation_free(struct generation *s);
 /* As crew_events.closed. */
-void shift_closed(void *owner);
+void generation_closed(void *owner);
 
 #endif
