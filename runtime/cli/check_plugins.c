@@ -8,8 +8,8 @@
 
 #include "cli/try.h"
 #include "config/file.h"
+#include "host/pool/runner_settings.h"
 #include "host/stage.h"
-#include "host/start.h"
 
 static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
 {
@@ -37,7 +37,7 @@ static void probe_handler(const struct config *config, const struct handler_conf
         struct place place = { .file = h->file, .line = h->line };
         struct try_services *services = try_services_new();
         struct runner_start start;
-        start_fill(&start, config, h, staged);
+        runner_settings_fill(&start, config, h, staged);
         start.leases = 1;
         start.can_call = 1u << SERVICE_NEXT_ID | 1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK;
         if (*start.user && geteuid() != 0) {

@@ -25,7 +25,7 @@
 struct try_run {
         const struct try_request *request;
         uv_loop_t loop;
-        struct crew crew;
+        struct pool_io pool_io;
         struct leases leases;
         struct staged staged;
         struct try_source source;
@@ -63,11 +63,11 @@ static uint64_t resident_bytes(pid_t pid)
 
 static void finish_if_done(struct try_run *t)
 {
-        if (!t->is_exhausted || !pool_is_idle(&t->crew.pool) || t->crew.is_stopping)
+        if (!t->is_exhausted || !pool_is_idle(&t->pool_io.pool) || t->pool_io.is_stopping)
                 return;
         t->bench.elapsed_ns = clock_boot_ns() - t->first_ns;
         t->bench.runner_bytes = resident_bytes(t->runner_pid);
-        crew_stop(&t->crew);
+        pool_io_stop(&t->pool_io);
 }
 
 static void on_input(uv_poll_t *input, int status, int events)
@@ -99,7 +99,7 @@ static void close_input(struct try_run *t)
 static void offer_more(struct try_run *t)
 {
         struct error error = { "" };
-        while (!t->is_exhausted && crew_has_room(&t->crew)) {
+        while (!t->is_exhausted && pool_io_has_room(&t->pool_io)) {
                 struct try_task *task = try_source_next(&t->source, &error);
                 if (!task && t->source.is_waiting) {
                         wait_for_input(t);
@@ -109,7 +109,7 @@ static void offer_more(struct try_run *t)
                         t->is_exhausted = true;
                         break;
                 }
-                crew_offer(&t->crew, &task->pool);
+                pool_io_offer(&t->pool_io, &task->pool);
         }
         if (*error.text) {
                 try_show_error(t->request, error.text);
@@ -127,7 +127,7 @@ static bool run_again(struct try_run *t, struct try_task *task, const struct set
         if (settled->checkpoint)
                 try_task_keep_checkpoint(task, settled->checkpoint, settled->checkpoint_size);
         task->pool.is_suspect |= settled->is_suspect;
-        crew_offer(&t->crew, &task->pool);
+        pool_io_offer(&t->pool_io, &task->pool);
         return true;
 }
 
@@ -180,7 +180,7 @@ static void cut(struct try_run *t)
 {
         t->is_cut = true;
         t->is_exhausted = true;
-        crew_cut(&t->crew);
+        pool_io_cut(&t->pool_io);
 }
 
 /* The first one stops what runs, with its grace; the second does not wait for that. */
@@ -195,7 +195,7 @@ static void on_signal(uv_signal_t *signal, int number)
         }
         t->is_cut = true;
         t->is_exhausted = true;
-        crew_cancel_all(&t->crew);
+        pool_io_cancel_all(&t->pool_io);
 }
 
 static void on_refused(void *owner, const char *text)
@@ -232,7 +232,7 @@ static void on_stopped(void *owner)
         uv_stop(&t->loop);
 }
 
-static const struct crew_events crew_events = {
+static const struct pool_io_events pool_io_events = {
         .settled = on_settled,
         .log = on_log,
         .ready = on_ready,
@@ -247,7 +247,7 @@ static void on_prepare(uv_prepare_t *prepare)
         offer_more(prepare->data);
 }
 
-static int open_crew(struct try_run *t, struct error *error)
+static int open_pool(struct try_run *t, struct error *error)
 {
         const struct try_request *q = t->request;
         struct pool_policy policy = {
@@ -287,7 +287,7 @@ static int open_crew(struct try_run *t, struct error *error)
                 return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
         /* Nobody can take this lease away. */
         leases_set(&t->leases, 0, 1, UINT64_MAX);
-        r = crew_init(&t->crew, &t->loop, &policy, &start, &t->leases, &crew_events, t);
+        r = pool_io_init(&t->pool_io, &t->loop, &policy, &start, &t->leases, &pool_io_events, t);
         return r < 0 ? error_set(error, r, "cannot set up the pool: %s", strerror(-r)) : 0;
 }
 
@@ -308,7 +308,7 @@ static int run(struct try_run *t)
         int r = stage_temporary(t->request->plugin, STAGE_ANYBODYS, &t->staged, &error);
         bool is_staged = r == 0;
         if (is_staged)
-                r = open_crew(t, &error);
+                r = open_pool(t, &error);
         if (r < 0) {
                 try_show_error(t->request, error.text);
                 if (is_staged)
@@ -324,7 +324,7 @@ static int run(struct try_run *t)
         close_input(t);
         uv_close((uv_handle_t *)&t->signals[0], NULL);
         uv_close((uv_handle_t *)&t->signals[1], NULL);
-        crew_close(&t->crew);
+        pool_io_close(&t->pool_io);
         while (uv_run(&t->loop, UV_RUN_DEFAULT))
                 ;
         stage_remove_temporary(&t->staged);

@@ -10,7 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "host/crew.h"
+#include "host/pool/pool_io.h"
 #include "ring/message.h"
 
 /* What was asked for on the command line. */
@@ -101,7 +101,7 @@ void try_show_bench(const struct try_request *request, const struct try_bench *b
 struct try_services;
 struct try_services *try_services_new(void);
 void try_services_free(struct try_services *s);
-/* As crew_events.call. */
+/* As pool_io_events.call. */
 int try_services_call(
         struct try_services *s, enum ring_service service, uint64_t holder, const char *name, uint64_t *number);
 

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "cli/try.h"
-#include "host/crew.h"
+#include "host/pool/pool_io.h"
 
 struct crowd_task {
         struct pool_task pool;
@@ -23,7 +23,7 @@ struct crowd_run {
         const struct vet_request *request;
         struct crowd *crowd;
         uv_loop_t loop;
-        struct crew crew;
+        struct pool_io pool_io;
         struct leases leases;
         struct try_services *services;
         struct crowd_task *tasks;
@@ -79,7 +79,7 @@ static void drop_task(struct crowd_run *run, struct crowd_task *task)
 static void run_alone(struct crowd_run *run, struct crowd_task *task)
 {
         task->pool.is_suspect = true;
-        crew_offer(&run->crew, &task->pool);
+        pool_io_offer(&run->pool_io, &task->pool);
 }
 
 /* --- what became of them ----------------------------------------------------------------------------------------- */
@@ -200,7 +200,7 @@ static void on_stopped(void *owner)
         uv_stop(&run->loop);
 }
 
-static const struct crew_events crew_events = {
+static const struct pool_io_events pool_io_events = {
         .settled = on_settled,
         .log = on_log,
         .ready = on_ready,
@@ -219,29 +219,29 @@ static void cancel_all(struct crowd_run *run)
         while (task) {
                 /* One that waits is settled, and gone, before this returns. */
                 struct crowd_task *next = task->next;
-                crew_cancel(&run->crew, &task->pool);
+                pool_io_cancel(&run->pool_io, &task->pool);
                 task = next;
         }
 }
 
-/* Before the loop sleeps, and so never inside one of the crew's own steps. */
+/* Before the loop sleeps, and so never inside one of the pool_io's own steps. */
 static void on_prepare(uv_prepare_t *prepare)
 {
         struct crowd_run *run = prepare->data;
-        if (run->crew.is_stopping)
+        if (run->pool_io.is_stopping)
                 return;
         if (run->is_giving_up && !run->is_cancelled)
                 cancel_all(run);
         if (clock_boot_ms() >= run->until_ms && run->made < run->request->payloads && !run->has_enough)
                 run->crowd->is_late = run->has_enough = true;
         bool is_done = run->has_enough || run->is_giving_up;
-        while (!is_done && run->made < run->request->payloads && crew_has_room(&run->crew))
-                crew_offer(&run->crew, &make_task(run)->pool);
-        if ((is_done || run->made == run->request->payloads) && pool_is_idle(&run->crew.pool))
-                crew_stop(&run->crew);
+        while (!is_done && run->made < run->request->payloads && pool_io_has_room(&run->pool_io))
+                pool_io_offer(&run->pool_io, &make_task(run)->pool);
+        if ((is_done || run->made == run->request->payloads) && pool_is_idle(&run->pool_io.pool))
+                pool_io_stop(&run->pool_io);
 }
 
-static int open_crew(struct crowd_run *run, uint32_t seats, uint32_t batch_max, struct error *error)
+static int open_pool(struct crowd_run *run, uint32_t seats, uint32_t batch_max, struct error *error)
 {
         struct pool_policy policy = {
                 .processes = 1,
@@ -261,7 +261,7 @@ static int open_crew(struct crowd_run *run, uint32_t seats, uint32_t batch_max, 
         if (r < 0)
                 return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
         leases_set(&run->leases, 0, 1, UINT64_MAX);
-        r = crew_init(&run->crew, &run->loop, &policy, &start, &run->leases, &crew_events, run);
+        r = pool_io_init(&run->pool_io, &run->loop, &policy, &start, &run->leases, &pool_io_events, run);
         return r < 0 ? error_set(error, r, "cannot set up the pool: %s", strerror(-r)) : 0;
 }
 
@@ -273,14 +273,14 @@ int crowd_run(
         *ret = (struct crowd){ 0 };
         (void)uv_loop_init(&run.loop);
         run.services = try_services_new();
-        int r = open_crew(&run, seats, batch_max, error);
+        int r = open_pool(&run, seats, batch_max, error);
         if (r == 0) {
                 (void)uv_prepare_init(&run.loop, &prepare);
                 prepare.data = &run;
                 (void)uv_prepare_start(&prepare, on_prepare);
                 (void)uv_run(&run.loop, UV_RUN_DEFAULT);
                 uv_close((uv_handle_t *)&prepare, NULL);
-                crew_close(&run.crew);
+                pool_io_close(&run.pool_io);
                 while (uv_run(&run.loop, UV_RUN_DEFAULT))
                         ;
         }

@@ -32,7 +32,7 @@ static void cancel_stale(struct berth *berth)
         struct claimed *c;
         while ((c = find_stale(&berth->shard))) {
                 c->is_told_to_stop = true;
-                crew_cancel(c->pool_task.crew, &c->pool_task);
+                pool_io_cancel(c->pool_task.pool_io, &c->pool_task);
         }
 }
 
@@ -90,7 +90,7 @@ static void obey(struct berth *berth, const struct store_control *control)
         struct claimed *c =
                 control->verb == CONTROL_CANCEL ? window_find(&berth->shard.window, control->key, control->seq) : NULL;
         if (c && c->state == CLAIMED_RUNNING)
-                crew_cancel(c->pool_task.crew, &c->pool_task);
+                pool_io_cancel(c->pool_task.pool_io, &c->pool_task);
         else
                 shard_obey(&berth->shard, control, clock_boot_ms());
 }

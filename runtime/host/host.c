@@ -1,8 +1,8 @@
 /* host.c: the loop.  Read this first.
  *
- * A shard (shard.h) knows what to ask the store next; a crew (crew.h) runs a handler's tasks.  Before the loop sleeps,
- * pump() feeds the crews from the shards' windows and makes the calls that shards want.  Everything else is a callback
- * that hands a reply or an answer to the machine it belongs to. */
+ * A shard (shard.h) knows what to ask the store next; a pool (pool_io.h) runs a handler's tasks.  Before the loop
+ * sleeps, pump() feeds the pools from the shards' windows and makes the calls that shards want.  Everything else is a
+ * callback that hands a reply or an answer to the machine it belongs to. */
 #include "host/host.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static void make_calls(struct host *h, uint64_t now_ms)
                 berth_call(&h->berths[shard->number], call, now_ms);
 }
 
-/* Before the loop sleeps: tasks to the crews, outcomes to the store. */
+/* Before the loop sleeps: tasks to the pools, outcomes to the store. */
 static void pump(uv_prepare_t *prepare)
 {
         struct host *h = prepare->data;
@@ -120,7 +120,7 @@ void host_close_handles(void *self)
         uv_close((uv_handle_t *)&h->hang_up, NULL);
 }
 
-/* Stopping: shards first (their outcomes), then crews, then the store. */
+/* Stopping: shards first (their outcomes), then pools, then the store. */
 void host_finish(struct host *h)
 {
         for (uint32_t i = 0; i < h->berths_count && !h->has_given_up; i++)

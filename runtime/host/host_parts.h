@@ -1,5 +1,5 @@
 /* host_parts.h: a host's state, shared by host.c (the loop), host_open.c (start and end), berth.c (shards and the
- * store) and station.c (handlers and their crews), report.c and verbs.c (what
+ * store) and station.c (handlers and their pools), report.c and verbs.c (what
  * it says about itself).  Nobody else includes it. */
 #ifndef QUIVER_HOST_HOST_PARTS_H
 #define QUIVER_HOST_HOST_PARTS_H
@@ -10,12 +10,12 @@
 
 #include "config/shared.h"
 #include "host/control.h"
-#include "host/crew.h"
 #include "host/fleet.h"
 #include "host/guardian.h"
 #include "host/handler/generation.h"
 #include "host/notify.h"
 #include "host/outage.h"
+#include "host/pool/pool_io.h"
 #include "host/reload.h"
 #include "host/report.h"
 #include "host/shard.h"
@@ -139,8 +139,8 @@ static inline struct generation *station_current(const struct station *st)
 {
         return (struct generation *)st->rollout.current;
 }
-extern const struct crew_events station_crew_events;
-/* Tasks from the shards' windows to the crew, while it has room. */
+extern const struct pool_io_events station_pool_events;
+/* Tasks from the shards' windows to the io, while it has room. */
 void station_feed(struct station *st, uint64_t now_ms);
 /* Reads the desired state again and does what it says. */
 void host_ask_desired(struct host *h);
@@ -151,7 +151,7 @@ uint32_t berth_pool_of(void *arg, struct span handler);
 
 /* --- succession.c --- */
 
-/* A handler of the configuration that the host starts with: its private copy and its crew.  0, or -errno with the text
+/* A handler of the configuration that the host starts with: its private copy and its io.  0, or -errno with the text
  * set. */
 int station_open(struct host *h, const struct handler_config *handler, struct error *error);
 /* The station of that name; NULL: none. */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "host/blame.h"
-#include "host/process.h"
+#include "host/pool/blame.h"
+#include "host/pool/process.h"
 
 struct probe {
         const struct probe_request *request;

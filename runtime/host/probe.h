@@ -17,7 +17,7 @@ struct probe_request {
         const struct runner_start *start; /* start->plugin is a staged copy */
         uint64_t init_ms;                 /* from the start to READY */
         uint64_t close_ms;                /* from READY to the end of the process */
-        /* As in struct crew_events; what start->can_call allows. */
+        /* As in struct pool_io_events; what start->can_call allows. */
         int (*call)(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number);
         void *owner;
 };

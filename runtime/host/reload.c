@@ -217,10 +217,10 @@ static void propose(struct reload_job *job, struct reload_item *item)
 /* What kept its runners from starting may have been outside, and be gone. */
 static void lift_quarantine(struct generation *current)
 {
-        if (!current || current->crew.pool.state != POOL_QUARANTINED)
+        if (!current || current->pool_io.pool.state != POOL_QUARANTINED)
                 return;
         log_event(LEVEL_INFO, "quarantine-lifted", "handler=%s", current->settings->name);
-        crew_resume(&current->crew);
+        pool_io_resume(&current->pool_io);
 }
 
 static void carry_out_item(struct reload_job *job, struct reload_item *item, enum plan_verb verb)
@@ -429,7 +429,7 @@ static json_t *generation_json(const struct generation *generation)
         json_t *version = json_string(generation->plugin_version);
         return json_pack("{s:I, s:s, s:s, s:o, s:I, s:b}", "generation", (json_int_t)g->number, "state",
                 generation_state_name(g->state), "file", hash, "version", version ? version : json_string(""),
-                "runners", (json_int_t)(generation->is_open ? crew_size(&generation->crew) : 0), "probation",
+                "runners", (json_int_t)(generation->is_open ? pool_io_size(&generation->pool_io) : 0), "probation",
                 g->watched_until_ms != 0);
 }
 

@@ -44,7 +44,7 @@ static const char *state_of(const struct station *st)
                 return "paused";
         if (!current)
                 return st->rollout.candidate ? "starting" : "removed";
-        switch (current->crew.pool.state) {
+        switch (current->pool_io.pool.state) {
         case POOL_OPEN:
                 return "open";
         case POOL_PAUSED:
@@ -57,11 +57,11 @@ static const char *state_of(const struct station *st)
 }
 
 /* Those that a seat has started. */
-static uint64_t count_running(const struct crew *crew)
+static uint64_t count_running(const struct pool_io *io)
 {
         uint64_t running = 0;
-        for (uint32_t i = 0; i < crew->pool.runners_count; i++) {
-                const struct process *p = crew->pool.runners[i].process;
+        for (uint32_t i = 0; i < io->pool.runners_count; i++) {
+                const struct process *p = io->pool.runners[i].process;
                 struct ring_sight sight;
                 for (uint32_t cursor = 0; p && ring_host_each(&p->ring, &cursor, &sight);)
                         running += sight.is_started;
@@ -110,8 +110,8 @@ static json_t *make_handler(const struct station *st, bool has_ages)
         json_t *o = json_object();
         for (const struct rollout_version *g = st->rollout.newest; g; g = g->older) {
                 const struct generation *generation = (const struct generation *)g;
-                running += generation->is_open ? count_running(&generation->crew) : 0;
-                uint64_t age_ms = generation->is_open && has_ages ? age_of_oldest(&generation->crew.pool) : 0;
+                running += generation->is_open ? count_running(&generation->pool_io) : 0;
+                uint64_t age_ms = generation->is_open && has_ages ? age_of_oldest(&generation->pool_io.pool) : 0;
                 oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;
         }
         (void)json_object_set_new(o, "name", json_string(st->name));

@@ -3,8 +3,8 @@
 #define QUIVER_HOST_RETRY_H
 
 #include "config/config.h"
-#include "host/crew.h"
 #include "host/draft.h"
+#include "host/pool/pool_io.h"
 #include "host/window.h"
 
 enum verdict {

@@ -1,4 +1,4 @@
-/* station.c: a host's handlers: tasks from the windows to the crews, and how they ended back to their shards. */
+/* station.c: a host's handlers: tasks from the windows to the pools, and how they ended back to their shards. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static bool is_shut(const struct berth *berth, const struct station *st)
 {
         if (st->is_paused)
                 return true;
-        return station_current(st)->crew.pool.state != POOL_OPEN &&
+        return station_current(st)->pool_io.pool.state != POOL_OPEN &&
                berth->shard.window.count >= berth->host->limits.window_tasks / 2;
 }
 
@@ -98,7 +98,7 @@ static void offer(struct generation *generation, struct berth *berth, struct cla
         };
         c->pool_task.is_suspect = c->is_suspect;
         c->pool_task.owner = berth;
-        crew_offer(&generation->crew, &c->pool_task);
+        pool_io_offer(&generation->pool_io, &c->pool_task);
 }
 
 /* It takes no tasks for now, and those that it was meant to take fill windows: they wait in the store instead, for the
@@ -133,7 +133,7 @@ static void mark_suspect(struct station *st, uint64_t now_ms)
                         return;
 }
 
-/* To its crew; or to a long wait, if it is a suspect with which a host died. */
+/* To its io; or to a long wait, if it is a suspect with which a host died. */
 static void start(struct generation *generation, struct berth *berth, struct claimed *c, uint64_t now_ms)
 {
         struct station *st = generation->station;
@@ -167,14 +167,14 @@ static void see_off(struct station *st, uint64_t now_ms)
         }
 }
 
-/* A crew's room is for this many shards at least. */
+/* A pool_io's room is for this many shards at least. */
 #define TURNS 4
 
-/* Returns how many, at most `turn`, of the shard's tasks the crew was given. */
+/* Returns how many, at most `turn`, of the shard's tasks the pool was given. */
 static uint32_t feed_from(struct generation *generation, struct berth *berth, uint32_t turn, uint64_t now_ms)
 {
         uint32_t fed = 0;
-        while (fed < turn && berth->shard.window.count && crew_has_room(&generation->crew)) {
+        while (fed < turn && berth->shard.window.count && pool_io_has_room(&generation->pool_io)) {
                 struct claimed *c = shard_next(&berth->shard, generation->station->slot, now_ms);
                 if (!c)
                         break;
@@ -192,11 +192,11 @@ static void feed_hurried(struct generation *generation, uint64_t now_ms)
         struct station *st = generation->station;
         struct host *h = st->host;
         struct berth *berth, *next;
-        uint32_t room = crew_room(&generation->crew);
+        uint32_t room = pool_io_room(&generation->pool_io);
         uint32_t left = room >= TURNS ? room / TURNS : st->was_hurried ? 0 : 1;
         DL_FOREACH_SAFE2(h->hurried, berth, next, hurried_next)
         {
-                if (!left || !crew_has_room(&generation->crew))
+                if (!left || !pool_io_has_room(&generation->pool_io))
                         return;
                 uint32_t fed =
                         feed_from(generation, berth, left < BERTH_HURRIED_TASKS ? left : BERTH_HURRIED_TASKS, now_ms);
@@ -210,7 +210,7 @@ static void feed_hurried(struct generation *generation, uint64_t now_ms)
         }
 }
 
-/* Round and round over the shards while the crew has room.  A shard gives a task at a time where few fit, so that all
+/* Round and round over the shards while the pool has room.  A shard gives a task at a time where few fit, so that all
  * get their turn; where many fit it gives several, for what starts together ends together and is one call to the store.
  */
 void station_feed(struct station *st, uint64_t now_ms)
@@ -222,15 +222,15 @@ void station_feed(struct station *st, uint64_t now_ms)
                 see_off(st, now_ms);
                 return;
         }
-        if (generation->crew.pool.state != POOL_OPEN)
+        if (generation->pool_io.pool.state != POOL_OPEN)
                 make_way(st, now_ms);
-        if (!st->is_paused && crew_has_room(&generation->crew))
+        if (!st->is_paused && pool_io_has_room(&generation->pool_io))
                 mark_suspect(st, now_ms);
         if (!st->is_paused)
                 feed_hurried(generation, now_ms);
-        uint32_t turn = 1 + crew_room(&generation->crew) / TURNS;
+        uint32_t turn = 1 + pool_io_room(&generation->pool_io) / TURNS;
         uint32_t left = st->is_paused ? 0 : shard_set_count(ready); /* not found dry since one was fed */
-        while (left && crew_has_room(&generation->crew)) {
+        while (left && pool_io_has_room(&generation->pool_io)) {
                 uint32_t shard = shard_set_round(ready, st->next_berth);
                 struct berth *berth = &h->berths[shard];
                 st->next_berth = shard + 1;
@@ -243,7 +243,7 @@ void station_feed(struct station *st, uint64_t now_ms)
                 if (!window_has_ready(&berth->shard.window))
                         shard_set_remove(ready, shard);
         }
-        crew_flush(&generation->crew);
+        pool_io_flush(&generation->pool_io);
 }
 
 /* One that has failed before says nothing about the version that fails it now. */
@@ -275,7 +275,7 @@ static void note_outage(
                         LOG_QUOTE(settled->error),
                         LOG_QUOTE("its tasks wait at no cost; it is tried again with pauses"));
                 outage_told(o, now_ms);
-        } else if (generation == station_current(st) && generation->crew.pool.state == POOL_OPEN &&
+        } else if (generation == station_current(st) && generation->pool_io.pool.state == POOL_OPEN &&
                    outage_over(o, now_ms, &lasted_ms)) {
                 log_event(LEVEL_INFO, "available", "handler=%s generation=%" PRIu32 " after_ms=%" PRIu64, st->name,
                         generation->version.number, lasted_ms);
@@ -378,13 +378,13 @@ static void on_quarantined(void *owner, const char *text)
         station_event(generation->station, ROLLOUT_STUCK, generation);
 }
 
-static void on_crew_stopped(void *owner)
+static void on_pool_stopped(void *owner)
 {
         struct generation *generation = owner;
         station_event(generation->station, ROLLOUT_EMPTY, generation);
 }
 
-const struct crew_events station_crew_events = {
+const struct pool_io_events station_pool_events = {
         .settled = on_settled,
         .saved = on_saved,
         .log = on_log,
@@ -394,7 +394,7 @@ const struct crew_events station_crew_events = {
         .refused = on_refused,
         .call = on_call,
         .quarantined = on_quarantined,
-        .stopped = on_crew_stopped,
+        .stopped = on_pool_stopped,
         .closed = generation_closed,
 };
 

@@ -1,4 +1,4 @@
-/* succession.c: does what the rollouts decide: which crew serves a handler, which one makes way. */
+/* succession.c: does what the rollouts decide: which pool serves a handler, which one makes way. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,11 +181,11 @@ static void start(struct station *st, struct generation *generation)
         if (entry)
                 history_set(entry, "starting", "");
         /* As many as do the work now, so that the change is not felt. */
-        uint32_t size = current ? crew_size(&current->crew) : 1;
+        uint32_t size = current ? pool_io_size(&current->pool_io) : 1;
         size = size < generation->settings->processes ? size : generation->settings->processes;
         generation->version.runners_wanted = size ? size : 1;
-        if (generation_open(generation, &h->loop, &h->leases, h->berths_count, &station_crew_events, &error) == 0) {
-                crew_warm(&generation->crew, generation->version.runners_wanted);
+        if (generation_open(generation, &h->loop, &h->leases, h->berths_count, &station_pool_events, &error) == 0) {
+                pool_io_warm(&generation->pool_io, generation->version.runners_wanted);
                 return;
         }
         (void)snprintf(generation->words, sizeof(generation->words), "%s", error.text);
@@ -195,7 +195,7 @@ static void start(struct station *st, struct generation *generation)
 static void end(struct station *st, struct generation *generation)
 {
         if (generation->is_open)
-                crew_cut(&generation->crew);
+                pool_io_cut(&generation->pool_io);
         else
                 station_event(st, ROLLOUT_EMPTY, generation);
 }
@@ -208,15 +208,15 @@ static void perform(struct station *st, const struct rollout_action *action)
                 start(st, generation);
                 break;
         case ROLLOUT_SERVE:
-                crew_resume(&generation->crew);
+                pool_io_resume(&generation->pool_io);
                 break;
         case ROLLOUT_RETREAT:
-                crew_retreat(&generation->crew);
+                pool_io_retreat(&generation->pool_io);
                 break;
         case ROLLOUT_INTERRUPT:
                 log_event(LEVEL_WARN, "drain-over", "handler=%s generation=%" PRIu32 " text=%s", st->name,
                         generation->version.number, LOG_QUOTE("what still runs there is interrupted at no cost"));
-                crew_interrupt(&generation->crew);
+                pool_io_interrupt(&generation->pool_io);
                 break;
         case ROLLOUT_KILL:
                 end(st, generation);
@@ -284,7 +284,7 @@ int station_open(struct host *h, const struct handler_config *handler, struct er
                 return error_prefix(error, r, "handler %s", handler->name);
         struct station *st = station_get(h, handler->name);
         struct generation *generation = generation_new(st, NULL, h->config, handler, &staged);
-        r = generation_open(generation, &h->loop, &h->leases, h->berths_count, &station_crew_events, error);
+        r = generation_open(generation, &h->loop, &h->leases, h->berths_count, &station_pool_events, error);
         if (r < 0) {
                 generation_free(generation);
                 return r;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <uthash.h>
 
-#include "host/pool.h"
+#include "host/pool/pool.h"
 #include "store/store.h"
 
 #define WINDOW_NO_POOL   UINT32_MAX       /* no handler here serves it */

@@ -48,7 +48,7 @@ static struct {
         uint32_t opened, closed;
         bool has_failed;
         struct error error;
-} crew = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+} pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 /* --- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -101,23 +101,23 @@ static void say_ready(void)
 
 static void report(uint32_t *count, const struct error *failure)
 {
-        (void)pthread_mutex_lock(&crew.lock);
-        if (failure && !crew.has_failed) {
-                crew.has_failed = true;
-                crew.error = *failure;
+        (void)pthread_mutex_lock(&pool.lock);
+        if (failure && !pool.has_failed) {
+                pool.has_failed = true;
+                pool.error = *failure;
         }
         (*count)++;
-        (void)pthread_cond_signal(&crew.changed);
-        (void)pthread_mutex_unlock(&crew.lock);
+        (void)pthread_cond_signal(&pool.changed);
+        (void)pthread_mutex_unlock(&pool.lock);
 }
 
 /* Waits until all seats have come so far, or one has failed. */
 static void wait_for(const uint32_t *count)
 {
-        (void)pthread_mutex_lock(&crew.lock);
-        while (*count < runner.start.seats && !crew.has_failed)
-                (void)pthread_cond_wait(&crew.changed, &crew.lock);
-        (void)pthread_mutex_unlock(&crew.lock);
+        (void)pthread_mutex_lock(&pool.lock);
+        while (*count < runner.start.seats && !pool.has_failed)
+                (void)pthread_cond_wait(&pool.changed, &pool.lock);
+        (void)pthread_mutex_unlock(&pool.lock);
 }
 
 static void on_thread_ended(void *unused)
@@ -141,11 +141,11 @@ static void *seat_thread(void *argument)
         int r = number == 0 && runner.start.rehearsals ? rehearse(&runner, &rehearsal, &error) : 0;
         if (r == 0)
                 r = seat_open(seat, &runner, number, &error);
-        report(&crew.opened, r < 0 ? &error : NULL);
+        report(&pool.opened, r < 0 ? &error : NULL);
         if (r == 0) {
                 seat_serve(seat);
                 seat_close(seat);
-                report(&crew.closed, NULL);
+                report(&pool.closed, NULL);
         }
         /* Not back to the C library, which would run the plugin's thread-local destructors. */
         for (;;)
@@ -315,12 +315,12 @@ static _Noreturn void run(pid_t parent)
                 leave(EXIT_FAILED);
         if (load(&error) < 0 || start_seats(&error) < 0)
                 refuse(&error);
-        wait_for(&crew.opened);
+        wait_for(&pool.opened);
         fault_catch_exit();
-        if (crew.has_failed)
-                refuse(&crew.error);
+        if (pool.has_failed)
+                refuse(&pool.error);
         say_ready();
-        wait_for(&crew.closed);
+        wait_for(&pool.closed);
         leave(EXIT_DONE);
 }
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/pool.h"
+#include "host/pool/pool.h"
 
 #define RIG_TASKS 64
 #define RIG_SEATS 8
@@ -172,7 +172,7 @@ static inline void cancel(struct rig *g, size_t task)
         step(g, &(struct pool_event){ .kind = POOL_CANCELLED, .task = &g->tasks[task] });
 }
 
-/* What the runner holds, oldest first, as crew would see it. */
+/* What the runner holds, oldest first, as pool would see it. */
 static inline size_t collect(const struct rig *g, const struct pool_runner *r, struct pool_sight *sights)
 {
         size_t count = 0;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/blame.h"
+#include "host/pool/blame.h"
 
 #define SEATS 4
 

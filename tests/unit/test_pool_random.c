@@ -16,7 +16,7 @@ struct world {
         bool is_offered[RIG_TASKS]; /* … and not settled */
         struct pool_runner *held_by[RIG_TASKS];
         uint64_t offered, settled, suspected;
-        /* Events that crew would post after the current one. */
+        /* Events that pool would post after the current one. */
         struct pool_event queue[4096];
         size_t queue_count;
 };
@@ -144,7 +144,7 @@ static void run_one(struct world *w, struct pool_event event)
                 perform(w, &w->g.actions.list[i]);
 }
 
-/* One event and all that follow from it, as crew's post(). */
+/* One event and all that follow from it, as pool_io's post(). */
 static void post(struct world *w, struct pool_event event)
 {
         run_one(w, event);

@@ -14,7 +14,7 @@ static void open_running(struct rig *g, const struct pool_policy *policy, size_t
                 start(g, i, (uint32_t)i);
 }
 
-/* Sleeps until due and looks, as crew does, until the time is reached. */
+/* Sleeps until due and looks, as pool does, until the time is reached. */
 static void run_until(struct rig *g, uint64_t until_ms)
 {
         while (due_ms(g) <= until_ms) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "host/start.h"
+#include "host/pool/runner_settings.h"
 
 #define RING_ENTRIES 256
 
@@ -47,19 +47,19 @@ static void make_policy(const struct handler_config *handler, struct pool_policy
 
 static void make_start(const struct generation *s, struct runner_start *ret)
 {
-        start_fill(ret, s->config, s->settings, &s->staged);
+        runner_settings_fill(ret, s->config, s->settings, &s->staged);
         ret->leases = s->leases;
 }
 
 int generation_open(struct generation *s, uv_loop_t *loop, const struct leases *leases, uint32_t leases_count,
-        const struct crew_events *events, struct error *error)
+        const struct pool_io_events *events, struct error *error)
 {
         struct pool_policy policy;
         struct runner_start start;
         s->leases = leases_count;
         make_policy(s->settings, &policy);
         make_start(s, &start);
-        int r = crew_init(&s->crew, loop, &policy, &start, leases, events, s);
+        int r = pool_io_init(&s->pool_io, loop, &policy, &start, leases, events, s);
         if (r < 0)
                 return error_set(error, r, "handler %s: %s", s->settings->name, strerror(-r));
         s->is_open = true;
@@ -77,11 +77,11 @@ void generation_adjust(struct generation *s, struct shared_config *shared, const
         s->settings = handler;
         if (s->is_open) {
                 make_policy(handler, &policy);
-                if (crew_set_policy(&s->crew, &policy) < 0)
+                if (pool_io_set_policy(&s->pool_io, &policy) < 0)
                         log_event(LEVEL_ERROR, "out-of-memory", "handler=%s text=%s", handler->name,
                                 LOG_QUOTE("its number of processes stays as it was"));
                 make_start(s, &start);
-                crew_set_start(&s->crew, &start);
+                pool_io_set_start(&s->pool_io, &start);
         }
         shared_config_free(before);
 }
@@ -97,7 +97,7 @@ void generation_free(struct generation *s)
 {
         stage_remove(&s->staged);
         if (s->is_open)
-                crew_close(&s->crew);
+                pool_io_close(&s->pool_io);
         else
                 generation_closed(s);
 }

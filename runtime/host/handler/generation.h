@@ -1,12 +1,12 @@
-/* generation.h: one generation at work: its private copy of the plugin, the settings it was started with, and its crew.
+/* generation.h: one generation at work: its private copy of the plugin, the settings it was started with, and its io.
  *
- * Made when a version is proposed; the crew is opened when its turn comes.  Everything is on the loop's thread. */
+ * Made when a version is proposed; the pool is opened when its turn comes.  Everything is on the loop's thread. */
 #ifndef QUIVER_HOST_HANDLER_GENERATION_H
 #define QUIVER_HOST_HANDLER_GENERATION_H
 
 #include "config/shared.h"
-#include "host/crew.h"
 #include "host/handler/rollout.h"
+#include "host/pool/pool_io.h"
 #include "host/stage.h"
 
 struct station;
@@ -18,7 +18,7 @@ struct generation {
         const struct config *config;
         const struct handler_config *settings; /* in `config` */
         struct staged staged;
-        struct crew crew;
+        struct pool_io pool_io;
         bool is_open;
         uint32_t leases;            /* slots of the lease page */
         char plugin_version[64];    /* the plugin's own, as its latest runner said; "" before */
@@ -28,15 +28,15 @@ struct generation {
 /* Takes the staged copy, and a share of `shared`, which holds `config`. */
 struct generation *generation_new(struct station *station, struct shared_config *shared, const struct config *config,
         const struct handler_config *handler, const struct staged *staged);
-/* Makes the crew.  0, or -errno with the text set. */
+/* Makes the io.  0, or -errno with the text set. */
 int generation_open(struct generation *s, uv_loop_t *loop, const struct leases *leases, uint32_t leases_count,
-        const struct crew_events *events, struct error *error);
+        const struct pool_io_events *events, struct error *error);
 /* The same version with other settings, none of which its runners were started with. */
 void generation_adjust(struct generation *s, struct shared_config *shared, const struct config *config,
         const struct handler_config *handler);
-/* No process of it is left: closes the crew, removes the copy; the memory goes when the loop has closed the handles. */
+/* No process of it is left: closes the io, removes the copy; the memory goes when the loop has closed the handles. */
 void generation_free(struct generation *s);
-/* As crew_events.closed. */
+/* As pool_io_events.closed. */
 void generation_closed(void *owner);
 
 #endif

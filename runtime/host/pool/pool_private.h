@@ -1,9 +1,9 @@
-/* pool_parts.h: what pool.c (queue, events), pool_hand.c (handing over) and pool_watch.c (deadlines,
+/* pool_private.h: what pool.c (queue, events), pool_hand.c (handing over) and pool_watch.c (deadlines,
  * deaths) share.  Nobody else includes it. */
-#ifndef QUIVER_HOST_POOL_PARTS_H
-#define QUIVER_HOST_POOL_PARTS_H
+#ifndef QUIVER_HOST_POOL_POOL_PRIVATE_H
+#define QUIVER_HOST_POOL_POOL_PRIVATE_H
 
-#include "host/pool.h"
+#include "host/pool/pool.h"
 
 /* A task that no seat has started after this long may run elsewhere, if there is an elsewhere. */
 #define POOL_STUCK_MS 10

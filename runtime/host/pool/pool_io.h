@@ -1,15 +1,15 @@
-/* crew.h: a pool and its processes: performs what the pool decides, and tells it what happened.
+/* pool_io.h: a pool and its processes: performs what the pool decides, and tells it what happened.
  *
  * The thin layer between a machine without I/O (pool.h) and the kernel.  All calls and callbacks are on the loop's
- * thread. A callback may offer more tasks, but must not free the crew. */
-#ifndef QUIVER_HOST_CREW_H
-#define QUIVER_HOST_CREW_H
+ * thread. A callback may offer more tasks, but must not free the io. */
+#ifndef QUIVER_HOST_POOL_POOL_IO_H
+#define QUIVER_HOST_POOL_POOL_IO_H
 
 #include <stdbool.h>
 #include <uv.h>
 
-#include "host/pool.h"
-#include "host/process.h"
+#include "host/pool/pool.h"
+#include "host/pool/process.h"
 #include "ring/leases.h"
 #include "ring/message.h"
 
@@ -18,7 +18,7 @@ struct settled {
         enum outcome outcome;
         bool is_suspect;    /* nobody knows who crashed: offer it again with is_suspect set */
         bool never_started; /* it was given back */
-        bool is_excused;    /* by the crew's owner: the handler's version is the suspect, not the task */
+        bool is_excused;    /* by the pool_io's owner: the handler's version is the suspect, not the task */
         enum blame_why why;
         const char *error;              /* "" if there is nothing to say */
         const struct ring_reply *reply; /* the handler's answer; NULL if it gave none */
@@ -27,7 +27,7 @@ struct settled {
 };
 
 /* Pointers handed to a callback are valid until it returns. */
-struct crew_events {
+struct pool_io_events {
         void (*settled)(void *owner, struct pool_task *task, const struct settled *settled);
         /* A running task has made a checkpoint; at most one a second and task.  May be NULL. */
         void (*saved)(void *owner, struct pool_task *task, const void *checkpoint, size_t size);
@@ -44,20 +44,20 @@ struct crew_events {
         int (*call)(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number);
         /* Nothing more will start: too many failures in a row. */
         void (*quarantined)(void *owner, const char *text);
-        /* crew_stop() or its like is done: no process is left. */
+        /* pool_io_stop() or its like is done: no process is left. */
         void (*stopped)(void *owner);
-        /* crew_close() is done: the memory may go.  May be NULL. */
+        /* pool_io_close() is done: the memory may go.  May be NULL. */
         void (*closed)(void *owner);
 };
 
-struct crew {
+struct pool_io {
         uv_loop_t *loop;
         struct pool pool;
         struct pool_actions actions;
-        struct runner_start start; /* borrowed pointers: the caller's, for the crew's life */
+        struct runner_start start; /* borrowed pointers: the caller's, for the pool_io's life */
         struct ring_shape shape;
         const struct leases *leases;
-        const struct crew_events *events;
+        const struct pool_io_events *events;
         void *owner;
 
         uv_prepare_t prepare; /* before the loop sleeps: arm the rings' bells */
@@ -76,51 +76,52 @@ struct crew {
         char last_words[ERROR_TEXT_MAX]; /* why the latest runner failed to start */
 };
 
-int crew_init(struct crew *crew, uv_loop_t *loop, const struct pool_policy *policy, const struct runner_start *start,
-        const struct leases *leases, const struct crew_events *events, void *owner);
+int pool_io_init(struct pool_io *io, uv_loop_t *loop, const struct pool_policy *policy,
+        const struct runner_start *start, const struct leases *leases, const struct pool_io_events *events,
+        void *owner);
 
 /* How many more to offer. */
-uint32_t crew_room(const struct crew *crew);
-bool crew_has_room(const struct crew *crew);
+uint32_t pool_io_room(const struct pool_io *io);
+bool pool_io_has_room(const struct pool_io *io);
 /* The task must stay where it is until settled() names it. */
-void crew_offer(struct crew *crew, struct pool_task *task);
+void pool_io_offer(struct pool_io *io, struct pool_task *task);
 /* To be called after the last offer of a turn of the loop, before it sleeps: wakes the runners. */
-void crew_flush(struct crew *crew);
-/* Hands out new checkpoints of what runs, if it is time (crew_save.c); the crew's own.  When it will be; UINT64_MAX:
- * there are none. */
-uint64_t crew_pass_on_saves(struct crew *crew, uint64_t now_ms);
+void pool_io_flush(struct pool_io *io);
+/* Hands out new checkpoints of what runs, if it is time (pool_checkpoints.c); the pool_io's own.  When it will be;
+ * UINT64_MAX: there are none. */
+uint64_t pool_io_pass_on_saves(struct pool_io *io, uint64_t now_ms);
 /* Stops a task that waits or runs; it is settled either way. */
-void crew_cancel(struct crew *crew, struct pool_task *task);
+void pool_io_cancel(struct pool_io *io, struct pool_task *task);
 
 /* Stops all that wait or run; each is settled. */
-void crew_cancel_all(struct crew *crew);
+void pool_io_cancel_all(struct pool_io *io);
 
 /* … and those that do not heed it in time are killed: interrupted, not cancelled. */
-void crew_interrupt(struct crew *crew);
+void pool_io_interrupt(struct pool_io *io);
 
 /* Runners that are up or on their way. */
-uint32_t crew_size(const struct crew *crew);
+uint32_t pool_io_size(const struct pool_io *io);
 /* Starts that many before there are tasks for them; each is heard of in ready() or refused(). */
-void crew_warm(struct crew *crew, uint32_t runners);
+void pool_io_warm(struct pool_io *io, uint32_t runners);
 /* As pool_set_policy(); not from a callback. */
-int crew_set_policy(struct crew *crew, const struct pool_policy *policy);
+int pool_io_set_policy(struct pool_io *io, const struct pool_policy *policy);
 
 /* What its runners are started with, from now on: only what does not matter to those that are up, but for the log
  * level, which they are told. */
-void crew_set_start(struct crew *crew, const struct runner_start *start);
+void pool_io_set_start(struct pool_io *io, const struct runner_start *start);
 
 /* Gives back what has not started (settled as interrupted, never_started); the rest ends here, then stopped() is
  * called. Once this returns nothing starts any more, unless it was called from a callback: then, once that has
  * returned. */
-void crew_retreat(struct crew *crew);
+void pool_io_retreat(struct pool_io *io);
 /* On duty again, in the middle of a retreat or after it. */
-void crew_resume(struct crew *crew);
+void pool_io_resume(struct pool_io *io);
 
 /* Takes nothing new; retires every runner once what was offered is settled, then calls stopped(). */
-void crew_stop(struct crew *crew);
+void pool_io_stop(struct pool_io *io);
 /* The same at once: kills every runner, and settles what it had and what waits as interrupted. */
-void crew_cut(struct crew *crew);
+void pool_io_cut(struct pool_io *io);
 /* After stopped(): closes the handles.  Run the loop once more before freeing the memory. */
-void crew_close(struct crew *crew);
+void pool_io_close(struct pool_io *io);
 
 #endif

@@ -1,13 +1,13 @@
-/* crew_save.c: checkpoints of tasks that still run: found in their seats, at most every second, and passed on.
+/* pool_checkpoints.c: checkpoints of tasks that still run: found in their seats, at most every second, and passed on.
  *
  * A checkpoint is there to be found when everything else is gone: until its owner has it in the store, the death of the
  * host loses it.  A handler may make thousands a second; the last one of each second is enough. */
 #include "base/clock.h"
-#include "host/crew.h"
+#include "host/pool/pool_io.h"
 
 #define PACE_MS 1000
 
-static void look_at(struct crew *crew, struct process *p)
+static void look_at(struct pool_io *io, struct process *p)
 {
         uint8_t bytes[QV_CHECKPOINT_MAX];
         struct ring_sight sight;
@@ -20,25 +20,25 @@ static void look_at(struct crew *crew, struct process *p)
                 if (size < 0 || version == task->saved_version)
                         continue;
                 task->saved_version = version;
-                crew->events->saved(crew->owner, task, bytes, (size_t)size);
+                io->events->saved(io->owner, task, bytes, (size_t)size);
         }
 }
 
-uint64_t crew_pass_on_saves(struct crew *crew, uint64_t now_ms)
+uint64_t pool_io_pass_on_saves(struct pool_io *io, uint64_t now_ms)
 {
-        if (!crew->has_saves || !crew->events->saved)
+        if (!io->has_saves || !io->events->saved)
                 return UINT64_MAX;
-        if (now_ms < crew->saves_ms)
-                return crew->saves_ms;
-        crew->has_saves = false;
-        crew->saves_ms = now_ms + PACE_MS;
-        for (uint32_t i = 0; i < crew->pool.runners_count; i++) {
-                const struct pool_runner *runner = &crew->pool.runners[i];
+        if (now_ms < io->saves_ms)
+                return io->saves_ms;
+        io->has_saves = false;
+        io->saves_ms = now_ms + PACE_MS;
+        for (uint32_t i = 0; i < io->pool.runners_count; i++) {
+                const struct pool_runner *runner = &io->pool.runners[i];
                 struct process *p = runner->process;
                 if (!p || !p->has_saves || runner->why == BLAME_SCRIBBLE)
                         continue;
                 p->has_saves = false;
-                look_at(crew, p);
+                look_at(io, p);
         }
         return UINT64_MAX;
 }

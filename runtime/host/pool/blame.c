@@ -1,4 +1,4 @@
-#include "host/blame.h"
+#include "host/pool/blame.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "host/pool_parts.h"
+#include "host/pool/pool_private.h"
 
 /* A runner's queue holds about this much work, so that it neither starves between two looks of the loop nor hoards
  * tasks that another could start. */

@@ -1,6 +1,6 @@
-#include "host/start.h"
+#include "host/pool/runner_settings.h"
 
-void start_fill(struct runner_start *start, const struct config *config, const struct handler_config *handler,
+void runner_settings_fill(struct runner_start *start, const struct config *config, const struct handler_config *handler,
         const struct staged *staged)
 {
         const struct limits_config *limits = &handler->limits;

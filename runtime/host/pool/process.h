@@ -4,8 +4,8 @@
  *
  * Knows descriptors, messages and libuv; decides nothing.  Every callback comes from the loop.  The owner gets exactly
  * one gone(), after the process was reaped and its last words were delivered. */
-#ifndef QUIVER_HOST_PROCESS_H
-#define QUIVER_HOST_PROCESS_H
+#ifndef QUIVER_HOST_POOL_PROCESS_H
+#define QUIVER_HOST_POOL_PROCESS_H
 
 #include <stdbool.h>
 #include <uv.h>
@@ -32,7 +32,7 @@ struct process {
         struct ring_host ring;
         int64_t exit_status;
         int term_signal;
-        bool has_saves; /* a seat may have a new checkpoint; crew's */
+        bool has_saves; /* a seat may have a new checkpoint; pool_io's */
         pid_t pid;      /* 0: not started, or reaped */
 
         uv_process_t handle;

@@ -1,4 +1,4 @@
-/* crew_hear.c: what runners say and what their memory shows, as events for the pool. */
+/* pool_events.c: what runners say and what their memory shows, as events for the pool. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -6,17 +6,17 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "host/crew_parts.h"
+#include "host/pool/pool_io_private.h"
 
 /* Answers taken from one runner before the others and the loop get their turn. */
 #define ANSWERS_A_TURN 1024
 
 static struct pool_runner *runner_of(struct process *p)
 {
-        struct crew *crew = p->owner;
-        for (uint32_t i = 0; i < crew->pool.runners_count; i++)
-                if (crew->pool.runners[i].process == p)
-                        return &crew->pool.runners[i];
+        struct pool_io *io = p->owner;
+        for (uint32_t i = 0; i < io->pool.runners_count; i++)
+                if (io->pool.runners[i].process == p)
+                        return &io->pool.runners[i];
         return NULL;
 }
 
@@ -34,7 +34,7 @@ static uint64_t plausible_ms(uint64_t ns, uint64_t not_before_ms, uint64_t now_m
         return ms < not_before_ms ? not_before_ms : ms > now_ms ? now_ms : ms;
 }
 
-struct pool_sight *crew_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken)
+struct pool_sight *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken)
 {
         struct pool_sight *sights = calloc(p->ring.in_flight + 1, sizeof(*sights));
         if (!sights)
@@ -71,64 +71,64 @@ static struct pool_task *task_by_ticket(struct process *p, uint64_t ticket)
 
 static void on_ready(struct process *p, const struct runner_ready *ready)
 {
-        struct crew *crew = p->owner;
+        struct pool_io *io = p->owner;
         struct pool_runner *runner = runner_of(p);
         /* Said twice, or by one that we are about to kill: not news. */
         if (runner->state != RUNNER_STARTING)
                 return;
-        crew->events->ready(crew->owner, ready, p->pid);
-        crew_post(crew, &(struct pool_event){ .kind = POOL_READY, .runner = runner, .has_many = ready->has_many });
+        io->events->ready(io->owner, ready, p->pid);
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_READY, .runner = runner, .has_many = ready->has_many });
 }
 
 static void on_refused(struct process *p, const char *text)
 {
-        struct crew *crew = p->owner;
+        struct pool_io *io = p->owner;
         /* Once it is ready, only plugin code would say so. */
         if (runner_of(p)->state != RUNNER_STARTING)
                 return;
-        (void)snprintf(crew->last_words, sizeof(crew->last_words), "%s", text);
-        crew->events->refused(crew->owner, text);
+        (void)snprintf(io->last_words, sizeof(io->last_words), "%s", text);
+        io->events->refused(io->owner, text);
 }
 
 static void on_log(struct process *p, const struct runner_log *log)
 {
-        struct crew *crew = p->owner;
-        crew->events->log(crew->owner, log, task_by_ticket(p, log->ticket));
+        struct pool_io *io = p->owner;
+        io->events->log(io->owner, log, task_by_ticket(p, log->ticket));
 }
 
-static void answer_calls(struct crew *crew, struct process *p)
+static void answer_calls(struct pool_io *io, struct process *p)
 {
         if (!ring_host_has_attention(&p->ring))
                 return;
-        crew->has_saves = p->has_saves = true;
-        for (uint32_t seat = 0; seat < crew->shape.seats; seat++) {
+        io->has_saves = p->has_saves = true;
+        for (uint32_t seat = 0; seat < io->shape.seats; seat++) {
                 struct ring_call_sight call;
                 if (!ring_host_call(&p->ring, seat, &call))
                         continue;
                 uint64_t number = call.number;
                 uint64_t holder = (uint64_t)p->pid << 16 | seat;
                 int status = -ENOTSUP;
-                if (call.service <= SERVICE_UNLOCK && (crew->start.can_call & 1u << call.service))
-                        status = crew->events->call(
-                                crew->owner, (enum ring_service)call.service, holder, call.name, &number);
+                if (call.service <= SERVICE_UNLOCK && (io->start.can_call & 1u << call.service))
+                        status = io->events->call(
+                                io->owner, (enum ring_service)call.service, holder, call.name, &number);
                 ring_host_reply(&p->ring, seat, &call, status, number);
         }
 }
 
-bool crew_drain(struct crew *crew, struct process *p)
+bool pool_io_drain(struct pool_io *io, struct process *p)
 {
         struct ring_reply reply;
         void *task;
-        answer_calls(crew, p);
+        answer_calls(io, p);
         for (int i = 0; i < ANSWERS_A_TURN; i++) {
                 int r = ring_host_next(&p->ring, &reply, &task);
                 if (r == 0)
                         return true;
                 if (r < 0) {
-                        crew_post(crew, &(struct pool_event){ .kind = POOL_BROKEN, .runner = runner_of(p) });
+                        pool_io_post(io, &(struct pool_event){ .kind = POOL_BROKEN, .runner = runner_of(p) });
                         return true;
                 }
-                crew_post(crew, &(struct pool_event){ .kind = POOL_ANSWERED, .task = task, .reply = &reply });
+                pool_io_post(io, &(struct pool_event){ .kind = POOL_ANSWERED, .task = task, .reply = &reply });
         }
         return false;
 }
@@ -139,21 +139,21 @@ static void on_rang(struct process *p)
 }
 
 /* A runner that died on its way to READY without a word: say what is known. */
-static void report_failed_start(struct crew *crew, const struct pool_runner *runner, const struct process *p)
+static void report_failed_start(struct pool_io *io, const struct pool_runner *runner, const struct process *p)
 {
         char text[ERROR_TEXT_MAX];
         if (runner->why == BLAME_INIT)
                 (void)snprintf(text, sizeof(text), "plugin %s: it was not ready within %llu ms (constructor or init)",
-                        crew->start.label, (unsigned long long)crew->pool.policy.init_ms);
+                        io->start.label, (unsigned long long)io->pool.policy.init_ms);
         else if (p->term_signal)
                 (void)snprintf(text, sizeof(text),
-                        "plugin %s: killed by SIG%s before it was ready (constructor or init)", crew->start.label,
+                        "plugin %s: killed by SIG%s before it was ready (constructor or init)", io->start.label,
                         sigabbrev_np(p->term_signal));
         else
                 (void)snprintf(text, sizeof(text), "plugin %s: exited with status %d before it was ready",
-                        crew->start.label, (int)p->exit_status);
+                        io->start.label, (int)p->exit_status);
         struct ring_fault_sight fault;
-        for (uint32_t i = 0; i < crew->shape.seats; i++) {
+        for (uint32_t i = 0; i < io->shape.seats; i++) {
                 ring_host_fault(&p->ring, i, &fault);
                 if (fault.kind == FAULT_NONE || !*fault.text)
                         continue;
@@ -161,38 +161,37 @@ static void report_failed_start(struct crew *crew, const struct pool_runner *run
                 (void)snprintf(text + n, sizeof(text) - n, "\n%.*s", (int)(sizeof(text) - n - 2), fault.text);
                 break;
         }
-        (void)snprintf(crew->last_words, sizeof(crew->last_words), "%s", text);
-        crew->events->refused(crew->owner, text);
+        (void)snprintf(io->last_words, sizeof(io->last_words), "%s", text);
+        io->events->refused(io->owner, text);
 }
 
 static void on_gone(struct process *p)
 {
-        struct crew *crew = p->owner;
+        struct pool_io *io = p->owner;
         struct pool_runner *runner = runner_of(p);
-        if (crew->events->reaped)
-                crew->events->reaped(crew->owner, p->handle.pid);
-        while (runner->why != BLAME_SCRIBBLE && !crew_drain(crew, p))
+        if (io->events->reaped)
+                io->events->reaped(io->owner, p->handle.pid);
+        while (runner->why != BLAME_SCRIBBLE && !pool_io_drain(io, p))
                 ;
         if (runner->state == RUNNER_STARTING || runner->why == BLAME_INIT)
-                if (!*crew->last_words)
-                        report_failed_start(crew, runner, p);
-        struct ring_fault_sight *faults = calloc(crew->shape.seats, sizeof(*faults));
+                if (!*io->last_words)
+                        report_failed_start(io, runner, p);
+        struct ring_fault_sight *faults = calloc(io->shape.seats, sizeof(*faults));
         if (!faults)
                 abort();
-        for (uint32_t i = 0; i < crew->shape.seats; i++)
+        for (uint32_t i = 0; i < io->shape.seats; i++)
                 ring_host_fault(&p->ring, i, &faults[i]);
-        struct death death = { .exit_status = (int)p->exit_status,
-                .signal = p->term_signal,
-                .seats = crew->shape.seats,
-                .faults = faults };
+        struct death death = {
+                .exit_status = (int)p->exit_status, .signal = p->term_signal, .seats = io->shape.seats, .faults = faults
+        };
         size_t count;
         bool is_broken;
-        struct pool_sight *sights = crew_look(p, clock_boot_ms(), &count, &is_broken);
-        crew_post(crew, &(struct pool_event){ .kind = POOL_GONE,
-                                .runner = runner,
-                                .sights = sights,
-                                .sights_count = count,
-                                .death = &death });
+        struct pool_sight *sights = pool_io_look(p, clock_boot_ms(), &count, &is_broken);
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_GONE,
+                                 .runner = runner,
+                                 .sights = sights,
+                                 .sights_count = count,
+                                 .death = &death });
         free(sights);
         free(faults);
         if (runner->process == p)
@@ -200,7 +199,7 @@ static void on_gone(struct process *p)
         process_close(p);
 }
 
-const struct process_events crew_process_events = {
+const struct process_events pool_process_events = {
         .ready = on_ready,
         .refused = on_refused,
         .log = on_log,

@@ -1,10 +1,10 @@
-#include "host/pool.h"
+#include "host/pool/pool.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/pool_parts.h"
+#include "host/pool/pool_private.h"
 
 int pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed)
 {

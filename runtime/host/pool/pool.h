@@ -1,20 +1,20 @@
 /* pool.h: which runner gets which task, and what becomes of the tasks of one that dies.
  *
- * A machine without I/O: events and the time go in, actions come out.  crew.c performs the actions (processes, rings,
- * signals) and turns what happens into events; nothing here knows what a process is.
+ * A machine without I/O: events and the time go in, actions come out.  pool_io.c performs the actions (processes,
+ * rings, signals) and turns what happens into events; nothing here knows what a process is.
  *
  *         offered → waiting → handed to a runner's ring → (started by a seat) → settled
  *
  * A pool is one generation of a handler: its runners all have the same plugin and settings.  Tasks that are offered may
  * run at once and in any order: order per key is the window's business, before a task comes here. */
-#ifndef QUIVER_HOST_POOL_H
-#define QUIVER_HOST_POOL_H
+#ifndef QUIVER_HOST_POOL_POOL_H
+#define QUIVER_HOST_POOL_POOL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/blame.h"
+#include "host/pool/blame.h"
 #include "ring/pack.h"
 
 /* How a pool behaves.  Times in milliseconds; 0 turns a limit off unless it says otherwise. */
@@ -35,20 +35,20 @@ struct pool_policy {
         uint32_t ring_entries;     /* tasks a runner's ring holds */
 };
 
-struct crew;
+struct pool_io;
 
 /* A task in the pool's care.  Embedded in whatever the caller keeps about it; it must not move until it is settled. */
 struct pool_task {
         struct ring_task task; /* the caller's; valid until settled */
         bool is_suspect;       /* run it alone in a fresh runner */
         void *owner;
-        struct crew *crew; /* crew's: the one that has it */
+        struct pool_io *pool_io; /* pool_io's: the one that has it */
 
         /* The pool's own. */
         struct pool_task *prev, *next;
         struct pool_runner *runner; /* NULL: waiting */
-        uint64_t ticket;            /* set by crew when it was handed over */
-        uint32_t saved_version;     /* crew's: the checkpoint of it that was passed on last */
+        uint64_t ticket;            /* set by pool_io when it was handed over */
+        uint32_t saved_version;     /* pool_io's: the checkpoint of it that was passed on last */
         uint64_t offered_ms, handed_ms;
         uint64_t stopped_ms; /* when the stop flag was raised; 0: not */
         enum blame_why why;  /* … and for what */
@@ -56,7 +56,7 @@ struct pool_task {
 
 enum runner_state { RUNNER_NONE, RUNNER_STARTING, RUNNER_READY, RUNNER_RETIRING, RUNNER_DYING };
 
-/* One place for a runner.  `state` and counts are the pool's; `process` is crew's. */
+/* One place for a runner.  `state` and counts are the pool's; `process` is pool_io's. */
 struct pool_runner {
         enum runner_state state;
         uint32_t slot;
@@ -114,7 +114,7 @@ enum pool_event_kind {
         POOL_CUT,     /* end now: kill every runner, give everything back */
 };
 
-/* One handed task as crew sees it in shared memory. */
+/* One handed task as pool_io sees it in shared memory. */
 struct pool_sight {
         struct pool_task *task;
         bool is_started;

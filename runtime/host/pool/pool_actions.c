@@ -1,47 +1,46 @@
-/* crew_perform.c: what the pool wants done, done. */
+/* pool_actions.c: what the pool wants done, done. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "host/crew_parts.h"
+#include "host/pool/pool_io_private.h"
 
-static void defer(struct crew *crew, const struct pool_event *event)
+static void defer(struct pool_io *io, const struct pool_event *event)
 {
-        if (crew->queue_count == crew->queue_room) {
-                size_t room = crew->queue_room ? crew->queue_room * 2 : 64;
-                struct pool_event *queue = realloc(crew->queue, room * sizeof(*queue));
+        if (io->queue_count == io->queue_room) {
+                size_t room = io->queue_room ? io->queue_room * 2 : 64;
+                struct pool_event *queue = realloc(io->queue, room * sizeof(*queue));
                 if (!queue)
                         abort();
-                crew->queue = queue;
-                crew->queue_room = room;
+                io->queue = queue;
+                io->queue_room = room;
         }
-        crew->queue[crew->queue_count++] = *event;
+        io->queue[io->queue_count++] = *event;
 }
 
-static void do_spawn(struct crew *crew, struct pool_runner *runner)
+static void do_spawn(struct pool_io *io, struct pool_runner *runner)
 {
         struct error error = { "" };
         struct process *p = NULL;
-        *crew->last_words = 0;
-        if (process_start(crew->loop, &crew->shape, crew->leases, &crew->start, &crew_process_events, crew, &p,
-                    &error) == 0) {
+        *io->last_words = 0;
+        if (process_start(io->loop, &io->shape, io->leases, &io->start, &pool_process_events, io, &p, &error) == 0) {
                 runner->process = p;
-                if (crew->events->spawned)
-                        crew->events->spawned(crew->owner, p->pid);
+                if (io->events->spawned)
+                        io->events->spawned(io->owner, p->pid);
                 return;
         }
-        (void)snprintf(crew->last_words, sizeof(crew->last_words), "%s", error.text);
-        crew->events->refused(crew->owner, error.text);
+        (void)snprintf(io->last_words, sizeof(io->last_words), "%s", error.text);
+        io->events->refused(io->owner, error.text);
         static const struct death never_lived = { .exit_status = 1 };
-        defer(crew, &(struct pool_event){ .kind = POOL_GONE, .runner = runner, .death = &never_lived });
+        defer(io, &(struct pool_event){ .kind = POOL_GONE, .runner = runner, .death = &never_lived });
 }
 
-static void do_hand(struct crew *crew, const struct pool_action *action)
+static void do_hand(struct pool_io *io, const struct pool_action *action)
 {
         struct process *p = action->runner->process;
-        struct pool_task *const *batch = crew->actions.batch + action->first;
+        struct pool_task *const *batch = io->actions.batch + action->first;
         struct ring_task one = { 0 };
         struct ring_task *tasks = &one;
         uint64_t ticket = 0;
@@ -59,16 +58,15 @@ static void do_hand(struct crew *crew, const struct pool_action *action)
         static const struct ring_reply too_large = { .outcome = OUTCOME_REJECT,
                 .error = "the task is larger than this handler's limit" };
         if (r == -EBADMSG)
-                defer(crew, &(struct pool_event){ .kind = POOL_BROKEN, .runner = action->runner });
+                defer(io, &(struct pool_event){ .kind = POOL_BROKEN, .runner = action->runner });
         for (uint32_t i = action->count; i-- > 0;) {
-                bool is_too_large = r == -EMSGSIZE && ring_task_size(&batch[i]->task) > crew->shape.task_bytes_max;
+                bool is_too_large = r == -EMSGSIZE && ring_task_size(&batch[i]->task) > io->shape.task_bytes_max;
                 if (is_too_large)
-                        defer(crew,
-                                &(struct pool_event){ .kind = POOL_ANSWERED, .task = batch[i], .reply = &too_large });
+                        defer(io, &(struct pool_event){ .kind = POOL_ANSWERED, .task = batch[i], .reply = &too_large });
                 else
-                        defer(crew, &(struct pool_event){ .kind = r == -EAGAIN ? POOL_FULL : POOL_TAKEN_BACK,
-                                            .runner = action->runner,
-                                            .task = batch[i] });
+                        defer(io, &(struct pool_event){ .kind = r == -EAGAIN ? POOL_FULL : POOL_TAKEN_BACK,
+                                          .runner = action->runner,
+                                          .task = batch[i] });
         }
 }
 
@@ -88,7 +86,7 @@ static void do_stop(const struct pool_action *action)
         }
 }
 
-static void do_settle(struct crew *crew, const struct pool_action *action)
+static void do_settle(struct pool_io *io, const struct pool_action *action)
 {
         char text[QV_ERROR_MAX + RING_FAULT_TEXT];
         uint8_t checkpoint[QV_CHECKPOINT_MAX];
@@ -112,18 +110,17 @@ static void do_settle(struct crew *crew, const struct pool_action *action)
                 settled.checkpoint = size >= 0 ? checkpoint : NULL;
                 settled.checkpoint_size = size >= 0 ? (size_t)size : 0;
         }
-        crew->events->settled(crew->owner, action->task, &settled);
+        io->events->settled(io->owner, action->task, &settled);
 }
 
-static void do_quarantine(struct crew *crew)
+static void do_quarantine(struct pool_io *io)
 {
         char text[2 * ERROR_TEXT_MAX];
         (void)snprintf(text, sizeof(text),
                 "handler %s: %u runners in a row failed before they had answered a single task; nothing more is "
                 "started until the host is told to reload%s%s",
-                crew->start.handler, crew->pool.failures, *crew->last_words ? "; the last one said: " : "",
-                crew->last_words);
-        crew->events->quarantined(crew->owner, text);
+                io->start.handler, io->pool.failures, *io->last_words ? "; the last one said: " : "", io->last_words);
+        io->events->quarantined(io->owner, text);
 }
 
 static struct process *process_of(const struct pool_action *action)
@@ -131,21 +128,21 @@ static struct process *process_of(const struct pool_action *action)
         return action->runner->process;
 }
 
-static void perform(struct crew *crew, const struct pool_action *action)
+static void perform(struct pool_io *io, const struct pool_action *action)
 {
         switch (action->kind) {
         case ACTION_SPAWN:
-                do_spawn(crew, action->runner);
+                do_spawn(io, action->runner);
                 break;
         case ACTION_HAND:
-                do_hand(crew, action);
+                do_hand(io, action);
                 break;
         case ACTION_TAKE_BACK:
                 if (ring_host_take_back(&process_of(action)->ring, action->task->ticket))
-                        defer(crew, &(struct pool_event){ .kind = POOL_TAKEN_BACK, .task = action->task });
+                        defer(io, &(struct pool_event){ .kind = POOL_TAKEN_BACK, .task = action->task });
                 break;
         case ACTION_LOOK:
-                defer(crew, &(struct pool_event){ .kind = POOL_SEEN, .runner = action->runner });
+                defer(io, &(struct pool_event){ .kind = POOL_SEEN, .runner = action->runner });
                 break;
         case ACTION_STOP:
                 do_stop(action);
@@ -160,15 +157,15 @@ static void perform(struct crew *crew, const struct pool_action *action)
                 ring_host_retire(&process_of(action)->ring);
                 break;
         case ACTION_SETTLE:
-                do_settle(crew, action);
+                do_settle(io, action);
                 break;
         case ACTION_QUARANTINE:
-                do_quarantine(crew);
+                do_quarantine(io);
                 break;
         }
 }
 
-static void step(struct crew *crew, const struct pool_event *event)
+static void step(struct pool_io *io, const struct pool_event *event)
 {
         uint64_t now_ms = clock_boot_ms();
         struct pool_event seen = *event;
@@ -178,33 +175,33 @@ static void step(struct crew *crew, const struct pool_event *event)
                 if (!event->runner->process)
                         return;
                 bool is_broken;
-                sights = crew_look(event->runner->process, now_ms, &seen.sights_count, &is_broken);
+                sights = pool_io_look(event->runner->process, now_ms, &seen.sights_count, &is_broken);
                 seen.sights = sights;
                 if (is_broken)
                         seen.kind = POOL_BROKEN;
         }
-        pool_step(&crew->pool, &seen, now_ms, &crew->actions);
+        pool_step(&io->pool, &seen, now_ms, &io->actions);
         free(sights);
-        for (size_t i = 0; i < crew->actions.count; i++)
-                perform(crew, &crew->actions.list[i]);
+        for (size_t i = 0; i < io->actions.count; i++)
+                perform(io, &io->actions.list[i]);
 }
 
-void crew_post(struct crew *crew, const struct pool_event *event)
+void pool_io_post(struct pool_io *io, const struct pool_event *event)
 {
-        if (crew->is_stepping) {
-                defer(crew, event);
+        if (io->is_stepping) {
+                defer(io, event);
                 return;
         }
-        crew->is_stepping = true;
-        step(crew, event);
-        while (crew->queue_at < crew->queue_count) {
-                struct pool_event next = crew->queue[crew->queue_at++];
-                step(crew, &next);
+        io->is_stepping = true;
+        step(io, event);
+        while (io->queue_at < io->queue_count) {
+                struct pool_event next = io->queue[io->queue_at++];
+                step(io, &next);
         }
-        crew->queue_at = crew->queue_count = 0;
-        crew->is_stepping = false;
-        if (crew->is_stopping && !crew->has_stopped && pool_is_empty(&crew->pool)) {
-                crew->has_stopped = true;
-                crew->events->stopped(crew->owner);
+        io->queue_at = io->queue_count = 0;
+        io->is_stepping = false;
+        if (io->is_stopping && !io->has_stopped && pool_is_empty(&io->pool)) {
+                io->has_stopped = true;
+                io->events->stopped(io->owner);
         }
 }

@@ -1,7 +1,7 @@
 /* pool_watch.c: the pool's eye on its runners: deadlines, the stuck, the retired and the dead. */
 #include <stdlib.h>
 
-#include "host/pool_parts.h"
+#include "host/pool/pool_private.h"
 
 static void earliest(uint64_t *due_ms, uint64_t at_ms)
 {

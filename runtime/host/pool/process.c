@@ -1,4 +1,4 @@
-#include "host/process.h"
+#include "host/pool/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  * A crash costs the task that caused it one crash and nobody else anything.  Where it cannot be told who did it, all
  * that ran are suspects: interrupted at no cost, and run alone the next time.  So is a single one whose runner was
  * ended by a SIGKILL that is not ours; if that happens again while it runs alone, it is its own. */
-#ifndef QUIVER_HOST_BLAME_H
-#define QUIVER_HOST_BLAME_H
+#ifndef QUIVER_HOST_POOL_BLAME_H
+#define QUIVER_HOST_POOL_BLAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,228 @@
+#include "host/pool/pool_io.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "host/pool/pool_io_private.h"
+
+static void on_busy(uv_idle_t *idle)
+{
+        (void)idle;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+        struct pool_io *io = timer->data;
+        io->timer_ms = UINT64_MAX;
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_TICK });
+}
+
+static void set_timer(struct pool_io *io, uint64_t now_ms)
+{
+        uint64_t due_ms = pool_io_pass_on_saves(io, now_ms);
+        uint64_t pool_ms = pool_due_ms(&io->pool);
+        due_ms = pool_ms < due_ms ? pool_ms : due_ms;
+        if (due_ms == io->timer_ms)
+                return;
+        io->timer_ms = due_ms;
+        if (due_ms == UINT64_MAX)
+                (void)uv_timer_stop(&io->timer);
+        else
+                (void)uv_timer_start(&io->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+}
+
+void pool_io_flush(struct pool_io *io)
+{
+        bool may_sleep = true;
+        for (uint32_t i = 0; i < io->pool.runners_count; i++) {
+                struct process *p = io->pool.runners[i].process;
+                if (!p || !p->pid)
+                        continue;
+                ring_host_ring(&p->ring);
+                if (io->pool.runners[i].why != BLAME_SCRIBBLE && !ring_host_sleep(&p->ring))
+                        may_sleep = false;
+        }
+        if (may_sleep)
+                (void)uv_idle_stop(&io->busy);
+        else
+                (void)uv_idle_start(&io->busy, on_busy);
+        set_timer(io, clock_boot_ms());
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+        pool_io_flush(prepare->data);
+}
+
+static void on_check(uv_check_t *check)
+{
+        struct pool_io *io = check->data;
+        for (uint32_t i = 0; i < io->pool.runners_count; i++) {
+                struct process *p = io->pool.runners[i].process;
+                if (!p || io->pool.runners[i].why == BLAME_SCRIBBLE)
+                        continue;
+                ring_host_awake(&p->ring);
+                (void)pool_io_drain(io, p);
+        }
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+        struct pool_io *io = handle->data;
+        if (--io->handles)
+                return;
+        pool_free(&io->pool);
+        pool_actions_free(&io->actions);
+        free(io->queue);
+        io->queue = NULL;
+        if (io->events->closed)
+                io->events->closed(io->owner);
+}
+
+int pool_io_init(struct pool_io *io, uv_loop_t *loop, const struct pool_policy *policy,
+        const struct runner_start *start, const struct leases *leases, const struct pool_io_events *events, void *owner)
+{
+        *io = (struct pool_io){ .loop = loop,
+                .start = *start,
+                .leases = leases,
+                .events = events,
+                .owner = owner,
+                .timer_ms = UINT64_MAX,
+                .handles = 4 };
+        const uint64_t around = 16384; /* id, key, headers, checkpoint, error: what a payload or result travels with */
+        io->shape = (struct ring_shape){ .seats = policy->threads,
+                .entries = policy->ring_entries,
+                .task_bytes_max = start->payload_max + around,
+                .answer_bytes_max = start->result_max + start->payload_max + around };
+        struct ring_offsets offsets;
+        int r = ring_offsets(&io->shape, &offsets);
+        if (r == 0)
+                r = pool_init(&io->pool, policy, clock_boot_ns());
+        if (r < 0)
+                return r;
+        (void)uv_prepare_init(loop, &io->prepare);
+        (void)uv_check_init(loop, &io->check);
+        (void)uv_idle_init(loop, &io->busy);
+        (void)uv_timer_init(loop, &io->timer);
+        io->prepare.data = io->check.data = io->busy.data = io->timer.data = io;
+        (void)uv_prepare_start(&io->prepare, on_prepare);
+        (void)uv_check_start(&io->check, on_check);
+        return 0;
+}
+
+uint32_t pool_io_room(const struct pool_io *io)
+{
+        return pool_room(&io->pool);
+}
+
+bool pool_io_has_room(const struct pool_io *io)
+{
+        return pool_has_room(&io->pool);
+}
+
+void pool_io_offer(struct pool_io *io, struct pool_task *task)
+{
+        task->pool_io = io;
+        task->saved_version = 0;
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_OFFERED, .task = task });
+}
+
+static void stop_task(struct pool_io *io, struct pool_task *task, enum blame_why why)
+{
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_CANCELLED, .task = task, .why = why });
+}
+
+static void stop_all(struct pool_io *io, enum blame_why why)
+{
+        struct pool *pool = &io->pool;
+        while (pool->waiting)
+                stop_task(io, pool->waiting, why);
+        while (pool->suspects)
+                stop_task(io, pool->suspects, why);
+        for (uint32_t i = 0; i < pool->runners_count; i++)
+                for (struct pool_task *task = pool->runners[i].handed, *next; task; task = next) {
+                        next = task->next;
+                        stop_task(io, task, why);
+                }
+}
+
+void pool_io_cancel(struct pool_io *io, struct pool_task *task)
+{
+        stop_task(io, task, BLAME_CANCEL);
+}
+
+void pool_io_cancel_all(struct pool_io *io)
+{
+        stop_all(io, BLAME_CANCEL);
+}
+
+void pool_io_interrupt(struct pool_io *io)
+{
+        stop_all(io, BLAME_SHUTDOWN);
+}
+
+uint32_t pool_io_size(const struct pool_io *io)
+{
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < io->pool.runners_count; i++)
+                count += io->pool.runners[i].state != RUNNER_NONE && !io->pool.runners[i].is_solo;
+        return count;
+}
+
+void pool_io_warm(struct pool_io *io, uint32_t runners)
+{
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_WARM, .count = runners });
+}
+
+int pool_io_set_policy(struct pool_io *io, const struct pool_policy *policy)
+{
+        assert(!io->is_stepping);
+        int r = pool_set_policy(&io->pool, policy);
+        /* Some may be too many now. */
+        if (r == 0)
+                pool_io_post(io, &(struct pool_event){ .kind = POOL_TICK });
+        return r;
+}
+
+void pool_io_set_start(struct pool_io *io, const struct runner_start *start)
+{
+        bool is_news = start->log_level != io->start.log_level;
+        io->start = *start;
+        for (uint32_t i = 0; is_news && i < io->pool.runners_count; i++)
+                if (io->pool.runners[i].process)
+                        process_set_level(io->pool.runners[i].process, start->log_level);
+}
+
+void pool_io_retreat(struct pool_io *io)
+{
+        io->is_stopping = true;
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_RETREAT });
+}
+
+void pool_io_resume(struct pool_io *io)
+{
+        io->is_stopping = io->has_stopped = false;
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_RESUME });
+}
+
+void pool_io_stop(struct pool_io *io)
+{
+        io->is_stopping = true;
+        io->pool.is_draining = true;
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_TICK });
+}
+
+void pool_io_cut(struct pool_io *io)
+{
+        io->is_stopping = true;
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_CUT });
+}
+
+void pool_io_close(struct pool_io *io)
+{
+        uv_close((uv_handle_t *)&io->prepare, on_handle_closed);
+        uv_close((uv_handle_t *)&io->check, on_handle_closed);
+        uv_close((uv_handle_t *)&io->busy, on_handle_closed);
+        uv_close((uv_handle_t *)&io->timer, on_handle_closed);
+}

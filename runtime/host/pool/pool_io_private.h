@@ -1,0 +1,20 @@
+/* pool_io_private.h: what pool_io.c (the loop), pool_actions.c (actions) and pool_events.c (events) share.  Nobody else
+ * includes it. */
+#ifndef QUIVER_HOST_POOL_POOL_IO_PRIVATE_H
+#define QUIVER_HOST_POOL_POOL_IO_PRIVATE_H
+
+#include "host/pool/pool_io.h"
+
+/* One event and all that follow from it.  Actions may cause events; those wait until the list is done. */
+void pool_io_post(struct pool_io *io, const struct pool_event *event);
+
+/* Everything the runner holds, in the order it was handed over; *ret_is_broken if that memory was written over.
+ * Caller frees. */
+struct pool_sight *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken);
+
+/* Posts the answers that are there; false if there may be more. */
+bool pool_io_drain(struct pool_io *io, struct process *p);
+
+extern const struct process_events pool_process_events;
+
+#endif
