@@ -122,8 +122,8 @@ static void describe(struct host *h, struct member_doc *doc)
                                             .sees_store = !f->has_lost_store } };
         memcpy(doc->member.nonce, h->nonce, sizeof(h->nonce));
         (void)snprintf(doc->member.name, sizeof(doc->member.name), "%s", h->config->host.name);
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                station_describe(h->stations[i], doc);
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                handler_describe(h->handlers[i], doc);
         for (uint32_t i = 0; i < h->berths_count; i++)
                 if (h->berths[i].shard.stale_epoch)
                         member_doc_add_stale(doc, i, h->berths[i].shard.stale_epoch);

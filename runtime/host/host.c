@@ -46,7 +46,7 @@ static void on_timer(uv_timer_t *timer)
                 cut_short(h);
         if (now_ms >= h->give_up_ms)
                 host_give_up(h);
-        stations_tick(h, now_ms);
+        handlers_tick(h, now_ms);
 }
 
 /* The service manager hears of a reload, of its end, and that the loop goes round. */
@@ -63,7 +63,7 @@ static void tell_manager(struct host *h, uint64_t now_ms)
 
 static void set_timer(struct host *h, uint64_t now_ms)
 {
-        uint64_t due_ms = stations_due_ms(h);
+        uint64_t due_ms = handlers_due_ms(h);
         due_ms = h->renew_at_ms < due_ms ? h->renew_at_ms : due_ms;
         due_ms = h->notify.beat_at_ms < due_ms ? h->notify.beat_at_ms : due_ms;
         if (h->is_stopping && h->cut_ms < due_ms)
@@ -95,8 +95,8 @@ static void pump(uv_prepare_t *prepare)
         if (!h->store || h->is_closing)
                 return;
         turns_begin(&h->turns);
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                station_feed(h->stations[i], now_ms);
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                handler_feed(h->handlers[i], now_ms);
         make_calls(h, now_ms);
         h->was_busy |= turns_is_busy(&h->turns);
         tell_manager(h, now_ms);
@@ -126,7 +126,7 @@ void host_finish(struct host *h)
         for (uint32_t i = 0; i < h->berths_count && !h->has_given_up; i++)
                 if (h->berths[i].shard.state != SHARD_AWAY || h->berths[i].shard.is_calling)
                         return;
-        if (!stations_stop(h) || (!h->has_given_up && !report_withdraw(h)))
+        if (!handlers_stop(h) || (!h->has_given_up && !report_withdraw(h)))
                 return;
         log_event(LEVEL_INFO, "stopped", "host=%s", h->config->host.name);
         host_close(h);
@@ -138,7 +138,7 @@ static void cut_short(struct host *h)
         h->cut_ms = UINT64_MAX;
         host_set_patience(h);
         log_event(LEVEL_WARN, "cut-short", "text=%s", LOG_QUOTE("tasks still running are interrupted at no cost"));
-        stations_cut(h);
+        handlers_cut(h);
 }
 
 static void on_signal(uv_signal_t *signal, int number)

@@ -64,14 +64,14 @@ static int open_berths(struct host *h, const struct store_info *info, struct err
         if (r < 0)
                 return r;
         for (size_t i = 0; i < h->config->handlers_count; i++) {
-                r = station_open(h, &h->config->handlers[i], error);
+                r = handler_open(h, &h->config->handlers[i], error);
                 if (r < 0)
                         return r;
         }
         h->limits.seats = host_count_seats(h->config);
         for (uint32_t i = 0; i < shards; i++) {
                 h->berths[i].host = h;
-                r = shard_init(&h->berths[i].shard, i, &h->limits, h->stations_count, h->config->window.per_key);
+                r = shard_init(&h->berths[i].shard, i, &h->limits, h->handlers_count, h->config->window.per_key);
                 if (r < 0)
                         return error_set(error, r, "out of memory");
                 turns_add(&h->turns, &h->berths[i].shard);
@@ -118,7 +118,7 @@ static void on_store_open(struct store_request *request)
                 info.shards, LOG_QUOTE(info.durability));
         h->status = open_berths(h, &info, &h->error);
         if (h->status < 0) {
-                stations_cut(h);
+                handlers_cut(h);
                 host_close(h);
                 return;
         }
@@ -128,7 +128,7 @@ static void on_store_open(struct store_request *request)
         char nonce[2 * STORE_NONCE_SIZE + 1];
         host_nonce_text(h, nonce);
         log_event(LEVEL_INFO, "running", "host=%s handlers=%" PRIu32 " pid=%d nonce=%s", h->config->host.name,
-                h->stations_count, (int)getpid(), nonce);
+                h->handlers_count, (int)getpid(), nonce);
         host_warn_of_root(h);
         notify_say(&h->notify, "READY=1\nSTATUS=%s", "Running");
         reload_begin(h);
@@ -226,7 +226,7 @@ void host_close(struct host *h)
 
 void host_free(struct host *h)
 {
-        stations_free(h);
+        handlers_free(h);
         notify_close(&h->notify);
         fleet_free(h);
         guardian_free(&h->guardian);

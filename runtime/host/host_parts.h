@@ -1,5 +1,5 @@
 /* host_parts.h: a host's state, shared by host.c (the loop), host_open.c (start and end), berth.c (shards and the
- * store) and station.c (handlers and their pools), report.c and verbs.c (what
+ * store) and handler.c (handlers and their pools), report.c and verbs.c (what
  * it says about itself).  Nobody else includes it. */
 #ifndef QUIVER_HOST_HOST_PARTS_H
 #define QUIVER_HOST_HOST_PARTS_H
@@ -13,10 +13,10 @@
 #include "host/fleet.h"
 #include "host/guardian.h"
 #include "host/handler/generation.h"
+#include "host/handler/outage.h"
+#include "host/handler/reload.h"
 #include "host/notify.h"
-#include "host/outage.h"
 #include "host/pool/pool_io.h"
-#include "host/reload.h"
 #include "host/report.h"
 #include "host/shard.h"
 #include "host/stage.h"
@@ -37,7 +37,7 @@ struct berth {
         struct shard shard;
         struct store_forward forward;
         bool is_forwarding;
-        bool is_hurried; /* its next tasks start before others': station_feed() */
+        bool is_hurried; /* its next tasks start before others': handler_feed() */
         struct berth *hurried_prev, *hurried_next;
         union {
                 struct store_request request;
@@ -50,7 +50,7 @@ struct berth {
 
 /* A handler and the generations that run it.  Its slot is what windows call its pool; it stays as long as one of them
  * is alive, so also a while after the handler was removed. */
-struct station {
+struct handler {
         struct host *host;
         uint32_t slot;
         char name[NAME_HANDLER_MAX + 1];
@@ -84,8 +84,8 @@ struct host {
         uint32_t berths_count;
         struct turns turns;        /* of the shards in them */
         struct berth *hurried;     /* in order */
-        struct station **stations; /* by slot */
-        uint32_t stations_count;
+        struct handler **handlers; /* by slot */
+        uint32_t handlers_count;
         char staging[STAGING_PATH_MAX];
         int staging_fd; /* holds its lock */
         struct reload reload;
@@ -132,48 +132,48 @@ void berth_call(struct berth *berth, enum shard_call call, uint64_t now_ms);
 /* Renews every lease that is held. */
 void host_renew(struct host *h, uint64_t now_ms);
 
-/* --- station.c --- */
+/* --- handler.c --- */
 
 /* The generation that serves; NULL: none. */
-static inline struct generation *station_current(const struct station *st)
+static inline struct generation *handler_current(const struct handler *handler)
 {
-        return (struct generation *)st->rollout.current;
+        return (struct generation *)handler->rollout.current;
 }
-extern const struct pool_io_events station_pool_events;
+extern const struct pool_io_events handler_pool_events;
 /* Tasks from the shards' windows to the io, while it has room. */
-void station_feed(struct station *st, uint64_t now_ms);
+void handler_feed(struct handler *handler, uint64_t now_ms);
 /* Reads the desired state again and does what it says. */
 void host_ask_desired(struct host *h);
 /* What the host's node in the tree says about the handler. */
-void station_describe(const struct station *st, struct member_doc *doc);
-/* A pool_of_fn (shard.h): the station that serves such tasks; `arg` is the berth. */
+void handler_describe(const struct handler *handler, struct member_doc *doc);
+/* A pool_of_fn (shard.h): the handler that serves such tasks; `arg` is the berth. */
 uint32_t berth_pool_of(void *arg, struct span handler);
 
-/* --- succession.c --- */
+/* --- rollout_io.c --- */
 
 /* A handler of the configuration that the host starts with: its private copy and its io.  0, or -errno with the text
  * set. */
-int station_open(struct host *h, const struct handler_config *handler, struct error *error);
-/* The station of that name; NULL: none. */
-struct station *station_find(const struct host *h, const char *name);
+int handler_open(struct host *h, const struct handler_config *settings, struct error *error);
+/* The handler of that name; NULL: none. */
+struct handler *handler_find(const struct host *h, const char *name);
 /* … or a new one. */
-struct station *station_get(struct host *h, const char *name);
+struct handler *handler_ensure(struct host *h, const char *name);
 /* Something happened to one of its generations. */
-void station_event(struct station *st, enum rollout_event_kind kind, struct generation *generation);
-void station_ended(struct station *st, struct generation *generation, enum outcome outcome);
+void handler_rollout_event(struct handler *handler, enum rollout_event_kind kind, struct generation *generation);
+void handler_task_ended(struct handler *handler, struct generation *generation, enum outcome outcome);
 /* What serves has changed: sorts the windows anew if other tasks come here now. */
-void station_route(struct station *st);
+void handler_route(struct handler *handler);
 /* How its generations succeed each other, as `target` was configured. */
-void station_set_policy(struct station *st, const struct generation *target);
+void handler_set_policy(struct handler *handler, const struct generation *target);
 /* What fell due. */
-void stations_tick(struct host *h, uint64_t now_ms);
-uint64_t stations_due_ms(const struct host *h);
+void handlers_tick(struct host *h, uint64_t now_ms);
+uint64_t handlers_due_ms(const struct host *h);
 /* Leaving: ends every generation.  True once no process is left; ask again. */
-bool stations_stop(struct host *h);
+bool handlers_stop(struct host *h);
 /* … at once. */
-void stations_cut(struct host *h);
+void handlers_cut(struct host *h);
 /* After the loop. */
-void stations_free(struct host *h);
+void handlers_free(struct host *h);
 
 /* --- verbs.c --- */
 

@@ -37,13 +37,13 @@ void report_count(struct outcome_counts *counts, enum outcome outcome)
 
 /* --- the document --- */
 
-static const char *state_of(const struct station *st)
+static const char *state_of(const struct handler *handler)
 {
-        const struct generation *current = station_current(st);
-        if (st->is_paused)
+        const struct generation *current = handler_current(handler);
+        if (handler->is_paused)
                 return "paused";
         if (!current)
-                return st->rollout.candidate ? "starting" : "removed";
+                return handler->rollout.candidate ? "starting" : "removed";
         switch (current->pool_io.pool.state) {
         case POOL_OPEN:
                 return "open";
@@ -102,33 +102,33 @@ static void put_number(json_t *o, const char *name, uint64_t value)
         (void)json_object_set_new(o, name, json_integer((json_int_t)value));
 }
 
-static json_t *make_handler(const struct station *st, bool has_ages)
+static json_t *make_handler(const struct handler *handler, bool has_ages)
 {
-        const struct generation *current = station_current(st);
+        const struct generation *current = handler_current(handler);
         uint64_t running = 0;
         uint64_t oldest_ms = 0;
         json_t *o = json_object();
-        for (const struct rollout_version *g = st->rollout.newest; g; g = g->older) {
+        for (const struct rollout_version *g = handler->rollout.newest; g; g = g->older) {
                 const struct generation *generation = (const struct generation *)g;
                 running += generation->is_open ? count_running(&generation->pool_io) : 0;
                 uint64_t age_ms = generation->is_open && has_ages ? age_of_oldest(&generation->pool_io.pool) : 0;
                 oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;
         }
-        (void)json_object_set_new(o, "name", json_string(st->name));
+        (void)json_object_set_new(o, "name", json_string(handler->name));
         (void)json_object_set_new(o, "plugin", text(current ? current->settings->plugin : ""));
         (void)json_object_set_new(o, "version", text(current ? current->plugin_version : ""));
         put_number(o, "generation", current ? current->version.number : 0);
-        (void)json_object_set_new(o, "state", json_string(state_of(st)));
+        (void)json_object_set_new(o, "state", json_string(state_of(handler)));
         put_number(o, "running", running);
-        put_number(o, "done", st->counts.done);
-        put_number(o, "retried", st->counts.retried);
-        put_number(o, "rejected", st->counts.rejected);
-        put_number(o, "crashed", st->counts.crashed);
-        put_number(o, "timed_out", st->counts.timed_out);
+        put_number(o, "done", handler->counts.done);
+        put_number(o, "retried", handler->counts.retried);
+        put_number(o, "rejected", handler->counts.rejected);
+        put_number(o, "crashed", handler->counts.crashed);
+        put_number(o, "timed_out", handler->counts.timed_out);
         put_number(o, "oldest_ms", oldest_ms);
-        if (st->outage.is_on && !strcmp(state_of(st), "unavailable")) {
-                (void)json_object_set_new(o, "unavailable", text(st->outage.text));
-                put_number(o, "unavailable_ms", has_ages ? clock_boot_ms() - st->outage.since_ms : 0);
+        if (handler->outage.is_on && !strcmp(state_of(handler), "unavailable")) {
+                (void)json_object_set_new(o, "unavailable", text(handler->outage.text));
+                put_number(o, "unavailable_ms", has_ages ? clock_boot_ms() - handler->outage.since_ms : 0);
         }
         return o;
 }
@@ -158,9 +158,9 @@ static json_t *make(const struct host *h, bool has_ages)
                 owned += shard_is_held(s);
                 fenced += s->fenced;
         }
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                if (h->stations[i]->rollout.newest)
-                        (void)json_array_append_new(handlers, make_handler(h->stations[i], has_ages));
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                if (h->handlers[i]->rollout.newest)
+                        (void)json_array_append_new(handlers, make_handler(h->handlers[i], has_ages));
         json_t *document = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:o}", "name",
                 h->config->host.name, "nonce", nonce, "state", h->is_stopping ? "draining" : "running", "weight",
                 (json_int_t)h->config->host.weight, "pid", (json_int_t)getpid(), "shards", (json_int_t)owned, "fenced",
@@ -250,8 +250,8 @@ static void measure(struct host *h, uint64_t now_ms)
 {
         struct report *r = &h->report;
         struct outcome_counts sum = { 0 };
-        for (uint32_t i = 0; i < h->stations_count; i++) {
-                const struct outcome_counts *counts = &h->stations[i]->counts;
+        for (uint32_t i = 0; i < h->handlers_count; i++) {
+                const struct outcome_counts *counts = &h->handlers[i]->counts;
                 sum.done += counts->done;
                 sum.retried += counts->retried;
                 sum.rejected += counts->rejected;

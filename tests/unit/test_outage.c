@@ -1,7 +1,7 @@
 /* Which of a handler's outages the log tells. */
 #include "check.h"
 
-#include "host/outage.h"
+#include "host/handler/outage.h"
 
 static bool began(struct outage *o, uint64_t now_ms)
 {

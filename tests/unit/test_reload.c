@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/history.h"
-#include "host/reload_plan.h"
+#include "host/handler/reload_history.h"
+#include "host/handler/reload_plan.h"
 
 struct site {
         char root[64];

@@ -8,36 +8,36 @@
 
 #define RING_ENTRIES 256
 
-struct generation *generation_new(struct station *station, struct shared_config *shared, const struct config *config,
-        const struct handler_config *handler, const struct staged *staged)
+struct generation *generation_new(struct handler *handler, struct shared_config *shared, const struct config *config,
+        const struct handler_config *settings, const struct staged *staged)
 {
         struct generation *s = calloc(1, sizeof(*s));
         if (!s)
                 abort();
-        s->station = station;
+        s->handler = handler;
         s->shared = shared_config_get(shared);
         s->config = config;
-        s->settings = handler;
+        s->settings = settings;
         s->staged = *staged;
         s->version.id =
-                (struct generation_id){ .file_hash = staged->hash, .settings_hash = config_handler_hash(handler) };
+                (struct generation_id){ .file_hash = staged->hash, .settings_hash = config_handler_hash(settings) };
         s->version.runners_wanted = 1;
         return s;
 }
 
-static void make_policy(const struct handler_config *handler, struct pool_policy *ret)
+static void make_policy(const struct handler_config *settings, struct pool_policy *ret)
 {
         *ret = (struct pool_policy){
-                .processes = handler->processes,
-                .threads = handler->threads,
-                .batch_max = handler->batch.max,
-                .batch_wait_ms = handler->batch.wait_ms,
-                .grace_ms = handler->grace_ms,
+                .processes = settings->processes,
+                .threads = settings->threads,
+                .batch_max = settings->batch.max,
+                .batch_wait_ms = settings->batch.wait_ms,
+                .grace_ms = settings->grace_ms,
                 .abort_ms = 1000,
-                .stall_ms = handler->stall_ms,
-                .init_ms = handler->init_timeout_ms,
-                .idle_ms = handler->idle_timeout_ms,
-                .max_tasks = handler->max_tasks,
+                .stall_ms = settings->stall_ms,
+                .init_ms = settings->init_timeout_ms,
+                .idle_ms = settings->idle_timeout_ms,
+                .max_tasks = settings->max_tasks,
                 .backoff_ms = 100,
                 .backoff_max_ms = 30000,
                 .quarantine_after = 8,
@@ -67,18 +67,18 @@ int generation_open(struct generation *s, uv_loop_t *loop, const struct leases *
 }
 
 void generation_adjust(struct generation *s, struct shared_config *shared, const struct config *config,
-        const struct handler_config *handler)
+        const struct handler_config *settings)
 {
         struct shared_config *before = s->shared;
         struct pool_policy policy;
         struct runner_start start;
         s->shared = shared_config_get(shared);
         s->config = config;
-        s->settings = handler;
+        s->settings = settings;
         if (s->is_open) {
-                make_policy(handler, &policy);
+                make_policy(settings, &policy);
                 if (pool_io_set_policy(&s->pool_io, &policy) < 0)
-                        log_event(LEVEL_ERROR, "out-of-memory", "handler=%s text=%s", handler->name,
+                        log_event(LEVEL_ERROR, "out-of-memory", "handler=%s text=%s", settings->name,
                                 LOG_QUOTE("its number of processes stays as it was"));
                 make_start(s, &start);
                 pool_io_set_start(&s->pool_io, &start);

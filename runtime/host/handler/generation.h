@@ -9,11 +9,11 @@
 #include "host/pool/pool_io.h"
 #include "host/stage.h"
 
-struct station;
+struct handler;
 
 struct generation {
         struct rollout_version version; /* first: what a rollout names is this */
-        struct station *station;
+        struct handler *handler;
         struct shared_config *shared; /* NULL: `config` is somebody else's, for good */
         const struct config *config;
         const struct handler_config *settings; /* in `config` */
@@ -26,14 +26,14 @@ struct generation {
 };
 
 /* Takes the staged copy, and a share of `shared`, which holds `config`. */
-struct generation *generation_new(struct station *station, struct shared_config *shared, const struct config *config,
-        const struct handler_config *handler, const struct staged *staged);
+struct generation *generation_new(struct handler *handler, struct shared_config *shared, const struct config *config,
+        const struct handler_config *settings, const struct staged *staged);
 /* Makes the io.  0, or -errno with the text set. */
 int generation_open(struct generation *s, uv_loop_t *loop, const struct leases *leases, uint32_t leases_count,
         const struct pool_io_events *events, struct error *error);
 /* The same version with other settings, none of which its runners were started with. */
 void generation_adjust(struct generation *s, struct shared_config *shared, const struct config *config,
-        const struct handler_config *handler);
+        const struct handler_config *settings);
 /* No process of it is left: closes the io, removes the copy; the memory goes when the loop has closed the handles. */
 void generation_free(struct generation *s);
 /* As pool_io_events.closed. */

@@ -2,7 +2,7 @@
  *
  * A generation is one version of a handler at work: the bytes of its plugin and the settings that its runners were
  * started with.  A rollout is all generations of one handler.  A machine without I/O: events and the time go in,
- * actions come out; station_reload.c performs them.
+ * actions come out; handler_reload.c performs them.
  *
  *         waiting → candidate → current → draining → stopping → ending → gone
  *                        ↘ refused  ↖──── resting (the last good one, as long as its successor is on probation)

@@ -1,4 +1,4 @@
-/* station.c: a host's handlers: tasks from the windows to the pools, and how they ended back to their shards. */
+/* handler.c: a host's handlers: tasks from the windows to the pools, and how they ended back to their shards. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "host/desired.h"
+#include "host/handler/desired.h"
 #include "host/host_parts.h"
 #include "host/retry.h"
 
@@ -19,17 +19,17 @@ static double random_fraction(struct host *h)
 
 /* A person has paused it; or it takes no tasks for now, and then it keeps at most half of a window: the rest is for
  * others. */
-static bool is_shut(const struct berth *berth, const struct station *st)
+static bool is_shut(const struct berth *berth, const struct handler *handler)
 {
-        if (st->is_paused)
+        if (handler->is_paused)
                 return true;
-        return station_current(st)->pool_io.pool.state != POOL_OPEN &&
+        return handler_current(handler)->pool_io.pool.state != POOL_OPEN &&
                berth->shard.window.count >= berth->host->limits.window_tasks / 2;
 }
 
-static bool serves(const struct station *st, struct span task)
+static bool serves(const struct handler *handler, struct span task)
 {
-        const struct generation *current = station_current(st);
+        const struct generation *current = handler_current(handler);
         for (size_t i = 0; current && i < current->settings->tasks.count; i++) {
                 const char *name = current->settings->tasks.items[i];
                 if (strlen(name) == task.size && !memcmp(name, task.data, task.size))
@@ -56,9 +56,9 @@ uint32_t berth_pool_of(void *arg, struct span handler)
 {
         const struct berth *berth = arg;
         struct host *h = berth->host;
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                if (serves(h->stations[i], handler))
-                        return is_shut(berth, h->stations[i]) ? WINDOW_SHUT_POOL : i;
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                if (serves(h->handlers[i], handler))
+                        return is_shut(berth, h->handlers[i]) ? WINDOW_SHUT_POOL : i;
         tell_unserved(h, handler);
         return WINDOW_NO_POOL;
 }
@@ -103,21 +103,21 @@ static void offer(struct generation *generation, struct berth *berth, struct cla
 
 /* It takes no tasks for now, and those that it was meant to take fill windows: they wait in the store instead, for the
  * sake of the others. */
-static void make_way(struct station *st, uint64_t now_ms)
+static void make_way(struct handler *handler, uint64_t now_ms)
 {
-        struct host *h = st->host;
+        struct host *h = handler->host;
         for (uint32_t i = 0; i < h->berths_count; i++) {
                 struct shard *s = &h->berths[i].shard;
                 if (s->window.count >= h->limits.window_tasks || s->window.bytes >= h->limits.window_bytes)
-                        shard_shun_pool(s, st->slot, now_ms);
+                        shard_shun_pool(s, handler->slot, now_ms);
         }
 }
 
 /* The start of a suspect is recorded; one at a time over all shards, so that if this host dies it is known of whom. */
-static void mark_suspect(struct station *st, uint64_t now_ms)
+static void mark_suspect(struct handler *handler, uint64_t now_ms)
 {
-        struct host *h = st->host;
-        uint32_t pool = st->slot;
+        struct host *h = handler->host;
+        uint32_t pool = handler->slot;
         struct shard_set *suspects = &h->turns.is_suspect;
         bool has_suspect = false;
         for (uint32_t i = 0; (i = shard_set_from(suspects, i)) != SHARD_SET_NONE; i++) {
@@ -136,8 +136,8 @@ static void mark_suspect(struct station *st, uint64_t now_ms)
 /* To its io; or to a long wait, if it is a suspect with which a host died. */
 static void start(struct generation *generation, struct berth *berth, struct claimed *c, uint64_t now_ms)
 {
-        struct station *st = generation->station;
-        if (!serves(st, c->handler)) {
+        struct handler *handler = generation->handler;
+        if (!serves(handler, c->handler)) {
                 /* It waited through a reload that gave its name to another. */
                 shard_again(&berth->shard, c, now_ms);
                 shard_reroute(&berth->shard, berth_pool_of, berth, now_ms);
@@ -149,7 +149,7 @@ static void start(struct generation *generation, struct berth *berth, struct cla
         }
         struct outcome_draft *draft = retry_died_alone(c);
         log_event(LEVEL_WARN, "host-died-alone",
-                "handler=%s id=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", st->name, c->id.data,
+                "handler=%s id=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", handler->name, c->id.data,
                 LOG_QUOTE(c->key.data), c->hosts_died + 1, draft->outcome.delay_ms,
                 LOG_QUOTE("a host died while this task ran alone; if it goes on, the task kills hosts: quiver task "
                           "cancel takes it away"));
@@ -157,12 +157,12 @@ static void start(struct generation *generation, struct berth *berth, struct cla
 }
 
 /* Nobody serves here any more: what was put back since then waits in the store, or goes elsewhere. */
-static void see_off(struct station *st, uint64_t now_ms)
+static void see_off(struct handler *handler, uint64_t now_ms)
 {
-        struct host *h = st->host;
+        struct host *h = handler->host;
         for (uint32_t i = 0; i < h->berths_count; i++) {
                 struct shard *s = &h->berths[i].shard;
-                if (window_has_next(&s->window, st->slot) || window_has_suspect(&s->window, st->slot))
+                if (window_has_next(&s->window, handler->slot) || window_has_suspect(&s->window, handler->slot))
                         shard_reroute(s, berth_pool_of, &h->berths[i], now_ms);
         }
 }
@@ -175,7 +175,7 @@ static uint32_t feed_from(struct generation *generation, struct berth *berth, ui
 {
         uint32_t fed = 0;
         while (fed < turn && berth->shard.window.count && pool_io_has_room(&generation->pool_io)) {
-                struct claimed *c = shard_next(&berth->shard, generation->station->slot, now_ms);
+                struct claimed *c = shard_next(&berth->shard, generation->handler->slot, now_ms);
                 if (!c)
                         break;
                 start(generation, berth, c, now_ms);
@@ -189,22 +189,22 @@ static uint32_t feed_from(struct generation *generation, struct berth *berth, ui
  * where there is hardly any every other place: the rest of the shards must not wait until they have nothing left. */
 static void feed_hurried(struct generation *generation, uint64_t now_ms)
 {
-        struct station *st = generation->station;
-        struct host *h = st->host;
+        struct handler *handler = generation->handler;
+        struct host *h = handler->host;
         struct berth *berth, *next;
         uint32_t room = pool_io_room(&generation->pool_io);
-        uint32_t left = room >= TURNS ? room / TURNS : st->was_hurried ? 0 : 1;
+        uint32_t left = room >= TURNS ? room / TURNS : handler->was_hurried ? 0 : 1;
         DL_FOREACH_SAFE2(h->hurried, berth, next, hurried_next)
         {
                 if (!left || !pool_io_has_room(&generation->pool_io))
                         return;
                 uint32_t fed =
                         feed_from(generation, berth, left < BERTH_HURRIED_TASKS ? left : BERTH_HURRIED_TASKS, now_ms);
-                /* What it has may be another station's. */
+                /* What it has may be another handler's. */
                 if (!fed && shard_is_held(&berth->shard) && window_has_ready(&berth->shard.window))
                         continue;
                 left -= fed;
-                st->was_hurried |= fed > 0;
+                handler->was_hurried |= fed > 0;
                 DL_DELETE2(h->hurried, berth, hurried_prev, hurried_next);
                 berth->is_hurried = false;
         }
@@ -213,29 +213,29 @@ static void feed_hurried(struct generation *generation, uint64_t now_ms)
 /* Round and round over the shards while the pool has room.  A shard gives a task at a time where few fit, so that all
  * get their turn; where many fit it gives several, for what starts together ends together and is one call to the store.
  */
-void station_feed(struct station *st, uint64_t now_ms)
+void handler_feed(struct handler *handler, uint64_t now_ms)
 {
-        struct host *h = st->host;
-        struct generation *generation = station_current(st);
+        struct host *h = handler->host;
+        struct generation *generation = handler_current(handler);
         struct shard_set *ready = &h->turns.is_ready;
         if (!generation) {
-                see_off(st, now_ms);
+                see_off(handler, now_ms);
                 return;
         }
         if (generation->pool_io.pool.state != POOL_OPEN)
-                make_way(st, now_ms);
-        if (!st->is_paused && pool_io_has_room(&generation->pool_io))
-                mark_suspect(st, now_ms);
-        if (!st->is_paused)
+                make_way(handler, now_ms);
+        if (!handler->is_paused && pool_io_has_room(&generation->pool_io))
+                mark_suspect(handler, now_ms);
+        if (!handler->is_paused)
                 feed_hurried(generation, now_ms);
         uint32_t turn = 1 + pool_io_room(&generation->pool_io) / TURNS;
-        uint32_t left = st->is_paused ? 0 : shard_set_count(ready); /* not found dry since one was fed */
+        uint32_t left = handler->is_paused ? 0 : shard_set_count(ready); /* not found dry since one was fed */
         while (left && pool_io_has_room(&generation->pool_io)) {
-                uint32_t shard = shard_set_round(ready, st->next_berth);
+                uint32_t shard = shard_set_round(ready, handler->next_berth);
                 struct berth *berth = &h->berths[shard];
-                st->next_berth = shard + 1;
+                handler->next_berth = shard + 1;
                 if (feed_from(generation, berth, turn, now_ms)) {
-                        st->was_hurried = false;
+                        handler->was_hurried = false;
                         left = shard_set_count(ready);
                         continue;
                 }
@@ -262,22 +262,22 @@ static bool tells_of_version(const struct claimed *c, enum outcome outcome)
 
 /* The pause itself is the pool's; here it is only told. */
 static void note_outage(
-        struct station *st, const struct generation *generation, const struct settled *settled, uint64_t now_ms)
+        struct handler *handler, const struct generation *generation, const struct settled *settled, uint64_t now_ms)
 {
-        struct outage *o = &st->outage;
+        struct outage *o = &handler->outage;
         uint64_t lasted_ms = 0;
         if (settled->outcome == OUTCOME_UNAVAILABLE) {
                 if (!outage_goes_on(o, settled->error, now_ms))
                         return;
                 log_event(LEVEL_WARN, "unavailable",
                         "handler=%s generation=%" PRIu32 " since_ms=%" PRIu64 " outages=%" PRIu32 " error=%s hint=%s",
-                        st->name, generation->version.number, now_ms - o->since_ms, o->untold,
+                        handler->name, generation->version.number, now_ms - o->since_ms, o->untold,
                         LOG_QUOTE(settled->error),
                         LOG_QUOTE("its tasks wait at no cost; it is tried again with pauses"));
                 outage_told(o, now_ms);
-        } else if (generation == station_current(st) && generation->pool_io.pool.state == POOL_OPEN &&
+        } else if (generation == handler_current(handler) && generation->pool_io.pool.state == POOL_OPEN &&
                    outage_over(o, now_ms, &lasted_ms)) {
-                log_event(LEVEL_INFO, "available", "handler=%s generation=%" PRIu32 " after_ms=%" PRIu64, st->name,
+                log_event(LEVEL_INFO, "available", "handler=%s generation=%" PRIu32 " after_ms=%" PRIu64, handler->name,
                         generation->version.number, lasted_ms);
         }
 }
@@ -285,12 +285,12 @@ static void note_outage(
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {
         struct generation *generation = owner;
-        struct station *st = generation->station;
+        struct handler *handler = generation->handler;
         struct berth *berth = task->owner;
         struct claimed *c = (struct claimed *)task;
         struct outcome_draft *draft = NULL;
-        report_count(&st->counts, settled->outcome);
-        note_outage(st, generation, settled, clock_boot_ms());
+        report_count(&handler->counts, settled->outcome);
+        note_outage(handler, generation, settled, clock_boot_ms());
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);
@@ -298,13 +298,13 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         }
         if (settled->outcome == OUTCOME_CRASHED || settled->outcome == OUTCOME_TIMED_OUT)
                 log_event(LEVEL_WARN, "crash", "handler=%s generation=%" PRIu32 " id=%s key=%s outcome=%s error=%s",
-                        st->name, generation->version.number, c->id.data, LOG_QUOTE(c->key.data),
+                        handler->name, generation->version.number, c->id.data, LOG_QUOTE(c->key.data),
                         outcome_name(settled->outcome), LOG_QUOTE(settled->error));
         struct settled judged = *settled;
-        judged.is_excused = is_fresh(c) && rollout_excuses(&st->rollout, &generation->version, settled->outcome);
+        judged.is_excused = is_fresh(c) && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
         if (tells_of_version(c, settled->outcome))
-                station_ended(st, generation, settled->outcome);
-        if (retry_judge(generation->settings, c, &judged, random_fraction(st->host), &draft) == VERDICT_AGAIN)
+                handler_task_ended(handler, generation, settled->outcome);
+        if (retry_judge(generation->settings, c, &judged, random_fraction(handler->host), &draft) == VERDICT_AGAIN)
                 shard_again(&berth->shard, c, clock_boot_ms());
         else
                 shard_ended(&berth->shard, c, draft, clock_boot_ms());
@@ -340,19 +340,19 @@ static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
         if (*ready->notes)
                 log_event(LEVEL_WARN, "sandbox", "handler=%s text=%s", generation->settings->name,
                         LOG_QUOTE(ready->notes));
-        station_event(generation->station, ROLLOUT_READY, generation);
+        handler_rollout_event(generation->handler, ROLLOUT_READY, generation);
 }
 
 static void on_spawned(void *owner, pid_t pid)
 {
         const struct generation *generation = owner;
-        guardian_spawned(&generation->station->host->guardian, pid);
+        guardian_spawned(&generation->handler->host->guardian, pid);
 }
 
 static void on_reaped(void *owner, pid_t pid)
 {
         const struct generation *generation = owner;
-        guardian_reaped(&generation->station->host->guardian, pid);
+        guardian_reaped(&generation->handler->host->guardian, pid);
 }
 
 static void on_refused(void *owner, const char *text)
@@ -361,7 +361,7 @@ static void on_refused(void *owner, const char *text)
         log_event(LEVEL_ERROR, "runner-refused", "handler=%s generation=%" PRIu32 " text=%s",
                 generation->settings->name, generation->version.number, LOG_QUOTE(text));
         (void)snprintf(generation->words, sizeof(generation->words), "%s", text);
-        station_event(generation->station, ROLLOUT_FAILED, generation);
+        handler_rollout_event(generation->handler, ROLLOUT_FAILED, generation);
 }
 
 static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
@@ -375,16 +375,16 @@ static void on_quarantined(void *owner, const char *text)
         struct generation *generation = owner;
         log_event(LEVEL_ERROR, "quarantine", "handler=%s generation=%" PRIu32 " text=%s", generation->settings->name,
                 generation->version.number, LOG_QUOTE(text));
-        station_event(generation->station, ROLLOUT_STUCK, generation);
+        handler_rollout_event(generation->handler, ROLLOUT_STUCK, generation);
 }
 
 static void on_pool_stopped(void *owner)
 {
         struct generation *generation = owner;
-        station_event(generation->station, ROLLOUT_EMPTY, generation);
+        handler_rollout_event(generation->handler, ROLLOUT_EMPTY, generation);
 }
 
-const struct pool_io_events station_pool_events = {
+const struct pool_io_events handler_pool_events = {
         .settled = on_settled,
         .saved = on_saved,
         .log = on_log,
@@ -398,26 +398,26 @@ const struct pool_io_events station_pool_events = {
         .closed = generation_closed,
 };
 
-void station_describe(const struct station *st, struct member_doc *doc)
+void handler_describe(const struct handler *handler, struct member_doc *doc)
 {
-        const struct generation *current = station_current(st);
+        const struct generation *current = handler_current(handler);
         if (current)
-                member_doc_add_handler(doc, st->name, current->plugin_version);
+                member_doc_add_handler(doc, handler->name, current->plugin_version);
 }
 
 /* --- the desired state --- */
 
-static void set_paused(struct station *st, bool is_paused, struct span reason)
+static void set_paused(struct handler *handler, bool is_paused, struct span reason)
 {
-        struct host *h = st->host;
-        if (st->is_paused == is_paused)
+        struct host *h = handler->host;
+        if (handler->is_paused == is_paused)
                 return;
-        st->is_paused = is_paused;
+        handler->is_paused = is_paused;
         char text[256];
         (void)snprintf(text, sizeof(text), "%.*s", (int)reason.size, reason.data ? reason.data : "");
-        log_event(LEVEL_INFO, is_paused ? "paused" : "resumed", "handler=%s reason=%s", st->name, LOG_QUOTE(text));
+        log_event(LEVEL_INFO, is_paused ? "paused" : "resumed", "handler=%s reason=%s", handler->name, LOG_QUOTE(text));
         for (uint32_t i = 0; is_paused && i < h->berths_count; i++)
-                shard_shun_pool(&h->berths[i].shard, st->slot, clock_boot_ms());
+                shard_shun_pool(&h->berths[i].shard, handler->slot, clock_boot_ms());
 }
 
 static void on_desired(struct store_request *request)
@@ -428,12 +428,12 @@ static void on_desired(struct store_request *request)
                 return;
         h->desired_version = h->desired.version;
         fleet_desired(h, h->desired.items, h->desired.items_count);
-        for (uint32_t i = 0; i < h->stations_count; i++) {
+        for (uint32_t i = 0; i < h->handlers_count; i++) {
                 struct span reason = { "", 0 };
-                struct station *st = h->stations[i];
-                const struct rollout_version *target = rollout_target(&st->rollout);
+                struct handler *handler = h->handlers[i];
+                const struct rollout_version *target = rollout_target(&handler->rollout);
                 if (target)
-                        set_paused(st,
+                        set_paused(handler,
                                 desired_is_paused(h->desired.items, h->desired.items_count,
                                         ((const struct generation *)target)->settings, &reason),
                                 reason);

@@ -6,15 +6,15 @@
  * change, and everything stays as it was.  Who asks while one is being read is served by the next; many who ask at once
  * by the same one.  A plugin that cannot be taken is refused by name, and the handler goes on as it is; the rest is
  * carried out. */
-#ifndef QUIVER_HOST_RELOAD_H
-#define QUIVER_HOST_RELOAD_H
+#ifndef QUIVER_HOST_HANDLER_RELOAD_H
+#define QUIVER_HOST_HANDLER_RELOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 
 #include "host/control.h"
-#include "host/history.h"
+#include "host/handler/reload_history.h"
 
 struct host;
 

@@ -1,4 +1,4 @@
-#include "host/history.h"
+#include "host/handler/reload_history.h"
 
 #include <inttypes.h>
 #include <stdio.h>

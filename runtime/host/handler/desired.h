@@ -1,6 +1,6 @@
 /* desired.h: what people want of every host, as the store keeps it. */
-#ifndef QUIVER_HOST_DESIRED_H
-#define QUIVER_HOST_DESIRED_H
+#ifndef QUIVER_HOST_HANDLER_DESIRED_H
+#define QUIVER_HOST_HANDLER_DESIRED_H
 
 #include <stdbool.h>
 

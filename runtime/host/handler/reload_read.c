@@ -1,4 +1,4 @@
-#include "host/reload_read.h"
+#include "host/handler/reload_read.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "host/outage.h"
+#include "host/handler/outage.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "host/reload_plan.h"
+#include "host/handler/reload_plan.h"
 
 const char *plan_verb_name(enum plan_verb verb)
 {

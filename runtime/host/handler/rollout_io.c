@@ -1,4 +1,4 @@
-/* succession.c: does what the rollouts decide: which pool serves a handler, which one makes way. */
+/* rollout_io.c: does what the rollouts decide: which pool serves a handler, which one makes way. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,58 +14,58 @@ static struct generation *generation_of(struct rollout_version *g)
         return (struct generation *)g;
 }
 
-/* --- stations --- */
+/* --- handlers --- */
 
-struct station *station_find(const struct host *h, const char *name)
+struct handler *handler_find(const struct host *h, const char *name)
 {
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                if (!strcmp(h->stations[i]->name, name))
-                        return h->stations[i];
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                if (!strcmp(h->handlers[i]->name, name))
+                        return h->handlers[i];
         return NULL;
 }
 
 /* A place whose last generation is gone. */
-static struct station *find_deserted(const struct host *h)
+static struct handler *find_deserted(const struct host *h)
 {
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                if (!h->stations[i]->rollout.newest)
-                        return h->stations[i];
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                if (!h->handlers[i]->rollout.newest)
+                        return h->handlers[i];
         return NULL;
 }
 
-static struct station *add_station(struct host *h)
+static struct handler *add_handler(struct host *h)
 {
-        struct station **stations = realloc(h->stations, (h->stations_count + 1) * sizeof(struct station *));
-        struct station *st = calloc(1, sizeof(*st));
-        if (!stations || !st)
+        struct handler **handlers = realloc(h->handlers, (h->handlers_count + 1) * sizeof(struct handler *));
+        struct handler *handler = calloc(1, sizeof(*handler));
+        if (!handlers || !handler)
                 abort();
-        h->stations = stations;
-        stations[h->stations_count] = st;
-        st->slot = h->stations_count++;
+        h->handlers = handlers;
+        handlers[h->handlers_count] = handler;
+        handler->slot = h->handlers_count++;
         /* At the start of the host there are no windows yet; they are made for as many as there are by then. */
         for (uint32_t i = 0; i < h->berths_count && h->berths[i].host; i++)
-                if (window_set_pools(&h->berths[i].shard.window, h->stations_count) < 0)
+                if (window_set_pools(&h->berths[i].shard.window, h->handlers_count) < 0)
                         abort();
-        return st;
+        return handler;
 }
 
-struct station *station_get(struct host *h, const char *name)
+struct handler *handler_ensure(struct host *h, const char *name)
 {
-        struct station *st = station_find(h, name);
-        if (st)
-                return st;
-        st = find_deserted(h);
-        if (!st)
-                st = add_station(h);
-        *st = (struct station){ .host = h, .slot = st->slot };
-        (void)snprintf(st->name, sizeof(st->name), "%s", name);
-        return st;
+        struct handler *handler = handler_find(h, name);
+        if (handler)
+                return handler;
+        handler = find_deserted(h);
+        if (!handler)
+                handler = add_handler(h);
+        *handler = (struct handler){ .host = h, .slot = handler->slot };
+        (void)snprintf(handler->name, sizeof(handler->name), "%s", name);
+        return handler;
 }
 
-void station_set_policy(struct station *st, const struct generation *target)
+void handler_set_policy(struct handler *handler, const struct generation *target)
 {
         const struct reload_config *reload = &target->config->reload;
-        st->rollout.policy = (struct rollout_policy){
+        handler->rollout.policy = (struct rollout_policy){
                 .drain_ms = target->config->lease.drain_ms,
                 .grace_ms = target->settings->grace_ms,
                 .probation_ms = reload->probation_ms,
@@ -147,65 +147,65 @@ static void tell(struct host *h, const struct rollout_action *action)
         (void)snprintf(entry->version, sizeof(entry->version), "%s", generation->plugin_version);
         history_set(entry, outcome, text);
         /* Nothing to compare it with: it is as good as it gets. */
-        if (action->news == NEWS_PROMOTED && !generation->station->rollout.fallback)
+        if (action->news == NEWS_PROMOTED && !generation->handler->rollout.fallback)
                 history_set(entry, "good", "");
 }
 
 /* --- actions --- */
 
-void station_route(struct station *st)
+void handler_route(struct handler *handler)
 {
-        struct host *h = st->host;
-        const struct generation *current = station_current(st);
+        struct host *h = handler->host;
+        const struct generation *current = handler_current(handler);
         uint64_t routes = 0;
-        st->routed = current;
+        handler->routed = current;
         for (size_t i = 0; current && i < current->settings->tasks.count; i++) {
                 const char *name = current->settings->tasks.items[i];
                 routes = hash_bytes(routes ? routes : HASH_START, (const uint8_t *)name, strlen(name) + 1);
         }
-        if (routes == st->routes || h->is_stopping)
+        if (routes == handler->routes || h->is_stopping)
                 return;
-        st->routes = routes;
+        handler->routes = routes;
         h->unserved_count = 0;
         uint64_t now_ms = clock_boot_ms();
         for (uint32_t i = 0; i < h->berths_count; i++)
                 shard_reroute(&h->berths[i].shard, berth_pool_of, &h->berths[i], now_ms);
 }
 
-static void start(struct station *st, struct generation *generation)
+static void start(struct handler *handler, struct generation *generation)
 {
-        struct host *h = st->host;
+        struct host *h = handler->host;
         struct error error = { "" };
-        const struct generation *current = station_current(st);
-        struct history_entry *entry = history_find(&h->reload.history, st->name, generation->version.number);
+        const struct generation *current = handler_current(handler);
+        struct history_entry *entry = history_find(&h->reload.history, handler->name, generation->version.number);
         if (entry)
                 history_set(entry, "starting", "");
         /* As many as do the work now, so that the change is not felt. */
         uint32_t size = current ? pool_io_size(&current->pool_io) : 1;
         size = size < generation->settings->processes ? size : generation->settings->processes;
         generation->version.runners_wanted = size ? size : 1;
-        if (generation_open(generation, &h->loop, &h->leases, h->berths_count, &station_pool_events, &error) == 0) {
+        if (generation_open(generation, &h->loop, &h->leases, h->berths_count, &handler_pool_events, &error) == 0) {
                 pool_io_warm(&generation->pool_io, generation->version.runners_wanted);
                 return;
         }
         (void)snprintf(generation->words, sizeof(generation->words), "%s", error.text);
-        station_event(st, ROLLOUT_FAILED, generation);
+        handler_rollout_event(handler, ROLLOUT_FAILED, generation);
 }
 
-static void end(struct station *st, struct generation *generation)
+static void end(struct handler *handler, struct generation *generation)
 {
         if (generation->is_open)
                 pool_io_cut(&generation->pool_io);
         else
-                station_event(st, ROLLOUT_EMPTY, generation);
+                handler_rollout_event(handler, ROLLOUT_EMPTY, generation);
 }
 
-static void perform(struct station *st, const struct rollout_action *action)
+static void perform(struct handler *handler, const struct rollout_action *action)
 {
         struct generation *generation = generation_of(action->version);
         switch (action->kind) {
         case ROLLOUT_START:
-                start(st, generation);
+                start(handler, generation);
                 break;
         case ROLLOUT_SERVE:
                 pool_io_resume(&generation->pool_io);
@@ -214,61 +214,62 @@ static void perform(struct station *st, const struct rollout_action *action)
                 pool_io_retreat(&generation->pool_io);
                 break;
         case ROLLOUT_INTERRUPT:
-                log_event(LEVEL_WARN, "drain-over", "handler=%s generation=%" PRIu32 " text=%s", st->name,
+                log_event(LEVEL_WARN, "drain-over", "handler=%s generation=%" PRIu32 " text=%s", handler->name,
                         generation->version.number, LOG_QUOTE("what still runs there is interrupted at no cost"));
                 pool_io_interrupt(&generation->pool_io);
                 break;
         case ROLLOUT_KILL:
-                end(st, generation);
+                end(handler, generation);
                 break;
         case ROLLOUT_FORGET:
                 generation_free(generation);
                 break;
         case ROLLOUT_TELL:
-                tell(st->host, action);
+                tell(handler->host, action);
                 break;
         }
 }
 
-static void step(struct station *st, const struct rollout_event *event)
+static void step(struct handler *handler, const struct rollout_event *event)
 {
         struct rollout_actions actions;
-        rollout_step(&st->rollout, event, clock_boot_ms(), &actions);
+        rollout_step(&handler->rollout, event, clock_boot_ms(), &actions);
         for (size_t i = 0; i < actions.count; i++)
-                perform(st, &actions.list[i]);
-        if (st->routed != station_current(st)) {
-                station_route(st);
-                fleet_report(st->host);
+                perform(handler, &actions.list[i]);
+        if (handler->routed != handler_current(handler)) {
+                handler_route(handler);
+                fleet_report(handler->host);
         }
-        reload_look(st->host);
+        reload_look(handler->host);
 }
 
-void station_event(struct station *st, enum rollout_event_kind kind, struct generation *generation)
+void handler_rollout_event(struct handler *handler, enum rollout_event_kind kind, struct generation *generation)
 {
         if (generation && kind == ROLLOUT_PROPOSED)
-                station_set_policy(st, generation);
-        step(st, &(struct rollout_event){ .kind = kind, .version = generation ? &generation->version : NULL });
+                handler_set_policy(handler, generation);
+        step(handler, &(struct rollout_event){ .kind = kind, .version = generation ? &generation->version : NULL });
 }
 
-void station_ended(struct station *st, struct generation *generation, enum outcome outcome)
+void handler_task_ended(struct handler *handler, struct generation *generation, enum outcome outcome)
 {
-        step(st, &(struct rollout_event){ .kind = ROLLOUT_ENDED, .version = &generation->version, .outcome = outcome });
+        step(handler,
+                &(struct rollout_event){ .kind = ROLLOUT_ENDED, .version = &generation->version, .outcome = outcome });
 }
 
 /* --- for the loop --- */
 
-void stations_tick(struct host *h, uint64_t now_ms)
+void handlers_tick(struct host *h, uint64_t now_ms)
 {
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                if (now_ms >= rollout_due_ms(&h->stations[i]->rollout))
-                        station_event(h->stations[i], ROLLOUT_TICK, NULL);
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                if (now_ms >= rollout_due_ms(&h->handlers[i]->rollout))
+                        handler_rollout_event(h->handlers[i], ROLLOUT_TICK, NULL);
 }
 
-uint64_t stations_due_ms(const struct host *h)
+uint64_t handlers_due_ms(const struct host *h)
 {
         uint64_t due_ms = UINT64_MAX;
-        for (uint32_t i = 0; i < h->stations_count; i++) {
-                uint64_t at_ms = rollout_due_ms(&h->stations[i]->rollout);
+        for (uint32_t i = 0; i < h->handlers_count; i++) {
+                uint64_t at_ms = rollout_due_ms(&h->handlers[i]->rollout);
                 due_ms = at_ms < due_ms ? at_ms : due_ms;
         }
         return due_ms;
@@ -276,23 +277,23 @@ uint64_t stations_due_ms(const struct host *h)
 
 /* --- start and end --- */
 
-int station_open(struct host *h, const struct handler_config *handler, struct error *error)
+int handler_open(struct host *h, const struct handler_config *settings, struct error *error)
 {
         struct staged staged = { 0 };
-        int r = stage_copy(handler->plugin_path, stage_source_of(h->config), h->staging, &staged, error);
+        int r = stage_copy(settings->plugin_path, stage_source_of(h->config), h->staging, &staged, error);
         if (r < 0)
-                return error_prefix(error, r, "handler %s", handler->name);
-        struct station *st = station_get(h, handler->name);
-        struct generation *generation = generation_new(st, NULL, h->config, handler, &staged);
-        r = generation_open(generation, &h->loop, &h->leases, h->berths_count, &station_pool_events, error);
+                return error_prefix(error, r, "handler %s", settings->name);
+        struct handler *handler = handler_ensure(h, settings->name);
+        struct generation *generation = generation_new(handler, NULL, h->config, settings, &staged);
+        r = generation_open(generation, &h->loop, &h->leases, h->berths_count, &handler_pool_events, error);
         if (r < 0) {
                 generation_free(generation);
                 return r;
         }
-        station_set_policy(st, generation);
-        rollout_found(&st->rollout, &generation->version, clock_boot_ms());
-        station_route(st);
-        struct history_entry *entry = history_add(&h->reload.history, handler->name);
+        handler_set_policy(handler, generation);
+        rollout_found(&handler->rollout, &generation->version, clock_boot_ms());
+        handler_route(handler);
+        struct history_entry *entry = history_add(&h->reload.history, settings->name);
         entry->generation = generation->version.number;
         entry->file_hash = staged.hash;
         (void)snprintf(entry->by, sizeof(entry->by), "start");
@@ -300,28 +301,28 @@ int station_open(struct host *h, const struct handler_config *handler, struct er
         return 0;
 }
 
-bool stations_stop(struct host *h)
+bool handlers_stop(struct host *h)
 {
         bool is_over = true;
-        for (uint32_t i = 0; i < h->stations_count; i++) {
-                struct station *st = h->stations[i];
-                if (st->rollout.current || st->rollout.candidate)
-                        station_event(st, ROLLOUT_WITHDRAWN, NULL);
-                is_over &= !st->rollout.newest;
+        for (uint32_t i = 0; i < h->handlers_count; i++) {
+                struct handler *handler = h->handlers[i];
+                if (handler->rollout.current || handler->rollout.candidate)
+                        handler_rollout_event(handler, ROLLOUT_WITHDRAWN, NULL);
+                is_over &= !handler->rollout.newest;
         }
         return is_over;
 }
 
-void stations_cut(struct host *h)
+void handlers_cut(struct host *h)
 {
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                if (h->stations[i]->rollout.newest)
-                        station_event(h->stations[i], ROLLOUT_CUT, NULL);
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                if (h->handlers[i]->rollout.newest)
+                        handler_rollout_event(h->handlers[i], ROLLOUT_CUT, NULL);
 }
 
-void stations_free(struct host *h)
+void handlers_free(struct host *h)
 {
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                free(h->stations[i]);
-        free(h->stations);
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                free(h->handlers[i]);
+        free(h->handlers);
 }

@@ -1,6 +1,6 @@
-/* history.h: what became of the latest versions of handlers on this host, for `status` and for whoever asked. */
-#ifndef QUIVER_HOST_HISTORY_H
-#define QUIVER_HOST_HISTORY_H
+/* reload_history.h: what became of the latest versions of handlers on this host, for `status` and for whoever asked. */
+#ifndef QUIVER_HOST_HANDLER_RELOAD_HISTORY_H
+#define QUIVER_HOST_HANDLER_RELOAD_HISTORY_H
 
 #include <jansson.h>
 #include <stdbool.h>

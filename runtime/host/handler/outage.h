@@ -2,8 +2,8 @@
  *
  * Its pool pauses and probes, perhaps for hours, perhaps several times a second.  Told are the beginning and the end,
  * but not more often than every OUTAGE_PACE_MS: what comes in between is counted, and told if it lasts.  No I/O. */
-#ifndef QUIVER_HOST_OUTAGE_H
-#define QUIVER_HOST_OUTAGE_H
+#ifndef QUIVER_HOST_HANDLER_OUTAGE_H
+#define QUIVER_HOST_HANDLER_OUTAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "host/desired.h"
+#include "host/handler/desired.h"
 
 #include <string.h>
 

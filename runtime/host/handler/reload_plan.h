@@ -1,11 +1,11 @@
 /* reload_plan.h: what a reload does to each handler, decided before anything is done. */
-#ifndef QUIVER_HOST_RELOAD_PLAN_H
-#define QUIVER_HOST_RELOAD_PLAN_H
+#ifndef QUIVER_HOST_HANDLER_RELOAD_PLAN_H
+#define QUIVER_HOST_HANDLER_RELOAD_PLAN_H
 
 #include <jansson.h>
 
 #include "host/handler/generation.h"
-#include "host/reload_read.h"
+#include "host/handler/reload_read.h"
 
 enum plan_verb {
         PLAN_KEEP,      /* nothing has changed */

@@ -1,7 +1,7 @@
 /* reload_read.h: everything that a reload has to look at, on a thread of its own: the file, and every plugin's bytes.
  */
-#ifndef QUIVER_HOST_RELOAD_READ_H
-#define QUIVER_HOST_RELOAD_READ_H
+#ifndef QUIVER_HOST_HANDLER_RELOAD_READ_H
+#define QUIVER_HOST_HANDLER_RELOAD_READ_H
 
 #include "config/names.h"
 #include "config/shared.h"

@@ -1,4 +1,4 @@
-#include "host/reload.h"
+#include "host/handler/reload.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "host/handler/reload_plan.h"
 #include "host/host_parts.h"
-#include "host/reload_plan.h"
 
 /* One reload, from the reading to the end of what it does at once. */
 struct reload_job {
@@ -22,9 +22,9 @@ struct reload_job {
 
 static void begin(struct host *h);
 
-static struct generation *target_of(const struct station *st)
+static struct generation *target_of(const struct handler *handler)
 {
-        return st ? (struct generation *)rollout_target(&st->rollout) : NULL;
+        return handler ? (struct generation *)rollout_target(&handler->rollout) : NULL;
 }
 
 /* --- who asked --- */
@@ -78,8 +78,8 @@ void reload_ask(struct host *h, const char *by, struct control_call *call, bool 
 
 static bool are_settled(const struct host *h)
 {
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                if (!rollout_is_settled(&h->stations[i]->rollout))
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                if (!rollout_is_settled(&h->handlers[i]->rollout))
                         return false;
         return true;
 }
@@ -177,17 +177,17 @@ static void make_plan(struct reload_job *job, enum plan_verb *verbs)
         job->plan = json_array();
         for (size_t i = 0; i < next->handlers_count; i++) {
                 const struct reload_item *item = &job->read.items[i];
-                const struct station *st = station_find(h, item->handler->name);
+                const struct handler *handler = handler_find(h, item->handler->name);
                 struct buffer why = { 0 };
-                verbs[i] = plan_item(item, st ? &st->rollout : NULL, target_of(st), &why);
+                verbs[i] = plan_item(item, handler ? &handler->rollout : NULL, target_of(handler), &why);
                 if ((verbs[i] == PLAN_ADD || verbs[i] == PLAN_REPLACE) && !item->is_staged && !job->read.is_dry)
                         job->must_reread = true;
                 note(job, item->handler->name, verbs[i], &why);
         }
-        for (uint32_t i = 0; i < h->stations_count; i++) {
+        for (uint32_t i = 0; i < h->handlers_count; i++) {
                 struct buffer why = { 0 };
-                if (target_of(h->stations[i]) && !config_handler(next, h->stations[i]->name))
-                        note(job, h->stations[i]->name, PLAN_REMOVE, &why);
+                if (target_of(h->handlers[i]) && !config_handler(next, h->handlers[i]->name))
+                        note(job, h->handlers[i]->name, PLAN_REMOVE, &why);
         }
 }
 
@@ -205,13 +205,13 @@ static struct history_entry *record(struct reload_job *job, const struct reload_
 
 static void propose(struct reload_job *job, struct reload_item *item)
 {
-        struct station *st = station_get(job->host, item->handler->name);
+        struct handler *handler = handler_ensure(job->host, item->handler->name);
         struct shared_config *shared = job->read.shared;
-        struct generation *generation = generation_new(st, shared, &shared->config, item->handler, &item->staged);
+        struct generation *generation = generation_new(handler, shared, &shared->config, item->handler, &item->staged);
         item->is_staged = false;
         /* It will have that number: news of it may come at once. */
-        record(job, item)->generation = st->rollout.numbers + 1;
-        station_event(st, ROLLOUT_PROPOSED, generation);
+        record(job, item)->generation = handler->rollout.numbers + 1;
+        handler_rollout_event(handler, ROLLOUT_PROPOSED, generation);
 }
 
 /* What kept its runners from starting may have been outside, and be gone. */
@@ -225,15 +225,15 @@ static void lift_quarantine(struct generation *current)
 
 static void carry_out_item(struct reload_job *job, struct reload_item *item, enum plan_verb verb)
 {
-        struct station *st = station_find(job->host, item->handler->name);
+        struct handler *handler = handler_find(job->host, item->handler->name);
         struct shared_config *shared = job->read.shared;
         switch (verb) {
         case PLAN_KEEP:
         case PLAN_ADJUST:
-                generation_adjust(target_of(st), shared, &shared->config, item->handler);
-                station_set_policy(st, target_of(st));
-                station_route(st);
-                lift_quarantine(station_current(st));
+                generation_adjust(target_of(handler), shared, &shared->config, item->handler);
+                handler_set_policy(handler, target_of(handler));
+                handler_route(handler);
+                lift_quarantine(handler_current(handler));
                 break;
         case PLAN_ADD:
         case PLAN_REPLACE:
@@ -281,9 +281,9 @@ static void carry_out(struct reload_job *job, const enum plan_verb *verbs)
         const struct config *next = &job->read.shared->config;
         take_settings(h, job->read.shared);
         h->unserved_count = 0;
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                if (target_of(h->stations[i]) && !config_handler(next, h->stations[i]->name))
-                        station_event(h->stations[i], ROLLOUT_WITHDRAWN, NULL);
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                if (target_of(h->handlers[i]) && !config_handler(next, h->handlers[i]->name))
+                        handler_rollout_event(h->handlers[i], ROLLOUT_WITHDRAWN, NULL);
         for (size_t i = 0; i < next->handlers_count; i++)
                 carry_out_item(job, &job->read.items[i], verbs[i]);
         host_ask_desired(h);
@@ -385,15 +385,15 @@ static void begin(struct host *h)
         job->read.path = strdup(h->config->path);
         job->read.staging = h->staging;
         job->read.is_dry = is_dry;
-        job->read.known = calloc(h->stations_count + 1, sizeof(*job->read.known));
+        job->read.known = calloc(h->handlers_count + 1, sizeof(*job->read.known));
         if (!job->read.path || !job->read.known)
                 abort();
-        for (uint32_t i = 0; i < h->stations_count; i++) {
-                const struct generation *target = target_of(h->stations[i]);
+        for (uint32_t i = 0; i < h->handlers_count; i++) {
+                const struct generation *target = target_of(h->handlers[i]);
                 struct reload_known *known = &job->read.known[job->read.known_count];
                 if (!target)
                         continue;
-                (void)snprintf(known->name, sizeof(known->name), "%s", h->stations[i]->name);
+                (void)snprintf(known->name, sizeof(known->name), "%s", h->handlers[i]->name);
                 known->id = target->version.id;
                 job->read.known_count++;
         }
@@ -413,8 +413,8 @@ bool reload_is_busy(const struct host *h)
 {
         if (h->reload.job || h->reload.askers)
                 return true;
-        for (uint32_t i = 0; i < h->stations_count; i++)
-                if (target_of(h->stations[i]) != station_current(h->stations[i]))
+        for (uint32_t i = 0; i < h->handlers_count; i++)
+                if (target_of(h->handlers[i]) != handler_current(h->handlers[i]))
                         return true;
         return false;
 }
@@ -436,14 +436,14 @@ static json_t *generation_json(const struct generation *generation)
 void reload_report(const struct host *h, json_t *document)
 {
         size_t i;
-        json_t *handler;
-        json_array_foreach(json_object_get(document, "handlers"), i, handler)
+        json_t *item;
+        json_array_foreach(json_object_get(document, "handlers"), i, item)
         {
-                const struct station *st = station_find(h, json_string_value(json_object_get(handler, "name")));
+                const struct handler *handler = handler_find(h, json_string_value(json_object_get(item, "name")));
                 json_t *list = json_array();
-                for (const struct rollout_version *g = st ? st->rollout.newest : NULL; g; g = g->older)
+                for (const struct rollout_version *g = handler ? handler->rollout.newest : NULL; g; g = g->older)
                         (void)json_array_append_new(list, generation_json((const struct generation *)g));
-                (void)json_object_set_new(handler, "generations", list);
+                (void)json_object_set_new(item, "generations", list);
         }
         (void)json_object_set_new(document, "reloads", history_json(&h->reload.history, UINT32_MAX));
 }
