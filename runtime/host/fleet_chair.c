@@ -65,7 +65,7 @@ static void lead(struct host *h, bool is_leading)
         struct fleet *f = &h->fleet;
         log_event(LEVEL_INFO, is_leading ? "leading" : "not-leading", "host=%s", h->config->host.name);
         chair_free(&f->chair);
-        chair_init(&f->chair, h->berths_count, h->config->coordination.members_max);
+        chair_init(&f->chair, h->shards_count, h->config->coordination.members_max);
         chair_wait(&f->chair, f->calm_ms);
         chair_lead(&f->chair, is_leading, clock_boot_ms());
         member_follow(&f->member, is_leading);

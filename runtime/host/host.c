@@ -26,8 +26,8 @@ static void give_memory_back(struct host *h)
 {
         if (!h->was_busy)
                 return;
-        for (uint32_t i = 0; i < h->berths_count; i++)
-                if (h->berths[i].shard.window.count)
+        for (uint32_t i = 0; i < h->shards_count; i++)
+                if (h->shards[i].shard.window.count)
                         return;
         h->was_busy = false;
         (void)malloc_trim(0);
@@ -84,7 +84,7 @@ static void make_calls(struct host *h, uint64_t now_ms)
         enum shard_call call;
         turns_look(&h->turns, now_ms);
         while ((shard = turns_next(&h->turns, now_ms, &call)))
-                berth_call(&h->berths[shard->number], call, now_ms);
+                shard_io_call(&h->shards[shard->number], call, now_ms);
 }
 
 /* Before the loop sleeps: tasks to the pools, outcomes to the store. */
@@ -123,8 +123,8 @@ void host_close_handles(void *self)
 /* Stopping: shards first (their outcomes), then pools, then the store. */
 void host_finish(struct host *h)
 {
-        for (uint32_t i = 0; i < h->berths_count && !h->has_given_up; i++)
-                if (h->berths[i].shard.state != SHARD_AWAY || h->berths[i].shard.is_calling)
+        for (uint32_t i = 0; i < h->shards_count && !h->has_given_up; i++)
+                if (h->shards[i].shard.state != SHARD_AWAY || h->shards[i].shard.is_calling)
                         return;
         if (!handlers_stop(h) || (!h->has_given_up && !report_withdraw(h)))
                 return;
@@ -159,8 +159,8 @@ static void on_signal(uv_signal_t *signal, int number)
         notify_say(&h->notify, "STOPPING=1\nSTATUS=%s", "Finishing what runs");
         h->cut_ms = clock_boot_ms() + h->config->lease.drain_ms;
         fleet_leave(h);
-        for (uint32_t i = 0; i < h->berths_count; i++)
-                shard_leave(&h->berths[i].shard, clock_boot_ms());
+        for (uint32_t i = 0; i < h->shards_count; i++)
+                shard_leave(&h->shards[i].shard, clock_boot_ms());
 }
 
 static void on_hang_up(uv_signal_t *signal, int number)

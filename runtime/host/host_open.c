@@ -49,13 +49,13 @@ uint32_t host_count_seats(const struct config *config)
         return seats < SEATS_MAX ? (uint32_t)seats : SEATS_MAX;
 }
 
-static int open_berths(struct host *h, const struct store_info *info, struct error *error)
+static int open_shards(struct host *h, const struct store_info *info, struct error *error)
 {
         uint32_t shards = info->shards;
-        h->berths_count = shards;
-        h->berths = calloc(shards, sizeof(*h->berths));
+        h->shards_count = shards;
+        h->shards = calloc(shards, sizeof(*h->shards));
         h->renewals = calloc(shards, sizeof(*h->renewals));
-        if (!h->berths || !h->renewals || turns_init(&h->turns, shards, info->calls_max) < 0)
+        if (!h->shards || !h->renewals || turns_init(&h->turns, shards, info->calls_max) < 0)
                 return error_set(error, -ENOMEM, "out of memory");
         int r = leases_create(&h->leases, shards);
         if (r < 0)
@@ -70,11 +70,11 @@ static int open_berths(struct host *h, const struct store_info *info, struct err
         }
         h->limits.seats = host_count_seats(h->config);
         for (uint32_t i = 0; i < shards; i++) {
-                h->berths[i].host = h;
-                r = shard_init(&h->berths[i].shard, i, &h->limits, h->handlers_count, h->config->window.per_key);
+                h->shards[i].host = h;
+                r = shard_init(&h->shards[i].shard, i, &h->limits, h->handlers_count, h->config->window.per_key);
                 if (r < 0)
                         return error_set(error, r, "out of memory");
-                turns_add(&h->turns, &h->berths[i].shard);
+                turns_add(&h->turns, &h->shards[i].shard);
         }
         return 0;
 }
@@ -116,7 +116,7 @@ static void on_store_open(struct store_request *request)
         store_info(h->open.store, &info);
         log_event(LEVEL_INFO, "store", "driver=%s app=%s shards=%" PRIu32 " durability=%s", info.driver, info.app,
                 info.shards, LOG_QUOTE(info.durability));
-        h->status = open_berths(h, &info, &h->error);
+        h->status = open_shards(h, &info, &h->error);
         if (h->status < 0) {
                 handlers_cut(h);
                 host_close(h);
@@ -137,8 +137,8 @@ static void on_store_open(struct store_request *request)
 static void on_bell(void *self, uint32_t shard)
 {
         struct host *h = self;
-        if (shard < h->berths_count)
-                shard_rang(&h->berths[shard].shard);
+        if (shard < h->shards_count)
+                shard_rang(&h->shards[shard].shard);
 }
 
 static void on_bell_desired(void *self)
@@ -149,8 +149,8 @@ static void on_bell_desired(void *self)
 static void on_bell_look(void *self)
 {
         struct host *h = self;
-        for (uint32_t i = 0; i < h->berths_count; i++)
-                shard_rang(&h->berths[i].shard);
+        for (uint32_t i = 0; i < h->shards_count; i++)
+                shard_rang(&h->shards[i].shard);
 }
 
 void host_open_store(struct host *h)
@@ -233,12 +233,12 @@ void host_free(struct host *h)
         explicit_bzero(&h->secrets, sizeof(h->secrets));
         if (*h->staging)
                 staging_close(h->staging, h->staging_fd);
-        for (uint32_t i = 0; h->berths && i < h->berths_count; i++)
-                shard_free(&h->berths[i].shard);
+        for (uint32_t i = 0; h->shards && i < h->shards_count; i++)
+                shard_free(&h->shards[i].shard);
         report_free(h);
         leases_free(&h->leases);
         turns_free(&h->turns);
-        free(h->berths);
+        free(h->shards);
         free(h->renewals);
         shared_config_free(h->shared);
 }

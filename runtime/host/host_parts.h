@@ -1,4 +1,4 @@
-/* host_parts.h: a host's state, shared by host.c (the loop), host_open.c (start and end), berth.c (shards and the
+/* host_parts.h: a host's state, shared by host.c (the loop), host_open.c (start and end), shard_io.c (shards and the
  * store) and handler.c (handlers and their pools), report.c and verbs.c (what
  * it says about itself).  Nobody else includes it. */
 #ifndef QUIVER_HOST_HOST_PARTS_H
@@ -18,7 +18,7 @@
 #include "host/notify.h"
 #include "host/pool/pool_io.h"
 #include "host/report.h"
-#include "host/shard.h"
+#include "host/shard/shard.h"
 #include "host/stage.h"
 #include "host/staging.h"
 #include "host/turns.h"
@@ -28,17 +28,17 @@
 
 struct host;
 
-#define BERTH_HURRIED_TASKS 4u
+#define URGENT_TASKS_MAX 4u
 
 /* A shard and the one request it may have under way.  Handing over what waits in its outbox is no part of the shard's
  * protocol: it may be repeated at any time, and goes on beside it. */
-struct berth {
+struct shard_io {
         struct host *host;
         struct shard shard;
         struct store_forward forward;
         bool is_forwarding;
         bool is_hurried; /* its next tasks start before others': handler_feed() */
-        struct berth *hurried_prev, *hurried_next;
+        struct shard_io *hurried_prev, *hurried_next;
         union {
                 struct store_request request;
                 struct store_acquire acquire;
@@ -55,7 +55,7 @@ struct handler {
         uint32_t slot;
         char name[NAME_HANDLER_MAX + 1];
         struct rollout rollout;          /* of generations */
-        uint32_t next_berth;             /* whose turn it is to feed it */
+        uint32_t next_shard;             /* whose turn it is to feed it */
         bool was_hurried;                /* the last it was fed came before its turn */
         bool is_paused;                  /* a person wants it to start nothing */
         const struct generation *routed; /* what the windows were sorted for, */
@@ -80,10 +80,10 @@ struct host {
         struct guardian guardian;
         bool has_guardian;
         struct shard_limits limits;
-        struct berth *berths;
-        uint32_t berths_count;
+        struct shard_io *shards;
+        uint32_t shards_count;
         struct turns turns;        /* of the shards in them */
-        struct berth *hurried;     /* in order */
+        struct shard_io *hurried;  /* in order */
         struct handler **handlers; /* by slot */
         uint32_t handlers_count;
         char staging[STAGING_PATH_MAX];
@@ -125,10 +125,10 @@ struct host {
         struct error error;
 };
 
-/* --- berth.c --- */
+/* --- shard_io.c --- */
 
 /* Makes the call that the shard wants; the reply comes back to it. */
-void berth_call(struct berth *berth, enum shard_call call, uint64_t now_ms);
+void shard_io_call(struct shard_io *io, enum shard_call call, uint64_t now_ms);
 /* Renews every lease that is held. */
 void host_renew(struct host *h, uint64_t now_ms);
 
@@ -146,8 +146,8 @@ void handler_feed(struct handler *handler, uint64_t now_ms);
 void host_ask_desired(struct host *h);
 /* What the host's node in the tree says about the handler. */
 void handler_describe(const struct handler *handler, struct member_doc *doc);
-/* A pool_of_fn (shard.h): the handler that serves such tasks; `arg` is the berth. */
-uint32_t berth_pool_of(void *arg, struct span handler);
+/* A pool_of_fn (shard.h): the handler that serves such tasks; `arg` is the shard_io. */
+uint32_t shard_io_pool_of(void *arg, struct span handler);
 
 /* --- rollout_io.c --- */
 

@@ -137,8 +137,8 @@ static json_t *make_handler(const struct handler *handler, bool has_ages)
 static void put_pending_moves(json_t *document, const struct host *h)
 {
         json_t *shards = json_array();
-        for (uint32_t i = 0; i < h->berths_count && json_array_size(shards) < PENDING_MAX; i++)
-                if (shard_is_move_pending(&h->berths[i].shard))
+        for (uint32_t i = 0; i < h->shards_count && json_array_size(shards) < PENDING_MAX; i++)
+                if (shard_is_move_pending(&h->shards[i].shard))
                         (void)json_array_append_new(shards, json_integer(i));
         if (json_array_size(shards))
                 (void)json_object_set(document, "move_pending", shards);
@@ -153,8 +153,8 @@ static json_t *make(const struct host *h, bool has_ages)
         uint64_t fenced = 0;
         json_t *handlers = json_array();
         host_nonce_text(h, nonce);
-        for (uint32_t i = 0; i < h->berths_count; i++) {
-                const struct shard *s = &h->berths[i].shard;
+        for (uint32_t i = 0; i < h->shards_count; i++) {
+                const struct shard *s = &h->shards[i].shard;
                 owned += shard_is_held(s);
                 fenced += s->fenced;
         }

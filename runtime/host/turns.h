@@ -11,8 +11,8 @@
 #ifndef QUIVER_HOST_TURNS_H
 #define QUIVER_HOST_TURNS_H
 
-#include "host/shard.h"
-#include "host/shard_set.h"
+#include "host/shard/shard.h"
+#include "host/shard/shard_set.h"
 
 struct turns {
         struct shard **shards; /* borrowed */

@@ -41,16 +41,16 @@ MUTANTS = [
          "local call, last_call = tonumber(ARGV[2]), tonumber(ARGV[2]) - 1\n")]),
     Mutant("redis: what was in flight is taken up in any order", "redis", [
         ("runtime/store/redis/lua/lib/page.lua", "\ttable.sort(seqs)\n", ""),
-        ("runtime/host/window.c", "while (after && after->seq > c->seq)", "while (false)")]),
+        ("runtime/host/shard/window.c", "while (after && after->seq > c->seq)", "while (false)")]),
     Mutant("sqlite: what was in flight is taken up in any order", "sqlite", [
         ("runtime/store/sqlite/statements.h", "note FROM log WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3",
          "note FROM log WHERE id > ?1 AND id <= ?2 ORDER BY id DESC LIMIT ?3"),
-        ("runtime/host/window.c", "while (after && after->seq > c->seq)", "while (false)")]),
+        ("runtime/host/shard/window.c", "while (after && after->seq > c->seq)", "while (false)")]),
     Mutant("runner: no look at the lease before a call", "sqlite", [
         ("runtime/runner/seat.c", "if (!leases_allow(&s->runner->leases, task->lease, task->fence_epoch, now_ns))",
          "if (!task->lease && !now_ns)")]),
     Mutant("window: a busy key is ready", "sqlite", [
-        ("runtime/host/window.c", "bool can_run = c && !key->is_busy && ", "bool can_run = c && ")]),
+        ("runtime/host/shard/window.c", "bool can_run = c && !key->is_busy && ", "bool can_run = c && ")]),
     Mutant("redis: a follow-up is taken whatever its number", "redis", [
         ("runtime/store/redis/lua/take.lua", "if number > taken then", "if true then")]),
 ]

@@ -10,7 +10,7 @@
 #include <uv.h>
 
 #include "base/log.h"
-#include "host/window.h"
+#include "host/shard/window.h"
 #include "redis/redis.h"
 #include "store/driver.h"
 #include "store/redis/msgpack.h"

@@ -1,4 +1,4 @@
-/* The lease, the handover and the fence of one shard (runtime/store/README.md, "The lease"; runtime/host/shard.h),
+/* The lease, the handover and the fence of one shard (runtime/store/README.md, "The lease"; runtime/host/shard/shard.h),
  * with two hosts, a network that loses and delays, pauses, crashes, and a coordination tree that may be wiped.
  *
  * Checked in every reachable state:

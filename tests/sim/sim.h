@@ -14,7 +14,7 @@
 #include "coord/leader.h"
 #include "coord/member.h"
 #include "host/chair.h"
-#include "host/shard.h"
+#include "host/shard/shard.h"
 
 #define HOSTS       3
 #define SHARDS      8

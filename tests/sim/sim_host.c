@@ -138,7 +138,7 @@ static void on_no_answer(struct sim *sim, void *arg)
         sim_host_turn(h);
 }
 
-/* As berth.c. */
+/* As shard_io.c. */
 static void fill_acquire(struct sim_host *h, struct shard *s, struct sim_call *call)
 {
         shard_fill_acquire(s, &call->acquire, h->sim->now_ms);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/shard.h"
+#include "host/shard/shard.h"
 
 #define RIG_TTL_MS   10000
 #define RIG_DRAIN_MS 5000

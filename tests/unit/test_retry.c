@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "host/retry.h"
+#include "host/shard/retry.h"
 
 static const struct handler_config handler = {
         .name = (char *)"h",

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "host/draft.h"
-#include "host/window.h"
+#include "host/shard/window.h"
 
 #define POOLS   2
 #define PER_KEY 4

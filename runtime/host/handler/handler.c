@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "host/handler/desired.h"
 #include "host/host_parts.h"
-#include "host/retry.h"
+#include "host/shard/retry.h"
 
 static double random_fraction(struct host *h)
 {
@@ -19,12 +19,12 @@ static double random_fraction(struct host *h)
 
 /* A person has paused it; or it takes no tasks for now, and then it keeps at most half of a window: the rest is for
  * others. */
-static bool is_shut(const struct berth *berth, const struct handler *handler)
+static bool is_shut(const struct shard_io *io, const struct handler *handler)
 {
         if (handler->is_paused)
                 return true;
         return handler_current(handler)->pool_io.pool.state != POOL_OPEN &&
-               berth->shard.window.count >= berth->host->limits.window_tasks / 2;
+               io->shard.window.count >= io->host->limits.window_tasks / 2;
 }
 
 static bool serves(const struct handler *handler, struct span task)
@@ -52,13 +52,13 @@ static void tell_unserved(struct host *h, struct span task)
                 LOG_QUOTE("its tasks wait, the others go on; add the handler to runtime.cfg and reload"));
 }
 
-uint32_t berth_pool_of(void *arg, struct span handler)
+uint32_t shard_io_pool_of(void *arg, struct span handler)
 {
-        const struct berth *berth = arg;
-        struct host *h = berth->host;
+        const struct shard_io *io = arg;
+        struct host *h = io->host;
         for (uint32_t i = 0; i < h->handlers_count; i++)
                 if (serves(h->handlers[i], handler))
-                        return is_shut(berth, h->handlers[i]) ? WINDOW_SHUT_POOL : i;
+                        return is_shut(io, h->handlers[i]) ? WINDOW_SHUT_POOL : i;
         tell_unserved(h, handler);
         return WINDOW_NO_POOL;
 }
@@ -77,7 +77,7 @@ static void pack_headers(struct claimed *c)
         }
 }
 
-static void offer(struct generation *generation, struct berth *berth, struct claimed *c)
+static void offer(struct generation *generation, struct shard_io *io, struct claimed *c)
 {
         pack_headers(c);
         c->pool_task.task = (struct ring_task){
@@ -85,9 +85,9 @@ static void offer(struct generation *generation, struct berth *berth, struct cla
                 .key = c->key.data,
                 .handler = c->handler.data,
                 .attempt = c->attempts + 1,
-                .lease = berth->shard.number,
-                .fence_epoch = berth->shard.lease.epoch,
-                .fence_start = ++berth->shard.starts,
+                .lease = io->shard.number,
+                .fence_epoch = io->shard.lease.epoch,
+                .fence_start = ++io->shard.starts,
                 .timeout_ms = c->timeout_ms ? c->timeout_ms : generation->settings->timeout_ms,
                 .headers = c->headers_packed.data,
                 .headers_size = c->headers_packed.size,
@@ -97,7 +97,7 @@ static void offer(struct generation *generation, struct berth *berth, struct cla
                 .payload_size = c->payload.size,
         };
         c->pool_task.is_suspect = c->is_suspect;
-        c->pool_task.owner = berth;
+        c->pool_task.owner = io;
         pool_io_offer(&generation->pool_io, &c->pool_task);
 }
 
@@ -106,8 +106,8 @@ static void offer(struct generation *generation, struct berth *berth, struct cla
 static void make_way(struct handler *handler, uint64_t now_ms)
 {
         struct host *h = handler->host;
-        for (uint32_t i = 0; i < h->berths_count; i++) {
-                struct shard *s = &h->berths[i].shard;
+        for (uint32_t i = 0; i < h->shards_count; i++) {
+                struct shard *s = &h->shards[i].shard;
                 if (s->window.count >= h->limits.window_tasks || s->window.bytes >= h->limits.window_bytes)
                         shard_shun_pool(s, handler->slot, now_ms);
         }
@@ -121,7 +121,7 @@ static void mark_suspect(struct handler *handler, uint64_t now_ms)
         struct shard_set *suspects = &h->turns.is_suspect;
         bool has_suspect = false;
         for (uint32_t i = 0; (i = shard_set_from(suspects, i)) != SHARD_SET_NONE; i++) {
-                const struct window *w = &h->berths[i].shard.window;
+                const struct window *w = &h->shards[i].shard.window;
                 if (window_marks(w, pool))
                         return;
                 has_suspect |= window_has_suspect(w, pool);
@@ -129,22 +129,22 @@ static void mark_suspect(struct handler *handler, uint64_t now_ms)
                         shard_set_remove(suspects, i);
         }
         for (uint32_t i = 0; has_suspect && (i = shard_set_from(suspects, i)) != SHARD_SET_NONE; i++)
-                if (shard_mark_next(&h->berths[i].shard, pool, now_ms))
+                if (shard_mark_next(&h->shards[i].shard, pool, now_ms))
                         return;
 }
 
 /* To its io; or to a long wait, if it is a suspect with which a host died. */
-static void start(struct generation *generation, struct berth *berth, struct claimed *c, uint64_t now_ms)
+static void start(struct generation *generation, struct shard_io *io, struct claimed *c, uint64_t now_ms)
 {
         struct handler *handler = generation->handler;
         if (!serves(handler, c->handler)) {
                 /* It waited through a reload that gave its name to another. */
-                shard_again(&berth->shard, c, now_ms);
-                shard_reroute(&berth->shard, berth_pool_of, berth, now_ms);
+                shard_again(&io->shard, c, now_ms);
+                shard_reroute(&io->shard, shard_io_pool_of, io, now_ms);
                 return;
         }
         if (!c->has_died_alone) {
-                offer(generation, berth, c);
+                offer(generation, io, c);
                 return;
         }
         struct outcome_draft *draft = retry_died_alone(c);
@@ -153,17 +153,17 @@ static void start(struct generation *generation, struct berth *berth, struct cla
                 LOG_QUOTE(c->key.data), c->hosts_died + 1, draft->outcome.delay_ms,
                 LOG_QUOTE("a host died while this task ran alone; if it goes on, the task kills hosts: quiver task "
                           "cancel takes it away"));
-        shard_ended(&berth->shard, c, draft, now_ms);
+        shard_ended(&io->shard, c, draft, now_ms);
 }
 
 /* Nobody serves here any more: what was put back since then waits in the store, or goes elsewhere. */
 static void see_off(struct handler *handler, uint64_t now_ms)
 {
         struct host *h = handler->host;
-        for (uint32_t i = 0; i < h->berths_count; i++) {
-                struct shard *s = &h->berths[i].shard;
+        for (uint32_t i = 0; i < h->shards_count; i++) {
+                struct shard *s = &h->shards[i].shard;
                 if (window_has_next(&s->window, handler->slot) || window_has_suspect(&s->window, handler->slot))
-                        shard_reroute(s, berth_pool_of, &h->berths[i], now_ms);
+                        shard_reroute(s, shard_io_pool_of, &h->shards[i], now_ms);
         }
 }
 
@@ -171,14 +171,14 @@ static void see_off(struct handler *handler, uint64_t now_ms)
 #define TURNS 4
 
 /* Returns how many, at most `turn`, of the shard's tasks the pool was given. */
-static uint32_t feed_from(struct generation *generation, struct berth *berth, uint32_t turn, uint64_t now_ms)
+static uint32_t feed_from(struct generation *generation, struct shard_io *io, uint32_t turn, uint64_t now_ms)
 {
         uint32_t fed = 0;
-        while (fed < turn && berth->shard.window.count && pool_io_has_room(&generation->pool_io)) {
-                struct claimed *c = shard_next(&berth->shard, generation->handler->slot, now_ms);
+        while (fed < turn && io->shard.window.count && pool_io_has_room(&generation->pool_io)) {
+                struct claimed *c = shard_next(&io->shard, generation->handler->slot, now_ms);
                 if (!c)
                         break;
-                start(generation, berth, c, now_ms);
+                start(generation, io, c, now_ms);
                 fed++;
         }
         return fed;
@@ -191,22 +191,21 @@ static void feed_hurried(struct generation *generation, uint64_t now_ms)
 {
         struct handler *handler = generation->handler;
         struct host *h = handler->host;
-        struct berth *berth, *next;
+        struct shard_io *io, *next;
         uint32_t room = pool_io_room(&generation->pool_io);
         uint32_t left = room >= TURNS ? room / TURNS : handler->was_hurried ? 0 : 1;
-        DL_FOREACH_SAFE2(h->hurried, berth, next, hurried_next)
+        DL_FOREACH_SAFE2(h->hurried, io, next, hurried_next)
         {
                 if (!left || !pool_io_has_room(&generation->pool_io))
                         return;
-                uint32_t fed =
-                        feed_from(generation, berth, left < BERTH_HURRIED_TASKS ? left : BERTH_HURRIED_TASKS, now_ms);
+                uint32_t fed = feed_from(generation, io, left < URGENT_TASKS_MAX ? left : URGENT_TASKS_MAX, now_ms);
                 /* What it has may be another handler's. */
-                if (!fed && shard_is_held(&berth->shard) && window_has_ready(&berth->shard.window))
+                if (!fed && shard_is_held(&io->shard) && window_has_ready(&io->shard.window))
                         continue;
                 left -= fed;
                 handler->was_hurried |= fed > 0;
-                DL_DELETE2(h->hurried, berth, hurried_prev, hurried_next);
-                berth->is_hurried = false;
+                DL_DELETE2(h->hurried, io, hurried_prev, hurried_next);
+                io->is_hurried = false;
         }
 }
 
@@ -231,16 +230,16 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
         uint32_t turn = 1 + pool_io_room(&generation->pool_io) / TURNS;
         uint32_t left = handler->is_paused ? 0 : shard_set_count(ready); /* not found dry since one was fed */
         while (left && pool_io_has_room(&generation->pool_io)) {
-                uint32_t shard = shard_set_round(ready, handler->next_berth);
-                struct berth *berth = &h->berths[shard];
-                handler->next_berth = shard + 1;
-                if (feed_from(generation, berth, turn, now_ms)) {
+                uint32_t shard = shard_set_round(ready, handler->next_shard);
+                struct shard_io *io = &h->shards[shard];
+                handler->next_shard = shard + 1;
+                if (feed_from(generation, io, turn, now_ms)) {
                         handler->was_hurried = false;
                         left = shard_set_count(ready);
                         continue;
                 }
                 left--;
-                if (!window_has_ready(&berth->shard.window))
+                if (!window_has_ready(&io->shard.window))
                         shard_set_remove(ready, shard);
         }
         pool_io_flush(&generation->pool_io);
@@ -286,7 +285,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
 {
         struct generation *generation = owner;
         struct handler *handler = generation->handler;
-        struct berth *berth = task->owner;
+        struct shard_io *io = task->owner;
         struct claimed *c = (struct claimed *)task;
         struct outcome_draft *draft = NULL;
         report_count(&handler->counts, settled->outcome);
@@ -305,16 +304,16 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         if (tells_of_version(c, settled->outcome))
                 handler_task_ended(handler, generation, settled->outcome);
         if (retry_judge(generation->settings, c, &judged, random_fraction(handler->host), &draft) == VERDICT_AGAIN)
-                shard_again(&berth->shard, c, clock_boot_ms());
+                shard_again(&io->shard, c, clock_boot_ms());
         else
-                shard_ended(&berth->shard, c, draft, clock_boot_ms());
+                shard_ended(&io->shard, c, draft, clock_boot_ms());
 }
 
 static void on_saved(void *owner, struct pool_task *task, const void *checkpoint, size_t size)
 {
-        struct berth *berth = task->owner;
+        struct shard_io *io = task->owner;
         (void)owner;
-        shard_save(&berth->shard, (struct claimed *)task, checkpoint, size);
+        shard_save(&io->shard, (struct claimed *)task, checkpoint, size);
 }
 
 static void on_log(void *owner, const struct runner_log *log, const struct pool_task *task)
@@ -416,8 +415,8 @@ static void set_paused(struct handler *handler, bool is_paused, struct span reas
         char text[256];
         (void)snprintf(text, sizeof(text), "%.*s", (int)reason.size, reason.data ? reason.data : "");
         log_event(LEVEL_INFO, is_paused ? "paused" : "resumed", "handler=%s reason=%s", handler->name, LOG_QUOTE(text));
-        for (uint32_t i = 0; is_paused && i < h->berths_count; i++)
-                shard_shun_pool(&h->berths[i].shard, handler->slot, clock_boot_ms());
+        for (uint32_t i = 0; is_paused && i < h->shards_count; i++)
+                shard_shun_pool(&h->shards[i].shard, handler->slot, clock_boot_ms());
 }
 
 static void on_desired(struct store_request *request)

@@ -267,10 +267,10 @@ static void take_settings(struct host *h, struct shared_config *shared)
         h->limits.seats = host_count_seats(next);
         h->limits.window_tasks = next->window.tasks;
         h->limits.window_bytes = next->window.bytes;
-        for (uint32_t i = 0; i < h->berths_count; i++) {
-                h->berths[i].shard.lease.ttl_ms = next->lease.ttl_ms;
-                h->berths[i].shard.window.per_key = next->window.per_key;
-                shard_stir(&h->berths[i].shard);
+        for (uint32_t i = 0; i < h->shards_count; i++) {
+                h->shards[i].shard.lease.ttl_ms = next->lease.ttl_ms;
+                h->shards[i].shard.window.per_key = next->window.per_key;
+                shard_stir(&h->shards[i].shard);
         }
         shared_config_free(before);
 }

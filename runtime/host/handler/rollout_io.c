@@ -43,8 +43,8 @@ static struct handler *add_handler(struct host *h)
         handlers[h->handlers_count] = handler;
         handler->slot = h->handlers_count++;
         /* At the start of the host there are no windows yet; they are made for as many as there are by then. */
-        for (uint32_t i = 0; i < h->berths_count && h->berths[i].host; i++)
-                if (window_set_pools(&h->berths[i].shard.window, h->handlers_count) < 0)
+        for (uint32_t i = 0; i < h->shards_count && h->shards[i].host; i++)
+                if (window_set_pools(&h->shards[i].shard.window, h->handlers_count) < 0)
                         abort();
         return handler;
 }
@@ -168,8 +168,8 @@ void handler_route(struct handler *handler)
         handler->routes = routes;
         h->unserved_count = 0;
         uint64_t now_ms = clock_boot_ms();
-        for (uint32_t i = 0; i < h->berths_count; i++)
-                shard_reroute(&h->berths[i].shard, berth_pool_of, &h->berths[i], now_ms);
+        for (uint32_t i = 0; i < h->shards_count; i++)
+                shard_reroute(&h->shards[i].shard, shard_io_pool_of, &h->shards[i], now_ms);
 }
 
 static void start(struct handler *handler, struct generation *generation)
@@ -184,7 +184,7 @@ static void start(struct handler *handler, struct generation *generation)
         uint32_t size = current ? pool_io_size(&current->pool_io) : 1;
         size = size < generation->settings->processes ? size : generation->settings->processes;
         generation->version.runners_wanted = size ? size : 1;
-        if (generation_open(generation, &h->loop, &h->leases, h->berths_count, &handler_pool_events, &error) == 0) {
+        if (generation_open(generation, &h->loop, &h->leases, h->shards_count, &handler_pool_events, &error) == 0) {
                 pool_io_warm(&generation->pool_io, generation->version.runners_wanted);
                 return;
         }
@@ -285,7 +285,7 @@ int handler_open(struct host *h, const struct handler_config *settings, struct e
                 return error_prefix(error, r, "handler %s", settings->name);
         struct handler *handler = handler_ensure(h, settings->name);
         struct generation *generation = generation_new(handler, NULL, h->config, settings, &staged);
-        r = generation_open(generation, &h->loop, &h->leases, h->berths_count, &handler_pool_events, error);
+        r = generation_open(generation, &h->loop, &h->leases, h->shards_count, &handler_pool_events, error);
         if (r < 0) {
                 generation_free(generation);
                 return r;

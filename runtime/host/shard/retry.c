@@ -1,4 +1,4 @@
-#include "host/retry.h"
+#include "host/shard/retry.h"
 
 #include <stdio.h>
 #include <string.h>

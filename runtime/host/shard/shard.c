@@ -1,9 +1,9 @@
-#include "host/shard.h"
+#include "host/shard/shard.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "host/shard_parts.h"
+#include "host/shard/shard_private.h"
 
 /* A key whose tasks no handler here serves is looked at again after this long. */
 #define UNSERVED_MS 5000

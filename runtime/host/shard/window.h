@@ -6,8 +6,8 @@
  * A key is idle, busy (one of its tasks runs, or has run and that is not durable yet) or barred (a person or a retry
  * stands before it: its tasks here have to go back to the store).  Only the first task of an idle key is ready; ready
  * keys wait in a line per pool and lane, so that a handler without room holds up nobody else's. */
-#ifndef QUIVER_HOST_WINDOW_H
-#define QUIVER_HOST_WINDOW_H
+#ifndef QUIVER_HOST_SHARD_WINDOW_H
+#define QUIVER_HOST_SHARD_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,7 +45,7 @@ struct claimed {
         bool has_saved;               /* … that the store does not have yet */
         struct buffer saved;          /* the latest while it runs: a runner still has the one before */
         bool has_run_saved;           /* … is set */
-        bool is_save_waiting;         /* … is to be told (shard_save.h) */
+        bool is_save_waiting;         /* … is to be told (shard_checkpoints.h) */
         struct claimed *save_next;    /* the shard's list of those */
         struct buffer headers_packed; /* as a runner gets them */
         enum claimed_state state;

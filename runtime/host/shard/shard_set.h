@@ -1,6 +1,6 @@
 /* shard_set.h: a set of shards, one bit for each. */
-#ifndef QUIVER_HOST_SHARD_SET_H
-#define QUIVER_HOST_SHARD_SET_H
+#ifndef QUIVER_HOST_SHARD_SHARD_SET_H
+#define QUIVER_HOST_SHARD_SHARD_SET_H
 
 #include <stdbool.h>
 #include <stdint.h>

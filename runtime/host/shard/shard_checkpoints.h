@@ -1,9 +1,9 @@
-/* shard_save.h: checkpoints of tasks that still run, on their way to the store.
+/* shard_checkpoints.h: checkpoints of tasks that still run, on their way to the store.
  *
  * Part of the shard (shard.h), which calls all of this but shard_save().  A running task's latest checkpoint waits
  * until the shard's next call and goes with it, fenced like all that the call says. */
-#ifndef QUIVER_HOST_SHARD_SAVE_H
-#define QUIVER_HOST_SHARD_SAVE_H
+#ifndef QUIVER_HOST_SHARD_SHARD_CHECKPOINTS_H
+#define QUIVER_HOST_SHARD_SHARD_CHECKPOINTS_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "host/window.h"
+#include "host/shard/window.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* shard_pace.c: when a shard's next advance is due.  A call costs the store about as much as thirty tasks in it do:
  * while what runs here ends within moments, ends and claims wait for each other, but never for long. */
-#include "host/shard_parts.h"
+#include "host/shard/shard_private.h"
 
 /* So long a claim, or an end that keeps its key's next task from starting, waits for others to end. */
 #define URGENT_GATHER_MS 2
@@ -15,14 +15,14 @@
 
 void shard_pace_ended(struct shard *s, const struct claimed *c, uint64_t now_ms)
 {
-        s->is_brisk = now_ms - c->started_ms <= s->limits->gather_ms;
+        s->tasks_are_short = now_ms - c->started_ms <= s->limits->gather_ms;
 }
 
 /* Where tasks end within moments a few hundred are as good as a thousand, as long as every pool finds something to
  * start among them: what lies about for longer only falls out of the processor's caches, here and at the store. */
 static bool is_stocked(const struct shard *s)
 {
-        return s->is_brisk && s->window.count - s->telling_count >= STOCK_MAX && window_is_stocked(&s->window);
+        return s->tasks_are_short && s->window.count - s->telling_count >= STOCK_MAX && window_is_stocked(&s->window);
 }
 
 bool shard_has_room(const struct shard *s)
@@ -33,7 +33,7 @@ bool shard_has_room(const struct shard *s)
 uint32_t shard_want_tasks(const struct shard *s)
 {
         uint32_t room = s->limits->window_tasks - s->window.count;
-        if (!s->is_brisk || !window_is_stocked(&s->window))
+        if (!s->tasks_are_short || !window_is_stocked(&s->window))
                 return room;
         uint32_t missing = STOCK_MAX - (s->window.count - s->telling_count);
         return missing < room ? missing : room;
@@ -41,7 +41,7 @@ uint32_t shard_want_tasks(const struct shard *s)
 
 static bool ends_soon(const struct shard *s)
 {
-        return s->is_brisk && s->running;
+        return s->tasks_are_short && s->running;
 }
 
 bool shard_is_standing(const struct shard *s)

@@ -1,7 +1,7 @@
 /* shard_lease.c: whose a shard is and until when: coming, staying, leaving, losing. */
 #include <string.h>
 
-#include "host/shard_parts.h"
+#include "host/shard/shard_private.h"
 
 /* While another holds it we ask again: soon at first, for most handovers are short. */
 #define BUSY_MIN_MS 10

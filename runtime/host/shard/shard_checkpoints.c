@@ -1,6 +1,6 @@
-#include "host/shard_save.h"
+#include "host/shard/shard_checkpoints.h"
 
-#include "host/shard.h"
+#include "host/shard/shard.h"
 
 void shard_save(struct shard *s, struct claimed *c, const void *data, size_t size)
 {

@@ -3,16 +3,16 @@
  * A machine without I/O: the host tells it what happened and asks what to do next.  shard_next_call() names the call to
  * make and fills it in; the host makes it, and hands back the reply.  A call that got no answer is made again as it
  * was: the store numbers calls, so the repeat does nothing twice. */
-#ifndef QUIVER_HOST_SHARD_H
-#define QUIVER_HOST_SHARD_H
+#ifndef QUIVER_HOST_SHARD_SHARD_H
+#define QUIVER_HOST_SHARD_SHARD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "host/draft.h"
-#include "host/shard_save.h"
-#include "host/shard_set.h"
-#include "host/window.h"
+#include "host/shard/shard_checkpoints.h"
+#include "host/shard/shard_set.h"
+#include "host/shard/window.h"
 #include "store/store.h"
 
 enum shard_state {
@@ -73,7 +73,7 @@ struct shard {
         struct claimed *ended, *ended_last; /* have a draft, wait to be told */
         uint32_t ended_count;
         uint64_t ended_ms;                         /* when the first of them ended */
-        bool is_brisk;                             /* the latest to end had not taken long: others will not */
+        bool tasks_are_short;                      /* the latest to end had not taken long: others will not */
         bool is_urgent;                            /* one of them keeps a waiting task of its key from starting */
         struct claimed *telling[STORE_CALL_TASKS]; /* in the call under way */
         uint32_t telling_count;

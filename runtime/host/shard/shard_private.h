@@ -1,9 +1,9 @@
-/* shard_parts.h: what shard.c (tasks and calls), shard_lease.c (whose it is, and until when) and shard_pace.c (when to
- * call) need of each other. */
-#ifndef QUIVER_HOST_SHARD_PARTS_H
-#define QUIVER_HOST_SHARD_PARTS_H
+/* shard_private.h: what shard.c (tasks and calls), shard_lease.c (whose it is, and until when) and shard_pace.c (when
+ * to call) need of each other. */
+#ifndef QUIVER_HOST_SHARD_SHARD_PRIVATE_H
+#define QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 
-#include "host/shard.h"
+#include "host/shard/shard.h"
 
 /* True: it is ours now, and the in-flight table has to be read. */
 bool shard_lease_answered(struct shard *s, const struct store_acquire *acquire, uint64_t now_ms);

@@ -1,11 +1,11 @@
 /* retry.h: what follows from how a task ended: done, once more, later, never again. */
-#ifndef QUIVER_HOST_RETRY_H
-#define QUIVER_HOST_RETRY_H
+#ifndef QUIVER_HOST_SHARD_RETRY_H
+#define QUIVER_HOST_SHARD_RETRY_H
 
 #include "config/config.h"
 #include "host/draft.h"
 #include "host/pool/pool_io.h"
-#include "host/window.h"
+#include "host/shard/window.h"
 
 enum verdict {
         VERDICT_OUTCOME, /* tell the store: *ret_draft */
