@@ -8,8 +8,8 @@
 
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/fleet_view.h"
 #include "cli/json.h"
+#include "cli/membership_view.h"
 #include "cli/open.h"
 #include "cli/show.h"
 
@@ -32,7 +32,7 @@ static const char *state_of(const struct view_member *m)
 
 /* --- for people --- */
 
-static void print_members(const struct fleet_view *view)
+static void print_members(const struct membership_view *view)
 {
         char nonce[2 * STORE_NONCE_SIZE + 1];
         (void)printf("%-24s %-8s %-9s %6s %7s  %s\n", "member", "nonce", "state", "weight", "shards", "");
@@ -58,7 +58,7 @@ static void print_members(const struct fleet_view *view)
                         view->assignment.generation);
 }
 
-static void print_moves(const struct fleet_view *view, bool all)
+static void print_moves(const struct membership_view *view, bool all)
 {
         char when[SHOW_TIME_MAX];
         uint32_t first = all || view->moves.count < MOVES_SHOWN ? 0 : view->moves.count - MOVES_SHOWN;
@@ -97,7 +97,7 @@ static json_t *json_of_member(const struct view_member *m)
         return json;
 }
 
-static void print_json(const struct fleet_view *view)
+static void print_json(const struct membership_view *view)
 {
         json_t *members = json_array();
         json_t *moves = json_array();
@@ -116,9 +116,9 @@ static void print_json(const struct fleet_view *view)
 
 static int show(const struct cli_store *s, bool is_json, bool is_watch, bool all_moves)
 {
-        struct fleet_view view;
+        struct membership_view view;
         struct error error = { "" };
-        if (fleet_view_read(&s->config, &view, &error) < 0) {
+        if (membership_view_read(&s->config, &view, &error) < 0) {
                 (void)fprintf(stderr, "quiver members: %s: %s\n", s->config.coordination.url.text, error.text);
                 return EXIT_UNREACHABLE;
         }
@@ -131,7 +131,7 @@ static int show(const struct cli_store *s, bool is_json, bool is_watch, bool all
                 print_moves(&view, all_moves);
         }
         (void)fflush(stdout);
-        fleet_view_free(&view);
+        membership_view_free(&view);
         return EXIT_DONE;
 }
 

@@ -1,6 +1,6 @@
 /* chair.h: what the leader of an app does: hears who comes and goes, and decides who should own which shard.
  *
- * A machine without I/O.  Every host has one; it only decides while its host leads.  fleet.c feeds it from the
+ * A machine without I/O.  Every host has one; it only decides while its host leads.  membership.c feeds it from the
  * coordination tree and writes down what it decides:
  *
  *         leads → reads the document → plans → is written → plans again when something changes
@@ -12,8 +12,8 @@
 
 #include <uthash.h>
 
-#include "host/assign_doc.h"
-#include "host/member_doc.h"
+#include "host/membership/assign_doc.h"
+#include "host/membership/member_doc.h"
 
 #define CHAIR_GATHER_MS 200 /* after a join, for more of them */
 #define CHAIR_ROUND_MS  500 /* between two rounds of planned moves */

@@ -158,7 +158,7 @@ static void on_signal(uv_signal_t *signal, int number)
         reload_end(h);
         notify_say(&h->notify, "STOPPING=1\nSTATUS=%s", "Finishing what runs");
         h->cut_ms = clock_boot_ms() + h->config->lease.drain_ms;
-        fleet_leave(h);
+        membership_leave(h);
         for (uint32_t i = 0; i < h->shards_count; i++)
                 shard_leave(&h->shards[i].shard, clock_boot_ms());
 }
@@ -208,7 +208,7 @@ int host_run(const struct config *config, struct error *error)
                 start_handles(h);
                 report_init(h);
                 host_open_control(h);
-                fleet_open(h);
+                membership_open(h);
                 (void)uv_run(&h->loop, UV_RUN_DEFAULT);
                 (void)uv_loop_close(&h->loop);
                 r = h->status;

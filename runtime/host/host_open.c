@@ -123,7 +123,7 @@ static void on_store_open(struct store_request *request)
                 return;
         }
         h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
-        fleet_start(h);
+        membership_start(h);
         host_ask_desired(h);
         char nonce[2 * STORE_NONCE_SIZE + 1];
         host_nonce_text(h, nonce);
@@ -157,7 +157,7 @@ void host_open_store(struct host *h)
 {
         const struct config *c = h->config;
         struct coord_info coordination;
-        coord_info(h->fleet.coord, &coordination);
+        coord_info(h->membership.coord, &coordination);
         h->bell = (struct store_bell){ .shard = on_bell, .desired = on_bell_desired, .look = on_bell_look, .self = h };
         h->open.request.done = on_store_open;
         h->open.options = (struct store_options){
@@ -207,7 +207,7 @@ static void on_guard_gone(void *self)
                 host_close_handles(h);
 }
 
-static void on_fleet_closed(void *self)
+static void on_membership_closed(void *self)
 {
         struct host *h = self;
         if (h->has_guardian)
@@ -221,14 +221,14 @@ void host_close(struct host *h)
         if (h->is_closing)
                 return;
         h->is_closing = true;
-        fleet_close(h, on_fleet_closed);
+        membership_close(h, on_membership_closed);
 }
 
 void host_free(struct host *h)
 {
         handlers_free(h);
         notify_close(&h->notify);
-        fleet_free(h);
+        membership_free(h);
         guardian_free(&h->guardian);
         explicit_bzero(&h->secrets, sizeof(h->secrets));
         if (*h->staging)

@@ -10,11 +10,11 @@
 
 #include "config/shared.h"
 #include "host/control.h"
-#include "host/fleet.h"
 #include "host/guardian.h"
 #include "host/handler/generation.h"
 #include "host/handler/outage.h"
 #include "host/handler/reload.h"
+#include "host/membership/membership.h"
 #include "host/notify.h"
 #include "host/pool/pool_io.h"
 #include "host/report.h"
@@ -76,7 +76,7 @@ struct host {
         struct store_bell bell;
         uint8_t nonce[STORE_NONCE_SIZE];
         struct leases leases;
-        struct fleet fleet;
+        struct membership membership;
         struct guardian guardian;
         bool has_guardian;
         struct shard_limits limits;

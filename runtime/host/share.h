@@ -2,7 +2,7 @@
 #ifndef QUIVER_HOST_SHARE_H
 #define QUIVER_HOST_SHARE_H
 
-#include "host/assign.h"
+#include "host/membership/assign.h"
 
 enum share_role {
         SHARE_TAKES, /* up to its quota; gives what is above it */

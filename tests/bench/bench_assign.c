@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "host/assign_doc.h"
+#include "host/membership/assign_doc.h"
 
 static struct assign_member members[ASSIGN_MEMBERS_MAX];
 static struct assignment last;

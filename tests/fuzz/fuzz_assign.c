@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/assign_doc.h"
-#include "host/member_doc.h"
+#include "host/membership/assign_doc.h"
+#include "host/membership/member_doc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

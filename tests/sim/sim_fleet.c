@@ -1,4 +1,4 @@
-/* sim_fleet.c: a host as one of several: as runtime/host/fleet.c and fleet_chair.c have it. */
+/* sim_fleet.c: a host as one of several: as runtime/host/membership/membership.c and membership_assign.c have it. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -201,7 +201,7 @@ void sim_fleet_tick(struct sim_host *h)
                 read_assign(h);
         member_retry(&h->member);
         leader_retry(&h->leader);
-        bool is_time = sim_draw(sim, 30) == 0; /* as fleet_reconcile() */
+        bool is_time = sim_draw(sim, 30) == 0; /* as membership_reconcile() */
         for (uint32_t i = 0; i < SHARDS && !h->is_leaving && is_time; i++)
                 if (h->shards[i].state == SHARD_AWAY && is_ours(h, i) &&
                         h->shards[i].stale_epoch < h->assignment.slots[i].epoch)

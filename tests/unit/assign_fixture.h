@@ -6,13 +6,13 @@
 
 #include <stdlib.h>
 
-#include "host/assign.h"
+#include "host/membership/assign.h"
 
-#define FLEET_MAX 256u
-#define NOW_S     UINT64_C(1763256000)
+#define MEMBERSHIP_MAX 256u
+#define NOW_S          UINT64_C(1763256000)
 
-struct fleet {
-        struct assign_member members[FLEET_MAX];
+struct membership {
+        struct assign_member members[MEMBERSHIP_MAX];
         uint32_t count;
         uint64_t created; /* the last creation id that was given */
         struct assign_input input;
@@ -20,21 +20,21 @@ struct fleet {
         struct assign_plan plan; /* how it came about; `next` has moved to `now` */
 };
 
-static inline void fleet_open(struct fleet *f, uint32_t shards)
+static inline void membership_open(struct membership *f, uint32_t shards)
 {
-        *f = (struct fleet){ .input = { .shards_count = shards, .unix_s = NOW_S, .may_plan = true } };
+        *f = (struct membership){ .input = { .shards_count = shards, .unix_s = NOW_S, .may_plan = true } };
 }
 
-static inline void fleet_close(struct fleet *f)
+static inline void membership_close(struct membership *f)
 {
         assignment_free(&f->now);
         assign_plan_free(&f->plan);
 }
 
 /* Joins a member whose nonce and name are made from `number`, which nobody else has. */
-static inline struct assign_member *fleet_join(struct fleet *f, uint32_t number, uint32_t weight)
+static inline struct assign_member *membership_join(struct membership *f, uint32_t number, uint32_t weight)
 {
-        assert_true(f->count < FLEET_MAX);
+        assert_true(f->count < MEMBERSHIP_MAX);
         struct assign_member *m = &f->members[f->count++];
         *m = (struct assign_member){ .weight = weight, .sees_store = true, .created = ++f->created };
         /* Nonces are not in the order of joining. */
@@ -45,7 +45,7 @@ static inline struct assign_member *fleet_join(struct fleet *f, uint32_t number,
         return m;
 }
 
-static inline struct assign_member *fleet_find(struct fleet *f, uint32_t number)
+static inline struct assign_member *membership_find(struct membership *f, uint32_t number)
 {
         for (uint32_t i = 0; i < f->count; i++)
                 if (!memcmp(f->members[i].nonce + sizeof(number), &number, sizeof(number)))
@@ -54,9 +54,9 @@ static inline struct assign_member *fleet_find(struct fleet *f, uint32_t number)
         return NULL;
 }
 
-static inline void fleet_remove(struct fleet *f, uint32_t number)
+static inline void membership_remove(struct membership *f, uint32_t number)
 {
-        struct assign_member *m = fleet_find(f, number);
+        struct assign_member *m = membership_find(f, number);
         *m = f->members[--f->count];
 }
 
@@ -70,24 +70,24 @@ static inline uint32_t owned_by(const struct assignment *a, const struct assign_
         return count;
 }
 
-static inline uint32_t fleet_owns(struct fleet *f, uint32_t number)
+static inline uint32_t membership_owns(struct membership *f, uint32_t number)
 {
-        return owned_by(&f->now, fleet_find(f, number));
+        return owned_by(&f->now, membership_find(f, number));
 }
 
-static inline const struct assignment *fleet_previous(const struct fleet *f)
+static inline const struct assignment *membership_previous(const struct membership *f)
 {
         return f->now.slots ? &f->now : NULL;
 }
 
 /* The next document. */
-static inline void fleet_assign(struct fleet *f)
+static inline void membership_assign(struct membership *f)
 {
         struct error error;
         assign_plan_free(&f->plan);
         f->input.members = f->members;
         f->input.members_count = f->count;
-        assert_int_equal(assign_plan(fleet_previous(f), &f->input, &f->plan, &error), 0);
+        assert_int_equal(assign_plan(membership_previous(f), &f->input, &f->plan, &error), 0);
         if (f->plan.is_changed) {
                 assignment_free(&f->now);
                 f->now = f->plan.next;

@@ -6,137 +6,137 @@
 static void counts_differ_by_at_most_one_as_hosts_come_and_go(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 20);
-        fleet_join(&f, 1, 1);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 20);
+        static struct membership f;
+        membership_open(&f, 20);
+        membership_join(&f, 1, 1);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 20);
         assert_int_equal(f.plan.moves_count, 20);
 
-        fleet_join(&f, 2, 1);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 10);
-        assert_int_equal(fleet_owns(&f, 2), 10);
+        membership_join(&f, 2, 1);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 10);
+        assert_int_equal(membership_owns(&f, 2), 10);
         assert_int_equal(f.plan.moves_count, 10);
 
-        fleet_join(&f, 3, 1);
-        fleet_assign(&f);
+        membership_join(&f, 3, 1);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 6);
-        assert_true(fleet_owns(&f, 1) >= 6 && fleet_owns(&f, 1) <= 7);
-        assert_true(fleet_owns(&f, 2) >= 6 && fleet_owns(&f, 2) <= 7);
-        assert_int_equal(fleet_owns(&f, 3), 6);
+        assert_true(membership_owns(&f, 1) >= 6 && membership_owns(&f, 1) <= 7);
+        assert_true(membership_owns(&f, 2) >= 6 && membership_owns(&f, 2) <= 7);
+        assert_int_equal(membership_owns(&f, 3), 6);
 
-        uint32_t had = fleet_owns(&f, 2);
-        fleet_remove(&f, 2);
-        fleet_assign(&f);
+        uint32_t had = membership_owns(&f, 2);
+        membership_remove(&f, 2);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, had);
-        assert_int_equal(fleet_owns(&f, 1), 10);
-        assert_int_equal(fleet_owns(&f, 3), 10);
+        assert_int_equal(membership_owns(&f, 1), 10);
+        assert_int_equal(membership_owns(&f, 3), 10);
 
-        fleet_join(&f, 4, 1);
-        fleet_join(&f, 5, 1);
-        fleet_assign(&f);
+        membership_join(&f, 4, 1);
+        membership_join(&f, 5, 1);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 10);
         for (uint32_t number = 1; number <= 5; number++)
                 if (number != 2)
-                        assert_int_equal(fleet_owns(&f, number), 5);
+                        assert_int_equal(membership_owns(&f, number), 5);
 
-        fleet_remove(&f, 1);
-        fleet_remove(&f, 3);
-        fleet_remove(&f, 4);
-        fleet_assign(&f);
+        membership_remove(&f, 1);
+        membership_remove(&f, 3);
+        membership_remove(&f, 4);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 15);
-        assert_int_equal(fleet_owns(&f, 5), 20);
-        fleet_close(&f);
+        assert_int_equal(membership_owns(&f, 5), 20);
+        membership_close(&f);
 }
 
 static void weights_share_by_largest_remainder(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 10);
+        static struct membership f;
+        membership_open(&f, 10);
         /* 10 × 1, 3, 1000 of 1004: 0.01, 0.03, 9.96. */
-        fleet_join(&f, 1, 1);
-        fleet_join(&f, 2, 3);
-        fleet_join(&f, 3, 1000);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 3), 10);
+        membership_join(&f, 1, 1);
+        membership_join(&f, 2, 3);
+        membership_join(&f, 3, 1000);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 3), 10);
         /* 10 × 3, 3, 4 of 10; then 2, 3, 6 of 11: 1.82, 2.73, 5.45. */
-        fleet_find(&f, 1)->weight = 3;
-        fleet_find(&f, 3)->weight = 4;
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 3);
-        assert_int_equal(fleet_owns(&f, 2), 3);
-        assert_int_equal(fleet_owns(&f, 3), 4);
-        fleet_find(&f, 1)->weight = 2;
-        fleet_find(&f, 3)->weight = 6;
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 2);
-        assert_int_equal(fleet_owns(&f, 2), 3);
-        assert_int_equal(fleet_owns(&f, 3), 5);
-        fleet_close(&f);
+        membership_find(&f, 1)->weight = 3;
+        membership_find(&f, 3)->weight = 4;
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 3);
+        assert_int_equal(membership_owns(&f, 2), 3);
+        assert_int_equal(membership_owns(&f, 3), 4);
+        membership_find(&f, 1)->weight = 2;
+        membership_find(&f, 3)->weight = 6;
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 2);
+        assert_int_equal(membership_owns(&f, 2), 3);
+        assert_int_equal(membership_owns(&f, 3), 5);
+        membership_close(&f);
 }
 
 static void weight_zero_stands_by_until_nobody_else_is_there(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 8);
-        fleet_join(&f, 1, 5);
-        fleet_join(&f, 2, 0);
-        fleet_join(&f, 3, 0);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 8);
-        fleet_remove(&f, 1);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 2), 4);
-        assert_int_equal(fleet_owns(&f, 3), 4);
-        fleet_join(&f, 4, 1);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 4), 8);
-        fleet_close(&f);
+        static struct membership f;
+        membership_open(&f, 8);
+        membership_join(&f, 1, 5);
+        membership_join(&f, 2, 0);
+        membership_join(&f, 3, 0);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 8);
+        membership_remove(&f, 1);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 2), 4);
+        assert_int_equal(membership_owns(&f, 3), 4);
+        membership_join(&f, 4, 1);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 4), 8);
+        membership_close(&f);
 }
 
 static void owners_keep_their_place_and_standbys_take_over(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 12);
+        static struct membership f;
+        membership_open(&f, 12);
         f.input.members_max = 2;
-        fleet_join(&f, 1, 1);
-        fleet_join(&f, 2, 1);
-        fleet_assign(&f);
+        membership_join(&f, 1, 1);
+        membership_join(&f, 2, 1);
+        membership_assign(&f);
         for (uint32_t number = 3; number <= 6; number++)
-                fleet_join(&f, number, 1);
-        fleet_assign(&f);
+                membership_join(&f, number, 1);
+        membership_assign(&f);
         assert_false(f.plan.is_changed);
-        fleet_remove(&f, 1);
-        fleet_assign(&f);
+        membership_remove(&f, 1);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 6);
-        assert_int_equal(fleet_owns(&f, 2), 6);
-        assert_int_equal(fleet_owns(&f, 3), 6);
+        assert_int_equal(membership_owns(&f, 2), 6);
+        assert_int_equal(membership_owns(&f, 3), 6);
         /* A successor comes in before the draining one has gone. */
-        fleet_find(&f, 2)->is_draining = true;
-        fleet_assign(&f);
+        membership_find(&f, 2)->is_draining = true;
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 6);
-        assert_int_equal(fleet_owns(&f, 4), 6);
+        assert_int_equal(membership_owns(&f, 4), 6);
         f.input.members_max = 1;
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 3), 12);
-        fleet_close(&f);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 3), 12);
+        membership_close(&f);
 }
 
 static void orphans_move_at_once_and_firm_and_planned_moves_in_rounds(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 30);
-        fleet_join(&f, 1, 1);
-        fleet_join(&f, 2, 1);
-        fleet_assign(&f);
-        fleet_join(&f, 3, 1);
+        static struct membership f;
+        membership_open(&f, 30);
+        membership_join(&f, 1, 1);
+        membership_join(&f, 2, 1);
+        membership_assign(&f);
+        membership_join(&f, 3, 1);
         f.input.round_max = 4;
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 4);
         assert_int_equal(f.plan.moves_left, 6);
         for (uint32_t i = 0; i < f.plan.moves_count; i++) {
@@ -145,250 +145,250 @@ static void orphans_move_at_once_and_firm_and_planned_moves_in_rounds(void **sta
         }
         /* While a round is under way, only what has no owner moves. */
         f.input.may_plan = false;
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_false(f.plan.is_changed);
-        uint32_t had = fleet_owns(&f, 2);
-        fleet_remove(&f, 2);
-        fleet_assign(&f);
+        uint32_t had = membership_owns(&f, 2);
+        membership_remove(&f, 2);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, had);
         for (uint32_t i = 0; i < f.plan.moves_count; i++) {
                 assert_true(f.now.slots[f.plan.moves[i].shard].is_firm);
                 assert_int_equal(f.plan.moves[i].reason, ASSIGN_CRASH);
                 assert_string_equal(f.plan.moves[i].from.name, "host-2");
         }
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 static void a_draining_owner_gives_patiently_and_what_is_left_is_a_leave(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 10);
-        fleet_join(&f, 1, 1);
-        fleet_join(&f, 2, 1);
-        fleet_assign(&f);
-        fleet_find(&f, 1)->is_draining = true;
+        static struct membership f;
+        membership_open(&f, 10);
+        membership_join(&f, 1, 1);
+        membership_join(&f, 2, 1);
+        membership_assign(&f);
+        membership_find(&f, 1)->is_draining = true;
         f.input.round_max = 3;
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 3);
         assert_int_equal(f.plan.moves_left, 2);
         for (uint32_t i = 0; i < f.plan.moves_count; i++) {
                 assert_int_equal(f.plan.moves[i].reason, ASSIGN_DRAIN);
                 assert_false(f.now.slots[f.plan.moves[i].shard].is_firm);
         }
-        fleet_remove(&f, 1);
-        fleet_assign(&f);
+        membership_remove(&f, 1);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 2);
         for (uint32_t i = 0; i < f.plan.moves_count; i++)
                 assert_int_equal(f.plan.moves[i].reason, ASSIGN_LEAVE);
-        assert_int_equal(fleet_owns(&f, 2), 10);
-        fleet_close(&f);
+        assert_int_equal(membership_owns(&f, 2), 10);
+        membership_close(&f);
 }
 
 /* Whose shards are to move may hold some still, also when the one to which they were to go is gone. */
 static void a_member_that_gives_all_away_is_listed_until_it_is_gone(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 4);
-        const struct assign_member giver = *fleet_join(&f, 1, 1);
-        fleet_assign(&f);
-        fleet_find(&f, 1)->weight = 0;
-        fleet_join(&f, 2, 1);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 2), 4);
+        static struct membership f;
+        membership_open(&f, 4);
+        const struct assign_member giver = *membership_join(&f, 1, 1);
+        membership_assign(&f);
+        membership_find(&f, 1)->weight = 0;
+        membership_join(&f, 2, 1);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 2), 4);
         assert_true(assignment_lists(&f.now, giver.nonce));
         assert_int_equal(f.now.givers_count, 1);
-        const struct assign_member crashed = *fleet_find(&f, 2);
-        fleet_remove(&f, 2);
-        fleet_join(&f, 3, 1);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 3), 4);
+        const struct assign_member crashed = *membership_find(&f, 2);
+        membership_remove(&f, 2);
+        membership_join(&f, 3, 1);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 3), 4);
         assert_true(f.now.slots[0].is_firm);
         assert_true(assignment_lists(&f.now, giver.nonce));
         assert_false(assignment_lists(&f.now, crashed.nonce));
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_false(f.plan.is_changed);
-        fleet_remove(&f, 1);
-        fleet_assign(&f);
+        membership_remove(&f, 1);
+        membership_assign(&f);
         assert_true(f.plan.is_changed);
         assert_int_equal(f.plan.moves_count, 0);
         assert_false(assignment_lists(&f.now, giver.nonce));
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_false(f.plan.is_changed);
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 static void draining_owners_come_first_in_a_round(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 12);
+        static struct membership f;
+        membership_open(&f, 12);
         for (uint32_t number = 1; number <= 3; number++)
-                fleet_join(&f, number, 1);
-        fleet_assign(&f);
-        fleet_find(&f, 1)->weight = 0;
-        fleet_find(&f, 2)->is_draining = true;
+                membership_join(&f, number, 1);
+        membership_assign(&f);
+        membership_find(&f, 1)->weight = 0;
+        membership_find(&f, 2)->is_draining = true;
         f.input.round_max = 1;
         for (uint32_t round = 0; round < 4; round++) {
-                fleet_assign(&f);
+                membership_assign(&f);
                 assert_int_equal(f.plan.moves_count, 1);
                 assert_int_equal(f.plan.moves[0].reason, ASSIGN_DRAIN);
         }
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves[0].reason, ASSIGN_REBALANCE);
         assert_string_equal(f.plan.moves[0].from.name, "host-1");
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 static void a_drain_that_cannot_move_yet_is_written_down(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 4);
-        fleet_join(&f, 1, 1);
-        fleet_assign(&f);
-        fleet_find(&f, 1)->is_draining = true;
-        fleet_assign(&f);
+        static struct membership f;
+        membership_open(&f, 4);
+        membership_join(&f, 1, 1);
+        membership_assign(&f);
+        membership_find(&f, 1)->is_draining = true;
+        membership_assign(&f);
         assert_true(f.plan.is_changed);
         assert_int_equal(f.plan.moves_count, 0);
         assert_true(assignment_owner(&f.now, 0)->is_draining);
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_false(f.plan.is_changed);
         /* It is gone, and so it has left. */
-        fleet_remove(&f, 1);
-        fleet_join(&f, 2, 1);
-        fleet_assign(&f);
+        membership_remove(&f, 1);
+        membership_join(&f, 2, 1);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 4);
         assert_int_equal(f.plan.moves[0].reason, ASSIGN_LEAVE);
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 static void who_does_not_see_the_store_keeps_and_gets_nothing(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 12);
-        fleet_join(&f, 1, 1);
-        fleet_join(&f, 2, 1);
-        fleet_assign(&f);
-        fleet_find(&f, 1)->sees_store = false;
-        fleet_join(&f, 3, 1);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 6);
-        assert_int_equal(fleet_owns(&f, 2), 3);
-        assert_int_equal(fleet_owns(&f, 3), 3);
-        fleet_remove(&f, 3);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 6);
-        assert_int_equal(fleet_owns(&f, 2), 6);
+        static struct membership f;
+        membership_open(&f, 12);
+        membership_join(&f, 1, 1);
+        membership_join(&f, 2, 1);
+        membership_assign(&f);
+        membership_find(&f, 1)->sees_store = false;
+        membership_join(&f, 3, 1);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 6);
+        assert_int_equal(membership_owns(&f, 2), 3);
+        assert_int_equal(membership_owns(&f, 3), 3);
+        membership_remove(&f, 3);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 6);
+        assert_int_equal(membership_owns(&f, 2), 6);
         /* Nobody sees it: nothing moves, orphans either. */
-        fleet_find(&f, 2)->sees_store = false;
-        fleet_assign(&f);
+        membership_find(&f, 2)->sees_store = false;
+        membership_assign(&f);
         assert_false(f.plan.is_changed);
-        fleet_remove(&f, 2);
-        fleet_assign(&f);
+        membership_remove(&f, 2);
+        membership_assign(&f);
         assert_false(f.plan.is_changed);
         assert_int_equal(f.now.owners_count, 2);
-        fleet_find(&f, 1)->sees_store = true;
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 12);
+        membership_find(&f, 1)->sees_store = true;
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 12);
         assert_int_equal(f.now.owners_count, 1);
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 static void a_blind_owner_within_the_limit_does_not_keep_orphans_waiting(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 8);
+        static struct membership f;
+        membership_open(&f, 8);
         f.input.members_max = 2;
-        fleet_join(&f, 1, 1);
-        fleet_join(&f, 2, 1);
-        fleet_join(&f, 3, 1);
-        fleet_assign(&f);
+        membership_join(&f, 1, 1);
+        membership_join(&f, 2, 1);
+        membership_join(&f, 3, 1);
+        membership_assign(&f);
         f.input.members_max = 1;
-        fleet_find(&f, 1)->sees_store = false;
-        fleet_remove(&f, 2);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 4);
-        assert_int_equal(fleet_owns(&f, 3), 4);
-        fleet_close(&f);
+        membership_find(&f, 1)->sees_store = false;
+        membership_remove(&f, 2);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 4);
+        assert_int_equal(membership_owns(&f, 3), 4);
+        membership_close(&f);
 }
 
 static void an_owner_keeps_its_place_without_a_shard(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 10);
+        static struct membership f;
+        membership_open(&f, 10);
         f.input.members_max = 2;
-        fleet_join(&f, 1, 1);
-        fleet_join(&f, 2, 1);
-        fleet_join(&f, 3, 1);
-        fleet_remove(&f, 1);
-        fleet_assign(&f);
-        fleet_join(&f, 4, 1)->created = 0;
-        fleet_find(&f, 2)->weight = 1000;
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 2), 10);
-        fleet_assign(&f);
+        membership_join(&f, 1, 1);
+        membership_join(&f, 2, 1);
+        membership_join(&f, 3, 1);
+        membership_remove(&f, 1);
+        membership_assign(&f);
+        membership_join(&f, 4, 1)->created = 0;
+        membership_find(&f, 2)->weight = 1000;
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 2), 10);
+        membership_assign(&f);
         assert_false(f.plan.is_changed);
         assert_int_equal(f.plan.moves_left, 0);
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 static void what_came_last_is_not_sent_on(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 12);
-        fleet_join(&f, 1, 1);
-        fleet_join(&f, 2, 1);
-        fleet_assign(&f);
-        fleet_join(&f, 3, 1);
-        fleet_assign(&f);
+        static struct membership f;
+        membership_open(&f, 12);
+        membership_join(&f, 1, 1);
+        membership_join(&f, 2, 1);
+        membership_assign(&f);
+        membership_join(&f, 3, 1);
+        membership_assign(&f);
         /* What host 1 leaves behind is perhaps still on its way to the others when host 4 joins: it gets older ones. */
-        fleet_remove(&f, 1);
-        fleet_assign(&f);
+        membership_remove(&f, 1);
+        membership_assign(&f);
         uint64_t last = f.now.generation;
-        fleet_join(&f, 4, 1);
-        fleet_assign(&f);
+        membership_join(&f, 4, 1);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 4);
         uint32_t stayed = 0;
         for (uint32_t shard = 0; shard < 12; shard++)
                 stayed += f.now.slots[shard].epoch == last;
         assert_int_equal(stayed, 4);
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 static void generations_start_at_the_time_and_grow(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 4);
-        fleet_join(&f, 1, 1);
-        fleet_assign(&f);
+        static struct membership f;
+        membership_open(&f, 4);
+        membership_join(&f, 1, 1);
+        membership_assign(&f);
         assert_int_equal(f.now.generation, NOW_S);
         assert_int_equal(f.now.slots[0].epoch, NOW_S);
-        fleet_join(&f, 2, 1);
+        membership_join(&f, 2, 1);
         f.input.unix_s = NOW_S - 1000;
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_int_equal(f.now.generation, NOW_S + 1);
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 static void a_stale_epoch_is_outbid(void **state)
 {
         (void)state;
-        static struct fleet f;
+        static struct membership f;
         struct assign_stale stale[] = { { 2, NOW_S + 500 }, { 3, 7 }, { 99, NOW_S }, { 1, ASSIGN_STALE_MAX },
                 { 0, NOW_S } };
-        fleet_open(&f, 4);
-        fleet_join(&f, 1, 1);
-        fleet_assign(&f);
+        membership_open(&f, 4);
+        membership_join(&f, 1, 1);
+        membership_assign(&f);
         f.input.stale = stale;
         f.input.stale_count = COUNT(stale);
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_int_equal(f.plan.moves_count, 0);
         assert_int_equal(f.now.slots[2].epoch, NOW_S + 501);
         /* The very epoch, but under another's nonce. */
@@ -397,65 +397,65 @@ static void a_stale_epoch_is_outbid(void **state)
         assert_int_equal(f.now.slots[1].epoch, NOW_S);
         assert_int_equal(f.now.generation, NOW_S + 501);
         /* The same report again says nothing new. */
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_false(f.plan.is_changed);
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 static void the_newer_of_two_with_one_nonce_counts(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 4);
-        fleet_join(&f, 1, 0);
-        fleet_join(&f, 2, 1);
-        fleet_join(&f, 1, 1);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 2);
-        assert_int_equal(fleet_owns(&f, 2), 2);
-        fleet_close(&f);
+        static struct membership f;
+        membership_open(&f, 4);
+        membership_join(&f, 1, 0);
+        membership_join(&f, 2, 1);
+        membership_join(&f, 1, 1);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 2);
+        assert_int_equal(membership_owns(&f, 2), 2);
+        membership_close(&f);
 }
 
 static void what_cannot_be_is_refused(void **state)
 {
         (void)state;
-        static struct fleet f;
+        static struct membership f;
         struct error error;
-        fleet_open(&f, 4);
-        fleet_join(&f, 1, 1);
-        fleet_assign(&f);
+        membership_open(&f, 4);
+        membership_join(&f, 1, 1);
+        membership_assign(&f);
         f.input.shards_count = 8;
         assert_int_equal(assign_plan(&f.now, &f.input, &f.plan, &error), -EINVAL);
         assert_contains(error.text, "4 shards, the store has 8");
         f.input.shards_count = 4;
-        fleet_find(&f, 1)->weight = ASSIGN_WEIGHT_MAX + 1;
+        membership_find(&f, 1)->weight = ASSIGN_WEIGHT_MAX + 1;
         assert_int_equal(assign_plan(&f.now, &f.input, &f.plan, &error), -EINVAL);
-        fleet_find(&f, 1)->weight = 1;
+        membership_find(&f, 1)->weight = 1;
         f.input.members_count = ASSIGN_MEMBERS_MAX + 1;
         assert_int_equal(assign_plan(&f.now, &f.input, &f.plan, &error), -E2BIG);
         f.input.members_count = 1;
         f.now.generation = TASK_NUMBER_MAX;
         assert_int_equal(assign_plan(&f.now, &f.input, &f.plan, &error), -EOVERFLOW);
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 static void nobody_to_own_anything_is_a_document_too(void **state)
 {
         (void)state;
-        static struct fleet f;
-        fleet_open(&f, 4);
-        fleet_assign(&f);
+        static struct membership f;
+        membership_open(&f, 4);
+        membership_assign(&f);
         assert_true(f.plan.is_changed);
         assert_null(assignment_owner(&f.now, 0));
-        fleet_assign(&f);
+        membership_assign(&f);
         assert_false(f.plan.is_changed);
-        fleet_join(&f, 1, 1);
-        fleet_assign(&f);
-        assert_int_equal(fleet_owns(&f, 1), 4);
+        membership_join(&f, 1, 1);
+        membership_assign(&f);
+        assert_int_equal(membership_owns(&f, 1), 4);
         assert_int_equal(f.plan.moves[0].reason, ASSIGN_JOIN);
         assert_string_equal(f.plan.moves[0].from.name, "");
         assert_false(f.now.slots[0].is_firm);
-        fleet_close(&f);
+        membership_close(&f);
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-#include "host/assign_doc.h"
+#include "host/membership/assign_doc.h"
 
 #define HISTORIES 300
 #define EVENTS    60
@@ -25,17 +25,17 @@ static uint32_t below(uint32_t n)
 enum part { TAKES, KEEPS, GIVES };
 
 struct expected {
-        enum part parts[FLEET_MAX];  /* by member */
-        uint32_t have[FLEET_MAX];    /* in the last document */
-        bool is_listed[FLEET_MAX];   /* there, as an owner */
-        uint32_t weights[FLEET_MAX]; /* that count */
+        enum part parts[MEMBERSHIP_MAX];  /* by member */
+        uint32_t have[MEMBERSHIP_MAX];    /* in the last document */
+        bool is_listed[MEMBERSHIP_MAX];   /* there, as an owner */
+        uint32_t weights[MEMBERSHIP_MAX]; /* that count */
         uint64_t weights_sum;
         uint32_t takers;
         uint32_t orphans;
         uint32_t shares; /* shards that takers share */
 };
 
-static bool comes_before(const struct fleet *f, const struct expected *e, uint32_t a, uint32_t b)
+static bool comes_before(const struct membership *f, const struct expected *e, uint32_t a, uint32_t b)
 {
         if (e->is_listed[a] != e->is_listed[b])
                 return e->is_listed[a];
@@ -43,7 +43,7 @@ static bool comes_before(const struct fleet *f, const struct expected *e, uint32
 }
 
 /* How many of those that could own come before this one. */
-static uint32_t rank(const struct fleet *f, const struct expected *e, const enum part *parts, uint32_t member)
+static uint32_t rank(const struct membership *f, const struct expected *e, const enum part *parts, uint32_t member)
 {
         uint32_t before = 0;
         for (uint32_t i = 0; i < f->count; i++)
@@ -51,26 +51,26 @@ static uint32_t rank(const struct fleet *f, const struct expected *e, const enum
         return before;
 }
 
-static void limit(const struct fleet *f, struct expected *e)
+static void limit(const struct membership *f, struct expected *e)
 {
-        enum part parts[FLEET_MAX];
-        uint32_t first = FLEET_MAX, in = 0;
+        enum part parts[MEMBERSHIP_MAX];
+        uint32_t first = MEMBERSHIP_MAX, in = 0;
         memcpy(parts, e->parts, sizeof(parts));
         for (uint32_t i = 0; i < f->count; i++) {
                 if (parts[i] != TAKES)
                         continue;
-                if (first == FLEET_MAX || comes_before(f, e, i, first))
+                if (first == MEMBERSHIP_MAX || comes_before(f, e, i, first))
                         first = i;
                 if (rank(f, e, parts, i) < f->input.members_max)
                         in++;
                 else
                         e->parts[i] = GIVES;
         }
-        if (!in && first != FLEET_MAX)
+        if (!in && first != MEMBERSHIP_MAX)
                 e->parts[first] = TAKES;
 }
 
-static void expect(const struct fleet *f, struct expected *e)
+static void expect(const struct membership *f, struct expected *e)
 {
         bool has_weight = false;
         *e = (struct expected){ .orphans = f->input.shards_count, .shares = f->input.shards_count };
@@ -115,10 +115,10 @@ static uint64_t remainder_of(const struct expected *e, uint32_t member)
 
 /* The fewest moves by which quotas can be reached, if those with equal remainders are chosen with that in mind: what is
  * above the whole part of a quota moves, except for one more at each that gets an extra and has it already. */
-static uint32_t fewest_moves(const struct fleet *f, const struct expected *e)
+static uint32_t fewest_moves(const struct membership *f, const struct expected *e)
 {
         uint32_t moves = e->orphans, extras = e->shares;
-        bool has_extra[FLEET_MAX] = { 0 };
+        bool has_extra[MEMBERSHIP_MAX] = { 0 };
         for (uint32_t i = 0; i < f->count; i++) {
                 if (e->parts[i] == GIVES)
                         moves += e->have[i];
@@ -168,9 +168,9 @@ static void assert_same(const struct assignment *a, const struct assignment *b)
 }
 
 /* What would come out if the members stood in another order. */
-static void assert_order_does_not_matter(const struct fleet *f)
+static void assert_order_does_not_matter(const struct membership *f)
 {
-        struct assign_member shuffled[FLEET_MAX];
+        struct assign_member shuffled[MEMBERSHIP_MAX];
         struct assign_input input = f->input;
         struct assign_plan plans[2];
         memcpy(shuffled, f->members, f->count * sizeof(shuffled[0]));
@@ -182,9 +182,9 @@ static void assert_order_does_not_matter(const struct fleet *f)
         }
         input.members_count = f->count;
         input.members = f->members;
-        assert_int_equal(assign_plan(fleet_previous(f), &input, &plans[0], NULL), 0);
+        assert_int_equal(assign_plan(membership_previous(f), &input, &plans[0], NULL), 0);
         input.members = shuffled;
-        assert_int_equal(assign_plan(fleet_previous(f), &input, &plans[1], NULL), 0);
+        assert_int_equal(assign_plan(membership_previous(f), &input, &plans[1], NULL), 0);
         assert_same(&plans[0].next, &plans[1].next);
         assert_int_equal(plans[0].moves_left, plans[1].moves_left);
         assign_plan_free(&plans[0]);
@@ -209,17 +209,17 @@ static bool is_same_owner(const struct assign_owner *a, const struct assign_owne
         return a && b ? !memcmp(a->nonce, b->nonce, STORE_NONCE_SIZE) : a == b;
 }
 
-static uint32_t member_of(const struct fleet *f, const struct assign_owner *owner)
+static uint32_t member_of(const struct membership *f, const struct assign_owner *owner)
 {
         for (uint32_t i = 0; owner && i < f->count; i++)
                 if (!memcmp(f->members[i].nonce, owner->nonce, STORE_NONCE_SIZE))
                         return i;
-        return FLEET_MAX;
+        return MEMBERSHIP_MAX;
 }
 
 /* One shard, before and after.  Returns whether it was a planned move. */
 static bool assert_step(
-        const struct fleet *f, const struct expected *e, const struct assignment *before, uint32_t shard)
+        const struct membership *f, const struct expected *e, const struct assignment *before, uint32_t shard)
 {
         const struct assign_owner *from = before ? assignment_owner(before, shard) : NULL;
         const struct assign_owner *to = assignment_owner(&f->now, shard);
@@ -228,13 +228,13 @@ static bool assert_step(
         if (is_same_owner(from, to)) {
                 assert_true(slot->epoch == epoch || slot->epoch == f->now.generation);
                 assert_true(slot->epoch >= epoch);
-                assert_true(!e->takers || member_of(f, to) != FLEET_MAX);
+                assert_true(!e->takers || member_of(f, to) != MEMBERSHIP_MAX);
                 return false;
         }
         assert_int_equal(slot->epoch, f->now.generation);
         assert_true(slot->epoch > epoch);
         assert_int_equal(e->parts[member_of(f, to)], TAKES);
-        bool is_orphan = from && member_of(f, from) == FLEET_MAX;
+        bool is_orphan = from && member_of(f, from) == MEMBERSHIP_MAX;
         assert_int_equal(slot->is_firm, is_orphan);
         if (!from || is_orphan)
                 return false;
@@ -242,7 +242,7 @@ static bool assert_step(
         return true;
 }
 
-static void assert_moves_listed(const struct fleet *f, const struct assignment *before)
+static void assert_moves_listed(const struct membership *f, const struct assignment *before)
 {
         uint32_t changed = 0;
         for (uint32_t shard = 0; shard < f->now.shards_count; shard++) {
@@ -261,21 +261,21 @@ static void assert_moves_listed(const struct fleet *f, const struct assignment *
 }
 
 /* Makes the next document and checks it against the last.  Returns how many shards moved. */
-static uint32_t step(struct fleet *f)
+static uint32_t step(struct membership *f)
 {
         struct expected e;
         struct assignment before = f->now;
         bool has_before = before.slots;
         expect(f, &e);
         assert_order_does_not_matter(f);
-        /* fleet_assign() frees the last one when there is a new one: keep ours. */
+        /* membership_assign() frees the last one when there is a new one: keep ours. */
         if (has_before) {
                 assert_int_equal(assignment_init(&before, f->now.shards_count, f->now.owners_count, 0), 0);
                 before.generation = f->now.generation;
                 memcpy(before.slots, f->now.slots, before.shards_count * sizeof(before.slots[0]));
                 memcpy(before.owners, f->now.owners, before.owners_count * sizeof(before.owners[0]));
         }
-        fleet_assign(f);
+        membership_assign(f);
         assert_true(has_before || f->plan.is_changed);
         assert_true(!has_before || !f->plan.is_changed || f->now.generation > before.generation);
         uint32_t planned = 0;
@@ -291,7 +291,7 @@ static uint32_t step(struct fleet *f)
 }
 
 /* Each taker has its quota: whole part or one more, and the extras are with the larger remainders. */
-static void assert_shares_are_right(const struct fleet *f)
+static void assert_shares_are_right(const struct membership *f)
 {
         struct expected e;
         expect(f, &e);
@@ -308,7 +308,7 @@ static void assert_shares_are_right(const struct fleet *f)
 }
 
 /* Nothing happens any more: rounds follow each other until all is right, in the fewest moves, and then it stays so. */
-static void settle(struct fleet *f)
+static void settle(struct membership *f)
 {
         struct expected e;
         f->input.may_plan = true;
@@ -331,7 +331,7 @@ static void settle(struct fleet *f)
 
 static uint32_t next_number;
 
-static void happen(struct fleet *f, struct assign_stale *stale)
+static void happen(struct membership *f, struct assign_stale *stale)
 {
         static const uint32_t weights[] = { 0, 1, 1, 1, 1, 5, 999, 1000 };
         struct assign_member *someone = f->count ? &f->members[below(f->count)] : NULL;
@@ -339,7 +339,7 @@ static void happen(struct fleet *f, struct assign_stale *stale)
         case 0:
         case 1:
                 if (f->count < 12)
-                        fleet_join(f, ++next_number, weights[below(COUNT(weights))]);
+                        membership_join(f, ++next_number, weights[below(COUNT(weights))]);
                 break;
         case 2:
                 if (someone)
@@ -380,10 +380,10 @@ static void every_history_ends_in_the_right_shares_after_the_fewest_moves(void *
         uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
         print_message("QUIVER_TEST_SEED=%llu\n", (unsigned long long)seed);
         random_state = seed;
-        static struct fleet f;
+        static struct membership f;
         for (uint32_t history = 0; history < HISTORIES; history++) {
                 struct assign_stale stale = { 0 };
-                fleet_open(&f, 1 + below(history % 10 ? 40 : 300));
+                membership_open(&f, 1 + below(history % 10 ? 40 : 300));
                 f.input.stale = &stale;
                 for (uint32_t event = 0; event < EVENTS; event++) {
                         happen(&f, &stale);
@@ -393,7 +393,7 @@ static void every_history_ends_in_the_right_shares_after_the_fewest_moves(void *
                                 settle(&f);
                 }
                 settle(&f);
-                fleet_close(&f);
+                membership_close(&f);
         }
 }
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "host/member_doc.h"
+#include "host/membership/member_doc.h"
 
 #define NONCE "3f2a94c07b1de85f6a0c2d4e8b917f35"
 #define HEAD  "quiver-member 1\nname host-a\nnonce " NONCE "\nweight 5\nstate draining\nsees_store yes\n"

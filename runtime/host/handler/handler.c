@@ -426,7 +426,7 @@ static void on_desired(struct store_request *request)
         if (request->status < 0)
                 return;
         h->desired_version = h->desired.version;
-        fleet_desired(h, h->desired.items, h->desired.items_count);
+        membership_desired(h, h->desired.items, h->desired.items_count);
         for (uint32_t i = 0; i < h->handlers_count; i++) {
                 struct span reason = { "", 0 };
                 struct handler *handler = h->handlers[i];

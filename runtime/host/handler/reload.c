@@ -287,7 +287,7 @@ static void carry_out(struct reload_job *job, const enum plan_verb *verbs)
         for (size_t i = 0; i < next->handlers_count; i++)
                 carry_out_item(job, &job->read.items[i], verbs[i]);
         host_ask_desired(h);
-        fleet_report(h);
+        membership_report(h);
 }
 
 static void report(struct reload_job *job, bool has_failed)

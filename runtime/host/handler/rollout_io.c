@@ -238,7 +238,7 @@ static void step(struct handler *handler, const struct rollout_event *event)
                 perform(handler, &actions.list[i]);
         if (handler->routed != handler_current(handler)) {
                 handler_route(handler);
-                fleet_report(handler->host);
+                membership_report(handler->host);
         }
         reload_look(handler->host);
 }

@@ -41,7 +41,7 @@ static void after_reply(struct shard_io *io, uint64_t fenced_before)
         struct shard *s = &io->shard;
         show_lease(io);
         if (s->stale_epoch)
-                fleet_report(io->host);
+                membership_report(io->host);
         if (s->fenced != fenced_before)
                 log_event(LEVEL_WARN, "fenced", "shard=%" PRIu32 " epoch=%" PRIu64, s->number, s->lease.epoch);
         if (s->fenced != fenced_before || s->is_refused)
@@ -159,7 +159,7 @@ void shard_io_call(struct shard_io *io, enum shard_call call, uint64_t now_ms)
                 shard_fill_acquire(&io->shard, &io->acquire, now_ms);
                 /* The last owner is gone, but a member from which it was to move may hold it still: never force that.
                  */
-                if (assignment_lists(&h->fleet.assignment, io->shard.holder))
+                if (assignment_lists(&h->membership.assignment, io->shard.holder))
                         io->acquire.is_firm = false;
                 /* Before it is sent: should we die before the answer comes, our guard gives this one back, too. */
                 show_lease(io);
@@ -194,10 +194,10 @@ static void on_renewed(struct store_request *request)
         h->is_renewing = false;
         if (request->status == -ECANCELED)
                 return;
-        fleet_store_seen(h, request->status == 0);
+        membership_store_seen(h, request->status == 0);
         if (request->status < 0)
                 return;
-        fleet_reconcile(h);
+        membership_reconcile(h);
         if (h->renew.desired_version != h->desired_version)
                 host_ask_desired(h);
         for (uint32_t i = 0; i < h->renew.items_count; i++) {

@@ -21,8 +21,8 @@
  *     which it was made.  If the store knows a higher epoch (it said STALE), the shard gets one above it.
  *
  * The members' order does not matter, and what comes out is left as it is when it goes in again. */
-#ifndef QUIVER_HOST_ASSIGN_H
-#define QUIVER_HOST_ASSIGN_H
+#ifndef QUIVER_HOST_MEMBERSHIP_ASSIGN_H
+#define QUIVER_HOST_MEMBERSHIP_ASSIGN_H
 
 #include <stdbool.h>
 #include <stdint.h>

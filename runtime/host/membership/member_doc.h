@@ -11,10 +11,10 @@
  *
  * `handler` and `stale` lines may be missing or stand several times, the others stand once, in any order.  A line whose
  * first word is not known is skipped: a newer host of the same format wrote it. */
-#ifndef QUIVER_HOST_MEMBER_DOC_H
-#define QUIVER_HOST_MEMBER_DOC_H
+#ifndef QUIVER_HOST_MEMBERSHIP_MEMBER_DOC_H
+#define QUIVER_HOST_MEMBERSHIP_MEMBER_DOC_H
 
-#include "host/assign.h"
+#include "host/membership/assign.h"
 
 #define MEMBER_DOC_VERSION  1u
 #define MEMBER_DOC_MAX      (64u * 1024u)

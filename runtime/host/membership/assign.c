@@ -1,4 +1,4 @@
-#include "host/assign.h"
+#include "host/membership/assign.h"
 
 #include <assert.h>
 #include <errno.h>

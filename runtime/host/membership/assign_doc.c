@@ -1,4 +1,4 @@
-#include "host/assign_doc.h"
+#include "host/membership/assign_doc.h"
 
 #include <errno.h>
 #include <inttypes.h>

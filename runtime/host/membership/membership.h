@@ -1,4 +1,4 @@
-/* fleet.h: a host as one of several: its membership, what it was assigned, and, while it leads, what it decides.
+/* membership.h: a host as one of several: its membership, what it was assigned, and, while it leads, what it decides.
  *
  * Joins the coordination tree (coord.h) with the recipes (member.h, leader.h) and the leader's machine (chair.h).  Two
  * authorities, no third: what is read here says which shards to seek; only the lease in the store says which may be
@@ -10,8 +10,8 @@
  *         election/NONCE-SEQUENCE   ephemeral; the lowest sequence leads
  *         assign                    who should own what, and under which epoch; assign_doc.h
  *         moves                     the latest changes to it, and why */
-#ifndef QUIVER_HOST_FLEET_H
-#define QUIVER_HOST_FLEET_H
+#ifndef QUIVER_HOST_MEMBERSHIP_MEMBERSHIP_H
+#define QUIVER_HOST_MEMBERSHIP_MEMBERSHIP_H
 
 #include <stdbool.h>
 #include <uv.h>
@@ -39,7 +39,7 @@ struct chair_work {
         struct coord_multi_op ops[3];
 };
 
-struct fleet {
+struct membership {
         struct coord_events events;
         struct coord_open open;
         struct coord *coord; /* NULL: not open */
@@ -67,23 +67,23 @@ struct fleet {
 };
 
 /* Opens the tree; host_open_store() follows, or the host ends. */
-void fleet_open(struct host *h);
+void membership_open(struct host *h);
 /* The store is open, so the number of shards is known: joins, stands for election, reads what is assigned. */
-void fleet_start(struct host *h);
+void membership_start(struct host *h);
 
 /* Something that our node tells of may have changed. */
-void fleet_report(struct host *h);
+void membership_report(struct host *h);
 /* The store answered, or did not. */
-void fleet_store_seen(struct host *h, bool is_seen);
+void membership_store_seen(struct host *h, bool is_seen);
 /* The desired state was read. */
-void fleet_desired(struct host *h, const struct store_desired *items, size_t count);
+void membership_desired(struct host *h, const struct store_desired *items, size_t count);
 /* A shard that should be ours and is not, though nothing is known to stand in the way, is sought again. */
-void fleet_reconcile(struct host *h);
+void membership_reconcile(struct host *h);
 
 /* Stopping: resigns and says so, for others to take over. */
-void fleet_leave(struct host *h);
+void membership_leave(struct host *h);
 /* Ends the session; `closed` is called with the host when that is done. */
-void fleet_close(struct host *h, void (*closed)(void *self));
-void fleet_free(struct host *h);
+void membership_close(struct host *h, void (*closed)(void *self));
+void membership_free(struct host *h);
 
 #endif

@@ -20,10 +20,10 @@
  * join
  *
  * When (unix milliseconds), shard, from (- for nobody), to, epoch, reason; the latest last. */
-#ifndef QUIVER_HOST_ASSIGN_DOC_H
-#define QUIVER_HOST_ASSIGN_DOC_H
+#ifndef QUIVER_HOST_MEMBERSHIP_ASSIGN_DOC_H
+#define QUIVER_HOST_MEMBERSHIP_ASSIGN_DOC_H
 
-#include "host/assign.h"
+#include "host/membership/assign.h"
 
 #define ASSIGN_DOC_VERSION 1u
 #define ASSIGN_DOC_MAX     (512u * 1024u) /* what a tree holds in one node; 4096 shards on 200 hosts need up to 160 KB */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/assign.h"
+#include "host/membership/assign.h"
 
 int assignment_init(struct assignment *a, uint32_t shards_count, uint32_t owners_count, uint32_t givers_count)
 {

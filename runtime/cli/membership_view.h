@@ -1,10 +1,10 @@
-/* fleet_view.h: the coordination tree as a command sees it: members, leader, assignment, moves. */
-#ifndef QUIVER_CLI_FLEET_VIEW_H
-#define QUIVER_CLI_FLEET_VIEW_H
+/* membership_view.h: the coordination tree as a command sees it: members, leader, assignment, moves. */
+#ifndef QUIVER_CLI_MEMBERSHIP_VIEW_H
+#define QUIVER_CLI_MEMBERSHIP_VIEW_H
 
 #include "config/config.h"
-#include "host/assign_doc.h"
-#include "host/member_doc.h"
+#include "host/membership/assign_doc.h"
+#include "host/membership/member_doc.h"
 
 /* One member; `problem` says why `doc` is empty. */
 struct view_member {
@@ -16,7 +16,7 @@ struct view_member {
 };
 
 /* Zero-initialised is empty. */
-struct fleet_view {
+struct membership_view {
         struct view_member *members; /* by name and nonce */
         size_t members_count;
         struct assignment assignment;
@@ -25,7 +25,7 @@ struct fleet_view {
 };
 
 /* Asks the tree once, as a visitor.  0, or -errno with the text set: it does not answer. */
-int fleet_view_read(const struct config *config, struct fleet_view *ret_view, struct error *error);
-void fleet_view_free(struct fleet_view *view);
+int membership_view_read(const struct config *config, struct membership_view *ret_view, struct error *error);
+void membership_view_free(struct membership_view *view);
 
 #endif

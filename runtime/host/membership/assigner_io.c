@@ -1,12 +1,12 @@
-/* fleet_chair.c: while this host leads: reads the assignment, tells the chair who is there, writes what it decides. */
+/* assigner_io.c: while this host leads: reads the assignment, tells the chair who is there, writes what it decides. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "host/fleet_parts.h"
 #include "host/host_parts.h"
+#include "host/membership/membership_private.h"
 
 #define AGAIN_MS 1000
 
@@ -20,11 +20,11 @@ static struct host *host_of(void *self)
 static void told(struct host *h, const char *name, uint64_t created, struct span data)
 {
         struct error error = { "" };
-        int r = chair_member(&h->fleet.chair, name, created, data, clock_boot_ms(), &error);
+        int r = chair_member(&h->membership.chair, name, created, data, clock_boot_ms(), &error);
         if (r < 0)
                 log_event(LEVEL_WARN, "member", "node=%s text=%s hint=%s", name, LOG_QUOTE(error.text),
                         LOG_QUOTE("it gets no shards"));
-        fleet_turn(h);
+        membership_step(h);
 }
 
 static void on_joined(void *self, const char *name, uint64_t created, struct span data)
@@ -42,18 +42,18 @@ static void on_left(void *self, const char *name)
 {
         struct host *h = self;
         log_event(LEVEL_INFO, "member-left", "node=%s", name);
-        chair_left(&h->fleet.chair, name, clock_boot_ms());
-        fleet_turn(h);
+        chair_left(&h->membership.chair, name, clock_boot_ms());
+        membership_step(h);
 }
 
 static void on_known(void *self, bool is_known)
 {
         struct host *h = self;
-        chair_know(&h->fleet.chair, is_known, clock_boot_ms());
-        fleet_turn(h);
+        chair_know(&h->membership.chair, is_known, clock_boot_ms());
+        membership_step(h);
 }
 
-const struct member_events fleet_member_events = {
+const struct member_events membership_member_events = {
         .joined = on_joined,
         .changed = on_changed,
         .left = on_left,
@@ -62,14 +62,14 @@ const struct member_events fleet_member_events = {
 
 static void lead(struct host *h, bool is_leading)
 {
-        struct fleet *f = &h->fleet;
+        struct membership *m = &h->membership;
         log_event(LEVEL_INFO, is_leading ? "leading" : "not-leading", "host=%s", h->config->host.name);
-        chair_free(&f->chair);
-        chair_init(&f->chair, h->shards_count, h->config->coordination.members_max);
-        chair_wait(&f->chair, f->calm_ms);
-        chair_lead(&f->chair, is_leading, clock_boot_ms());
-        member_follow(&f->member, is_leading);
-        fleet_turn(h);
+        chair_free(&m->chair);
+        chair_init(&m->chair, h->shards_count, h->config->coordination.members_max);
+        chair_wait(&m->chair, m->calm_ms);
+        chair_lead(&m->chair, is_leading, clock_boot_ms());
+        member_follow(&m->member, is_leading);
+        membership_step(h);
 }
 
 static void on_gained(void *self)
@@ -82,13 +82,13 @@ static void on_lost(void *self)
         lead(self, false);
 }
 
-const struct leader_events fleet_leader_events = { .gained = on_gained, .lost = on_lost };
+const struct leader_events membership_leader_events = { .gained = on_gained, .lost = on_lost };
 
 /* --- reading --- */
 
 static void fail(struct host *h, const struct coord_request *request)
 {
-        h->fleet.work.again_ms = clock_boot_ms() + AGAIN_MS;
+        h->membership.work.again_ms = clock_boot_ms() + AGAIN_MS;
         if (request->status != -ECANCELED)
                 log_event(LEVEL_WARN, "chair", "text=%s", LOG_QUOTE(request->error.text));
 }
@@ -101,8 +101,8 @@ static bool may_go_on(const struct coord_request *request)
 
 static void on_moves(struct coord_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, fleet.work.get.request));
-        struct chair_work *w = &h->fleet.work;
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.work.get.request));
+        struct chair_work *w = &h->membership.work;
         struct error error = { "" };
         struct span moves = { "", 0 };
         w->is_busy = false;
@@ -114,17 +114,17 @@ static void on_moves(struct coord_request *request)
         if (request->status == 0)
                 moves = w->get.data;
         struct span assign = { (const char *)w->assign.data, w->assign.size };
-        if (chair_read(&h->fleet.chair, w->has_assign, assign, w->version, moves, clock_boot_ms(), &error) < 0) {
+        if (chair_read(&h->membership.chair, w->has_assign, assign, w->version, moves, clock_boot_ms(), &error) < 0) {
                 w->again_ms = clock_boot_ms() + AGAIN_MS;
-                log_event(LEVEL_ERROR, "chair", "node=%s text=%s", FLEET_ASSIGN, LOG_QUOTE(error.text));
+                log_event(LEVEL_ERROR, "chair", "node=%s text=%s", MEMBERSHIP_ASSIGN, LOG_QUOTE(error.text));
         }
-        fleet_turn(h);
+        membership_step(h);
 }
 
 static void on_assign(struct coord_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, fleet.work.get.request));
-        struct chair_work *w = &h->fleet.work;
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.work.get.request));
+        struct chair_work *w = &h->membership.work;
         w->is_busy = false;
         if (!may_go_on(request)) {
                 fail(h, request);
@@ -136,16 +136,16 @@ static void on_assign(struct coord_request *request)
         if (request->status == 0)
                 buffer_put(&w->assign, w->get.data.data, w->get.data.size);
         w->is_busy = true;
-        w->get = (struct coord_get){ .request.done = on_moves, .path = FLEET_MOVES };
-        coord_get(h->fleet.coord, &w->get);
+        w->get = (struct coord_get){ .request.done = on_moves, .path = MEMBERSHIP_MOVES };
+        coord_get(h->membership.coord, &w->get);
 }
 
 static void read_all(struct host *h)
 {
-        struct chair_work *w = &h->fleet.work;
+        struct chair_work *w = &h->membership.work;
         w->is_busy = true;
-        w->get = (struct coord_get){ .request.done = on_assign, .path = FLEET_ASSIGN };
-        coord_get(h->fleet.coord, &w->get);
+        w->get = (struct coord_get){ .request.done = on_assign, .path = MEMBERSHIP_ASSIGN };
+        coord_get(h->membership.coord, &w->get);
 }
 
 /* --- writing --- */
@@ -164,17 +164,17 @@ static void log_moves(const struct assign_plan *plan)
 
 static void on_written(struct coord_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, fleet.work.multi.request));
-        struct fleet *f = &h->fleet;
-        f->work.is_busy = false;
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.work.multi.request));
+        struct membership *m = &h->membership;
+        m->work.is_busy = false;
         if (request->status == 0) {
-                f->work.has_moves = true;
-                log_moves(&f->chair.plan);
+                m->work.has_moves = true;
+                log_moves(&m->chair.plan);
         } else {
                 fail(h, request);
         }
-        chair_wrote(&f->chair, request->status, f->work.ops[1].stat.version, clock_boot_ms());
-        fleet_turn(h);
+        chair_wrote(&m->chair, request->status, m->work.ops[1].stat.version, clock_boot_ms());
+        membership_step(h);
 }
 
 static struct coord_multi_op put(const char *path, const struct buffer *data, bool exists, uint64_t version)
@@ -188,27 +188,27 @@ static struct coord_multi_op put(const char *path, const struct buffer *data, bo
 /* Together with the proof that we still lead. */
 static void write_all(struct host *h)
 {
-        struct fleet *f = &h->fleet;
-        struct chair_work *w = &f->work;
-        w->ops[0] = leader_check(&f->leader);
-        w->ops[1] = put(FLEET_ASSIGN, &w->assign, f->chair.exists, f->chair.version);
-        w->ops[2] = put(FLEET_MOVES, &w->moves, w->has_moves, COORD_ANY_VERSION);
+        struct membership *m = &h->membership;
+        struct chair_work *w = &m->work;
+        w->ops[0] = leader_check(&m->leader);
+        w->ops[1] = put(MEMBERSHIP_ASSIGN, &w->assign, m->chair.exists, m->chair.version);
+        w->ops[2] = put(MEMBERSHIP_MOVES, &w->moves, w->has_moves, COORD_ANY_VERSION);
         w->is_busy = true;
         w->multi = (struct coord_multi){ .request.done = on_written, .ops = w->ops, .ops_count = 3 };
-        coord_multi(f->coord, &w->multi);
+        coord_multi(m->coord, &w->multi);
 }
 
-void fleet_chair(struct host *h, uint64_t now_ms)
+void membership_assign(struct host *h, uint64_t now_ms)
 {
-        struct fleet *f = &h->fleet;
-        struct chair_work *w = &f->work;
-        if (w->is_busy || !f->session || now_ms < w->again_ms || !leader_is_leading(&f->leader))
+        struct membership *m = &h->membership;
+        struct chair_work *w = &m->work;
+        if (w->is_busy || !m->session || now_ms < w->again_ms || !leader_is_leading(&m->leader))
                 return;
-        if (chair_wants_read(&f->chair))
+        if (chair_wants_read(&m->chair))
                 read_all(h);
-        else if (chair_plan(&f->chair, now_ms, clock_wall_ms(), &w->assign, &w->moves))
+        else if (chair_plan(&m->chair, now_ms, clock_wall_ms(), &w->assign, &w->moves))
                 write_all(h);
-        else if (f->chair.failure.text[0])
-                log_event(LEVEL_ERROR, "chair", "text=%s", LOG_QUOTE(f->chair.failure.text));
-        f->chair.failure.text[0] = 0;
+        else if (m->chair.failure.text[0])
+                log_event(LEVEL_ERROR, "chair", "text=%s", LOG_QUOTE(m->chair.failure.text));
+        m->chair.failure.text[0] = 0;
 }

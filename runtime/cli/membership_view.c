@@ -1,4 +1,4 @@
-#include "cli/fleet_view.h"
+#include "cli/membership_view.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 /* One question after the other: who is there, each of them, who leads, what was decided. */
 struct asking {
-        struct fleet_view *view;
+        struct membership_view *view;
         struct coord *coord;
         uv_loop_t loop;
         uv_timer_t timer;
@@ -150,7 +150,7 @@ static void ask_next(struct asking *a)
 static void on_members(struct coord_request *request)
 {
         struct asking *a = (struct asking *)((char *)request - offsetof(struct asking, children.request));
-        struct fleet_view *view = a->view;
+        struct membership_view *view = a->view;
         if (request->status < 0) {
                 end(a, request->status, request->error.text);
                 return;
@@ -195,7 +195,7 @@ static bool is_nonce(const uint8_t nonce[STORE_NONCE_SIZE], const char *text)
         return !strcmp(units_hex(own, nonce, STORE_NONCE_SIZE), text);
 }
 
-static void complete(struct fleet_view *view, const char *leader)
+static void complete(struct membership_view *view, const char *leader)
 {
         for (size_t i = 0; i < view->members_count; i++) {
                 struct view_member *m = &view->members[i];
@@ -209,7 +209,7 @@ static void complete(struct fleet_view *view, const char *leader)
         }
 }
 
-int fleet_view_read(const struct config *config, struct fleet_view *ret_view, struct error *error)
+int membership_view_read(const struct config *config, struct membership_view *ret_view, struct error *error)
 {
         static struct config_secrets secrets;
         struct asking *a = calloc(1, sizeof(*a));
@@ -221,7 +221,7 @@ int fleet_view_read(const struct config *config, struct fleet_view *ret_view, st
                 free(a);
                 return r;
         }
-        *ret_view = (struct fleet_view){ 0 };
+        *ret_view = (struct membership_view){ 0 };
         a->view = ret_view;
         (void)uv_loop_init(&a->loop);
         (void)uv_timer_init(&a->loop, &a->timer);
@@ -235,7 +235,7 @@ int fleet_view_read(const struct config *config, struct fleet_view *ret_view, st
         r = a->status;
         if (r < 0) {
                 *error = a->error;
-                fleet_view_free(ret_view);
+                membership_view_free(ret_view);
         } else {
                 complete(ret_view, a->leader);
         }
@@ -243,11 +243,11 @@ int fleet_view_read(const struct config *config, struct fleet_view *ret_view, st
         return r;
 }
 
-void fleet_view_free(struct fleet_view *view)
+void membership_view_free(struct membership_view *view)
 {
         for (size_t i = 0; i < view->members_count; i++)
                 free(view->members[i].doc);
         free(view->members);
         assignment_free(&view->assignment);
-        *view = (struct fleet_view){ 0 };
+        *view = (struct membership_view){ 0 };
 }

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "host/assign_doc.h"
 #include "host/doc.h"
+#include "host/membership/assign_doc.h"
 
 #define KIND "moves"
 

@@ -1,4 +1,4 @@
-#include "host/member_doc.h"
+#include "host/membership/member_doc.h"
 
 #include <ctype.h>
 #include <errno.h>

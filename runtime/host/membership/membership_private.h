@@ -1,0 +1,21 @@
+/* membership_private.h: what membership.c (one of several) and assigner_io.c (the one that leads) need of each other.
+ */
+#ifndef QUIVER_HOST_MEMBERSHIP_MEMBERSHIP_PRIVATE_H
+#define QUIVER_HOST_MEMBERSHIP_MEMBERSHIP_PRIVATE_H
+
+#include "host/membership/membership.h"
+
+#define MEMBERSHIP_MEMBERS  "members"
+#define MEMBERSHIP_ELECTION "election"
+#define MEMBERSHIP_ASSIGN   "assign"
+#define MEMBERSHIP_MOVES    "moves"
+
+extern const struct member_events membership_member_events;
+extern const struct leader_events membership_leader_events;
+
+/* Does what the chair wants next, if it wants something. */
+void membership_assign(struct host *h, uint64_t now_ms);
+/* After every event: goes as far as possible, and sets the timer. */
+void membership_step(struct host *h);
+
+#endif
