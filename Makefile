@@ -68,7 +68,7 @@ LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runt
             runtime/host/share.c runtime/cli/move_read.c runtime/cli/json.c runtime/host/shard/window.c runtime/host/draft.c \
             $(wildcard runtime/store/*.c runtime/store/*/*.c)
 LIB_SRC  += $(wildcard runtime/coord/*.c) $(addprefix runtime/coord/local/,log.c replica.c tree.c) \
-            $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/host/chair.c
+            $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/host/membership/assigner.c
 endif
 LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan,$(SAN)),,$B/obj/lua.o)
 MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))

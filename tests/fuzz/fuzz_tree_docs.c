@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "choices.h"
-#include "host/chair.h"
+#include "host/membership/assigner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -82,7 +82,7 @@ static struct span spoil(struct buffer *b, struct choices *c)
 }
 
 struct scene {
-        struct chair chair;
+        struct assigner assigner;
         struct buffer assign, moves; /* what stands in the tree */
         bool exists;
         uint64_t now_ms;
@@ -95,15 +95,15 @@ static void lead(struct scene *s)
         struct buffer assign = { 0 }, moves = { 0 };
         unsigned rounds = 0;
         for (; rounds < 64; rounds++) {
-                if (chair_wants_read(&s->chair))
-                        (void)chair_read(&s->chair, s->exists,
+                if (assigner_wants_read(&s->assigner))
+                        (void)assigner_read(&s->assigner, s->exists,
                                 (struct span){ (const char *)s->assign.data, s->assign.size }, 0,
                                 (struct span){ (const char *)s->moves.data, s->moves.size }, s->now_ms, &error);
-                uint64_t due_ms = chair_due_ms(&s->chair);
+                uint64_t due_ms = assigner_due_ms(&s->assigner);
                 if (due_ms == UINT64_MAX)
                         break;
                 s->now_ms = due_ms > s->now_ms ? due_ms : s->now_ms;
-                if (!chair_plan(&s->chair, s->now_ms, 100000, &assign, &moves))
+                if (!assigner_plan(&s->assigner, s->now_ms, 100000, &assign, &moves))
                         continue;
                 struct assignment read = { 0 };
                 struct moves history;
@@ -111,7 +111,7 @@ static void lead(struct scene *s)
                 demand(moves_doc_parse((struct span){ (const char *)moves.data, moves.size }, &history, &error) == 0);
                 demand(read.shards_count == SHARDS);
                 assignment_free(&read);
-                chair_wrote(&s->chair, 0, rounds, s->now_ms);
+                assigner_wrote(&s->assigner, 0, rounds, s->now_ms);
                 s->exists = true;
         }
         demand(rounds < 64);
@@ -126,7 +126,7 @@ static void one_event(struct scene *s, struct choices *c)
         struct error error = { "" };
         switch (choose(c, 8)) {
         case 0:
-                chair_left(&s->chair, node, s->now_ms);
+                assigner_left(&s->assigner, node, s->now_ms);
                 break;
         case 1:
                 buffer_clear(&s->assign);
@@ -136,14 +136,14 @@ static void one_event(struct scene *s, struct choices *c)
                 (void)spoil(&s->assign, c);
                 (void)spoil(&s->moves, c);
                 s->exists = choose(c, 8);
-                chair_saw(&s->chair, 0, s->now_ms);
+                assigner_saw(&s->assigner, 0, s->now_ms);
                 break;
         case 2:
-                chair_lead(&s->chair, choose(c, 8), s->now_ms);
+                assigner_lead(&s->assigner, choose(c, 8), s->now_ms);
                 break;
         default:
                 put_member(&text, c);
-                if (chair_member(&s->chair, node, 1 + choose(c, 8), spoil(&text, c), s->now_ms, &error) < 0)
+                if (assigner_member(&s->assigner, node, 1 + choose(c, 8), spoil(&text, c), s->now_ms, &error) < 0)
                         demand(error.text[0]);
                 break;
         }
@@ -156,16 +156,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct choices c = { data, size };
         static struct scene s;
         s = (struct scene){ .now_ms = 1000 };
-        chair_init(&s.chair, SHARDS, choose(&c, 2) ? 0 : 2);
-        chair_lead(&s.chair, true, s.now_ms);
-        chair_know(&s.chair, true, s.now_ms);
+        assigner_init(&s.assigner, SHARDS, choose(&c, 2) ? 0 : 2);
+        assigner_lead(&s.assigner, true, s.now_ms);
+        assigner_know(&s.assigner, true, s.now_ms);
         while (c.size) {
                 one_event(&s, &c);
                 if (choose(&c, 2))
                         lead(&s);
         }
         lead(&s);
-        chair_free(&s.chair);
+        assigner_free(&s.assigner);
         buffer_free(&s.assign);
         buffer_free(&s.moves);
         return 0;

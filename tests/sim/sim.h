@@ -1,4 +1,4 @@
-/* sim.h: a fleet in one thread, with a clock of its own: the real shard, window, assign, chair, member and leader
+/* sim.h: a fleet in one thread, with a clock of its own: the real shard, window, assign, assigner, member and leader
  * machines, on a store, a tree and a network that are made of a few hundred lines and a random number.
  *
  * Everything that happens is an event in one queue; a seed gives the same run again.  Messages are lost, delayed,
@@ -13,7 +13,7 @@
 #include "coord/driver.h"
 #include "coord/leader.h"
 #include "coord/member.h"
-#include "host/chair.h"
+#include "host/membership/assigner.h"
 #include "host/shard/shard.h"
 
 #define HOSTS       3
@@ -156,16 +156,16 @@ struct sim_host {
         struct coord_events events;
         struct member member;
         struct leader leader;
-        struct chair chair;
+        struct assigner assigner;
         struct assignment assignment;
         struct coord_get get;
         bool is_getting, must_get;
-        struct coord_get chair_get;
+        struct coord_get assigner_get;
         struct coord_multi multi;
         struct coord_multi_op ops[2];
         struct buffer doc, assign, moves;
         bool is_chair_busy;
-        uint64_t chair_again_ms;
+        uint64_t assigner_again_ms;
         uint64_t version;
         bool has_assign;
         uint64_t turn_ms; /* when the next turn is due */
@@ -188,7 +188,7 @@ void sim_fleet_open(struct sim_host *h);
 void sim_fleet_free(struct sim_host *h);
 /* What its node says, if that has changed. */
 void sim_fleet_report(struct sim_host *h);
-/* What the chair wants next. */
+/* What the assigner wants next. */
 void sim_fleet_chair(struct sim_host *h);
 /* Tries again what failed. */
 void sim_fleet_tick(struct sim_host *h);

@@ -79,20 +79,20 @@ static void on_joined(void *self, const char *name, uint64_t created, struct spa
 {
         struct sim_host *h = self;
         struct error error;
-        if (chair_member(&h->chair, name, created, data, h->sim->now_ms, &error) < 0)
+        if (assigner_member(&h->assigner, name, created, data, h->sim->now_ms, &error) < 0)
                 sim_fail(h->sim, "a member that cannot be read: %s", error.text);
 }
 
 static void on_left(void *self, const char *name)
 {
         struct sim_host *h = self;
-        chair_left(&h->chair, name, h->sim->now_ms);
+        assigner_left(&h->assigner, name, h->sim->now_ms);
 }
 
 static void on_known(void *self, bool is_known)
 {
         struct sim_host *h = self;
-        chair_know(&h->chair, is_known, h->sim->now_ms);
+        assigner_know(&h->assigner, is_known, h->sim->now_ms);
 }
 
 static const struct member_events member_events = {
@@ -101,9 +101,9 @@ static const struct member_events member_events = {
 
 static void lead(struct sim_host *h, bool is_leading)
 {
-        chair_free(&h->chair);
-        chair_init(&h->chair, SHARDS, 0);
-        chair_lead(&h->chair, is_leading, h->sim->now_ms);
+        assigner_free(&h->assigner);
+        assigner_init(&h->assigner, SHARDS, 0);
+        assigner_lead(&h->assigner, is_leading, h->sim->now_ms);
         member_follow(&h->member, is_leading);
 }
 
@@ -121,17 +121,17 @@ static const struct leader_events leader_events = { .gained = on_gained, .lost =
 
 static void on_chair_read(struct coord_request *request)
 {
-        struct sim_host *h = (struct sim_host *)((char *)request - offsetof(struct sim_host, chair_get.request));
+        struct sim_host *h = (struct sim_host *)((char *)request - offsetof(struct sim_host, assigner_get.request));
         struct error error;
         h->is_chair_busy = false;
         if (request->status < 0 && request->status != -ENOENT) {
-                h->chair_again_ms = h->sim->now_ms + 200;
+                h->assigner_again_ms = h->sim->now_ms + 200;
                 return;
         }
         bool has_assign = request->status == 0;
         struct span none = { "", 0 };
-        (void)chair_read(&h->chair, has_assign, has_assign ? h->chair_get.data : none,
-                has_assign ? h->chair_get.stat.version : 0, none, h->sim->now_ms, &error);
+        (void)assigner_read(&h->assigner, has_assign, has_assign ? h->assigner_get.data : none,
+                has_assign ? h->assigner_get.stat.version : 0, none, h->sim->now_ms, &error);
         sim_host_turn(h);
 }
 
@@ -140,27 +140,27 @@ static void on_written(struct coord_request *request)
         struct sim_host *h = (struct sim_host *)((char *)request - offsetof(struct sim_host, multi.request));
         h->is_chair_busy = false;
         if (request->status < 0)
-                h->chair_again_ms = h->sim->now_ms + 200;
-        chair_wrote(&h->chair, request->status, h->ops[1].stat.version, h->sim->now_ms);
+                h->assigner_again_ms = h->sim->now_ms + 200;
+        assigner_wrote(&h->assigner, request->status, h->ops[1].stat.version, h->sim->now_ms);
         sim_host_turn(h);
 }
 
 void sim_fleet_chair(struct sim_host *h)
 {
         struct sim *sim = h->sim;
-        if (h->is_chair_busy || sim->now_ms < h->chair_again_ms || !leader_is_leading(&h->leader))
+        if (h->is_chair_busy || sim->now_ms < h->assigner_again_ms || !leader_is_leading(&h->leader))
                 return;
-        if (chair_wants_read(&h->chair)) {
+        if (assigner_wants_read(&h->assigner)) {
                 h->is_chair_busy = true;
-                h->chair_get = (struct coord_get){ .request.done = on_chair_read, .path = "assign" };
-                coord_get(h->coord, &h->chair_get);
-        } else if (chair_plan(&h->chair, sim->now_ms, sim->unix_ms + sim->now_ms, &h->assign, &h->moves)) {
+                h->assigner_get = (struct coord_get){ .request.done = on_chair_read, .path = "assign" };
+                coord_get(h->coord, &h->assigner_get);
+        } else if (assigner_plan(&h->assigner, sim->now_ms, sim->unix_ms + sim->now_ms, &h->assign, &h->moves)) {
                 h->is_chair_busy = true;
                 h->ops[0] = leader_check(&h->leader);
-                h->ops[1] = (struct coord_multi_op){ .kind = h->chair.exists ? COORD_SET : COORD_CREATE,
+                h->ops[1] = (struct coord_multi_op){ .kind = h->assigner.exists ? COORD_SET : COORD_CREATE,
                         .path = "assign",
                         .data = { (const char *)h->assign.data, h->assign.size },
-                        .version = h->chair.version };
+                        .version = h->assigner.version };
                 h->multi = (struct coord_multi){ .request.done = on_written, .ops = h->ops, .ops_count = 2 };
                 coord_multi(h->coord, &h->multi);
         }
@@ -219,7 +219,7 @@ void sim_fleet_open(struct sim_host *h)
         h->coord = sim_tree_connect(h, &h->events);
         member_init(&h->member, h->coord, "members", name, &member_events, h);
         leader_init(&h->leader, h->coord, "election", nonce, &leader_events, h);
-        chair_init(&h->chair, SHARDS, 0);
+        assigner_init(&h->assigner, SHARDS, 0);
         sim_fleet_report(h);
         leader_stand(&h->leader, true);
 }
@@ -227,7 +227,7 @@ void sim_fleet_open(struct sim_host *h)
 void sim_fleet_free(struct sim_host *h)
 {
         member_free(&h->member);
-        chair_free(&h->chair);
+        assigner_free(&h->assigner);
         assignment_free(&h->assignment);
         buffer_free(&h->doc);
         buffer_free(&h->assign);

@@ -1,4 +1,5 @@
-/* assigner_io.c: while this host leads: reads the assignment, tells the chair who is there, writes what it decides. */
+/* assigner_io.c: while this host leads: reads the assignment, tells the assigner who is there, writes what it decides.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static struct host *host_of(void *self)
 static void told(struct host *h, const char *name, uint64_t created, struct span data)
 {
         struct error error = { "" };
-        int r = chair_member(&h->membership.chair, name, created, data, clock_boot_ms(), &error);
+        int r = assigner_member(&h->membership.assigner, name, created, data, clock_boot_ms(), &error);
         if (r < 0)
                 log_event(LEVEL_WARN, "member", "node=%s text=%s hint=%s", name, LOG_QUOTE(error.text),
                         LOG_QUOTE("it gets no shards"));
@@ -42,14 +43,14 @@ static void on_left(void *self, const char *name)
 {
         struct host *h = self;
         log_event(LEVEL_INFO, "member-left", "node=%s", name);
-        chair_left(&h->membership.chair, name, clock_boot_ms());
+        assigner_left(&h->membership.assigner, name, clock_boot_ms());
         membership_step(h);
 }
 
 static void on_known(void *self, bool is_known)
 {
         struct host *h = self;
-        chair_know(&h->membership.chair, is_known, clock_boot_ms());
+        assigner_know(&h->membership.assigner, is_known, clock_boot_ms());
         membership_step(h);
 }
 
@@ -64,10 +65,10 @@ static void lead(struct host *h, bool is_leading)
 {
         struct membership *m = &h->membership;
         log_event(LEVEL_INFO, is_leading ? "leading" : "not-leading", "host=%s", h->config->host.name);
-        chair_free(&m->chair);
-        chair_init(&m->chair, h->shards_count, h->config->coordination.members_max);
-        chair_wait(&m->chair, m->calm_ms);
-        chair_lead(&m->chair, is_leading, clock_boot_ms());
+        assigner_free(&m->assigner);
+        assigner_init(&m->assigner, h->shards_count, h->config->coordination.members_max);
+        assigner_wait(&m->assigner, m->calm_ms);
+        assigner_lead(&m->assigner, is_leading, clock_boot_ms());
         member_follow(&m->member, is_leading);
         membership_step(h);
 }
@@ -90,7 +91,7 @@ static void fail(struct host *h, const struct coord_request *request)
 {
         h->membership.work.again_ms = clock_boot_ms() + AGAIN_MS;
         if (request->status != -ECANCELED)
-                log_event(LEVEL_WARN, "chair", "text=%s", LOG_QUOTE(request->error.text));
+                log_event(LEVEL_WARN, "assign", "text=%s", LOG_QUOTE(request->error.text));
 }
 
 /* A node that is not there is made, and one that cannot be read is replaced. */
@@ -102,7 +103,7 @@ static bool may_go_on(const struct coord_request *request)
 static void on_moves(struct coord_request *request)
 {
         struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.work.get.request));
-        struct chair_work *w = &h->membership.work;
+        struct assigner_work *w = &h->membership.work;
         struct error error = { "" };
         struct span moves = { "", 0 };
         w->is_busy = false;
@@ -114,9 +115,10 @@ static void on_moves(struct coord_request *request)
         if (request->status == 0)
                 moves = w->get.data;
         struct span assign = { (const char *)w->assign.data, w->assign.size };
-        if (chair_read(&h->membership.chair, w->has_assign, assign, w->version, moves, clock_boot_ms(), &error) < 0) {
+        if (assigner_read(&h->membership.assigner, w->has_assign, assign, w->version, moves, clock_boot_ms(), &error) <
+                0) {
                 w->again_ms = clock_boot_ms() + AGAIN_MS;
-                log_event(LEVEL_ERROR, "chair", "node=%s text=%s", MEMBERSHIP_ASSIGN, LOG_QUOTE(error.text));
+                log_event(LEVEL_ERROR, "assign", "node=%s text=%s", MEMBERSHIP_ASSIGN, LOG_QUOTE(error.text));
         }
         membership_step(h);
 }
@@ -124,7 +126,7 @@ static void on_moves(struct coord_request *request)
 static void on_assign(struct coord_request *request)
 {
         struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.work.get.request));
-        struct chair_work *w = &h->membership.work;
+        struct assigner_work *w = &h->membership.work;
         w->is_busy = false;
         if (!may_go_on(request)) {
                 fail(h, request);
@@ -142,7 +144,7 @@ static void on_assign(struct coord_request *request)
 
 static void read_all(struct host *h)
 {
-        struct chair_work *w = &h->membership.work;
+        struct assigner_work *w = &h->membership.work;
         w->is_busy = true;
         w->get = (struct coord_get){ .request.done = on_assign, .path = MEMBERSHIP_ASSIGN };
         coord_get(h->membership.coord, &w->get);
@@ -169,11 +171,11 @@ static void on_written(struct coord_request *request)
         m->work.is_busy = false;
         if (request->status == 0) {
                 m->work.has_moves = true;
-                log_moves(&m->chair.plan);
+                log_moves(&m->assigner.plan);
         } else {
                 fail(h, request);
         }
-        chair_wrote(&m->chair, request->status, m->work.ops[1].stat.version, clock_boot_ms());
+        assigner_wrote(&m->assigner, request->status, m->work.ops[1].stat.version, clock_boot_ms());
         membership_step(h);
 }
 
@@ -189,9 +191,9 @@ static struct coord_multi_op put(const char *path, const struct buffer *data, bo
 static void write_all(struct host *h)
 {
         struct membership *m = &h->membership;
-        struct chair_work *w = &m->work;
+        struct assigner_work *w = &m->work;
         w->ops[0] = leader_check(&m->leader);
-        w->ops[1] = put(MEMBERSHIP_ASSIGN, &w->assign, m->chair.exists, m->chair.version);
+        w->ops[1] = put(MEMBERSHIP_ASSIGN, &w->assign, m->assigner.exists, m->assigner.version);
         w->ops[2] = put(MEMBERSHIP_MOVES, &w->moves, w->has_moves, COORD_ANY_VERSION);
         w->is_busy = true;
         w->multi = (struct coord_multi){ .request.done = on_written, .ops = w->ops, .ops_count = 3 };
@@ -201,14 +203,14 @@ static void write_all(struct host *h)
 void membership_assign(struct host *h, uint64_t now_ms)
 {
         struct membership *m = &h->membership;
-        struct chair_work *w = &m->work;
+        struct assigner_work *w = &m->work;
         if (w->is_busy || !m->session || now_ms < w->again_ms || !leader_is_leading(&m->leader))
                 return;
-        if (chair_wants_read(&m->chair))
+        if (assigner_wants_read(&m->assigner))
                 read_all(h);
-        else if (chair_plan(&m->chair, now_ms, clock_wall_ms(), &w->assign, &w->moves))
+        else if (assigner_plan(&m->assigner, now_ms, clock_wall_ms(), &w->assign, &w->moves))
                 write_all(h);
-        else if (m->chair.failure.text[0])
-                log_event(LEVEL_ERROR, "chair", "text=%s", LOG_QUOTE(m->chair.failure.text));
-        m->chair.failure.text[0] = 0;
+        else if (m->assigner.failure.text[0])
+                log_event(LEVEL_ERROR, "assign", "text=%s", LOG_QUOTE(m->assigner.failure.text));
+        m->assigner.failure.text[0] = 0;
 }

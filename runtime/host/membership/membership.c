@@ -90,9 +90,9 @@ static void on_assign(struct coord_request *request)
         if (request->status == -ECANCELED)
                 return;
         if (request->status == 0)
-                chair_saw(&m->chair, take_assign(h, m->get.data), clock_boot_ms());
+                assigner_saw(&m->assigner, take_assign(h, m->get.data), clock_boot_ms());
         else if (request->status == -ENOENT || request->status == -EBADMSG) /* the leader replaces it */
-                chair_saw(&m->chair, 0, clock_boot_ms());
+                assigner_saw(&m->assigner, 0, clock_boot_ms());
         else
                 m->must_get = true; /* the timer tries again */
         if ((request->status == 0 || request->status == -EBADMSG) && m->must_get)
@@ -247,10 +247,10 @@ void membership_step(struct host *h)
                 return;
         membership_assign(h, now_ms);
         /* What is under way comes back here by itself. */
-        uint64_t due_ms = m->work.is_busy ? UINT64_MAX : chair_due_ms(&m->chair);
+        uint64_t due_ms = m->work.is_busy ? UINT64_MAX : assigner_due_ms(&m->assigner);
         if (due_ms < m->work.again_ms)
                 due_ms = m->work.again_ms;
-        bool is_settled = member_is_settled(&m->member) && !m->must_get && !chair_wants_read(&m->chair) &&
+        bool is_settled = member_is_settled(&m->member) && !m->must_get && !assigner_wants_read(&m->assigner) &&
                           (!m->member.is_following || m->member.is_known) && leader_is_settled(&m->leader);
         if (!is_settled && now_ms + RETRY_MS < due_ms)
                 due_ms = now_ms + RETRY_MS;
@@ -302,7 +302,7 @@ void membership_start(struct host *h)
         (void)snprintf(name, sizeof(name), "%.200s.%s", h->config->host.name, nonce);
         member_init(&m->member, m->coord, MEMBERSHIP_MEMBERS, name, &membership_member_events, h);
         leader_init(&m->leader, m->coord, MEMBERSHIP_ELECTION, nonce, &membership_leader_events, h);
-        chair_init(&m->chair, h->shards_count, h->config->coordination.members_max);
+        assigner_init(&m->assigner, h->shards_count, h->config->coordination.members_max);
         m->is_started = true;
         coord_info(m->coord, &info);
         if (info.state != COORD_ALIVE)
@@ -363,7 +363,7 @@ void membership_free(struct host *h)
         struct membership *m = &h->membership;
         if (m->is_started) {
                 member_free(&m->member);
-                chair_free(&m->chair);
+                assigner_free(&m->assigner);
         }
         assignment_free(&m->assignment);
         buffer_free(&m->doc);

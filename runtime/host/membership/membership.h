@@ -1,7 +1,7 @@
 /* membership.h: a host as one of several: its membership, what it was assigned, and, while it leads, what it decides.
  *
- * Joins the coordination tree (coord.h) with the recipes (member.h, leader.h) and the leader's machine (chair.h).  Two
- * authorities, no third: what is read here says which shards to seek; only the lease in the store says which may be
+ * Joins the coordination tree (coord.h) with the recipes (member.h, leader.h) and the leader's machine (assigner.h).
+ * Two authorities, no third: what is read here says which shards to seek; only the lease in the store says which may be
  * worked on.  So nothing that happens to coordination stops the work: owners go on while it is away.
  *
  * In the tree, under the app's root:
@@ -20,13 +20,13 @@
 #include "coord/coord.h"
 #include "coord/leader.h"
 #include "coord/member.h"
-#include "host/chair.h"
+#include "host/membership/assigner.h"
 #include "store/admin.h"
 
 struct host;
 
-/* What the chair asks of the tree; one thing at a time. */
-struct chair_work {
+/* What the assigner asks of the tree; one thing at a time. */
+struct assigner_work {
         bool is_busy;
         bool has_moves;       /* the node is there */
         uint64_t again_ms;    /* not before: the last try failed */
@@ -45,8 +45,8 @@ struct membership {
         struct coord *coord; /* NULL: not open */
         struct member member;
         struct leader leader;
-        struct chair chair;
-        struct chair_work work;
+        struct assigner assigner;
+        struct assigner_work work;
         bool is_started; /* the three above are there */
         uv_timer_t timer;
         uint64_t session;

@@ -13,7 +13,7 @@
 extern const struct member_events membership_member_events;
 extern const struct leader_events membership_leader_events;
 
-/* Does what the chair wants next, if it wants something. */
+/* Does what the assigner wants next, if it wants something. */
 void membership_assign(struct host *h, uint64_t now_ms);
 /* After every event: goes as far as possible, and sets the timer. */
 void membership_step(struct host *h);

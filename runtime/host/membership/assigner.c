@@ -1,4 +1,4 @@
-#include "host/chair.h"
+#include "host/membership/assigner.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,22 +9,22 @@
 #define ROUND_PART 8
 #define ROUND_MIN  16
 
-void chair_init(struct chair *c, uint32_t shards_count, uint32_t members_max)
+void assigner_init(struct assigner *c, uint32_t shards_count, uint32_t members_max)
 {
-        *c = (struct chair){ .shards_count = shards_count,
+        *c = (struct assigner){ .shards_count = shards_count,
                 .members_max = members_max,
                 .urgent_ms = UINT64_MAX,
                 .planned_ms = UINT64_MAX };
 }
 
-static void free_member(struct chair *c, struct chair_member *m)
+static void free_member(struct assigner *c, struct assigner_member *m)
 {
         HASH_DEL(c->members, m);
         free(m->stale);
         free(m);
 }
 
-void chair_free(struct chair *c)
+void assigner_free(struct assigner *c)
 {
         while (c->members)
                 free_member(c, c->members);
@@ -40,32 +40,32 @@ static void sooner(uint64_t *at_ms, uint64_t ms)
 
 /* --- what it hears --- */
 
-void chair_lead(struct chair *c, bool is_leading, uint64_t now_ms)
+void assigner_lead(struct assigner *c, bool is_leading, uint64_t now_ms)
 {
         c->is_leading = is_leading;
         c->has_read = false;
         c->urgent_ms = is_leading ? now_ms : UINT64_MAX;
-        c->planned_ms = is_leading ? now_ms + CHAIR_GATHER_MS : UINT64_MAX;
+        c->planned_ms = is_leading ? now_ms + ASSIGNER_GATHER_MS : UINT64_MAX;
 }
 
-void chair_know(struct chair *c, bool is_known, uint64_t now_ms)
+void assigner_know(struct assigner *c, bool is_known, uint64_t now_ms)
 {
         c->is_known = is_known;
         if (is_known)
                 sooner(&c->urgent_ms, now_ms);
 }
 
-void chair_wait(struct chair *c, uint64_t until_ms)
+void assigner_wait(struct assigner *c, uint64_t until_ms)
 {
         c->wait_until_ms = until_ms;
 }
 
-bool chair_wants_read(const struct chair *c)
+bool assigner_wants_read(const struct assigner *c)
 {
         return c->is_leading && !c->has_read && !c->is_writing;
 }
 
-int chair_read(struct chair *c, bool has_assign, struct span assign, uint64_t version, struct span moves,
+int assigner_read(struct assigner *c, bool has_assign, struct span assign, uint64_t version, struct span moves,
         uint64_t now_ms, struct error *error)
 {
         struct assignment read = { 0 };
@@ -89,11 +89,11 @@ int chair_read(struct chair *c, bool has_assign, struct span assign, uint64_t ve
         if (moves_doc_parse(moves, &c->moves, &ignored) < 0)
                 c->moves = (struct moves){ 0 };
         sooner(&c->urgent_ms, now_ms);
-        sooner(&c->planned_ms, now_ms + CHAIR_GATHER_MS);
+        sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);
         return r;
 }
 
-void chair_saw(struct chair *c, uint64_t generation, uint64_t now_ms)
+void assigner_saw(struct assigner *c, uint64_t generation, uint64_t now_ms)
 {
         if (!c->is_leading || !c->has_read || c->is_writing || generation == c->current.generation)
                 return;
@@ -104,10 +104,10 @@ void chair_saw(struct chair *c, uint64_t generation, uint64_t now_ms)
 /* The documents are large; one at a time is read. */
 static struct member_doc doc;
 
-static struct chair_member *make_member(struct chair *c, const char *node)
+static struct assigner_member *make_member(struct assigner *c, const char *node)
 {
         size_t size = strlen(node);
-        struct chair_member *m = calloc(1, sizeof(*m) + size + 1);
+        struct assigner_member *m = calloc(1, sizeof(*m) + size + 1);
         if (!m)
                 abort();
         memcpy(m->node, node, size);
@@ -115,7 +115,7 @@ static struct chair_member *make_member(struct chair *c, const char *node)
         return m;
 }
 
-static void take_stale(struct chair_member *m, uint64_t now_ms, struct chair *c)
+static void take_stale(struct assigner_member *m, uint64_t now_ms, struct assigner *c)
 {
         free(m->stale);
         m->stale = NULL;
@@ -130,10 +130,10 @@ static void take_stale(struct chair_member *m, uint64_t now_ms, struct chair *c)
         sooner(&c->urgent_ms, now_ms);
 }
 
-int chair_member(
-        struct chair *c, const char *node, uint64_t created, struct span data, uint64_t now_ms, struct error *error)
+int assigner_member(
+        struct assigner *c, const char *node, uint64_t created, struct span data, uint64_t now_ms, struct error *error)
 {
-        struct chair_member *m = NULL;
+        struct assigner_member *m = NULL;
         int r = member_doc_parse(data, &doc, error);
         HASH_FIND(hh, c->members, node, strlen(node), m);
         if (r < 0 && r != -EPROTO) {
@@ -149,29 +149,29 @@ int chair_member(
                 m->member.created = created;
                 take_stale(m, now_ms, c);
         }
-        sooner(&c->planned_ms, now_ms + CHAIR_GATHER_MS);
+        sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);
         return r;
 }
 
-void chair_left(struct chair *c, const char *node, uint64_t now_ms)
+void assigner_left(struct assigner *c, const char *node, uint64_t now_ms)
 {
-        struct chair_member *m = NULL;
+        struct assigner_member *m = NULL;
         HASH_FIND(hh, c->members, node, strlen(node), m);
         if (!m)
                 return;
         free_member(c, m);
         sooner(&c->urgent_ms, now_ms);
-        sooner(&c->planned_ms, now_ms + CHAIR_GATHER_MS);
+        sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);
 }
 
 /* --- what it decides --- */
 
-static bool can_plan(const struct chair *c)
+static bool can_plan(const struct assigner *c)
 {
         return c->is_leading && c->has_read && c->is_known && !c->is_writing;
 }
 
-uint64_t chair_due_ms(const struct chair *c)
+uint64_t assigner_due_ms(const struct assigner *c)
 {
         if (!can_plan(c))
                 return UINT64_MAX;
@@ -180,18 +180,18 @@ uint64_t chair_due_ms(const struct chair *c)
 }
 
 /* What assign_plan() is told; the arrays are the caller's to free. */
-static void gather(const struct chair *c, struct assign_member **ret_members, uint32_t *ret_members_count,
+static void gather(const struct assigner *c, struct assign_member **ret_members, uint32_t *ret_members_count,
         struct assign_stale **ret_stale, uint32_t *ret_stale_count)
 {
         uint32_t stale_count = 0;
-        for (const struct chair_member *m = c->members; m; m = m->hh.next)
+        for (const struct assigner_member *m = c->members; m; m = m->hh.next)
                 stale_count += m->stale_count;
         struct assign_member *members = calloc(HASH_COUNT(c->members) + 1, sizeof(*members));
         struct assign_stale *stale = calloc(stale_count + 1, sizeof(*stale));
         if (!members || !stale)
                 abort();
         *ret_members_count = *ret_stale_count = 0;
-        for (const struct chair_member *m = c->members; m; m = m->hh.next) {
+        for (const struct assigner_member *m = c->members; m; m = m->hh.next) {
                 if (m->is_foreign)
                         continue;
                 members[(*ret_members_count)++] = m->member;
@@ -202,7 +202,7 @@ static void gather(const struct chair *c, struct assign_member **ret_members, ui
         *ret_stale = stale;
 }
 
-static int decide(struct chair *c, uint64_t now_ms, uint64_t unix_ms)
+static int decide(struct assigner *c, uint64_t now_ms, uint64_t unix_ms)
 {
         struct assign_member *members;
         struct assign_stale *stale;
@@ -223,13 +223,14 @@ static int decide(struct chair *c, uint64_t now_ms, uint64_t unix_ms)
                 c->failure.text[0] = 0;
         c->urgent_ms = UINT64_MAX;
         if (input.may_plan)
-                c->planned_ms = r == 0 && c->plan.moves_left ? now_ms + CHAIR_ROUND_MS : UINT64_MAX;
+                c->planned_ms = r == 0 && c->plan.moves_left ? now_ms + ASSIGNER_ROUND_MS : UINT64_MAX;
         return r;
 }
 
-bool chair_plan(struct chair *c, uint64_t now_ms, uint64_t unix_ms, struct buffer *ret_assign, struct buffer *ret_moves)
+bool assigner_plan(
+        struct assigner *c, uint64_t now_ms, uint64_t unix_ms, struct buffer *ret_assign, struct buffer *ret_moves)
 {
-        if (now_ms < chair_due_ms(c) || decide(c, now_ms, unix_ms) < 0 || !c->plan.is_changed)
+        if (now_ms < assigner_due_ms(c) || decide(c, now_ms, unix_ms) < 0 || !c->plan.is_changed)
                 return false;
         buffer_clear(ret_assign);
         buffer_clear(ret_moves);
@@ -242,7 +243,7 @@ bool chair_plan(struct chair *c, uint64_t now_ms, uint64_t unix_ms, struct buffe
         return true;
 }
 
-void chair_wrote(struct chair *c, int status, uint64_t version, uint64_t now_ms)
+void assigner_wrote(struct assigner *c, int status, uint64_t version, uint64_t now_ms)
 {
         if (!c->is_writing)
                 return; /* decided before leadership was lost and regained */
@@ -251,7 +252,7 @@ void chair_wrote(struct chair *c, int status, uint64_t version, uint64_t now_ms)
                 /* Written after all, by us or by another leader: look. */
                 c->has_read = false;
                 sooner(&c->urgent_ms, now_ms);
-                sooner(&c->planned_ms, now_ms + CHAIR_GATHER_MS);
+                sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);
                 return;
         }
         c->moves = c->next_moves;

@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/chair.h"
+#include "host/membership/assigner.h"
 
 #define UNIX_MS UINT64_C(1763256000000)
 #define SHARDS  8
 
 struct room {
-        struct chair chair;
+        struct assigner assigner;
         struct buffer assign, moves;
         uint64_t now_ms;
         uint64_t version;
@@ -24,12 +24,12 @@ struct room {
 static void open_room(struct room *r)
 {
         *r = (struct room){ .now_ms = 1000 };
-        chair_init(&r->chair, SHARDS, 0);
+        assigner_init(&r->assigner, SHARDS, 0);
 }
 
 static void close_room(struct room *r)
 {
-        chair_free(&r->chair);
+        assigner_free(&r->assigner);
         buffer_free(&r->assign);
         buffer_free(&r->moves);
 }
@@ -41,8 +41,8 @@ static int come_with(struct room *r, char name, uint64_t created, const char *ex
         char node[2] = { name, 0 };
         buffer_printf(&data, "quiver-member 1\nname %c\nnonce %032x\nweight 1\nstate active\nsees_store yes\n%s", name,
                 (unsigned)name, extra);
-        int status = chair_member(
-                &r->chair, node, created, (struct span){ (char *)data.data, data.size }, r->now_ms, &error);
+        int status = assigner_member(
+                &r->assigner, node, created, (struct span){ (char *)data.data, data.size }, r->now_ms, &error);
         buffer_free(&data);
         return status;
 }
@@ -55,39 +55,39 @@ static void come(struct room *r, char name)
 /* Plans at the next due time, and writes. */
 static bool decide(struct room *r)
 {
-        uint64_t due_ms = chair_due_ms(&r->chair);
+        uint64_t due_ms = assigner_due_ms(&r->assigner);
         if (due_ms == UINT64_MAX)
                 return false;
         if (due_ms > r->now_ms)
                 r->now_ms = due_ms;
-        if (!chair_plan(&r->chair, r->now_ms, UNIX_MS + r->now_ms, &r->assign, &r->moves))
+        if (!assigner_plan(&r->assigner, r->now_ms, UNIX_MS + r->now_ms, &r->assign, &r->moves))
                 return false;
-        chair_wrote(&r->chair, 0, ++r->version, r->now_ms);
+        assigner_wrote(&r->assigner, 0, ++r->version, r->now_ms);
         return true;
 }
 
 static void settle(struct room *r)
 {
-        for (int i = 0; i < 100 && chair_due_ms(&r->chair) != UINT64_MAX; i++)
+        for (int i = 0; i < 100 && assigner_due_ms(&r->assigner) != UINT64_MAX; i++)
                 (void)decide(r);
-        assert_true(chair_due_ms(&r->chair) == UINT64_MAX);
+        assert_true(assigner_due_ms(&r->assigner) == UINT64_MAX);
 }
 
 static void lead(struct room *r)
 {
         struct error error;
-        chair_lead(&r->chair, true, r->now_ms);
-        chair_know(&r->chair, true, r->now_ms);
-        assert_true(chair_wants_read(&r->chair));
+        assigner_lead(&r->assigner, true, r->now_ms);
+        assigner_know(&r->assigner, true, r->now_ms);
+        assert_true(assigner_wants_read(&r->assigner));
         struct span none = { "", 0 };
-        assert_int_equal(chair_read(&r->chair, false, none, 0, none, r->now_ms, &error), 0);
+        assert_int_equal(assigner_read(&r->assigner, false, none, 0, none, r->now_ms, &error), 0);
 }
 
 static unsigned owned(const struct room *r, char name)
 {
         unsigned count = 0;
-        for (uint32_t i = 0; i < r->chair.current.shards_count; i++) {
-                const struct assign_owner *owner = assignment_owner(&r->chair.current, i);
+        for (uint32_t i = 0; i < r->assigner.current.shards_count; i++) {
+                const struct assign_owner *owner = assignment_owner(&r->assigner.current, i);
                 count += owner && *owner->name == name;
         }
         return count;
@@ -100,7 +100,7 @@ static void a_first_host_gets_everything_at_once(void **state)
         open_room(&r);
         come(&r, 'a');
         lead(&r);
-        assert_true(chair_due_ms(&r.chair) <= r.now_ms);
+        assert_true(assigner_due_ms(&r.assigner) <= r.now_ms);
         assert_true(decide(&r));
         assert_int_equal(owned(&r, 'a'), SHARDS);
         settle(&r);
@@ -119,11 +119,11 @@ static void nothing_is_decided_before_all_members_are_known(void **state)
         settle(&r);
         assert_int_equal(owned(&r, 'b'), SHARDS / 2);
         /* A lost session: who is not heard of yet is not dead. */
-        chair_know(&r.chair, false, r.now_ms);
-        chair_left(&r.chair, "b", r.now_ms);
-        assert_true(chair_due_ms(&r.chair) == UINT64_MAX);
+        assigner_know(&r.assigner, false, r.now_ms);
+        assigner_left(&r.assigner, "b", r.now_ms);
+        assert_true(assigner_due_ms(&r.assigner) == UINT64_MAX);
         come(&r, 'b');
-        chair_know(&r.chair, true, r.now_ms);
+        assigner_know(&r.assigner, true, r.now_ms);
         uint64_t version = r.version;
         settle(&r);
         assert_int_equal(r.version, version);
@@ -136,18 +136,18 @@ static void who_does_not_lead_decides_nothing(void **state)
         struct room r;
         open_room(&r);
         come(&r, 'a');
-        chair_know(&r.chair, true, r.now_ms);
-        assert_true(chair_due_ms(&r.chair) == UINT64_MAX);
+        assigner_know(&r.assigner, true, r.now_ms);
+        assert_true(assigner_due_ms(&r.assigner) == UINT64_MAX);
         lead(&r);
-        chair_lead(&r.chair, false, r.now_ms);
-        assert_true(chair_due_ms(&r.chair) == UINT64_MAX);
-        assert_false(chair_plan(&r.chair, r.now_ms + 10000, UNIX_MS, &r.assign, &r.moves));
+        assigner_lead(&r.assigner, false, r.now_ms);
+        assert_true(assigner_due_ms(&r.assigner) == UINT64_MAX);
+        assert_false(assigner_plan(&r.assigner, r.now_ms + 10000, UNIX_MS, &r.assign, &r.moves));
         /* What it asked for while it led is answered now. */
         struct error error;
         struct span none = { "", 0 };
-        assert_int_equal(chair_read(&r.chair, false, none, 0, none, r.now_ms, &error), 0);
-        assert_true(chair_due_ms(&r.chair) == UINT64_MAX);
-        assert_false(chair_plan(&r.chair, r.now_ms + 10000, UNIX_MS, &r.assign, &r.moves));
+        assert_int_equal(assigner_read(&r.assigner, false, none, 0, none, r.now_ms, &error), 0);
+        assert_true(assigner_due_ms(&r.assigner) == UINT64_MAX);
+        assert_false(assigner_plan(&r.assigner, r.now_ms + 10000, UNIX_MS, &r.assign, &r.moves));
         close_room(&r);
 }
 
@@ -160,7 +160,7 @@ static void joins_are_gathered_and_orphans_are_not(void **state)
         lead(&r);
         settle(&r);
         come(&r, 'b');
-        assert_int_equal(chair_due_ms(&r.chair), r.now_ms + CHAIR_GATHER_MS);
+        assert_int_equal(assigner_due_ms(&r.assigner), r.now_ms + ASSIGNER_GATHER_MS);
         r.now_ms += 50;
         come(&r, 'c');
         r.now_ms += 50;
@@ -169,8 +169,8 @@ static void joins_are_gathered_and_orphans_are_not(void **state)
         settle(&r);
         assert_int_equal(r.version, version + 1); /* one document for the three */
         assert_int_equal(owned(&r, 'd'), SHARDS / 4);
-        chair_left(&r.chair, "d", r.now_ms);
-        assert_int_equal(chair_due_ms(&r.chair), r.now_ms);
+        assigner_left(&r.assigner, "d", r.now_ms);
+        assert_int_equal(assigner_due_ms(&r.assigner), r.now_ms);
         assert_true(decide(&r));
         assert_int_equal(owned(&r, 'd'), 0);
         close_room(&r);
@@ -184,14 +184,14 @@ static void a_stale_report_is_answered_with_a_higher_epoch(void **state)
         come(&r, 'a');
         lead(&r);
         settle(&r);
-        uint64_t epoch = r.chair.current.slots[3].epoch;
+        uint64_t epoch = r.assigner.current.slots[3].epoch;
         char report[64];
         (void)snprintf(report, sizeof(report), "stale 3 %llu\n", (unsigned long long)epoch + 500);
         assert_int_equal(come_with(&r, 'a', 'a', report), 0);
-        assert_int_equal(chair_due_ms(&r.chair), r.now_ms);
+        assert_int_equal(assigner_due_ms(&r.assigner), r.now_ms);
         assert_true(decide(&r));
-        assert_true(r.chair.current.slots[3].epoch > epoch + 500);
-        assert_true(r.chair.current.slots[2].epoch == epoch);
+        assert_true(r.assigner.current.slots[3].epoch > epoch + 500);
+        assert_true(r.assigner.current.slots[2].epoch == epoch);
         settle(&r);
         close_room(&r);
 }
@@ -204,20 +204,20 @@ static void a_write_that_failed_is_read_again(void **state)
         open_room(&r);
         come(&r, 'a');
         lead(&r);
-        assert_true(chair_plan(&r.chair, r.now_ms, UNIX_MS, &r.assign, &r.moves));
-        assert_false(chair_wants_read(&r.chair));
-        chair_wrote(&r.chair, -ESTALE, 0, r.now_ms);
-        assert_true(chair_wants_read(&r.chair));
-        assert_true(chair_due_ms(&r.chair) == UINT64_MAX);
+        assert_true(assigner_plan(&r.assigner, r.now_ms, UNIX_MS, &r.assign, &r.moves));
+        assert_false(assigner_wants_read(&r.assigner));
+        assigner_wrote(&r.assigner, -ESTALE, 0, r.now_ms);
+        assert_true(assigner_wants_read(&r.assigner));
+        assert_true(assigner_due_ms(&r.assigner) == UINT64_MAX);
         /* It had been written: nothing to do. */
         struct span assign = { (char *)r.assign.data, r.assign.size };
         struct span moves = { (char *)r.moves.data, r.moves.size };
-        assert_int_equal(chair_read(&r.chair, true, assign, 7, moves, r.now_ms, &error), 0);
+        assert_int_equal(assigner_read(&r.assigner, true, assign, 7, moves, r.now_ms, &error), 0);
         settle(&r);
         assert_int_equal(r.version, 0);
         assert_int_equal(owned(&r, 'a'), SHARDS);
-        assert_int_equal(r.chair.version, 7);
-        assert_int_equal(r.chair.moves.count, SHARDS);
+        assert_int_equal(r.assigner.version, 7);
+        assert_int_equal(r.assigner.moves.count, SHARDS);
         close_room(&r);
 }
 
@@ -228,15 +228,15 @@ static void a_damaged_document_is_replaced_and_a_newer_one_is_not(void **state)
         struct room r;
         open_room(&r);
         come(&r, 'a');
-        chair_lead(&r.chair, true, r.now_ms);
-        chair_know(&r.chair, true, r.now_ms);
+        assigner_lead(&r.assigner, true, r.now_ms);
+        assigner_know(&r.assigner, true, r.now_ms);
         struct span none = { "", 0 };
         assert_int_equal(
-                chair_read(&r.chair, true, SPAN_TEXT("quiver-assign 99\n"), 4, none, r.now_ms, &error), -EPROTO);
-        assert_true(chair_due_ms(&r.chair) == UINT64_MAX);
-        assert_int_equal(chair_read(&r.chair, true, SPAN_TEXT("rubbish"), 4, none, r.now_ms, &error), -EBADMSG);
+                assigner_read(&r.assigner, true, SPAN_TEXT("quiver-assign 99\n"), 4, none, r.now_ms, &error), -EPROTO);
+        assert_true(assigner_due_ms(&r.assigner) == UINT64_MAX);
+        assert_int_equal(assigner_read(&r.assigner, true, SPAN_TEXT("rubbish"), 4, none, r.now_ms, &error), -EBADMSG);
         assert_true(decide(&r));
-        assert_true(r.chair.exists);
+        assert_true(r.assigner.exists);
         assert_int_equal(owned(&r, 'a'), SHARDS);
         close_room(&r);
 }
@@ -251,13 +251,13 @@ static void a_document_that_leaves_no_room_is_replaced(void **state)
         come(&r, 'a');
         lead(&r);
         settle(&r);
-        chair_saw(&r.chair, 0, r.now_ms);
+        assigner_saw(&r.assigner, 0, r.now_ms);
         struct span last = SPAN_TEXT("quiver-assign 1\ngeneration 9007199254740991\nshards 8\nslots\n0-7 - 5 firm\n");
-        assert_int_equal(chair_read(&r.chair, true, last, 1, (struct span){ "", 0 }, r.now_ms, &error), -EBADMSG);
+        assert_int_equal(assigner_read(&r.assigner, true, last, 1, (struct span){ "", 0 }, r.now_ms, &error), -EBADMSG);
         assert_non_null(strstr(error.text, "9007199254740991"));
         settle(&r);
         assert_int_equal(owned(&r, 'a'), SHARDS);
-        assert_string_equal(r.chair.failure.text, "");
+        assert_string_equal(r.assigner.failure.text, "");
         close_room(&r);
 }
 
@@ -269,10 +269,10 @@ static void what_another_wrote_is_read_again(void **state)
         come(&r, 'a');
         lead(&r);
         settle(&r);
-        chair_saw(&r.chair, r.chair.current.generation, r.now_ms);
-        assert_false(chair_wants_read(&r.chair));
-        chair_saw(&r.chair, 0, r.now_ms);
-        assert_true(chair_wants_read(&r.chair));
+        assigner_saw(&r.assigner, r.assigner.current.generation, r.now_ms);
+        assert_false(assigner_wants_read(&r.assigner));
+        assigner_saw(&r.assigner, 0, r.now_ms);
+        assert_true(assigner_wants_read(&r.assigner));
         close_room(&r);
 }
 
@@ -283,8 +283,9 @@ static void a_member_that_nobody_understands_gets_nothing(void **state)
         struct room r;
         open_room(&r);
         come(&r, 'a');
-        assert_int_equal(chair_member(&r.chair, "x", 1, SPAN_TEXT("quiver-member 9\n"), r.now_ms, &error), -EPROTO);
-        assert_int_equal(chair_member(&r.chair, "y", 1, SPAN_TEXT("hello"), r.now_ms, &error), -EBADMSG);
+        assert_int_equal(
+                assigner_member(&r.assigner, "x", 1, SPAN_TEXT("quiver-member 9\n"), r.now_ms, &error), -EPROTO);
+        assert_int_equal(assigner_member(&r.assigner, "y", 1, SPAN_TEXT("hello"), r.now_ms, &error), -EBADMSG);
         lead(&r);
         settle(&r);
         assert_int_equal(owned(&r, 'a'), SHARDS);
@@ -304,21 +305,21 @@ static void after_an_outage_everybody_has_time_to_come_back(void **state)
         uint64_t version = r.version;
         struct buffer before = r.assign;
         r.assign = (struct buffer){ 0 };
-        chair_lead(&r.chair, false, r.now_ms);
-        chair_wait(&r.chair, r.now_ms + 1500);
+        assigner_lead(&r.assigner, false, r.now_ms);
+        assigner_wait(&r.assigner, r.now_ms + 1500);
         /* The first to be back leads and sees nobody else. */
-        chair_lead(&r.chair, true, r.now_ms);
+        assigner_lead(&r.assigner, true, r.now_ms);
         struct span none = { "", 0 };
-        assert_int_equal(chair_read(&r.chair, true, (struct span){ (char *)before.data, before.size }, version, none,
-                                 r.now_ms, &error),
+        assert_int_equal(assigner_read(&r.assigner, true, (struct span){ (char *)before.data, before.size }, version,
+                                 none, r.now_ms, &error),
                 0);
-        chair_left(&r.chair, "b", r.now_ms);
-        assert_false(chair_plan(&r.chair, r.now_ms + 1000, UNIX_MS, &r.assign, &r.moves));
+        assigner_left(&r.assigner, "b", r.now_ms);
+        assert_false(assigner_plan(&r.assigner, r.now_ms + 1000, UNIX_MS, &r.assign, &r.moves));
         assert_int_equal(come_with(&r, 'b', 99, ""), 0);
         settle(&r);
         assert_int_equal(r.version, version);
         /* Who does not come back is gone. */
-        chair_left(&r.chair, "b", r.now_ms);
+        assigner_left(&r.assigner, "b", r.now_ms);
         assert_true(decide(&r));
         assert_int_equal(owned(&r, 'a'), SHARDS);
         buffer_free(&before);
