@@ -5,24 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/share.h"
+#include "host/membership/assign_quota.h"
 
 /* What is known of a shard while the next assignment is made. */
 struct place {
         const struct assign_slot *before;
         const struct assign_owner *owner; /* of before; NULL: nobody */
-        struct share *share;              /* the owner's; NULL: it has none or is no member any more */
+        struct member_quota *owner_quota; /* the owner's; NULL: it has none or is no member any more */
         uint32_t shard;
         bool is_bumped; /* the store knows a higher epoch */
 
-        struct share *to; /* where it goes; NULL: it stays */
+        struct member_quota *to; /* where it goes; NULL: it stays */
         enum assign_reason reason;
 };
 
 struct work {
         const struct assignment *previous; /* NULL: none */
         const struct assign_input *input;
-        struct shares shares;
+        struct quotas quotas;
         struct place *places;   /* by shard */
         struct place **planned; /* those that are to move when there is time */
         uint64_t generation;    /* of the next document, if there is one */
@@ -34,7 +34,7 @@ static const struct assign_slot no_slot = { .owner = ASSIGN_NOBODY };
 
 static void work_free(struct work *w)
 {
-        shares_free(&w->shares);
+        quotas_free(&w->quotas);
         free(w->places);
         free(w->planned);
 }
@@ -42,7 +42,7 @@ static void work_free(struct work *w)
 static int work_init(struct work *w, const struct assignment *previous, const struct assign_input *input)
 {
         *w = (struct work){ .previous = previous, .input = input };
-        int r = shares_init(&w->shares, previous, input);
+        int r = quotas_init(&w->quotas, previous, input);
         w->places = calloc(input->shards_count, sizeof(w->places[0]));
         w->planned = calloc(input->shards_count, sizeof(struct place *));
         if (r || !w->places || !w->planned) {
@@ -55,9 +55,9 @@ static int work_init(struct work *w, const struct assignment *previous, const st
                 place->before = previous ? &previous->slots[shard] : &no_slot;
                 if (place->before->owner == ASSIGN_NOBODY)
                         continue;
-                uint32_t item = w->shares.by_owner[place->before->owner];
+                uint32_t item = w->quotas.by_owner[place->before->owner];
                 place->owner = &previous->owners[place->before->owner];
-                place->share = item == SHARE_NONE ? NULL : &w->shares.items[item];
+                place->owner_quota = item == QUOTA_NONE ? NULL : &w->quotas.items[item];
         }
         return 0;
 }
@@ -108,14 +108,14 @@ static int choose_generation(struct work *w, struct error *error)
 
 static void move(struct work *w, struct place *place, enum assign_reason reason)
 {
-        struct share *to = shares_neediest(&w->shares);
+        struct member_quota *to = quotas_neediest(&w->quotas);
         /* Quotas add up to all shards that are not kept: what is above one is missing at another. */
         assert(to);
         place->to = to;
         place->reason = reason;
         to->have++;
-        if (place->share)
-                place->share->have--;
+        if (place->owner_quota)
+                place->owner_quota->have--;
         w->moved++;
 }
 
@@ -123,7 +123,7 @@ static void move_orphans(struct work *w)
 {
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
                 struct place *place = &w->places[shard];
-                if (place->share)
+                if (place->owner_quota)
                         continue;
                 if (!place->owner)
                         move(w, place, ASSIGN_JOIN);
@@ -135,8 +135,8 @@ static void move_orphans(struct work *w)
 /* Draining owners' first, then those of who should have none, then what is above a quota. */
 static int urgency(const struct place *place)
 {
-        if (place->share->role == SHARE_GIVES)
-                return place->share->member->is_draining ? 0 : 1;
+        if (place->owner_quota->role == QUOTA_GIVES)
+                return place->owner_quota->member->is_draining ? 0 : 1;
         return 2;
 }
 
@@ -151,23 +151,23 @@ static int by_urgency(const void *left, const void *right)
         return a->shard < b->shard ? -1 : 1;
 }
 
-static bool is_above_quota(const struct share *share)
+static bool is_above_quota(const struct member_quota *q)
 {
-        return share->role == SHARE_GIVES || (share->role == SHARE_TAKES && share->have > share->quota);
+        return q->role == QUOTA_GIVES || (q->role == QUOTA_TAKES && q->have > q->quota);
 }
 
 static enum assign_reason planned_reason(const struct work *w, const struct place *place)
 {
-        if (place->share->member->is_draining)
+        if (place->owner_quota->member->is_draining)
                 return ASSIGN_DRAIN;
-        return shares_neediest(&w->shares)->had ? ASSIGN_REBALANCE : ASSIGN_JOIN;
+        return quotas_neediest(&w->quotas)->had ? ASSIGN_REBALANCE : ASSIGN_JOIN;
 }
 
 static void move_planned(struct work *w)
 {
         uint32_t count = 0;
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++)
-                if (w->places[shard].share && is_above_quota(w->places[shard].share))
+                if (w->places[shard].owner_quota && is_above_quota(w->places[shard].owner_quota))
                         w->planned[count++] = &w->places[shard];
         qsort(w->planned, count, sizeof(struct place *), by_urgency);
 
@@ -176,7 +176,7 @@ static void move_planned(struct work *w)
                 room = 0;
         for (uint32_t i = 0; i < count && room; i++) {
                 struct place *place = w->planned[i];
-                if (!is_above_quota(place->share))
+                if (!is_above_quota(place->owner_quota))
                         continue;
                 move(w, place, planned_reason(w, place));
                 room--;
@@ -185,10 +185,10 @@ static void move_planned(struct work *w)
 
 static void count_left(struct work *w)
 {
-        for (uint32_t i = 0; i < w->shares.count; i++) {
-                const struct share *share = &w->shares.items[i];
-                if (is_above_quota(share))
-                        w->left += share->role == SHARE_GIVES ? share->have : share->have - share->quota;
+        for (uint32_t i = 0; i < w->quotas.count; i++) {
+                const struct member_quota *q = &w->quotas.items[i];
+                if (is_above_quota(q))
+                        w->left += q->role == QUOTA_GIVES ? q->have : q->have - q->quota;
         }
 }
 
@@ -208,9 +208,9 @@ static int by_owner_nonce(const void *left, const void *right)
         return memcmp(a->nonce, b->nonce, STORE_NONCE_SIZE);
 }
 
-static bool is_owner(const struct share *share)
+static bool is_owner(const struct member_quota *q)
 {
-        return share->have || share->role == SHARE_TAKES;
+        return q->have || q->role == QUOTA_TAKES;
 }
 
 /* Every member that has shards or may have, and who is gone but could not be replaced.  Who had some and has none is a
@@ -218,16 +218,16 @@ static bool is_owner(const struct share *share)
 static int collect_owners(const struct work *w, struct assignment *next)
 {
         uint32_t gone_count = w->previous ? w->previous->owners_count : 0;
-        int r = assignment_init(next, w->input->shards_count, w->shares.count + gone_count, w->shares.count);
+        int r = assignment_init(next, w->input->shards_count, w->quotas.count + gone_count, w->quotas.count);
         if (r)
                 return r;
         next->owners_count = next->givers_count = 0;
-        for (uint32_t i = 0; i < w->shares.count; i++) {
-                const struct share *share = &w->shares.items[i];
-                if (is_owner(share))
-                        next->owners[next->owners_count++] = owner_of(share->member);
-                else if (share->is_listed || share->is_giver)
-                        memcpy(next->givers[next->givers_count++].nonce, share->member->nonce, STORE_NONCE_SIZE);
+        for (uint32_t i = 0; i < w->quotas.count; i++) {
+                const struct member_quota *q = &w->quotas.items[i];
+                if (is_owner(q))
+                        next->owners[next->owners_count++] = owner_of(q->member);
+                else if (q->is_listed || q->is_giver)
+                        memcpy(next->givers[next->givers_count++].nonce, q->member->nonce, STORE_NONCE_SIZE);
         }
         bool *is_kept = calloc(gone_count + 1, sizeof(bool));
         if (!is_kept) {
@@ -235,7 +235,7 @@ static int collect_owners(const struct work *w, struct assignment *next)
                 return -ENOMEM;
         }
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++)
-                if (w->places[shard].owner && !w->places[shard].share && !w->places[shard].to)
+                if (w->places[shard].owner && !w->places[shard].owner_quota && !w->places[shard].to)
                         is_kept[w->places[shard].before->owner] = true;
         for (uint32_t i = 0; i < gone_count; i++)
                 if (is_kept[i])
@@ -262,7 +262,7 @@ static void fill_slots(const struct work *w, struct assignment *next)
                 *slot = *place->before;
                 if (place->to) {
                         slot->owner = index_of(next, place->to->member->nonce);
-                        slot->is_firm = place->owner && !place->share;
+                        slot->is_firm = place->owner && !place->owner_quota;
                 } else if (place->owner) {
                         slot->owner = index_of(next, place->owner->nonce);
                 }
@@ -293,16 +293,16 @@ static int list_moves(const struct work *w, struct assign_plan *plan)
  * its successors must know should it vanish. */
 static bool has_news(const struct work *w)
 {
-        if (!w->previous || w->moved || w->shares.has_lost_giver)
+        if (!w->previous || w->moved || w->quotas.has_lost_giver)
                 return true;
-        for (uint32_t i = 0; i < w->shares.count; i++)
-                if (w->shares.items[i].role == SHARE_TAKES && !w->shares.items[i].is_listed)
+        for (uint32_t i = 0; i < w->quotas.count; i++)
+                if (w->quotas.items[i].role == QUOTA_TAKES && !w->quotas.items[i].is_listed)
                         return true;
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
                 const struct place *place = &w->places[shard];
                 if (place->is_bumped)
                         return true;
-                if (place->share && place->share->member->is_draining != place->owner->is_draining)
+                if (place->owner_quota && place->owner_quota->member->is_draining != place->owner->is_draining)
                         return true;
         }
         return false;
@@ -322,7 +322,7 @@ int assign_plan(const struct assignment *previous, const struct assign_input *in
         r = choose_generation(&w, error);
         if (r)
                 goto out;
-        if (shares_neediest(&w.shares)) {
+        if (quotas_neediest(&w.quotas)) {
                 move_orphans(&w);
                 move_planned(&w);
                 count_left(&w);
