@@ -70,7 +70,7 @@ static void set_timer(struct host *h, uint64_t now_ms)
                 due_ms = h->cut_ms;
         if (h->give_up_ms < due_ms)
                 due_ms = h->give_up_ms;
-        uint64_t shards_ms = turns_due_ms(&h->turns);
+        uint64_t shards_ms = call_schedule_due_ms(&h->schedule);
         due_ms = shards_ms < due_ms ? shards_ms : due_ms;
         if (due_ms == h->timer_ms)
                 return;
@@ -82,8 +82,8 @@ static void make_calls(struct host *h, uint64_t now_ms)
 {
         const struct shard *shard;
         enum shard_call call;
-        turns_look(&h->turns, now_ms);
-        while ((shard = turns_next(&h->turns, now_ms, &call)))
+        call_schedule_look(&h->schedule, now_ms);
+        while ((shard = call_schedule_next(&h->schedule, now_ms, &call)))
                 shard_io_call(&h->shards[shard->number], call, now_ms);
 }
 
@@ -94,11 +94,11 @@ static void pump(uv_prepare_t *prepare)
         uint64_t now_ms = clock_boot_ms();
         if (!h->store || h->is_closing)
                 return;
-        turns_begin(&h->turns);
+        call_schedule_begin(&h->schedule);
         for (uint32_t i = 0; i < h->handlers_count; i++)
                 handler_feed(h->handlers[i], now_ms);
         make_calls(h, now_ms);
-        h->was_busy |= turns_is_busy(&h->turns);
+        h->was_busy |= call_schedule_is_busy(&h->schedule);
         tell_manager(h, now_ms);
         set_timer(h, now_ms);
         report_watch(h, now_ms);

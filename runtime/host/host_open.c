@@ -55,7 +55,7 @@ static int open_shards(struct host *h, const struct store_info *info, struct err
         h->shards_count = shards;
         h->shards = calloc(shards, sizeof(*h->shards));
         h->renewals = calloc(shards, sizeof(*h->renewals));
-        if (!h->shards || !h->renewals || turns_init(&h->turns, shards, info->calls_max) < 0)
+        if (!h->shards || !h->renewals || call_schedule_init(&h->schedule, shards, info->calls_max) < 0)
                 return error_set(error, -ENOMEM, "out of memory");
         int r = leases_create(&h->leases, shards);
         if (r < 0)
@@ -74,7 +74,7 @@ static int open_shards(struct host *h, const struct store_info *info, struct err
                 r = shard_init(&h->shards[i].shard, i, &h->limits, h->handlers_count, h->config->window.per_key);
                 if (r < 0)
                         return error_set(error, r, "out of memory");
-                turns_add(&h->turns, &h->shards[i].shard);
+                call_schedule_add(&h->schedule, &h->shards[i].shard);
         }
         return 0;
 }
@@ -237,7 +237,7 @@ void host_free(struct host *h)
                 shard_free(&h->shards[i].shard);
         report_free(h);
         leases_free(&h->leases);
-        turns_free(&h->turns);
+        call_schedule_free(&h->schedule);
         free(h->shards);
         free(h->renewals);
         shared_config_free(h->shared);

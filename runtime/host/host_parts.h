@@ -18,10 +18,10 @@
 #include "host/notify.h"
 #include "host/pool/pool_io.h"
 #include "host/report.h"
+#include "host/shard/call_schedule.h"
 #include "host/shard/shard.h"
 #include "host/stage.h"
 #include "host/staging.h"
-#include "host/turns.h"
 #include "ring/leases.h"
 #include "store/admin.h"
 #include "store/store.h"
@@ -82,9 +82,9 @@ struct host {
         struct shard_limits limits;
         struct shard_io *shards;
         uint32_t shards_count;
-        struct turns turns;        /* of the shards in them */
-        struct shard_io *hurried;  /* in order */
-        struct handler **handlers; /* by slot */
+        struct call_schedule schedule; /* of the shards in them */
+        struct shard_io *hurried;      /* in order */
+        struct handler **handlers;     /* by slot */
         uint32_t handlers_count;
         char staging[STAGING_PATH_MAX];
         int staging_fd; /* holds its lock */

@@ -118,7 +118,7 @@ static void mark_suspect(struct handler *handler, uint64_t now_ms)
 {
         struct host *h = handler->host;
         uint32_t pool = handler->slot;
-        struct shard_set *suspects = &h->turns.is_suspect;
+        struct shard_set *suspects = &h->schedule.is_suspect;
         bool has_suspect = false;
         for (uint32_t i = 0; (i = shard_set_from(suspects, i)) != SHARD_SET_NONE; i++) {
                 const struct window *w = &h->shards[i].shard.window;
@@ -168,7 +168,7 @@ static void see_off(struct handler *handler, uint64_t now_ms)
 }
 
 /* A pool_io's room is for this many shards at least. */
-#define TURNS 4
+#define SHARDS_AT_LEAST 4
 
 /* Returns how many, at most `turn`, of the shard's tasks the pool was given. */
 static uint32_t feed_from(struct generation *generation, struct shard_io *io, uint32_t turn, uint64_t now_ms)
@@ -193,7 +193,7 @@ static void feed_hurried(struct generation *generation, uint64_t now_ms)
         struct host *h = handler->host;
         struct shard_io *io, *next;
         uint32_t room = pool_io_room(&generation->pool_io);
-        uint32_t left = room >= TURNS ? room / TURNS : handler->was_hurried ? 0 : 1;
+        uint32_t left = room >= SHARDS_AT_LEAST ? room / SHARDS_AT_LEAST : handler->was_hurried ? 0 : 1;
         DL_FOREACH_SAFE2(h->hurried, io, next, hurried_next)
         {
                 if (!left || !pool_io_has_room(&generation->pool_io))
@@ -216,7 +216,7 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
 {
         struct host *h = handler->host;
         struct generation *generation = handler_current(handler);
-        struct shard_set *ready = &h->turns.is_ready;
+        struct shard_set *ready = &h->schedule.is_ready;
         if (!generation) {
                 see_off(handler, now_ms);
                 return;
@@ -227,7 +227,7 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
                 mark_suspect(handler, now_ms);
         if (!handler->is_paused)
                 feed_hurried(generation, now_ms);
-        uint32_t turn = 1 + pool_io_room(&generation->pool_io) / TURNS;
+        uint32_t turn = 1 + pool_io_room(&generation->pool_io) / SHARDS_AT_LEAST;
         uint32_t left = handler->is_paused ? 0 : shard_set_count(ready); /* not found dry since one was fed */
         while (left && pool_io_has_room(&generation->pool_io)) {
                 uint32_t shard = shard_set_round(ready, handler->next_shard);

@@ -40,7 +40,7 @@ struct shard {
         uint32_t number;
         enum shard_state state;
         const struct shard_limits *limits;
-        struct shard_set *stirred; /* where it is noted that something has happened to it; NULL: nowhere */
+        struct shard_set *changed; /* where it is noted that something has happened to it; NULL: nowhere */
         struct store_lease lease;
         struct window window;
         uint64_t tenure;  /* grows each time the shard is lost */
@@ -175,12 +175,12 @@ bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms);
 /* Something has happened to it that may change what it wants.  All that is declared here says so itself. */
 static inline void shard_stir(struct shard *s)
 {
-        if (s->stirred)
-                shard_set_add(s->stirred, s->number);
+        if (s->changed)
+                shard_set_add(s->changed, s->number);
 }
 
 /* What ended keeps tasks of its keys from starting, and nothing else runs here: all stands until that is told. */
-bool shard_is_standing(const struct shard *s);
+bool shard_is_blocked(const struct shard *s);
 
 /* Nothing here runs or waits to be told. */
 bool shard_is_quiet(const struct shard *s);

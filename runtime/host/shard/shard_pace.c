@@ -44,7 +44,7 @@ static bool ends_soon(const struct shard *s)
         return s->tasks_are_short && s->running;
 }
 
-bool shard_is_standing(const struct shard *s)
+bool shard_is_blocked(const struct shard *s)
 {
         return s->is_urgent && !s->running;
 }

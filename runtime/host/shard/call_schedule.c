@@ -1,10 +1,10 @@
-#include "host/turns.h"
+#include "host/shard/call_schedule.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* After so many calls of standing shards in a row it is another's turn. */
-#define FAVOURS_MAX 3
+/* After so many calls of blocked shards in a row it is another's turn. */
+#define BLOCKED_IN_A_ROW_MAX 3
 
 /* For each so many milliseconds that the shortest call takes there may be as many more at once: they are on the way.
  * Not without end, for one that stands in line at a slow store takes long, too. */
@@ -15,54 +15,54 @@
 /* A call that takes longer than this is lost, or its server is away: shards of other servers do not wait for it. */
 #define LATE_MS 100
 
-int turns_init(struct turns *t, uint32_t count, uint32_t calls_max)
+int call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max)
 {
-        *t = (struct turns){ .count = count, .calls_max = calls_max, .next_due_ms = STORE_NEVER };
+        *t = (struct call_schedule){ .count = count, .calls_max = calls_max, .next_due_ms = STORE_NEVER };
         t->trip_ms = t->trip_before_ms = UINT64_MAX;
         t->shards = calloc(count, sizeof(*t->shards));
         t->due_ms = calloc(count, sizeof(*t->due_ms));
-        struct shard_set *const sets[] = { &t->stirred, &t->asking, &t->is_ready, &t->is_suspect, &t->is_busy,
-                &t->is_calling, &t->waiting, &t->standing };
+        struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_ready, &t->is_suspect, &t->is_busy,
+                &t->is_calling, &t->waiting, &t->blocked };
         for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
                 shard_set_init(sets[i], count);
         if (t->shards && t->due_ms)
                 return 0;
-        turns_free(t);
+        call_schedule_free(t);
         return -ENOMEM;
 }
 
-void turns_free(struct turns *t)
+void call_schedule_free(struct call_schedule *t)
 {
         free(t->shards);
         free(t->due_ms);
-        *t = (struct turns){ 0 };
+        *t = (struct call_schedule){ 0 };
 }
 
-void turns_add(struct turns *t, struct shard *shard)
+void call_schedule_add(struct call_schedule *t, struct shard *shard)
 {
         t->shards[shard->number] = shard;
         t->due_ms[shard->number] = STORE_NEVER;
-        shard->stirred = &t->stirred;
-        shard_set_add(&t->stirred, shard->number);
+        shard->changed = &t->changed;
+        shard_set_add(&t->changed, shard->number);
 }
 
-bool turns_is_busy(const struct turns *t)
+bool call_schedule_is_busy(const struct call_schedule *t)
 {
         return !shard_set_is_empty(&t->is_busy);
 }
 
-uint64_t turns_due_ms(const struct turns *t)
+uint64_t call_schedule_due_ms(const struct call_schedule *t)
 {
         return t->next_due_ms;
 }
 
-void turns_begin(struct turns *t)
+void call_schedule_begin(struct call_schedule *t)
 {
-        shard_set_join(&t->is_ready, &t->stirred);
-        shard_set_join(&t->is_suspect, &t->stirred);
+        shard_set_join(&t->is_ready, &t->changed);
+        shard_set_join(&t->is_suspect, &t->changed);
 }
 
-static void set_due(struct turns *t, uint32_t shard, uint64_t due_ms)
+static void set_due(struct call_schedule *t, uint32_t shard, uint64_t due_ms)
 {
         t->due_ms[shard] = due_ms;
         if (due_ms < t->next_due_ms)
@@ -70,19 +70,19 @@ static void set_due(struct turns *t, uint32_t shard, uint64_t due_ms)
 }
 
 /* Asks those whose time has come by `until_ms`, and finds out when the next one's comes. */
-static void ask_due(struct turns *t, uint64_t until_ms)
+static void ask_due(struct call_schedule *t, uint64_t until_ms)
 {
         t->next_due_ms = STORE_NEVER;
         for (uint32_t i = 0; i < t->count; i++)
                 if (t->due_ms[i] == STORE_NEVER)
                         continue;
                 else if (t->due_ms[i] <= until_ms)
-                        shard_set_add(&t->stirred, i);
+                        shard_set_add(&t->changed, i);
                 else
                         set_due(t, i, t->due_ms[i]);
 }
 
-static void note_trip(struct turns *t, uint64_t took_ms, uint64_t now_ms)
+static void note_trip(struct call_schedule *t, uint64_t took_ms, uint64_t now_ms)
 {
         if (now_ms >= t->trip_since_ms + TRIPS_KEPT_MS) {
                 t->trip_before_ms = t->trip_ms;
@@ -94,7 +94,7 @@ static void note_trip(struct turns *t, uint64_t took_ms, uint64_t now_ms)
 }
 
 /* What happened to it, as far as others have to know. */
-static void take_note(struct turns *t, struct shard *s, uint64_t now_ms)
+static void take_note(struct call_schedule *t, struct shard *s, uint64_t now_ms)
 {
         bool was_calling = shard_set_has(&t->is_calling, s->number);
         bool is_calling = s->is_calling && s->last_call == SHARD_CALL_ADVANCE;
@@ -102,33 +102,33 @@ static void take_note(struct turns *t, struct shard *s, uint64_t now_ms)
                 note_trip(t, now_ms - s->sent_ms, now_ms);
         shard_set_put(&t->is_calling, s->number, is_calling);
         shard_set_put(&t->is_busy, s->number, s->running || s->pace_ms);
-        shard_set_add(&t->asking, s->number);
+        shard_set_add(&t->to_ask, s->number);
 }
 
-static void take_stirred(struct turns *t, uint64_t now_ms)
+static void take_changed(struct call_schedule *t, uint64_t now_ms)
 {
-        for (uint32_t i = 0; (i = shard_set_from(&t->stirred, i)) != SHARD_SET_NONE; i++) {
+        for (uint32_t i = 0; (i = shard_set_from(&t->changed, i)) != SHARD_SET_NONE; i++) {
                 shard_tick(t->shards[i], now_ms);
-                shard_set_remove(&t->stirred, i);
+                shard_set_remove(&t->changed, i);
                 take_note(t, t->shards[i], now_ms);
         }
 }
 
-void turns_look(struct turns *t, uint64_t now_ms)
+void call_schedule_look(struct call_schedule *t, uint64_t now_ms)
 {
         if (now_ms >= t->next_due_ms)
                 ask_due(t, now_ms);
-        take_stirred(t, now_ms);
+        take_changed(t, now_ms);
         bool could_wait = t->can_wait;
-        t->can_wait = turns_is_busy(t);
+        t->can_wait = call_schedule_is_busy(t);
         /* Nothing is left to be waited for. */
         if (could_wait && !t->can_wait) {
                 ask_due(t, STORE_NEVER - 1);
-                take_stirred(t, now_ms);
+                take_changed(t, now_ms);
         }
 }
 
-static bool has_room(const struct turns *t)
+static bool has_room(const struct call_schedule *t)
 {
         uint64_t trip_ms = t->trip_ms < t->trip_before_ms ? t->trip_ms : t->trip_before_ms;
         uint64_t times = trip_ms == UINT64_MAX ? 1 : 1 + trip_ms / TRIP_MS;
@@ -137,7 +137,7 @@ static bool has_room(const struct turns *t)
 }
 
 /* Calls that are late count no more; when the next one is, there is to be another look. */
-static void forget_late(struct turns *t, uint64_t now_ms)
+static void forget_late(struct call_schedule *t, uint64_t now_ms)
 {
         for (uint32_t i = 0; (i = shard_set_from(&t->is_calling, i)) != SHARD_SET_NONE; i++) {
                 uint64_t late_ms = t->shards[i]->sent_ms + LATE_MS;
@@ -150,30 +150,30 @@ static void forget_late(struct turns *t, uint64_t now_ms)
         }
 }
 
-static bool may_advance(struct turns *t, uint64_t now_ms)
+static bool may_advance(struct call_schedule *t, uint64_t now_ms)
 {
         if (has_room(t))
                 return true;
-        if (shard_set_is_empty(&t->waiting) && shard_set_is_empty(&t->standing))
+        if (shard_set_is_empty(&t->waiting) && shard_set_is_empty(&t->blocked))
                 return false;
         forget_late(t, now_ms);
         return has_room(t);
 }
 
 /* What the shard wants now: if it may have to wait for that it does. */
-static enum shard_call ask(struct turns *t, uint32_t shard, uint64_t now_ms)
+static enum shard_call ask(struct call_schedule *t, uint32_t shard, uint64_t now_ms)
 {
         struct shard *s = t->shards[shard];
         enum shard_call call = shard_next_call(s, t->can_wait, now_ms);
-        bool is_standing = call == SHARD_CALL_ADVANCE && shard_is_standing(s);
-        shard_set_remove(&t->asking, shard);
-        shard_set_put(&t->standing, shard, is_standing);
-        shard_set_put(&t->waiting, shard, call == SHARD_CALL_ADVANCE && !is_standing);
+        bool is_blocked = call == SHARD_CALL_ADVANCE && shard_is_blocked(s);
+        shard_set_remove(&t->to_ask, shard);
+        shard_set_put(&t->blocked, shard, is_blocked);
+        shard_set_put(&t->waiting, shard, call == SHARD_CALL_ADVANCE && !is_blocked);
         set_due(t, shard, call == SHARD_CALL_NONE ? shard_due_ms(s) : STORE_NEVER);
         return call == SHARD_CALL_ADVANCE ? SHARD_CALL_NONE : call;
 }
 
-static uint32_t take_turn(struct shard_set *set, uint32_t *next, uint32_t shard)
+static uint32_t take_next(struct shard_set *set, uint32_t *next, uint32_t shard)
 {
         shard_set_remove(set, shard);
         *next = shard + 1;
@@ -181,23 +181,23 @@ static uint32_t take_turn(struct shard_set *set, uint32_t *next, uint32_t shard)
 }
 
 /* Whose turn it is; SHARD_SET_NONE. */
-static uint32_t pick(struct turns *t)
+static uint32_t pick(struct call_schedule *t)
 {
-        uint32_t standing = shard_set_round(&t->standing, t->next_standing);
+        uint32_t blocked = shard_set_round(&t->blocked, t->next_blocked);
         uint32_t waiting = shard_set_round(&t->waiting, t->next_waiting);
-        if (standing != SHARD_SET_NONE && (waiting == SHARD_SET_NONE || t->favours < FAVOURS_MAX)) {
-                t->favours++;
-                return take_turn(&t->standing, &t->next_standing, standing);
+        if (blocked != SHARD_SET_NONE && (waiting == SHARD_SET_NONE || t->blocked_in_a_row < BLOCKED_IN_A_ROW_MAX)) {
+                t->blocked_in_a_row++;
+                return take_next(&t->blocked, &t->next_blocked, blocked);
         }
-        t->favours = 0;
-        return waiting == SHARD_SET_NONE ? waiting : take_turn(&t->waiting, &t->next_waiting, waiting);
+        t->blocked_in_a_row = 0;
+        return waiting == SHARD_SET_NONE ? waiting : take_next(&t->waiting, &t->next_waiting, waiting);
 }
 
-struct shard *turns_next(struct turns *t, uint64_t now_ms, enum shard_call *ret_call)
+struct shard *call_schedule_next(struct call_schedule *t, uint64_t now_ms, enum shard_call *ret_call)
 {
         uint32_t shard;
-        take_stirred(t, now_ms);
-        while ((shard = shard_set_from(&t->asking, 0)) != SHARD_SET_NONE) {
+        take_changed(t, now_ms);
+        while ((shard = shard_set_from(&t->to_ask, 0)) != SHARD_SET_NONE) {
                 *ret_call = ask(t, shard, now_ms);
                 if (*ret_call != SHARD_CALL_NONE)
                         return t->shards[shard];

@@ -1,14 +1,14 @@
 /* Whose turn it is to call the store: few calls at a time, everybody in turn, those first where all stands still. */
 #include "shard_rig.h"
 
-#include "host/turns.h"
+#include "host/shard/call_schedule.h"
 
 #define SHARDS    70 /* more than fit into one word of a set */
 #define CALLS_MAX 4
 
 struct hall {
         struct rig rigs[SHARDS];
-        struct turns turns;
+        struct call_schedule schedule;
         uint64_t now_ms;
 };
 
@@ -16,13 +16,13 @@ static struct hall *hall_open(void)
 {
         struct hall *hall = calloc(1, sizeof(*hall));
         assert_non_null(hall);
-        assert_int_equal(turns_init(&hall->turns, SHARDS, CALLS_MAX), 0);
+        assert_int_equal(call_schedule_init(&hall->schedule, SHARDS, CALLS_MAX), 0);
         hall->now_ms = 100000;
         for (uint32_t i = 0; i < SHARDS; i++) {
                 struct rig *g = &hall->rigs[i];
                 rig_open(g);
                 g->shard.number = i;
-                turns_add(&hall->turns, &g->shard);
+                call_schedule_add(&hall->schedule, &g->shard);
         }
         return hall;
 }
@@ -31,7 +31,7 @@ static void hall_close(struct hall *hall)
 {
         for (uint32_t i = 0; i < SHARDS; i++)
                 rig_close(&hall->rigs[i]);
-        turns_free(&hall->turns);
+        call_schedule_free(&hall->schedule);
         free(hall);
 }
 
@@ -57,9 +57,9 @@ static uint32_t turn(struct hall *hall, uint32_t ret_shards[SHARDS])
         uint32_t count = 0;
         struct shard *shard;
         enum shard_call call;
-        turns_begin(&hall->turns);
-        turns_look(&hall->turns, hall->now_ms);
-        while ((shard = turns_next(&hall->turns, hall->now_ms, &call))) {
+        call_schedule_begin(&hall->schedule);
+        call_schedule_look(&hall->schedule, hall->now_ms);
+        while ((shard = call_schedule_next(&hall->schedule, hall->now_ms, &call))) {
                 assert_true(count < SHARDS);
                 ret_shards[count++] = shard->number;
                 make(hall, shard, call);
@@ -126,7 +126,7 @@ static void a_call_without_an_answer_holds_nobody_up(void **state)
                         has_called[shards[i]] = true;
                 }
                 sum += count;
-                uint64_t due_ms = turns_due_ms(&hall->turns);
+                uint64_t due_ms = call_schedule_due_ms(&hall->schedule);
                 assert_true(sum == SHARDS || (due_ms > hall->now_ms && due_ms <= hall->now_ms + 100));
                 set_time(hall, due_ms);
         }
@@ -159,7 +159,7 @@ static void let_stand(struct hall *hall, uint32_t i)
         send_advance(g);
         reply_advance(g, STORE_OK);
         end_as(g, start(g, 1), STORE_DONE);
-        assert_true(shard_is_standing(&g->shard));
+        assert_true(shard_is_blocked(&g->shard));
 }
 
 static void a_shard_where_all_stands_still_goes_first(void **state)
@@ -216,7 +216,7 @@ static void what_gathers_is_told_when_nothing_runs_any_more(void **state)
         assert_int_equal(turn(hall, shards), 0);
         end_as(&hall->rigs[0], ended, STORE_DONE);
         assert_int_equal(turn(hall, shards), 0);
-        assert_int_equal(turns_due_ms(&hall->turns), hall->now_ms + hall->rigs[0].limits.gather_ms);
+        assert_int_equal(call_schedule_due_ms(&hall->schedule), hall->now_ms + hall->rigs[0].limits.gather_ms);
         end_as(&hall->rigs[1], runs, STORE_DONE);
         assert_int_equal(turn(hall, shards), 2);
         hall_close(hall);
@@ -233,10 +233,10 @@ static void what_gathers_is_told_when_its_time_has_come(void **state)
         (void)start(&hall->rigs[1], 1);
         end_as(&hall->rigs[0], ended, STORE_DONE);
         assert_int_equal(turn(hall, shards), 0);
-        set_time(hall, turns_due_ms(&hall->turns));
+        set_time(hall, call_schedule_due_ms(&hall->schedule));
         assert_int_equal(turn(hall, shards), 1);
         assert_int_equal(shards[0], 0);
-        assert_int_equal(turns_due_ms(&hall->turns), STORE_NEVER);
+        assert_int_equal(call_schedule_due_ms(&hall->schedule), STORE_NEVER);
         hall_close(hall);
 }
 
