@@ -224,7 +224,7 @@ static void free_seat(struct sim_host *h, uint32_t i, enum store_outcome_kind ki
         if (kind == STORE_DIVERT)
                 shard_again(s, c, h->sim->now_ms);
         else
-                shard_ended(s, c, draft_new(kind, COST_NONE, ""), h->sim->now_ms);
+                shard_ended(s, c, pending_outcome_new(kind, COST_NONE, ""), h->sim->now_ms);
         sim_host_turn(h);
 }
 
@@ -318,7 +318,7 @@ static bool seat_task(struct sim_host *h, uint32_t i, uint32_t shard)
         if (!c)
                 return false;
         if (c->has_died_alone) {
-                shard_ended(s, c, draft_new(STORE_INTERRUPTED, COST_NONE, ""), sim->now_ms);
+                shard_ended(s, c, pending_outcome_new(STORE_INTERRUPTED, COST_NONE, ""), sim->now_ms);
                 return true;
         }
         h->seats[i] = (struct sim_seat){ .task = c,

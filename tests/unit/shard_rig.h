@@ -191,7 +191,7 @@ static inline struct claimed *start(struct rig *g, uint64_t seq)
 
 static inline void end_as(struct rig *g, struct claimed *c, enum store_outcome_kind kind)
 {
-        shard_ended(&g->shard, c, draft_new(kind, COST_NONE, ""), g->now_ms);
+        shard_ended(&g->shard, c, pending_outcome_new(kind, COST_NONE, ""), g->now_ms);
 }
 
 static inline void run(struct rig *g, uint64_t seq)

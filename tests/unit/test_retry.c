@@ -19,15 +19,15 @@ static const struct handler_config handler = {
 static const struct ring_reply plain_reply = { .error = "no" };
 
 /* What the store would be told; NULL: run it again. */
-static struct outcome_draft *judge(const struct handler_config *h, const struct claimed *c, const struct settled *s)
+static struct pending_outcome *judge(const struct handler_config *h, const struct claimed *c, const struct settled *s)
 {
-        struct outcome_draft *draft = NULL;
-        enum verdict verdict = retry_judge(h, c, s, 0, &draft);
-        assert_int_equal(verdict, draft ? VERDICT_OUTCOME : VERDICT_AGAIN);
-        return draft;
+        struct pending_outcome *pending = NULL;
+        enum verdict verdict = retry_judge(h, c, s, 0, &pending);
+        assert_int_equal(verdict, pending ? VERDICT_OUTCOME : VERDICT_AGAIN);
+        return pending;
 }
 
-static struct outcome_draft *judge_outcome(
+static struct pending_outcome *judge_outcome(
         const struct handler_config *h, const struct claimed *c, enum outcome outcome)
 {
         bool is_word = outcome <= OUTCOME_UNAVAILABLE;
@@ -35,19 +35,19 @@ static struct outcome_draft *judge_outcome(
         return judge(h, c, &s);
 }
 
-static void assert_draft(struct outcome_draft *draft, enum store_outcome_kind kind, enum task_cost cost)
+static void assert_draft(struct pending_outcome *pending, enum store_outcome_kind kind, enum task_cost cost)
 {
-        assert_non_null(draft);
-        assert_int_equal(draft->outcome.kind, kind);
-        assert_int_equal(draft->outcome.cost, cost);
+        assert_non_null(pending);
+        assert_int_equal(pending->outcome.kind, kind);
+        assert_int_equal(pending->outcome.cost, cost);
 }
 
-static void assert_gone(struct outcome_draft *draft, enum store_outcome_kind kind, const char *reason)
+static void assert_gone(struct pending_outcome *pending, enum store_outcome_kind kind, const char *reason)
 {
-        assert_non_null(draft);
-        assert_int_equal(draft->outcome.kind, kind);
-        assert_true(span_is(draft->outcome.reason, (struct span){ reason, strlen(reason) }));
-        draft_free(draft);
+        assert_non_null(pending);
+        assert_int_equal(pending->outcome.kind, kind);
+        assert_true(span_is(pending->outcome.reason, (struct span){ reason, strlen(reason) }));
+        pending_outcome_free(pending);
 }
 
 static void the_delay_grows_by_the_factor_up_to_the_cap(void **state)
@@ -75,20 +75,20 @@ static void an_attempt_is_charged_and_retried(void **state)
 {
         (void)state;
         struct claimed c = { .attempts = 1 };
-        struct outcome_draft *draft = judge_outcome(&handler, &c, OUTCOME_RETRY);
-        assert_draft(draft, STORE_RETRY, COST_ATTEMPT);
-        assert_int_equal(draft->outcome.delay_ms, 2000);
-        assert_true(span_is(draft->outcome.error, SPAN_TEXT("no")));
-        draft_free(draft);
+        struct pending_outcome *pending = judge_outcome(&handler, &c, OUTCOME_RETRY);
+        assert_draft(pending, STORE_RETRY, COST_ATTEMPT);
+        assert_int_equal(pending->outcome.delay_ms, 2000);
+        assert_true(span_is(pending->outcome.error, SPAN_TEXT("no")));
+        pending_outcome_free(pending);
 }
 
 static void attempts_run_out(void **state)
 {
         (void)state;
         struct claimed c = { .attempts = 3, .crashes = 1 };
-        struct outcome_draft *draft = judge_outcome(&handler, &c, OUTCOME_RETRY);
-        assert_int_equal(draft->outcome.cost, COST_ATTEMPT);
-        assert_gone(draft, STORE_DEAD, "exhausted");
+        struct pending_outcome *pending = judge_outcome(&handler, &c, OUTCOME_RETRY);
+        assert_int_equal(pending->outcome.cost, COST_ATTEMPT);
+        assert_gone(pending, STORE_DEAD, "exhausted");
 }
 
 static void a_task_may_bring_its_own_number_of_attempts(void **state)
@@ -97,26 +97,26 @@ static void a_task_may_bring_its_own_number_of_attempts(void **state)
         struct claimed once = { .attempts_max = 1 };
         assert_gone(judge_outcome(&handler, &once, OUTCOME_RETRY), STORE_DEAD, "exhausted");
         struct claimed often = { .attempts_max = 10, .attempts = 8 };
-        struct outcome_draft *draft = judge_outcome(&handler, &often, OUTCOME_RETRY);
-        assert_draft(draft, STORE_RETRY, COST_ATTEMPT);
-        draft_free(draft);
+        struct pending_outcome *pending = judge_outcome(&handler, &often, OUTCOME_RETRY);
+        assert_draft(pending, STORE_RETRY, COST_ATTEMPT);
+        pending_outcome_free(pending);
 }
 
 static void crashes_have_a_budget_of_their_own(void **state)
 {
         (void)state;
         struct claimed c = { .attempts = 3, .crashes = 1 };
-        struct outcome_draft *draft = judge_outcome(&handler, &c, OUTCOME_CRASHED);
-        assert_draft(draft, STORE_RETRY, COST_CRASH);
-        assert_int_equal(draft->outcome.delay_ms, 2000);
-        draft_free(draft);
+        struct pending_outcome *pending = judge_outcome(&handler, &c, OUTCOME_CRASHED);
+        assert_draft(pending, STORE_RETRY, COST_CRASH);
+        assert_int_equal(pending->outcome.delay_ms, 2000);
+        pending_outcome_free(pending);
         c.crashes = 2;
         assert_gone(judge_outcome(&handler, &c, OUTCOME_CRASHED), STORE_DEAD, "crashed");
         assert_gone(judge_outcome(&handler, &c, OUTCOME_TIMED_OUT), STORE_DEAD, "timed-out");
         c.attempts = 0;
-        draft = judge_outcome(&handler, &c, OUTCOME_RETRY);
-        assert_draft(draft, STORE_RETRY, COST_ATTEMPT);
-        draft_free(draft);
+        pending = judge_outcome(&handler, &c, OUTCOME_RETRY);
+        assert_draft(pending, STORE_RETRY, COST_ATTEMPT);
+        pending_outcome_free(pending);
 }
 
 /* Nobody saw what its host died of: it waits, ever longer, and is never charged for it. */
@@ -125,11 +125,11 @@ static void a_hosts_death_is_nobodys_crash(void **state)
         (void)state;
         for (uint32_t deaths = 1; deaths <= NOTE_EVENTS_MAX; deaths++) {
                 struct claimed c = { .attempts = 3, .crashes = 2, .hosts_died = deaths };
-                struct outcome_draft *draft = retry_died_alone(&c);
-                assert_draft(draft, STORE_RETRY, COST_INTERRUPTION);
-                assert_int_equal(draft->outcome.delay_ms,
+                struct pending_outcome *pending = retry_died_alone(&c);
+                assert_draft(pending, STORE_RETRY, COST_INTERRUPTION);
+                assert_int_equal(pending->outcome.delay_ms,
                         deaths <= HOST_DEATHS_MAX ? 10000 : 10000 << (deaths - HOST_DEATHS_MAX));
-                draft_free(draft);
+                pending_outcome_free(pending);
         }
 }
 
@@ -139,9 +139,9 @@ static void a_handler_may_say_when(void **state)
         struct claimed c = { 0 };
         struct ring_reply reply = { .error = "", .has_retry_after = true, .retry_after_ms = 77 };
         struct settled s = { .outcome = OUTCOME_RETRY, .error = "", .reply = &reply };
-        struct outcome_draft *draft = judge(&handler, &c, &s);
-        assert_int_equal(draft->outcome.delay_ms, 77);
-        draft_free(draft);
+        struct pending_outcome *pending = judge(&handler, &c, &s);
+        assert_int_equal(pending->outcome.delay_ms, 77);
+        pending_outcome_free(pending);
         c.attempts = 3; /* that does not make the budget larger */
         assert_gone(judge(&handler, &c, &s), STORE_DEAD, "exhausted");
 }
@@ -184,16 +184,16 @@ static void an_interruption_is_recorded_and_costs_nothing(void **state)
         (void)state;
         struct claimed c = { .attempts = 3, .crashes = 2, .interruptions = 1000 };
         struct settled s = { .outcome = OUTCOME_INTERRUPTED, .error = "a neighbour", .why = BLAME_NEIGHBOUR };
-        struct outcome_draft *draft = judge(&handler, &c, &s);
-        assert_draft(draft, STORE_INTERRUPTED, COST_INTERRUPTION);
-        assert_false(draft->outcome.is_suspect);
-        draft_free(draft);
+        struct pending_outcome *pending = judge(&handler, &c, &s);
+        assert_draft(pending, STORE_INTERRUPTED, COST_INTERRUPTION);
+        assert_false(pending->outcome.is_suspect);
+        pending_outcome_free(pending);
         s.is_suspect = true;
         s.why = BLAME_UNSURE;
-        draft = judge(&handler, &c, &s);
-        assert_draft(draft, STORE_INTERRUPTED, COST_INTERRUPTION);
-        assert_true(draft->outcome.is_suspect);
-        draft_free(draft);
+        pending = judge(&handler, &c, &s);
+        assert_draft(pending, STORE_INTERRUPTED, COST_INTERRUPTION);
+        assert_true(pending->outcome.is_suspect);
+        pending_outcome_free(pending);
 }
 
 static void a_cancelled_task_is_dead_unless_it_was_done_first(void **state)
@@ -206,9 +206,9 @@ static void a_cancelled_task_is_dead_unless_it_was_done_first(void **state)
         c.pool_task.why = BLAME_CANCEL;
         assert_gone(judge_outcome(&handler, &c, OUTCOME_RETRY), STORE_DEAD, "cancelled");
         assert_gone(judge_outcome(&handler, &c, OUTCOME_UNAVAILABLE), STORE_DEAD, "cancelled");
-        struct outcome_draft *draft = judge_outcome(&handler, &c, OUTCOME_DONE);
-        assert_draft(draft, STORE_DONE, COST_NONE);
-        draft_free(draft);
+        struct pending_outcome *pending = judge_outcome(&handler, &c, OUTCOME_DONE);
+        assert_draft(pending, STORE_DONE, COST_NONE);
+        pending_outcome_free(pending);
 }
 
 static void done_with_a_wrong_follow_up_is_a_failed_attempt(void **state)
@@ -221,10 +221,10 @@ static void done_with_a_wrong_follow_up_is_a_failed_attempt(void **state)
         };
         struct settled s = { .outcome = OUTCOME_DONE, .error = "", .reply = &reply };
         struct claimed c = { 0 };
-        struct outcome_draft *draft = judge(&handler, &c, &s);
-        assert_draft(draft, STORE_RETRY, COST_ATTEMPT);
-        assert_non_null(memmem(draft->outcome.error.data, draft->outcome.error.size, "follow-up", 9));
-        draft_free(draft);
+        struct pending_outcome *pending = judge(&handler, &c, &s);
+        assert_draft(pending, STORE_RETRY, COST_ATTEMPT);
+        assert_non_null(memmem(pending->outcome.error.data, pending->outcome.error.size, "follow-up", 9));
+        pending_outcome_free(pending);
         buffer_free(&submits);
 }
 

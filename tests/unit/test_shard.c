@@ -290,7 +290,7 @@ static void an_empty_call_without_an_answer_is_repeated_before_anything_else(voi
         rig_close(&g);
 }
 
-static struct outcome_draft *draft_with_follow_ups(uint32_t count)
+static struct pending_outcome *pending_outcome_with_follow_ups(uint32_t count)
 {
         struct buffer submits = { 0 };
         struct error error = { "" };
@@ -299,11 +299,11 @@ static struct outcome_draft *draft_with_follow_ups(uint32_t count)
         struct ring_reply reply = {
                 .error = "", .submits = submits.data, .submits_size = submits.size, .submits_count = count
         };
-        struct outcome_draft *draft = draft_done(&reply, &error);
-        assert_non_null(draft);
-        assert_int_equal(draft->outcome.follow_ups_count, count);
+        struct pending_outcome *pending = pending_outcome_done(&reply, &error);
+        assert_non_null(pending);
+        assert_int_equal(pending->outcome.follow_ups_count, count);
         buffer_free(&submits);
-        return draft;
+        return pending;
 }
 
 static void follow_ups_are_spread_over_calls(void **state)
@@ -317,7 +317,7 @@ static void follow_ups_are_spread_over_calls(void **state)
                 hand(&g, i + 1, keys[i], "a");
         claim(&g);
         for (uint64_t i = 0; i < 4; i++)
-                shard_ended(&g.shard, start(&g, i + 1), draft_with_follow_ups(400), g.now_ms);
+                shard_ended(&g.shard, start(&g, i + 1), pending_outcome_with_follow_ups(400), g.now_ms);
         uint32_t told = 0;
         while (told < 4) {
                 uint32_t follow_ups = 0;

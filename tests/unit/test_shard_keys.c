@@ -301,9 +301,10 @@ static void an_interrupted_task_runs_again_in_its_place(void **state)
         hand(&g, 1, "k", "a");
         hand(&g, 2, "k", "a");
         claim(&g);
-        struct outcome_draft *draft = draft_new(STORE_INTERRUPTED, COST_INTERRUPTION, "a neighbour crashed");
-        draft->outcome.is_suspect = true;
-        shard_ended(&g.shard, start(&g, 1), draft, g.now_ms);
+        struct pending_outcome *pending =
+                pending_outcome_new(STORE_INTERRUPTED, COST_INTERRUPTION, "a neighbour crashed");
+        pending->outcome.is_suspect = true;
+        shard_ended(&g.shard, start(&g, 1), pending, g.now_ms);
         assert_null(next(&g));
         send_advance(&g);
         assert_said(&g, 1, STORE_INTERRUPTED);

@@ -263,16 +263,16 @@ static void end_one(struct model *m)
                 return;
         m->seats[seat] = NULL;
         static const enum store_outcome_kind kinds[] = { STORE_RETRY, STORE_DEAD, STORE_INTERRUPTED };
-        struct outcome_draft *draft = draft_new(STORE_DONE, COST_NONE, "");
+        struct pending_outcome *pending = pending_outcome_new(STORE_DONE, COST_NONE, "");
         if (happens(m, 4))
-                draft->outcome.kind = kinds[draw(m, 3)];
-        draft->outcome.delay_ms = draft->outcome.kind == STORE_RETRY ? draw(m, 3) * 100 : 0;
-        draft->outcome.is_suspect = draft->outcome.kind == STORE_INTERRUPTED && draw(m, 2);
+                pending->outcome.kind = kinds[draw(m, 3)];
+        pending->outcome.delay_ms = pending->outcome.kind == STORE_RETRY ? draw(m, 3) * 100 : 0;
+        pending->outcome.is_suspect = pending->outcome.kind == STORE_INTERRUPTED && draw(m, 2);
         if (!happens(m, 8)) {
-                shard_ended(&m->rig.shard, c, draft, m->rig.now_ms);
+                shard_ended(&m->rig.shard, c, pending, m->rig.now_ms);
                 return;
         }
-        draft_free(draft);
+        pending_outcome_free(pending);
         shard_again(&m->rig.shard, c, m->rig.now_ms);
 }
 

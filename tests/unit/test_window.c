@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "host/draft.h"
+#include "host/shard/pending_outcome.h"
 #include "host/shard/window.h"
 
 #define POOLS   2

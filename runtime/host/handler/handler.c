@@ -147,13 +147,13 @@ static void start(struct generation *generation, struct shard_io *io, struct cla
                 offer(generation, io, c);
                 return;
         }
-        struct outcome_draft *draft = retry_died_alone(c);
+        struct pending_outcome *pending = retry_died_alone(c);
         log_event(LEVEL_WARN, "host-died-alone",
                 "handler=%s id=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", handler->name, c->id.data,
-                LOG_QUOTE(c->key.data), c->hosts_died + 1, draft->outcome.delay_ms,
+                LOG_QUOTE(c->key.data), c->hosts_died + 1, pending->outcome.delay_ms,
                 LOG_QUOTE("a host died while this task ran alone; if it goes on, the task kills hosts: quiver task "
                           "cancel takes it away"));
-        shard_ended(&io->shard, c, draft, now_ms);
+        shard_ended(&io->shard, c, pending, now_ms);
 }
 
 /* Nobody serves here any more: what was put back since then waits in the store, or goes elsewhere. */
@@ -287,7 +287,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         struct handler *handler = generation->handler;
         struct shard_io *io = task->owner;
         struct claimed *c = (struct claimed *)task;
-        struct outcome_draft *draft = NULL;
+        struct pending_outcome *pending = NULL;
         report_count(&handler->counts, settled->outcome);
         note_outage(handler, generation, settled, clock_boot_ms());
         if (settled->checkpoint) {
@@ -303,10 +303,10 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         judged.is_excused = is_fresh(c) && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
         if (tells_of_version(c, settled->outcome))
                 handler_task_ended(handler, generation, settled->outcome);
-        if (retry_judge(generation->settings, c, &judged, random_fraction(handler->host), &draft) == VERDICT_AGAIN)
+        if (retry_judge(generation->settings, c, &judged, random_fraction(handler->host), &pending) == VERDICT_AGAIN)
                 shard_again(&io->shard, c, clock_boot_ms());
         else
-                shard_ended(&io->shard, c, draft, clock_boot_ms());
+                shard_ended(&io->shard, c, pending, clock_boot_ms());
 }
 
 static void on_saved(void *owner, struct pool_task *task, const void *checkpoint, size_t size)

@@ -19,60 +19,61 @@ static struct span word(const char *text)
 }
 
 /* Its budget is used up: dead, or its key waits for a person, as configured. */
-static struct outcome_draft *exhausted(
+static struct pending_outcome *exhausted(
         const struct handler_config *handler, enum task_cost cost, const char *reason, const char *error)
 {
         bool is_hold = handler->on_exhausted == ON_EXHAUSTED_HOLD;
-        struct outcome_draft *draft = draft_new(is_hold ? STORE_HOLD : STORE_DEAD, cost, error);
-        draft->outcome.reason = word(reason);
-        return draft;
+        struct pending_outcome *pending = pending_outcome_new(is_hold ? STORE_HOLD : STORE_DEAD, cost, error);
+        pending->outcome.reason = word(reason);
+        return pending;
 }
 
-static struct outcome_draft *failed_attempt(
+static struct pending_outcome *failed_attempt(
         const struct handler_config *handler, const struct claimed *c, const struct settled *settled, double random)
 {
         uint32_t failed = c->attempts + 1;
         uint32_t attempts_max = c->attempts_max ? c->attempts_max : handler->retry.attempts;
         if (failed >= attempts_max)
                 return exhausted(handler, COST_ATTEMPT, "exhausted", settled->error);
-        struct outcome_draft *draft = draft_new(STORE_RETRY, COST_ATTEMPT, settled->error);
-        draft->outcome.delay_ms = settled->reply && settled->reply->has_retry_after
-                                          ? settled->reply->retry_after_ms
-                                          : retry_delay_ms(&handler->retry, failed, random);
-        return draft;
+        struct pending_outcome *pending = pending_outcome_new(STORE_RETRY, COST_ATTEMPT, settled->error);
+        pending->outcome.delay_ms = settled->reply && settled->reply->has_retry_after
+                                            ? settled->reply->retry_after_ms
+                                            : retry_delay_ms(&handler->retry, failed, random);
+        return pending;
 }
 
-static struct outcome_draft *crashed(
+static struct pending_outcome *crashed(
         const struct handler_config *handler, const struct claimed *c, const struct settled *settled, double random)
 {
         uint32_t crashes = c->crashes + 1;
         if (crashes >= handler->crashes)
                 return exhausted(handler, COST_CRASH, settled->outcome == OUTCOME_TIMED_OUT ? "timed-out" : "crashed",
                         settled->error);
-        struct outcome_draft *draft = draft_new(STORE_RETRY, COST_CRASH, settled->error);
-        draft->outcome.delay_ms = retry_delay_ms(&handler->retry, crashes, random);
-        return draft;
+        struct pending_outcome *pending = pending_outcome_new(STORE_RETRY, COST_CRASH, settled->error);
+        pending->outcome.delay_ms = retry_delay_ms(&handler->retry, crashes, random);
+        return pending;
 }
 
 /* Whatever kills hosts, this one or somebody with a script, should be over by then.  Longer each time, so that if it is
  * this one hosts die of it seldom; a note remembers NOTE_EVENTS_MAX deaths, so 160 s at most. */
 #define ALONE_AGAIN_MS 10000
 
-struct outcome_draft *retry_died_alone(const struct claimed *claimed)
+struct pending_outcome *retry_died_alone(const struct claimed *claimed)
 {
-        struct outcome_draft *draft = draft_new(STORE_RETRY, COST_INTERRUPTION, HOST_DIED " while it ran alone");
+        struct pending_outcome *pending =
+                pending_outcome_new(STORE_RETRY, COST_INTERRUPTION, HOST_DIED " while it ran alone");
         uint32_t more = claimed->hosts_died > HOST_DEATHS_MAX ? claimed->hosts_died - HOST_DEATHS_MAX : 0;
-        draft->outcome.delay_ms = (uint64_t)ALONE_AGAIN_MS << more;
-        return draft;
+        pending->outcome.delay_ms = (uint64_t)ALONE_AGAIN_MS << more;
+        return pending;
 }
 
-static struct outcome_draft *done(
+static struct pending_outcome *done(
         const struct handler_config *handler, const struct claimed *c, const struct settled *settled, double random)
 {
         struct error error = { "" };
-        struct outcome_draft *draft = draft_done(settled->reply, &error);
-        if (draft)
-                return draft;
+        struct pending_outcome *pending = pending_outcome_done(settled->reply, &error);
+        if (pending)
+                return pending;
         char text[sizeof(error.text) + 64];
         (void)snprintf(text, sizeof(text), "the handler said DONE, but with a wrong follow-up: %s", error.text);
         struct settled wrong = { .outcome = OUTCOME_RETRY, .error = text };
@@ -86,63 +87,64 @@ static bool is_cancelled(const struct claimed *c, const struct settled *settled)
         return is_ended_so && settled->outcome != OUTCOME_DONE;
 }
 
-static struct outcome_draft *cancelled(void)
+static struct pending_outcome *cancelled(void)
 {
-        struct outcome_draft *draft = draft_new(STORE_DEAD, COST_INTERRUPTION, "cancelled while it ran");
-        draft->outcome.reason = word("cancelled");
-        return draft;
+        struct pending_outcome *pending = pending_outcome_new(STORE_DEAD, COST_INTERRUPTION, "cancelled while it ran");
+        pending->outcome.reason = word("cancelled");
+        return pending;
 }
 
 /* Later again, as if it had not been: a new version of the handler has yet to do its first task. */
-static struct outcome_draft *excused(const struct handler_config *handler, const struct settled *settled, double random)
+static struct pending_outcome *excused(
+        const struct handler_config *handler, const struct settled *settled, double random)
 {
-        struct outcome_draft *draft = draft_new(STORE_RETRY, COST_INTERRUPTION, settled->error);
-        draft->outcome.delay_ms = retry_delay_ms(&handler->retry, 1, random);
-        return draft;
+        struct pending_outcome *pending = pending_outcome_new(STORE_RETRY, COST_INTERRUPTION, settled->error);
+        pending->outcome.delay_ms = retry_delay_ms(&handler->retry, 1, random);
+        return pending;
 }
 
 enum verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
-        const struct settled *settled, double random, struct outcome_draft **ret_draft)
+        const struct settled *settled, double random, struct pending_outcome **ret_pending)
 {
-        struct outcome_draft *draft = NULL;
+        struct pending_outcome *pending = NULL;
         if (claimed->is_told_to_stop && settled->outcome != OUTCOME_DONE) {
                 /* Its shard goes to another host: whatever it said when it saw the stop flag, it was our doing. */
-                *ret_draft = draft_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
+                *ret_pending = pending_outcome_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
                 return VERDICT_OUTCOME;
         }
         if (is_cancelled(claimed, settled)) {
-                *ret_draft = cancelled();
+                *ret_pending = cancelled();
                 return VERDICT_OUTCOME;
         }
         if (settled->is_excused) {
-                *ret_draft = excused(handler, settled, random);
+                *ret_pending = excused(handler, settled, random);
                 return VERDICT_OUTCOME;
         }
         switch (settled->outcome) {
         case OUTCOME_DONE:
-                draft = done(handler, claimed, settled, random);
+                pending = done(handler, claimed, settled, random);
                 break;
         case OUTCOME_RETRY:
-                draft = failed_attempt(handler, claimed, settled, random);
+                pending = failed_attempt(handler, claimed, settled, random);
                 break;
         case OUTCOME_REJECT:
-                draft = draft_new(STORE_DEAD, COST_ATTEMPT, settled->error);
-                draft->outcome.reason = word("rejected");
+                pending = pending_outcome_new(STORE_DEAD, COST_ATTEMPT, settled->error);
+                pending->outcome.reason = word("rejected");
                 break;
         case OUTCOME_UNAVAILABLE:
                 /* Not the task's fault; the pool pauses, and the task waits in its place. */
                 return VERDICT_AGAIN;
         case OUTCOME_CRASHED:
         case OUTCOME_TIMED_OUT:
-                draft = crashed(handler, claimed, settled, random);
+                pending = crashed(handler, claimed, settled, random);
                 break;
         case OUTCOME_INTERRUPTED:
                 if (!settled->is_suspect && (settled->reply || settled->never_started))
                         return VERDICT_AGAIN; /* nothing was interrupted: it never started, or ended by itself */
-                draft = draft_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
-                draft->outcome.is_suspect = settled->is_suspect;
+                pending = pending_outcome_new(STORE_INTERRUPTED, COST_INTERRUPTION, settled->error);
+                pending->outcome.is_suspect = settled->is_suspect;
                 break;
         }
-        *ret_draft = draft;
+        *ret_pending = pending;
         return VERDICT_OUTCOME;
 }

@@ -110,12 +110,13 @@ void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now
 
 /* Whether the call is full with what it has, or would be with this one.  An outcome that is too large by itself goes
  * alone. */
-static bool is_too_much(const struct shard *s, const struct outcome_draft *draft, uint64_t bytes, uint32_t follow_ups)
+static bool is_too_much(
+        const struct shard *s, const struct pending_outcome *pending, uint64_t bytes, uint32_t follow_ups)
 {
         if (!s->telling_count)
                 return false;
-        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + draft->size > STORE_CALL_BYTES ||
-               follow_ups + draft->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
+        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + pending->size > STORE_CALL_BYTES ||
+               follow_ups + pending->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
 }
 
 /* What depends on the key as it is now. */
@@ -144,7 +145,7 @@ struct store_outcome *shard_add_outcome(struct shard *s, const struct claimed *c
 /* What it has saved, unless it is over, and how it ended. */
 static void say(struct shard *s, struct claimed *c)
 {
-        const struct store_outcome *ended = &c->draft->outcome;
+        const struct store_outcome *ended = &c->pending->outcome;
         if (c->has_saved && ended->kind != STORE_DONE && ended->kind != STORE_DEAD) {
                 struct span saved = { (const char *)c->checkpoint.data, c->checkpoint.size };
                 shard_add_outcome(s, c, &(struct store_outcome){ .kind = STORE_CHECKPOINT, .checkpoint = saved });
@@ -159,10 +160,10 @@ static void gather(struct shard *s)
         uint64_t bytes = 0;
         uint32_t follow_ups = 0;
         saves_tell(s);
-        while (s->ended && !is_too_much(s, s->ended->draft, bytes, follow_ups)) {
+        while (s->ended && !is_too_much(s, s->ended->pending, bytes, follow_ups)) {
                 struct claimed *c = s->ended;
-                bytes += c->draft->size;
-                follow_ups += c->draft->outcome.follow_ups_count;
+                bytes += c->pending->size;
+                follow_ups += c->pending->outcome.follow_ups_count;
                 s->ended = c->ended_next;
                 c->ended_next = NULL;
                 s->ended_count--;
@@ -197,10 +198,10 @@ void shard_fill_release(struct shard *s, struct store_release *release, uint64_t
 /* --- tasks -----------------------------------------------------------------------------------------------------------
  */
 
-static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
+static void end(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms)
 {
-        c->draft = draft;
-        if (draft->outcome.kind == STORE_DIVERT) {
+        c->pending = pending;
+        if (pending->outcome.kind == STORE_DIVERT) {
                 /* First of all: an end that asks for more of its key must find this where it belongs. */
                 window_divert(&s->window, c);
                 c->ended_next = s->ended;
@@ -219,22 +220,23 @@ static void end(struct shard *s, struct claimed *c, struct outcome_draft *draft,
         if (!s->ended_count++)
                 s->ended_ms = now_ms;
         /* A task behind it, a person or a timer waits for this: no point in gathering. */
-        if (c->of->live > 0 || draft->outcome.kind != STORE_DONE || c->reply_ms)
+        if (c->of->live > 0 || pending->outcome.kind != STORE_DONE || c->reply_ms)
                 s->is_urgent = true;
 }
 
 /* Gives a task back; the key comes back when it asks for it. */
 static void divert(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
-        end(s, c, draft_new(STORE_DIVERT, COST_NONE, ""), now_ms);
+        end(s, c, pending_outcome_new(STORE_DIVERT, COST_NONE, ""), now_ms);
 }
 
 /* Its start is recorded, but it will not start now.  A mark that stays behind would be charged to it as a crash. */
 static void take_mark_back(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
-        struct outcome_draft *draft = draft_new(STORE_INTERRUPTED, COST_NONE, "it was about to start, and did not");
-        draft->outcome.is_suspect = c->is_suspect;
-        end(s, c, draft, now_ms);
+        struct pending_outcome *pending =
+                pending_outcome_new(STORE_INTERRUPTED, COST_NONE, "it was about to start, and did not");
+        pending->outcome.is_suspect = c->is_suspect;
+        end(s, c, pending, now_ms);
 }
 
 static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms)
@@ -260,19 +262,19 @@ static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t 
                         take_mark_back(s, c, now_ms);
                         continue;
                 }
-                struct outcome_draft *draft = draft_new(STORE_DIVERT, COST_NONE, reason);
-                draft->outcome.reason = draft->outcome.error;
-                draft->outcome.error = (struct span){ "", 0 };
-                draft->outcome.delay_ms = UNSERVED_MS;
-                end(s, c, draft, now_ms);
+                struct pending_outcome *pending = pending_outcome_new(STORE_DIVERT, COST_NONE, reason);
+                pending->outcome.reason = pending->outcome.error;
+                pending->outcome.error = (struct span){ "", 0 };
+                pending->outcome.delay_ms = UNSERVED_MS;
+                end(s, c, pending, now_ms);
         }
 }
 
 static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
-        struct outcome_draft *draft = draft_new(STORE_DEAD, COST_NONE, "cancelled before it started");
-        draft->outcome.reason = SPAN_TEXT("cancelled");
-        end(s, c, draft, now_ms);
+        struct pending_outcome *pending = pending_outcome_new(STORE_DEAD, COST_NONE, "cancelled before it started");
+        pending->outcome.reason = SPAN_TEXT("cancelled");
+        end(s, c, pending, now_ms);
 }
 
 /* It is to run (again), unless somebody has decided otherwise meanwhile. */
@@ -308,19 +310,19 @@ static void forget_stale(struct shard *s, struct claimed *c)
                 s->state = SHARD_READING;
 }
 
-void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms)
+void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms)
 {
         shard_stir(s);
-        enum store_outcome_kind kind = draft->outcome.kind;
+        enum store_outcome_kind kind = pending->outcome.kind;
         s->running--;
         saves_stop(s, c);
         shard_pace_ended(s, c, now_ms);
         if (c->tenure != s->tenure) {
-                draft_free(draft);
+                pending_outcome_free(pending);
                 forget_stale(s, c);
                 return;
         }
-        end(s, c, draft, now_ms);
+        end(s, c, pending, now_ms);
         if (kind == STORE_RETRY || kind == STORE_HOLD)
                 divert_rest(s, c->of, now_ms);
         shard_lease_call_ended(s, now_ms);
@@ -401,7 +403,7 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
                         c->started_ms = now_ms;
                         return c;
                 }
-                end(s, c, draft_new(STORE_START, COST_NONE, ""), now_ms);
+                end(s, c, pending_outcome_new(STORE_START, COST_NONE, ""), now_ms);
         }
         return NULL;
 }
@@ -413,7 +415,7 @@ bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
                 return false;
         struct claimed *c = window_mark_next(&s->window, pool);
         if (c)
-                end(s, c, draft_new(STORE_START, COST_NONE, ""), now_ms);
+                end(s, c, pending_outcome_new(STORE_START, COST_NONE, ""), now_ms);
         return c;
 }
 
@@ -460,13 +462,13 @@ static void trim(struct shard *s, const struct store_task *tasks, uint32_t count
  * kills (a bad deploy, say) meet the next host at once.  One that was there at HOST_DEATHS_MAX deaths in a row is a
  * suspect: it runs alone, so that the next death is no other's, and after that one it waits ever longer (retry.c).  It
  * is not charged for it: nobody saw what the host died of. */
-static struct outcome_draft *draft_host_died(const struct claimed *c)
+static struct pending_outcome *host_died(const struct claimed *c)
 {
         bool is_first = c->hosts_died == 1;
-        struct outcome_draft *draft =
-                draft_new(is_first ? STORE_INTERRUPTED : STORE_RETRY, COST_INTERRUPTION, HOST_DIED);
-        draft->outcome.delay_ms = is_first ? 0 : DIED_AGAIN_MS << 2 * (c->hosts_died - 2);
-        return draft;
+        struct pending_outcome *pending =
+                pending_outcome_new(is_first ? STORE_INTERRUPTED : STORE_RETRY, COST_INTERRUPTION, HOST_DIED);
+        pending->outcome.delay_ms = is_first ? 0 : DIED_AGAIN_MS << 2 * (c->hosts_died - 2);
+        return pending;
 }
 
 static void note_recovered(struct shard *s, uint32_t count, uint64_t now_ms)
@@ -481,7 +483,7 @@ static void note_recovered(struct shard *s, uint32_t count, uint64_t now_ms)
                 if (may_have_run)
                         s->recovered--;
                 c->hosts_died++;
-                end(s, c, draft_host_died(c), now_ms);
+                end(s, c, host_died(c), now_ms);
                 if (c->hosts_died > 1)
                         divert_rest(s, c->of, now_ms);
         }
@@ -551,7 +553,7 @@ static void told(struct shard *s, uint64_t now_ms)
 {
         for (uint32_t i = 0; i < s->telling_count; i++) {
                 struct claimed *c = s->telling[i];
-                enum store_outcome_kind kind = c->draft->outcome.kind;
+                enum store_outcome_kind kind = c->pending->outcome.kind;
                 if (kind != STORE_START && kind != STORE_INTERRUPTED) {
                         window_drop(&s->window, c);
                         continue;
@@ -560,9 +562,9 @@ static void told(struct shard *s, uint64_t now_ms)
                         c->is_marked = true;
                 else
                         window_unmark(&s->window, c);
-                c->is_suspect |= c->draft->outcome.is_suspect;
-                draft_free(c->draft);
-                c->draft = NULL;
+                c->is_suspect |= c->pending->outcome.is_suspect;
+                pending_outcome_free(c->pending);
+                c->pending = NULL;
                 put_back(s, c, now_ms);
         }
         s->telling_count = s->outcomes_count = 0;

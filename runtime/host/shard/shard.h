@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/draft.h"
+#include "host/shard/pending_outcome.h"
 #include "host/shard/shard_checkpoints.h"
 #include "host/shard/shard_set.h"
 #include "host/shard/window.h"
@@ -70,7 +70,7 @@ struct shard {
         bool must_reread;   /* … from the start: the store has something that we have forgotten */
         uint32_t recovered; /* of a dead owner's: how many more may have been running */
 
-        struct claimed *ended, *ended_last; /* have a draft, wait to be told */
+        struct claimed *ended, *ended_last; /* have a pending, wait to be told */
         uint32_t ended_count;
         uint64_t ended_ms;                         /* when the first of them ended */
         bool tasks_are_short;                      /* the latest to end had not taken long: others will not */
@@ -144,8 +144,8 @@ void shard_released(struct shard *s);
 void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms, uint64_t now_ms);
 void shard_failed(struct shard *s, uint64_t now_ms);
 
-/* A task that a pool had has ended so; `draft` is taken. */
-void shard_ended(struct shard *s, struct claimed *c, struct outcome_draft *draft, uint64_t now_ms);
+/* A task that a pool had has ended so; `pending` is taken. */
+void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms);
 /* … or is to run again. */
 void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms);
 

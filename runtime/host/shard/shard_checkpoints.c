@@ -24,9 +24,9 @@ void saves_tell(struct shard *s)
         while (saves->waiting && saves->telling_count < SHARD_SAVES_MAX) {
                 struct claimed *c = saves->waiting;
                 /* A copy: the next one may come while the call is under way. */
-                struct outcome_draft *draft = draft_checkpoint(c->saved.data, c->saved.size);
-                (void)shard_add_outcome(s, c, &draft->outcome);
-                saves->telling[saves->telling_count++] = draft;
+                struct pending_outcome *pending = pending_outcome_checkpoint(c->saved.data, c->saved.size);
+                (void)shard_add_outcome(s, c, &pending->outcome);
+                saves->telling[saves->telling_count++] = pending;
                 saves->waiting = c->save_next;
                 c->is_save_waiting = false;
         }
@@ -35,7 +35,7 @@ void saves_tell(struct shard *s)
 void saves_told(struct shard *s)
 {
         while (s->saves.telling_count)
-                draft_free(s->saves.telling[--s->saves.telling_count]);
+                pending_outcome_free(s->saves.telling[--s->saves.telling_count]);
 }
 
 static void leave_list(struct shard_saves *saves, struct claimed *c)

@@ -11,12 +11,12 @@
 
 struct shard;
 struct claimed;
-struct outcome_draft;
+struct pending_outcome;
 struct store_outcome;
 
 struct shard_saves {
-        struct claimed *waiting;                        /* list */
-        struct outcome_draft *telling[SHARD_SAVES_MAX]; /* in the call under way */
+        struct claimed *waiting;                          /* list */
+        struct pending_outcome *telling[SHARD_SAVES_MAX]; /* in the call under way */
         uint32_t telling_count;
 };
 

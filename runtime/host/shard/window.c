@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/draft.h"
+#include "host/shard/pending_outcome.h"
 
 int window_init(struct window *w, uint32_t pools, uint32_t per_key)
 {
@@ -17,7 +17,7 @@ int window_init(struct window *w, uint32_t pools, uint32_t per_key)
 
 static void free_claimed(struct claimed *c)
 {
-        draft_free(c->draft);
+        pending_outcome_free(c->pending);
         buffer_free(&c->checkpoint);
         buffer_free(&c->saved);
         buffer_free(&c->headers_packed);

@@ -52,15 +52,15 @@ struct claimed {
         bool holds_key; /* it is why its key is busy */
         uint32_t pool;
         struct window_key *of;
-        struct claimed *prev, *next; /* within the key, by seq */
-        struct outcome_draft *draft; /* CLAIMED_ENDED: what to tell the store; owned (draft.h) */
-        struct claimed *ended_next;  /* the shard's list of those */
-        bool is_told_to_stop;        /* it runs under a lease that was lost */
-        bool is_marked;              /* its start is recorded: it may run */
-        bool has_mark;               /* a suspect's is, or is being: counted in its pool's line of suspects */
-        bool is_cancelled;           /* dead, once what is being told about it is told */
-        bool is_diverted;            /* ended by window_divert() */
-        char texts[];                /* what the spans point to */
+        struct claimed *prev, *next;     /* within the key, by seq */
+        struct pending_outcome *pending; /* CLAIMED_ENDED: what to tell the store; owned (pending_outcome.h) */
+        struct claimed *ended_next;      /* the shard's list of those */
+        bool is_told_to_stop;            /* it runs under a lease that was lost */
+        bool is_marked;                  /* its start is recorded: it may run */
+        bool has_mark;                   /* a suspect's is, or is being: counted in its pool's line of suspects */
+        bool is_cancelled;               /* dead, once what is being told about it is told */
+        bool is_diverted;                /* ended by window_divert() */
+        char texts[];                    /* what the spans point to */
 };
 
 struct window_key {

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/draft.h"
+#include "host/shard/pending_outcome.h"
 
-/* An answer whose memory is gone before its draft is looked at. */
-static struct outcome_draft *draft_of(const struct ring_submit *submits, uint32_t count, struct error *error)
+/* An answer whose memory is gone before its pending is looked at. */
+static struct pending_outcome *pending_outcome_of(
+        const struct ring_submit *submits, uint32_t count, struct error *error)
 {
         struct buffer bytes = { 0 };
         char *result = strdup("the result");
@@ -25,25 +26,25 @@ static struct outcome_draft *draft_of(const struct ring_submit *submits, uint32_
                 .submits = bytes.data,
                 .submits_size = bytes.size,
                 .submits_count = count };
-        struct outcome_draft *draft = draft_done(&reply, error);
+        struct pending_outcome *pending = pending_outcome_done(&reply, error);
         memset(result, '!', strlen(result));
         if (bytes.size)
                 memset(bytes.data, '!', bytes.size);
         free(result);
         buffer_free(&bytes);
-        return draft;
+        return pending;
 }
 
 static void a_result_outlives_its_answer(void **state)
 {
         (void)state;
         struct error error = { "" };
-        struct outcome_draft *draft = draft_of(NULL, 0, &error);
-        assert_int_equal(draft->outcome.kind, STORE_DONE);
-        assert_true(draft->outcome.has_result);
-        assert_true(span_is(draft->outcome.result, SPAN_TEXT("the result")));
-        assert_int_equal(draft->outcome.follow_ups_count, 0);
-        draft_free(draft);
+        struct pending_outcome *pending = pending_outcome_of(NULL, 0, &error);
+        assert_int_equal(pending->outcome.kind, STORE_DONE);
+        assert_true(pending->outcome.has_result);
+        assert_true(span_is(pending->outcome.result, SPAN_TEXT("the result")));
+        assert_int_equal(pending->outcome.follow_ups_count, 0);
+        pending_outcome_free(pending);
 }
 
 static void follow_ups_outlive_their_answer(void **state)
@@ -63,10 +64,10 @@ static void follow_ups_outlive_their_answer(void **state)
                 { .handler = "log", .key = "k", .lane = 0, .payload = "last", .payload_size = 4 },
         };
         struct error error = { "" };
-        struct outcome_draft *draft = draft_of(submits, 3, &error);
-        assert_non_null(draft);
-        assert_int_equal(draft->outcome.follow_ups_count, 3);
-        const struct store_follow_up *f = draft->outcome.follow_ups;
+        struct pending_outcome *pending = pending_outcome_of(submits, 3, &error);
+        assert_non_null(pending);
+        assert_int_equal(pending->outcome.follow_ups_count, 3);
+        const struct store_follow_up *f = pending->outcome.follow_ups;
         assert_true(span_is(f[0].envelope.handler, SPAN_TEXT("mail")));
         assert_true(span_is(f[0].envelope.key, SPAN_TEXT("user-7")));
         assert_true(span_is(f[0].envelope.payload, SPAN_TEXT("p\0q")));
@@ -77,8 +78,8 @@ static void follow_ups_outlive_their_answer(void **state)
         assert_int_equal(f[1].envelope.key.size, 0);
         assert_int_equal(f[2].envelope.lane, LANE_NORMAL);
         assert_true(span_is(f[2].envelope.payload, SPAN_TEXT("last")));
-        assert_true(span_is(draft->outcome.result, SPAN_TEXT("the result")));
-        draft_free(draft);
+        assert_true(span_is(pending->outcome.result, SPAN_TEXT("the result")));
+        pending_outcome_free(pending);
 }
 
 /* As many and as long as they may be: nothing may move while spans point to it. */
@@ -97,10 +98,10 @@ static void many_headers_fit(void **state)
                 submits[i] = (struct ring_submit){
                         .handler = "h", .key = "k", .payload = "", .headers = headers.data, .headers_size = headers.size
                 };
-        struct outcome_draft *draft = draft_of(submits, 64, &error);
-        assert_non_null(draft);
+        struct pending_outcome *pending = pending_outcome_of(submits, 64, &error);
+        assert_non_null(pending);
         for (int i = 0; i < 64; i++) {
-                struct span lines = draft->outcome.follow_ups[i].envelope.headers;
+                struct span lines = pending->outcome.follow_ups[i].envelope.headers;
                 struct span name;
                 struct span value;
                 int count = 0;
@@ -108,14 +109,14 @@ static void many_headers_fit(void **state)
                         count++;
                 assert_int_equal(count, 32);
         }
-        draft_free(draft);
+        pending_outcome_free(pending);
         buffer_free(&headers);
 }
 
 static void assert_refused(const struct ring_submit *submit, const char *says)
 {
         struct error error = { "" };
-        assert_null(draft_of(submit, 1, &error));
+        assert_null(pending_outcome_of(submit, 1, &error));
         assert_non_null(strstr(error.text, says));
 }
 
@@ -145,10 +146,10 @@ static void a_wrong_count_is_refused(void **state)
                 struct ring_reply reply = {
                         .error = "", .submits = bytes.data, .submits_size = bytes.size, .submits_count = count
                 };
-                struct outcome_draft *draft = draft_done(&reply, &error);
-                assert_int_equal(draft != NULL, count == 1);
+                struct pending_outcome *pending = pending_outcome_done(&reply, &error);
+                assert_int_equal(pending != NULL, count == 1);
                 assert_int_equal(*error.text != 0, count != 1);
-                draft_free(draft);
+                pending_outcome_free(pending);
         }
         buffer_free(&bytes);
 }
@@ -165,7 +166,7 @@ static void cut_off_follow_ups_are_refused(void **state)
                 assert_non_null(cut);
                 memcpy(cut, bytes.data, size);
                 struct ring_reply reply = { .error = "", .submits = cut, .submits_size = size, .submits_count = 1 };
-                assert_null(draft_done(&reply, &error));
+                assert_null(pending_outcome_done(&reply, &error));
                 assert_true(*error.text != 0);
                 free(cut);
         }
@@ -176,16 +177,16 @@ static void an_error_and_a_checkpoint_are_copies(void **state)
 {
         (void)state;
         char text[] = "why";
-        struct outcome_draft *failed = draft_new(STORE_DEAD, COST_CRASH, text);
-        struct outcome_draft *saved = draft_checkpoint(text, 3);
+        struct pending_outcome *failed = pending_outcome_new(STORE_DEAD, COST_CRASH, text);
+        struct pending_outcome *saved = pending_outcome_checkpoint(text, 3);
         memset(text, '!', 3);
         assert_true(span_is(failed->outcome.error, SPAN_TEXT("why")));
         assert_int_equal(failed->outcome.cost, COST_CRASH);
         assert_int_equal(saved->outcome.kind, STORE_CHECKPOINT);
         assert_true(span_is(saved->outcome.checkpoint, SPAN_TEXT("why")));
-        draft_free(failed);
-        draft_free(saved);
-        draft_free(NULL);
+        pending_outcome_free(failed);
+        pending_outcome_free(saved);
+        pending_outcome_free(NULL);
 }
 
 int main(void)

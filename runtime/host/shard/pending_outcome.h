@@ -1,14 +1,14 @@
-/* draft.h: what the store will be told about a task, in memory of its own.
+/* pending_outcome.h: what the store will be told about a task, in memory of its own.
  *
  * A handler's answer is only borrowed while it is looked at; its outcome waits for the next advance, and perhaps for
  * the one after that.  So it is copied once, here. */
-#ifndef QUIVER_HOST_DRAFT_H
-#define QUIVER_HOST_DRAFT_H
+#ifndef QUIVER_HOST_SHARD_PENDING_OUTCOME_H
+#define QUIVER_HOST_SHARD_PENDING_OUTCOME_H
 
 #include "ring/pack.h"
 #include "store/store.h"
 
-struct outcome_draft {
+struct pending_outcome {
         struct store_outcome outcome; /* its spans point into `bytes` and `follow_ups` */
         struct store_follow_up *follow_ups;
         size_t room, size; /* of bytes */
@@ -16,13 +16,13 @@ struct outcome_draft {
 };
 
 /* An outcome of that kind with a copy of `error`. */
-struct outcome_draft *draft_new(enum store_outcome_kind kind, enum task_cost cost, const char *error);
+struct pending_outcome *pending_outcome_new(enum store_outcome_kind kind, enum task_cost cost, const char *error);
 /* DONE, with the result and the follow-ups of an answer.  NULL if one of the follow-ups is not a task: the text says
  * which. */
-struct outcome_draft *draft_done(const struct ring_reply *reply, struct error *error);
+struct pending_outcome *pending_outcome_done(const struct ring_reply *reply, struct error *error);
 /* CHECKPOINT. */
-struct outcome_draft *draft_checkpoint(const void *data, size_t size);
+struct pending_outcome *pending_outcome_checkpoint(const void *data, size_t size);
 /* Accepts NULL. */
-void draft_free(struct outcome_draft *draft);
+void pending_outcome_free(struct pending_outcome *pending);
 
 #endif

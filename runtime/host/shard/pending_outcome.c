@@ -1,0 +1,119 @@
+#include "host/shard/pending_outcome.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct pending_outcome *make(enum store_outcome_kind kind, size_t room)
+{
+        struct pending_outcome *pending = malloc(sizeof(*pending) + room);
+        if (!pending)
+                abort();
+        *pending = (struct pending_outcome){ .outcome.kind = kind, .room = room };
+        return pending;
+}
+
+void pending_outcome_free(struct pending_outcome *pending)
+{
+        if (!pending)
+                return;
+        free(pending->follow_ups);
+        free(pending);
+}
+
+static struct span keep(struct pending_outcome *pending, const void *data, size_t size)
+{
+        char *to = pending->bytes + pending->size;
+        assert(size <= pending->room - pending->size);
+        if (size)
+                memcpy(to, data, size);
+        pending->size += size;
+        return (struct span){ to, size };
+}
+
+struct pending_outcome *pending_outcome_new(enum store_outcome_kind kind, enum task_cost cost, const char *error)
+{
+        size_t size = strlen(error);
+        struct pending_outcome *pending = make(kind, size);
+        pending->outcome.cost = cost;
+        pending->outcome.error = keep(pending, error, size);
+        return pending;
+}
+
+struct pending_outcome *pending_outcome_checkpoint(const void *data, size_t size)
+{
+        struct pending_outcome *pending = make(STORE_CHECKPOINT, size);
+        pending->outcome.checkpoint = keep(pending, data, size);
+        return pending;
+}
+
+/* name NUL value NUL … → the envelope's header lines. */
+static int put_headers(struct buffer *to, const struct ring_submit *submit, struct error *error)
+{
+        const char *at = submit->headers;
+        const char *end = at + submit->headers_size;
+        while (at < end) {
+                const char *value = memchr(at, 0, (size_t)(end - at));
+                if (!value++ || value >= end || !memchr(value, 0, (size_t)(end - value)))
+                        return error_set(error, -EBADMSG, "a follow-up's headers are malformed");
+                int r = header_put(to, (struct span){ at, strlen(at) }, (struct span){ value, strlen(value) }, error);
+                if (r < 0)
+                        return r;
+                at = value + strlen(value) + 1;
+        }
+        return 0;
+}
+
+static int put_follow_up(struct pending_outcome *pending, struct store_follow_up *to, const struct ring_submit *submit,
+        struct error *error)
+{
+        struct buffer headers = { 0 };
+        int r = put_headers(&headers, submit, error);
+        to->envelope = (struct envelope){
+                .handler = keep(pending, submit->handler, strlen(submit->handler)),
+                .key = keep(pending, submit->key, strlen(submit->key)),
+                .headers = keep(pending, headers.data, headers.size),
+                .payload = keep(pending, submit->payload, submit->payload_size),
+                .lane = submit->lane > 0   ? LANE_HIGH
+                        : submit->lane < 0 ? LANE_LOW
+                                           : LANE_NORMAL,
+        };
+        to->delay_ms = submit->delay_ms;
+        buffer_free(&headers);
+        return r < 0 ? r : envelope_check(&to->envelope, error);
+}
+
+/* What the runner counted must be there, all of it and nothing else. */
+static int put_follow_ups(struct pending_outcome *pending, const struct ring_reply *reply, struct error *error)
+{
+        struct reader submits;
+        struct ring_submit submit;
+        uint32_t *count = &pending->outcome.follow_ups_count;
+        reader_init(&submits, reply->submits, reply->submits_size);
+        for (; *count < reply->submits_count; ++*count) {
+                if (ring_next_submit(&submits, &submit) < 0)
+                        return error_set(error, -EBADMSG, "follow-up %u is malformed", *count + 1);
+                int r = put_follow_up(pending, &pending->follow_ups[*count], &submit, error);
+                if (r < 0)
+                        return r;
+        }
+        return submits.size ? error_set(error, -EBADMSG, "there are more follow-ups than were counted") : 0;
+}
+
+struct pending_outcome *pending_outcome_done(const struct ring_reply *reply, struct error *error)
+{
+        /* A header line takes seven bytes more than its packed form, and that has three at least. */
+        struct pending_outcome *pending = make(STORE_DONE, reply->result_size + 4 * (size_t)reply->submits_size);
+        pending->outcome.has_result = reply->has_result;
+        pending->outcome.result = keep(pending, reply->result, reply->result_size);
+        pending->follow_ups = reply->submits_count ? calloc(reply->submits_count, sizeof(*pending->follow_ups)) : NULL;
+        if (reply->submits_count && !pending->follow_ups)
+                abort();
+        pending->outcome.follow_ups = pending->follow_ups;
+        if (put_follow_ups(pending, reply, error) < 0) {
+                pending_outcome_free(pending);
+                return NULL;
+        }
+        return pending;
+}
