@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "host/host_parts.h"
 
-static int open_guardian(struct host *h, struct error *error)
+static int open_guard(struct host *h, struct error *error)
 {
         const struct config *c = h->config;
         struct guard_start start = {
@@ -32,8 +32,8 @@ static int open_guardian(struct host *h, struct error *error)
                 .coord_sentinel_password = h->secrets.coordination_sentinel,
         };
         memcpy(start.nonce, h->nonce, sizeof(start.nonce));
-        int r = guardian_open(&h->guardian, &h->loop, &h->leases, &start, error);
-        h->has_guardian = r == 0;
+        int r = guard_client_open(&h->guard, &h->loop, &h->leases, &start, error);
+        h->has_guard = r == 0;
         return r;
 }
 
@@ -60,7 +60,7 @@ static int open_shards(struct host *h, const struct store_info *info, struct err
         int r = leases_create(&h->leases, shards);
         if (r < 0)
                 return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
-        r = open_guardian(h, error);
+        r = open_guard(h, error);
         if (r < 0)
                 return r;
         for (size_t i = 0; i < h->config->handlers_count; i++) {
@@ -210,8 +210,8 @@ static void on_guard_gone(void *self)
 static void on_membership_closed(void *self)
 {
         struct host *h = self;
-        if (h->has_guardian)
-                guardian_close(&h->guardian, on_guard_gone, h);
+        if (h->has_guard)
+                guard_client_close(&h->guard, on_guard_gone, h);
         else
                 on_guard_gone(h);
 }
@@ -229,7 +229,7 @@ void host_free(struct host *h)
         handlers_free(h);
         notify_close(&h->notify);
         membership_free(h);
-        guardian_free(&h->guardian);
+        guard_client_free(&h->guard);
         explicit_bzero(&h->secrets, sizeof(h->secrets));
         if (*h->staging)
                 staging_close(h->staging, h->staging_fd);

@@ -10,7 +10,7 @@
 
 #include "config/shared.h"
 #include "host/control.h"
-#include "host/guardian.h"
+#include "host/guard_client.h"
 #include "host/handler/generation.h"
 #include "host/handler/outage.h"
 #include "host/handler/reload.h"
@@ -77,8 +77,8 @@ struct host {
         uint8_t nonce[STORE_NONCE_SIZE];
         struct leases leases;
         struct membership membership;
-        struct guardian guardian;
-        bool has_guardian;
+        struct guard_client guard;
+        bool has_guard;
         struct shard_limits limits;
         struct shard_io *shards;
         uint32_t shards_count;

@@ -345,13 +345,13 @@ static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
 static void on_spawned(void *owner, pid_t pid)
 {
         const struct generation *generation = owner;
-        guardian_spawned(&generation->handler->host->guardian, pid);
+        guard_client_spawned(&generation->handler->host->guard, pid);
 }
 
 static void on_reaped(void *owner, pid_t pid)
 {
         const struct generation *generation = owner;
-        guardian_reaped(&generation->handler->host->guardian, pid);
+        guard_client_reaped(&generation->handler->host->guard, pid);
 }
 
 static void on_refused(void *owner, const char *text)

@@ -259,8 +259,8 @@ static void take_settings(struct host *h, struct shared_config *shared)
         host_warn_of_root(h);
         log_set_level((enum log_level)next->log.level);
         h->limits.ttl_ms = next->lease.ttl_ms;
-        if (h->has_guardian)
-                guardian_ttl(&h->guardian, next->lease.ttl_ms);
+        if (h->has_guard)
+                guard_client_ttl(&h->guard, next->lease.ttl_ms);
         uint64_t renew_at_ms = clock_boot_ms() + next->lease.ttl_ms / 3;
         h->renew_at_ms = renew_at_ms < h->renew_at_ms ? renew_at_ms : h->renew_at_ms;
         h->limits.drain_ms = next->lease.drain_ms;

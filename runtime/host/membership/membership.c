@@ -186,8 +186,8 @@ static void on_session(void *self, enum coord_state state, uint64_t session)
         if (state == COORD_ALIVE && session != m->session) {
                 m->session = session;
                 coord_token(m->coord, token);
-                if (h->has_guardian)
-                        guardian_session(&h->guardian, token);
+                if (h->has_guard)
+                        guard_client_session(&h->guard, token);
                 explicit_bzero(token, sizeof(token));
                 if (m->was_lost)
                         m->calm_ms = clock_boot_ms() + info.session_ms;
@@ -313,10 +313,10 @@ void membership_start(struct host *h)
         if (info.session) {
                 member_session(&m->member, COORD_ALIVE, info.session);
                 leader_session(&m->leader, COORD_ALIVE, info.session);
-                if (m->session && h->has_guardian) {
+                if (m->session && h->has_guard) {
                         char token[COORD_TOKEN_MAX] = "";
                         coord_token(m->coord, token);
-                        guardian_session(&h->guardian, token);
+                        guard_client_session(&h->guard, token);
                         explicit_bzero(token, sizeof(token));
                 }
         }

@@ -1,4 +1,4 @@
-#include "host/guardian.h"
+#include "host/guard_client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,14 +17,14 @@
 /* --- orders --- */
 
 /* A guard that does not take its orders is of no use: it is killed, and the next one is told everything. */
-static void give_up(struct guardian *g)
+static void give_up(struct guard_client *g)
 {
         g->is_deaf = true;
         if (g->is_running)
                 (void)uv_process_kill(&g->process, SIGKILL);
 }
 
-static void give(struct guardian *g, const struct buffer *order, const int *fds, uint32_t fds_count)
+static void give(struct guard_client *g, const struct buffer *order, const int *fds, uint32_t fds_count)
 {
         static _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(int) * GUARD_RUNNERS_MAX)];
         struct iovec part = { order->data, order->size };
@@ -44,7 +44,7 @@ static void give(struct guardian *g, const struct buffer *order, const int *fds,
                 give_up(g);
 }
 
-static void give_runners(struct guardian *g, const pid_t *pids, size_t count)
+static void give_runners(struct guard_client *g, const pid_t *pids, size_t count)
 {
         int fds[GUARD_RUNNERS_MAX];
         pid_t living[GUARD_RUNNERS_MAX];
@@ -66,7 +66,7 @@ static void give_runners(struct guardian *g, const pid_t *pids, size_t count)
         buffer_free(&order);
 }
 
-static void give_session(struct guardian *g)
+static void give_session(struct guard_client *g)
 {
         struct buffer order = { 0 };
         order_put_session(&order, g->token);
@@ -75,13 +75,13 @@ static void give_session(struct guardian *g)
         buffer_free(&order);
 }
 
-void guardian_session(struct guardian *g, const char *token)
+void guard_client_session(struct guard_client *g, const char *token)
 {
         (void)snprintf(g->token, sizeof(g->token), "%s", token);
         give_session(g);
 }
 
-static void give_ttl(struct guardian *g)
+static void give_ttl(struct guard_client *g)
 {
         struct buffer order = { 0 };
         order_put_ttl(&order, g->ttl_ms);
@@ -89,13 +89,13 @@ static void give_ttl(struct guardian *g)
         buffer_free(&order);
 }
 
-void guardian_ttl(struct guardian *g, uint64_t ttl_ms)
+void guard_client_ttl(struct guard_client *g, uint64_t ttl_ms)
 {
         g->ttl_ms = ttl_ms;
         give_ttl(g);
 }
 
-void guardian_spawned(struct guardian *g, pid_t pid)
+void guard_client_spawned(struct guard_client *g, pid_t pid)
 {
         if (g->runners_count == g->runners_room) {
                 g->runners_room = g->runners_room ? g->runners_room * 2 : 64;
@@ -107,7 +107,7 @@ void guardian_spawned(struct guardian *g, pid_t pid)
         give_runners(g, &pid, 1);
 }
 
-void guardian_reaped(struct guardian *g, pid_t pid)
+void guard_client_reaped(struct guard_client *g, pid_t pid)
 {
         struct buffer order = { 0 };
         for (size_t i = 0; i < g->runners_count; i++) {
@@ -123,24 +123,24 @@ void guardian_reaped(struct guardian *g, pid_t pid)
 
 /* --- its life --- */
 
-static int start_guard(struct guardian *g);
+static int start_guard(struct guard_client *g);
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-        struct guardian *g = handle->data;
+        struct guard_client *g = handle->data;
         g->closed(g->self);
 }
 
 static void on_again(uv_timer_t *timer)
 {
-        struct guardian *g = timer->data;
+        struct guard_client *g = timer->data;
         if (start_guard(g) < 0)
                 (void)uv_timer_start(&g->timer, on_again, AGAIN_MAX_MS, 0);
 }
 
 static void on_process_closed(uv_handle_t *handle)
 {
-        struct guardian *g = handle->data;
+        struct guard_client *g = handle->data;
         g->is_running = false;
         if (g->is_closing) {
                 uv_close((uv_handle_t *)&g->timer, on_timer_closed);
@@ -153,7 +153,7 @@ static void on_process_closed(uv_handle_t *handle)
 
 static void on_exited(uv_process_t *process, int64_t status, int signal)
 {
-        struct guardian *g = process->data;
+        struct guard_client *g = process->data;
         if (!g->is_closing)
                 log_event(LEVEL_WARN, "guard-died", "status=%d signal=%d text=%s", (int)status, signal,
                         LOG_QUOTE("it is replaced"));
@@ -163,7 +163,7 @@ static void on_exited(uv_process_t *process, int64_t status, int signal)
         uv_close((uv_handle_t *)process, on_process_closed);
 }
 
-static int spawn(struct guardian *g, int their_end)
+static int spawn(struct guard_client *g, int their_end)
 {
         char *args[] = { "quiver: guard", "guard", "-", NULL };
         uv_stdio_container_t stdio[] = {
@@ -189,7 +189,7 @@ static int spawn(struct guardian *g, int their_end)
         return r;
 }
 
-static int start_guard(struct guardian *g)
+static int start_guard(struct guard_client *g)
 {
         int ends[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
@@ -211,10 +211,10 @@ static int start_guard(struct guardian *g)
         return r;
 }
 
-int guardian_open(struct guardian *g, uv_loop_t *loop, const struct leases *leases, const struct guard_start *start,
-        struct error *error)
+int guard_client_open(struct guard_client *g, uv_loop_t *loop, const struct leases *leases,
+        const struct guard_start *start, struct error *error)
 {
-        *g = (struct guardian){ .loop = loop, .leases = leases, .orders = -1 };
+        *g = (struct guard_client){ .loop = loop, .leases = leases, .orders = -1 };
         order_put_start(&g->start, start);
         (void)uv_timer_init(loop, &g->timer);
         g->timer.data = g;
@@ -223,7 +223,7 @@ int guardian_open(struct guardian *g, uv_loop_t *loop, const struct leases *leas
         return r < 0 ? error_set(error, r, "cannot start the guard: %s", strerror(-r)) : 0;
 }
 
-void guardian_close(struct guardian *g, void (*closed)(void *self), void *self)
+void guard_client_close(struct guard_client *g, void (*closed)(void *self), void *self)
 {
         struct buffer order = { 0 };
         g->is_closing = true;
@@ -236,7 +236,7 @@ void guardian_close(struct guardian *g, void (*closed)(void *self), void *self)
                 uv_close((uv_handle_t *)&g->timer, on_timer_closed);
 }
 
-void guardian_free(struct guardian *g)
+void guard_client_free(struct guard_client *g)
 {
         if (g->start.data)
                 explicit_bzero(g->start.data, g->start.size);

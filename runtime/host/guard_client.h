@@ -1,7 +1,8 @@
-/* guardian.h: a host and its guard (guard/guard.h): starts it, tells it what it has to know, replaces it when it dies.
+/* guard_client.h: a host and its guard (guard/guard.h): starts it, tells it what it has to know, replaces it when it
+ * dies.
  */
-#ifndef QUIVER_HOST_GUARDIAN_H
-#define QUIVER_HOST_GUARDIAN_H
+#ifndef QUIVER_HOST_GUARD_CLIENT_H
+#define QUIVER_HOST_GUARD_CLIENT_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -12,7 +13,7 @@
 #include "guard/order.h"
 #include "ring/leases.h"
 
-struct guardian {
+struct guard_client {
         uv_loop_t *loop;
         const struct leases *leases;
         struct buffer start; /* the order, for every guard anew */
@@ -32,23 +33,23 @@ struct guardian {
 };
 
 /* What `start` points to is copied.  0, or -errno with the text set: no guard could be started. */
-int guardian_open(struct guardian *g, uv_loop_t *loop, const struct leases *leases, const struct guard_start *start,
-        struct error *error);
+int guard_client_open(struct guard_client *g, uv_loop_t *loop, const struct leases *leases,
+        const struct guard_start *start, struct error *error);
 
 /* A new session's token. */
-void guardian_session(struct guardian *g, const char *token);
+void guard_client_session(struct guard_client *g, const char *token);
 
 /* Leases are held for so long from now on. */
-void guardian_ttl(struct guardian *g, uint64_t ttl_ms);
+void guard_client_ttl(struct guard_client *g, uint64_t ttl_ms);
 
 /* Before the runner gets its first task. */
-void guardian_spawned(struct guardian *g, pid_t pid);
-void guardian_reaped(struct guardian *g, pid_t pid);
+void guard_client_spawned(struct guard_client *g, pid_t pid);
+void guard_client_reaped(struct guard_client *g, pid_t pid);
 
 /* Everything was given back: dismisses the guard; `closed` is called on the loop when it is gone. */
-void guardian_close(struct guardian *g, void (*closed)(void *self), void *self);
+void guard_client_close(struct guard_client *g, void (*closed)(void *self), void *self);
 
 /* After closed(). */
-void guardian_free(struct guardian *g);
+void guard_client_free(struct guard_client *g);
 
 #endif
