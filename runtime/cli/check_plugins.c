@@ -8,8 +8,8 @@
 
 #include "cli/try.h"
 #include "config/file.h"
+#include "host/handler/plugin_copy.h"
 #include "host/pool/runner_settings.h"
-#include "host/stage.h"
 
 static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
 {
@@ -31,13 +31,13 @@ static void make_one_line(char *text)
                 *end = 0;
 }
 
-static void probe_handler(const struct config *config, const struct handler_config *h, const struct staged *staged,
+static void probe_handler(const struct config *config, const struct handler_config *h, const struct plugin_copy *copy,
         struct problems *problems, struct probe_report *report)
 {
         struct place place = { .file = h->file, .line = h->line };
         struct try_services *services = try_services_new();
         struct runner_start start;
-        runner_settings_fill(&start, config, h, staged);
+        runner_settings_fill(&start, config, h, copy);
         start.leases = 1;
         start.can_call = 1u << SERVICE_NEXT_ID | 1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK;
         if (*start.user && geteuid() != 0) {
@@ -57,7 +57,7 @@ static void probe_handler(const struct config *config, const struct handler_conf
                 problems_error(problems, place, "handlers.%s: %s", h->name, report->error);
         if (*report->unread)
                 problems_warn(problems, place, "handlers.%s: plugin %s never read the setting%s %s; misspelt?", h->name,
-                        staged->label, strchr(report->unread, ',') ? "s" : "", report->unread);
+                        copy->label, strchr(report->unread, ',') ? "s" : "", report->unread);
         if (*report->notes)
                 problems_warn(problems, place, "handlers.%s: %s", h->name, report->notes);
 }
@@ -84,14 +84,14 @@ struct probe_report *check_plugins(const struct config *config, struct problems 
         for (size_t i = 0; i < config->handlers_count; i++) {
                 const struct handler_config *h = &config->handlers[i];
                 struct error error;
-                struct staged staged;
-                if (stage_temporary(h->plugin_path, stage_source_of(config), &staged, &error) < 0) {
+                struct plugin_copy copy;
+                if (plugin_copy_make_temporary(h->plugin_path, plugin_copy_source_of(config), &copy, &error) < 0) {
                         problems_error(problems, (struct place){ .file = h->file, .line = h->line }, "handlers.%s: %s",
                                 h->name, error.text);
                         continue;
                 }
-                probe_handler(config, h, &staged, problems, &reports[i]);
-                stage_remove_temporary(&staged);
+                probe_handler(config, h, &copy, problems, &reports[i]);
+                plugin_copy_remove_temporary(&copy);
         }
         problems_sort(problems);
         return reports;

@@ -16,7 +16,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/plugin_args.h"
-#include "host/stage.h"
+#include "host/handler/plugin_copy.h"
 
 #define LEASES     1
 #define LOG_RATE   10000
@@ -27,7 +27,7 @@ struct try_run {
         uv_loop_t loop;
         struct pool_io pool_io;
         struct leases leases;
-        struct staged staged;
+        struct plugin_copy copy;
         struct try_source source;
         struct try_services *services;
         struct try_counts counts;
@@ -266,8 +266,8 @@ static int open_pool(struct try_run *t, struct error *error)
         struct runner_start start = {
                 .has_all_variables = true,
                 .handler = q->handler,
-                .plugin = t->staged.path,
-                .label = t->staged.label,
+                .plugin = t->copy.path,
+                .label = t->copy.label,
                 .seats = q->threads,
                 .batch_max = q->batch,
                 .leases = LEASES,
@@ -305,14 +305,14 @@ static int run(struct try_run *t)
 {
         struct error error = { "" };
         uv_prepare_t prepare;
-        int r = stage_temporary(t->request->plugin, STAGE_ANYBODYS, &t->staged, &error);
+        int r = plugin_copy_make_temporary(t->request->plugin, STAGE_ANYBODYS, &t->copy, &error);
         bool is_staged = r == 0;
         if (is_staged)
                 r = open_pool(t, &error);
         if (r < 0) {
                 try_show_error(t->request, error.text);
                 if (is_staged)
-                        stage_remove_temporary(&t->staged);
+                        plugin_copy_remove_temporary(&t->copy);
                 return EXIT_FAILED;
         }
         (void)uv_prepare_init(&t->loop, &prepare);
@@ -327,7 +327,7 @@ static int run(struct try_run *t)
         pool_io_close(&t->pool_io);
         while (uv_run(&t->loop, UV_RUN_DEFAULT))
                 ;
-        stage_remove_temporary(&t->staged);
+        plugin_copy_remove_temporary(&t->copy);
         leases_free(&t->leases);
         if (t->request->bench && !t->has_failed) {
                 t->bench.tasks = t->counts.total - 1;

@@ -142,14 +142,14 @@ static int run(struct vet_request *q)
         if (q->config)
                 r = plugin_args_load(&q->settings, q->config, which, &error);
         if (r == 0)
-                r = stage_temporary(q->plugin, STAGE_ANYBODYS, &q->staged, &error);
+                r = plugin_copy_make_temporary(q->plugin, STAGE_ANYBODYS, &q->copy, &error);
         if (!q->is_json)
                 (void)printf("%s\n", q->plugin);
         if (r < 0) {
                 vet_find(&report, VET_ERROR, "file", NULL, "%s", error.text);
         } else {
                 vet(q, &report, &probe);
-                stage_remove_temporary(&q->staged);
+                plugin_copy_remove_temporary(&q->copy);
         }
         vet_finish(&report, q, &probe);
         int code = report.errors ? EXIT_FAILED : EXIT_DONE;

@@ -11,8 +11,8 @@
 #include "base/buffer.h"
 #include "config/setting_list.h"
 #include "config/texts.h"
+#include "host/handler/plugin_copy.h"
 #include "host/probe.h"
-#include "host/stage.h"
 
 #define VET_PAYLOAD_MAX ((size_t)1 << 20) /* what `quiver try` takes without being asked */
 
@@ -22,7 +22,7 @@ struct vet_request {
         const char *config; /* --config; NULL */
         struct texts sets;  /* --set, as they were given */
         struct setting_list settings;
-        struct staged staged; /* the copy that is looked at and run */
+        struct plugin_copy copy; /* the copy that is looked at and run */
         uint64_t payloads;
         uint64_t seed;
         uint32_t rehearsals;

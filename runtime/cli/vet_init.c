@@ -19,8 +19,8 @@ void vet_start(const struct vet_request *request, uint32_t seats, uint32_t batch
         *ret = (struct runner_start){
                 .has_all_variables = true,
                 .handler = request->handler,
-                .plugin = request->staged.path,
-                .label = request->staged.label,
+                .plugin = request->copy.path,
+                .label = request->copy.label,
                 .seats = seats,
                 .batch_max = batch_max,
                 .leases = 1,

@@ -190,8 +190,8 @@ int host_open_folders(struct host *h, struct error *error)
                 return r;
         if (mkdir(h->config->state, 0700) < 0 && errno != EEXIST)
                 return error_set(error, -errno, "state folder %s: %s", h->config->state, strerror(errno));
-        h->staging_fd = staging_open(h->config->state, h->staging, error);
-        return h->staging_fd < 0 ? h->staging_fd : 0;
+        h->copies_fd = plugin_copies_open(h->config->state, h->copies, error);
+        return h->copies_fd < 0 ? h->copies_fd : 0;
 }
 
 /* --- the end: coordination, guard, store, and then the loop's own handles --- */
@@ -231,8 +231,8 @@ void host_free(struct host *h)
         membership_free(h);
         guard_client_free(&h->guard);
         explicit_bzero(&h->secrets, sizeof(h->secrets));
-        if (*h->staging)
-                staging_close(h->staging, h->staging_fd);
+        if (*h->copies)
+                plugin_copies_close(h->copies, h->copies_fd);
         for (uint32_t i = 0; h->shards && i < h->shards_count; i++)
                 shard_free(&h->shards[i].shard);
         report_free(h);

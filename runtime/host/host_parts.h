@@ -13,6 +13,8 @@
 #include "host/guard_client.h"
 #include "host/handler/generation.h"
 #include "host/handler/outage.h"
+#include "host/handler/plugin_copies.h"
+#include "host/handler/plugin_copy.h"
 #include "host/handler/reload.h"
 #include "host/membership/membership.h"
 #include "host/notify.h"
@@ -20,8 +22,6 @@
 #include "host/report.h"
 #include "host/shard/call_schedule.h"
 #include "host/shard/shard.h"
-#include "host/stage.h"
-#include "host/staging.h"
 #include "ring/leases.h"
 #include "store/admin.h"
 #include "store/store.h"
@@ -86,8 +86,8 @@ struct host {
         struct shard_io *hurried;      /* in order */
         struct handler **handlers;     /* by slot */
         uint32_t handlers_count;
-        char staging[STAGING_PATH_MAX];
-        int staging_fd; /* holds its lock */
+        char copies[PLUGIN_COPIES_PATH_MAX];
+        int copies_fd; /* holds its lock */
         struct reload reload;
         struct notify notify;
         bool is_told_busy; /* the service manager knows of a reload under way */

@@ -60,8 +60,8 @@ MUTANTS = [
      "                judge(w, &st, ON_THE_WAY);\n                (void)close(w->dir);", "                (void)close(w->dir);",
      [UNIT("trust")]),
     ("trust: links do not count", "runtime/base/trust.c", "                judge(w, &st, A_LINK);\n", "", [UNIT("trust")]),
-    ("trust: a plugin is taken anyway", "runtime/host/stage.c", "source == STAGE_TRUSTED && trust.verdict != TRUST_SOUND",
-     "false", [UNIT("stage")]),
+    ("trust: a plugin is taken anyway", "runtime/host/handler/plugin_copy.c", "source == STAGE_TRUSTED && trust.verdict != TRUST_SOUND",
+     "false", [UNIT("plugin_copy")]),
 
     # --- what is read has a range
     ("window: any lane", "runtime/host/shard/window.c",

@@ -49,7 +49,7 @@ static void echo_rejects_what_the_host_refuses(void **state)
 
 /* --- outcomes --- */
 
-static int32_t stage_all(const struct qv_task *task)
+static int32_t plugin_copy_all(const struct qv_task *task)
 {
         const struct qv_host *host = task->host;
         struct qv_header header = { "trace", "t-1" };
@@ -77,7 +77,7 @@ static int32_t stage_all(const struct qv_task *task)
 static void what_is_staged_is_committed_with_done_alone(void **state)
 {
         (void)state;
-        struct qv_mock_task *task = run(stage_all);
+        struct qv_mock_task *task = run(plugin_copy_all);
         assert_int_equal(task->outcome, QV_RETRY);
         assert_null(task->result);
         assert_int_equal(task->submits_count, 0);

@@ -69,7 +69,7 @@ static void install(const struct site *p, const char *settings, const char *byte
 
 static void read_all(struct site *p, bool is_dry, const struct generation_id *known)
 {
-        p->read = (struct reload_read){ .path = strdup(p->config), .staging = p->root, .is_dry = is_dry };
+        p->read = (struct reload_read){ .path = strdup(p->config), .copies = p->root, .is_dry = is_dry };
         if (known) {
                 p->read.known = calloc(1, sizeof(*p->read.known));
                 assert_non_null(p->read.known);
@@ -90,10 +90,10 @@ static void what_is_new_is_staged_and_what_is_known_is_not(void **state)
         assert_int_equal(p->read.status, 0);
         assert_true(p->read.items[0].is_staged);
         struct generation_id id = p->read.items[0].id;
-        struct staged staged = p->read.items[0].staged;
+        struct plugin_copy copy = p->read.items[0].copy;
         reload_read_free(&p->read);
         struct stat st;
-        assert_int_equal(stat(staged.path, &st), -1); /* nobody took it */
+        assert_int_equal(stat(copy.path, &st), -1); /* nobody took it */
 
         read_all(p, false, &id);
         assert_false(p->read.items[0].is_staged);

@@ -42,7 +42,7 @@ static struct ring_reply run_handler(int32_t (*handle)(void *, const struct qv_t
 
 /* --- result, error, retry_after, checkpoint ---------------------------------------------------------------------- */
 
-static int32_t stage_everything(void *self, const struct qv_task *task)
+static int32_t plugin_copy_everything(void *self, const struct qv_task *task)
 {
         (void)self;
         const struct qv_host *host = task->host;
@@ -61,7 +61,7 @@ static int32_t stage_everything(void *self, const struct qv_task *task)
 static void a_done_task_carries_result_and_follow_ups_and_no_more(void **state)
 {
         (void)state;
-        struct ring_reply reply = run_handler(stage_everything);
+        struct ring_reply reply = run_handler(plugin_copy_everything);
         for (int i = 0; i < 7; i++)
                 assert_int_equal(got[i], 0);
         assert_true(reply.has_result);
@@ -77,7 +77,7 @@ static void a_retry_carries_error_delay_and_checkpoint_and_drops_the_rest(void *
 {
         (void)state;
         outcome = QV_RETRY;
-        struct ring_reply reply = run_handler(stage_everything);
+        struct ring_reply reply = run_handler(plugin_copy_everything);
         assert_string_equal(reply.error, "it broke");
         assert_true(reply.has_retry_after);
         assert_int_equal(reply.retry_after_ms, 1234);
@@ -96,7 +96,7 @@ static void what_one_task_staged_is_not_the_next_ones(void **state)
 {
         (void)state;
         const struct ring_task task = rig_task("1");
-        rig.runner.plugin.handle = stage_everything;
+        rig.runner.plugin.handle = plugin_copy_everything;
         rig_start(&rig);
         outcome = QV_RETRY;
         (void)rig_run(&rig, &task);

@@ -9,7 +9,7 @@
 #define RING_ENTRIES 256
 
 struct generation *generation_new(struct handler *handler, struct shared_config *shared, const struct config *config,
-        const struct handler_config *settings, const struct staged *staged)
+        const struct handler_config *settings, const struct plugin_copy *copy)
 {
         struct generation *s = calloc(1, sizeof(*s));
         if (!s)
@@ -18,9 +18,9 @@ struct generation *generation_new(struct handler *handler, struct shared_config 
         s->shared = shared_config_get(shared);
         s->config = config;
         s->settings = settings;
-        s->staged = *staged;
+        s->copy = *copy;
         s->version.id =
-                (struct generation_id){ .file_hash = staged->hash, .settings_hash = config_handler_hash(settings) };
+                (struct generation_id){ .file_hash = copy->hash, .settings_hash = config_handler_hash(settings) };
         s->version.runners_wanted = 1;
         return s;
 }
@@ -47,7 +47,7 @@ static void make_policy(const struct handler_config *settings, struct pool_polic
 
 static void make_start(const struct generation *s, struct runner_start *ret)
 {
-        runner_settings_fill(ret, s->config, s->settings, &s->staged);
+        runner_settings_fill(ret, s->config, s->settings, &s->copy);
         ret->leases = s->leases;
 }
 
@@ -95,7 +95,7 @@ void generation_closed(void *owner)
 
 void generation_free(struct generation *s)
 {
-        stage_remove(&s->staged);
+        plugin_copy_remove(&s->copy);
         if (s->is_open)
                 pool_io_close(&s->pool_io);
         else

@@ -5,9 +5,9 @@
 #define QUIVER_HOST_HANDLER_GENERATION_H
 
 #include "config/shared.h"
+#include "host/handler/plugin_copy.h"
 #include "host/handler/rollout.h"
 #include "host/pool/pool_io.h"
-#include "host/stage.h"
 
 struct handler;
 
@@ -17,7 +17,7 @@ struct generation {
         struct shared_config *shared; /* NULL: `config` is somebody else's, for good */
         const struct config *config;
         const struct handler_config *settings; /* in `config` */
-        struct staged staged;
+        struct plugin_copy copy;
         struct pool_io pool_io;
         bool is_open;
         uint32_t leases;            /* slots of the lease page */
@@ -27,7 +27,7 @@ struct generation {
 
 /* Takes the staged copy, and a share of `shared`, which holds `config`. */
 struct generation *generation_new(struct handler *handler, struct shared_config *shared, const struct config *config,
-        const struct handler_config *settings, const struct staged *staged);
+        const struct handler_config *settings, const struct plugin_copy *copy);
 /* Makes the io.  0, or -errno with the text set. */
 int generation_open(struct generation *s, uv_loop_t *loop, const struct leases *leases, uint32_t leases_count,
         const struct pool_io_events *events, struct error *error);

@@ -207,7 +207,7 @@ static void propose(struct reload_job *job, struct reload_item *item)
 {
         struct handler *handler = handler_ensure(job->host, item->handler->name);
         struct shared_config *shared = job->read.shared;
-        struct generation *generation = generation_new(handler, shared, &shared->config, item->handler, &item->staged);
+        struct generation *generation = generation_new(handler, shared, &shared->config, item->handler, &item->copy);
         item->is_staged = false;
         /* It will have that number: news of it may come at once. */
         record(job, item)->generation = handler->rollout.numbers + 1;
@@ -383,7 +383,7 @@ static void begin(struct host *h)
         while (r->askers && r->askers->is_dry == is_dry)
                 append(&job->askers, take(&r->askers));
         job->read.path = strdup(h->config->path);
-        job->read.staging = h->staging;
+        job->read.copies = h->copies;
         job->read.is_dry = is_dry;
         job->read.known = calloc(h->handlers_count + 1, sizeof(*job->read.known));
         if (!job->read.path || !job->read.known)

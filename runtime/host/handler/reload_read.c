@@ -17,18 +17,18 @@ static const struct reload_known *find_known(const struct reload_read *r, const 
         return NULL;
 }
 
-static int hash_and_stage(const struct reload_read *r, struct reload_item *item)
+static int hash_and_copy(const struct reload_read *r, struct reload_item *item)
 {
         const char *path = item->handler->plugin_path;
         const struct reload_known *known = find_known(r, item->handler->name);
-        enum stage_source source = stage_source_of(&r->shared->config);
-        int status = stage_hash(path, source, &item->id.file_hash, &item->error);
+        enum plugin_copy_source source = plugin_copy_source_of(&r->shared->config);
+        int status = plugin_copy_hash(path, source, &item->id.file_hash, &item->error);
         if (status < 0 || r->is_dry || (known && generation_is_same(&known->id, &item->id)))
                 return status;
-        status = stage_copy(path, source, r->staging, &item->staged, &item->error);
+        status = plugin_copy_make(path, source, r->copies, &item->copy, &item->error);
         if (status == 0) {
                 item->is_staged = true;
-                item->id.file_hash = item->staged.hash;
+                item->id.file_hash = item->copy.hash;
         }
         return status;
 }
@@ -39,7 +39,7 @@ static void read_item(const struct reload_read *r, struct reload_item *item)
         for (int i = 0; item->status == 0 && i < BUSY_TRIES; i++) {
                 if (i)
                         (void)nanosleep(&(struct timespec){ .tv_nsec = BUSY_PAUSE_NS }, NULL);
-                int status = hash_and_stage(r, item);
+                int status = hash_and_copy(r, item);
                 if (status != -ETXTBSY || i == BUSY_TRIES - 1) {
                         item->status = status;
                         return;
@@ -67,7 +67,7 @@ void reload_read_free(struct reload_read *r)
 {
         for (size_t i = 0; r->items && i < r->shared->config.handlers_count; i++)
                 if (r->items[i].is_staged)
-                        stage_remove(&r->items[i].staged);
+                        plugin_copy_remove(&r->items[i].copy);
         free(r->items);
         free(r->known);
         free(r->path);

@@ -5,8 +5,8 @@
 
 #include "config/names.h"
 #include "config/shared.h"
+#include "host/handler/plugin_copy.h"
 #include "host/handler/rollout.h"
-#include "host/stage.h"
 
 /* What a handler has now. */
 struct reload_known {
@@ -21,14 +21,14 @@ struct reload_item {
         int status; /* negative: it cannot be had, and why */
         struct error error;
         bool is_staged;
-        struct staged staged;
+        struct plugin_copy copy;
 };
 
 struct reload_read {
         /* in */
         char *path;
-        const char *staging; /* folder */
-        bool is_dry;         /* copies nothing */
+        const char *copies; /* folder */
+        bool is_dry;        /* copies nothing */
         struct reload_known *known;
         size_t known_count;
 

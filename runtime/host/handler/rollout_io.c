@@ -279,12 +279,12 @@ uint64_t handlers_due_ms(const struct host *h)
 
 int handler_open(struct host *h, const struct handler_config *settings, struct error *error)
 {
-        struct staged staged = { 0 };
-        int r = stage_copy(settings->plugin_path, stage_source_of(h->config), h->staging, &staged, error);
+        struct plugin_copy copy = { 0 };
+        int r = plugin_copy_make(settings->plugin_path, plugin_copy_source_of(h->config), h->copies, &copy, error);
         if (r < 0)
                 return error_prefix(error, r, "handler %s", settings->name);
         struct handler *handler = handler_ensure(h, settings->name);
-        struct generation *generation = generation_new(handler, NULL, h->config, settings, &staged);
+        struct generation *generation = generation_new(handler, NULL, h->config, settings, &copy);
         r = generation_open(generation, &h->loop, &h->leases, h->shards_count, &handler_pool_events, error);
         if (r < 0) {
                 generation_free(generation);
@@ -295,7 +295,7 @@ int handler_open(struct host *h, const struct handler_config *settings, struct e
         handler_route(handler);
         struct history_entry *entry = history_add(&h->reload.history, settings->name);
         entry->generation = generation->version.number;
-        entry->file_hash = staged.hash;
+        entry->file_hash = copy.hash;
         (void)snprintf(entry->by, sizeof(entry->by), "start");
         history_set(entry, "good", "");
         return 0;

@@ -1,13 +1,13 @@
 #include "host/pool/runner_settings.h"
 
 void runner_settings_fill(struct runner_start *start, const struct config *config, const struct handler_config *handler,
-        const struct staged *staged)
+        const struct plugin_copy *copy)
 {
         const struct limits_config *limits = &handler->limits;
         *start = (struct runner_start){
                 .handler = handler->name,
-                .plugin = staged->path,
-                .label = staged->label,
+                .plugin = copy->path,
+                .label = copy->label,
                 .seats = handler->threads,
                 .batch_max = handler->batch.max,
                 .log_level = (uint32_t)config->log.level,

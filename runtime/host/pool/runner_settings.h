@@ -3,11 +3,11 @@
 #define QUIVER_HOST_POOL_RUNNER_SETTINGS_H
 
 #include "config/config.h"
-#include "host/stage.h"
+#include "host/handler/plugin_copy.h"
 #include "ring/message.h"
 
 /* Everything is borrowed from the three.  `leases` and `can_call` are the caller's to set. */
 void runner_settings_fill(struct runner_start *start, const struct config *config, const struct handler_config *handler,
-        const struct staged *staged);
+        const struct plugin_copy *copy);
 
 #endif

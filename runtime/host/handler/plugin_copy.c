@@ -1,4 +1,4 @@
-#include "host/stage.h"
+#include "host/handler/plugin_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,13 +61,13 @@ static int copy_bytes(int from, int to, uint64_t *ret_hash, uint64_t *ret_size)
         return 0;
 }
 
-enum stage_source stage_source_of(const struct config *config)
+enum plugin_copy_source plugin_copy_source_of(const struct config *config)
 {
         return config->reload.world_writable == WORLD_WRITABLE_ALLOW ? STAGE_ANYBODYS : STAGE_TRUSTED;
 }
 
 /* What is looked at is the descriptor that is then read. */
-static int open_original(const char *path, enum stage_source source, struct stat *ret_stat, struct error *error)
+static int open_original(const char *path, enum plugin_copy_source source, struct stat *ret_stat, struct error *error)
 {
         struct trust trust;
         int fd = trust_open(path, TRUST_FILE, &trust, error);
@@ -82,7 +82,7 @@ static int open_original(const char *path, enum stage_source source, struct stat
                 (void)close(fd);
                 return error_set(error, -EINVAL, "plugin %s: not a regular file", path);
         }
-        if ((uint64_t)ret_stat->st_size > STAGE_FILE_MAX) {
+        if ((uint64_t)ret_stat->st_size > PLUGIN_FILE_MAX) {
                 (void)close(fd);
                 return error_set(error, -EFBIG, "plugin %s: larger than 512 MiB", path);
         }
@@ -100,10 +100,10 @@ static int check_folder(const char *folder, struct error *error)
         return 0;
 }
 
-static void set_label(struct staged *staged, const char *path)
+static void set_label(struct plugin_copy *copy, const char *path)
 {
         const char *slash = strrchr(path, '/');
-        (void)snprintf(staged->label, sizeof(staged->label), "%.255s", slash ? slash + 1 : path);
+        (void)snprintf(copy->label, sizeof(copy->label), "%.255s", slash ? slash + 1 : path);
 }
 
 /* Whoever installs with cp instead of rename may still be writing. */
@@ -117,7 +117,7 @@ static int check_unchanged(
         return 0;
 }
 
-int stage_hash(const char *path, enum stage_source source, uint64_t *ret_hash, struct error *error)
+int plugin_copy_hash(const char *path, enum plugin_copy_source source, uint64_t *ret_hash, struct error *error)
 {
         struct stat before = { 0 };
         uint64_t hash;
@@ -136,9 +136,10 @@ int stage_hash(const char *path, enum stage_source source, uint64_t *ret_hash, s
         return r;
 }
 
-int stage_copy(const char *path, enum stage_source source, const char *folder, struct staged *ret, struct error *error)
+int plugin_copy_make(const char *path, enum plugin_copy_source source, const char *folder, struct plugin_copy *ret,
+        struct error *error)
 {
-        struct staged staged = { 0 };
+        struct plugin_copy copy = { 0 };
         struct stat before = { 0 };
         char temporary[4096 + 64];
         int r = check_folder(folder, error);
@@ -147,7 +148,7 @@ int stage_copy(const char *path, enum stage_source source, const char *folder, s
         int from = open_original(path, source, &before, error);
         if (from < 0)
                 return from;
-        set_label(&staged, path);
+        set_label(&copy, path);
         (void)snprintf(temporary, sizeof(temporary), "%s/.staging-XXXXXX", folder);
         int to = mkostemp(temporary, O_CLOEXEC);
         if (to < 0) {
@@ -155,24 +156,24 @@ int stage_copy(const char *path, enum stage_source source, const char *folder, s
                 (void)close(from);
                 return r;
         }
-        r = copy_bytes(from, to, &staged.hash, &staged.size_bytes);
+        r = copy_bytes(from, to, &copy.hash, &copy.size_bytes);
         if (r < 0) {
                 (void)error_set(error, r, "plugin %s: cannot copy it to %s: %s", path, folder, strerror(-r));
                 goto out;
         }
-        r = check_unchanged(from, &before, staged.size_bytes, path, error);
+        r = check_unchanged(from, &before, copy.size_bytes, path, error);
         if (r < 0)
                 goto out;
         /* The longest file name, with the hash before it, would be longer than any may be. */
-        (void)snprintf(staged.path, sizeof(staged.path), "%s/%016" PRIx64 "-%s-%.200s", folder, staged.hash,
-                strrchr(temporary, '-') + 1, staged.label);
+        (void)snprintf(copy.path, sizeof(copy.path), "%s/%016" PRIx64 "-%s-%.200s", folder, copy.hash,
+                strrchr(temporary, '-') + 1, copy.label);
         /* For all to read, and in a folder that only we can enter: a runner that is another user by the time it loads
          * the copy has opened it before, and /proc/self/fd looks at the mode once more. */
-        if (fchmod(to, 0555) < 0 || rename(temporary, staged.path) < 0) {
+        if (fchmod(to, 0555) < 0 || rename(temporary, copy.path) < 0) {
                 r = error_set(error, -errno, "state folder %s: %s", folder, strerror(errno));
                 goto out;
         }
-        *ret = staged;
+        *ret = copy;
 out:
         if (r < 0)
                 (void)unlink(temporary);
@@ -181,12 +182,13 @@ out:
         return r;
 }
 
-void stage_remove(const struct staged *staged)
+void plugin_copy_remove(const struct plugin_copy *copy)
 {
-        (void)unlink(staged->path);
+        (void)unlink(copy->path);
 }
 
-int stage_temporary(const char *path, enum stage_source source, struct staged *ret, struct error *error)
+int plugin_copy_make_temporary(
+        const char *path, enum plugin_copy_source source, struct plugin_copy *ret, struct error *error)
 {
         const char *parent = getenv("TMPDIR");
         char folder[2048];
@@ -197,17 +199,17 @@ int stage_temporary(const char *path, enum stage_source source, struct staged *r
                 return error_set(error, -ENAMETOOLONG, "the path in $TMPDIR is too long");
         if (!mkdtemp(folder))
                 return error_set(error, -errno, "cannot make a temporary folder in %s: %s", parent, strerror(errno));
-        int r = stage_copy(path, source, folder, ret, error);
+        int r = plugin_copy_make(path, source, folder, ret, error);
         if (r < 0)
                 (void)rmdir(folder);
         return r;
 }
 
-void stage_remove_temporary(const struct staged *staged)
+void plugin_copy_remove_temporary(const struct plugin_copy *copy)
 {
-        char folder[sizeof(staged->path)];
-        stage_remove(staged);
-        (void)snprintf(folder, sizeof(folder), "%s", staged->path);
+        char folder[sizeof(copy->path)];
+        plugin_copy_remove(copy);
+        (void)snprintf(folder, sizeof(folder), "%s", copy->path);
         char *slash = strrchr(folder, '/');
         if (slash) {
                 *slash = 0;

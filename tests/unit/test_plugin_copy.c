@@ -21,13 +21,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/stage.h"
+#include "host/handler/plugin_copy.h"
 
 struct place {
         char root[64];
         char from[4096]; /* where the plugin lies */
         char to[128];    /* the state folder */
-        struct staged staged;
+        struct plugin_copy copy;
         struct error error;
 };
 
@@ -79,7 +79,7 @@ static size_t files_in(const char *folder)
 
 static int stage(struct place *p)
 {
-        return stage_copy(p->from, STAGE_TRUSTED, p->to, &p->staged, &p->error);
+        return plugin_copy_make(p->from, STAGE_TRUSTED, p->to, &p->copy, &p->error);
 }
 
 /* Refused with that errno and these words; nothing is left in the state folder. */
@@ -89,7 +89,7 @@ static void assert_refused(struct place *p, int expected, const char *words)
         if (!strstr(p->error.text, words))
                 fail_msg("\"%s\" does not say \"%s\"", p->error.text, words);
         assert_int_equal(files_in(p->to), 0);
-        assert_string_equal(p->staged.path, "");
+        assert_string_equal(p->copy.path, "");
 }
 
 static void a_copy_is_whole_executable_and_named_after_its_bytes(void **state)
@@ -102,25 +102,25 @@ static void a_copy_is_whole_executable_and_named_after_its_bytes(void **state)
                 data[i] = (uint8_t)(i * 7 + i / 251);
         write_file(p->from, data, sizeof(data));
         assert_int_equal(stage(p), 0);
-        assert_string_equal(p->staged.label, "mine.so");
-        assert_int_equal(p->staged.size_bytes, sizeof(data));
-        assert_int_equal(stat(p->staged.path, &st), 0);
+        assert_string_equal(p->copy.label, "mine.so");
+        assert_int_equal(p->copy.size_bytes, sizeof(data));
+        assert_int_equal(stat(p->copy.path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0555); /* also if the original is not for everybody to read */
-        FILE *file = fopen(p->staged.path, "re");
+        FILE *file = fopen(p->copy.path, "re");
         assert_non_null(file);
         assert_int_equal(fread(copy, 1, sizeof(copy), file), sizeof(data));
         (void)fclose(file);
         assert_memory_equal(copy, data, sizeof(data));
         assert_int_equal(files_in(p->to), 1);
 
-        struct staged first = p->staged;
+        struct plugin_copy first = p->copy;
         data[sizeof(data) - 1] ^= 1;
         write_file(p->from, data, sizeof(data));
         assert_int_equal(stage(p), 0);
-        assert_true(first.hash != p->staged.hash);
-        assert_string_not_equal(first.path, p->staged.path);
-        stage_remove(&first);
-        stage_remove(&p->staged);
+        assert_true(first.hash != p->copy.hash);
+        assert_string_not_equal(first.path, p->copy.path);
+        plugin_copy_remove(&first);
+        plugin_copy_remove(&p->copy);
         assert_int_equal(files_in(p->to), 0);
 }
 
@@ -129,7 +129,7 @@ static void the_hash_is_fnv_1a(void **state)
         struct place *p = *state;
         write_file(p->from, "foobar", 6);
         assert_int_equal(stage(p), 0);
-        assert_true(p->staged.hash == UINT64_C(0x85944171f73967e8));
+        assert_true(p->copy.hash == UINT64_C(0x85944171f73967e8));
 }
 
 static void the_longest_file_name_is_staged_too(void **state)
@@ -141,8 +141,8 @@ static void the_longest_file_name_is_staged_too(void **state)
         (void)snprintf(p->from, sizeof(p->from), "%s/%s", p->root, name);
         write_file(p->from, "x", 1);
         assert_int_equal(stage(p), 0);
-        assert_string_equal(p->staged.label, name);
-        assert_int_equal(access(p->staged.path, R_OK), 0);
+        assert_string_equal(p->copy.label, name);
+        assert_int_equal(access(p->copy.path, R_OK), 0);
 }
 
 /* --- somebody writes meanwhile --- */
@@ -222,7 +222,7 @@ static void a_huge_file_is_refused_before_it_is_read(void **state)
 {
         struct place *p = *state;
         write_file(p->from, "x", 1);
-        assert_int_equal(truncate(p->from, (off_t)STAGE_FILE_MAX + 1), 0);
+        assert_int_equal(truncate(p->from, (off_t)PLUGIN_FILE_MAX + 1), 0);
         assert_refused(p, -EFBIG, "larger than 512 MiB");
 }
 
@@ -274,15 +274,15 @@ static void a_state_folder_mounted_noexec_is_refused(void **state)
 static void two_copies_of_the_same_bytes_do_not_share_a_file(void **state)
 {
         struct place *p = *state;
-        struct staged first;
+        struct plugin_copy first;
         write_file(p->from, "x", 1);
         assert_int_equal(stage(p), 0);
-        first = p->staged;
+        first = p->copy;
         assert_int_equal(stage(p), 0);
-        assert_true(first.hash == p->staged.hash);
-        assert_string_not_equal(first.path, p->staged.path);
-        stage_remove(&first);
-        assert_int_equal(access(p->staged.path, R_OK), 0);
+        assert_true(first.hash == p->copy.hash);
+        assert_string_not_equal(first.path, p->copy.path);
+        plugin_copy_remove(&first);
+        assert_int_equal(access(p->copy.path, R_OK), 0);
 }
 
 static void the_hash_is_that_of_the_copy(void **state)
@@ -290,10 +290,10 @@ static void the_hash_is_that_of_the_copy(void **state)
         struct place *p = *state;
         uint64_t hash = 0;
         write_file(p->from, "some bytes", 10);
-        assert_int_equal(stage_hash(p->from, STAGE_TRUSTED, &hash, &p->error), 0);
+        assert_int_equal(plugin_copy_hash(p->from, STAGE_TRUSTED, &hash, &p->error), 0);
         assert_int_equal(stage(p), 0);
-        assert_true(hash == p->staged.hash);
-        assert_int_equal(stage_hash(p->root, STAGE_TRUSTED, &hash, &p->error), -EINVAL);
+        assert_true(hash == p->copy.hash);
+        assert_int_equal(plugin_copy_hash(p->root, STAGE_TRUSTED, &hash, &p->error), -EINVAL);
 }
 
 static void what_everybody_can_write_is_refused_unless_it_may_be_anybodys(void **state)
@@ -303,16 +303,16 @@ static void what_everybody_can_write_is_refused_unless_it_may_be_anybodys(void *
         write_file(p->from, "x", 1);
         assert_int_equal(chmod(p->from, 0664), 0);
         assert_int_equal(stage(p), 0);
-        stage_remove(&p->staged);
-        p->staged = (struct staged){ 0 };
+        plugin_copy_remove(&p->copy);
+        p->copy = (struct plugin_copy){ 0 };
         assert_int_equal(chmod(p->from, 0666), 0);
         assert_refused(p, -EPERM, "everybody on this machine can write to it; chmod o-w");
-        assert_int_equal(stage_hash(p->from, STAGE_TRUSTED, &hash, &p->error), -EPERM);
+        assert_int_equal(plugin_copy_hash(p->from, STAGE_TRUSTED, &hash, &p->error), -EPERM);
         assert_int_equal(chmod(p->from, 0644), 0);
         assert_int_equal(chmod(p->root, 0777), 0);
         assert_refused(p, -EPERM, "everybody on this machine can write to its folder");
-        assert_int_equal(stage_hash(p->from, STAGE_ANYBODYS, &hash, &p->error), 0);
-        assert_int_equal(stage_copy(p->from, STAGE_ANYBODYS, p->to, &p->staged, &p->error), 0);
+        assert_int_equal(plugin_copy_hash(p->from, STAGE_ANYBODYS, &hash, &p->error), 0);
+        assert_int_equal(plugin_copy_make(p->from, STAGE_ANYBODYS, p->to, &p->copy, &p->error), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -1,4 +1,4 @@
-#include "host/staging.h"
+#include "host/handler/plugin_copies.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -60,7 +60,7 @@ static void sweep(int state_fd)
 
 /* A new folder, locked.  -EAGAIN: another that started at the same moment found it before it was locked, or has that
  * name. */
-static int make(int state_fd, const char *state, char ret_path[STAGING_PATH_MAX])
+static int make(int state_fd, const char *state, char ret_path[PLUGIN_COPIES_PATH_MAX])
 {
         struct stat found;
         uint8_t random[6];
@@ -73,14 +73,14 @@ static int make(int state_fd, const char *state, char ret_path[STAGING_PATH_MAX]
         int fd = openat(state_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return errno == ENOENT ? -EAGAIN : -errno;
-        (void)snprintf(ret_path, STAGING_PATH_MAX, "%s/%s", state, name);
+        (void)snprintf(ret_path, PLUGIN_COPIES_PATH_MAX, "%s/%s", state, name);
         if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &found) == 0 && found.st_nlink > 0)
                 return fd;
         (void)close(fd);
         return -EAGAIN;
 }
 
-int staging_open(const char *state, char ret_path[STAGING_PATH_MAX], struct error *error)
+int plugin_copies_open(const char *state, char ret_path[PLUGIN_COPIES_PATH_MAX], struct error *error)
 {
         struct trust trust;
         int fd = -EAGAIN;
@@ -102,7 +102,7 @@ int staging_open(const char *state, char ret_path[STAGING_PATH_MAX], struct erro
         return error_set(error, fd, "state folder %s: %s", state, strerror(-fd));
 }
 
-void staging_close(const char *path, int fd)
+void plugin_copies_close(const char *path, int fd)
 {
         (void)rmdir(path);
         (void)close(fd);
