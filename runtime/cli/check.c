@@ -29,7 +29,7 @@ struct check {
         bool is_ok;
         struct config config; /* if it could be loaded */
         struct problems problems;
-        struct probe_report *plugins; /* one per handler; NULL: none was loaded */
+        struct plugin_report *plugins; /* one per handler; NULL: none was loaded */
 };
 
 /* How to go about it. */
@@ -42,7 +42,7 @@ static const char *plural(size_t count)
         return count == 1 ? "" : "s";
 }
 
-static void print_handler(const struct handler_config *h, const struct probe_report *plugin)
+static void print_handler(const struct handler_config *h, const struct plugin_report *plugin)
 {
         char timeout[UNITS_TEXT_MAX];
         char loaded[sizeof(plugin->name) + sizeof(plugin->version) + 8] = "";
@@ -108,7 +108,7 @@ static json_t *json_plugins(const struct check *check)
 {
         json_t *list = json_array();
         for (size_t i = 0; i < check->config.handlers_count; i++) {
-                const struct probe_report *plugin = &check->plugins[i];
+                const struct plugin_report *plugin = &check->plugins[i];
                 if (!plugin->is_ready)
                         continue;
                 json_t *json = json_object();

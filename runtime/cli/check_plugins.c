@@ -32,7 +32,7 @@ static void make_one_line(char *text)
 }
 
 static void probe_handler(const struct config *config, const struct handler_config *h, const struct plugin_copy *copy,
-        struct problems *problems, struct probe_report *report)
+        struct problems *problems, struct plugin_report *report)
 {
         struct place place = { .file = h->file, .line = h->line };
         struct try_services *services = try_services_new();
@@ -45,12 +45,12 @@ static void probe_handler(const struct config *config, const struct handler_conf
                         start.user);
                 start.user = "";
         }
-        struct probe_request request = { .start = &start,
+        struct plugin_probe_request request = { .start = &start,
                 .init_ms = h->init_timeout_ms,
                 .close_ms = h->grace_ms,
                 .call = on_call,
                 .owner = services };
-        probe_run(&request, report);
+        plugin_probe_run(&request, report);
         try_services_free(services);
         make_one_line(report->error);
         if (*report->error)
@@ -76,9 +76,9 @@ void check_state(const struct config *config, struct problems *problems)
         problems_sort(problems);
 }
 
-struct probe_report *check_plugins(const struct config *config, struct problems *problems)
+struct plugin_report *check_plugins(const struct config *config, struct problems *problems)
 {
-        struct probe_report *reports = calloc(config->handlers_count + 1, sizeof(*reports));
+        struct plugin_report *reports = calloc(config->handlers_count + 1, sizeof(*reports));
         if (!reports)
                 abort();
         for (size_t i = 0; i < config->handlers_count; i++) {

@@ -117,7 +117,7 @@ static int parse(struct vet_request *q, int argc, char **argv)
 }
 
 /* Each step only if the one before leaves anything to look at. */
-static void vet(struct vet_request *q, struct vet_report *report, struct probe_report *probe)
+static void vet(struct vet_request *q, struct vet_report *report, struct plugin_report *probe)
 {
         if (!vet_elf(q, report))
                 return;
@@ -130,7 +130,7 @@ static void vet(struct vet_request *q, struct vet_report *report, struct probe_r
 static int run(struct vet_request *q)
 {
         struct vet_report report = { .is_json = q->is_json };
-        struct probe_report probe = { 0 };
+        struct plugin_report probe = { 0 };
         struct error error = { "" };
         char handler[80];
         const char *which = q->handler ? q->handler : q->plugin;

@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "cli/plugin_probe.h"
 #include "config/setting_list.h"
 #include "config/texts.h"
 #include "host/handler/plugin_copy.h"
-#include "host/probe.h"
 
 #define VET_PAYLOAD_MAX ((size_t)1 << 20) /* what `quiver try` takes without being asked */
 
@@ -52,7 +52,7 @@ struct vet_report {
 __attribute__((format(printf, 5, 6))) void vet_find(
         struct vet_report *report, enum vet_level level, const char *check, const char *hint, const char *format, ...);
 /* The last words: a summary, or all of it as JSON. */
-void vet_finish(const struct vet_report *report, const struct vet_request *request, const struct probe_report *probe);
+void vet_finish(const struct vet_report *report, const struct vet_request *request, const struct plugin_report *probe);
 void vet_report_free(struct vet_report *report);
 
 /* --- the file (vet_elf.c, vet_links.c) --- */
@@ -67,9 +67,9 @@ void vet_links(const struct vet_request *request, bool is_loaded, struct vet_rep
 /* The message that starts a runner of this plugin. */
 void vet_start(const struct vet_request *request, uint32_t seats, uint32_t batch_max, struct runner_start *ret);
 /* Loads it, inits and closes it once, then many times.  False: it does not get ready. */
-bool vet_init(const struct vet_request *request, struct probe_report *ret_probe, struct vet_report *report);
+bool vet_init(const struct vet_request *request, struct plugin_report *ret_probe, struct vet_report *report);
 /* Random payloads; with several seats and in batches too if the plugin can. */
-void vet_payloads(const struct vet_request *request, const struct probe_report *probe, struct vet_report *report);
+void vet_payloads(const struct vet_request *request, const struct plugin_report *probe, struct vet_report *report);
 
 /* --- payloads (vet_generate.c) --- */
 

@@ -40,13 +40,13 @@ static int on_call(void *owner, enum ring_service service, uint64_t holder, cons
         return try_services_call(owner, service, holder, name, number);
 }
 
-static void probe(const struct runner_start *start, uint64_t init_ms, struct probe_report *ret)
+static void probe(const struct runner_start *start, uint64_t init_ms, struct plugin_report *ret)
 {
         struct try_services *services = try_services_new();
-        struct probe_request request = {
+        struct plugin_probe_request request = {
                 .start = start, .init_ms = init_ms, .close_ms = CLOSE_MS, .call = on_call, .owner = services
         };
-        probe_run(&request, ret);
+        plugin_probe_run(&request, ret);
         try_services_free(services);
 }
 
@@ -62,7 +62,7 @@ static bool is_good_name(const char *name)
         return true;
 }
 
-static void check_table(const struct probe_report *p, struct vet_report *report)
+static void check_table(const struct plugin_report *p, struct vet_report *report)
 {
         if (!is_good_name(p->name))
                 vet_find(report, VET_WARNING, "name", "letters, digits, - and _, at most 64, a letter first",
@@ -75,7 +75,7 @@ static void check_table(const struct probe_report *p, struct vet_report *report)
                         "flags is 0x%" PRIx32 ": bits that have no meaning here", p->flags);
 }
 
-static void check_settings(const struct vet_request *request, const struct probe_report *p, struct vet_report *report)
+static void check_settings(const struct vet_request *request, const struct plugin_report *p, struct vet_report *report)
 {
         if (*p->unread)
                 vet_find(report, VET_WARNING, "settings",
@@ -101,7 +101,7 @@ static void report_leak(
 static void rehearse(const struct vet_request *request, struct vet_report *report)
 {
         struct runner_start start;
-        struct probe_report p;
+        struct plugin_report p;
         vet_start(request, 1, 1, &start);
         start.rehearsals = request->rehearsals;
         probe(&start, REHEARSAL_MS + SLOW_INITS * request->init_ms, &p);
@@ -121,7 +121,7 @@ static void rehearse(const struct vet_request *request, struct vet_report *repor
                         "%" PRIu32 " times: no memory, descriptor or thread left behind", r->count);
 }
 
-bool vet_init(const struct vet_request *request, struct probe_report *ret_probe, struct vet_report *report)
+bool vet_init(const struct vet_request *request, struct plugin_report *ret_probe, struct vet_report *report)
 {
         struct runner_start start;
         vet_start(request, 1, 1, &start);

@@ -134,7 +134,7 @@ static void report_stops(const struct stops *stops, struct vet_report *report)
                 vet_find(report, VET_NOTE, "stop", NULL, "no task ran for 1s, so it is not known whether it stops");
 }
 
-void vet_payloads(const struct vet_request *request, const struct probe_report *probe, struct vet_report *report)
+void vet_payloads(const struct vet_request *request, const struct plugin_report *probe, struct vet_report *report)
 {
         static const struct variant plain = { "payloads", 1, 1 };
         static const struct variant threads = { "threads", SEATS, 1 };

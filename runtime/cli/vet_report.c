@@ -50,7 +50,7 @@ void vet_find(
 }
 
 static void finish_json(
-        const struct vet_report *report, const struct vet_request *request, const struct probe_report *probe)
+        const struct vet_report *report, const struct vet_request *request, const struct plugin_report *probe)
 {
         json_t *json = json_object();
         json_t *list = json_array();
@@ -79,7 +79,7 @@ static void finish_json(
         json_decref(json);
 }
 
-void vet_finish(const struct vet_report *report, const struct vet_request *request, const struct probe_report *probe)
+void vet_finish(const struct vet_report *report, const struct vet_request *request, const struct plugin_report *probe)
 {
         if (report->is_json) {
                 finish_json(report, request, probe);

@@ -1,4 +1,4 @@
-#include "host/probe.h"
+#include "cli/plugin_probe.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,8 +11,8 @@
 #include "host/pool/process.h"
 
 struct probe {
-        const struct probe_request *request;
-        struct probe_report *report;
+        const struct plugin_probe_request *request;
+        struct plugin_report *report;
         uv_loop_t loop;
         uv_timer_t timer;
         struct leases leases;
@@ -27,9 +27,9 @@ __attribute__((format(printf, 2, 3))) static void complain(struct probe *probe, 
         va_list args;
         if (*text)
                 return;
-        int n = snprintf(text, PROBE_TEXT_MAX, "plugin %s: ", probe->request->start->label);
+        int n = snprintf(text, PLUGIN_REPORT_MAX, "plugin %s: ", probe->request->start->label);
         va_start(args, format);
-        (void)vsnprintf(text + n, PROBE_TEXT_MAX - (size_t)n, format, args);
+        (void)vsnprintf(text + n, PLUGIN_REPORT_MAX - (size_t)n, format, args);
         va_end(args);
 }
 
@@ -51,7 +51,7 @@ static void on_late(uv_timer_t *timer)
 static void on_ready(struct process *p, const struct runner_ready *ready)
 {
         struct probe *probe = p->owner;
-        struct probe_report *report = probe->report;
+        struct plugin_report *report = probe->report;
         if (report->is_ready || probe->is_late)
                 return;
         report->is_ready = true;
@@ -70,7 +70,7 @@ static void on_refused(struct process *p, const char *text)
 {
         struct probe *probe = p->owner;
         if (!*probe->report->error)
-                (void)snprintf(probe->report->error, PROBE_TEXT_MAX, "%s", text);
+                (void)snprintf(probe->report->error, PLUGIN_REPORT_MAX, "%s", text);
 }
 
 static void on_log(struct process *p, const struct runner_log *log)
@@ -81,7 +81,7 @@ static void on_log(struct process *p, const struct runner_log *log)
 
 static void answer_calls(struct probe *probe, struct process *p)
 {
-        const struct probe_request *q = probe->request;
+        const struct plugin_probe_request *q = probe->request;
         for (uint32_t seat = 0; seat < q->start->seats; seat++) {
                 struct ring_call_sight call;
                 if (!ring_host_call(&p->ring, seat, &call))
@@ -105,7 +105,7 @@ static void on_rang(struct process *p)
 
 static void describe_death(struct probe *probe, struct process *p)
 {
-        char text[PROBE_TEXT_MAX];
+        char text[PLUGIN_REPORT_MAX];
         struct ring_fault_sight fault = { .kind = FAULT_NONE };
         for (uint32_t i = 0; i < probe->request->start->seats && fault.kind == FAULT_NONE; i++)
                 ring_host_fault(&p->ring, i, &fault);
@@ -139,7 +139,7 @@ static const struct process_events process_events = {
 
 static int start(struct probe *probe, struct error *error)
 {
-        const struct probe_request *q = probe->request;
+        const struct plugin_probe_request *q = probe->request;
         /* Nothing but init and close runs, so the ring may be small. */
         struct ring_shape shape = {
                 .seats = q->start->seats, .entries = 16, .task_bytes_max = 4096, .answer_bytes_max = 4096
@@ -156,11 +156,11 @@ static int start(struct probe *probe, struct error *error)
         return 0;
 }
 
-void probe_run(const struct probe_request *request, struct probe_report *ret)
+void plugin_probe_run(const struct plugin_probe_request *request, struct plugin_report *ret)
 {
         struct probe probe = { .request = request, .report = ret };
         struct error error = { "" };
-        *ret = (struct probe_report){ 0 };
+        *ret = (struct plugin_report){ 0 };
         (void)uv_loop_init(&probe.loop);
         (void)uv_timer_init(&probe.loop, &probe.timer);
         probe.timer.data = &probe;
