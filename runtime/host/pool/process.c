@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "host/variables.h"
+#include "host/pool/runner_variables.h"
 
 /* Read at most so much of a child's output before looking at anything else again. */
 #define OUTPUT_CHUNK 65536
@@ -116,7 +116,7 @@ static bool read_output(struct process *p, enum process_channel channel)
         if (n == 0)
                 return false;
         bool is_out = channel == CHANNEL_OUT;
-        lines_feed(is_out ? &p->out : &p->err, chunk, (size_t)n, clock_boot_ms(), is_out ? say_out : say_err, p);
+        line_reader_feed(is_out ? &p->out : &p->err, chunk, (size_t)n, clock_boot_ms(), is_out ? say_out : say_err, p);
         return true;
 }
 
@@ -154,8 +154,8 @@ static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal
         for (int i = 0; i < 16 && read_output(p, CHANNEL_ERR); i++)
                 ;
         uint64_t now_ms = clock_boot_ms();
-        lines_end(&p->out, now_ms, say_out, p);
-        lines_end(&p->err, now_ms, say_err, p);
+        line_reader_end(&p->out, now_ms, say_out, p);
+        line_reader_end(&p->err, now_ms, say_err, p);
         p->events->gone(p);
 }
 

@@ -11,7 +11,7 @@
 #include <uv.h>
 
 #include "base/error.h"
-#include "host/lines.h"
+#include "host/pool/line_reader.h"
 #include "ring/host_side.h"
 #include "ring/leases.h"
 #include "ring/message.h"
@@ -38,7 +38,7 @@ struct process {
         uv_process_t handle;
         uv_poll_t polls[4]; /* by enum process_channel */
         int fds[4];
-        struct lines out, err;
+        struct line_reader out, err;
         unsigned handles; /* not yet closed */
 };
 

@@ -1,8 +1,8 @@
-/* variables.h: which variables of a host's environment its runners get.
+/* runner_variables.h: which variables of a host's environment its runners get.
  *
  * An allow-list: what a host was started with often holds secrets that are none of a handler's business. */
-#ifndef QUIVER_HOST_VARIABLES_H
-#define QUIVER_HOST_VARIABLES_H
+#ifndef QUIVER_HOST_POOL_RUNNER_VARIABLES_H
+#define QUIVER_HOST_POOL_RUNNER_VARIABLES_H
 
 #include <stddef.h>
 

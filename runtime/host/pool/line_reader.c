@@ -1,9 +1,9 @@
-#include "host/lines.h"
+#include "host/pool/line_reader.h"
 
 #include <string.h>
 
 /* One second's worth of tokens; `full_ms` moves on by the price of each line. */
-static bool may_pass(struct lines *l, uint64_t now_ms)
+static bool may_pass(struct line_reader *l, uint64_t now_ms)
 {
         if (!l->rate)
                 return true;
@@ -27,7 +27,7 @@ static void blank_nuls(char *line, size_t size)
         }
 }
 
-static void emit(struct lines *l, uint64_t now_ms, lines_fn *fn, void *arg)
+static void emit(struct line_reader *l, uint64_t now_ms, line_reader_fn *fn, void *arg)
 {
         blank_nuls(l->line, l->size);
         if (l->is_cut) {
@@ -45,12 +45,13 @@ static void emit(struct lines *l, uint64_t now_ms, lines_fn *fn, void *arg)
         l->is_cut = false;
 }
 
-void lines_feed(struct lines *l, const char *data, size_t size, uint64_t now_ms, lines_fn *fn, void *arg)
+void line_reader_feed(
+        struct line_reader *l, const char *data, size_t size, uint64_t now_ms, line_reader_fn *fn, void *arg)
 {
         while (size) {
                 const char *newline = memchr(data, '\n', size);
                 size_t part = newline ? (size_t)(newline - data) : size;
-                size_t room = LINES_MAX - l->size;
+                size_t room = LINE_READER_MAX - l->size;
                 size_t taken = part < room ? part : room;
                 memcpy(l->line + l->size, data, taken);
                 l->size += taken;
@@ -65,7 +66,7 @@ void lines_feed(struct lines *l, const char *data, size_t size, uint64_t now_ms,
         }
 }
 
-void lines_end(struct lines *l, uint64_t now_ms, lines_fn *fn, void *arg)
+void line_reader_end(struct line_reader *l, uint64_t now_ms, line_reader_fn *fn, void *arg)
 {
         if (l->size || l->is_cut)
                 emit(l, now_ms, fn, arg);

@@ -1,4 +1,4 @@
-#include "host/variables.h"
+#include "host/pool/runner_variables.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
