@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "host/doc.h"
 #include "host/membership/assign_doc.h"
+#include "host/membership/word_doc.h"
 
 #define NONCE_A "00000000000000000000000000000001"
 #define NONCE_B "3f2a94c07b1de85f6a0c2d4e8b917f35"

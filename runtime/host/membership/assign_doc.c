@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/doc.h"
+#include "host/membership/word_doc.h"
 
 #define KIND "assign"
 
@@ -36,16 +36,16 @@ static void put_slots(struct buffer *to, const struct assignment *a)
 int assign_doc_put(struct buffer *to, const struct assignment *a, struct error *error)
 {
         size_t start = to->size;
-        doc_put_head(to, KIND, ASSIGN_DOC_VERSION);
+        word_doc_put_head(to, KIND, ASSIGN_DOC_VERSION);
         buffer_printf(to, "generation %" PRIu64 "\nshards %" PRIu32 "\n", a->generation, a->shards_count);
         for (uint32_t i = 0; i < a->owners_count; i++) {
                 buffer_printf(to, "owner %" PRIu32 " ", i);
-                doc_put_nonce(to, a->owners[i].nonce);
+                word_doc_put_nonce(to, a->owners[i].nonce);
                 buffer_printf(to, " %s%s\n", a->owners[i].name, a->owners[i].is_draining ? " draining" : "");
         }
         for (uint32_t i = 0; i < a->givers_count; i++) {
                 buffer_printf(to, "giver ");
-                doc_put_nonce(to, a->givers[i].nonce);
+                word_doc_put_nonce(to, a->givers[i].nonce);
                 buffer_printf(to, "\n");
         }
         buffer_printf(to, "slots\n");
@@ -70,7 +70,7 @@ struct head {
 };
 
 /* Room for one more; it is doubled at each power of two. */
-static int make_room(struct doc *doc, void *items, uint32_t count, size_t size)
+static int make_room(struct word_doc *doc, void *items, uint32_t count, size_t size)
 {
         void **grown = items, *bigger;
         if (count & (count - 1))
@@ -82,28 +82,28 @@ static int make_room(struct doc *doc, void *items, uint32_t count, size_t size)
         return 0;
 }
 
-static int parse_owner(struct doc *doc, struct head *head)
+static int parse_owner(struct word_doc *doc, struct head *head)
 {
         struct assign_owner owner = { 0 };
         uint64_t index = 0;
-        int r = doc_number(doc, ASSIGN_MEMBERS_MAX - 1, &index);
+        int r = word_doc_number(doc, ASSIGN_MEMBERS_MAX - 1, &index);
         if (!r && index != head->owners_count)
-                r = doc_bad(doc, "owner %" PRIu64 " where %" PRIu32 " follows", index, head->owners_count);
+                r = word_doc_bad(doc, "owner %" PRIu64 " where %" PRIu32 " follows", index, head->owners_count);
         if (!r)
-                r = doc_nonce(doc, owner.nonce);
+                r = word_doc_nonce(doc, owner.nonce);
         if (!r && index && memcmp(head->owners[index - 1].nonce, owner.nonce, STORE_NONCE_SIZE) >= 0)
-                r = doc_bad(doc, "owners do not stand by nonce, each once");
+                r = word_doc_bad(doc, "owners do not stand by nonce, each once");
         if (!r)
-                r = doc_name(doc, owner.name, sizeof(owner.name));
+                r = word_doc_name(doc, owner.name, sizeof(owner.name));
         if (!r && doc->words.size) {
                 struct span word = { 0 };
-                r = doc_word(doc, &word);
+                r = word_doc_word(doc, &word);
                 owner.is_draining = true;
                 if (!r && !span_is(word, SPAN_TEXT("draining")))
-                        r = doc_bad(doc, "not \"draining\"");
+                        r = word_doc_bad(doc, "not \"draining\"");
         }
         if (!r)
-                r = doc_line_end(doc);
+                r = word_doc_line_end(doc);
         if (!r)
                 r = make_room(doc, &head->owners, head->owners_count, sizeof(owner));
         if (!r)
@@ -111,17 +111,17 @@ static int parse_owner(struct doc *doc, struct head *head)
         return r;
 }
 
-static int parse_giver(struct doc *doc, struct head *head)
+static int parse_giver(struct word_doc *doc, struct head *head)
 {
         struct assign_giver giver = { 0 };
         uint32_t count = head->givers_count;
-        int r = doc_nonce(doc, giver.nonce);
+        int r = word_doc_nonce(doc, giver.nonce);
         if (!r)
-                r = doc_line_end(doc);
+                r = word_doc_line_end(doc);
         if (!r && count && memcmp(head->givers[count - 1].nonce, giver.nonce, STORE_NONCE_SIZE) >= 0)
-                r = doc_bad(doc, "givers do not stand by nonce, each once");
+                r = word_doc_bad(doc, "givers do not stand by nonce, each once");
         if (!r && count == ASSIGN_MEMBERS_MAX)
-                r = doc_bad(doc, "more givers than members are possible");
+                r = word_doc_bad(doc, "more givers than members are possible");
         if (!r)
                 r = make_room(doc, &head->givers, count, sizeof(giver));
         if (!r)
@@ -129,26 +129,26 @@ static int parse_giver(struct doc *doc, struct head *head)
         return r;
 }
 
-static int parse_once(struct doc *doc, uint64_t max, uint64_t *ret_number)
+static int parse_once(struct word_doc *doc, uint64_t max, uint64_t *ret_number)
 {
         uint64_t number = 0;
-        int r = doc_number(doc, max, &number);
+        int r = word_doc_number(doc, max, &number);
         if (!r)
-                r = doc_line_end(doc);
+                r = word_doc_line_end(doc);
         if (!r && (*ret_number || !number))
-                r = doc_bad(doc, *ret_number ? "said twice" : "0 is not possible");
+                r = word_doc_bad(doc, *ret_number ? "said twice" : "0 is not possible");
         if (!r)
                 *ret_number = number;
         return r;
 }
 
 /* Up to and with the line `slots`. */
-static int parse_head(struct doc *doc, struct head *head)
+static int parse_head(struct word_doc *doc, struct head *head)
 {
         int r = 0;
-        while (!r && doc_line(doc)) {
+        while (!r && word_doc_line(doc)) {
                 struct span word = { 0 };
-                r = doc_word(doc, &word);
+                r = word_doc_word(doc, &word);
                 if (r)
                         return r;
                 if (span_is(word, SPAN_TEXT("generation")))
@@ -162,50 +162,50 @@ static int parse_head(struct doc *doc, struct head *head)
                 else if (span_is(word, SPAN_TEXT("slots")))
                         return head->generation && head->shards_count && !doc->words.size
                                        ? 0
-                                       : doc_bad(doc, "slots before generation and shards, or with more words");
+                                       : word_doc_bad(doc, "slots before generation and shards, or with more words");
         }
-        return r ? r : doc_bad(doc, "no slots");
+        return r ? r : word_doc_bad(doc, "no slots");
 }
 
 /* The shards from *next on that the line at hand speaks of: `7` or `7-9`. */
-static int parse_range(struct doc *doc, uint32_t next, uint32_t shards_count, uint32_t *ret_last)
+static int parse_range(struct word_doc *doc, uint32_t next, uint32_t shards_count, uint32_t *ret_last)
 {
         struct span word = { 0 };
-        int r = doc_word(doc, &word);
+        int r = word_doc_word(doc, &word);
         if (r)
                 return r;
         const char *dash = memchr(word.data, '-', word.size);
         struct span first_text = { word.data, dash ? (size_t)(dash - word.data) : word.size };
         uint64_t first, last;
-        if (!doc_parse_number(first_text, shards_count - 1, &first) || first != next)
-                return doc_bad(doc, "not shard %" PRIu32 ", which follows", next);
+        if (!word_doc_parse_number(first_text, shards_count - 1, &first) || first != next)
+                return word_doc_bad(doc, "not shard %" PRIu32 ", which follows", next);
         last = first;
         if (dash) {
                 struct span last_text = { dash + 1, word.size - first_text.size - 1 };
-                if (!doc_parse_number(last_text, shards_count - 1, &last) || last <= first)
-                        return doc_bad(
+                if (!word_doc_parse_number(last_text, shards_count - 1, &last) || last <= first)
+                        return word_doc_bad(
                                 doc, "a range that does not end above its first and below %" PRIu32, shards_count);
         }
         *ret_last = (uint32_t)last;
         return 0;
 }
 
-static int parse_slot(struct doc *doc, const struct assignment *a, struct assign_slot *ret_slot)
+static int parse_slot(struct word_doc *doc, const struct assignment *a, struct assign_slot *ret_slot)
 {
         struct span owner = { 0 }, want = { 0 };
         uint64_t index = ASSIGN_NOBODY, epoch = 0;
-        int r = doc_word(doc, &owner);
+        int r = word_doc_word(doc, &owner);
         if (!r && !span_is(owner, SPAN_TEXT("-")) &&
-                (!a->owners_count || !doc_parse_number(owner, a->owners_count - 1, &index)))
-                r = doc_bad(doc, "there is no such owner");
+                (!a->owners_count || !word_doc_parse_number(owner, a->owners_count - 1, &index)))
+                r = word_doc_bad(doc, "there is no such owner");
         if (!r)
-                r = doc_number(doc, a->generation, &epoch);
+                r = word_doc_number(doc, a->generation, &epoch);
         if (!r)
-                r = doc_word(doc, &want);
+                r = word_doc_word(doc, &want);
         if (!r && !span_is(want, SPAN_TEXT("firm")) && !span_is(want, SPAN_TEXT("patient")))
-                r = doc_bad(doc, "neither \"firm\" nor \"patient\"");
+                r = word_doc_bad(doc, "neither \"firm\" nor \"patient\"");
         if (!r)
-                r = doc_line_end(doc);
+                r = word_doc_line_end(doc);
         if (r)
                 return r;
         *ret_slot = (struct assign_slot){
@@ -214,14 +214,14 @@ static int parse_slot(struct doc *doc, const struct assignment *a, struct assign
         return 0;
 }
 
-static int parse_slots(struct doc *doc, struct assignment *a)
+static int parse_slots(struct word_doc *doc, struct assignment *a)
 {
         uint32_t next = 0;
         while (next < a->shards_count) {
                 struct assign_slot slot;
                 uint32_t last = next;
-                if (!doc_line(doc))
-                        return doc_bad(doc, "shard %" PRIu32 " is missing", next);
+                if (!word_doc_line(doc))
+                        return word_doc_bad(doc, "shard %" PRIu32 " is missing", next);
                 int r = parse_range(doc, next, a->shards_count, &last);
                 if (!r)
                         r = parse_slot(doc, a, &slot);
@@ -230,15 +230,15 @@ static int parse_slots(struct doc *doc, struct assignment *a)
                 while (next <= last)
                         a->slots[next++] = slot;
         }
-        return doc_end(doc);
+        return word_doc_end(doc);
 }
 
 int assign_doc_parse(struct span text, struct assignment *ret_assignment, struct error *error)
 {
-        struct doc doc;
+        struct word_doc doc;
         struct head head = { 0 };
         struct assignment a = { 0 };
-        int r = doc_open(&doc, KIND, ASSIGN_DOC_VERSION, text, ASSIGN_DOC_MAX, error);
+        int r = word_doc_open(&doc, KIND, ASSIGN_DOC_VERSION, text, ASSIGN_DOC_MAX, error);
         if (!r)
                 r = parse_head(&doc, &head);
         if (!r) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/names.h"
-#include "host/doc.h"
+#include "host/membership/word_doc.h"
 
 #define KIND       "member"
 #define NO_VERSION "-"
@@ -41,9 +41,9 @@ void member_doc_add_stale(struct member_doc *doc, uint32_t shard, uint64_t epoch
 void member_doc_put(struct buffer *to, const struct member_doc *doc)
 {
         const struct assign_member *member = &doc->member;
-        doc_put_head(to, KIND, MEMBER_DOC_VERSION);
+        word_doc_put_head(to, KIND, MEMBER_DOC_VERSION);
         buffer_printf(to, "name %s\nnonce ", member->name);
-        doc_put_nonce(to, member->nonce);
+        word_doc_put_nonce(to, member->nonce);
         buffer_printf(to, "\nweight %" PRIu32 "\nstate %s\nsees_store %s\n", member->weight,
                 member->is_draining ? "draining" : "active", member->sees_store ? "yes" : "no");
         for (uint32_t i = 0; i < doc->handlers_count; i++)
@@ -56,70 +56,70 @@ void member_doc_put(struct buffer *to, const struct member_doc *doc)
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
 /* One of two words; *ret_is_first says which. */
-static int parse_either(struct doc *doc, const char *first, const char *second, bool *ret_is_first)
+static int parse_either(struct word_doc *doc, const char *first, const char *second, bool *ret_is_first)
 {
         struct span word = { 0 };
-        int r = doc_word(doc, &word);
+        int r = word_doc_word(doc, &word);
         if (r)
                 return r;
         *ret_is_first = span_is(word, (struct span){ first, strlen(first) });
         if (*ret_is_first || span_is(word, (struct span){ second, strlen(second) }))
                 return 0;
-        return doc_bad(doc, "neither \"%s\" nor \"%s\"", first, second);
+        return word_doc_bad(doc, "neither \"%s\" nor \"%s\"", first, second);
 }
 
-static int parse_name(struct doc *doc, struct member_doc *to)
+static int parse_name(struct word_doc *doc, struct member_doc *to)
 {
-        return doc_name(doc, to->member.name, sizeof(to->member.name));
+        return word_doc_name(doc, to->member.name, sizeof(to->member.name));
 }
 
-static int parse_nonce(struct doc *doc, struct member_doc *to)
+static int parse_nonce(struct word_doc *doc, struct member_doc *to)
 {
-        return doc_nonce(doc, to->member.nonce);
+        return word_doc_nonce(doc, to->member.nonce);
 }
 
-static int parse_weight(struct doc *doc, struct member_doc *to)
+static int parse_weight(struct word_doc *doc, struct member_doc *to)
 {
         uint64_t weight = 0;
-        int r = doc_number(doc, ASSIGN_WEIGHT_MAX, &weight);
+        int r = word_doc_number(doc, ASSIGN_WEIGHT_MAX, &weight);
         to->member.weight = (uint32_t)weight;
         return r;
 }
 
-static int parse_state(struct doc *doc, struct member_doc *to)
+static int parse_state(struct word_doc *doc, struct member_doc *to)
 {
         return parse_either(doc, "draining", "active", &to->member.is_draining);
 }
 
-static int parse_sees_store(struct doc *doc, struct member_doc *to)
+static int parse_sees_store(struct word_doc *doc, struct member_doc *to)
 {
         return parse_either(doc, "yes", "no", &to->member.sees_store);
 }
 
-static int parse_handler(struct doc *doc, struct member_doc *to)
+static int parse_handler(struct word_doc *doc, struct member_doc *to)
 {
         struct error why;
         if (to->handlers_count == MEMBER_HANDLERS_MAX)
-                return doc_bad(doc, "more than %u handlers", MEMBER_HANDLERS_MAX);
+                return word_doc_bad(doc, "more than %u handlers", MEMBER_HANDLERS_MAX);
         struct member_handler *handler = &to->handlers[to->handlers_count++];
-        int r = doc_text(doc, handler->name, TASK_HANDLER_MAX);
+        int r = word_doc_text(doc, handler->name, TASK_HANDLER_MAX);
         if (!r && name_check_handler(handler->name, &why))
-                r = doc_bad(doc, "%s", why.text);
+                r = word_doc_bad(doc, "%s", why.text);
         if (!r)
-                r = doc_text(doc, handler->version, MEMBER_VERSION_MAX);
+                r = word_doc_text(doc, handler->version, MEMBER_VERSION_MAX);
         if (!r && !strcmp(handler->version, NO_VERSION))
                 handler->version[0] = 0;
         return r;
 }
 
-static int parse_stale(struct doc *doc, struct member_doc *to)
+static int parse_stale(struct word_doc *doc, struct member_doc *to)
 {
         uint64_t shard = 0, epoch = 0;
         if (to->stale_count == MEMBER_STALE_MAX)
-                return doc_bad(doc, "more than %u stale shards", MEMBER_STALE_MAX);
-        int r = doc_number(doc, SHARDS_MAX - 1, &shard);
+                return word_doc_bad(doc, "more than %u stale shards", MEMBER_STALE_MAX);
+        int r = word_doc_number(doc, SHARDS_MAX - 1, &shard);
         if (!r)
-                r = doc_number(doc, TASK_NUMBER_MAX, &epoch);
+                r = word_doc_number(doc, TASK_NUMBER_MAX, &epoch);
         if (!r)
                 to->stale[to->stale_count++] = (struct assign_stale){ .shard = (uint32_t)shard, .epoch = epoch };
         return r;
@@ -128,7 +128,7 @@ static int parse_stale(struct doc *doc, struct member_doc *to)
 static const struct member_field {
         const char *name;
         bool is_once; /* and must be there */
-        int (*parse)(struct doc *doc, struct member_doc *to);
+        int (*parse)(struct word_doc *doc, struct member_doc *to);
 } fields[] = {
         { "name", true, parse_name },
         { "nonce", true, parse_nonce },
@@ -140,37 +140,37 @@ static const struct member_field {
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-static int parse_line(struct doc *doc, struct member_doc *to, bool is_said[FIELDS])
+static int parse_line(struct word_doc *doc, struct member_doc *to, bool is_said[FIELDS])
 {
         struct span word = { 0 };
-        int r = doc_word(doc, &word);
+        int r = word_doc_word(doc, &word);
         if (r)
                 return r;
         for (size_t i = 0; i < FIELDS; i++) {
                 if (!span_is(word, (struct span){ fields[i].name, strlen(fields[i].name) }))
                         continue;
                 if (fields[i].is_once && is_said[i])
-                        return doc_bad(doc, "%s is said twice", fields[i].name);
+                        return word_doc_bad(doc, "%s is said twice", fields[i].name);
                 is_said[i] = true;
                 r = fields[i].parse(doc, to);
-                return r ? r : doc_line_end(doc);
+                return r ? r : word_doc_line_end(doc);
         }
         return 0;
 }
 
 int member_doc_parse(struct span text, struct member_doc *ret_doc, struct error *error)
 {
-        struct doc doc;
+        struct word_doc doc;
         bool is_said[FIELDS] = { 0 };
         struct member_doc member = { 0 };
-        int r = doc_open(&doc, KIND, MEMBER_DOC_VERSION, text, MEMBER_DOC_MAX, error);
-        while (!r && doc_line(&doc))
+        int r = word_doc_open(&doc, KIND, MEMBER_DOC_VERSION, text, MEMBER_DOC_MAX, error);
+        while (!r && word_doc_line(&doc))
                 r = parse_line(&doc, &member, is_said);
         if (!r)
-                r = doc_end(&doc);
+                r = word_doc_end(&doc);
         for (size_t i = 0; !r && i < FIELDS; i++)
                 if (fields[i].is_once && !is_said[i])
-                        r = doc_bad(&doc, "%s is missing", fields[i].name);
+                        r = word_doc_bad(&doc, "%s is missing", fields[i].name);
         if (!r)
                 *ret_doc = member;
         return r;

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "host/doc.h"
 #include "host/membership/assign_doc.h"
+#include "host/membership/word_doc.h"
 
 #define KIND "moves"
 
@@ -27,13 +27,13 @@ static void put_owner(struct buffer *to, const struct assign_owner *owner)
                 buffer_printf(to, "-");
                 return;
         }
-        doc_put_nonce(to, owner->nonce);
+        word_doc_put_nonce(to, owner->nonce);
         buffer_printf(to, ":%s", owner->name);
 }
 
 void moves_doc_put(struct buffer *to, const struct moves *moves)
 {
-        doc_put_head(to, KIND, MOVES_DOC_VERSION);
+        word_doc_put_head(to, KIND, MOVES_DOC_VERSION);
         for (uint32_t i = 0; i < moves->count; i++) {
                 const struct assign_move *move = &moves->items[i].move;
                 buffer_printf(to, "%" PRIu64 " %" PRIu32 " ", moves->items[i].at_ms, move->shard);
@@ -45,28 +45,28 @@ void moves_doc_put(struct buffer *to, const struct moves *moves)
 }
 
 /* `NONCE:NAME`, or `-`. */
-static int parse_owner(struct doc *doc, struct assign_owner *ret_owner)
+static int parse_owner(struct word_doc *doc, struct assign_owner *ret_owner)
 {
         struct span word = { 0 };
-        int r = doc_word(doc, &word);
+        int r = word_doc_word(doc, &word);
         if (r)
                 return r;
         memset(ret_owner, 0, sizeof(*ret_owner));
         if (span_is(word, SPAN_TEXT("-")))
                 return 0;
-        if (word.size <= DOC_NONCE_TEXT || word.data[DOC_NONCE_TEXT] != ':')
-                return doc_bad(doc, "not a nonce, \":\" and a name");
-        struct doc nonce = *doc, name = *doc;
-        nonce.words = (struct span){ word.data, DOC_NONCE_TEXT };
-        name.words = (struct span){ word.data + DOC_NONCE_TEXT + 1, word.size - DOC_NONCE_TEXT - 1 };
-        r = doc_nonce(&nonce, ret_owner->nonce);
-        return r ? r : doc_name(&name, ret_owner->name, sizeof(ret_owner->name));
+        if (word.size <= NONCE_TEXT_MAX || word.data[NONCE_TEXT_MAX] != ':')
+                return word_doc_bad(doc, "not a nonce, \":\" and a name");
+        struct word_doc nonce = *doc, name = *doc;
+        nonce.words = (struct span){ word.data, NONCE_TEXT_MAX };
+        name.words = (struct span){ word.data + NONCE_TEXT_MAX + 1, word.size - NONCE_TEXT_MAX - 1 };
+        r = word_doc_nonce(&nonce, ret_owner->nonce);
+        return r ? r : word_doc_name(&name, ret_owner->name, sizeof(ret_owner->name));
 }
 
-static int parse_reason(struct doc *doc, enum assign_reason *ret_reason)
+static int parse_reason(struct word_doc *doc, enum assign_reason *ret_reason)
 {
         struct span word = { 0 };
-        int r = doc_word(doc, &word);
+        int r = word_doc_word(doc, &word);
         if (r)
                 return r;
         for (enum assign_reason reason = 0; reason < ASSIGN_REASONS; reason++) {
@@ -76,25 +76,25 @@ static int parse_reason(struct doc *doc, enum assign_reason *ret_reason)
                         return 0;
                 }
         }
-        return doc_bad(doc, "not a reason");
+        return word_doc_bad(doc, "not a reason");
 }
 
-static int parse_moved(struct doc *doc, struct moved *moved)
+static int parse_moved(struct word_doc *doc, struct moved *moved)
 {
         uint64_t shard = 0;
-        int r = doc_number(doc, TASK_NUMBER_MAX, &moved->at_ms);
+        int r = word_doc_number(doc, TASK_NUMBER_MAX, &moved->at_ms);
         if (!r)
-                r = doc_number(doc, SHARDS_MAX - 1, &shard);
+                r = word_doc_number(doc, SHARDS_MAX - 1, &shard);
         if (!r)
                 r = parse_owner(doc, &moved->move.from);
         if (!r)
                 r = parse_owner(doc, &moved->move.to);
         if (!r)
-                r = doc_number(doc, TASK_NUMBER_MAX, &moved->move.epoch);
+                r = word_doc_number(doc, TASK_NUMBER_MAX, &moved->move.epoch);
         if (!r)
                 r = parse_reason(doc, &moved->move.reason);
         if (!r)
-                r = doc_line_end(doc);
+                r = word_doc_line_end(doc);
         if (!r)
                 moved->move.shard = (uint32_t)shard;
         return r;
@@ -102,17 +102,17 @@ static int parse_moved(struct doc *doc, struct moved *moved)
 
 int moves_doc_parse(struct span text, struct moves *ret_moves, struct error *error)
 {
-        struct doc doc;
+        struct word_doc doc;
         struct moves moves = { 0 };
-        int r = doc_open(&doc, KIND, MOVES_DOC_VERSION, text, MOVES_DOC_MAX, error);
-        while (!r && doc_line(&doc)) {
+        int r = word_doc_open(&doc, KIND, MOVES_DOC_VERSION, text, MOVES_DOC_MAX, error);
+        while (!r && word_doc_line(&doc)) {
                 if (moves.count == MOVES_MAX)
-                        r = doc_bad(&doc, "more than %u moves", MOVES_MAX);
+                        r = word_doc_bad(&doc, "more than %u moves", MOVES_MAX);
                 else
                         r = parse_moved(&doc, &moves.items[moves.count++]);
         }
         if (!r)
-                r = doc_end(&doc);
+                r = word_doc_end(&doc);
         if (!r)
                 *ret_moves = moves;
         return r;

@@ -1,4 +1,4 @@
-#include "host/doc.h"
+#include "host/membership/word_doc.h"
 #include "base/units.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 
 #include "config/names.h"
 
-int doc_bad(struct doc *doc, const char *format, ...)
+int word_doc_bad(struct word_doc *doc, const char *format, ...)
 {
         char what[256];
         va_list args;
@@ -21,7 +21,7 @@ int doc_bad(struct doc *doc, const char *format, ...)
         return -EBADMSG;
 }
 
-bool doc_line(struct doc *doc)
+bool word_doc_line(struct word_doc *doc)
 {
         const char *newline = doc->rest.size ? memchr(doc->rest.data, '\n', doc->rest.size) : NULL;
         if (!newline)
@@ -33,43 +33,43 @@ bool doc_line(struct doc *doc)
         return true;
 }
 
-int doc_end(struct doc *doc)
+int word_doc_end(struct word_doc *doc)
 {
         if (!doc->rest.size)
                 return 0;
         doc->line++;
-        return doc_bad(doc, "%s", memchr(doc->rest.data, '\n', doc->rest.size) ? "too much" : "cut off");
+        return word_doc_bad(doc, "%s", memchr(doc->rest.data, '\n', doc->rest.size) ? "too much" : "cut off");
 }
 
-int doc_open(
-        struct doc *doc, const char *kind, uint32_t version, struct span text, size_t size_max, struct error *error)
+int word_doc_open(struct word_doc *doc, const char *kind, uint32_t version, struct span text, size_t size_max,
+        struct error *error)
 {
         char magic[64];
         struct span word = { 0 };
         uint64_t found = 0;
-        *doc = (struct doc){ .kind = kind, .rest = text, .error = error };
+        *doc = (struct word_doc){ .kind = kind, .rest = text, .error = error };
         if (text.size > size_max)
-                return doc_bad(doc, "%zu bytes, at most %zu are possible", text.size, size_max);
+                return word_doc_bad(doc, "%zu bytes, at most %zu are possible", text.size, size_max);
         (void)snprintf(magic, sizeof(magic), "quiver-%s", kind);
-        if (!doc_line(doc) || doc_word(doc, &word) || !span_is(word, (struct span){ magic, strlen(magic) }) ||
-                doc_number(doc, UINT32_MAX, &found) || !found)
-                return doc_bad(doc, "not \"%s\" and a version", magic);
+        if (!word_doc_line(doc) || word_doc_word(doc, &word) || !span_is(word, (struct span){ magic, strlen(magic) }) ||
+                word_doc_number(doc, UINT32_MAX, &found) || !found)
+                return word_doc_bad(doc, "not \"%s\" and a version", magic);
         /* A newer version may say more in this line. */
         if (found > version)
                 return error_set(error, -EPROTO,
                         "%s document: format %" PRIu64 ", this host reads up to %" PRIu32
                         "; it stands by until it is upgraded",
                         kind, found, version);
-        return doc_line_end(doc);
+        return word_doc_line_end(doc);
 }
 
-int doc_word(struct doc *doc, struct span *ret_word)
+int word_doc_word(struct word_doc *doc, struct span *ret_word)
 {
         struct span *words = &doc->words;
         const char *space = words->size ? memchr(words->data, ' ', words->size) : NULL;
         struct span word = { words->data, space ? (size_t)(space - words->data) : words->size };
         if (!word.size || (space && word.size + 1 == words->size)) {
-                (void)doc_bad(doc, "a word is missing");
+                (void)word_doc_bad(doc, "a word is missing");
                 return -EBADMSG;
         }
         words->data += word.size + (space ? 1 : 0);
@@ -78,7 +78,7 @@ int doc_word(struct doc *doc, struct span *ret_word)
         return 0;
 }
 
-bool doc_parse_number(struct span text, uint64_t max, uint64_t *ret_number)
+bool word_doc_parse_number(struct span text, uint64_t max, uint64_t *ret_number)
 {
         uint64_t number = 0;
         if (!text.size || (text.data[0] == '0' && text.size > 1))
@@ -94,13 +94,13 @@ bool doc_parse_number(struct span text, uint64_t max, uint64_t *ret_number)
         return true;
 }
 
-int doc_number(struct doc *doc, uint64_t max, uint64_t *ret_number)
+int word_doc_number(struct word_doc *doc, uint64_t max, uint64_t *ret_number)
 {
         struct span word = { 0 };
-        int r = doc_word(doc, &word);
+        int r = word_doc_word(doc, &word);
         if (r)
                 return r;
-        return doc_parse_number(word, max, ret_number) ? 0 : doc_bad(doc, "not a number up to %" PRIu64, max);
+        return word_doc_parse_number(word, max, ret_number) ? 0 : word_doc_bad(doc, "not a number up to %" PRIu64, max);
 }
 
 static int hex_digit(char c)
@@ -108,61 +108,61 @@ static int hex_digit(char c)
         return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int doc_nonce(struct doc *doc, uint8_t ret_nonce[STORE_NONCE_SIZE])
+int word_doc_nonce(struct word_doc *doc, uint8_t ret_nonce[STORE_NONCE_SIZE])
 {
         struct span word = { 0 };
         uint8_t nonce[STORE_NONCE_SIZE];
-        int r = doc_word(doc, &word);
+        int r = word_doc_word(doc, &word);
         if (r)
                 return r;
-        if (word.size != DOC_NONCE_TEXT)
-                return doc_bad(doc, "a nonce has %u digits", DOC_NONCE_TEXT);
+        if (word.size != NONCE_TEXT_MAX)
+                return word_doc_bad(doc, "a nonce has %u digits", NONCE_TEXT_MAX);
         for (size_t i = 0; i < STORE_NONCE_SIZE; i++) {
                 int high = hex_digit(word.data[2 * i]), low = hex_digit(word.data[2 * i + 1]);
                 if (high < 0 || low < 0)
-                        return doc_bad(doc, "a nonce is made of 0-9 and a-f");
+                        return word_doc_bad(doc, "a nonce is made of 0-9 and a-f");
                 nonce[i] = (uint8_t)(high << 4 | low);
         }
         memcpy(ret_nonce, nonce, STORE_NONCE_SIZE);
         return 0;
 }
 
-int doc_text(struct doc *doc, char ret_text[], size_t max)
+int word_doc_text(struct word_doc *doc, char ret_text[], size_t max)
 {
         struct span word = { 0 };
-        int r = doc_word(doc, &word);
+        int r = word_doc_word(doc, &word);
         if (r)
                 return r;
         if (word.size > max)
-                return doc_bad(doc, "a word of %zu bytes, at most %zu are possible", word.size, max);
+                return word_doc_bad(doc, "a word of %zu bytes, at most %zu are possible", word.size, max);
         for (size_t i = 0; i < word.size; i++)
                 if (!isgraph((unsigned char)word.data[i]))
-                        return doc_bad(doc, "a character that cannot be shown");
+                        return word_doc_bad(doc, "a character that cannot be shown");
         memcpy(ret_text, word.data, word.size);
         ret_text[word.size] = 0;
         return 0;
 }
 
-int doc_name(struct doc *doc, char ret_name[], size_t size)
+int word_doc_name(struct word_doc *doc, char ret_name[], size_t size)
 {
         struct error why;
-        int r = doc_text(doc, ret_name, size - 1);
+        int r = word_doc_text(doc, ret_name, size - 1);
         if (r)
                 return r;
-        return name_check_host(ret_name, &why) ? doc_bad(doc, "%s", why.text) : 0;
+        return name_check_host(ret_name, &why) ? word_doc_bad(doc, "%s", why.text) : 0;
 }
 
-int doc_line_end(struct doc *doc)
+int word_doc_line_end(struct word_doc *doc)
 {
-        return doc->words.size ? doc_bad(doc, "too many words") : 0;
+        return doc->words.size ? word_doc_bad(doc, "too many words") : 0;
 }
 
-void doc_put_head(struct buffer *to, const char *kind, uint32_t version)
+void word_doc_put_head(struct buffer *to, const char *kind, uint32_t version)
 {
         buffer_printf(to, "quiver-%s %" PRIu32 "\n", kind, version);
 }
 
-void doc_put_nonce(struct buffer *to, const uint8_t nonce[STORE_NONCE_SIZE])
+void word_doc_put_nonce(struct buffer *to, const uint8_t nonce[STORE_NONCE_SIZE])
 {
         char text[2 * STORE_NONCE_SIZE + 1];
         buffer_put(to, units_hex(text, nonce, STORE_NONCE_SIZE), sizeof(text) - 1);
