@@ -1,4 +1,4 @@
-/* status_merge.c: the hosts' documents (host/report.h) as one. */
+/* status_merge.c: the hosts' documents (host/status.h) as one. */
 #include <stdio.h>
 #include <string.h>
 

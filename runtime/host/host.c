@@ -101,7 +101,7 @@ static void pump(uv_prepare_t *prepare)
         h->was_busy |= call_schedule_is_busy(&h->schedule);
         tell_manager(h, now_ms);
         set_timer(h, now_ms);
-        report_watch(h, now_ms);
+        host_status_watch(h, now_ms);
         if (h->is_stopping)
                 host_finish(h);
 }
@@ -112,7 +112,7 @@ void host_close_handles(void *self)
 {
         struct host *h = self;
         control_close(h->control);
-        report_close(h);
+        host_status_close(h);
         uv_close((uv_handle_t *)&h->prepare, NULL);
         uv_close((uv_handle_t *)&h->timer, NULL);
         uv_close((uv_handle_t *)&h->terminate, NULL);
@@ -126,7 +126,7 @@ void host_finish(struct host *h)
         for (uint32_t i = 0; i < h->shards_count && !h->has_given_up; i++)
                 if (h->shards[i].shard.state != SHARD_AWAY || h->shards[i].shard.is_calling)
                         return;
-        if (!handlers_stop(h) || (!h->has_given_up && !report_withdraw(h)))
+        if (!handlers_stop(h) || (!h->has_given_up && !host_status_withdraw(h)))
                 return;
         log_event(LEVEL_INFO, "stopped", "host=%s", h->config->host.name);
         host_close(h);
@@ -206,7 +206,7 @@ int host_run(const struct config *config, struct error *error)
                 memcpy(&h->random, h->nonce, sizeof(h->random));
                 (void)uv_loop_init(&h->loop);
                 start_handles(h);
-                report_init(h);
+                host_status_init(h);
                 host_open_control(h);
                 membership_open(h);
                 (void)uv_run(&h->loop, UV_RUN_DEFAULT);

@@ -1,5 +1,5 @@
-/* host_parts.h: a host's state, shared by host.c (the loop), host_open.c (start and end), shard_io.c (shards and the
- * store) and handler.c (handlers and their pools), report.c and verbs.c (what
+/* host_parts.h: a host's state, shared by host.c (the loop), host_start.c (start and end), shard_io.c (shards and the
+ * store) and handler.c (handlers and their pools), status.c and control_verbs.c (what
  * it says about itself).  Nobody else includes it. */
 #ifndef QUIVER_HOST_HOST_PARTS_H
 #define QUIVER_HOST_HOST_PARTS_H
@@ -19,9 +19,9 @@
 #include "host/membership/membership.h"
 #include "host/notify.h"
 #include "host/pool/pool_io.h"
-#include "host/report.h"
 #include "host/shard/call_schedule.h"
 #include "host/shard/shard.h"
+#include "host/status.h"
 #include "ring/leases.h"
 #include "store/admin.h"
 #include "store/store.h"
@@ -107,7 +107,7 @@ struct host {
         bool is_asking; /* for the desired state */
 
         struct control *control; /* NULL: there is none */
-        struct report report;
+        struct host_status status_doc;
 
         uv_prepare_t prepare;
         uv_timer_t timer;
@@ -175,12 +175,12 @@ void handlers_cut(struct host *h);
 /* After the loop. */
 void handlers_free(struct host *h);
 
-/* --- verbs.c --- */
+/* --- control_verbs.c --- */
 
 /* The control socket.  Without one the host goes on, and says so. */
 void host_open_control(struct host *h);
 
-/* --- host_open.c --- */
+/* --- host_start.c --- */
 
 /* Once the coordination tree is open. */
 void host_open_store(struct host *h);
@@ -194,7 +194,7 @@ uint32_t host_count_seats(const struct config *config);
 void host_warn_of_root(struct host *h);
 void host_nonce_text(const struct host *h, char ret_text[2 * STORE_NONCE_SIZE + 1]);
 
-/* --- give_up.c --- */
+/* --- host_stop.c --- */
 
 /* All is cut short: how long the store is still waited for. */
 void host_set_patience(struct host *h);

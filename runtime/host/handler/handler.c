@@ -288,7 +288,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         struct shard_io *io = task->owner;
         struct claimed *c = (struct claimed *)task;
         struct pending_outcome *pending = NULL;
-        report_count(&handler->counts, settled->outcome);
+        host_status_count(&handler->counts, settled->outcome);
         note_outage(handler, generation, settled, clock_boot_ms());
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);

@@ -1,4 +1,4 @@
-#include "host/report.h"
+#include "host/status.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define PENDING_MAX 64 /* that are named */
 #define NONCE_TEXT  (2 * STORE_NONCE_SIZE + 1)
 
-void report_count(struct outcome_counts *counts, enum outcome outcome)
+void host_status_count(struct outcome_counts *counts, enum outcome outcome)
 {
         switch (outcome) {
         case OUTCOME_DONE:
@@ -147,7 +147,7 @@ static void put_pending_moves(json_t *document, const struct host *h)
 
 static json_t *make(const struct host *h, bool has_ages)
 {
-        const struct report *r = &h->report;
+        const struct host_status *r = &h->status_doc;
         char nonce[NONCE_TEXT];
         uint64_t owned = 0;
         uint64_t fenced = 0;
@@ -175,7 +175,7 @@ static json_t *make(const struct host *h, bool has_ages)
         return document;
 }
 
-json_t *report_make(struct host *h)
+json_t *host_status_make(struct host *h)
 {
         return make(h, true);
 }
@@ -229,7 +229,7 @@ static void on_due(uv_timer_t *timer);
 
 static void set_due(struct host *h, uint64_t due_ms, uint64_t now_ms)
 {
-        struct report *r = &h->report;
+        struct host_status *r = &h->status_doc;
         if (due_ms >= r->due_ms)
                 return;
         r->due_ms = due_ms;
@@ -238,7 +238,7 @@ static void set_due(struct host *h, uint64_t due_ms, uint64_t now_ms)
 
 static uint64_t refresh_ms(const struct host *h)
 {
-        return h->limits.ttl_ms > REPORT_PACE_MS ? h->limits.ttl_ms : REPORT_PACE_MS;
+        return h->limits.ttl_ms > HOST_STATUS_PACE_MS ? h->limits.ttl_ms : HOST_STATUS_PACE_MS;
 }
 
 static double per_second(uint64_t now, uint64_t before, uint64_t ms)
@@ -248,7 +248,7 @@ static double per_second(uint64_t now, uint64_t before, uint64_t ms)
 
 static void measure(struct host *h, uint64_t now_ms)
 {
-        struct report *r = &h->report;
+        struct host_status *r = &h->status_doc;
         struct outcome_counts sum = { 0 };
         for (uint32_t i = 0; i < h->handlers_count; i++) {
                 const struct outcome_counts *counts = &h->handlers[i]->counts;
@@ -269,8 +269,8 @@ static void measure(struct host *h, uint64_t now_ms)
 
 static void on_put(struct store_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, report.put.request));
-        struct report *r = &h->report;
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, status_doc.put.request));
+        struct host_status *r = &h->status_doc;
         r->is_putting = false;
         r->is_withdrawn = r->is_leaving;
         if (request->status < 0) {
@@ -281,7 +281,7 @@ static void on_put(struct store_request *request)
 
 static void put(struct host *h, char *document, uint64_t now_ms)
 {
-        struct report *r = &h->report;
+        struct host_status *r = &h->status_doc;
         free(r->document);
         r->document = document;
         r->put = (struct store_status_put){ .request.done = on_put,
@@ -297,14 +297,14 @@ static void put(struct host *h, char *document, uint64_t now_ms)
 static char *what_it_says(const struct host *h, bool *ret_is_news)
 {
         char *says = as_text(make(h, false));
-        *ret_is_news = !h->report.written || strcmp(says, h->report.written) != 0;
+        *ret_is_news = !h->status_doc.written || strcmp(says, h->status_doc.written) != 0;
         return says;
 }
 
 static void on_due(uv_timer_t *timer)
 {
         struct host *h = timer->data;
-        struct report *r = &h->report;
+        struct host_status *r = &h->status_doc;
         uint64_t now_ms = clock_boot_ms();
         bool is_news;
         r->due_ms = UINT64_MAX;
@@ -320,38 +320,38 @@ static void on_due(uv_timer_t *timer)
                 free(says);
         }
         /* After news there is more: at least that the rates are zero again. */
-        set_due(h, now_ms + (is_news ? REPORT_PACE_MS : refresh_ms(h)), now_ms);
+        set_due(h, now_ms + (is_news ? HOST_STATUS_PACE_MS : refresh_ms(h)), now_ms);
 }
 
-void report_watch(struct host *h, uint64_t now_ms)
+void host_status_watch(struct host *h, uint64_t now_ms)
 {
-        struct report *r = &h->report;
+        struct host_status *r = &h->status_doc;
         bool is_news;
-        if (!h->store || r->is_leaving || r->due_ms <= now_ms + REPORT_PACE_MS)
+        if (!h->store || r->is_leaving || r->due_ms <= now_ms + HOST_STATUS_PACE_MS)
                 return;
         /* The loop wakes often just now: look once for all. */
         if (now_ms < r->watched_ms + WATCH_MS) {
-                set_due(h, now_ms + REPORT_PACE_MS, now_ms);
+                set_due(h, now_ms + HOST_STATUS_PACE_MS, now_ms);
                 return;
         }
         r->watched_ms = now_ms;
         free(what_it_says(h, &is_news));
         if (is_news)
-                set_due(h, r->put_ms + REPORT_PACE_MS, now_ms);
+                set_due(h, r->put_ms + HOST_STATUS_PACE_MS, now_ms);
 }
 
 /* --- start and end --- */
 
-void report_init(struct host *h)
+void host_status_init(struct host *h)
 {
-        (void)uv_timer_init(&h->loop, &h->report.timer);
-        h->report.timer.data = h;
-        h->report.due_ms = UINT64_MAX;
+        (void)uv_timer_init(&h->loop, &h->status_doc.timer);
+        h->status_doc.timer.data = h;
+        h->status_doc.due_ms = UINT64_MAX;
 }
 
-bool report_withdraw(struct host *h)
+bool host_status_withdraw(struct host *h)
 {
-        struct report *r = &h->report;
+        struct host_status *r = &h->status_doc;
         if (r->is_withdrawn || r->is_putting)
                 return r->is_withdrawn;
         r->is_leaving = true;
@@ -359,13 +359,13 @@ bool report_withdraw(struct host *h)
         return false;
 }
 
-void report_close(struct host *h)
+void host_status_close(struct host *h)
 {
-        uv_close((uv_handle_t *)&h->report.timer, NULL);
+        uv_close((uv_handle_t *)&h->status_doc.timer, NULL);
 }
 
-void report_free(struct host *h)
+void host_status_free(struct host *h)
 {
-        free(h->report.document);
-        free(h->report.written);
+        free(h->status_doc.document);
+        free(h->status_doc.written);
 }

@@ -1,4 +1,4 @@
-/* verbs.c: what this host answers on its control socket. */
+/* control_verbs.c: what this host answers on its control socket. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "host/host_parts.h"
-#include "host/report.h"
+#include "host/status.h"
 
 #define CONTROL_SECOND_MAX 96
 
@@ -19,7 +19,7 @@ static void answer_ping(void *owner, struct control_call *call, const json_t *re
 
 static void answer_status(void *owner, struct control_call *call, const json_t *request)
 {
-        json_t *document = report_make(owner);
+        json_t *document = host_status_make(owner);
         (void)request;
         reload_report(owner, document);
         control_reply(call, document);

@@ -1,4 +1,4 @@
-/* host_open.c: what a host does before its loop runs for real, and after. */
+/* host_start.c: what a host does before its loop runs for real, and after. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -235,7 +235,7 @@ void host_free(struct host *h)
                 plugin_copies_close(h->copies, h->copies_fd);
         for (uint32_t i = 0; h->shards && i < h->shards_count; i++)
                 shard_free(&h->shards[i].shard);
-        report_free(h);
+        host_status_free(h);
         leases_free(&h->leases);
         call_schedule_free(&h->schedule);
         free(h->shards);

@@ -1,4 +1,4 @@
-/* report.h: what a host says about itself: a small JSON document in the store, which `quiver status` merges with those
+/* status.h: what a host says about itself: a small JSON document in the store, which `quiver status` merges with those
  * of the other hosts.
  *
  *         {"name":"a","nonce":"5f…","state":"running","weight":1,"pid":7,"shards":64,"fenced":0,
@@ -8,13 +8,13 @@
  *
  * `unserved`, if there are any, are names of tasks that wait because no handler of this host serves them.
  *
- * Written when something in it has changed, at most every REPORT_PACE_MS; unchanged, only as often as it takes not to
- * be forgotten.  Ages (oldest_ms) change by themselves and are no reason to write; whoever reads adds the document's
+ * Written when something in it has changed, at most every HOST_STATUS_PACE_MS; unchanged, only as often as it takes not
+ * to be forgotten.  Ages (oldest_ms) change by themselves and are no reason to write; whoever reads adds the document's
  * own age.  The rates are those of the last pace, so that the last document of a busy time is followed by one with
  * zeroes.  Numbers that are zero are left out of a handler in the store, which keeps more than a hundred handlers
  * within the limit; should it not, `handlers_left_out` says how many are missing. */
-#ifndef QUIVER_HOST_REPORT_H
-#define QUIVER_HOST_REPORT_H
+#ifndef QUIVER_HOST_STATUS_H
+#define QUIVER_HOST_STATUS_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -24,7 +24,7 @@
 #include "ring/pack.h"
 #include "store/admin.h"
 
-#define REPORT_PACE_MS 2000u
+#define HOST_STATUS_PACE_MS 2000u
 
 struct host;
 
@@ -32,9 +32,9 @@ struct host;
 struct outcome_counts {
         uint64_t done, retried, rejected, crashed, timed_out;
 };
-void report_count(struct outcome_counts *counts, enum outcome outcome);
+void host_status_count(struct outcome_counts *counts, enum outcome outcome);
 
-struct report {
+struct host_status {
         uv_timer_t timer;
         uint64_t due_ms; /* the timer's; UINT64_MAX: not set */
         struct store_status_put put;
@@ -49,15 +49,15 @@ struct report {
 };
 
 /* The document as it is now, with everything in it.  The caller's. */
-json_t *report_make(struct host *h);
+json_t *host_status_make(struct host *h);
 
-void report_init(struct host *h);
+void host_status_init(struct host *h);
 /* Before the loop sleeps: sees to it that a change is written in time. */
-void report_watch(struct host *h, uint64_t now_ms);
+void host_status_watch(struct host *h, uint64_t now_ms);
 /* Leaving: removes the document.  True once that is done, or cannot be; ask again after the next turn of the loop. */
-bool report_withdraw(struct host *h);
-/* Closes the timer.  The memory is freed by report_free(), after the loop. */
-void report_close(struct host *h);
-void report_free(struct host *h);
+bool host_status_withdraw(struct host *h);
+/* Closes the timer.  The memory is freed by host_status_free(), after the loop. */
+void host_status_close(struct host *h);
+void host_status_free(struct host *h);
 
 #endif

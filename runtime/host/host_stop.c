@@ -1,4 +1,4 @@
-/* give_up.c: the end of a host that cannot say goodbye: its store does not answer. */
+/* host_stop.c: the end of a host that cannot say goodbye: its store does not answer. */
 #include <errno.h>
 #include <inttypes.h>
 
