@@ -37,8 +37,8 @@ struct shard_io {
         struct shard shard;
         struct store_forward forward;
         bool is_forwarding;
-        bool is_hurried; /* its next tasks start before others': handler_feed() */
-        struct shard_io *hurried_prev, *hurried_next;
+        bool is_urgent; /* its next tasks start before others': handler_feed() */
+        struct shard_io *urgent_prev, *urgent_next;
         union {
                 struct store_request request;
                 struct store_acquire acquire;
@@ -56,7 +56,7 @@ struct handler {
         char name[NAME_HANDLER_MAX + 1];
         struct rollout rollout;          /* of generations */
         uint32_t next_shard;             /* whose turn it is to feed it */
-        bool was_hurried;                /* the last it was fed came before its turn */
+        bool was_urgent;                 /* the last it was fed came before its turn */
         bool is_paused;                  /* a person wants it to start nothing */
         const struct generation *routed; /* what the windows were sorted for, */
         uint64_t routes;                 /* and the hash of the task names that it serves; 0: none */
@@ -83,7 +83,7 @@ struct host {
         struct shard_io *shards;
         uint32_t shards_count;
         struct call_schedule schedule; /* of the shards in them */
-        struct shard_io *hurried;      /* in order */
+        struct shard_io *urgent;       /* in order */
         struct handler **handlers;     /* by slot */
         uint32_t handlers_count;
         char copies[PLUGIN_COPIES_PATH_MAX];

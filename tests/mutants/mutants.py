@@ -105,7 +105,7 @@ MUTANTS = [
      "(left_ms < ttl_ms ? left_ms : ttl_ms) - margin_ms(ttl_ms);", "(left_ms < ttl_ms ? left_ms : ttl_ms);",
      [UNIT("shard_lease")]),
     ("shard: an outcome of a lost lease counts", "runtime/host/shard/shard.c",
-     "        if (c->tenure != s->tenure) {\n                pending_outcome_free(pending);\n                forget_stale(s, c);\n"
+     "        if (c->lease_number != s->lease_number) {\n                pending_outcome_free(pending);\n                forget_stale(s, c);\n"
      "                return;\n        }\n", "", [UNIT("shard_lease"), SIM]),
     ("shard: what was forgotten is not read again", "runtime/host/shard/shard.c",
      "        s->must_reread = true;\n        if (s->state == SHARD_OWNED)\n                s->state = SHARD_READING;", "",

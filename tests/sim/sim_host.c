@@ -60,7 +60,7 @@ static void cancel_stale(struct sim_host *h, uint32_t shard)
                 struct sim_seat *seat = &h->seats[i];
                 const struct shard *s = &h->shards[shard];
                 if (!seat->task || seat->shard != shard || seat->task->is_told_to_stop ||
-                        (seat->task->tenure == s->tenure && !s->is_refused))
+                        (seat->task->lease_number == s->lease_number && !s->is_refused))
                         continue;
                 seat->task->is_told_to_stop = true;
                 sim_at_host(h, sim_draw(h->sim, GRACE_MS), on_stopped, copy_of(&(struct stop){ i, seat->stamp }));

@@ -116,7 +116,7 @@ static void a_mark_of_one_that_did_not_start_is_taken_back(void **state)
                 if (way == 0)
                         shard_obey(&g.shard, &hold, g.now_ms);
                 else if (way == 1)
-                        shard_shun_pool(&g.shard, 0, g.now_ms);
+                        shard_return_pool(&g.shard, 0, g.now_ms);
                 else if (way == 2)
                         shard_leave(&g.shard, g.now_ms);
                 else

@@ -103,13 +103,13 @@ static void offer(struct generation *generation, struct shard_io *io, struct cla
 
 /* It takes no tasks for now, and those that it was meant to take fill windows: they wait in the store instead, for the
  * sake of the others. */
-static void make_way(struct handler *handler, uint64_t now_ms)
+static void return_waiting(struct handler *handler, uint64_t now_ms)
 {
         struct host *h = handler->host;
         for (uint32_t i = 0; i < h->shards_count; i++) {
                 struct shard *s = &h->shards[i].shard;
                 if (s->window.count >= h->limits.window_tasks || s->window.bytes >= h->limits.window_bytes)
-                        shard_shun_pool(s, handler->slot, now_ms);
+                        shard_return_pool(s, handler->slot, now_ms);
         }
 }
 
@@ -157,7 +157,7 @@ static void start(struct generation *generation, struct shard_io *io, struct cla
 }
 
 /* Nobody serves here any more: what was put back since then waits in the store, or goes elsewhere. */
-static void see_off(struct handler *handler, uint64_t now_ms)
+static void return_unserved(struct handler *handler, uint64_t now_ms)
 {
         struct host *h = handler->host;
         for (uint32_t i = 0; i < h->shards_count; i++) {
@@ -187,14 +187,14 @@ static uint32_t feed_from(struct generation *generation, struct shard_io *io, ui
 /* First those whose key's next task waited for so little that the store was asked for nothing else: each round trip is
  * one task for such a key, and a turn behind all the others would be most of it.  They have a share of the room, and
  * where there is hardly any every other place: the rest of the shards must not wait until they have nothing left. */
-static void feed_hurried(struct generation *generation, uint64_t now_ms)
+static void feed_urgent(struct generation *generation, uint64_t now_ms)
 {
         struct handler *handler = generation->handler;
         struct host *h = handler->host;
         struct shard_io *io, *next;
         uint32_t room = pool_io_room(&generation->pool_io);
-        uint32_t left = room >= SHARDS_AT_LEAST ? room / SHARDS_AT_LEAST : handler->was_hurried ? 0 : 1;
-        DL_FOREACH_SAFE2(h->hurried, io, next, hurried_next)
+        uint32_t left = room >= SHARDS_AT_LEAST ? room / SHARDS_AT_LEAST : handler->was_urgent ? 0 : 1;
+        DL_FOREACH_SAFE2(h->urgent, io, next, urgent_next)
         {
                 if (!left || !pool_io_has_room(&generation->pool_io))
                         return;
@@ -203,9 +203,9 @@ static void feed_hurried(struct generation *generation, uint64_t now_ms)
                 if (!fed && shard_is_held(&io->shard) && window_has_ready(&io->shard.window))
                         continue;
                 left -= fed;
-                handler->was_hurried |= fed > 0;
-                DL_DELETE2(h->hurried, io, hurried_prev, hurried_next);
-                io->is_hurried = false;
+                handler->was_urgent |= fed > 0;
+                DL_DELETE2(h->urgent, io, urgent_prev, urgent_next);
+                io->is_urgent = false;
         }
 }
 
@@ -218,15 +218,15 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
         struct generation *generation = handler_current(handler);
         struct shard_set *ready = &h->schedule.is_ready;
         if (!generation) {
-                see_off(handler, now_ms);
+                return_unserved(handler, now_ms);
                 return;
         }
         if (generation->pool_io.pool.state != POOL_OPEN)
-                make_way(handler, now_ms);
+                return_waiting(handler, now_ms);
         if (!handler->is_paused && pool_io_has_room(&generation->pool_io))
                 mark_suspect(handler, now_ms);
         if (!handler->is_paused)
-                feed_hurried(generation, now_ms);
+                feed_urgent(generation, now_ms);
         uint32_t turn = 1 + pool_io_room(&generation->pool_io) / SHARDS_AT_LEAST;
         uint32_t left = handler->is_paused ? 0 : shard_set_count(ready); /* not found dry since one was fed */
         while (left && pool_io_has_room(&generation->pool_io)) {
@@ -234,7 +234,7 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
                 struct shard_io *io = &h->shards[shard];
                 handler->next_shard = shard + 1;
                 if (feed_from(generation, io, turn, now_ms)) {
-                        handler->was_hurried = false;
+                        handler->was_urgent = false;
                         left = shard_set_count(ready);
                         continue;
                 }
@@ -416,7 +416,7 @@ static void set_paused(struct handler *handler, bool is_paused, struct span reas
         (void)snprintf(text, sizeof(text), "%.*s", (int)reason.size, reason.data ? reason.data : "");
         log_event(LEVEL_INFO, is_paused ? "paused" : "resumed", "handler=%s reason=%s", handler->name, LOG_QUOTE(text));
         for (uint32_t i = 0; is_paused && i < h->shards_count; i++)
-                shard_shun_pool(&h->shards[i].shard, handler->slot, clock_boot_ms());
+                shard_return_pool(&h->shards[i].shard, handler->slot, clock_boot_ms());
 }
 
 static void on_desired(struct store_request *request)

@@ -317,7 +317,7 @@ void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pen
         s->running--;
         saves_stop(s, c);
         shard_pace_ended(s, c, now_ms);
-        if (c->tenure != s->tenure) {
+        if (c->lease_number != s->lease_number) {
                 pending_outcome_free(pending);
                 forget_stale(s, c);
                 return;
@@ -328,7 +328,7 @@ void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pen
         shard_lease_call_ended(s, now_ms);
 }
 
-void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
+void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
 {
         shard_stir(s);
         for (struct window_key *key = s->window.keys; key; key = key->hh.next) {
@@ -382,7 +382,7 @@ void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
         shard_stir(s);
         s->running--;
         saves_stop(s, c);
-        if (c->tenure != s->tenure)
+        if (c->lease_number != s->lease_number)
                 forget_stale(s, c);
         else if (c->is_marked)
                 take_mark_back(s, c, now_ms);
@@ -433,7 +433,7 @@ static void add(struct shard *s, const struct store_task *tasks, uint32_t count,
         for (uint32_t i = 0; i < count; i++) {
                 s->added[i] = window_add(&s->window, &tasks[i], pool_of(arg, tasks[i].envelope.handler));
                 if (s->added[i])
-                        s->added[i]->tenure = s->tenure;
+                        s->added[i]->lease_number = s->lease_number;
         }
 }
 

@@ -43,7 +43,7 @@ struct shard {
         struct shard_set *changed; /* where it is noted that something has happened to it; NULL: nowhere */
         struct store_lease lease;
         struct window window;
-        uint64_t tenure;  /* grows each time the shard is lost */
+        uint64_t lease_number; /* grows each time the shard is lost */
         uint64_t starts;  /* the second half of a handler's fence: never goes back, an epoch may be granted twice */
         uint32_t running; /* tasks that pools have */
 
@@ -159,7 +159,7 @@ void shard_reroute(struct shard *s, pool_of_fn *pool_of, void *arg, uint64_t now
 
 /* That pool takes no tasks any more: those that wait for it go back to the store, so that they do not fill the window.
  */
-void shard_shun_pool(struct shard *s, uint32_t pool, uint64_t now_ms);
+void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms);
 
 /* A control that is about tasks which wait here, or about a key. */
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms);

@@ -6,7 +6,7 @@ void shard_save(struct shard *s, struct claimed *c, const void *data, size_t siz
 {
         shard_stir(s);
         struct shard_saves *saves = &s->saves;
-        if (c->tenure != s->tenure || c->state != CLAIMED_RUNNING)
+        if (c->lease_number != s->lease_number || c->state != CLAIMED_RUNNING)
                 return;
         buffer_clear(&c->saved);
         buffer_put(&c->saved, data, size);

@@ -20,7 +20,7 @@ static struct claimed *find_stale(const struct shard *s)
         for (struct window_key *key = s->window.keys; key; key = key->hh.next)
                 for (struct claimed *c = key->first; c; c = c->next)
                         if (c->state == CLAIMED_RUNNING && !c->is_told_to_stop &&
-                                (c->tenure != s->tenure || s->is_refused))
+                                (c->lease_number != s->lease_number || s->is_refused))
                                 return c;
         return NULL;
 }
@@ -117,14 +117,14 @@ static void forward_outbox(struct shard_io *io)
 }
 
 /* A call that told of few ends was made for the sake of those who wait for them. */
-static void hurry(struct shard_io *io)
+static void make_urgent(struct shard_io *io)
 {
         struct host *h = io->host;
         uint32_t told = io->advance.outcomes_count;
-        if (io->is_hurried || !told || told > URGENT_TASKS_MAX)
+        if (io->is_urgent || !told || told > URGENT_TASKS_MAX)
                 return;
-        io->is_hurried = true;
-        DL_APPEND2(h->hurried, io, hurried_prev, hurried_next);
+        io->is_urgent = true;
+        DL_APPEND2(h->urgent, io, urgent_prev, urgent_next);
 }
 
 static void on_advanced(struct store_request *request)
@@ -134,7 +134,7 @@ static void on_advanced(struct store_request *request)
                 return;
         uint64_t fenced = io->shard.fenced;
         shard_advanced(&io->shard, &io->advance, shard_io_pool_of, io, clock_boot_ms());
-        hurry(io);
+        make_urgent(io);
         for (uint32_t i = 0; i < io->advance.controls_count; i++)
                 obey(io, &io->advance.controls[i]);
         if (io->advance.verdict == STORE_OK && io->advance.has_outbox)

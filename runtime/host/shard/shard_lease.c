@@ -235,7 +235,7 @@ void shard_lease_call_ended(struct shard *s, uint64_t now_ms)
 
 void shard_lease_let_go(struct shard *s, enum shard_state state)
 {
-        s->tenure++;
+        s->lease_number++;
         s->until_ms = 0;
         s->state = state;
         s->is_repeat = s->must_reread = false;

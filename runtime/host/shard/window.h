@@ -34,7 +34,7 @@ struct claimed {
         uint64_t submitted_ms; /* store time; 0: unknown */
         uint64_t timeout_ms;   /* 0: the handler's */
         uint32_t attempts_max; /* 0: the handler's */
-        uint64_t tenure;       /* the shard's, when it was claimed: work of an older one does not count */
+        uint64_t lease_number; /* the shard's, when it was claimed: work of an older one does not count */
         uint64_t started_ms;   /* CLAIMED_RUNNING: since */
         uint32_t attempts, crashes, interruptions;
         bool is_suspect;     /* run it alone, once its start is recorded */
