@@ -83,7 +83,7 @@ static void answer_calls(struct probe *probe, struct process *p)
 {
         const struct plugin_probe_request *q = probe->request;
         for (uint32_t seat = 0; seat < q->start->seats; seat++) {
-                struct ring_call_sight call;
+                struct ring_call_view call;
                 if (!ring_host_call(&p->ring, seat, &call))
                         continue;
                 uint64_t number = call.number;
@@ -106,7 +106,7 @@ static void on_rang(struct process *p)
 static void describe_death(struct probe *probe, struct process *p)
 {
         char text[PLUGIN_REPORT_MAX];
-        struct ring_fault_sight fault = { .kind = FAULT_NONE };
+        struct ring_fault_view fault = { .kind = FAULT_NONE };
         for (uint32_t i = 0; i < probe->request->start->seats && fault.kind == FAULT_NONE; i++)
                 ring_host_fault(&p->ring, i, &fault);
         struct death death = {

@@ -50,7 +50,7 @@ static void show_logs(struct here *h)
 
 static void answer_call(struct here *h)
 {
-        struct ring_call_sight call;
+        struct ring_call_view call;
         if (!ring_host_has_attention(&h->ring) || !ring_host_call(&h->ring, 0, &call))
                 return;
         uint64_t number = call.number;

@@ -62,9 +62,9 @@ static uint64_t count_running(const struct pool_io *io)
         uint64_t running = 0;
         for (uint32_t i = 0; i < io->pool.runners_count; i++) {
                 const struct process *p = io->pool.runners[i].process;
-                struct ring_sight sight;
-                for (uint32_t cursor = 0; p && ring_host_each(&p->ring, &cursor, &sight);)
-                        running += sight.is_started;
+                struct ring_view view;
+                for (uint32_t cursor = 0; p && ring_host_each(&p->ring, &cursor, &view);)
+                        running += view.is_started;
         }
         return running;
 }

@@ -274,7 +274,7 @@ void *ring_host_forget(struct ring_host *r, uint64_t ticket)
         return owner;
 }
 
-bool ring_host_each(const struct ring_host *r, uint32_t *cursor, struct ring_sight *ret)
+bool ring_host_each(const struct ring_host *r, uint32_t *cursor, struct ring_view *ret)
 {
         while (*cursor < r->map.shape.entries) {
                 uint32_t index = (*cursor)++;
@@ -282,7 +282,7 @@ bool ring_host_each(const struct ring_host *r, uint32_t *cursor, struct ring_sig
                 if (!f->ticket)
                         continue;
                 uint64_t word = atomic_load(&r->map.entries[index].word);
-                *ret = (struct ring_sight){ .ticket = f->ticket, .owner = f->owner };
+                *ret = (struct ring_view){ .ticket = f->ticket, .owner = f->owner };
                 /* A word that carries another ticket was scribbled over: nobody can say any more that it was not
                  * started, so it counts as started. */
                 enum ring_state state = RING_WORD_STATE(word);
@@ -296,7 +296,7 @@ bool ring_host_each(const struct ring_host *r, uint32_t *cursor, struct ring_sig
         return false;
 }
 
-void ring_host_seat(const struct ring_host *r, uint32_t seat, struct ring_seat_sight *ret)
+void ring_host_seat(const struct ring_host *r, uint32_t seat, struct ring_seat_view *ret)
 {
         struct ring_seat *s = &r->map.seats[seat];
         ret->ticket = atomic_load_explicit(&s->ticket, memory_order_acquire);
@@ -319,10 +319,10 @@ void ring_host_retire(struct ring_host *r)
         futex_wake(&h->seat_bell, INT_MAX);
 }
 
-void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault_sight *ret)
+void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault_view *ret)
 {
         struct ring_fault *f = &r->map.seats[seat].fault;
-        *ret = (struct ring_fault_sight){ .kind = FAULT_NONE };
+        *ret = (struct ring_fault_view){ .kind = FAULT_NONE };
         uint32_t kind = atomic_load_explicit(&f->kind, memory_order_acquire);
         if (kind != FAULT_SIGNAL && kind != FAULT_EXIT)
                 return;
@@ -363,27 +363,26 @@ bool ring_host_has_attention(struct ring_host *r)
         return true;
 }
 
-bool ring_host_call(const struct ring_host *r, uint32_t seat, struct ring_call_sight *ret)
+bool ring_host_call(const struct ring_host *r, uint32_t seat, struct ring_call_view *ret)
 {
         struct ring_call *c = &r->map.seats[seat].call;
         uint32_t word = atomic_load_explicit(&c->word, memory_order_acquire);
         if (RING_CALL_STATE(word) != CALL_ASKED)
                 return false;
-        struct ring_call_sight sight = { .word = word };
-        sight.service = atomic_load_explicit(&c->service, memory_order_relaxed);
-        sight.number = atomic_load_explicit(&c->asked_number, memory_order_relaxed);
-        ring_words_get(sight.name, c->name, sizeof(sight.name));
-        sight.name[sizeof(sight.name) - 1] = 0;
+        struct ring_call_view view = { .word = word };
+        view.service = atomic_load_explicit(&c->service, memory_order_relaxed);
+        view.number = atomic_load_explicit(&c->asked_number, memory_order_relaxed);
+        ring_words_get(view.name, c->name, sizeof(view.name));
+        view.name[sizeof(view.name) - 1] = 0;
         /* Pairs with the fence in ring_ask(): the seat may have given up and be writing its next question. */
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&c->word, memory_order_relaxed) != word)
                 return false;
-        *ret = sight;
+        *ret = view;
         return true;
 }
 
-void ring_host_reply(
-        struct ring_host *r, uint32_t seat, const struct ring_call_sight *call, int status, uint64_t number)
+void ring_host_reply(struct ring_host *r, uint32_t seat, const struct ring_call_view *call, int status, uint64_t number)
 {
         struct ring_call *c = &r->map.seats[seat].call;
         uint32_t asked = call->word;

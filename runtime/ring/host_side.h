@@ -69,7 +69,7 @@ bool ring_host_take_back(struct ring_host *r, uint64_t ticket);
 void *ring_host_forget(struct ring_host *r, uint64_t ticket);
 
 /* One in flight, as the shared memory has it; the ticket, owner and `is_started` are checked against our own record. */
-struct ring_sight {
+struct ring_view {
         uint64_t ticket;
         void *owner;
         bool is_started;
@@ -78,16 +78,16 @@ struct ring_sight {
 };
 
 /* Walks what is in flight: *cursor starts at 0.  False at the end. */
-bool ring_host_each(const struct ring_host *r, uint32_t *cursor, struct ring_sight *ret);
+bool ring_host_each(const struct ring_host *r, uint32_t *cursor, struct ring_view *ret);
 
 /* A seat, as the runner shows it. */
-struct ring_seat_sight {
+struct ring_seat_view {
         uint64_t ticket; /* 0: idle */
         uint64_t started_ns;
         uint64_t progressed_ns;
         uint64_t progress_done, progress_total;
 };
-void ring_host_seat(const struct ring_host *r, uint32_t seat, struct ring_seat_sight *ret);
+void ring_host_seat(const struct ring_host *r, uint32_t seat, struct ring_seat_view *ret);
 
 /* Raises the stop flag of the seat for that ticket, and only for that one.  A batch is stopped by the ticket that its
  * seat shows. */
@@ -98,14 +98,14 @@ void ring_host_stop(struct ring_host *r, uint32_t seat, uint64_t ticket);
 void ring_host_retire(struct ring_host *r);
 
 /* The seat's fault record, checked and copied; kind FAULT_NONE if there is none. */
-struct ring_fault_sight {
+struct ring_fault_view {
         enum ring_fault_kind kind;
         int signal;
         int code;
         uint64_t address;
         char text[RING_FAULT_TEXT];
 };
-void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault_sight *ret);
+void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault_view *ret);
 
 /* The seat's checkpoint if it belongs to `ticket` and is whole: its size, or -ENOENT.  `version` tells a new one from
  * the one seen before. */
@@ -118,14 +118,14 @@ bool ring_host_has_attention(struct ring_host *r);
 
 /* A service call that waits for an answer: true and a copy.  The service's number is the runner's word: check it.
  * A reply that comes after the seat gave up is dropped. */
-struct ring_call_sight {
+struct ring_call_view {
         uint32_t word;
         uint32_t service;
         uint64_t number;
         char name[QV_LOCK_NAME_MAX + 1];
 };
-bool ring_host_call(const struct ring_host *r, uint32_t seat, struct ring_call_sight *ret);
+bool ring_host_call(const struct ring_host *r, uint32_t seat, struct ring_call_view *ret);
 void ring_host_reply(
-        struct ring_host *r, uint32_t seat, const struct ring_call_sight *call, int status, uint64_t number);
+        struct ring_host *r, uint32_t seat, const struct ring_call_view *call, int status, uint64_t number);
 
 #endif

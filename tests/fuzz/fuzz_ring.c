@@ -219,9 +219,9 @@ static void look_for_answers(struct play *p)
 static void look_at_seats(struct play *p)
 {
         for (uint32_t i = 0; i < SEATS; i++) {
-                struct ring_seat_sight seat;
-                struct ring_fault_sight fault;
-                struct ring_call_sight call;
+                struct ring_seat_view seat;
+                struct ring_fault_view fault;
+                struct ring_call_view call;
                 static uint8_t checkpoint[QV_CHECKPOINT_MAX];
                 uint32_t version;
                 ring_host_seat(&p->host, i, &seat);
@@ -244,13 +244,13 @@ static void take_back(struct play *p, struct script *s)
 {
         uint64_t ticket = next(s, 2) % (p->host.next_ticket + 1);
         uint32_t cursor = 0;
-        struct ring_sight sight;
-        while (ring_host_each(&p->host, &cursor, &sight)) {
-                check(sight.seat < SEATS);
-                if (sight.ticket != ticket)
+        struct ring_view view;
+        while (ring_host_each(&p->host, &cursor, &view)) {
+                check(view.seat < SEATS);
+                if (view.ticket != ticket)
                         continue;
                 if (ring_host_take_back(&p->host, ticket))
-                        account(p, sight.owner);
+                        account(p, view.owner);
         }
         check(!ring_host_take_back(&p->host, 0));
 }
@@ -259,10 +259,10 @@ static void take_back(struct play *p, struct script *s)
 static void settle(struct play *p)
 {
         uint32_t cursor = 0;
-        struct ring_sight sight;
-        while (ring_host_each(&p->host, &cursor, &sight)) {
-                check(ring_host_forget(&p->host, sight.ticket) == sight.owner);
-                account(p, sight.owner);
+        struct ring_view view;
+        while (ring_host_each(&p->host, &cursor, &view)) {
+                check(ring_host_forget(&p->host, view.ticket) == view.owner);
+                account(p, view.owner);
         }
         check(p->host.in_flight == 0);
         check(p->host.free_spills == UINT32_MAX);

@@ -23,10 +23,10 @@ struct rig {
         struct pool_actions actions;
         uint64_t now_ms;
         struct pool_task tasks[RIG_TASKS];
-        struct pool_sight sights[RIG_TASKS]; /* what the runner would show of each task */
+        struct pool_view views[RIG_TASKS]; /* what the runner would show of each task */
         struct pool_action settled[RIG_TASKS];
         uint32_t settled_count[RIG_TASKS];
-        struct ring_fault_sight faults[RIG_SEATS]; /* of the next runner that dies */
+        struct ring_fault_view faults[RIG_SEATS]; /* of the next runner that dies */
 };
 
 /* A pool with one process of one seat, no limits but these. */
@@ -115,7 +115,7 @@ static inline bool was_handed(const struct rig *g, size_t task, const struct poo
 static inline void offer(struct rig *g, size_t task)
 {
         struct pool_task *t = &g->tasks[task];
-        g->sights[task] = (struct pool_sight){ .task = t };
+        g->views[task] = (struct pool_view){ .task = t };
         step(g, &(struct pool_event){ .kind = POOL_OFFERED, .task = t });
 }
 
@@ -144,9 +144,9 @@ static inline void ready_for_batches(struct rig *g, struct pool_runner *r)
 /* The seat says that it runs the task now. */
 static inline void start(struct rig *g, size_t task, uint32_t seat)
 {
-        g->sights[task].is_started = true;
-        g->sights[task].seat = seat;
-        g->sights[task].started_ms = g->now_ms;
+        g->views[task].is_started = true;
+        g->views[task].seat = seat;
+        g->views[task].started_ms = g->now_ms;
 }
 
 static inline void answer(struct rig *g, size_t task, enum outcome outcome)
@@ -173,32 +173,32 @@ static inline void cancel(struct rig *g, size_t task)
 }
 
 /* What the runner holds, oldest first, as pool would see it. */
-static inline size_t collect(const struct rig *g, const struct pool_runner *r, struct pool_sight *sights)
+static inline size_t collect(const struct rig *g, const struct pool_runner *r, struct pool_view *views)
 {
         size_t count = 0;
         for (struct pool_task *t = r->handed; t; t = t->next)
-                sights[count++] = g->sights[index_of(g, t)];
+                views[count++] = g->views[index_of(g, t)];
         return count;
 }
 
 static inline void seen(struct rig *g, struct pool_runner *r)
 {
-        struct pool_sight sights[RIG_TASKS];
-        size_t count = collect(g, r, sights);
-        step(g, &(struct pool_event){ .kind = POOL_SEEN, .runner = r, .sights = sights, .sights_count = count });
+        struct pool_view views[RIG_TASKS];
+        size_t count = collect(g, r, views);
+        step(g, &(struct pool_event){ .kind = POOL_SEEN, .runner = r, .views = views, .views_count = count });
 }
 
 /* It died of that signal; 0: it left by itself. */
 static inline void gone(struct rig *g, struct pool_runner *r, int signal)
 {
-        struct pool_sight sights[RIG_TASKS];
+        struct pool_view views[RIG_TASKS];
         struct death death = { .signal = signal, .seats = g->pool.policy.threads, .faults = g->faults };
-        size_t count = collect(g, r, sights);
+        size_t count = collect(g, r, views);
         step(g, &(struct pool_event){
-                        .kind = POOL_GONE, .runner = r, .sights = sights, .sights_count = count, .death = &death });
+                        .kind = POOL_GONE, .runner = r, .views = views, .views_count = count, .death = &death });
         memset(g->faults, 0, sizeof(g->faults));
         for (size_t i = 0; i < count; i++)
-                g->sights[index_of(g, sights[i].task)].is_started = false;
+                g->views[index_of(g, views[i].task)].is_started = false;
 }
 
 static inline void tick(struct rig *g)

@@ -304,19 +304,19 @@ static inline uint32_t wait_until_busy(uint64_t ticket)
 {
         uint64_t until_ms = clock_boot_ms() + WAIT_MS;
         for (uint32_t seat = 0;; seat = (seat + 1) % 4) {
-                struct ring_seat_sight sight;
-                ring_host_seat(&host.ring, seat, &sight);
-                if (sight.ticket == ticket && sight.progressed_ns)
+                struct ring_seat_view view;
+                ring_host_seat(&host.ring, seat, &view);
+                if (view.ticket == ticket && view.progressed_ns)
                         return seat;
                 assert_true(clock_boot_ms() < until_ms);
         }
 }
 
-static inline struct ring_fault_sight fault(uint32_t seat)
+static inline struct ring_fault_view fault(uint32_t seat)
 {
-        struct ring_fault_sight sight;
-        ring_host_fault(&host.ring, seat, &sight);
-        return sight;
+        struct ring_fault_view view;
+        ring_host_fault(&host.ring, seat, &view);
+        return view;
 }
 
 static inline void expect_words(const char *text, const char *words)

@@ -73,11 +73,11 @@ static void every_row_of_the_table(void **state)
         (void)state;
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
                 const struct row *row = &rows[i];
-                struct ring_fault_sight faults[SEATS] = { { 0 } };
+                struct ring_fault_view faults[SEATS] = { { 0 } };
                 struct blamed running[3];
                 if (row->fault_seat >= 0)
                         faults[row->fault_seat] =
-                                (struct ring_fault_sight){ .kind = FAULT_SIGNAL, .signal = SIGSEGV, .code = 1 };
+                                (struct ring_fault_view){ .kind = FAULT_SIGNAL, .signal = SIGSEGV, .code = 1 };
                 struct death death = { .signal = SIGSEGV, .seats = SEATS, .faults = faults };
                 memcpy(running, row->in, sizeof(running));
                 blame(running, row->count, &death, row->killed, row->is_solo);
@@ -93,7 +93,7 @@ static void every_row_of_the_table(void **state)
 static void a_sigkill_of_unknown_origin_makes_a_suspect(void **state)
 {
         (void)state;
-        struct ring_fault_sight faults[2] = { { 0 } };
+        struct ring_fault_view faults[2] = { { 0 } };
         struct death death = { .signal = SIGKILL, .seats = 2, .faults = faults };
         struct blamed running[1] = { ON(1) };
         blame(running, 1, &death, BLAME_NOTHING, false);
@@ -102,10 +102,10 @@ static void a_sigkill_of_unknown_origin_makes_a_suspect(void **state)
         blame(running, 1, &death, BLAME_NOTHING, true);
         assert_int_equal(running[0].outcome, OUTCOME_CRASHED);
         /* It had said something before: dying of a signal, it was slow to go. */
-        faults[1] = (struct ring_fault_sight){ .kind = FAULT_SIGNAL, .signal = SIGSEGV, .code = 1 };
+        faults[1] = (struct ring_fault_view){ .kind = FAULT_SIGNAL, .signal = SIGSEGV, .code = 1 };
         blame(running, 1, &death, BLAME_NOTHING, false);
         assert_int_equal(running[0].outcome, OUTCOME_CRASHED);
-        faults[1] = (struct ring_fault_sight){ 0 };
+        faults[1] = (struct ring_fault_view){ 0 };
         blame(running, 1, &death, BLAME_SCRIBBLE, false);
         assert_int_equal(running[0].outcome, OUTCOME_CRASHED);
 }
@@ -121,7 +121,7 @@ static void nobody_ran_and_nobody_is_blamed(void **state)
 static void a_seat_that_was_told_to_abort_is_not_guilty(void **state)
 {
         (void)state;
-        struct ring_fault_sight faults[2] = { { .kind = FAULT_SIGNAL, .signal = SIGABRT, .code = SI_USER } };
+        struct ring_fault_view faults[2] = { { .kind = FAULT_SIGNAL, .signal = SIGABRT, .code = SI_USER } };
         struct death death = { .signal = SIGABRT, .seats = 2, .faults = faults };
         struct blamed running[2] = { ON(0), ON(1) };
         blame(running, 2, &death, BLAME_NOTHING, false);
@@ -139,7 +139,7 @@ static const char *say(enum blame_why why, uint32_t seat, const struct death *de
 static void the_text_of_a_crash_names_signal_address_and_place(void **state)
 {
         (void)state;
-        struct ring_fault_sight faults[2] = { { .kind = FAULT_SIGNAL, .signal = SIGSEGV, .address = 0xdeadbeef },
+        struct ring_fault_view faults[2] = { { .kind = FAULT_SIGNAL, .signal = SIGSEGV, .address = 0xdeadbeef },
                 { .kind = FAULT_EXIT } };
         struct death death = { .signal = SIGSEGV, .seats = 2, .faults = faults };
         strcpy(faults[0].text, "mine.so: handle+0x12\n");
@@ -154,7 +154,7 @@ static void the_text_of_a_crash_names_signal_address_and_place(void **state)
 static void without_a_record_the_text_says_how_the_process_ended(void **state)
 {
         (void)state;
-        struct ring_fault_sight faults[1] = { { 0 } };
+        struct ring_fault_view faults[1] = { { 0 } };
         struct death death = { .signal = SIGKILL, .seats = 1, .faults = faults };
         assert_string_equal(say(BLAME_CRASH, 0, &death), "crashed: killed by SIGKILL");
         death = (struct death){ .exit_status = 7, .seats = 1, .faults = faults };
@@ -169,7 +169,7 @@ static void without_a_record_the_text_says_how_the_process_ended(void **state)
 static void the_text_of_a_timeout_says_where_the_seat_stood(void **state)
 {
         (void)state;
-        struct ring_fault_sight faults[1] = { { .kind = FAULT_SIGNAL, .signal = SIGABRT, .code = SI_USER } };
+        struct ring_fault_view faults[1] = { { .kind = FAULT_SIGNAL, .signal = SIGABRT, .code = SI_USER } };
         struct death death = { .signal = SIGABRT, .seats = 1, .faults = faults };
         strcpy(faults[0].text, "mine.so: spin+0x4\n");
         assert_non_null(strstr(say(BLAME_TIMEOUT, 0, &death), "timed out: "));
@@ -181,7 +181,7 @@ static void the_text_of_a_timeout_says_where_the_seat_stood(void **state)
 static void every_reason_has_a_text_that_fits(void **state)
 {
         (void)state;
-        struct ring_fault_sight faults[1] = { { 0 } };
+        struct ring_fault_view faults[1] = { { 0 } };
         struct death death = { .signal = SIGKILL, .seats = 1, .faults = faults };
         for (int why = BLAME_CRASH; why <= BLAME_INIT; why++) {
                 assert_true(strlen(say((enum blame_why)why, 0, &death)) > 10);

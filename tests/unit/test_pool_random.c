@@ -48,8 +48,8 @@ static void on_hand(struct world *w, const struct pool_action *a)
                 if (a->runner->is_solo)
                         assert_int_equal(a->runner->in_flight, 1);
                 w->held_by[task] = a->runner;
-                w->g.sights[task].is_started = false;
-                w->g.sights[task].progressed_ms = 0;
+                w->g.views[task].is_started = false;
+                w->g.views[task].progressed_ms = 0;
         }
         assert_true(a->runner->in_flight <= w->g.pool.policy.ring_entries);
         /* Now and then the ring has no room after all. */
@@ -65,7 +65,7 @@ static void on_hand(struct world *w, const struct pool_action *a)
 static void on_take_back(struct world *w, const struct pool_action *a)
 {
         size_t task = index_of(&w->g, a->task);
-        if (w->held_by[task] != a->runner || w->g.sights[task].is_started)
+        if (w->held_by[task] != a->runner || w->g.views[task].is_started)
                 return;
         w->held_by[task] = NULL;
         later(w, (struct pool_event){ .kind = POOL_TAKEN_BACK, .task = a->task });
@@ -76,7 +76,7 @@ static void on_settle(struct world *w, const struct pool_action *a)
         size_t task = index_of(&w->g, a->task);
         assert_true(w->is_offered[task]);
         w->held_by[task] = NULL;
-        w->g.sights[task].is_started = false;
+        w->g.views[task].is_started = false;
         w->is_offered[task] = false;
         w->settled++;
         a->task->is_suspect = false;
@@ -128,16 +128,16 @@ static void perform(struct world *w, const struct pool_action *a)
 
 static void run_one(struct world *w, struct pool_event event)
 {
-        struct pool_sight sights[RIG_TASKS];
+        struct pool_view views[RIG_TASKS];
         if (event.kind == POOL_SEEN && !event.runner->process)
                 return;
         if (event.kind == POOL_SEEN) {
                 size_t count = 0;
                 for (struct pool_task *t = event.runner->handed; t; t = t->next)
                         if (w->held_by[index_of(&w->g, t)] == event.runner)
-                                sights[count++] = w->g.sights[index_of(&w->g, t)];
-                event.sights = sights;
-                event.sights_count = count;
+                                views[count++] = w->g.views[index_of(&w->g, t)];
+                event.views = views;
+                event.views_count = count;
         }
         pool_step(&w->g.pool, &event, w->g.now_ms, &w->g.actions);
         for (size_t i = 0; i < w->g.actions.count; i++)
@@ -163,7 +163,7 @@ static void offer_some(struct world *w)
         w->is_offered[task] = true;
         w->offered++;
         w->g.tasks[task].task.timeout_ms = dice(w, 2) ? 50 : 0;
-        w->g.sights[task] = (struct pool_sight){ .task = &w->g.tasks[task] };
+        w->g.views[task] = (struct pool_view){ .task = &w->g.tasks[task] };
         post(w, (struct pool_event){ .kind = POOL_OFFERED, .task = &w->g.tasks[task] });
 }
 
@@ -173,7 +173,7 @@ static void start_some(struct world *w, const struct pool_runner *r)
                 return;
         uint32_t seat = dice(w, w->g.pool.policy.threads);
         for (struct pool_task *t = r->handed; t; t = t->next) {
-                struct pool_sight *s = &w->g.sights[index_of(&w->g, t)];
+                struct pool_view *s = &w->g.views[index_of(&w->g, t)];
                 if (s->is_started)
                         continue;
                 s->is_started = true;
@@ -188,7 +188,7 @@ static void answer_some(struct world *w, const struct pool_runner *r)
         static const enum outcome outcomes[] = { OUTCOME_DONE, OUTCOME_DONE, OUTCOME_DONE, OUTCOME_RETRY,
                 OUTCOME_REJECT, OUTCOME_UNAVAILABLE, OUTCOME_INTERRUPTED };
         for (struct pool_task *t = r->handed; t; t = t->next) {
-                if (!w->g.sights[index_of(&w->g, t)].is_started || dice(w, 3) == 0)
+                if (!w->g.views[index_of(&w->g, t)].is_started || dice(w, 3) == 0)
                         continue;
                 struct ring_reply reply = { .outcome = outcomes[dice(w, 7)], .error = "", .started_ns = 1 };
                 reply.ended_ns = 1 + dice(w, 10000000);
@@ -199,18 +199,18 @@ static void answer_some(struct world *w, const struct pool_runner *r)
 
 static void die(struct world *w, struct pool_runner *r)
 {
-        struct pool_sight sights[RIG_TASKS];
+        struct pool_view views[RIG_TASKS];
         struct death death = {
                 .signal = dice(w, 2) ? SIGKILL : 0, .seats = w->g.pool.policy.threads, .faults = w->g.faults
         };
         if (dice(w, 2))
                 w->g.faults[dice(w, death.seats)].kind = FAULT_SIGNAL;
-        size_t count = collect(&w->g, r, sights);
+        size_t count = collect(&w->g, r, views);
         for (size_t i = 0; i < count; i++)
-                w->held_by[index_of(&w->g, sights[i].task)] = NULL;
+                w->held_by[index_of(&w->g, views[i].task)] = NULL;
         r->process = NULL;
         post(w, (struct pool_event){
-                        .kind = POOL_GONE, .runner = r, .sights = sights, .sights_count = count, .death = &death });
+                        .kind = POOL_GONE, .runner = r, .views = views, .views_count = count, .death = &death });
         memset(w->g.faults, 0, sizeof(w->g.faults));
 }
 
@@ -265,8 +265,8 @@ static void check_counts(struct world *w)
                 waiting += w->is_offered[index_of(&w->g, t)] && !t->runner;
         assert_int_equal(waiting, w->g.pool.waiting_count + w->g.pool.suspects_count);
         for (uint32_t i = 0; i < w->g.pool.runners_count; i++) {
-                struct pool_sight sights[RIG_TASKS];
-                size_t count = collect(&w->g, runner(&w->g, i), sights);
+                struct pool_view views[RIG_TASKS];
+                size_t count = collect(&w->g, runner(&w->g, i), views);
                 assert_int_equal(count, runner(&w->g, i)->in_flight);
                 held += count;
         }

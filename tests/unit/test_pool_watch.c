@@ -99,7 +99,7 @@ static void progress_resets_the_stall_timer(void **state)
         open_running(&g, &policy, 1);
         uint64_t started_ms = g.now_ms;
         run_until(&g, started_ms + 199);
-        g.sights[0].progressed_ms = g.now_ms;
+        g.views[0].progressed_ms = g.now_ms;
         run_until(&g, started_ms + 398);
         assert_int_equal(count_wanted(&g, ACTION_STOP), 0);
         run_until(&g, started_ms + 10000);
@@ -123,7 +123,7 @@ static void progress_never_moves_the_deadline(void **state)
         for (uint64_t at_ms = started_ms; at_ms < started_ms + 1000; at_ms += 50) {
                 run_until(&g, at_ms);
                 assert_int_equal(count_wanted(&g, ACTION_STOP), 0);
-                g.sights[0].progressed_ms = g.now_ms;
+                g.views[0].progressed_ms = g.now_ms;
         }
         run_until(&g, UINT64_MAX - 1);
         assert_int_equal(count_wanted(&g, ACTION_STOP), 1);
@@ -386,7 +386,7 @@ static void with_a_fault_record_only_the_guilty_seat_pays(void **state)
         struct pool_policy policy = rig_policy();
         policy.threads = 3;
         open_running(&g, &policy, 3);
-        g.faults[1] = (struct ring_fault_sight){ .kind = FAULT_SIGNAL, .signal = SIGSEGV };
+        g.faults[1] = (struct ring_fault_view){ .kind = FAULT_SIGNAL, .signal = SIGSEGV };
         gone(&g, runner(&g, 0), SIGSEGV);
         assert_settled(&g, 0, OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR);
         assert_settled(&g, 1, OUTCOME_CRASHED, BLAME_CRASH);
@@ -425,7 +425,7 @@ static void a_crash_in_a_batch_makes_suspects_of_the_batch_alone(void **state)
         ready_for_batches(&g, runner(&g, 0));
         for (size_t i = 0; i < 6; i++)
                 start(&g, i, i < 3 ? 0 : 1);
-        g.faults[1] = (struct ring_fault_sight){ .kind = FAULT_SIGNAL, .signal = SIGSEGV };
+        g.faults[1] = (struct ring_fault_view){ .kind = FAULT_SIGNAL, .signal = SIGSEGV };
         gone(&g, runner(&g, 0), SIGSEGV);
         for (size_t i = 0; i < 3; i++) {
                 assert_settled(&g, i, OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR);

@@ -313,7 +313,7 @@ static void a_batch_goes_on_without_what_was_taken_back(void **state)
         assert_int_equal(ring_take(&b->runner, 0, taken, 3), 2);
         assert_int_equal(taken[0].ticket, first + 1);
         assert_int_equal(taken[1].ticket, first + 2);
-        struct ring_seat_sight seat;
+        struct ring_seat_view seat;
         ring_host_seat(&b->host, 0, &seat);
         assert_int_equal(seat.ticket, first + 1);
 }
@@ -392,16 +392,16 @@ static void what_is_in_flight_is_seen_with_its_state(void **state)
         assert_int_equal(answer_done(b, &second), 0);
         expect_answer(b, 2, &owners[1]);
         uint32_t cursor = 0;
-        struct ring_sight sight;
-        assert_true(ring_host_each(&b->host, &cursor, &sight));
-        assert_int_equal(sight.ticket, 1);
-        assert_ptr_equal(sight.owner, &owners[0]);
-        assert_true(sight.is_started);
-        assert_int_equal(sight.seat, 3);
-        assert_true(ring_host_each(&b->host, &cursor, &sight));
-        assert_int_equal(sight.ticket, 3);
-        assert_false(sight.is_started);
-        assert_false(ring_host_each(&b->host, &cursor, &sight));
+        struct ring_view view;
+        assert_true(ring_host_each(&b->host, &cursor, &view));
+        assert_int_equal(view.ticket, 1);
+        assert_ptr_equal(view.owner, &owners[0]);
+        assert_true(view.is_started);
+        assert_int_equal(view.seat, 3);
+        assert_true(ring_host_each(&b->host, &cursor, &view));
+        assert_int_equal(view.ticket, 3);
+        assert_false(view.is_started);
+        assert_false(ring_host_each(&b->host, &cursor, &view));
         assert_ptr_equal(ring_host_forget(&b->host, 1), &owners[0]);
         assert_null(ring_host_forget(&b->host, 1));
         assert_null(ring_host_forget(&b->host, 2));

@@ -41,9 +41,9 @@ static void expect_refused(struct both *b)
         assert_int_equal(reply.ticket, 77);
         assert_null(owner);
         uint32_t cursor = 0;
-        struct ring_sight sight;
-        assert_true(ring_host_each(&b->host, &cursor, &sight));
-        assert_int_equal(sight.ticket, taken.ticket);
+        struct ring_view view;
+        assert_true(ring_host_each(&b->host, &cursor, &view));
+        assert_int_equal(view.ticket, taken.ticket);
         assert_ptr_equal(ring_host_forget(&b->host, taken.ticket), b);
         assert_int_equal(b->host.in_flight, 0);
 }
@@ -195,11 +195,11 @@ static void a_scribbled_word_counts_as_started(void **state)
         for (size_t i = 0; i < COUNT(words); i++) {
                 atomic_store(&b->host.map.entries[entry].word, words[i]);
                 uint32_t cursor = entry;
-                struct ring_sight sight;
-                assert_true(ring_host_each(&b->host, &cursor, &sight));
-                assert_int_equal(sight.ticket, ticket);
-                assert_true(sight.is_started);
-                assert_true(sight.seat < shape.seats);
+                struct ring_view view;
+                assert_true(ring_host_each(&b->host, &cursor, &view));
+                assert_int_equal(view.ticket, ticket);
+                assert_true(view.is_started);
+                assert_true(view.seat < shape.seats);
                 assert_false(ring_host_take_back(&b->host, ticket));
         }
 }
@@ -208,32 +208,32 @@ static void a_fault_text_of_any_size_ends(void **state)
 {
         struct both *b = *state;
         struct ring_fault *fault = &b->host.map.seats[1].fault;
-        static struct ring_fault_sight sight;
+        static struct ring_fault_view view;
         memset(fault->text, 'x', sizeof(fault->text));
         fault->text_size = UINT32_MAX;
         fault->signal = 11;
         fault->kind = 77;
-        ring_host_fault(&b->host, 1, &sight);
-        assert_int_equal(sight.kind, FAULT_NONE);
-        assert_string_equal(sight.text, "");
+        ring_host_fault(&b->host, 1, &view);
+        assert_int_equal(view.kind, FAULT_NONE);
+        assert_string_equal(view.text, "");
         fault->kind = FAULT_SIGNAL;
-        ring_host_fault(&b->host, 1, &sight);
-        assert_int_equal(sight.signal, 11);
-        assert_int_equal(strlen(sight.text), RING_FAULT_TEXT - 1);
+        ring_host_fault(&b->host, 1, &view);
+        assert_int_equal(view.signal, 11);
+        assert_int_equal(strlen(view.text), RING_FAULT_TEXT - 1);
         fault->text_size = 3;
-        ring_host_fault(&b->host, 1, &sight);
-        assert_string_equal(sight.text, "xxx");
+        ring_host_fault(&b->host, 1, &view);
+        assert_string_equal(view.text, "xxx");
 }
 
 static void a_lock_name_without_an_end_is_cut(void **state)
 {
         struct both *b = *state;
         struct ring_call *call = &b->host.map.seats[0].call;
-        struct ring_call_sight sight;
+        struct ring_call_view view;
         memset((void *)call->name, 'n', sizeof(call->name));
         atomic_store(&call->word, CALL_ASKED);
-        assert_true(ring_host_call(&b->host, 0, &sight));
-        assert_int_equal(strlen(sight.name), QV_LOCK_NAME_MAX);
+        assert_true(ring_host_call(&b->host, 0, &view));
+        assert_int_equal(strlen(view.name), QV_LOCK_NAME_MAX);
 }
 
 #define HOSTILE_TEST(test) cmocka_unit_test_setup_teardown(test, open_ring, close_ring)

@@ -421,7 +421,7 @@ static void a_question_is_never_seen_torn_and_answered_only_for_itself(void **st
         assert_int_equal(pthread_create(&thread, NULL, ask_impatiently, &b), 0);
         uint64_t torn = 0;
         while (!atomic_load(&b.host.map.header->is_retiring)) {
-                struct ring_call_sight call;
+                struct ring_call_view call;
                 if (!ring_host_call(&b.host, 0, &call))
                         continue;
                 for (size_t i = 0; i < QV_LOCK_NAME_MAX; i++)
@@ -524,9 +524,9 @@ static uint64_t kill_under_load(uint64_t *random)
         while (ring_host_next(&b.host, &reply, &owner) == 1)
                 ++*(uint8_t *)owner;
         uint32_t cursor = 0;
-        struct ring_sight sight;
-        while (ring_host_each(&b.host, &cursor, &sight))
-                ++*(uint8_t *)ring_host_forget(&b.host, sight.ticket);
+        struct ring_view view;
+        while (ring_host_each(&b.host, &cursor, &view))
+                ++*(uint8_t *)ring_host_forget(&b.host, view.ticket);
         uint64_t wrong = b.host.in_flight;
         for (uint64_t i = 0; i < submitted; i++)
                 wrong += outcomes[i] != 1;

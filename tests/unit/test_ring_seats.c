@@ -43,27 +43,27 @@ static bool is_stopped(const struct both *b, uint32_t seat, uint64_t ticket)
 static void a_seat_shows_what_it_holds(void **state)
 {
         struct both *b = *state;
-        struct ring_seat_sight sight;
-        ring_host_seat(&b->host, 1, &sight);
-        assert_int_equal(sight.ticket, 0);
+        struct ring_seat_view view;
+        ring_host_seat(&b->host, 1, &view);
+        assert_int_equal(view.ticket, 0);
         struct ring_taken taken = start_one(b, 1);
         struct ring_seat *seat = &b->host.map.seats[1];
         seat->progressed_ns = 5;
         seat->progress_done = 3;
         seat->progress_total = 9;
-        ring_host_seat(&b->host, 1, &sight);
-        assert_int_equal(sight.ticket, taken.ticket);
-        assert_true(sight.started_ns > 0);
-        assert_int_equal(sight.progressed_ns, 5);
-        assert_int_equal(sight.progress_done, 3);
-        assert_int_equal(sight.progress_total, 9);
+        ring_host_seat(&b->host, 1, &view);
+        assert_int_equal(view.ticket, taken.ticket);
+        assert_true(view.started_ns > 0);
+        assert_int_equal(view.progressed_ns, 5);
+        assert_int_equal(view.progress_done, 3);
+        assert_int_equal(view.progress_total, 9);
         assert_int_equal(answer_done(b, &taken), 0);
         ring_seat_idle(&b->runner, 1);
-        ring_host_seat(&b->host, 1, &sight);
-        assert_int_equal(sight.ticket, 0);
+        ring_host_seat(&b->host, 1, &view);
+        assert_int_equal(view.ticket, 0);
         (void)start_one(b, 1);
-        ring_host_seat(&b->host, 1, &sight);
-        assert_int_equal(sight.progressed_ns + sight.progress_done + sight.progress_total, 0);
+        ring_host_seat(&b->host, 1, &view);
+        assert_int_equal(view.progressed_ns + view.progress_done + view.progress_total, 0);
 }
 
 static void a_stop_is_for_one_task_only(void **state)
@@ -203,7 +203,7 @@ static void start_asking(struct both *b, struct question *q)
 }
 
 /* Sleeps as a host does until a seat has a question. */
-static void wait_for_call(struct both *b, uint32_t seat, struct ring_call_sight *ret)
+static void wait_for_call(struct both *b, uint32_t seat, struct ring_call_view *ret)
 {
         while (!ring_host_call(&b->host, seat, ret)) {
                 if (ring_host_sleep(&b->host))
@@ -216,7 +216,7 @@ static void wait_for_call(struct both *b, uint32_t seat, struct ring_call_sight 
 static void a_question_is_seen_and_answered(void **state)
 {
         struct both *b = *state;
-        struct ring_call_sight call;
+        struct ring_call_view call;
         assert_false(ring_host_call(&b->host, 1, &call));
         struct question q = { .seat = 1, .name = "locks/one", .number = 5000 };
         start_asking(b, &q);
@@ -224,7 +224,7 @@ static void a_question_is_seen_and_answered(void **state)
         assert_int_equal(call.service, SERVICE_TRYLOCK);
         assert_int_equal(call.number, 5000);
         assert_string_equal(call.name, "locks/one");
-        assert_false(ring_host_call(&b->host, 0, &(struct ring_call_sight){ 0 }));
+        assert_false(ring_host_call(&b->host, 0, &(struct ring_call_view){ 0 }));
         ring_host_reply(&b->host, 1, &call, -EBUSY, 17);
         assert_int_equal(pthread_join(q.thread, NULL), 0);
         assert_int_equal(q.status, -EBUSY);
@@ -238,18 +238,18 @@ static void a_question_without_an_answer_ends_at_its_time(void **state)
         uint64_t number = 9;
         assert_int_equal(ring_ask(&b->runner, 0, SERVICE_NEXT_ID, "", &number, 1), -ETIMEDOUT);
         assert_int_equal(number, 9);
-        struct ring_call_sight call;
+        struct ring_call_view call;
         assert_false(ring_host_call(&b->host, 0, &call));
 }
 
 static void a_late_answer_does_not_answer_the_next_question(void **state)
 {
         struct both *b = *state;
-        struct ring_call_sight call;
+        struct ring_call_view call;
         uint64_t number = 0;
         assert_int_equal(ring_ask(&b->runner, 0, SERVICE_TRYLOCK, "first", &number, 1), -ETIMEDOUT);
         /* What the host saw of it. */
-        const struct ring_call_sight late = { .word = 1 << 2 | CALL_ASKED };
+        const struct ring_call_view late = { .word = 1 << 2 | CALL_ASKED };
 
         struct question second = { .name = "second" };
         start_asking(b, &second);
@@ -274,7 +274,7 @@ static void a_long_name_is_cut_not_overrun(void **state)
         memset(name, 'n', sizeof(name));
         name[sizeof(name) - 1] = 0;
         struct question q = { .name = name };
-        struct ring_call_sight call;
+        struct ring_call_view call;
         start_asking(b, &q);
         wait_for_call(b, 0, &call);
         assert_int_equal(strlen(call.name), QV_LOCK_NAME_MAX);

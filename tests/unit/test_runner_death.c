@@ -4,23 +4,23 @@
 /* --- last words -------------------------------------------------------------------------------------------------- */
 
 /* Runs one task that takes the runner down by `signal`; the fault record of its seat. */
-static struct ring_fault_sight run_to_death(const char *payload, int signal)
+static struct ring_fault_view run_to_death(const char *payload, int signal)
 {
         spawn_ready(1);
         uint64_t ticket = submit(payload);
         int status = wait_for_end();
         assert_true(WIFSIGNALED(status));
         assert_int_equal(WTERMSIG(status), signal);
-        struct ring_seat_sight sight;
-        ring_host_seat(&host.ring, 0, &sight);
-        assert_int_equal(sight.ticket, ticket); /* the seat names the task */
+        struct ring_seat_view view;
+        ring_host_seat(&host.ring, 0, &view);
+        assert_int_equal(view.ticket, ticket); /* the seat names the task */
         return fault(0);
 }
 
 static void a_crash_leaves_signal_address_and_named_frames(void **state)
 {
         (void)state;
-        struct ring_fault_sight f = run_to_death("segv", SIGSEGV);
+        struct ring_fault_view f = run_to_death("segv", SIGSEGV);
         assert_int_equal(f.kind, FAULT_SIGNAL);
         assert_int_equal(f.signal, SIGSEGV);
         assert_int_equal(f.code, SEGV_MAPERR);
@@ -34,7 +34,7 @@ static void a_crash_leaves_signal_address_and_named_frames(void **state)
 static void a_stack_overflow_is_told_too(void **state)
 {
         (void)state;
-        struct ring_fault_sight f = run_to_death("overflow", SIGSEGV);
+        struct ring_fault_view f = run_to_death("overflow", SIGSEGV);
         assert_int_equal(f.kind, FAULT_SIGNAL);
         expect_words(f.text, "depth+0x");
 }
@@ -42,7 +42,7 @@ static void a_stack_overflow_is_told_too(void **state)
 static void an_abort_of_its_own_is_a_crash(void **state)
 {
         (void)state;
-        struct ring_fault_sight f = run_to_death("abort", SIGABRT);
+        struct ring_fault_view f = run_to_death("abort", SIGABRT);
         assert_int_equal(f.kind, FAULT_SIGNAL);
         assert_int_equal(f.signal, SIGABRT);
         assert_int_equal(f.code, SI_TKILL);
@@ -52,7 +52,7 @@ static void an_abort_of_its_own_is_a_crash(void **state)
 static void a_call_to_nowhere_names_the_caller(void **state)
 {
         (void)state;
-        struct ring_fault_sight f = run_to_death("nowhere", SIGSEGV);
+        struct ring_fault_view f = run_to_death("nowhere", SIGSEGV);
         assert_int_equal(f.address, 0);
         assert_ptr_equal(strstr(f.text, "0x0\njump_to_nowhere+0x"), f.text);
 }
@@ -65,7 +65,7 @@ static void an_exit_is_noted_and_hangs_nobody(void **state)
         int status = wait_for_end();
         assert_true(WIFEXITED(status));
         assert_int_equal(WEXITSTATUS(status), 7);
-        struct ring_fault_sight f = fault(0);
+        struct ring_fault_view f = fault(0);
         assert_int_equal(f.kind, FAULT_EXIT);
         assert_int_equal(f.code, 7);
         expect_words(f.text, "my_handle+0x");
@@ -84,7 +84,7 @@ static void a_thread_that_ends_itself_ends_the_runner(void **state)
 static void a_crash_on_another_thread_blames_no_seat(void **state)
 {
         (void)state;
-        struct ring_fault_sight f = run_to_death("thread", SIGSEGV);
+        struct ring_fault_view f = run_to_death("thread", SIGSEGV);
         assert_int_equal(f.kind, FAULT_NONE);
 }
 
@@ -119,7 +119,7 @@ static void told_to_abort_the_stuck_seat_says_where_it_stands(void **state)
         int status = wait_for_end();
         assert_true(WIFSIGNALED(status));
         assert_int_equal(WTERMSIG(status), SIGABRT);
-        struct ring_fault_sight f = fault(stuck_seat);
+        struct ring_fault_view f = fault(stuck_seat);
         assert_int_equal(f.kind, FAULT_SIGNAL);
         assert_int_equal(f.signal, SIGABRT);
         assert_int_equal(f.code, SI_USER); /* not its own doing */

@@ -412,7 +412,7 @@ static int32_t lock_and_unlock(void *self, const struct qv_task *task)
 
 static void serve_call(enum ring_service service, uint64_t number, int status, uint64_t answer)
 {
-        struct ring_call_sight call;
+        struct ring_call_view call;
         uint64_t until_ms = clock_boot_ms() + RIG_WAIT_MS;
         while (!ring_host_call(&rig.host, 0, &call))
                 assert_true(clock_boot_ms() < until_ms);

@@ -8,7 +8,7 @@
 #define NO_SEAT UINT32_MAX
 
 /* A seat that was told to abort from outside tells where it stood (runner/fault.h); that is no guilt. */
-static bool was_told(const struct ring_fault_sight *fault)
+static bool was_told(const struct ring_fault_view *fault)
 {
         return fault->kind == FAULT_SIGNAL && fault->signal == SIGABRT && fault->code == SI_USER;
 }
@@ -101,7 +101,7 @@ static void describe_crash(char *text, size_t size, uint32_t seat, const struct 
                 (void)snprintf(text, size, "crashed");
                 return;
         }
-        const struct ring_fault_sight *f = seat < death->seats ? &death->faults[seat] : NULL;
+        const struct ring_fault_view *f = seat < death->seats ? &death->faults[seat] : NULL;
         size_t n = (size_t)snprintf(text, size, "crashed: ");
         if (!f || f->kind == FAULT_NONE) {
                 describe_end(text + n, size - n, death);

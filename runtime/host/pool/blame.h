@@ -32,7 +32,7 @@ struct death {
         int exit_status; /* if signal is 0 */
         int signal;
         uint32_t seats;
-        const struct ring_fault_sight *faults; /* one per seat; kind FAULT_NONE where there is none */
+        const struct ring_fault_view *faults; /* one per seat; kind FAULT_NONE where there is none */
 };
 
 /* One task that was running when the runner died. */

@@ -103,8 +103,8 @@ enum pool_event_kind {
         POOL_ANSWERED,   /* runner, task, reply */
         POOL_TAKEN_BACK, /* task: it never started */
         POOL_FULL,       /* runner, task: there was no room in its ring after all */
-        POOL_SEEN,       /* runner, sights: the answer to LOOK */
-        POOL_GONE,       /* runner, sights, death: the process is reaped, its last answers were posted before */
+        POOL_SEEN,       /* runner, views: the answer to LOOK */
+        POOL_GONE,       /* runner, views, death: the process is reaped, its last answers were posted before */
         POOL_BROKEN,     /* runner: what it wrote to shared memory is impossible */
         POOL_CANCELLED,  /* task; why (BLAME_CANCEL or BLAME_SHUTDOWN): raise its stop flag, or settle it if it waits */
         POOL_TICK,
@@ -115,7 +115,7 @@ enum pool_event_kind {
 };
 
 /* One handed task as pool_io sees it in shared memory. */
-struct pool_sight {
+struct pool_view {
         struct pool_task *task;
         bool is_started;
         uint32_t seat;
@@ -128,8 +128,8 @@ struct pool_event {
         struct pool_runner *runner;
         struct pool_task *task;
         const struct ring_reply *reply;
-        const struct pool_sight *sights;
-        size_t sights_count;
+        const struct pool_view *views;
+        size_t views_count;
         const struct death *death;
         bool has_many;
         uint32_t count;

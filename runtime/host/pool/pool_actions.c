@@ -73,13 +73,13 @@ static void do_hand(struct pool_io *io, const struct pool_action *action)
 static void do_stop(const struct pool_action *action)
 {
         struct process *p = action->runner->process;
-        struct ring_sight s;
+        struct ring_view s;
         for (uint32_t cursor = 0; ring_host_each(&p->ring, &cursor, &s);) {
                 if (s.owner != action->task)
                         continue;
                 /* A batch is stopped by its first ticket, which the seat shows; a seat that shows an older one is on
                  * something else by now. */
-                struct ring_seat_sight seat;
+                struct ring_seat_view seat;
                 ring_host_seat(&p->ring, s.seat, &seat);
                 bool is_batch = seat.ticket < s.ticket && s.ticket - seat.ticket < p->ring.map.shape.entries;
                 ring_host_stop(&p->ring, s.seat, is_batch && seat.ticket ? seat.ticket : s.ticket);
@@ -169,19 +169,19 @@ static void step(struct pool_io *io, const struct pool_event *event)
 {
         uint64_t now_ms = clock_boot_ms();
         struct pool_event seen = *event;
-        struct pool_sight *sights = NULL;
+        struct pool_view *views = NULL;
         if (event->kind == POOL_SEEN) {
                 /* The process may have ended since the look was asked for. */
                 if (!event->runner->process)
                         return;
                 bool is_broken;
-                sights = pool_io_look(event->runner->process, now_ms, &seen.sights_count, &is_broken);
-                seen.sights = sights;
+                views = pool_io_look(event->runner->process, now_ms, &seen.views_count, &is_broken);
+                seen.views = views;
                 if (is_broken)
                         seen.kind = POOL_BROKEN;
         }
         pool_step(&io->pool, &seen, now_ms, &io->actions);
-        free(sights);
+        free(views);
         for (size_t i = 0; i < io->actions.count; i++)
                 perform(io, &io->actions.list[i]);
 }

@@ -10,13 +10,13 @@
 static void look_at(struct pool_io *io, struct process *p)
 {
         uint8_t bytes[QV_CHECKPOINT_MAX];
-        struct ring_sight sight;
-        for (uint32_t cursor = 0; ring_host_each(&p->ring, &cursor, &sight);) {
-                struct pool_task *task = sight.owner;
+        struct ring_view view;
+        for (uint32_t cursor = 0; ring_host_each(&p->ring, &cursor, &view);) {
+                struct pool_task *task = view.owner;
                 uint32_t version;
-                if (!sight.is_started)
+                if (!view.is_started)
                         continue;
-                int size = ring_host_checkpoint(&p->ring, sight.seat, sight.ticket, bytes, &version);
+                int size = ring_host_checkpoint(&p->ring, view.seat, view.ticket, bytes, &version);
                 if (size < 0 || version == task->saved_version)
                         continue;
                 task->saved_version = version;

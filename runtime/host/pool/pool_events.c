@@ -22,8 +22,8 @@ static struct pool_runner *runner_of(struct process *p)
 
 static int by_ticket(const void *a, const void *b)
 {
-        const struct pool_sight *x = a;
-        const struct pool_sight *y = b;
+        const struct pool_view *x = a;
+        const struct pool_view *y = b;
         return x->task->ticket < y->task->ticket ? -1 : x->task->ticket > y->task->ticket;
 }
 
@@ -34,35 +34,35 @@ static uint64_t plausible_ms(uint64_t ns, uint64_t not_before_ms, uint64_t now_m
         return ms < not_before_ms ? not_before_ms : ms > now_ms ? now_ms : ms;
 }
 
-struct pool_sight *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken)
+struct pool_view *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken)
 {
-        struct pool_sight *sights = calloc(p->ring.in_flight + 1, sizeof(*sights));
-        if (!sights)
+        struct pool_view *views = calloc(p->ring.in_flight + 1, sizeof(*views));
+        if (!views)
                 abort();
         size_t count = 0;
         uint32_t cursor = 0;
-        struct ring_sight s;
+        struct ring_view s;
         *ret_is_broken = false;
         while (ring_host_each(&p->ring, &cursor, &s)) {
                 struct pool_task *task = s.owner;
                 *ret_is_broken |= s.is_broken;
-                struct ring_seat_sight seat;
+                struct ring_seat_view seat;
                 ring_host_seat(&p->ring, s.seat, &seat);
-                sights[count++] = (struct pool_sight){ .task = task,
+                views[count++] = (struct pool_view){ .task = task,
                         .is_started = s.is_started,
                         .seat = s.seat,
                         .started_ms = plausible_ms(seat.started_ns, task->handed_ms, now_ms),
                         .progressed_ms = plausible_ms(seat.progressed_ns, task->handed_ms, now_ms) };
         }
-        qsort(sights, count, sizeof(*sights), by_ticket);
+        qsort(views, count, sizeof(*views), by_ticket);
         *ret_count = count;
-        return sights;
+        return views;
 }
 
 /* The task a log line belongs to, if it is still in flight. */
 static struct pool_task *task_by_ticket(struct process *p, uint64_t ticket)
 {
-        struct ring_sight s;
+        struct ring_view s;
         for (uint32_t cursor = 0; ticket && ring_host_each(&p->ring, &cursor, &s);)
                 if (s.ticket == ticket)
                         return s.owner;
@@ -102,7 +102,7 @@ static void answer_calls(struct pool_io *io, struct process *p)
                 return;
         io->has_saves = p->has_saves = true;
         for (uint32_t seat = 0; seat < io->shape.seats; seat++) {
-                struct ring_call_sight call;
+                struct ring_call_view call;
                 if (!ring_host_call(&p->ring, seat, &call))
                         continue;
                 uint64_t number = call.number;
@@ -152,7 +152,7 @@ static void report_failed_start(struct pool_io *io, const struct pool_runner *ru
         else
                 (void)snprintf(text, sizeof(text), "plugin %s: exited with status %d before it was ready",
                         io->start.label, (int)p->exit_status);
-        struct ring_fault_sight fault;
+        struct ring_fault_view fault;
         for (uint32_t i = 0; i < io->shape.seats; i++) {
                 ring_host_fault(&p->ring, i, &fault);
                 if (fault.kind == FAULT_NONE || !*fault.text)
@@ -176,7 +176,7 @@ static void on_gone(struct process *p)
         if (runner->state == RUNNER_STARTING || runner->why == BLAME_INIT)
                 if (!*io->last_words)
                         report_failed_start(io, runner, p);
-        struct ring_fault_sight *faults = calloc(io->shape.seats, sizeof(*faults));
+        struct ring_fault_view *faults = calloc(io->shape.seats, sizeof(*faults));
         if (!faults)
                 abort();
         for (uint32_t i = 0; i < io->shape.seats; i++)
@@ -186,13 +186,11 @@ static void on_gone(struct process *p)
         };
         size_t count;
         bool is_broken;
-        struct pool_sight *sights = pool_io_look(p, clock_boot_ms(), &count, &is_broken);
-        pool_io_post(io, &(struct pool_event){ .kind = POOL_GONE,
-                                 .runner = runner,
-                                 .sights = sights,
-                                 .sights_count = count,
-                                 .death = &death });
-        free(sights);
+        struct pool_view *views = pool_io_look(p, clock_boot_ms(), &count, &is_broken);
+        pool_io_post(io,
+                &(struct pool_event){
+                        .kind = POOL_GONE, .runner = runner, .views = views, .views_count = count, .death = &death });
+        free(views);
         free(faults);
         if (runner->process == p)
                 runner->process = NULL;

@@ -10,7 +10,7 @@ void pool_io_post(struct pool_io *io, const struct pool_event *event);
 
 /* Everything the runner holds, in the order it was handed over; *ret_is_broken if that memory was written over.
  * Caller frees. */
-struct pool_sight *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken);
+struct pool_view *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken);
 
 /* Posts the answers that are there; false if there may be more. */
 bool pool_io_drain(struct pool_io *io, struct process *p);

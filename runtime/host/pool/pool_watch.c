@@ -41,7 +41,7 @@ void pool_retire_done(struct pool *pool, struct pool_runner *runner, uint64_t no
  */
 
 /* When the task must have ended by itself, and why; UINT64_MAX: never. */
-static uint64_t stop_at(const struct pool *pool, const struct pool_sight *s, enum blame_why *ret_why)
+static uint64_t stop_at(const struct pool *pool, const struct pool_view *s, enum blame_why *ret_why)
 {
         uint64_t at_ms = UINT64_MAX;
         if (s->task->task.timeout_ms) {
@@ -58,7 +58,7 @@ static uint64_t stop_at(const struct pool *pool, const struct pool_sight *s, enu
 
 /* One running task: raises its stop flag when due, and says when to look again.  True: the grace is over. */
 static bool watch_task(
-        struct pool *pool, const struct pool_sight *s, uint64_t now_ms, struct pool_actions *actions, uint64_t *next_ms)
+        struct pool *pool, const struct pool_view *s, uint64_t now_ms, struct pool_actions *actions, uint64_t *next_ms)
 {
         struct pool_task *task = s->task;
         if (!task->stopped_ms) {
@@ -99,8 +99,8 @@ static void watch_unstarted(struct pool *pool, const struct pool_event *event, u
         struct pool_actions *actions, uint64_t *next_ms)
 {
         bool can_move = has_elsewhere(pool, event->runner);
-        for (size_t i = event->sights_count; i-- > 0;) {
-                const struct pool_sight *s = &event->sights[i];
+        for (size_t i = event->views_count; i-- > 0;) {
+                const struct pool_view *s = &event->views[i];
                 if (s->is_started || !can_move || now_ms < s->task->handed_ms + POOL_STUCK_MS)
                         continue;
                 pool_act(actions, ACTION_TAKE_BACK, event->runner)->task = s->task;
@@ -116,8 +116,8 @@ static void watch_unstarted(struct pool *pool, const struct pool_event *event, u
 static bool is_deaf(const struct pool *pool, const struct pool_event *event, uint64_t now_ms)
 {
         uint64_t since_ms = event->runner->answered_ms;
-        if (event->sights[0].task->handed_ms > since_ms)
-                since_ms = event->sights[0].task->handed_ms;
+        if (event->views[0].task->handed_ms > since_ms)
+                since_ms = event->views[0].task->handed_ms;
         return pool->policy.init_ms && now_ms >= since_ms + pool->policy.init_ms;
 }
 
@@ -128,8 +128,8 @@ void pool_on_seen(struct pool *pool, const struct pool_event *event, uint64_t no
                 return;
         uint64_t next_ms = UINT64_MAX;
         uint32_t started = 0;
-        for (size_t i = 0; i < event->sights_count; i++) {
-                const struct pool_sight *s = &event->sights[i];
+        for (size_t i = 0; i < event->views_count; i++) {
+                const struct pool_view *s = &event->views[i];
                 if (!s->is_started)
                         continue;
                 started++;
@@ -143,11 +143,11 @@ void pool_on_seen(struct pool *pool, const struct pool_event *event, uint64_t no
         }
         if (runner->state == RUNNER_DYING)
                 return;
-        if (!started && event->sights_count && is_deaf(pool, event, now_ms)) {
+        if (!started && event->views_count && is_deaf(pool, event, now_ms)) {
                 pool_kill(runner, BLAME_SHUTDOWN, now_ms, actions);
                 return;
         }
-        if (started < event->sights_count)
+        if (started < event->views_count)
                 watch_unstarted(pool, event, now_ms, actions, &next_ms);
         runner->look_ms = next_ms == UINT64_MAX ? 0 : next_ms;
 }
@@ -225,9 +225,9 @@ uint64_t pool_due_ms(const struct pool *pool)
 static void rescue_unstarted(
         struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)
 {
-        for (size_t i = event->sights_count; i-- > 0;) {
-                struct pool_task *task = event->sights[i].task;
-                if (event->sights[i].is_started)
+        for (size_t i = event->views_count; i-- > 0;) {
+                struct pool_task *task = event->views[i].task;
+                if (event->views[i].is_started)
                         continue;
                 pool_unhand(task, now_ms);
                 pool_put_back(pool, task, actions);
@@ -237,20 +237,20 @@ static void rescue_unstarted(
 static void settle_started(const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)
 {
         struct pool_runner *runner = event->runner;
-        struct blamed *running = calloc(event->sights_count + 1, sizeof(*running));
+        struct blamed *running = calloc(event->views_count + 1, sizeof(*running));
         if (!running)
                 abort();
         size_t count = 0;
-        for (size_t i = 0; i < event->sights_count; i++)
-                if (event->sights[i].is_started)
-                        running[count++] = (struct blamed){ .seat = event->sights[i].seat,
-                                .stopped = event->sights[i].task->stopped_ms ? event->sights[i].task->why
-                                                                             : BLAME_NOTHING };
+        for (size_t i = 0; i < event->views_count; i++)
+                if (event->views[i].is_started)
+                        running[count++] = (struct blamed){ .seat = event->views[i].seat,
+                                .stopped =
+                                        event->views[i].task->stopped_ms ? event->views[i].task->why : BLAME_NOTHING };
         blame(running, count, event->death, runner->why, runner->is_solo);
         count = 0;
-        for (size_t i = 0; i < event->sights_count; i++) {
-                struct pool_task *task = event->sights[i].task;
-                if (!event->sights[i].is_started)
+        for (size_t i = 0; i < event->views_count; i++) {
+                struct pool_task *task = event->views[i].task;
+                if (!event->views[i].is_started)
                         continue;
                 const struct blamed *b = &running[count++];
                 uint64_t ticket = task->ticket;
