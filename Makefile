@@ -60,7 +60,7 @@ MAKE_PARALLEL := $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-
 LIB_SRC  := $(filter-out runtime/main.c,$(shell find runtime -name '*.c'))
 # The threads that TSan looks at, and the bytes that fuzzers write, meet only some of it.
 ifeq ($(SAN),tsan)
-LIB_SRC  := $(wildcard runtime/base/*.c runtime/ring/*.c runtime/config/setting_list.c)
+LIB_SRC  := $(wildcard runtime/base/*.c runtime/ring/*.c runtime/base/setting_list.c)
 endif
 ifeq ($(SAN),fuzz)
 LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c) \

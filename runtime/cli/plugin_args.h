@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "config/setting_list.h"
+#include "base/setting_list.h"
 
 /* Adds the setting of --set NAME=VALUE; one that is there already stays.  0, -EINVAL (no NAME=), -E2BIG with the text
  * set. */

@@ -72,7 +72,7 @@ static int take_option(struct vet_request *q, int id, bool *is_quick)
         case OPT_SET:
                 if (plugin_args_set(&q->settings, options.value, &error) < 0)
                         return options_wrong(&options, "%s", error.text);
-                texts_add(&q->sets, options.value);
+                strings_add(&q->sets, options.value);
                 return 0;
         case OPT_HANDLER:
                 q->handler = options.value;
@@ -164,6 +164,6 @@ int cmd_vet(int argc, char **argv)
         if (r == 0)
                 r = run(&q);
         setting_list_free(&q.settings);
-        texts_free(&q.sets);
+        strings_free(&q.sets);
         return r < 0 ? EXIT_DONE : r;
 }

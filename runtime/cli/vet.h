@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/setting_list.h"
+#include "base/strings.h"
 #include "cli/plugin_probe.h"
-#include "config/setting_list.h"
-#include "config/texts.h"
 #include "host/handler/plugin_copy.h"
 
 #define VET_PAYLOAD_MAX ((size_t)1 << 20) /* what `quiver try` takes without being asked */
@@ -19,8 +19,8 @@
 struct vet_request {
         const char *plugin; /* as it was named */
         const char *handler;
-        const char *config; /* --config; NULL */
-        struct texts sets;  /* --set, as they were given */
+        const char *config;  /* --config; NULL */
+        struct strings sets; /* --set, as they were given */
         struct setting_list settings;
         struct plugin_copy copy; /* the copy that is looked at and run */
         uint64_t payloads;

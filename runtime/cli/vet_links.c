@@ -97,24 +97,24 @@ static int trace(const char *plugin, struct buffer *ret_said)
 }
 
 /* "undefined symbol: NAME<tab>(FILE)", "<tab>LIBRARY => not found", and what it has to say about versions. */
-static void read_line(char *line, struct texts *symbols, struct texts *libraries)
+static void read_line(char *line, struct strings *symbols, struct strings *libraries)
 {
         static const char undefined[] = "undefined symbol: ";
         char *end = strstr(line, " => not found");
         if (end) {
                 *end = 0;
                 const char *name = line + strspn(line, "\t ");
-                if (!texts_has(libraries, name))
-                        texts_add(libraries, name);
+                if (!strings_has(libraries, name))
+                        strings_add(libraries, name);
         } else if (!strncmp(line, undefined, sizeof(undefined) - 1)) {
                 char *name = line + sizeof(undefined) - 1;
                 name[strcspn(name, ",\t ")] = 0;
-                if (!texts_has(symbols, name))
-                        texts_add(symbols, name);
+                if (!strings_has(symbols, name))
+                        strings_add(symbols, name);
         }
 }
 
-static void put_names(const struct texts *names, struct buffer *to)
+static void put_names(const struct strings *names, struct buffer *to)
 {
         for (size_t i = 0; i < names->count && i < 8; i++)
                 buffer_printf(to, "%s%s", i ? ", " : "", names->items[i]);
@@ -123,7 +123,7 @@ static void put_names(const struct texts *names, struct buffer *to)
 }
 
 static void report_missing(
-        const struct texts *symbols, const struct texts *libraries, bool is_loaded, struct vet_report *report)
+        const struct strings *symbols, const struct strings *libraries, bool is_loaded, struct vet_report *report)
 {
         struct buffer names = { 0 };
         if (libraries->count) {
@@ -152,8 +152,8 @@ static void report_missing(
 void vet_links(const struct vet_request *request, bool is_loaded, struct vet_report *report)
 {
         struct buffer said = { 0 };
-        struct texts symbols = { 0 };
-        struct texts libraries = { 0 };
+        struct strings symbols = { 0 };
+        struct strings libraries = { 0 };
         char *rest = NULL;
         if (trace(request->copy.path, &said) < 0) {
                 vet_find(report, VET_NOTE, "symbols", NULL,
@@ -164,7 +164,7 @@ void vet_links(const struct vet_request *request, bool is_loaded, struct vet_rep
         for (char *line = strtok_r((char *)said.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
                 read_line(line, &symbols, &libraries);
         report_missing(&symbols, &libraries, is_loaded, report);
-        texts_free(&symbols);
-        texts_free(&libraries);
+        strings_free(&symbols);
+        strings_free(&libraries);
         buffer_free(&said);
 }

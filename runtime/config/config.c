@@ -89,7 +89,7 @@ const struct handler_config *config_handler(const struct config *config, const c
 const struct handler_config *config_serving(const struct config *config, const char *task)
 {
         for (size_t i = 0; i < config->handlers_count; i++)
-                if (texts_has(&config->handlers[i].tasks, task))
+                if (strings_has(&config->handlers[i].tasks, task))
                         return &config->handlers[i];
         return NULL;
 }

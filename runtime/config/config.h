@@ -13,11 +13,11 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/setting_list.h"
+#include "base/strings.h"
 #include "base/trust.h"
+#include "base/url.h"
 #include "config/problems.h"
-#include "config/setting_list.h"
-#include "config/texts.h"
-#include "config/url.h"
 
 /* Where a password is; the configuration itself never holds one. */
 struct secret_config {
@@ -106,8 +106,8 @@ struct limits_config {
         uint64_t cpu_ms;
         uint32_t descriptors;
         uint32_t processes;
-        struct texts read; /* both empty: the file system is not confined */
-        struct texts write;
+        struct strings read; /* both empty: the file system is not confined */
+        struct strings write;
 };
 
 enum world_writable { WORLD_WRITABLE_REFUSE, WORLD_WRITABLE_ALLOW };
@@ -129,9 +129,9 @@ struct handler_config {
         char *file; /* where it is defined, for messages */
         uint32_t line;
 
-        char *plugin;       /* as written: "echo.so" */
-        char *plugin_path;  /* absolute */
-        struct texts tasks; /* the task names it serves */
+        char *plugin;         /* as written: "echo.so" */
+        char *plugin_path;    /* absolute */
+        struct strings tasks; /* the task names it serves */
 
         uint32_t processes;
         uint32_t threads;
@@ -151,7 +151,7 @@ struct handler_config {
         uint64_t payload_max_bytes;
         uint64_t result_max_bytes;
 
-        struct texts environment;     /* variables that runners get besides the usual ones */
+        struct strings environment;   /* variables that runners get besides the usual ones */
         struct setting_list settings; /* for the plugin */
 };
 

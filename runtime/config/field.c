@@ -85,14 +85,14 @@ static int parse_text(const struct field *f, const char *text, const char *folde
 }
 
 static int parse_element(
-        const struct field *f, const char *text, const char *folder, struct texts *list, struct error *error)
+        const struct field *f, const char *text, const char *folder, struct strings *list, struct error *error)
 {
         char *element = NULL;
         int r = parse_text(f, text, folder, &element, error);
-        if (!r && texts_has(list, element))
+        if (!r && strings_has(list, element))
                 r = error_set(error, -EINVAL, "\"%.80s\" stands twice in the list", text);
         if (!r)
-                texts_add(list, element);
+                strings_add(list, element);
         free(element);
         return r;
 }
@@ -128,7 +128,7 @@ int field_parse(const struct field *f, const char *text, const char *folder, voi
                 free(*(char **)at);
                 *(char **)at = copy;
                 return 0;
-        case FIELD_TEXTS:
+        case FIELD_STRINGS:
         case FIELD_PATHS:
                 return parse_element(f, text, folder, at, error);
         case FIELD_URL:
@@ -191,7 +191,7 @@ void field_format_text(const char *text, struct buffer *b)
         buffer_put(b, "\"", 1);
 }
 
-static bool format_list(const struct texts *list, struct buffer *b)
+static bool format_list(const struct strings *list, struct buffer *b)
 {
         if (!list->count)
                 return false;
@@ -232,7 +232,7 @@ bool field_format(const struct field *f, const void *base, struct buffer *b)
         case FIELD_TEXT:
         case FIELD_PATH:
                 return format_optional(*(char *const *)at, b);
-        case FIELD_TEXTS:
+        case FIELD_STRINGS:
         case FIELD_PATHS:
                 return format_list(at, b);
         case FIELD_URL:
@@ -270,9 +270,9 @@ static void field_free(const struct field *f, void *base)
                 free(*(char **)at);
                 *(char **)at = NULL;
                 break;
-        case FIELD_TEXTS:
+        case FIELD_STRINGS:
         case FIELD_PATHS:
-                texts_free(at);
+                strings_free(at);
                 break;
         case FIELD_URL:
                 url_free(at);

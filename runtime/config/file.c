@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/strings.h"
 #include "base/units.h"
-#include "config/texts.h"
 
 static int read_all(int fd, size_t size_max, struct buffer *b, struct error *error)
 {

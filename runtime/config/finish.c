@@ -125,7 +125,7 @@ static void check_tasks(struct tree *t, const struct config *config, size_t inde
         for (size_t i = 0; i < h->tasks.count; i++)
                 for (size_t k = 0; k < index; k++) {
                         const struct handler_config *other = &config->handlers[k];
-                        if (texts_has(&other->tasks, h->tasks.items[i]))
+                        if (strings_has(&other->tasks, h->tasks.items[i]))
                                 problems_error(t->problems, handler_place(h),
                                         "tasks named \"%s\" are served by handler %s (%s:%u) already; one handler per "
                                         "task "
@@ -145,7 +145,7 @@ static void check_environment(struct tree *t, const struct config *config, const
                                 "handlers.%s.environment: %s: names that begin with QUIVER_ are taken", h->name,
                                 h->environment.items[i]);
         for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
-                if (secrets[i]->environment && texts_has(&h->environment, secrets[i]->environment))
+                if (secrets[i]->environment && strings_has(&h->environment, secrets[i]->environment))
                         problems_error(t->problems, handler_place(h),
                                 "handlers.%s.environment: %s holds a password of Quiver's own, which handlers do not "
                                 "get",
@@ -158,7 +158,7 @@ static void finish_handler(struct tree *t, struct config *config, size_t index)
         if (h->plugin)
                 h->plugin_path = file_resolve(config->plugins, h->plugin);
         if (!h->tasks.count)
-                texts_add(&h->tasks, h->name);
+                strings_add(&h->tasks, h->name);
         if (!h->payload_max_bytes)
                 h->payload_max_bytes = config->store.payload_max_bytes;
         if (h->payload_max_bytes > config->store.payload_max_bytes)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/texts.h"
+#include "base/strings.h"
 
 void lexer_init(struct lexer *l, const char *text)
 {

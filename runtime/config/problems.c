@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "config/texts.h"
+#include "base/strings.h"
 
 __attribute__((format(printf, 4, 0))) static void add(
         struct problems *p, struct place place, bool is_warning, const char *format, va_list args)

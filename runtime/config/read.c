@@ -23,7 +23,7 @@ static const char *wanted(const struct field *f)
         case FIELD_PATH:
         case FIELD_URL:
                 return "a text in double quotes";
-        case FIELD_TEXTS:
+        case FIELD_STRINGS:
         case FIELD_PATHS:
                 return "a list of texts, such as [ \"a\", \"b\" ]";
         case FIELD_GROUP:
@@ -69,7 +69,7 @@ static bool has_wanted_type(const struct field *f, const struct config_setting_t
         case FIELD_PATH:
         case FIELD_URL:
                 return type == CONFIG_TYPE_STRING;
-        case FIELD_TEXTS:
+        case FIELD_STRINGS:
         case FIELD_PATHS:
                 return type == CONFIG_TYPE_ARRAY || type == CONFIG_TYPE_LIST;
         case FIELD_GROUP:
@@ -165,7 +165,7 @@ static void read_field(
         }
         void *at = (char *)base + f->offset;
         switch (f->type) {
-        case FIELD_TEXTS:
+        case FIELD_STRINGS:
         case FIELD_PATHS:
                 read_list(t, f, s, base);
                 break;

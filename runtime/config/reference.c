@@ -18,7 +18,7 @@ static const char *type_name(const struct field *f)
                 return "text";
         case FIELD_PATH:
                 return "path";
-        case FIELD_TEXTS:
+        case FIELD_STRINGS:
                 return "list of texts";
         case FIELD_PATHS:
                 return "list of paths";

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/texts.h"
+#include "base/strings.h"
 
 void shape_init(struct shape *s, struct problems *problems)
 {

@@ -141,7 +141,7 @@ static json_t *json_settings(const struct setting_list *s)
         return object;
 }
 
-static json_t *json_texts(const struct texts *t)
+static json_t *json_texts(const struct strings *t)
 {
         json_t *array = json_array();
         for (size_t i = 0; i < t->count; i++)
@@ -190,7 +190,7 @@ static json_t *json_field(const struct field *f, const void *base)
         case FIELD_TEXT:
         case FIELD_PATH:
                 return json_optional(*(char *const *)at);
-        case FIELD_TEXTS:
+        case FIELD_STRINGS:
         case FIELD_PATHS:
                 return json_texts(at);
         case FIELD_URL:

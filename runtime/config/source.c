@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/strings.h"
 #include "config/file.h"
 #include "config/lexer.h"
 #include "config/shape.h"
-#include "config/texts.h"
 
 /* The files that are being read, outermost first: one that includes itself is found by what it is, not by its name. */
 struct open_file {

@@ -58,12 +58,12 @@
         }
 #define TEXTS(n, owner, m, els, look, eff, h)                                                                          \
         {                                                                                                              \
-                .name = (n), .type = FIELD_TEXTS, .offset = AT(owner, m, struct texts), .otherwise = (els),            \
+                .name = (n), .type = FIELD_STRINGS, .offset = AT(owner, m, struct strings), .otherwise = (els),        \
                 .check = (look), .effect = EFFECT_##eff, .help = (h)                                                   \
         }
 #define PATHS(n, owner, m, els, eff, h)                                                                                \
         {                                                                                                              \
-                .name = (n), .type = FIELD_PATHS, .offset = AT(owner, m, struct texts), .otherwise = (els),            \
+                .name = (n), .type = FIELD_PATHS, .offset = AT(owner, m, struct strings), .otherwise = (els),          \
                 .effect = EFFECT_##eff, .help = (h)                                                                    \
         }
 #define URL(n, owner, m, use, els, eff, h)                                                                             \

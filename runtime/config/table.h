@@ -17,7 +17,7 @@ enum field_type {
         FIELD_CHOICE,   /* one of some words → int, its number */
         FIELD_TEXT,     /* → char *, NULL if not set */
         FIELD_PATH,     /* → char *, absolute, NULL if not set */
-        FIELD_TEXTS,    /* [ "a", "b" ] → struct texts */
+        FIELD_STRINGS,  /* [ "a", "b" ] → struct strings */
         FIELD_PATHS,    /* the same, absolute */
         FIELD_URL,      /* → struct url */
         FIELD_GROUP,    /* { … } → the struct at the offset */

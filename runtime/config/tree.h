@@ -5,8 +5,8 @@
 #include <libconfig.h>
 
 #include "base/buffer.h"
+#include "base/setting_list.h"
 #include "config/problems.h"
-#include "config/setting_list.h"
 #include "config/source.h"
 
 struct tree {

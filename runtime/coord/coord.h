@@ -32,7 +32,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "task/envelope.h" /* struct span */
+#include "base/span.h" /* struct span */
 
 #define COORD_DATA_MAX  (512u * 1024u)
 #define COORD_PATH_MAX  512u /* with the NUL */

@@ -3,8 +3,8 @@
 #ifndef QUIVER_COORD_DRIVER_H
 #define QUIVER_COORD_DRIVER_H
 
+#include "base/arena.h"
 #include "coord/coord.h"
-#include "store/arena.h"
 
 enum coord_op {
         COORD_OP_OPEN,

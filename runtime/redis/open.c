@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "config/texts.h"
+#include "base/strings.h"
 #include "redis/cluster.h"
 #include "redis/parts.h"
 #include "redis/sentinel.h"

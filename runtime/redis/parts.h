@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <uv.h>
 
-#include "config/url.h"
+#include "base/url.h"
 #include "redis/conn.h"
 #include "redis/server.h"
 

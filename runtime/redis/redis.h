@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "task/envelope.h" /* struct span */
+#include "base/span.h" /* struct span */
 
 struct redis;
 struct uv_loop_s;

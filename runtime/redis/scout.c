@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "config/texts.h"
+#include "base/strings.h"
 #include "redis/parts.h"
 
 static void ask_next(struct scout *scout);

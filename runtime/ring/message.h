@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "config/setting_list.h"
+#include "base/setting_list.h"
 
 /* Descriptors that a runner is started with. */
 enum runner_fd {

@@ -2,8 +2,8 @@
 #ifndef QUIVER_STORE_DRIVER_H
 #define QUIVER_STORE_DRIVER_H
 
+#include "base/arena.h"
 #include "store/admin.h"
-#include "store/arena.h"
 #include "store/results.h"
 #include "store/store.h"
 

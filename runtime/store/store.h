@@ -79,7 +79,7 @@ struct store_options {
         uint32_t wait_replicas; /* Redis: a submit or outcome counts when so many replicas have it, too */
         /* The number of shards and the coordination URL are recorded when the store is made and are authoritative:
          * whoever names others is refused with -EINVAL, both in the text.  0 and NULL: take what is recorded.  A URL
-         * with a server in common names the same coordination (config/url.h), and is recorded in place of the other. */
+         * with a server in common names the same coordination (base/url.h), and is recorded in place of the other. */
         uint32_t shards;
         const char *coordination;
         bool may_create;                 /* make it if it is not there; else -ENOENT */

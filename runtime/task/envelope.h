@@ -22,6 +22,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/span.h"
 
 #define TASK_KEY_MAX     255u
 #define TASK_HANDLER_MAX 64u
@@ -29,19 +30,6 @@
 #define TASK_HEADERS_MAX 32u
 #define TASK_HEAD_MAX    8192u                      /* everything before the payload */
 #define TASK_NUMBER_MAX  UINT64_C(9007199254740991) /* 2^53 - 1: what JavaScript and Lua count exactly */
-
-/* Bytes that someone else owns; not NUL-terminated. */
-struct span {
-        const char *data;
-        size_t size;
-};
-
-#define SPAN_TEXT(text) ((struct span){ (text), sizeof(text) - 1 })
-
-static inline bool span_is(struct span a, struct span b)
-{
-        return a.size == b.size && (!a.size || !__builtin_memcmp(a.data, b.data, a.size));
-}
 
 /* Higher lanes are claimed first; order is kept per key within a lane. */
 enum lane { LANE_HIGH, LANE_NORMAL, LANE_LOW, LANES };

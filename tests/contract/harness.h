@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "store/admin.h"
-#include "store/arena.h"
 #include "store/results.h"
 #include "store/store.h"
 

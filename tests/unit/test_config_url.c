@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "config/url.h"
+#include "base/url.h"
 
 struct expected {
         const char *text;

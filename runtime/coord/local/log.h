@@ -16,7 +16,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "task/envelope.h"
+#include "base/span.h"
 
 #define LOG_MARK_SIZE 8u
 

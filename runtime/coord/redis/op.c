@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "coord/redis/redis_tree.h"
 
 static void on_done(struct redis_command *command)

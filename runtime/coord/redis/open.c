@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "config/texts.h"
+#include "base/strings.h"
 #include "coord/redis/redis_tree.h"
 
 /* How long an opening waits for what will not heal: a wrong password, too old a server. */

@@ -1,5 +1,7 @@
 #include "coord/zookeeper/call.h"
 
+#include "base/buffer.h"
+
 #include <stdlib.h>
 #include <string.h>
 

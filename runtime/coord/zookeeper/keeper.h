@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "config/url.h"
+#include "base/url.h"
 #include "coord/zookeeper/client.h"
 
 struct keeper;

@@ -6,7 +6,7 @@
 #define QUIVER_COORD_ZOOKEEPER_RESOLVE_H
 
 #include "base/error.h"
-#include "config/url.h"
+#include "base/url.h"
 
 /* "10.0.0.1:2181,10.0.0.2:2181" as the client wants it (an IPv6 address stands without brackets); the caller frees it.
  * Names that do not resolve are left out, with a line in the log.  NULL with the reason if nothing is left.  Blocks. */

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "config/url.h"
+#include "base/url.h"
 #include "store/redis/redis_store.h"
 
 /* Scripts under way at once: enough to keep a server busy while their answers are on their way and the next ones are

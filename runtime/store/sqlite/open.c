@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "config/url.h"
+#include "base/url.h"
 #include "store/sqlite/checkpoint.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite.h"

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "coord/coord.h"
-#include "store/arena.h"
 
 /* What the suite needs of a driver besides the contract.  A place is one authority: a folder, a server. */
 struct place_driver {

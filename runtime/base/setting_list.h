@@ -2,8 +2,8 @@
  *
  * The group `config = { … }` of a handler, flattened: nested groups by dots ("db.url"), list elements by number
  * ("tables.0"), every value as text. */
-#ifndef QUIVER_CONFIG_SETTING_LIST_H
-#define QUIVER_CONFIG_SETTING_LIST_H
+#ifndef QUIVER_BASE_SETTING_LIST_H
+#define QUIVER_BASE_SETTING_LIST_H
 
 #include <stddef.h>
 

@@ -7,8 +7,8 @@
  *         redis (the store's), or one of the four above
  *
  * A URL never holds a user or password: they have settings of their own. */
-#ifndef QUIVER_CONFIG_URL_H
-#define QUIVER_CONFIG_URL_H
+#ifndef QUIVER_BASE_URL_H
+#define QUIVER_BASE_URL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "config/texts.h"
+#include "base/strings.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,13 +44,13 @@ void *array_grow(void *items, size_t count, size_t size)
         return items;
 }
 
-void texts_add(struct texts *t, const char *text)
+void strings_add(struct strings *t, const char *text)
 {
         t->items = array_grow(t->items, t->count, sizeof(*t->items));
         t->items[t->count++] = text_copy(text);
 }
 
-bool texts_has(const struct texts *t, const char *text)
+bool strings_has(const struct strings *t, const char *text)
 {
         for (size_t i = 0; i < t->count; i++)
                 if (!strcmp(t->items[i], text))
@@ -58,10 +58,10 @@ bool texts_has(const struct texts *t, const char *text)
         return false;
 }
 
-void texts_free(struct texts *t)
+void strings_free(struct strings *t)
 {
         for (size_t i = 0; i < t->count; i++)
                 free(t->items[i]);
         free(t->items);
-        *t = (struct texts){ 0 };
+        *t = (struct strings){ 0 };
 }

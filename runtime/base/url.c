@@ -1,12 +1,12 @@
-#include "config/url.h"
+#include "base/url.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/strings.h"
 #include "config/file.h"
-#include "config/texts.h"
 
 /* How the rest of a URL is written. */
 enum form { FORM_PATH, FORM_HOSTS, FORM_WORD };

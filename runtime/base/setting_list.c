@@ -1,10 +1,10 @@
-#include "config/setting_list.h"
+#include "base/setting_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/texts.h"
+#include "base/strings.h"
 
 int setting_list_add(struct setting_list *s, const char *name, const char *value)
 {

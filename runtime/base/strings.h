@@ -1,14 +1,14 @@
 /* texts.h: copies of strings, one by one and in lists.
  *
  * As everywhere in Quiver, running out of memory ends the process: a configuration is a few kilobytes. */
-#ifndef QUIVER_CONFIG_TEXTS_H
-#define QUIVER_CONFIG_TEXTS_H
+#ifndef QUIVER_BASE_STRINGS_H
+#define QUIVER_BASE_STRINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Zero-initialised is empty. */
-struct texts {
+struct strings {
         char **items;
         size_t count;
 };
@@ -23,8 +23,8 @@ __attribute__((format(printf, 1, 2))) char *text_printf(const char *format, ...)
 void *array_grow(void *items, size_t count, size_t size);
 
 /* Adds a copy. */
-void texts_add(struct texts *t, const char *text);
-bool texts_has(const struct texts *t, const char *text);
-void texts_free(struct texts *t);
+void strings_add(struct strings *t, const char *text);
+bool strings_has(const struct strings *t, const char *text);
+void strings_free(struct strings *t);
 
 #endif

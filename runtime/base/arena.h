@@ -1,10 +1,10 @@
 /* arena.h: memory that is given piece by piece and freed at once: the reply of one request. */
-#ifndef QUIVER_STORE_ARENA_H
-#define QUIVER_STORE_ARENA_H
+#ifndef QUIVER_BASE_ARENA_H
+#define QUIVER_BASE_ARENA_H
 
 #include <stddef.h>
 
-#include "task/envelope.h"
+#include "base/span.h"
 
 /* NULL is an empty arena. */
 struct arena_chunk;

@@ -1,0 +1,22 @@
+/* span.h: bytes of somebody else's, with their number. */
+#ifndef QUIVER_BASE_SPAN_H
+#define QUIVER_BASE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* Bytes that someone else owns; not NUL-terminated. */
+struct span {
+        const char *data;
+        size_t size;
+};
+
+#define SPAN_TEXT(text) ((struct span){ (text), sizeof(text) - 1 })
+
+static inline bool span_is(struct span a, struct span b)
+{
+        return a.size == b.size && (!a.size || !__builtin_memcmp(a.data, b.data, a.size));
+}
+
+#endif
