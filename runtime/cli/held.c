@@ -103,9 +103,9 @@ static void step_down(struct held *held)
         if (!held->is_stepping_down)
                 return;
         held->is_stepping_down = false;
-        (void)line_leave(&held->line);
+        (void)queue_leave(&held->queue);
         if (!held->is_front_stopped)
-                line_enter(&held->line);
+                queue_enter(&held->queue);
 }
 
 /* Nothing that it has started is left. */
@@ -235,7 +235,7 @@ static void on_session(void *self, enum coord_state state, uint64_t session)
         if (!held->is_open)
                 return; /* the recipe is told when it is there */
         if (held->is_election)
-                line_session(&held->line, state, session);
+                queue_session(&held->queue, state, session);
         else
                 lock_session(&held->lock, state, session);
 }
@@ -244,7 +244,7 @@ static void on_changed(void *self, const char *path)
 {
         struct held *held = self;
         if (held->is_open && held->is_election)
-                line_changed(&held->line, path);
+                queue_changed(&held->queue, path);
         else if (held->is_open)
                 lock_changed(&held->lock, path);
 }
@@ -253,7 +253,7 @@ static void on_look(void *self)
 {
         struct held *held = self;
         if (held->is_open && held->is_election)
-                line_look(&held->line);
+                queue_look(&held->queue);
         else if (held->is_open)
                 lock_look(&held->lock);
 }
@@ -305,7 +305,7 @@ static void on_front_timer(uv_timer_t *timer)
                         step_down(held);
         } else if (was_stopped && !held->is_front_stopped && held->is_election && !held->is_stepping_down &&
                    !held->is_over) {
-                line_enter(&held->line);
+                queue_enter(&held->queue);
         }
 }
 
@@ -325,13 +325,13 @@ static void start_recipe(struct held *held)
         struct coord_info info;
         nonce_text(nonce);
         if (held->is_election) {
-                struct line_events events = {
+                struct queue_events events = {
                         .front = on_had, .lost = on_lost, .left = on_left, .failed = on_failed, .self = held
                 };
                 (void)snprintf(path, sizeof(path), "elections/%.255s", held->name);
-                line_init(&held->line, held->tree.coord, path, nonce, &events);
-                held->line.removes_empty = true;
-                line_enter(&held->line);
+                queue_init(&held->queue, held->tree.coord, path, nonce, &events);
+                held->queue.removes_empty = true;
+                queue_enter(&held->queue);
         } else {
                 struct lock_events events = { .acquired = on_had,
                         .busy = on_busy,
@@ -394,13 +394,13 @@ static void on_left_in_time(uv_timer_t *timer)
         ((struct held *)timer->data)->has_left = true;
 }
 
-/* Out of the line, and its node with us if nobody else is in it; the end of the session would leave that. */
+/* Out of the queue, and its node with us if nobody else is in it; the end of the session would leave that. */
 static void leave(struct held *held)
 {
         struct coord_info info;
         coord_info(held->tree.coord, &info);
         held->has_left =
-                !held->has_session || !(held->is_election ? line_leave(&held->line) : lock_release(&held->lock));
+                !held->has_session || !(held->is_election ? queue_leave(&held->queue) : lock_release(&held->lock));
         (void)uv_timer_start(&held->wait_timer, on_left_in_time, info.session_ms, 0);
         while (!held->has_left)
                 (void)uv_run(&held->tree.loop, UV_RUN_ONCE);

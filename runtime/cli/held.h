@@ -22,7 +22,7 @@ struct held {
         struct cli_tree tree;
         bool is_open;
         struct lock lock;
-        struct line line; /* of an election */
+        struct queue queue; /* of an election */
         uint64_t token;
         bool has_session;
         bool is_held;
@@ -34,7 +34,7 @@ struct held {
         int status;       /* how it ended, while what it has started is killed: */
         bool is_sweeping; /* not before all of it is gone may another one begin, or the lock be free */
         bool has_immortal;
-        bool has_left; /* the line, at the end */
+        bool has_left; /* the queue, at the end */
         struct front front;
         bool is_front_gone;
         bool is_front_stopped; /* for a session's time */

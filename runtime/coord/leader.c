@@ -35,55 +35,55 @@ void leader_init(struct leader *l, struct coord *coord, const char *path, const 
         l->events = events;
         l->self = self;
         l->failure.text[0] = 0;
-        line_init(&l->line, coord, path, nonce,
-                &(struct line_events){ .front = on_front, .lost = on_lost, .failed = on_failed, .self = l });
+        queue_init(&l->queue, coord, path, nonce,
+                &(struct queue_events){ .front = on_front, .lost = on_lost, .failed = on_failed, .self = l });
 }
 
 void leader_stand(struct leader *l, bool is_standing)
 {
-        bool was_leading = l->line.is_front;
+        bool was_leading = l->queue.is_front;
         if (is_standing) {
-                line_enter(&l->line);
+                queue_enter(&l->queue);
                 return;
         }
-        (void)line_leave(&l->line);
+        (void)queue_leave(&l->queue);
         if (was_leading)
                 l->events->lost(l->self);
 }
 
 bool leader_is_leading(const struct leader *l)
 {
-        return l->line.is_front;
+        return l->queue.is_front;
 }
 
 bool leader_is_settled(const struct leader *l)
 {
-        const struct line *line = &l->line;
-        return !line->session || (line->step == LINE_REST && !line->is_busy && !line->is_failed);
+        const struct queue *queue = &l->queue;
+        return !queue->session || (queue->step == QUEUE_REST && !queue->is_busy && !queue->is_failed);
 }
 
 struct coord_multi_op leader_check(const struct leader *l)
 {
-        return (struct coord_multi_op){ .kind = COORD_CHECK, .path = l->line.own, .version = COORD_ANY_VERSION };
+        return (struct coord_multi_op){ .kind = COORD_CHECK, .path = l->queue.own, .version = COORD_ANY_VERSION };
 }
 
 void leader_session(struct leader *l, enum coord_state state, uint64_t session)
 {
-        line_session(&l->line, state, session);
+        queue_session(&l->queue, state, session);
 }
 
 void leader_changed(struct leader *l, const char *path)
 {
-        line_changed(&l->line, path);
+        queue_changed(&l->queue, path);
 }
 
 void leader_look(struct leader *l)
 {
-        line_look(&l->line);
+        queue_look(&l->queue);
 }
 
 void leader_retry(struct leader *l)
 {
-        if (l->line.is_failed)
-                line_look(&l->line);
+        if (l->queue.is_failed)
+                queue_look(&l->queue);
 }

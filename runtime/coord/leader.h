@@ -1,13 +1,13 @@
 /* leader.h: one of several is the leader.
  *
- * The front of a line (line.h): whoever came first leads, each other waits for the one before it.
+ * The front of a line (queue.h): whoever came first leads, each other waits for the one before it.
  *
  * Whoever leads may not know that it no longer does (a session ends at the authority first).  So what a leader writes
  * is written by coord_multi() together with leader_check(): it fails if the node is gone. */
 #ifndef QUIVER_COORD_LEADER_H
 #define QUIVER_COORD_LEADER_H
 
-#include "coord/line.h"
+#include "coord/queue.h"
 
 struct leader_events {
         void (*gained)(void *self);
@@ -16,7 +16,7 @@ struct leader_events {
 };
 
 struct leader {
-        struct line line;
+        struct queue queue;
         const struct leader_events *events;
         void *self;
         struct error failure; /* the last that was said */

@@ -10,12 +10,12 @@ static void on_front(void *self, uint64_t token)
                 lock->events.acquired(lock->events.self, token);
 }
 
-/* Who held a lock and lost it must know before it stands in the line again: so it leaves. */
+/* Who held a lock and lost it must know before it stands in the queue again: so it leaves. */
 static void on_lost(void *self)
 {
         struct lock *lock = self;
-        (void)line_leave(&lock->line);
-        lock->line.is_leaving = false;
+        (void)queue_leave(&lock->queue);
+        lock->queue.is_leaving = false;
         if (lock->events.lost)
                 lock->events.lost(lock->events.self);
 }
@@ -24,7 +24,7 @@ static void on_behind(void *self)
 {
         struct lock *lock = self;
         if (lock->is_try)
-                (void)line_leave(&lock->line);
+                (void)queue_leave(&lock->queue);
 }
 
 static void on_left(void *self)
@@ -48,7 +48,7 @@ static void on_failed(void *self, int status, const char *text)
 void lock_init(
         struct lock *lock, struct coord *coord, const char *name, const char *nonce, const struct lock_events *events)
 {
-        struct line_events line = { .front = on_front,
+        struct queue_events queue = { .front = on_front,
                 .lost = on_lost,
                 .behind = on_behind,
                 .left = on_left,
@@ -57,44 +57,44 @@ void lock_init(
         char path[COORD_PATH_MAX];
         (void)snprintf(path, sizeof(path), "locks/%.255s", name);
         *lock = (struct lock){ .events = *events };
-        line_init(&lock->line, coord, path, nonce, &line);
-        lock->line.removes_empty = true;
+        queue_init(&lock->queue, coord, path, nonce, &queue);
+        lock->queue.removes_empty = true;
 }
 
 void lock_acquire(struct lock *lock)
 {
         lock->is_try = false;
-        line_enter(&lock->line);
+        queue_enter(&lock->queue);
 }
 
 void lock_try(struct lock *lock)
 {
         lock->is_try = true;
-        line_enter(&lock->line);
+        queue_enter(&lock->queue);
 }
 
 bool lock_release(struct lock *lock)
 {
         lock->is_try = false;
-        return line_leave(&lock->line);
+        return queue_leave(&lock->queue);
 }
 
 bool lock_is_held(const struct lock *lock)
 {
-        return lock->line.is_front;
+        return lock->queue.is_front;
 }
 
 void lock_session(struct lock *lock, enum coord_state state, uint64_t session)
 {
-        line_session(&lock->line, state, session);
+        queue_session(&lock->queue, state, session);
 }
 
 void lock_changed(struct lock *lock, const char *path)
 {
-        line_changed(&lock->line, path);
+        queue_changed(&lock->queue, path);
 }
 
 void lock_look(struct lock *lock)
 {
-        line_look(&lock->line);
+        queue_look(&lock->queue);
 }

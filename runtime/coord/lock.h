@@ -6,19 +6,19 @@
 #ifndef QUIVER_COORD_LOCK_H
 #define QUIVER_COORD_LOCK_H
 
-#include "coord/line.h"
+#include "coord/queue.h"
 
 struct lock_events {
         void (*acquired)(void *self, uint64_t token); /* the token grows with every holder */
-        void (*busy)(void *self); /* after lock_try(): somebody has it, and we are not in the line */
-        void (*lost)(void *self); /* we had it.  Out of the line; acquire it again if you like */
+        void (*busy)(void *self); /* after lock_try(): somebody has it, and we are not in the queue */
+        void (*lost)(void *self); /* we had it.  Out of the queue; acquire it again if you like */
         void (*released)(void *self);
         void (*failed)(void *self, int status, const char *text);
         void *self;
 };
 
 struct lock {
-        struct line line;
+        struct queue queue;
         struct lock_events events;
         bool is_try;
 };
@@ -26,7 +26,7 @@ struct lock {
 /* The lock NAME of the app; `nonce`: ours, another one for each struct lock of that name. */
 void lock_init(
         struct lock *lock, struct coord *coord, const char *name, const char *nonce, const struct lock_events *events);
-/* Waits in the line until it is acquired. */
+/* Waits in the queue until it is acquired. */
 void lock_acquire(struct lock *lock);
 /* Acquires it if it is free, or says busy. */
 void lock_try(struct lock *lock);

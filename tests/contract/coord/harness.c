@@ -65,11 +65,11 @@ static void on_tick(uv_timer_t *timer)
         (void)timer;
 }
 
-void patience_turn(struct patience *p, const char *what, const char *file, int line)
+void patience_turn(struct patience *p, const char *what, const char *file, int queue)
 {
         uv_timer_t tick;
         if (clock_boot_ms() > p->end_ms)
-                fail_msg("%s:%d: still not: %s", file, line, what);
+                fail_msg("%s:%d: still not: %s", file, queue, what);
         /* Conditions that nothing on the loop announces are looked at now and then. */
         (void)uv_timer_init(&p->w->loop, &tick);
         (void)uv_timer_start(&tick, on_tick, 20, 0);

@@ -94,7 +94,7 @@ struct patience {
         uint64_t end_ms;
 };
 struct patience patience(struct world *w);
-void patience_turn(struct patience *p, const char *what, const char *file, int line);
+void patience_turn(struct patience *p, const char *what, const char *file, int queue);
 
 bool was_told(const struct client *c, enum coord_state state, uint64_t session);
 bool has_heard(const struct client *c, const char *path);

@@ -265,10 +265,10 @@ static void a_place_is_not_taken_twice(void **state)
         leader_stand(&a->leader, true);
         WAIT_FOR(w, leader_is_leading(&a->leader));
         assert_string_equal(leader_check(&a->leader).path, election);
-        a->lock.line.step = LINE_FIND;
+        a->lock.queue.step = QUEUE_FIND;
         lock_acquire(&a->lock);
         WAIT_FOR(w, lock_is_held(&a->lock));
-        assert_string_equal(a->lock.line.own, lock);
+        assert_string_equal(a->lock.queue.own, lock);
         leave(a);
 }
 
@@ -290,7 +290,7 @@ static void nobody_waits_for_a_place_of_their_own(void **state)
         assert_int_equal(create(a->client, "election/a-0000000000", "", COORD_EPHEMERAL, NULL, NULL), 0);
         leader_stand(&b->leader, false);
         WAIT_FOR(w, leader_is_leading(&a->leader));
-        assert_string_equal(a->leader.line.own, "election/a-0000000000");
+        assert_string_equal(a->leader.queue.own, "election/a-0000000000");
         leave(a);
         leave(b);
 }
@@ -308,10 +308,10 @@ static void an_old_sessions_place_counts_for_nothing(void **state)
         WAIT_FOR(w, leader_is_leading(&a->leader));
         assert_int_equal(get(a->client, leader_check(&a->leader).path, false, NULL, &stat), 0);
         assert_int_equal(stat.owner, session_of(a->client));
-        a->lock.line.step = LINE_FIND;
+        a->lock.queue.step = QUEUE_FIND;
         lock_acquire(&a->lock);
         WAIT_FOR(w, lock_is_held(&a->lock));
-        assert_int_equal(get(a->client, a->lock.line.own, false, NULL, &stat), 0);
+        assert_int_equal(get(a->client, a->lock.queue.own, false, NULL, &stat), 0);
         assert_int_equal(stat.owner, session_of(a->client));
         leave(a);
 }
@@ -325,7 +325,7 @@ static void ten_contenders_hold_the_lock_one_at_a_time_in_order(void **state)
         for (unsigned i = 0; i < ACTORS; i++) {
                 a[i] = actor(w, (char[]){ (char)('a' + i), 0 });
                 lock_acquire(&a[i]->lock);
-                WAIT_FOR(w, a[i]->lock.line.own[0]);
+                WAIT_FOR(w, a[i]->lock.queue.own[0]);
         }
         WAIT_FOR(w, lock_is_held(&a[0]->lock));
         for (unsigned i = 0; i < ACTORS; i++) {
@@ -372,9 +372,9 @@ static void who_gives_up_waiting_holds_up_nobody(void **state)
         lock_acquire(&a->lock);
         WAIT_FOR(w, lock_is_held(&a->lock));
         lock_acquire(&b->lock);
-        WAIT_FOR(w, b->lock.line.watched[0]);
+        WAIT_FOR(w, b->lock.queue.watched[0]);
         lock_acquire(&c->lock);
-        WAIT_FOR(w, c->lock.line.watched[0]);
+        WAIT_FOR(w, c->lock.queue.watched[0]);
         assert_true(lock_release(&b->lock));
         WAIT_FOR(w, b->released);
         assert_false(lock_is_held(&c->lock));
@@ -394,18 +394,18 @@ static void a_lost_lock_is_told_and_not_taken_again(void **state)
         lock_acquire(&a->lock);
         WAIT_FOR(w, lock_is_held(&a->lock));
         lock_acquire(&b->lock);
-        WAIT_FOR(w, b->lock.line.watched[0]);
+        WAIT_FOR(w, b->lock.queue.watched[0]);
         uint64_t token = a->token;
         lose_session(a->client);
         WAIT_FOR(w, a->lock_lost && lock_is_held(&b->lock));
         assert_false(lock_is_held(&a->lock));
         assert_true(b->token > token);
         /* In the new session it first looks whether a place of its own is left over. */
-        WAIT_FOR(w, a->client->looks > 1 && a->lock.line.step == LINE_REST && !a->lock.line.is_busy);
+        WAIT_FOR(w, a->client->looks > 1 && a->lock.queue.step == QUEUE_REST && !a->lock.queue.is_busy);
         assert_false(lock_release(&a->lock));
         /* Its own place in the line is up to it. */
         lock_acquire(&a->lock);
-        WAIT_FOR(w, a->lock.line.watched[0]);
+        WAIT_FOR(w, a->lock.queue.watched[0]);
         crowd.holders--;
         assert_true(lock_release(&b->lock));
         WAIT_FOR(w, lock_is_held(&a->lock));
@@ -448,7 +448,7 @@ static void a_lock_that_nobody_uses_leaves_no_node(void **state)
         lock_acquire(&a->lock);
         WAIT_FOR(w, lock_is_held(&a->lock));
         lock_acquire(&b->lock);
-        WAIT_FOR(w, b->lock.line.watched[0]);
+        WAIT_FOR(w, b->lock.queue.watched[0]);
         crowd.holders--;
         assert_true(lock_release(&a->lock));
         WAIT_FOR(w, a->released && lock_is_held(&b->lock));
