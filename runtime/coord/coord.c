@@ -88,13 +88,13 @@ void coord_open(struct uv_loop_s *loop, struct coord_open *open)
         choose(&open->request, &open->options)->open(loop, open);
 }
 
-void coord_bury(struct uv_loop_s *loop, struct coord_bury *bury)
+void coord_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
 {
-        coord_prepare(&bury->request, COORD_OP_BURY);
-        const struct coord_driver *driver = choose(&bury->request, &bury->options);
-        if (!bury->token || !bury->token[0] || strlen(bury->token) >= COORD_TOKEN_MAX)
-                coord_refuse(&bury->request, -EINVAL, "a session's token is needed");
-        driver->bury(loop, bury);
+        coord_prepare(&end->request, COORD_OP_END_SESSION);
+        const struct coord_driver *driver = choose(&end->request, &end->options);
+        if (!end->token || !end->token[0] || strlen(end->token) >= COORD_TOKEN_MAX)
+                coord_refuse(&end->request, -EINVAL, "a session's token is needed");
+        driver->end_session(loop, end);
 }
 
 void coord_close(struct coord *coord, void (*closed)(void *self), void *self)

@@ -128,12 +128,12 @@ void coord_info(const struct coord *coord, struct coord_info *ret_info);
 void coord_token(const struct coord *coord, char ret_token[COORD_TOKEN_MAX]);
 
 /* Ends that session (of a host that is gone): its ephemeral nodes go at once.  For a guard; needs no open tree. */
-struct coord_bury {
+struct coord_end_session {
         struct coord_request request;
         struct coord_options options; /* url, app, secrets; events are not used */
         const char *token;
 };
-void coord_bury(struct uv_loop_s *loop, struct coord_bury *bury);
+void coord_end_session(struct uv_loop_s *loop, struct coord_end_session *end);
 
 /* --- nodes --- */
 

@@ -8,7 +8,7 @@
 
 enum coord_op {
         COORD_OP_OPEN,
-        COORD_OP_BURY,
+        COORD_OP_END_SESSION,
         COORD_OP_CREATE,
         COORD_OP_GET,
         COORD_OP_SET,
@@ -24,7 +24,7 @@ struct coord_driver {
          * status is negative already, it only has to be finished.  Never finishes it before it returns. */
         void (*open)(struct uv_loop_s *loop, struct coord_open *open);
         /* As open: without a tree. */
-        void (*bury)(struct uv_loop_s *loop, struct coord_bury *bury);
+        void (*end_session)(struct uv_loop_s *loop, struct coord_end_session *end);
         /* Executes a request that coord.c has checked, in the order of starting.  If its status is negative already, it
          * only has to be finished, and not before this returns.  Sets request->deadline_ms if coord_sweep() is to end
          * it.  Where a request is finished with an error, the driver has set the text. */

@@ -13,7 +13,7 @@
 
 static const char *const op_names[COORD_OPS] = {
         [COORD_OP_OPEN] = "open",
-        [COORD_OP_BURY] = "bury",
+        [COORD_OP_END_SESSION] = "end-session",
         [COORD_OP_CREATE] = "create",
         [COORD_OP_GET] = "get",
         [COORD_OP_SET] = "set",

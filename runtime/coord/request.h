@@ -4,7 +4,7 @@
 
 #include "coord/driver.h"
 
-/* Clears the private part: for a request without a tree (open, bury). */
+/* Clears the private part: for a request without a tree (open, end). */
 void coord_prepare(struct coord_request *request, enum coord_op op);
 /* The same, and puts it into the tree's list. */
 void coord_begin(struct coord *coord, struct coord_request *request, enum coord_op op);

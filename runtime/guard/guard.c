@@ -169,7 +169,7 @@ static bool await_wards(const struct guard *g)
         return true;
 }
 
-static void bury_host(struct guard *g)
+static void clean_up(struct guard *g)
 {
         uint64_t since_ms = clock_boot_ms();
         kill_wards(g);
@@ -202,6 +202,6 @@ int cmd_guard(int argc, char **argv)
         while (hear(&g))
                 ;
         if (!g.is_dismissed && g.has_start)
-                bury_host(&g);
+                clean_up(&g);
         return 0;
 }

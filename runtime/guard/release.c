@@ -36,7 +36,7 @@ struct handover {
         struct store *store;
         struct back *backs;
         uint32_t count, pending, unanswered, released;
-        struct coord_bury bury;
+        struct coord_end_session end;
 };
 
 static void end(struct handover *h)
@@ -44,9 +44,9 @@ static void end(struct handover *h)
         uv_close((uv_handle_t *)&h->timer, NULL);
 }
 
-static void on_buried(struct coord_request *request)
+static void on_session_ended(struct coord_request *request)
 {
-        struct handover *h = (struct handover *)((char *)request - offsetof(struct handover, bury.request));
+        struct handover *h = (struct handover *)((char *)request - offsetof(struct handover, end.request));
         if (request->status < 0)
                 log_event(LEVEL_WARN, "guard", "text=%s", LOG_QUOTE(request->error.text));
         end(h);
@@ -57,15 +57,15 @@ static const char *if_any(const char *text)
         return *text ? text : NULL;
 }
 
-static void bury(struct handover *h)
+static void end_session(struct handover *h)
 {
         if (!*h->token) {
                 end(h);
                 return;
         }
         const struct guard_start *s = h->start;
-        h->bury = (struct coord_bury){
-                .request.done = on_buried,
+        h->end = (struct coord_end_session){
+                .request.done = on_session_ended,
                 .options = { .url = s->coord_url,
                         .app = s->app,
                         .session_ms = s->ttl_ms,
@@ -80,12 +80,12 @@ static void bury(struct handover *h)
                         .store_sentinel_password = if_any(s->store_sentinel_password) },
                 .token = h->token,
         };
-        coord_bury(&h->loop, &h->bury);
+        coord_end_session(&h->loop, &h->end);
 }
 
 static void on_store_closed(void *self)
 {
-        bury(self);
+        end_session(self);
 }
 
 static void give_back(struct handover *h);
@@ -164,7 +164,7 @@ static void on_open(struct store_request *request)
         else if (clock_boot_ms() < h->until_ms)
                 (void)uv_timer_start(&h->timer, on_again, AGAIN_MS, 0);
         else
-                bury(h);
+                end_session(h);
 }
 
 static void open_store(struct handover *h)
@@ -215,7 +215,7 @@ uint32_t guard_release(const struct guard_start *start, const struct leases *lea
         if (h.count)
                 open_store(&h);
         else
-                bury(&h);
+                end_session(&h);
         (void)uv_run(&h.loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&h.loop);
         free(h.backs);

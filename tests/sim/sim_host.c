@@ -400,7 +400,7 @@ void sim_host_start(struct sim_host *h)
         sim_at_host(h, TTL_MS / 3, on_renewal_due, boxed(h));
 }
 
-struct burial {
+struct session_end {
         uint64_t session;
         uint8_t nonce[STORE_NONCE_SIZE];
         uint64_t epochs[SHARDS];
@@ -408,9 +408,9 @@ struct burial {
 };
 
 /* Its runners are gone, so its guard may give back what the page showed. */
-static void on_buried(struct sim *sim, void *arg)
+static void on_session_ended(struct sim *sim, void *arg)
 {
-        const struct burial *b = arg;
+        const struct session_end *b = arg;
         for (uint32_t i = 0; i < SHARDS; i++)
                 if (b->is_held[i])
                         sim_store_bury(sim, i, b->epochs[i], b->nonce);
@@ -420,7 +420,7 @@ static void on_buried(struct sim *sim, void *arg)
 void sim_host_kill(struct sim_host *h, bool has_guard)
 {
         struct sim *sim = h->sim;
-        struct burial *b = calloc(1, sizeof(*b));
+        struct session_end *b = calloc(1, sizeof(*b));
         if (!b)
                 abort();
         b->session = h->coord->session;
@@ -431,7 +431,7 @@ void sim_host_kill(struct sim_host *h, bool has_guard)
                 shard_free(&h->shards[i]);
         }
         if (has_guard)
-                sim_at(sim, 1 + sim_draw(sim, 20), on_buried, b);
+                sim_at(sim, 1 + sim_draw(sim, 20), on_session_ended, b);
         else
                 free(b);
         h->is_alive = false;

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "coord/local/bury.h"
+#include "coord/local/end_session.h"
 #include "coord/local/worker.h"
 
 #define SESSION_DEFAULT_MS 10000u
@@ -311,7 +311,7 @@ static void local_token(const struct coord *coord, char ret_token[COORD_TOKEN_MA
 const struct coord_driver local_driver = {
         .scheme = "local",
         .open = local_open,
-        .bury = local_bury,
+        .end_session = local_end_session,
         .start = local_start,
         .token = local_token,
         .close = local_close,

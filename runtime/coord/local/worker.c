@@ -66,7 +66,7 @@ static int refresh(struct worker *worker, struct error *error)
         return r ? error_set(error, r, "%s: %s", worker->folder.path, strerror(-r)) : 0;
 }
 
-static int bury_the_dead(struct worker *worker, struct error *error)
+static int end_dead_sessions(struct worker *worker, struct error *error)
 {
         uint64_t dead;
         int r = 0;
@@ -140,7 +140,7 @@ static int turn(struct worker *worker, struct error *error)
         if (!r)
                 r = renew_session(worker, error);
         if (!r)
-                r = bury_the_dead(worker, error);
+                r = end_dead_sessions(worker, error);
         if (!r)
                 no_trouble(worker);
         if (!r)

@@ -280,7 +280,7 @@ static void tree_open(struct uv_loop_s *loop, struct coord_open *open)
 const struct coord_driver redis_tree_driver = {
         .scheme = "redis",
         .open = tree_open,
-        .bury = rtree_bury,
+        .end_session = rtree_end_session,
         .start = rtree_request_start,
         .token = rtree_token,
         .close = rtree_close,

@@ -7,7 +7,7 @@
  *         reply.c     what the scripts answer
  *         watch.c     which keys somebody waits for
  *         op.c        one script on its way
- *         bury.c      ending the session of a host that is gone */
+ *         end_session.c      ending the session of a host that is gone */
 #ifndef QUIVER_COORD_REDIS_REDIS_TREE_H
 #define QUIVER_COORD_REDIS_REDIS_TREE_H
 
@@ -151,9 +151,9 @@ void rtree_watch_rang(struct redis_tree *tree, const char *key, size_t size);
 void rtree_watch_clear(struct redis_tree *tree);
 void rtree_watch_free_all(struct redis_tree *tree);
 
-/* --- bury.c --- */
+/* --- end_session.c --- */
 
-void rtree_bury(struct uv_loop_s *loop, struct coord_bury *bury);
+void rtree_end_session(struct uv_loop_s *loop, struct coord_end_session *end);
 void rtree_token(const struct coord *coord, char ret_token[COORD_TOKEN_MAX]);
 
 #endif

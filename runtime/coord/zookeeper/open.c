@@ -217,12 +217,12 @@ static void zookeeper_open(struct uv_loop_s *loop, struct coord_open *open)
         zk_ring(zk);
 }
 
-static void zookeeper_bury(struct uv_loop_s *loop, struct coord_bury *bury)
+static void zookeeper_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
 {
-        if (!bury->request.status)
-                zk_bury(loop, bury);
-        if (bury->request.status)
-                fail_later(loop, &bury->request);
+        if (!end->request.status)
+                zk_end_session(loop, end);
+        if (end->request.status)
+                fail_later(loop, &end->request);
 }
 
 static void zookeeper_token(const struct coord *coord, char ret_token[COORD_TOKEN_MAX])
@@ -233,7 +233,7 @@ static void zookeeper_token(const struct coord *coord, char ret_token[COORD_TOKE
 const struct coord_driver zookeeper_driver = {
         .scheme = "zookeeper",
         .open = zookeeper_open,
-        .bury = zookeeper_bury,
+        .end_session = zookeeper_end_session,
         .start = zk_request_start,
         .token = zookeeper_token,
         .close = zookeeper_close_tree,

@@ -4,7 +4,7 @@
  *         session.c   the session: heartbeat, suspended, expired, the next link
  *         request.c   requests as operations, step by step
  *         multi.c     those of several operations
- *         bury.c      ending the session of a host that is gone
+ *         end_session.c      ending the session of a host that is gone
  *         call.c      one operation on its way; keeper.c: the client's handle
  *
  * Nodes stand under /ROOT/APP, where ROOT comes from the URL.  The client's own chroot is not used: it must exist
@@ -65,7 +65,7 @@ struct zk {
 /* Have the bell handler, or the timer, run soon; the latter not after `at_ms`. */
 void zk_ring(struct zk *zk);
 void zk_wake_at(struct zk *zk, uint64_t at_ms);
-/* The options' URL and USER:PASSWORD, for opening and burying.  The caller frees both. */
+/* The options' URL and USER:PASSWORD, for opening and ending.  The caller frees both. */
 int zk_read_options(const struct coord_options *options, struct url *ret_url, char **ret_auth, struct error *error);
 
 /* --- session.c --- */
@@ -104,9 +104,9 @@ struct call *zk_multi_call(struct zk *zk, struct coord_multi *multi);
 /* Fills in stats or the failed operation's status; 0 or -errno. */
 int zk_multi_answer(struct coord_multi *multi, const struct call *call);
 
-/* --- bury.c --- */
+/* --- end_session.c --- */
 
-void zk_bury(struct uv_loop_s *loop, struct coord_bury *bury);
+void zk_end_session(struct uv_loop_s *loop, struct coord_end_session *end);
 /* "" if there is no session. */
 void zk_token_write(const clientid_t *id, char ret_token[COORD_TOKEN_MAX]);
 

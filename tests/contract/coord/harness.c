@@ -346,29 +346,29 @@ int multi(struct client *c, struct coord_multi_op *ops, uint32_t count)
         return wait_answer(&request.request);
 }
 
-struct burial {
-        struct coord_bury bury;
+struct session_end {
+        struct coord_end_session end;
         unsigned done;
 };
 
-static void on_buried(struct coord_request *request)
+static void on_session_ended(struct coord_request *request)
 {
-        ((struct burial *)request)->done++;
+        ((struct session_end *)request)->done++;
 }
 
-int bury(struct world *w, const char *token)
+int end_session(struct world *w, const char *token)
 {
-        struct burial b = { .bury = { .request.done = on_buried, .options.app = "test", .token = token } };
-        w->driver->options(w->place, &b.bury.options);
-        coord_bury(&w->loop, &b.bury);
+        struct session_end b = { .end = { .request.done = on_session_ended, .options.app = "test", .token = token } };
+        w->driver->options(w->place, &b.end.options);
+        coord_end_session(&w->loop, &b.end);
         assert_int_equal(b.done, 0);
         WAIT_FOR(w, b.done);
-        return b.bury.request.status;
+        return b.end.request.status;
 }
 
 void lose_session(struct client *c)
 {
         char token[COORD_TOKEN_MAX];
         coord_token(c->coord, token);
-        assert_int_equal(bury(c->world, token), 0);
+        assert_int_equal(end_session(c->world, token), 0);
 }

@@ -112,7 +112,7 @@ int del(struct client *c, const char *path, uint64_t version);
 const char *children(struct client *c, const char *path, bool watch);
 int multi(struct client *c, struct coord_multi_op *ops, uint32_t count);
 /* Ends the session of that token. */
-int bury(struct world *w, const char *token);
+int end_session(struct world *w, const char *token);
 /* As if the client's host had died: its session is ended, and it does not know. */
 void lose_session(struct client *c);
 

@@ -74,10 +74,10 @@ static void a_buried_session_takes_its_nodes_along_at_once(void **state)
         assert_int_equal(create(a, "members/a", "", COORD_EPHEMERAL, NULL, NULL), 0);
         assert_int_equal(create(b, "members/b", "", COORD_EPHEMERAL, NULL, NULL), 0);
         coord_token(a->coord, token);
-        assert_int_equal(bury(*state, token), 0);
+        assert_int_equal(end_session(*state, token), 0);
         assert_string_equal(children(b, "members", false), "b");
         /* A second time there is nothing left to do. */
-        assert_int_equal(bury(*state, token), 0);
+        assert_int_equal(end_session(*state, token), 0);
         assert_string_equal(children(b, "members", false), "b");
 }
 
@@ -129,7 +129,7 @@ static void requests_of_a_lost_session_do_not_happen_under_the_next(void **state
         o.pending.create =
                 (struct coord_create){ .request.done = on_orphan_done, .path = "e", .flags = COORD_EPHEMERAL };
         coord_token(a->coord, token);
-        assert_int_equal(bury(w, token), 0);
+        assert_int_equal(end_session(w, token), 0);
         bool is_told = was_told(a, COORD_EXPIRED, old);
         coord_create(a->coord, &o.pending.create);
         WAIT_FOR(w, o.pending.done && was_told(a, COORD_EXPIRED, old) && a->states[a->states_count - 1] == COORD_ALIVE);

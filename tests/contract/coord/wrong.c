@@ -65,13 +65,13 @@ static void a_wrong_token_buries_nobody(void **state)
 {
         struct client *c = join(*state);
         char token[COORD_TOKEN_MAX];
-        assert_int_equal(bury(*state, ""), -EINVAL);
+        assert_int_equal(end_session(*state, ""), -EINVAL);
         coord_token(c->coord, token);
         assert_true(strlen(token) >= 16);
         assert_int_equal(create(c, "e", "", COORD_EPHEMERAL, NULL, NULL), 0);
         char *last = &token[strlen(token) - 1];
         *last = *last == '0' ? '1' : '0';
-        (void)bury(*state, token);
+        (void)end_session(*state, token);
         assert_int_equal(get(c, "e", false, NULL, NULL), 0);
         assert_false(was_told(c, COORD_EXPIRED, session_of(c)));
 }

@@ -108,7 +108,7 @@ local function remove_node(path)
 end
 
 -- Returns how many nodes were looked at: with a full budget, more may be left for the next who comes by.
-local function bury(session, budget)
+local function end_session(session, budget)
 	local key = nodes_key(session)
 	local paths = is_kind(key, 'set') and redis.call('SRANDMEMBER', key, budget) or {}
 	local owned = {}
@@ -159,7 +159,7 @@ local function reap()
 	end
 	cut_last()
 	for _, session in ipairs(redis.call('ZRANGEBYSCORE', SESSIONS, '-inf', now, 'LIMIT', 0, REAP_SESSIONS)) do
-		budget = budget - bury(session, budget)
+		budget = budget - end_session(session, budget)
 		if budget <= 0 then
 			break
 		end

@@ -14,8 +14,8 @@
 #define NUMBER_DIGITS   16
 #define PASSWORD_DIGITS (2 * sizeof(((clientid_t *)0)->passwd))
 
-struct burial {
-        struct coord_bury *bury;
+struct zk_session_end {
+        struct coord_end_session *end;
         struct url url;
         clientid_t id;
         uint64_t session_ms;
@@ -42,7 +42,7 @@ static int token_read(const char *token, clientid_t *ret_id, struct error *error
 {
         if (strlen(token) != NUMBER_DIGITS + PASSWORD_DIGITS ||
                 strspn(token, "0123456789abcdef") != NUMBER_DIGITS + PASSWORD_DIGITS)
-                return error_set(error, -EINVAL, "bury: not the token of a ZooKeeper session");
+                return error_set(error, -EINVAL, "end session: not the token of a ZooKeeper session");
         char number[NUMBER_DIGITS + 1] = "";
         memcpy(number, token, NUMBER_DIGITS);
         ret_id->client_id = (int64_t)strtoull(number, NULL, 16);
@@ -53,16 +53,16 @@ static int token_read(const char *token, clientid_t *ret_id, struct error *error
         return 0;
 }
 
-/* --- the burial -------------------------------------------------------------------------------------------------- */
+/* --- the ending -------------------------------------------------------------------------------------------------- */
 
 static void on_bell_closed(uv_handle_t *handle)
 {
-        struct burial *burial = handle->data;
-        struct coord_request *request = &burial->bury->request;
-        int status = burial->status;
-        url_free(&burial->url);
-        explicit_bzero(&burial->id, sizeof(burial->id));
-        free(burial);
+        struct zk_session_end *ending = handle->data;
+        struct coord_request *request = &ending->end->request;
+        int status = ending->status;
+        url_free(&ending->url);
+        explicit_bzero(&ending->id, sizeof(ending->id));
+        free(ending);
         if (status)
                 coord_finish_error(request, status, "ZooKeeper was not reached; the session ends by itself");
         else
@@ -71,17 +71,17 @@ static void on_bell_closed(uv_handle_t *handle)
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-        struct burial *burial = handle->data;
-        uv_close((uv_handle_t *)&burial->bell, on_bell_closed);
+        struct zk_session_end *ending = handle->data;
+        uv_close((uv_handle_t *)&ending->bell, on_bell_closed);
 }
 
-static void finish(struct burial *burial, int status)
+static void finish(struct zk_session_end *ending, int status)
 {
-        if (uv_is_closing((uv_handle_t *)&burial->timer))
+        if (uv_is_closing((uv_handle_t *)&ending->timer))
                 return;
-        burial->status = status;
-        keeper_leave(burial->keeper);
-        uv_close((uv_handle_t *)&burial->timer, on_timer_closed);
+        ending->status = status;
+        keeper_leave(ending->keeper);
+        uv_close((uv_handle_t *)&ending->timer, on_timer_closed);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -91,73 +91,73 @@ static void on_timer(uv_timer_t *timer)
 
 static void ring(void *self)
 {
-        (void)uv_async_send(&((struct burial *)self)->bell);
+        (void)uv_async_send(&((struct zk_session_end *)self)->bell);
 }
 
 /* Whoever knows the session's password may close it: the user's is not needed. */
-static void dig(struct burial *burial)
+static void begin(struct zk_session_end *ending)
 {
-        burial->was_reached = false;
-        burial->keeper = keeper_start(&(struct keeper_options){ .url = &burial->url,
-                .session_ms = burial->session_ms,
-                .id = &burial->id,
+        ending->was_reached = false;
+        ending->keeper = keeper_start(&(struct keeper_options){ .url = &ending->url,
+                .session_ms = ending->session_ms,
+                .id = &ending->id,
                 .ring = ring,
-                .self = burial });
-        keeper_end(burial->keeper, true);
+                .self = ending });
+        keeper_end(ending->keeper, true);
 }
 
 static void on_bell(uv_async_t *bell)
 {
-        struct burial *burial = bell->data;
+        struct zk_session_end *ending = bell->data;
         bool is_gone = false;
         struct post *next;
-        if (uv_is_closing((uv_handle_t *)&burial->timer))
+        if (uv_is_closing((uv_handle_t *)&ending->timer))
                 return;
-        for (struct post *post = keeper_collect(burial->keeper); post; post = next) {
+        for (struct post *post = keeper_collect(ending->keeper); post; post = next) {
                 next = post->next;
                 if (post->kind == POST_SESSION) {
                         int state = ((struct session_post *)post)->state;
-                        burial->is_over |= state == ZOO_EXPIRED_SESSION_STATE;
-                        burial->was_reached |= state == ZOO_CONNECTED_STATE;
+                        ending->is_over |= state == ZOO_EXPIRED_SESSION_STATE;
+                        ending->was_reached |= state == ZOO_CONNECTED_STATE;
                 }
                 is_gone |= post->kind == POST_GONE;
                 post_free(post);
         }
         if (!is_gone)
                 return;
-        if (burial->is_over || !burial->was_reached) {
-                finish(burial, burial->is_over ? 0 : -EHOSTUNREACH);
+        if (ending->is_over || !ending->was_reached) {
+                finish(ending, ending->is_over ? 0 : -EHOSTUNREACH);
                 return;
         }
-        keeper_leave(burial->keeper);
-        dig(burial);
+        keeper_leave(ending->keeper);
+        begin(ending);
 }
 
-void zk_bury(struct uv_loop_s *loop, struct coord_bury *bury)
+void zk_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
 {
-        struct coord_request *request = &bury->request;
+        struct coord_request *request = &end->request;
         struct url url = { 0 };
         clientid_t id = { 0 };
         char *auth = NULL;
-        request->status = token_read(bury->token, &id, &request->error);
+        request->status = token_read(end->token, &id, &request->error);
         if (!request->status)
-                request->status = zk_read_options(&bury->options, &url, &auth, &request->error);
+                request->status = zk_read_options(&end->options, &url, &auth, &request->error);
         if (request->status)
                 return;
         if (auth)
                 explicit_bzero(auth, strlen(auth));
         free(auth);
-        struct burial *burial = calloc(1, sizeof(*burial));
-        if (!burial)
+        struct zk_session_end *ending = calloc(1, sizeof(*ending));
+        if (!ending)
                 abort();
-        burial->bury = bury;
-        burial->url = url;
-        burial->id = id;
-        burial->session_ms = bury->options.session_ms ? bury->options.session_ms : SESSION_DEFAULT_MS;
-        burial->bell.data = burial->timer.data = burial;
+        ending->end = end;
+        ending->url = url;
+        ending->id = id;
+        ending->session_ms = end->options.session_ms ? end->options.session_ms : SESSION_DEFAULT_MS;
+        ending->bell.data = ending->timer.data = ending;
         explicit_bzero(&id, sizeof(id));
-        (void)uv_async_init(loop, &burial->bell, on_bell);
-        (void)uv_timer_init(loop, &burial->timer);
-        (void)uv_timer_start(&burial->timer, on_timer, burial->session_ms, 0);
-        dig(burial);
+        (void)uv_async_init(loop, &ending->bell, on_bell);
+        (void)uv_timer_init(loop, &ending->timer);
+        (void)uv_timer_start(&ending->timer, on_timer, ending->session_ms, 0);
+        begin(ending);
 }
