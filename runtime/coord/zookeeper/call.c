@@ -54,7 +54,7 @@ static void answer(const void *data, int rc, const struct Stat *stat)
         call->rc = rc;
         if (stat)
                 call->stat = *stat;
-        keeper_post(call->keeper, &call->post);
+        zk_handle_post(call->handle, &call->post);
 }
 
 static void on_void(int rc, const void *data)
@@ -122,22 +122,22 @@ static int send_parent(struct call *call, zhandle_t *zh)
 
 static int send_step(struct call *call, zhandle_t *zh)
 {
-        watcher_fn watcher = call->watch ? keeper_watcher : NULL;
+        watcher_fn watcher = call->watch ? zk_handle_watcher : NULL;
         switch (call->step) {
         case STEP_CREATE:
                 return send_create(call, zh);
         case STEP_PARENT:
                 return send_parent(call, zh);
         case STEP_GET:
-                return zoo_awget(zh, call->path, watcher, call->keeper, on_data, call);
+                return zoo_awget(zh, call->path, watcher, call->handle, on_data, call);
         case STEP_EXISTS:
-                return zoo_awexists(zh, call->path, watcher, call->keeper, on_stat, call);
+                return zoo_awexists(zh, call->path, watcher, call->handle, on_stat, call);
         case STEP_SET:
                 return zoo_aset(zh, call->path, call->data.data, (int)call->data.size, call->version, on_stat, call);
         case STEP_DELETE:
                 return zoo_adelete(zh, call->path, call->version, on_void, call);
         case STEP_CHILDREN:
-                return zoo_awget_children(zh, call->path, watcher, call->keeper, on_names, call);
+                return zoo_awget_children(zh, call->path, watcher, call->handle, on_names, call);
         case STEP_MULTI:
                 return zoo_amulti(zh, (int)call->multi->count, call->multi->ops, call->multi->results, on_void, call);
         }
@@ -149,22 +149,22 @@ static void drop(struct post *post)
         zk_call_free((struct call *)post);
 }
 
-int zk_call_send(struct call *call, struct keeper *keeper)
+int zk_call_send(struct call *call, struct zk_handle *handle)
 {
         forget_answer(call);
-        call->keeper = keeper;
+        call->handle = handle;
         call->post.kind = POST_ANSWER;
         call->post.drop = drop;
         call->is_out = true;
         call->rc = ZCLOSING; /* unless there is an answer */
-        zhandle_t *zh = keeper_lock(keeper);
+        zhandle_t *zh = zk_handle_lock(handle);
         int rc = zh ? send_step(call, zh) : ZINVALIDSTATE;
         /* The client's threads wait for the lock before they answer. */
         if (rc == ZOK)
-                keeper_expect(keeper, &call->post);
+                zk_handle_expect(handle, &call->post);
         else
                 call->is_out = false;
         if (zh)
-                keeper_unlock(keeper);
+                zk_handle_unlock(handle);
         return rc;
 }

@@ -7,7 +7,7 @@
 #define QUIVER_COORD_ZOOKEEPER_CALL_H
 
 #include "coord/driver.h"
-#include "coord/zookeeper/keeper.h"
+#include "coord/zookeeper/zk_handle.h"
 
 enum call_step {
         STEP_CREATE,
@@ -34,7 +34,7 @@ struct call_multi {
 
 struct call {
         struct post post;
-        struct keeper *keeper;
+        struct zk_handle *handle;
         struct coord_request *request; /* NULL: nobody waits for it */
         enum call_step step;
         bool is_out;  /* sent, and not collected */
@@ -60,7 +60,7 @@ struct call {
 struct call *zk_call_new(char *path);
 void zk_call_free(struct call *call);
 
-/* Sends it through the keeper; ZOK, or why it was not sent (nothing follows then). */
-int zk_call_send(struct call *call, struct keeper *keeper);
+/* Sends it through the handle; ZOK, or why it was not sent (nothing follows then). */
+int zk_call_send(struct call *call, struct zk_handle *handle);
 
 #endif

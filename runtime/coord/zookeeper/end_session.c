@@ -19,7 +19,7 @@ struct zk_session_end {
         struct url url;
         clientid_t id;
         uint64_t session_ms;
-        struct keeper *keeper;
+        struct zk_handle *handle;
         uv_async_t bell;
         uv_timer_t timer;
         bool was_reached; /* the session was taken over */
@@ -80,7 +80,7 @@ static void finish(struct zk_session_end *ending, int status)
         if (uv_is_closing((uv_handle_t *)&ending->timer))
                 return;
         ending->status = status;
-        keeper_leave(ending->keeper);
+        zk_handle_leave(ending->handle);
         uv_close((uv_handle_t *)&ending->timer, on_timer_closed);
 }
 
@@ -98,12 +98,12 @@ static void ring(void *self)
 static void begin(struct zk_session_end *ending)
 {
         ending->was_reached = false;
-        ending->keeper = keeper_start(&(struct keeper_options){ .url = &ending->url,
+        ending->handle = zk_handle_start(&(struct zk_handle_options){ .url = &ending->url,
                 .session_ms = ending->session_ms,
                 .id = &ending->id,
                 .ring = ring,
                 .self = ending });
-        keeper_end(ending->keeper, true);
+        zk_handle_end(ending->handle, true);
 }
 
 static void on_bell(uv_async_t *bell)
@@ -113,7 +113,7 @@ static void on_bell(uv_async_t *bell)
         struct post *next;
         if (uv_is_closing((uv_handle_t *)&ending->timer))
                 return;
-        for (struct post *post = keeper_collect(ending->keeper); post; post = next) {
+        for (struct post *post = zk_handle_collect(ending->handle); post; post = next) {
                 next = post->next;
                 if (post->kind == POST_SESSION) {
                         int state = ((struct session_post *)post)->state;
@@ -129,7 +129,7 @@ static void on_bell(uv_async_t *bell)
                 finish(ending, ending->is_over ? 0 : -EHOSTUNREACH);
                 return;
         }
-        keeper_leave(ending->keeper);
+        zk_handle_leave(ending->handle);
         begin(ending);
 }
 

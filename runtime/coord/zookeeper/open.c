@@ -48,7 +48,7 @@ static void drop_links(struct zk *zk, bool all)
                         continue;
                 }
                 *at = link->next;
-                keeper_leave(link->keeper);
+                zk_handle_leave(link->handle);
                 free(link);
         }
 }
@@ -74,7 +74,7 @@ static void zookeeper_close_tree(struct coord *coord, void (*closed)(void *self)
         for (struct coord_request *request = coord->requests; request; request = request->next)
                 zk_request_forget(request);
         for (struct zk_link *link = zk->links; link; link = link->next)
-                keeper_end(link->keeper, false);
+                zk_handle_end(link->handle, false);
         zk_ring(zk);
 }
 
@@ -118,7 +118,7 @@ static void on_timer(uv_timer_t *timer)
 static void take_posts(struct zk *zk, struct zk_link *from)
 {
         struct post *next;
-        for (struct post *post = keeper_collect(from->keeper); post; post = next) {
+        for (struct post *post = zk_handle_collect(from->handle); post; post = next) {
                 next = post->next;
                 zk_session_take(zk, from, post);
         }

@@ -111,7 +111,7 @@ static void send_call(struct zk *zk, struct call *call)
 {
         if (!zk->is_connected || !zk->is_proven)
                 return;
-        int rc = call->is_lost ? ZCONNECTIONLOSS : zk_call_send(call, zk->current->keeper);
+        int rc = call->is_lost ? ZCONNECTIONLOSS : zk_call_send(call, zk->current->handle);
         if (rc == ZOK || rc == ZINVALIDSTATE)
                 return;
         struct coord_request *request = call->request;

@@ -42,7 +42,7 @@ static void start_link(struct zk *zk, uint64_t now_ms)
         struct zk_link *made = calloc(1, sizeof(*made));
         if (!made)
                 abort();
-        made->keeper = keeper_start(&(struct keeper_options){ .url = &zk->url,
+        made->handle = zk_handle_start(&(struct zk_handle_options){ .url = &zk->url,
                 .addresses = zk->addresses,
                 .session_ms = zk->wanted_ms,
                 .auth = zk->auth,
@@ -57,12 +57,12 @@ void zk_session_end(struct zk *zk, bool lingers)
 {
         if (!zk->current)
                 return;
-        char *addresses = keeper_addresses(zk->current->keeper);
+        char *addresses = zk_handle_addresses(zk->current->handle);
         if (addresses) {
                 free(zk->addresses);
                 zk->addresses = addresses;
         }
-        keeper_end(zk->current->keeper, lingers);
+        zk_handle_end(zk->current->handle, lingers);
         zk->current = NULL;
         zk->beat = NULL;
         zk->is_connected = zk->is_proven = zk->has_root = false;
@@ -109,7 +109,7 @@ static void send_beat(struct zk *zk, uint64_t now_ms)
         }
         zk->beat_sent_ms = now_ms;
         zk->next_beat_ms = now_ms + beat_every_ms(zk);
-        if (zk_call_send(call, zk->current->keeper) == ZOK)
+        if (zk_call_send(call, zk->current->handle) == ZOK)
                 zk->beat = call;
         else
                 zk_call_free(call);
@@ -147,7 +147,7 @@ static void beat_answered(struct zk *zk, struct call *call)
                 return;
         }
         if (call->step == STEP_PARENT && zk_parent_next(call, strlen(call->path)) &&
-                zk_call_send(call, zk->current->keeper) == ZOK)
+                zk_call_send(call, zk->current->handle) == ZOK)
                 return;
         if (call->rc == ZNOAUTH)
                 log_event(LEVEL_ERROR, "zookeeper_refused",
@@ -269,7 +269,7 @@ uint64_t zk_session_tick(struct zk *zk, uint64_t now_ms)
                 start_link(zk, now_ms);
         if (!zk->current)
                 return zk->start_at_ms;
-        keeper_pulse(zk->current->keeper);
+        zk_handle_pulse(zk->current->handle);
         if (zk->id.client_id && now_ms - zk->proof_ms > zk->coord.session_ms) {
                 expire(zk, "no answer for a session's time", true);
                 return zk->start_at_ms;

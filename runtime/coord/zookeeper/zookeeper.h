@@ -5,7 +5,7 @@
  *         request.c   requests as operations, step by step
  *         multi.c     those of several operations
  *         end_session.c      ending the session of a host that is gone
- *         call.c      one operation on its way; keeper.c: the client's handle
+ *         call.c      one operation on its way; zk_handle.c: the client's handle
  *
  * Nodes stand under /ROOT/APP, where ROOT comes from the URL.  The client's own chroot is not used: it must exist
  * before anything else, and we make it as needed. */
@@ -19,7 +19,7 @@
 /* A link in use, or one that is ending: its session may have to be closed yet. */
 struct zk_link {
         struct zk_link *next;
-        struct keeper *keeper;
+        struct zk_handle *handle;
         bool is_gone;
 };
 
@@ -74,7 +74,7 @@ int zk_read_options(const struct coord_options *options, struct url *ret_url, ch
 uint64_t zk_session_tick(struct zk *zk, uint64_t now_ms);
 /* Takes the post. */
 void zk_session_take(struct zk *zk, struct zk_link *from, struct post *post);
-/* Ends the current link, if there is one; `lingers` as keeper_end(). */
+/* Ends the current link, if there is one; `lingers` as zk_handle_end(). */
 void zk_session_end(struct zk *zk, bool lingers);
 
 /* --- request.c --- */

@@ -1,0 +1,401 @@
+#include "coord/zookeeper/zk_handle.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "coord/zookeeper/client_log.h"
+#include "coord/zookeeper/resolve.h"
+
+struct zk_handle {
+        /* Set at the start. */
+        struct url url;
+        char *auth;
+        clientid_t id;
+        uint64_t wanted_ms;
+
+        pthread_mutex_t lock; /* guards all below, and the use of the handle */
+        pthread_cond_t wake;  /* the handle: something below has changed */
+        zhandle_t *zh;        /* NULL: not yet, or not any more */
+        char *addresses;
+        int state;           /* as the client told last */
+        uint64_t session_ms; /* negotiated; the wanted one before */
+        uint64_t pulse_ms;
+        bool is_ending, is_lingering;
+        struct post *first, *last;
+        struct post *expected;
+        void (*ring)(void *self); /* NULL: the loop has left */
+        void *self;
+        unsigned references; /* the loop's and the handle's */
+};
+
+static void *allocate(size_t size)
+{
+        void *made = calloc(1, size);
+        if (!made)
+                abort();
+        return made;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+void post_free(struct post *post)
+{
+        if (post->drop)
+                post->drop(post);
+        else
+                free(post);
+}
+
+static void free_posts(struct zk_handle *handle)
+{
+        while (handle->first) {
+                struct post *next = handle->first->next;
+                post_free(handle->first);
+                handle->first = next;
+        }
+}
+
+/* Unlocks it, and frees it if this was the last one who knew it. */
+static void let_go(struct zk_handle *handle)
+{
+        bool is_last = !--handle->references;
+        (void)pthread_mutex_unlock(&handle->lock);
+        if (!is_last)
+                return;
+        free_posts(handle);
+        url_free(&handle->url);
+        if (handle->auth)
+                explicit_bzero(handle->auth, strlen(handle->auth));
+        explicit_bzero(&handle->id, sizeof(handle->id));
+        free(handle->auth);
+        free(handle->addresses);
+        (void)pthread_cond_destroy(&handle->wake);
+        (void)pthread_mutex_destroy(&handle->lock);
+        free(handle);
+}
+
+/* --- posts ------------------------------------------------------------------------------------------------------- */
+
+static void post_locked(struct zk_handle *handle, struct post *post)
+{
+        post->next = NULL;
+        *(handle->last ? &handle->last->next : &handle->first) = post;
+        handle->last = post;
+        if (handle->ring)
+                handle->ring(handle->self);
+}
+
+void zk_handle_expect(struct zk_handle *handle, struct post *post)
+{
+        post->prev = NULL;
+        post->next = handle->expected;
+        if (post->next)
+                post->next->prev = post;
+        handle->expected = post;
+}
+
+static void answer_locked(struct zk_handle *handle, struct post *post)
+{
+        *(post->prev ? &post->prev->next : &handle->expected) = post->next;
+        if (post->next)
+                post->next->prev = post->prev;
+        post_locked(handle, post);
+}
+
+void zk_handle_post(struct zk_handle *handle, struct post *post)
+{
+        (void)pthread_mutex_lock(&handle->lock);
+        if (post->kind == POST_ANSWER)
+                answer_locked(handle, post);
+        else
+                post_locked(handle, post);
+        (void)pthread_mutex_unlock(&handle->lock);
+}
+
+struct post *zk_handle_collect(struct zk_handle *handle)
+{
+        (void)pthread_mutex_lock(&handle->lock);
+        struct post *first = handle->first;
+        handle->first = handle->last = NULL;
+        (void)pthread_mutex_unlock(&handle->lock);
+        return first;
+}
+
+static void post_failed(struct zk_handle *handle, const struct error *error)
+{
+        struct failed_post *failed = allocate(sizeof(*failed));
+        failed->post.kind = POST_FAILED;
+        failed->error = *error;
+        zk_handle_post(handle, &failed->post);
+}
+
+/* --- what the client's threads call ------------------------------------------------------------------------------ */
+
+/* The client's pipe and its sockets are not close-on-exec; every other descriptor of ours is.  Until a connection
+ * stands, a child may still inherit its socket: a runner closes what it inherits. */
+static void mark_descriptors(void)
+{
+        DIR *dir = opendir("/proc/self/fd");
+        struct dirent *entry;
+        while (dir && (entry = readdir(dir))) {
+                struct stat st;
+                int fd = (int)strtol(entry->d_name, NULL, 10);
+                int flags = fd > STDERR_FILENO ? fcntl(fd, F_GETFD) : FD_CLOEXEC;
+                if (flags >= 0 && !(flags & FD_CLOEXEC) && !fstat(fd, &st) &&
+                        (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+                        (void)fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+        }
+        if (dir)
+                (void)closedir(dir);
+}
+
+static void name_server(zhandle_t *zh, char *ret_text, size_t size)
+{
+        struct sockaddr_storage peer;
+        socklen_t peer_size = sizeof(peer);
+        char address[INET6_ADDRSTRLEN] = "";
+        ret_text[0] = 0;
+        if (!zookeeper_get_connected_host(zh, (struct sockaddr *)&peer, &peer_size))
+                return;
+        if (peer.ss_family == AF_INET6) {
+                const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&peer;
+                (void)inet_ntop(AF_INET6, &v6->sin6_addr, address, sizeof(address));
+                (void)snprintf(ret_text, size, "[%s]:%u", address, ntohs(v6->sin6_port));
+        } else {
+                const struct sockaddr_in *v4 = (const struct sockaddr_in *)&peer;
+                (void)inet_ntop(AF_INET, &v4->sin_addr, address, sizeof(address));
+                (void)snprintf(ret_text, size, "%s:%u", address, ntohs(v4->sin_port));
+        }
+}
+
+static void session_changed(zhandle_t *zh, int type, int state, const char *path, void *context)
+{
+        struct zk_handle *handle = context;
+        (void)path;
+        if (type != ZOO_SESSION_EVENT)
+                return;
+        struct session_post *session = allocate(sizeof(*session));
+        session->post.kind = POST_SESSION;
+        session->state = state;
+        if (state == ZOO_CONNECTED_STATE) {
+                mark_descriptors();
+                session->id = *zoo_client_id(zh);
+                session->session_ms = (uint64_t)zoo_recv_timeout(zh);
+                name_server(zh, session->server, sizeof(session->server));
+        }
+        (void)pthread_mutex_lock(&handle->lock);
+        handle->state = state;
+        if (session->session_ms)
+                handle->session_ms = session->session_ms;
+        post_locked(handle, &session->post);
+        (void)pthread_cond_signal(&handle->wake);
+        (void)pthread_mutex_unlock(&handle->lock);
+}
+
+void zk_handle_watcher(zhandle_t *zh, int type, int state, const char *path, void *context)
+{
+        (void)zh;
+        (void)state;
+        /* Every watcher is told of the session too. */
+        if (type == ZOO_SESSION_EVENT || !path)
+                return;
+        struct changed_post *changed = allocate(sizeof(*changed) + strlen(path) + 1);
+        changed->post.kind = POST_CHANGED;
+        memcpy(changed->path, path, strlen(path) + 1);
+        zk_handle_post(context, &changed->post);
+}
+
+/* --- the handle -------------------------------------------------------------------------------------------------- */
+
+static void make_handle(struct zk_handle *handle)
+{
+        const clientid_t *id = handle->id.client_id ? &handle->id : NULL;
+        zk_client_log_level();
+        /* The client's threads wait for the lock before they post: none runs ahead of the handle. */
+        (void)pthread_mutex_lock(&handle->lock);
+        zhandle_t *zh = zookeeper_init2(handle->addresses, session_changed, (int)handle->wanted_ms, id, handle,
+                ZOO_NO_LOG_CLIENTENV, zk_client_log);
+        int e = errno;
+        if (zh) {
+                (void)zoo_set_servers_resolution_delay(zh, -1);
+                if (handle->auth)
+                        (void)zoo_add_auth(zh, "digest", handle->auth, (int)strlen(handle->auth), NULL, NULL);
+        }
+        handle->zh = zh;
+        (void)pthread_mutex_unlock(&handle->lock);
+        mark_descriptors();
+        if (!zh) {
+                struct error error;
+                (void)error_set(&error, 0, "the ZooKeeper client does not start: %s", strerror(e));
+                post_failed(handle, &error);
+        }
+}
+
+static void begin(struct zk_handle *handle)
+{
+        struct error error;
+        char *found = zk_resolve(&handle->url, &error);
+        (void)pthread_mutex_lock(&handle->lock);
+        if (found) {
+                free(handle->addresses);
+                handle->addresses = found;
+        }
+        bool is_wanted = !handle->is_ending || handle->is_lingering;
+        (void)pthread_mutex_unlock(&handle->lock);
+        if (!handle->addresses)
+                post_failed(handle, &error);
+        else if (is_wanted)
+                make_handle(handle);
+}
+
+static bool is_deserted(const struct zk_handle *handle)
+{
+        return clock_boot_ms() - handle->pulse_ms > handle->session_ms;
+}
+
+static bool may_close(const struct zk_handle *handle)
+{
+        if (!handle->is_ending)
+                return is_deserted(handle);
+        return !handle->is_lingering || !handle->zh || handle->state == ZOO_CONNECTED_STATE ||
+               handle->state == ZOO_EXPIRED_SESSION_STATE || handle->state == ZOO_AUTH_FAILED_STATE;
+}
+
+/* Until a quarter of a session has passed, or somebody wakes us. */
+static void doze(struct zk_handle *handle)
+{
+        struct timespec until;
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        uint64_t ns = (uint64_t)until.tv_nsec + handle->session_ms / 4 * NS_PER_MS;
+        until.tv_sec += (time_t)(ns / NS_PER_S);
+        until.tv_nsec = (long)(ns % NS_PER_S);
+        (void)pthread_cond_timedwait(&handle->wake, &handle->lock, &until);
+}
+
+static void *keep(void *self)
+{
+        struct zk_handle *handle = self;
+        begin(handle);
+        (void)pthread_mutex_lock(&handle->lock);
+        while (!may_close(handle))
+                doze(handle);
+        zhandle_t *zh = handle->zh;
+        handle->zh = NULL;
+        (void)pthread_mutex_unlock(&handle->lock);
+        if (zh)
+                (void)zookeeper_close(zh);
+        struct post *gone = allocate(sizeof(*gone));
+        gone->kind = POST_GONE;
+        (void)pthread_mutex_lock(&handle->lock);
+        while (handle->expected)
+                answer_locked(handle, handle->expected);
+        post_locked(handle, gone);
+        let_go(handle);
+        return NULL;
+}
+
+/* --- for the loop ------------------------------------------------------------------------------------------------ */
+
+static void init_locks(struct zk_handle *handle)
+{
+        pthread_condattr_t attributes;
+        (void)pthread_mutex_init(&handle->lock, NULL);
+        (void)pthread_condattr_init(&attributes);
+        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        (void)pthread_cond_init(&handle->wake, &attributes);
+        (void)pthread_condattr_destroy(&attributes);
+}
+
+static void start_handle(struct zk_handle *handle)
+{
+        pthread_t thread;
+        sigset_t all, before;
+        /* Signals are for the loop; the client's threads inherit this. */
+        (void)sigfillset(&all);
+        (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+        int r = pthread_create(&thread, NULL, keep, handle);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (r)
+                abort();
+        (void)pthread_detach(thread);
+}
+
+struct zk_handle *zk_handle_start(const struct zk_handle_options *options)
+{
+        struct zk_handle *handle = allocate(sizeof(*handle));
+        struct error error;
+        init_locks(handle);
+        /* It was read before: it can be read again. */
+        if (url_parse(options->url->text, URL_FOR_COORDINATION, "/", &handle->url, &error))
+                abort();
+        handle->auth = options->auth ? strdup(options->auth) : NULL;
+        handle->addresses = options->addresses ? strdup(options->addresses) : NULL;
+        if (options->id)
+                handle->id = *options->id;
+        handle->wanted_ms = handle->session_ms = options->session_ms;
+        handle->pulse_ms = clock_boot_ms();
+        handle->state = ZOO_NOTCONNECTED_STATE;
+        handle->ring = options->ring;
+        handle->self = options->self;
+        handle->references = 2;
+        start_handle(handle);
+        return handle;
+}
+
+zhandle_t *zk_handle_lock(struct zk_handle *handle)
+{
+        (void)pthread_mutex_lock(&handle->lock);
+        if (handle->zh)
+                return handle->zh;
+        (void)pthread_mutex_unlock(&handle->lock);
+        return NULL;
+}
+
+void zk_handle_unlock(struct zk_handle *handle)
+{
+        (void)pthread_mutex_unlock(&handle->lock);
+}
+
+void zk_handle_pulse(struct zk_handle *handle)
+{
+        (void)pthread_mutex_lock(&handle->lock);
+        handle->pulse_ms = clock_boot_ms();
+        (void)pthread_mutex_unlock(&handle->lock);
+}
+
+void zk_handle_end(struct zk_handle *handle, bool lingers)
+{
+        (void)pthread_mutex_lock(&handle->lock);
+        handle->is_ending = true;
+        handle->is_lingering = lingers;
+        (void)pthread_cond_signal(&handle->wake);
+        (void)pthread_mutex_unlock(&handle->lock);
+}
+
+void zk_handle_leave(struct zk_handle *handle)
+{
+        (void)pthread_mutex_lock(&handle->lock);
+        handle->is_ending = true;
+        handle->is_lingering = false;
+        handle->ring = NULL;
+        (void)pthread_cond_signal(&handle->wake);
+        let_go(handle);
+}
+
+char *zk_handle_addresses(struct zk_handle *handle)
+{
+        (void)pthread_mutex_lock(&handle->lock);
+        char *copy = handle->addresses ? strdup(handle->addresses) : NULL;
+        (void)pthread_mutex_unlock(&handle->lock);
+        return copy;
+}
