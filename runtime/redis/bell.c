@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "redis/parts.h"
+#include "redis/redis_private.h"
 
 /* CLIENT TRACKING on the main connection names the bell's client id, so both must be there, in this order: the bell is
  * subscribed, the main connection is told, everybody looks once.  A bell that dies is noticed here only; the server
@@ -39,7 +39,7 @@ static void on_armed(void *self, int status, const redisReply *reply)
                 redis_look(server->redis);
                 redis_check_open(server->redis);
         } else if (strstr(reply->str, "does not exist")) {
-                conn_lose(server->bell, error_set(&server->bell->wire.error, -ECONNRESET, "%s", reply->str));
+                conn_lose(server->bell, error_set(&server->bell->socket.error, -ECONNRESET, "%s", reply->str));
         } else {
                 conn_close(server->bell);
                 server->bell = NULL;
@@ -92,7 +92,7 @@ static void on_lost(struct conn *conn, int status)
         server->bell = NULL;
         server->facts.has_tracking = false;
         if (status == -EPERM) {
-                refused(server, conn->wire.error.text);
+                refused(server, conn->socket.error.text);
                 return;
         }
         server->bell_state = BELL_OPENING;
@@ -128,7 +128,7 @@ void bell_stop(struct server *server)
 
 void bell_main_is_ready(struct server *server)
 {
-        if (server->bell && !address_is_equal(&server->bell->wire.address, &server->address))
+        if (server->bell && !address_is_equal(&server->bell->socket.address, &server->address))
                 bell_stop(server);
         if (server->bell) {
                 server->bell_state = BELL_OPENING;
@@ -147,7 +147,8 @@ void bell_tick(struct server *server, uint64_t now_ms)
                 else if (!server->bell)
                         open_bell(server);
                 else if (server->is_ping_out)
-                        conn_lose(server->bell, error_set(&server->bell->wire.error, -ETIMEDOUT, "the bell is silent"));
+                        conn_lose(
+                                server->bell, error_set(&server->bell->socket.error, -ETIMEDOUT, "the bell is silent"));
                 else {
                         conn_say(server->bell, "PING");
                         server->is_ping_out = true;

@@ -5,8 +5,8 @@
 #include <utlist.h>
 
 #include "base/clock.h"
-#include "redis/parts.h"
-#include "redis/scout.h"
+#include "redis/ask_any.h"
+#include "redis/redis_private.h"
 
 #define SLOTS          16384
 #define REFRESH_MS     100   /* at least between two maps */
@@ -16,7 +16,7 @@
 
 struct cluster {
         struct redis *redis;
-        struct scout scout;
+        struct ask_any ask;
         bool has_map, is_refresh_due, is_changed;
         uint64_t refresh_at_ms;      /* not before */
         struct server *slots[SLOTS]; /* NULL: nobody's */
@@ -136,29 +136,29 @@ static void add_seed(struct cluster *cluster, const struct url_host *seed)
 {
         struct address host = { .port = seed->port };
         (void)snprintf(host.host, sizeof(host.host), "%s", seed->name);
-        scout_add(&cluster->scout, &host);
+        ask_any_add(&cluster->ask, &host);
 }
 
 /* Those we know to answer first, then all that we were told of at the start. */
-static void start_scout(struct cluster *cluster)
+static void start_asking(struct cluster *cluster)
 {
         const struct server *server;
         cluster->is_refresh_due = false;
-        if (cluster->scout.is_asking)
+        if (cluster->ask.is_asking)
                 return;
-        cluster->scout.count = 0;
+        cluster->ask.count = 0;
         for (server = cluster->redis->servers; server; server = server->next) {
                 if (server->is_up)
-                        scout_add(&cluster->scout, &server->address);
+                        ask_any_add(&cluster->ask, &server->address);
         }
         for (size_t i = 0; i < cluster->redis->url.hosts_count; i++)
                 add_seed(cluster, &cluster->redis->url.hosts[i]);
-        scout_start(&cluster->scout);
+        ask_any_start(&cluster->ask);
 }
 
 void cluster_refresh(struct cluster *cluster)
 {
-        if (cluster->scout.is_asking || cluster->is_refresh_due)
+        if (cluster->ask.is_asking || cluster->is_refresh_due)
                 return;
         cluster->is_refresh_due = true;
         redis_wake_at(cluster->redis, cluster->refresh_at_ms);
@@ -166,9 +166,9 @@ void cluster_refresh(struct cluster *cluster)
 
 void cluster_tick(struct cluster *cluster, uint64_t now_ms)
 {
-        scout_tick(&cluster->scout, now_ms);
+        ask_any_tick(&cluster->ask, now_ms);
         if (cluster->is_refresh_due && now_ms >= cluster->refresh_at_ms)
-                start_scout(cluster);
+                start_asking(cluster);
         else if (cluster->is_refresh_due)
                 redis_wake_at(cluster->redis, cluster->refresh_at_ms);
         if (cluster->has_map)
@@ -200,7 +200,7 @@ bool cluster_redirect(struct cluster *cluster, struct server *from, struct redis
         uint64_t now_ms = clock_boot_ms();
         struct address address;
         uint16_t slot = 0;
-        if (!answer_target(reply, &from->address, &slot, &address))
+        if (!error_reply_target(reply, &from->address, &slot, &address))
                 return false;
         struct server *to = find_or_add(cluster->redis, &address);
         if (is_ask) {
@@ -227,10 +227,10 @@ struct cluster *cluster_open(struct redis *redis)
         if (!cluster)
                 abort();
         cluster->redis = redis;
-        cluster->scout = (struct scout){
-                .redis = redis, .kind = CONN_SCOUT, .words = { "CLUSTER", "SLOTS" }, .told = on_told, .self = cluster
+        cluster->ask = (struct ask_any){
+                .redis = redis, .kind = CONN_ASK_ANY, .words = { "CLUSTER", "SLOTS" }, .told = on_told, .self = cluster
         };
-        start_scout(cluster);
+        start_asking(cluster);
         return cluster;
 }
 
@@ -238,7 +238,7 @@ void cluster_close(struct cluster *cluster)
 {
         if (!cluster)
                 return;
-        scout_stop(&cluster->scout);
+        ask_any_stop(&cluster->ask);
         free(cluster);
 }
 

@@ -6,19 +6,19 @@
 #include <utlist.h>
 
 #include "base/clock.h"
-#include "redis/parts.h"
+#include "redis/redis_private.h"
 
 /* There are others to ask. */
-#define SCOUT_TIMEOUT_MS 1000
+#define ASK_ANY_TIMEOUT_MS 1000
 
 static bool is_one_of_many(enum conn_kind kind)
 {
-        return kind == CONN_SCOUT || kind == CONN_SENTINEL;
+        return kind == CONN_ASK_ANY || kind == CONN_SENTINEL;
 }
 
-static struct conn *conn_of(struct wire *wire)
+static struct conn *conn_of(struct redis_socket *sock)
 {
-        return (struct conn *)((char *)wire - offsetof(struct conn, wire));
+        return (struct conn *)((char *)sock - offsetof(struct conn, socket));
 }
 
 void queue_put(struct redis_command **queue, struct redis_command *command)
@@ -46,7 +46,7 @@ void conns_flush(struct redis *redis)
                 struct conn *conn = redis->unflushed;
                 LL_DELETE2(redis->unflushed, conn, next_unflushed);
                 conn->is_unflushed = false;
-                wire_flush(&conn->wire);
+                redis_socket_flush(&conn->socket);
         }
 }
 
@@ -80,12 +80,12 @@ void conn_end_asked(struct conn *conn, int status)
 void conn_lose(struct conn *conn, int status)
 {
         conn->is_ready = false;
-        wire_close(&conn->wire);
+        redis_socket_close(&conn->socket);
         conn_end_asked(conn, status);
         if (conn->kind == CONN_MAIN)
                 redis_refused(conn->redis, status);
         if (conn->kind == CONN_MAIN || is_one_of_many(conn->kind))
-                redis_failed(conn->redis, status, conn->wire.error.text);
+                redis_failed(conn->redis, status, conn->socket.error.text);
         conn->events->lost(conn, status);
 }
 
@@ -97,12 +97,12 @@ void conn_close(struct conn *conn)
         assert(!conn->sent);
         conn->events = NULL;
         conn->is_ready = false;
-        wire_close(&conn->wire);
+        redis_socket_close(&conn->socket);
 }
 
-static void on_up(struct wire *wire)
+static void on_up(struct redis_socket *sock)
 {
-        struct conn *conn = conn_of(wire);
+        struct conn *conn = conn_of(sock);
         login_start(conn);
         mark_unflushed(conn);
 }
@@ -117,14 +117,14 @@ static void on_login_reply(struct conn *conn, redisReply *reply)
         }
         if (!login_is_over(conn))
                 return;
-        wire_settled(&conn->wire);
+        redis_socket_settled(&conn->socket);
         conn->is_ready = true;
         conn->events->ready(conn);
 }
 
-static void on_reply(struct wire *wire, redisReply *reply)
+static void on_reply(struct redis_socket *sock, redisReply *reply)
 {
-        struct conn *conn = conn_of(wire);
+        struct conn *conn = conn_of(sock);
         struct redis_command *command = conn->sent;
         if (!login_is_over(conn)) {
                 on_login_reply(conn, reply);
@@ -136,7 +136,7 @@ static void on_reply(struct wire *wire, redisReply *reply)
         }
         if (!command) {
                 freeReplyObject(reply);
-                conn_lose(conn, error_set(&wire->error, -EPROTO, "%s answers what was not asked", wire->address.host));
+                conn_lose(conn, error_set(&sock->error, -EPROTO, "%s answers what was not asked", sock->address.host));
                 return;
         }
         queue_remove(&conn->sent, command);
@@ -146,18 +146,18 @@ static void on_reply(struct wire *wire, redisReply *reply)
                 tell(command, 0, reply);
                 freeReplyObject(reply);
         }
-        if (conn->is_retiring && !conn->sent && !wire->is_closing)
-                conn_lose(conn, error_set(&wire->error, -EROFS, "%s is no master any more", wire->address.host));
+        if (conn->is_retiring && !conn->sent && !sock->is_closing)
+                conn_lose(conn, error_set(&sock->error, -EROFS, "%s is no master any more", sock->address.host));
 }
 
-static void on_down(struct wire *wire, int status)
+static void on_down(struct redis_socket *sock, int status)
 {
-        conn_lose(conn_of(wire), status);
+        conn_lose(conn_of(sock), status);
 }
 
-static void on_closed(struct wire *wire)
+static void on_closed(struct redis_socket *sock)
 {
-        struct conn *conn = conn_of(wire);
+        struct conn *conn = conn_of(sock);
         struct redis *redis = conn->redis;
         if (conn->is_unflushed)
                 LL_DELETE2(redis->unflushed, conn, next_unflushed);
@@ -166,7 +166,7 @@ static void on_closed(struct wire *wire)
         redis_conn_freed(redis);
 }
 
-static const struct wire_events wire_events = {
+static const struct redis_socket_events redis_socket_events = {
         .up = on_up,
         .reply = on_reply,
         .down = on_down,
@@ -186,9 +186,9 @@ struct conn *conn_open(struct redis *redis, enum conn_kind kind, const struct ad
         conn->steps_count = 1; /* not over before it begins */
         DL_APPEND(redis->conns, conn);
         uint64_t timeout_ms = redis->options.deadline_ms;
-        if (is_one_of_many(kind) && timeout_ms > SCOUT_TIMEOUT_MS)
-                timeout_ms = SCOUT_TIMEOUT_MS;
-        wire_open(&conn->wire, redis->loop, address, timeout_ms, &wire_events);
+        if (is_one_of_many(kind) && timeout_ms > ASK_ANY_TIMEOUT_MS)
+                timeout_ms = ASK_ANY_TIMEOUT_MS;
+        redis_socket_open(&conn->socket, redis->loop, address, timeout_ms, &redis_socket_events);
         return conn;
 }
 
@@ -197,16 +197,16 @@ static void put_script(struct conn *conn, const struct redis_command *command)
 {
         const struct redis_script *script = command->script;
         bool is_read_only = command->argv_size[0] == strlen("EVALSHA_RO");
-        wire_put_count(&conn->wire, command->argc);
+        redis_socket_put_count(&conn->socket, command->argc);
         if (command->is_eval || !script->sha[0]) {
-                wire_put_word(&conn->wire, is_read_only ? "EVAL_RO" : "EVAL", is_read_only ? 7 : 4);
-                wire_put_word(&conn->wire, script->text, script->size);
+                redis_socket_put_word(&conn->socket, is_read_only ? "EVAL_RO" : "EVAL", is_read_only ? 7 : 4);
+                redis_socket_put_word(&conn->socket, script->text, script->size);
         } else {
-                wire_put_word(&conn->wire, command->argv[0], command->argv_size[0]);
-                wire_put_word(&conn->wire, script->sha, 40);
+                redis_socket_put_word(&conn->socket, command->argv[0], command->argv_size[0]);
+                redis_socket_put_word(&conn->socket, script->sha, 40);
         }
         for (int i = 2; i < command->argc; i++)
-                wire_put_word(&conn->wire, command->argv[i], command->argv_size[i]);
+                redis_socket_put_word(&conn->socket, command->argv[i], command->argv_size[i]);
 }
 
 void conn_send(struct conn *conn, struct redis_command *command)
@@ -214,7 +214,7 @@ void conn_send(struct conn *conn, struct redis_command *command)
         if (command->script)
                 put_script(conn, command);
         else
-                wire_put(&conn->wire, command->argc, command->argv, command->argv_size);
+                redis_socket_put(&conn->socket, command->argc, command->argv, command->argv_size);
         command->link = conn;
         command->is_sent = true;
         queue_put(&conn->sent, command);
@@ -251,7 +251,7 @@ void conn_ask_words(struct conn *conn, const char *const *words, told_fn *told, 
 
 void conn_say(struct conn *conn, const char *word)
 {
-        wire_put_count(&conn->wire, 1);
-        wire_put_word(&conn->wire, word, strlen(word));
+        redis_socket_put_count(&conn->socket, 1);
+        redis_socket_put_word(&conn->socket, word, strlen(word));
         mark_unflushed(conn);
 }

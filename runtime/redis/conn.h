@@ -6,13 +6,13 @@
 #define QUIVER_REDIS_CONN_H
 
 #include "redis/redis.h"
-#include "redis/wire.h"
+#include "redis/socket.h"
 
 enum conn_kind {
-        CONN_MAIN,  /* a master: commands */
-        CONN_BELL,  /* subscribed to invalidations */
-        CONN_ALONE, /* one blocking command at a time */
-        CONN_SCOUT, /* any server of a Cluster, asked about the others */
+        CONN_MAIN,    /* a master: commands */
+        CONN_BELL,    /* subscribed to invalidations */
+        CONN_ALONE,   /* one blocking command at a time */
+        CONN_ASK_ANY, /* any server of a Cluster, asked about the others */
         CONN_SENTINEL,
         CONN_WATCH, /* a Sentinel, subscribed to what it sees */
 };
@@ -40,13 +40,13 @@ struct conn_events {
         void (*answered)(struct conn *conn, struct redis_command *command, redisReply *reply);
         /* A message nobody asked for: the bell's, or a Sentinel's.  `reply` is the receiver's. */
         void (*pushed)(struct conn *conn, redisReply *reply);
-        /* Failed to connect, to log in, or was lost; conn->wire.error says why.  It is closed already; `sent` is as it
-         * was, and the receiver's to empty. */
+        /* Failed to connect, to log in, or was lost; conn->socket.error says why.  It is closed already; `sent` is as
+         * it was, and the receiver's to empty. */
         void (*lost)(struct conn *conn, int status);
 };
 
 struct conn {
-        struct wire wire;
+        struct redis_socket socket;
         enum conn_kind kind;
         struct redis *redis;
         void *owner;
@@ -97,7 +97,7 @@ void conns_flush(struct redis *redis);
 
 /* login.c */
 void login_start(struct conn *conn);
-/* 0, or why this server is not for us, with the text in conn->wire.error. */
+/* 0, or why this server is not for us, with the text in conn->socket.error. */
 int login_reply(struct conn *conn, const redisReply *reply);
 static inline bool login_is_over(const struct conn *conn)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/parts.h"
+#include "redis/redis_private.h"
 
 /* --- what is said ------------------------------------------------------------------------------------------------- */
 
@@ -12,9 +12,9 @@ static void say(struct conn *conn, enum login_step step, const char *const *word
         while (words[count])
                 count++;
         assert(conn->steps_count < LOGIN_STEPS_MAX);
-        wire_put_count(&conn->wire, count);
+        redis_socket_put_count(&conn->socket, count);
         for (int i = 0; i < count; i++)
-                wire_put_word(&conn->wire, words[i], strlen(words[i]));
+                redis_socket_put_word(&conn->socket, words[i], strlen(words[i]));
         conn->steps[conn->steps_count++] = step;
 }
 
@@ -33,7 +33,7 @@ static void say_scripts(struct conn *conn, const struct redis_options *o)
         for (uint32_t i = 0; i < o->scripts_count; i++) {
                 const char *const argv[] = { "SCRIPT", "LOAD", o->scripts[i]->text };
                 const size_t sizes[] = { 6, 4, o->scripts[i]->size };
-                wire_put(&conn->wire, 3, argv, sizes);
+                redis_socket_put(&conn->socket, 3, argv, sizes);
         }
         if (o->scripts_count)
                 conn->steps[conn->steps_count++] = LOGIN_SCRIPT;
@@ -46,7 +46,7 @@ void login_start(struct conn *conn)
         conn->steps_count = 0;
         (void)snprintf(database, sizeof(database), "%u", conn->redis->url.database);
         /* Where a password ends up is wiped: it should not be copied about as the buffer grows. */
-        (void)buffer_reserve(&conn->wire.out, 4096);
+        (void)buffer_reserve(&conn->socket.out, 4096);
         if (conn->kind == CONN_SENTINEL || conn->kind == CONN_WATCH) {
                 say_auth(conn, o->sentinel_user, o->sentinel_password);
                 if (conn->kind == CONN_WATCH)
@@ -75,7 +75,7 @@ void login_start(struct conn *conn)
 static int refuse(struct conn *conn, int status, const char *what)
 {
         char text[ADDRESS_TEXT_MAX];
-        return error_set(&conn->wire.error, status, "%s: %s", address_format(&conn->wire.address, text), what);
+        return error_set(&conn->socket.error, status, "%s: %s", address_format(&conn->socket.address, text), what);
 }
 
 /* Whether an error that does not matter by itself says that nothing else will work either. */
@@ -84,10 +84,10 @@ static int check_error(struct conn *conn, const redisReply *reply)
         int status = 0;
         if (reply->type != REDIS_REPLY_ERROR)
                 return 0;
-        enum verdict verdict = answer_judge(reply, &status);
-        if (verdict == ANSWER_LATER)
+        enum reply_kind verdict = error_reply_judge(reply, &status);
+        if (verdict == REPLY_LATER)
                 return refuse(conn, -EBUSY, reply->str);
-        if (verdict == ANSWER_READONLY)
+        if (verdict == REPLY_READONLY)
                 return refuse(conn, -EROFS, reply->str);
         /* ACLs may forbid this or that; without a password nothing is allowed. */
         if (!strncmp(reply->str, "NOAUTH", 6) || !strncmp(reply->str, "WRONGPASS", 9))
@@ -114,7 +114,7 @@ static int check_version(struct conn *conn)
 static int check_role(struct conn *conn)
 {
         const char *role = conn->facts.role;
-        if (conn->kind == CONN_SCOUT || !role[0] || !strcmp(role, "master"))
+        if (conn->kind == CONN_ASK_ANY || !role[0] || !strcmp(role, "master"))
                 return 0;
         return refuse(conn, -EROFS, "is a replica, not the master");
 }

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/strings.h"
 #include "redis/cluster.h"
-#include "redis/parts.h"
+#include "redis/redis_private.h"
 #include "redis/sentinel.h"
 
 #define DEADLINE_MS 5000

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "redis/cluster.h"
-#include "redis/parts.h"
+#include "redis/redis_private.h"
 #include "redis/sentinel.h"
 
 #define BACKOFF_FIRST_MS 20
@@ -153,12 +153,12 @@ static void check_sent(struct redis *redis, uint64_t now_ms)
         for (conn = redis->conns; conn; conn = after) {
                 bool was_late = conn->is_late;
                 after = conn->next;
-                if (conn->wire.is_closing)
+                if (conn->socket.is_closing)
                         continue;
                 conn->is_late = is_late(conn, now_ms);
                 if (conn->is_late && was_late)
-                        conn_lose(conn, error_set(&conn->wire.error, -ETIMEDOUT, "%s: no answer in time",
-                                                address_format(&conn->wire.address, address)));
+                        conn_lose(conn, error_set(&conn->socket.error, -ETIMEDOUT, "%s: no answer in time",
+                                                address_format(&conn->socket.address, address)));
                 else if (conn->is_late)
                         redis_wake_at(redis, now_ms + 1);
         }

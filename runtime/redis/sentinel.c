@@ -4,18 +4,18 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "redis/parts.h"
-#include "redis/scout.h"
+#include "redis/ask_any.h"
+#include "redis/redis_private.h"
 
 struct sentinel {
         struct redis *redis;
-        struct scout scout;
+        struct ask_any ask;
         struct server *server;
 
         /* A failover that was asked for leaves the old master writable for seconds: whoever waits for an error writes
          * there in vain.  So one Sentinel is listened to. */
         struct conn *watch;
-        size_t watch_at; /* of the scout's hosts */
+        size_t watch_at; /* of the `ask_any`'s hosts */
         unsigned watch_failures;
         uint64_t watch_due_ms; /* the next try or ping */
         bool is_ping_out;
@@ -50,7 +50,7 @@ static bool on_told(void *self, const struct address *from, const redisReply *re
 void sentinel_look(struct sentinel *sentinel)
 {
         if (!sentinel->heir.port) {
-                scout_start(&sentinel->scout);
+                ask_any_start(&sentinel->ask);
                 return;
         }
         /* The others may not have heard yet; if it is wrong, they are asked next. */
@@ -119,15 +119,15 @@ static const struct conn_events watch_events = {
 
 static void watch_tick(struct sentinel *sentinel, uint64_t now_ms)
 {
-        const struct scout *scout = &sentinel->scout;
+        const struct ask_any *ask = &sentinel->ask;
         if (now_ms >= sentinel->watch_due_ms) {
                 sentinel->watch_due_ms = now_ms + sentinel->redis->options.deadline_ms;
                 if (!sentinel->watch) {
                         sentinel->watch = conn_open(sentinel->redis, CONN_WATCH,
-                                &scout->hosts[sentinel->watch_at++ % scout->count], &watch_events, sentinel);
+                                &ask->hosts[sentinel->watch_at++ % ask->count], &watch_events, sentinel);
                 } else if (sentinel->is_ping_out) {
                         conn_lose(sentinel->watch,
-                                error_set(&sentinel->watch->wire.error, -ETIMEDOUT, "the Sentinel is silent"));
+                                error_set(&sentinel->watch->socket.error, -ETIMEDOUT, "the Sentinel is silent"));
                 } else if (sentinel->watch->is_ready) {
                         conn_say(sentinel->watch, "PING");
                         sentinel->is_ping_out = true;
@@ -144,7 +144,7 @@ struct sentinel *sentinel_open(struct redis *redis)
         if (!sentinel)
                 abort();
         sentinel->redis = redis;
-        sentinel->scout = (struct scout){
+        sentinel->ask = (struct ask_any){
                 .redis = redis,
                 .kind = CONN_SENTINEL,
                 .words = { "SENTINEL", "GET-MASTER-ADDR-BY-NAME", redis->url.master },
@@ -154,10 +154,10 @@ struct sentinel *sentinel_open(struct redis *redis)
         for (size_t i = 0; i < redis->url.hosts_count; i++) {
                 struct address host = { .port = redis->url.hosts[i].port };
                 (void)snprintf(host.host, sizeof(host.host), "%s", redis->url.hosts[i].name);
-                scout_add(&sentinel->scout, &host);
+                ask_any_add(&sentinel->ask, &host);
         }
         sentinel->server = server_add(redis, &(struct address){ 0 });
-        scout_start(&sentinel->scout);
+        ask_any_start(&sentinel->ask);
         listen_again_at(sentinel, clock_boot_ms());
         return sentinel;
 }
@@ -167,12 +167,12 @@ void sentinel_close(struct sentinel *sentinel)
         if (!sentinel)
                 return;
         conn_close(sentinel->watch);
-        scout_stop(&sentinel->scout);
+        ask_any_stop(&sentinel->ask);
         free(sentinel);
 }
 
 void sentinel_tick(struct sentinel *sentinel, uint64_t now_ms)
 {
-        scout_tick(&sentinel->scout, now_ms);
+        ask_any_tick(&sentinel->ask, now_ms);
         watch_tick(sentinel, now_ms);
 }

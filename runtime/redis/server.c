@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "redis/cluster.h"
-#include "redis/parts.h"
+#include "redis/redis_private.h"
 #include "redis/sentinel.h"
 
 /* A connection that lived this long, or answered a command, was a good one: the next failure is the first again. */
@@ -60,22 +60,22 @@ static void take_answer(struct server *server, struct redis_command *command, re
 {
         struct redis *redis = server->redis;
         int status = 0;
-        enum verdict verdict = answer_judge(reply, &status);
+        enum reply_kind verdict = error_reply_judge(reply, &status);
         command->is_sent = false;
         command->link = NULL;
-        if (verdict == ANSWER_LATER) {
+        if (verdict == REPLY_LATER) {
                 retry_later(server, command, reply, status);
-        } else if (verdict == ANSWER_RELOAD && command->script && !command->is_eval) {
+        } else if (verdict == REPLY_RELOAD && command->script && !command->is_eval) {
                 command->is_eval = true;
                 if (server->is_up)
                         server_send(server, command);
                 else
                         redis_wait(redis, command, 0);
-        } else if ((verdict == ANSWER_MOVED || verdict == ANSWER_ASK) && redis->cluster &&
-                   cluster_redirect(redis->cluster, server, command, reply, verdict == ANSWER_ASK)) {
+        } else if ((verdict == REPLY_MOVED || verdict == REPLY_ASK) && redis->cluster &&
+                   cluster_redirect(redis->cluster, server, command, reply, verdict == REPLY_ASK)) {
                 return;
         } else {
-                if (verdict == ANSWER_READONLY)
+                if (verdict == REPLY_READONLY)
                         server_doubt(server);
                 finish(command, status, reply);
         }
@@ -97,9 +97,9 @@ static void leave_old_master(struct server *server)
         struct conn *conn, *after;
         for (conn = server->redis->conns; conn; conn = after) {
                 after = conn->next;
-                if (conn->owner == server && conn->kind == CONN_ALONE && !conn->wire.is_closing &&
-                        !address_is_equal(&conn->wire.address, &server->address))
-                        conn_lose(conn, error_set(&conn->wire.error, -ECONNRESET, "there is another master"));
+                if (conn->owner == server && conn->kind == CONN_ALONE && !conn->socket.is_closing &&
+                        !address_is_equal(&conn->socket.address, &server->address))
+                        conn_lose(conn, error_set(&conn->socket.error, -ECONNRESET, "there is another master"));
         }
 }
 
@@ -131,7 +131,7 @@ static void on_main_lost(struct conn *conn, int status)
         struct server *server = conn->owner;
         struct redis *redis = server->redis;
         uint64_t now_ms = clock_boot_ms();
-        end_sent(conn, lost_status(status), conn->wire.error.text);
+        end_sent(conn, lost_status(status), conn->socket.error.text);
         if (server->up_at_ms && now_ms - server->up_at_ms > LIVED_MS)
                 server->failures = 0;
         server->up_at_ms = 0;
@@ -142,7 +142,7 @@ static void on_main_lost(struct conn *conn, int status)
         server->retry_at_ms = now_ms + backoff_ms(server->failures++);
         redis_wake_at(redis, server->retry_at_ms);
         if (!server->is_down_said)
-                redis_state(redis, false, conn->wire.error.text);
+                redis_state(redis, false, conn->socket.error.text);
         server->is_down_said = true;
         if (redis->cluster)
                 cluster_refresh(redis->cluster);
@@ -229,7 +229,7 @@ static void on_alone_lost(struct conn *conn, int status)
                 command->link = NULL;
                 redis_wait(server->redis, command, clock_boot_ms() + backoff_ms(command->tries++));
         }
-        end_sent(conn, lost_status(status), conn->wire.error.text);
+        end_sent(conn, lost_status(status), conn->socket.error.text);
 }
 
 static const struct conn_events alone_events = {
@@ -291,7 +291,7 @@ void server_remove(struct server *server)
         bell_stop(server);
         for (conn = redis->conns; conn; conn = after) {
                 after = conn->next;
-                if (conn->owner == server && !conn->wire.is_closing)
+                if (conn->owner == server && !conn->socket.is_closing)
                         close_with(conn, status, "the connection was closed");
         }
         struct redis_command *command;

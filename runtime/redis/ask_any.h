@@ -1,12 +1,12 @@
-/* scout.h: asks several hosts the same question, in turn, until one gives an answer that is of use.
+/* ask_any.h: asks several hosts the same question, in turn, until one gives an answer that is of use.
  *
  * Sentinels are asked who the master is, servers of a Cluster who has which slots. */
-#ifndef QUIVER_REDIS_SCOUT_H
-#define QUIVER_REDIS_SCOUT_H
+#ifndef QUIVER_REDIS_ASK_ANY_H
+#define QUIVER_REDIS_ASK_ANY_H
 
 #include "redis/conn.h"
 
-struct scout {
+struct ask_any {
         struct redis *redis;
         enum conn_kind kind;
         const char *words[4]; /* the question, up to a NULL */
@@ -25,10 +25,10 @@ struct scout {
         bool is_asking;
 };
 
-void scout_add(struct scout *scout, const struct address *host);
+void ask_any_add(struct ask_any *ask, const struct address *host);
 /* Nothing if it is on its way already. */
-void scout_start(struct scout *scout);
-void scout_tick(struct scout *scout, uint64_t now_ms);
-void scout_stop(struct scout *scout);
+void ask_any_start(struct ask_any *ask);
+void ask_any_tick(struct ask_any *ask, uint64_t now_ms);
+void ask_any_stop(struct ask_any *ask);
 
 #endif

@@ -1,43 +1,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/parts.h"
+#include "redis/redis_private.h"
 
 /* What an error reply begins with.  A word with a blank is compared as it stands, the others up to the first blank. */
 static const struct rule {
         const char *word;
-        enum verdict verdict;
+        enum reply_kind verdict;
         int status;
 } rules[] = {
-        { "MOVED", ANSWER_MOVED, -EPROTO },
-        { "ASK", ANSWER_ASK, -EPROTO },
-        { "NOSCRIPT", ANSWER_RELOAD, -EPROTO },
-        { "READONLY", ANSWER_READONLY, -EROFS },
-        { "MASTERDOWN", ANSWER_READONLY, -EROFS },
-        { "UNBLOCKED", ANSWER_READONLY, -EROFS },
-        { "LOADING", ANSWER_LATER, -EBUSY },
-        { "BUSY", ANSWER_LATER, -EBUSY },
-        { "TRYAGAIN", ANSWER_LATER, -EBUSY },
-        { "CLUSTERDOWN", ANSWER_LATER, -EBUSY },
-        { "NOAUTH", ANSWER_FAILED, -EACCES },
-        { "WRONGPASS", ANSWER_FAILED, -EACCES },
-        { "NOPERM", ANSWER_FAILED, -EACCES },
-        { "OOM", ANSWER_FAILED, -ENOSPC },
-        { "MISCONF", ANSWER_FAILED, -EIO },
-        { "NOREPLICAS", ANSWER_FAILED, -EIO },
-        { "WRONGTYPE", ANSWER_FAILED, -EPROTO },
-        { "BADVALUE", ANSWER_FAILED, -EPROTO },
-        { "CROSSSLOT", ANSWER_FAILED, -EPROTO },
-        { "ERR unknown command", ANSWER_FAILED, -EPROTO },
-        { "ERR unknown subcommand", ANSWER_FAILED, -EPROTO },
-        { "ERR wrong number of arguments", ANSWER_FAILED, -EPROTO },
-        { "ERR syntax error", ANSWER_FAILED, -EPROTO },
+        { "MOVED", REPLY_MOVED, -EPROTO },
+        { "ASK", REPLY_ASK, -EPROTO },
+        { "NOSCRIPT", REPLY_RELOAD, -EPROTO },
+        { "READONLY", REPLY_READONLY, -EROFS },
+        { "MASTERDOWN", REPLY_READONLY, -EROFS },
+        { "UNBLOCKED", REPLY_READONLY, -EROFS },
+        { "LOADING", REPLY_LATER, -EBUSY },
+        { "BUSY", REPLY_LATER, -EBUSY },
+        { "TRYAGAIN", REPLY_LATER, -EBUSY },
+        { "CLUSTERDOWN", REPLY_LATER, -EBUSY },
+        { "NOAUTH", REPLY_FAILED, -EACCES },
+        { "WRONGPASS", REPLY_FAILED, -EACCES },
+        { "NOPERM", REPLY_FAILED, -EACCES },
+        { "OOM", REPLY_FAILED, -ENOSPC },
+        { "MISCONF", REPLY_FAILED, -EIO },
+        { "NOREPLICAS", REPLY_FAILED, -EIO },
+        { "WRONGTYPE", REPLY_FAILED, -EPROTO },
+        { "BADVALUE", REPLY_FAILED, -EPROTO },
+        { "CROSSSLOT", REPLY_FAILED, -EPROTO },
+        { "ERR unknown command", REPLY_FAILED, -EPROTO },
+        { "ERR unknown subcommand", REPLY_FAILED, -EPROTO },
+        { "ERR wrong number of arguments", REPLY_FAILED, -EPROTO },
+        { "ERR syntax error", REPLY_FAILED, -EPROTO },
 };
 
-enum verdict answer_judge(const redisReply *reply, int *ret_status)
+enum reply_kind error_reply_judge(const redisReply *reply, int *ret_status)
 {
         if (reply->type != REDIS_REPLY_ERROR)
-                return ANSWER_OK;
+                return REPLY_OK;
         for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
                 const char *word = rules[i].word;
                 size_t size = strlen(word);
@@ -51,10 +51,10 @@ enum verdict answer_judge(const redisReply *reply, int *ret_status)
         /* A script that ran into it says so in the middle of its own words. */
         bool is_readonly = strstr(reply->str, "READONLY") != NULL;
         *ret_status = is_readonly ? -EROFS : -EREMOTEIO;
-        return is_readonly ? ANSWER_READONLY : ANSWER_FAILED;
+        return is_readonly ? REPLY_READONLY : REPLY_FAILED;
 }
 
-bool answer_target(const redisReply *reply, const struct address *from, uint16_t *ret_slot, struct address *ret_to)
+bool error_reply_target(const redisReply *reply, const struct address *from, uint16_t *ret_slot, struct address *ret_to)
 {
         const char *at = strchr(reply->str, ' ');
         char *end = NULL;

@@ -1,10 +1,10 @@
-/* wire.h: one socket to one server: text goes out, replies come in.
+/* socket.h: one socket to one server: text goes out, replies come in.
  *
  * hiredis' asynchronous half has no timeouts, resolves names on the loop, aborts on odd pub/sub messages and reads
  * replies of any size; so the socket is ours, and hiredis parses.  What is put out in one turn of the loop leaves in
  * one write, when the owner flushes. */
-#ifndef QUIVER_REDIS_WIRE_H
-#define QUIVER_REDIS_WIRE_H
+#ifndef QUIVER_REDIS_SOCKET_H
+#define QUIVER_REDIS_SOCKET_H
 
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -29,27 +29,27 @@ bool address_is_equal(const struct address *a, const struct address *b);
 /* "HOST:PORT", "[ADDRESS]:PORT" or the path.  Returns `text`. */
 const char *address_format(const struct address *address, char text[ADDRESS_TEXT_MAX]);
 
-struct wire;
+struct redis_socket;
 
 /* Called from the loop, never inside a call of this file. */
-struct wire_events {
-        void (*up)(struct wire *wire); /* connected: may put things out now */
+struct redis_socket_events {
+        void (*up)(struct redis_socket *sock); /* connected: may put things out now */
         /* One reply, to be freed by the receiver. */
-        void (*reply)(struct wire *wire, redisReply *reply);
-        /* Nothing more comes; the owner closes the wire.  error.text says why. */
-        void (*down)(struct wire *wire, int status);
-        void (*closed)(struct wire *wire);
+        void (*reply)(struct redis_socket *sock, redisReply *reply);
+        /* Nothing more comes; the owner closes the socket.  error.text says why. */
+        void (*down)(struct redis_socket *sock, int status);
+        void (*closed)(struct redis_socket *sock);
 };
 
 /* Embedded in its owner. */
-struct wire {
+struct redis_socket {
         struct address address;
-        struct buffer out; /* what goes out with the next wire_flush() */
+        struct buffer out; /* what goes out with the next redis_socket_flush() */
         struct error error;
         bool is_closing;
 
         /* private */
-        const struct wire_events *events;
+        const struct redis_socket_events *events;
         uv_loop_t *loop;
         uv_timer_t timer; /* connecting must be over by then */
         uint64_t timeout_ms;
@@ -67,18 +67,18 @@ struct wire {
         uint32_t reply_elements;
 };
 
-/* Begins to connect.  Until wire_settled() all must be over within `timeout_ms`. */
-void wire_open(struct wire *wire, uv_loop_t *loop, const struct address *address, uint64_t timeout_ms,
-        const struct wire_events *events);
+/* Begins to connect.  Until redis_socket_settled() all must be over within `timeout_ms`. */
+void redis_socket_open(struct redis_socket *sock, uv_loop_t *loop, const struct address *address, uint64_t timeout_ms,
+        const struct redis_socket_events *events);
 /* The timeout counts no more, and what goes out is no secret. */
-void wire_settled(struct wire *wire);
+void redis_socket_settled(struct redis_socket *sock);
 /* A command in Redis' protocol, onto `out`. */
-void wire_put(struct wire *wire, int argc, const char *const *argv, const size_t *argv_size);
+void redis_socket_put(struct redis_socket *sock, int argc, const char *const *argv, const size_t *argv_size);
 /* The same in pieces: the number of words, then each of them. */
-void wire_put_count(struct wire *wire, int argc);
-void wire_put_word(struct wire *wire, const char *word, size_t size);
-void wire_flush(struct wire *wire);
+void redis_socket_put_count(struct redis_socket *sock, int argc);
+void redis_socket_put_word(struct redis_socket *sock, const char *word, size_t size);
+void redis_socket_flush(struct redis_socket *sock);
 /* closed() is called later; until then the memory must stay. */
-void wire_close(struct wire *wire);
+void redis_socket_close(struct redis_socket *sock);
 
 #endif

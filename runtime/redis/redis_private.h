@@ -1,6 +1,6 @@
-/* parts.h: what the files of this folder know of each other. */
-#ifndef QUIVER_REDIS_PARTS_H
-#define QUIVER_REDIS_PARTS_H
+/* redis_private.h: what the files of this folder know of each other. */
+#ifndef QUIVER_REDIS_REDIS_PRIVATE_H
+#define QUIVER_REDIS_REDIS_PRIVATE_H
 
 #include <errno.h>
 #include <uv.h>
@@ -73,18 +73,19 @@ void redis_free_when_idle(struct redis *redis);
 /* Milliseconds to wait before try number `failures`: doubles, capped, jittered. */
 uint64_t backoff_ms(unsigned failures);
 
-/* answer.c: what a reply means for its command. */
-enum verdict {
-        ANSWER_OK,
-        ANSWER_FAILED,   /* with a status */
-        ANSWER_READONLY, /* failed, and the server is no master */
-        ANSWER_LATER,    /* not executed; try again after a while */
-        ANSWER_RELOAD,   /* not executed: the script is not there */
-        ANSWER_MOVED,
-        ANSWER_ASK,
+/* error_reply.c: what a reply means for its command. */
+enum reply_kind {
+        REPLY_OK,
+        REPLY_FAILED,   /* with a status */
+        REPLY_READONLY, /* failed, and the server is no master */
+        REPLY_LATER,    /* not executed; try again after a while */
+        REPLY_RELOAD,   /* not executed: the script is not there */
+        REPLY_MOVED,
+        REPLY_ASK,
 };
-enum verdict answer_judge(const redisReply *reply, int *ret_status);
+enum reply_kind error_reply_judge(const redisReply *reply, int *ret_status);
 /* "MOVED 3999 10.0.0.7:6381"; an empty host means `from`'s.  False if it cannot be read. */
-bool answer_target(const redisReply *reply, const struct address *from, uint16_t *ret_slot, struct address *ret_to);
+bool error_reply_target(
+        const redisReply *reply, const struct address *from, uint16_t *ret_slot, struct address *ret_to);
 
 #endif

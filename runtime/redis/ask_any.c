@@ -1,0 +1,92 @@
+#include "redis/ask_any.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/strings.h"
+#include "redis/redis_private.h"
+
+static void ask_next(struct ask_any *ask);
+
+static void on_told(void *self, int status, const redisReply *reply)
+{
+        struct ask_any *ask = self;
+        if (status)
+                return; /* on_lost() goes on */
+        struct conn *conn = ask->conn;
+        ask->conn = NULL;
+        /* Over before it is told: what is found may call for another round. */
+        ask->is_asking = false;
+        if (ask->told(ask->self, &conn->socket.address, reply)) {
+                ask->rounds = 0;
+        } else {
+                ask->is_asking = true;
+                ask_next(ask);
+        }
+        conn_close(conn);
+}
+
+static void on_ready(struct conn *conn)
+{
+        struct ask_any *ask = conn->owner;
+        conn_ask_words(conn, ask->words, on_told, ask);
+}
+
+static void on_lost(struct conn *conn, int status)
+{
+        struct ask_any *ask = conn->owner;
+        (void)status;
+        ask->conn = NULL;
+        ask_next(ask);
+}
+
+static const struct conn_events ask_any_events = { .ready = on_ready, .lost = on_lost };
+
+static void ask_next(struct ask_any *ask)
+{
+        if (ask->asked == ask->count) {
+                ask->asked = 0;
+                ask->retry_at_ms = clock_boot_ms() + backoff_ms(ask->rounds++);
+                redis_wake_at(ask->redis, ask->retry_at_ms);
+                return;
+        }
+        ask->asked++;
+        const struct address *host = &ask->hosts[ask->at++ % ask->count];
+        ask->conn = conn_open(ask->redis, ask->kind, host, &ask_any_events, ask);
+}
+
+void ask_any_add(struct ask_any *ask, const struct address *host)
+{
+        ask->hosts = array_grow(ask->hosts, ask->count, sizeof(*ask->hosts));
+        ask->hosts[ask->count++] = *host;
+}
+
+void ask_any_start(struct ask_any *ask)
+{
+        if (ask->is_asking)
+                return;
+        ask->is_asking = true;
+        ask->asked = 0;
+        ask_next(ask);
+}
+
+void ask_any_tick(struct ask_any *ask, uint64_t now_ms)
+{
+        if (!ask->retry_at_ms)
+                return;
+        if (now_ms < ask->retry_at_ms) {
+                redis_wake_at(ask->redis, ask->retry_at_ms);
+                return;
+        }
+        ask->retry_at_ms = 0;
+        ask_next(ask);
+}
+
+void ask_any_stop(struct ask_any *ask)
+{
+        conn_close(ask->conn);
+        ask->conn = NULL;
+        free(ask->hosts);
+        ask->hosts = NULL;
+        ask->count = 0;
+}

@@ -1,0 +1,429 @@
+#include "redis/socket.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define READ_BYTES   16384 /* hiredis moves what is left in its buffer after each reply: small bites cost less */
+#define READS_MAX    16    /* a turn, so that a fast server cannot keep the loop */
+#define OUT_KEPT_MAX (1u << 20)
+
+/* A name being resolved.  It may outlive its wire: a resolver that hangs cannot be stopped. */
+struct lookup {
+        uv_getaddrinfo_t request;
+        struct redis_socket *sock; /* NULL: nobody waits any more */
+};
+
+bool address_is_equal(const struct address *a, const struct address *b)
+{
+        return a->port == b->port && !strcmp(a->host, b->host);
+}
+
+const char *address_format(const struct address *address, char text[ADDRESS_TEXT_MAX])
+{
+        if (!address->port)
+                (void)snprintf(text, ADDRESS_TEXT_MAX, "%s", address->host);
+        else if (strchr(address->host, ':'))
+                (void)snprintf(text, ADDRESS_TEXT_MAX, "[%s]:%u", address->host, address->port);
+        else
+                (void)snprintf(text, ADDRESS_TEXT_MAX, "%s:%u", address->host, address->port);
+        return text;
+}
+
+static void free_handle(uv_handle_t *handle)
+{
+        free(handle);
+}
+
+static void drop_socket(struct redis_socket *sock)
+{
+        if (!sock->poll)
+                return;
+        uv_close((uv_handle_t *)sock->poll, free_handle);
+        sock->poll = NULL;
+        (void)close(sock->fd);
+}
+
+/* The socket is of no use any more; the owner hears of it once, and closes. */
+static void go_down(struct redis_socket *sock, int status)
+{
+        drop_socket(sock);
+        (void)uv_timer_stop(&sock->timer);
+        sock->events->down(sock, status);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+        struct redis_socket *sock = timer->data;
+        if (!sock->failed) {
+                char text[ADDRESS_TEXT_MAX];
+                sock->failed = error_set(&sock->error, -ETIMEDOUT, "%s: no answer within %llu ms",
+                        address_format(&sock->address, text), (unsigned long long)sock->timeout_ms);
+        }
+        go_down(sock, sock->failed);
+}
+
+/* For failures inside a call of the owner's. */
+static void fail_later(struct redis_socket *sock, int status)
+{
+        sock->failed = status;
+        (void)uv_timer_start(&sock->timer, on_timer, 0, 0);
+}
+
+/* --- replies in --------------------------------------------------------------------------------------------------- */
+
+/* hiredis allocates an array as soon as it is announced: a few bytes could ask for gigabytes. */
+static void *create_array(const redisReadTask *task, int elements)
+{
+        struct redis_socket *sock = task->privdata;
+        sock->reply_elements += (uint32_t)elements;
+        if (elements < 0 || (uint32_t)elements > REPLY_ELEMENTS_MAX || sock->reply_elements > REPLY_ELEMENTS_MAX)
+                return NULL;
+        return sock->create_array(task, elements);
+}
+
+static int parse_failed(struct redis_socket *sock)
+{
+        char text[ADDRESS_TEXT_MAX];
+        address_format(&sock->address, text);
+        if (sock->reader->err == REDIS_ERR_OOM)
+                return error_set(
+                        &sock->error, -EMSGSIZE, "%s: a reply of more than %u elements", text, REPLY_ELEMENTS_MAX);
+        return error_set(&sock->error, -EPROTO, "%s does not speak Redis' protocol: %s", text, sock->reader->errstr);
+}
+
+/* Hands over what is complete.  0, or what is wrong with the bytes. */
+static int parse(struct redis_socket *sock, const char *data, size_t size)
+{
+        sock->reply_bytes += size;
+        if (redisReaderFeed(sock->reader, data, size) != REDIS_OK)
+                return parse_failed(sock);
+        while (!sock->is_closing) {
+                redisReply *reply = NULL;
+                if (redisReaderGetReply(sock->reader, (void **)&reply) != REDIS_OK)
+                        return parse_failed(sock);
+                if (!reply)
+                        break;
+                sock->reply_bytes = sock->reader->len - sock->reader->pos;
+                sock->reply_elements = 0;
+                sock->events->reply(sock, reply);
+        }
+        char text[ADDRESS_TEXT_MAX];
+        if (sock->reply_bytes > REPLY_BYTES_MAX)
+                return error_set(&sock->error, -EMSGSIZE, "%s: a reply of more than %u bytes",
+                        address_format(&sock->address, text), REPLY_BYTES_MAX);
+        return 0;
+}
+
+/* 0, or a negative errno with the text. */
+static int read_some(struct redis_socket *sock)
+{
+        char data[READ_BYTES];
+        char text[ADDRESS_TEXT_MAX];
+        for (int i = 0; i < READS_MAX && !sock->is_closing; i++) {
+                ssize_t n = recv(sock->fd, data, sizeof(data), 0);
+                if (n < 0 && (errno == EAGAIN || errno == EINTR))
+                        return 0;
+                if (n < 0)
+                        return error_set(&sock->error, -ECONNRESET, "%s: %s", address_format(&sock->address, text),
+                                strerror(errno));
+                if (n == 0)
+                        return error_set(&sock->error, -ECONNRESET, "%s closed the connection",
+                                address_format(&sock->address, text));
+                int r = parse(sock, data, (size_t)n);
+                if (r || (size_t)n < sizeof(data))
+                        return r;
+        }
+        return 0;
+}
+
+/* --- commands out ------------------------------------------------------------------------------------------------- */
+
+static void put_number(struct buffer *out, char kind, size_t number)
+{
+        char text[24];
+        char *at = text + sizeof(text);
+        *--at = '\n';
+        *--at = '\r';
+        do
+                *--at = (char)('0' + number % 10);
+        while (number /= 10);
+        *--at = kind;
+        buffer_put(out, at, (size_t)(text + sizeof(text) - at));
+}
+
+void redis_socket_put_count(struct redis_socket *sock, int argc)
+{
+        put_number(&sock->out, '*', (size_t)argc);
+}
+
+void redis_socket_put_word(struct redis_socket *sock, const char *word, size_t size)
+{
+        put_number(&sock->out, '$', size);
+        buffer_put(&sock->out, word, size);
+        buffer_put(&sock->out, "\r\n", 2);
+}
+
+void redis_socket_put(struct redis_socket *sock, int argc, const char *const *argv, const size_t *argv_size)
+{
+        redis_socket_put_count(sock, argc);
+        for (int i = 0; i < argc; i++)
+                redis_socket_put_word(sock, argv[i], argv_size[i]);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void want_write(struct redis_socket *sock, bool is_wanted)
+{
+        if (sock->is_polling_write == is_wanted)
+                return;
+        sock->is_polling_write = is_wanted;
+        (void)uv_poll_start(sock->poll, UV_READABLE | (is_wanted ? UV_WRITABLE : 0), on_poll);
+}
+
+/* A server that is always a little behind must not make us keep all that it ever got. */
+static void forget_sent(struct redis_socket *sock)
+{
+        if (sock->out_sent < OUT_KEPT_MAX || sock->out_sent < sock->out.size / 2)
+                return;
+        sock->out.size -= sock->out_sent;
+        memmove(sock->out.data, sock->out.data + sock->out_sent, sock->out.size);
+        sock->out_sent = 0;
+}
+
+void redis_socket_flush(struct redis_socket *sock)
+{
+        if (!sock->is_up || !sock->poll || !sock->out.size)
+                return;
+        ssize_t n = send(sock->fd, sock->out.data + sock->out_sent, sock->out.size - sock->out_sent, MSG_NOSIGNAL);
+        /* What is wrong with the socket is said by the next read. */
+        if (n > 0)
+                sock->out_sent += (size_t)n;
+        if (sock->out_sent < sock->out.size) {
+                forget_sent(sock);
+                want_write(sock, n >= 0 || errno == EAGAIN || errno == EINTR || errno == ENOBUFS);
+                return;
+        }
+        if (!sock->is_settled)
+                explicit_bzero(sock->out.data, sock->out.size);
+        sock->out_sent = 0;
+        if (sock->out.room > OUT_KEPT_MAX)
+                buffer_free(&sock->out);
+        else
+                buffer_clear(&sock->out);
+        want_write(sock, false);
+}
+
+/* --- connecting --------------------------------------------------------------------------------------------------- */
+
+static void connect_next(struct redis_socket *sock);
+
+/* Whoever connects to a free port of this machine may meet themselves, and would take their words for answers. */
+static bool is_own_echo(int fd)
+{
+        struct sockaddr_storage here = { 0 }, there = { 0 };
+        socklen_t here_size = sizeof(here), there_size = sizeof(there);
+        if (getsockname(fd, (struct sockaddr *)&here, &here_size) ||
+                getpeername(fd, (struct sockaddr *)&there, &there_size))
+                return false;
+        return here.ss_family != AF_UNIX && here_size == there_size && !memcmp(&here, &there, here_size);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+        struct redis_socket *sock = poll->data;
+        if (!sock->is_up) {
+                int failure = 0;
+                socklen_t size = sizeof(failure);
+                if (getsockopt(sock->fd, SOL_SOCKET, SO_ERROR, &failure, &size))
+                        failure = errno;
+                else if (!failure && is_own_echo(sock->fd))
+                        failure = ECONNREFUSED;
+                if (failure) {
+                        char text[ADDRESS_TEXT_MAX];
+                        sock->failed = error_set(&sock->error, -failure, "%s: %s", address_format(&sock->address, text),
+                                strerror(failure));
+                        drop_socket(sock);
+                        connect_next(sock);
+                        return;
+                }
+                sock->is_up = true;
+                sock->is_polling_write = true;
+                want_write(sock, false);
+                sock->events->up(sock);
+                return;
+        }
+        int r = 0;
+        /* Before writing: what a server says before it hangs up is worth more than the broken pipe. */
+        if (status < 0 || events & UV_READABLE)
+                r = read_some(sock);
+        if (sock->is_closing)
+                return;
+        if (r)
+                go_down(sock, r);
+        else if (events & UV_WRITABLE)
+                redis_socket_flush(sock);
+}
+
+static void set_tcp_options(int fd)
+{
+        int yes = 1, idle_s = 15, interval_s = 5, probes = 3;
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+        (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
+/* 0: a connection is on its way. */
+static int connect_to(struct redis_socket *sock, const struct sockaddr *to, socklen_t size)
+{
+        int r = 0;
+        int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+                return -errno;
+        if (to->sa_family != AF_UNIX)
+                set_tcp_options(fd);
+        if (connect(fd, to, size) && errno != EINPROGRESS) {
+                r = -errno;
+                goto close_fd;
+        }
+        sock->poll = malloc(sizeof(*sock->poll));
+        if (!sock->poll)
+                abort();
+        r = uv_poll_init(sock->loop, sock->poll, fd);
+        if (r) {
+                free(sock->poll);
+                sock->poll = NULL;
+                goto close_fd;
+        }
+        sock->poll->data = sock;
+        sock->fd = fd;
+        (void)uv_poll_start(sock->poll, UV_WRITABLE, on_poll);
+        return 0;
+close_fd:
+        (void)close(fd);
+        return r;
+}
+
+static void connect_next(struct redis_socket *sock)
+{
+        while (sock->next_found) {
+                struct addrinfo *at = sock->next_found;
+                sock->next_found = at->ai_next;
+                int r = connect_to(sock, at->ai_addr, at->ai_addrlen);
+                if (!r)
+                        return;
+                char text[ADDRESS_TEXT_MAX];
+                sock->failed = error_set(&sock->error, r, "%s: %s", address_format(&sock->address, text), strerror(-r));
+        }
+        fail_later(sock, sock->failed);
+}
+
+static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *found)
+{
+        struct lookup *lookup = (struct lookup *)request;
+        struct redis_socket *sock = lookup->sock;
+        free(lookup);
+        if (!sock) {
+                uv_freeaddrinfo(found);
+                return;
+        }
+        sock->lookup = NULL;
+        if (status) {
+                fail_later(sock,
+                        error_set(&sock->error, -EHOSTUNREACH, "%s: %s", sock->address.host, uv_strerror(status)));
+                return;
+        }
+        sock->found = sock->next_found = found;
+        connect_next(sock);
+}
+
+static void resolve(struct redis_socket *sock)
+{
+        struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC };
+        char port[8];
+        (void)snprintf(port, sizeof(port), "%u", sock->address.port);
+        struct lookup *lookup = calloc(1, sizeof(*lookup));
+        if (!lookup)
+                abort();
+        lookup->sock = sock;
+        int r = uv_getaddrinfo(sock->loop, &lookup->request, on_resolved, sock->address.host, port, &hints);
+        if (r) {
+                free(lookup);
+                fail_later(sock, error_set(&sock->error, -EHOSTUNREACH, "%s: %s", sock->address.host, uv_strerror(r)));
+                return;
+        }
+        sock->lookup = lookup;
+}
+
+static void connect_unix(struct redis_socket *sock)
+{
+        struct sockaddr_un to = { .sun_family = AF_UNIX };
+        const char *path = sock->address.host;
+        int r = -ENAMETOOLONG;
+        if (strlen(path) < sizeof(to.sun_path)) {
+                memcpy(to.sun_path, path, strlen(path) + 1);
+                r = connect_to(sock, (struct sockaddr *)&to, sizeof(to));
+        }
+        if (r)
+                fail_later(sock, error_set(&sock->error, r, "%s: %s", path, strerror(-r)));
+}
+
+void redis_socket_open(struct redis_socket *sock, uv_loop_t *loop, const struct address *address, uint64_t timeout_ms,
+        const struct redis_socket_events *events)
+{
+        *sock = (struct redis_socket){ .address = *address, .events = events, .loop = loop, .timeout_ms = timeout_ms };
+        sock->reader = redisReaderCreate();
+        if (!sock->reader)
+                abort();
+        sock->functions = *sock->reader->fn;
+        sock->create_array = sock->functions.createArray;
+        sock->functions.createArray = create_array;
+        sock->reader->fn = &sock->functions;
+        sock->reader->privdata = sock;
+        (void)uv_timer_init(loop, &sock->timer);
+        sock->timer.data = sock;
+        uv_update_time(loop);
+        (void)uv_timer_start(&sock->timer, on_timer, timeout_ms, 0);
+        if (address->port)
+                resolve(sock);
+        else
+                connect_unix(sock);
+}
+
+void redis_socket_settled(struct redis_socket *sock)
+{
+        sock->is_settled = true;
+        (void)uv_timer_stop(&sock->timer);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+        struct redis_socket *sock = handle->data;
+        if (sock->out.data)
+                explicit_bzero(sock->out.data, sock->out.room);
+        buffer_free(&sock->out);
+        uv_freeaddrinfo(sock->found);
+        redisReaderFree(sock->reader);
+        sock->events->closed(sock);
+}
+
+void redis_socket_close(struct redis_socket *sock)
+{
+        if (sock->is_closing)
+                return;
+        sock->is_closing = true;
+        drop_socket(sock);
+        if (sock->lookup) {
+                sock->lookup->sock = NULL;
+                (void)uv_cancel((uv_req_t *)&sock->lookup->request);
+        }
+        uv_close((uv_handle_t *)&sock->timer, on_closed);
+}
