@@ -21,7 +21,7 @@
 /* What still lives after this long is not going to die: it is stuck in the kernel. */
 #define KILL_MAX_MS 60000
 
-struct ward {
+struct guarded_runner {
         pid_t pid;
         int pidfd;
 };
@@ -31,31 +31,31 @@ struct guard {
         struct guard_start start;
         struct leases leases;
         char token[COORD_TOKEN_MAX];
-        struct ward *wards;
-        size_t wards_count, wards_room;
+        struct guarded_runner *runners;
+        size_t runners_count, runners_room;
         bool has_start, is_dismissed;
 };
 
 /* --- orders --- */
 
-static void add_ward(struct guard *g, pid_t pid, int pidfd)
+static void add_runner(struct guard *g, pid_t pid, int pidfd)
 {
-        if (g->wards_count == g->wards_room) {
-                g->wards_room = g->wards_room ? g->wards_room * 2 : 64;
-                g->wards = realloc(g->wards, g->wards_room * sizeof(*g->wards));
-                if (!g->wards)
+        if (g->runners_count == g->runners_room) {
+                g->runners_room = g->runners_room ? g->runners_room * 2 : 64;
+                g->runners = realloc(g->runners, g->runners_room * sizeof(*g->runners));
+                if (!g->runners)
                         abort();
         }
-        g->wards[g->wards_count++] = (struct ward){ pid, pidfd };
+        g->runners[g->runners_count++] = (struct guarded_runner){ pid, pidfd };
 }
 
-static void drop_ward(struct guard *g, pid_t pid)
+static void drop_runner(struct guard *g, pid_t pid)
 {
-        for (size_t i = 0; i < g->wards_count; i++) {
-                if (g->wards[i].pid != pid)
+        for (size_t i = 0; i < g->runners_count; i++) {
+                if (g->runners[i].pid != pid)
                         continue;
-                (void)close(g->wards[i].pidfd);
-                g->wards[i] = g->wards[--g->wards_count];
+                (void)close(g->runners[i].pidfd);
+                g->runners[i] = g->runners[--g->runners_count];
                 return;
         }
 }
@@ -78,7 +78,7 @@ static void take_runners(struct guard *g, struct reader *r, const int *fds, size
                 if (r->is_bad || pid <= 0)
                         (void)close(fds[i]);
                 else
-                        add_ward(g, pid, fds[i]);
+                        add_runner(g, pid, fds[i]);
         }
 }
 
@@ -106,7 +106,7 @@ static void obey(struct guard *g, const uint8_t *packet, size_t size, const int 
                 take_runners(g, &r, fds, fds_count);
                 break;
         case GUARD_REAPED:
-                drop_ward(g, (pid_t)reader_u32(&r));
+                drop_runner(g, (pid_t)reader_u32(&r));
                 break;
         case GUARD_TTL:
                 take_ttl(g, &r);
@@ -145,21 +145,21 @@ static bool hear(struct guard *g)
 
 /* A runner leads a process group: what it has started goes with it.  While the runner is not reaped its number, and so
  * the group's, is not used again. */
-static void kill_wards(const struct guard *g)
+static void kill_runners(const struct guard *g)
 {
-        for (size_t i = 0; i < g->wards_count; i++) {
-                if (pidfd_send_signal(g->wards[i].pidfd, 0, NULL, 0) == 0)
-                        (void)kill(-g->wards[i].pid, SIGKILL);
-                (void)pidfd_send_signal(g->wards[i].pidfd, SIGKILL, NULL, 0);
+        for (size_t i = 0; i < g->runners_count; i++) {
+                if (pidfd_send_signal(g->runners[i].pidfd, 0, NULL, 0) == 0)
+                        (void)kill(-g->runners[i].pid, SIGKILL);
+                (void)pidfd_send_signal(g->runners[i].pidfd, SIGKILL, NULL, 0);
         }
 }
 
 /* True: every one of them has ended. */
-static bool await_wards(const struct guard *g)
+static bool await_runners(const struct guard *g)
 {
         uint64_t until_ms = clock_boot_ms() + KILL_MAX_MS;
-        for (size_t i = 0; i < g->wards_count; i++) {
-                struct pollfd ended = { .fd = g->wards[i].pidfd, .events = POLLIN };
+        for (size_t i = 0; i < g->runners_count; i++) {
+                struct pollfd ended = { .fd = g->runners[i].pidfd, .events = POLLIN };
                 uint64_t now_ms;
                 while (!ended.revents && (now_ms = clock_boot_ms()) < until_ms)
                         (void)poll(&ended, 1, (int)(until_ms - now_ms));
@@ -172,15 +172,15 @@ static bool await_wards(const struct guard *g)
 static void clean_up(struct guard *g)
 {
         uint64_t since_ms = clock_boot_ms();
-        kill_wards(g);
-        if (!await_wards(g)) {
-                log_event(LEVEL_ERROR, "guard", "runners=%zu text=%s", g->wards_count,
+        kill_runners(g);
+        if (!await_runners(g)) {
+                log_event(LEVEL_ERROR, "guard", "runners=%zu text=%s", g->runners_count,
                         LOG_QUOTE("the host died and a runner can not be killed: its leases end by themselves"));
                 return;
         }
         uint32_t released = guard_release(&g->start, &g->leases, g->token);
-        log_event(LEVEL_WARN, "guard", "runners=%zu released=%" PRIu32 " after_ms=%" PRIu64 " text=%s", g->wards_count,
-                released, clock_boot_ms() - since_ms,
+        log_event(LEVEL_WARN, "guard", "runners=%zu released=%" PRIu32 " after_ms=%" PRIu64 " text=%s",
+                g->runners_count, released, clock_boot_ms() - since_ms,
                 LOG_QUOTE("the host died: its runners are gone, its leases given back"));
 }
 

@@ -11,8 +11,8 @@
 #include "guard/order.h"
 #include "ring/leases.h"
 
-/* release.c: gives back every lease that the page shows, then ends the session (token "": there is none).  Tries until
- * the leases would have ended by themselves.  Returns how many were given back. */
+/* lease_returns.c: gives back every lease that the page shows, then ends the session (token "": there is none).  Tries
+ * until the leases would have ended by themselves.  Returns how many were given back. */
 uint32_t guard_release(const struct guard_start *start, const struct leases *leases, const char *token);
 
 #endif

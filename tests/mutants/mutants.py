@@ -184,9 +184,9 @@ MUTANTS = [
 
     # --- the guard
     ("guard: releases before the runners are gone", "runtime/guard/guard.c",
-     "        if (!await_wards(g)) {", "        if (false) {", [CONTRACT("guard")]),
+     "        if (!await_runners(g)) {", "        if (false) {", [CONTRACT("guard")]),
     ("guard: kills nobody", "runtime/guard/guard.c",
-     "        kill_wards(g);\n", "", [CONTRACT("guard")]),
+     "        kill_runners(g);\n", "", [CONTRACT("guard")]),
 ]
 
 

@@ -1,4 +1,4 @@
-/* release.c: what a guard does once no runner of its dead host is left. */
+/* lease_returns.c: what a guard does once no runner of its dead host is left. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 
 #define AGAIN_MS 100
 
-struct handover;
+struct lease_returns;
 
 /* One lease on its way back.  Whoever does not know the last call's number acquires first: the same nonce and epoch are
  * granted it again. */
-struct back {
-        struct handover *of;
+struct lease_return {
+        struct lease_returns *of;
         struct store_lease lease;
         bool is_open; /* nobody has said yet that it is not ours any more */
         union {
@@ -26,7 +26,7 @@ struct back {
         };
 };
 
-struct handover {
+struct lease_returns {
         const struct guard_start *start;
         const char *token;
         uv_loop_t loop;
@@ -34,19 +34,20 @@ struct handover {
         uint64_t until_ms; /* then the leases have ended by themselves */
         struct store_open open;
         struct store *store;
-        struct back *backs;
+        struct lease_return *returns;
         uint32_t count, pending, unanswered, released;
         struct coord_end_session end;
 };
 
-static void end(struct handover *h)
+static void end(struct lease_returns *h)
 {
         uv_close((uv_handle_t *)&h->timer, NULL);
 }
 
 static void on_session_ended(struct coord_request *request)
 {
-        struct handover *h = (struct handover *)((char *)request - offsetof(struct handover, end.request));
+        struct lease_returns *h =
+                (struct lease_returns *)((char *)request - offsetof(struct lease_returns, end.request));
         if (request->status < 0)
                 log_event(LEVEL_WARN, "guard", "text=%s", LOG_QUOTE(request->error.text));
         end(h);
@@ -57,7 +58,7 @@ static const char *if_any(const char *text)
         return *text ? text : NULL;
 }
 
-static void end_session(struct handover *h)
+static void end_session(struct lease_returns *h)
 {
         if (!*h->token) {
                 end(h);
@@ -88,16 +89,16 @@ static void on_store_closed(void *self)
         end_session(self);
 }
 
-static void give_back(struct handover *h);
+static void give_back(struct lease_returns *h);
 
 static void on_ask_again(uv_timer_t *timer)
 {
         give_back(timer->data);
 }
 
-static void finish_one(struct back *b, int status)
+static void finish_one(struct lease_return *b, int status)
 {
-        struct handover *h = b->of;
+        struct lease_returns *h = b->of;
         b->is_open = status < 0;
         h->unanswered += b->is_open;
         if (--h->pending)
@@ -113,7 +114,7 @@ static void finish_one(struct back *b, int status)
 
 static void on_released(struct store_request *request)
 {
-        struct back *b = (struct back *)((char *)request - offsetof(struct back, request));
+        struct lease_return *b = (struct lease_return *)((char *)request - offsetof(struct lease_return, request));
         if (request->status == 0 && b->release.verdict == STORE_OK)
                 b->of->released++;
         finish_one(b, request->status);
@@ -121,7 +122,7 @@ static void on_released(struct store_request *request)
 
 static void on_acquired(struct store_request *request)
 {
-        struct back *b = (struct back *)((char *)request - offsetof(struct back, request));
+        struct lease_return *b = (struct lease_return *)((char *)request - offsetof(struct lease_return, request));
         /* Otherwise another has it already, or the store does not answer: then it is asked again. */
         if (request->status < 0 || b->acquire.grant != STORE_GRANTED) {
                 finish_one(b, request->status);
@@ -134,13 +135,13 @@ static void on_acquired(struct store_request *request)
         store_release(b->of->store, &b->release);
 }
 
-static void give_back(struct handover *h)
+static void give_back(struct lease_returns *h)
 {
         h->pending = h->unanswered = 0;
         for (uint32_t i = 0; i < h->count; i++)
-                h->pending += h->backs[i].is_open;
+                h->pending += h->returns[i].is_open;
         for (uint32_t i = 0; i < h->count; i++) {
-                struct back *b = &h->backs[i];
+                struct lease_return *b = &h->returns[i];
                 if (!b->is_open)
                         continue;
                 b->acquire = (struct store_acquire){ .request.done = on_acquired, .lease = b->lease };
@@ -148,7 +149,7 @@ static void give_back(struct handover *h)
         }
 }
 
-static void open_store(struct handover *h);
+static void open_store(struct lease_returns *h);
 
 static void on_again(uv_timer_t *timer)
 {
@@ -157,7 +158,8 @@ static void on_again(uv_timer_t *timer)
 
 static void on_open(struct store_request *request)
 {
-        struct handover *h = (struct handover *)((char *)request - offsetof(struct handover, open.request));
+        struct lease_returns *h =
+                (struct lease_returns *)((char *)request - offsetof(struct lease_returns, open.request));
         h->store = h->open.store;
         if (request->status == 0)
                 give_back(h);
@@ -167,7 +169,7 @@ static void on_open(struct store_request *request)
                 end_session(h);
 }
 
-static void open_store(struct handover *h)
+static void open_store(struct lease_returns *h)
 {
         const struct guard_start *s = h->start;
         h->open = (struct store_open){ .request.done = on_open,
@@ -182,7 +184,7 @@ static void open_store(struct handover *h)
 
 /* The leases that the page shows as held, whether or not their time is over, and those that may have been granted: the
  * same nonce gets them again, or is told that they are another's. */
-static void collect(struct handover *h, const struct leases *leases)
+static void collect(struct lease_returns *h, const struct leases *leases)
 {
         for (uint32_t i = 0; i < leases->count; i++) {
                 uint64_t until_ns = atomic_load(&leases->slots[i].until_ns);
@@ -190,7 +192,7 @@ static void collect(struct handover *h, const struct leases *leases)
                         continue;
                 uint64_t until_ms =
                         until_ns == LEASES_ASKED ? clock_boot_ms() + h->start->ttl_ms : until_ns / NS_PER_MS;
-                struct back *b = &h->backs[h->count++];
+                struct lease_return *b = &h->returns[h->count++];
                 b->of = h;
                 b->is_open = true;
                 b->lease = (struct store_lease){
@@ -204,9 +206,9 @@ static void collect(struct handover *h, const struct leases *leases)
 
 uint32_t guard_release(const struct guard_start *start, const struct leases *leases, const char *token)
 {
-        struct handover h = { .start = start, .token = token };
-        h.backs = calloc(leases->count, sizeof(*h.backs));
-        if (!h.backs)
+        struct lease_returns h = { .start = start, .token = token };
+        h.returns = calloc(leases->count, sizeof(*h.returns));
+        if (!h.returns)
                 return 0;
         collect(&h, leases);
         (void)uv_loop_init(&h.loop);
@@ -218,6 +220,6 @@ uint32_t guard_release(const struct guard_start *start, const struct leases *lea
                 end_session(&h);
         (void)uv_run(&h.loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&h.loop);
-        free(h.backs);
+        free(h.returns);
         return h.released;
 }
