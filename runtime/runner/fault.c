@@ -50,10 +50,10 @@ static void note(struct ring_fault *fault, enum ring_fault_kind kind, int signal
         atomic_store_explicit(&fault->kind, kind, memory_order_release);
 }
 
-static void put_frame(struct ring_fault *fault, struct plain *text, uintptr_t address, bool is_return)
+static void put_frame(struct ring_fault *fault, struct signal_text *text, uintptr_t address, bool is_return)
 {
         symbol_put(text, address, is_return);
-        plain_put(text, "\n");
+        signal_text_put(text, "\n");
         fault->text_size = (uint32_t)text->used; /* after each frame: the next one may fault */
 }
 
@@ -99,7 +99,7 @@ static int without_start(void *const *frames, int count)
 }
 
 /* The frames of the code that was interrupted, without those of the handler above it. */
-static void put_interrupted(struct ring_fault *fault, struct plain *text, const ucontext_t *context)
+static void put_interrupted(struct ring_fault *fault, struct signal_text *text, const ucontext_t *context)
 {
         void *frames[FRAMES_MAX + 4];
         uintptr_t at = program_counter(context);
@@ -116,8 +116,8 @@ static void put_interrupted(struct ring_fault *fault, struct plain *text, const 
 
 static void put_signal_trace(struct ring_fault *fault, const ucontext_t *context)
 {
-        struct plain text;
-        plain_init(&text, fault->text, sizeof(fault->text));
+        struct signal_text text;
+        signal_text_init(&text, fault->text, sizeof(fault->text));
         put_interrupted(fault, &text, context);
 }
 
@@ -125,10 +125,10 @@ static void put_signal_trace(struct ring_fault *fault, const ucontext_t *context
 static void put_call_trace(struct ring_fault *fault, const char *first_line, int skipped)
 {
         void *frames[FRAMES_MAX];
-        struct plain text;
-        plain_init(&text, fault->text, sizeof(fault->text));
-        plain_put(&text, first_line);
-        plain_put(&text, "\n");
+        struct signal_text text;
+        signal_text_init(&text, fault->text, sizeof(fault->text));
+        signal_text_put(&text, first_line);
+        signal_text_put(&text, "\n");
         fault->text_size = (uint32_t)text.used;
         int count = without_start(frames, backtrace(frames, FRAMES_MAX));
         for (int i = skipped; i < count; i++)

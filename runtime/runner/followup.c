@@ -110,8 +110,8 @@ static void put(struct buffer *to, const struct qv_submit *submit)
         buffer_free(&headers);
 }
 
-int followup_stage(
-        struct work *w, const struct qv_submit *submit, uint64_t payload_max, uint64_t answer_max, struct error *error)
+int followup_stage(struct seat_task *w, const struct qv_submit *submit, uint64_t payload_max, uint64_t answer_max,
+        struct error *error)
 {
         struct qv_submit known = { 0 };
         if (submit->size < offsetof(struct qv_submit, key))
@@ -124,7 +124,7 @@ int followup_stage(
                 return r;
         size_t staged = w->submits.size;
         put(&w->submits, &known);
-        if (work_size(w) > answer_max) {
+        if (seat_task_size(w) > answer_max) {
                 w->submits.size = staged;
                 return error_set(error, -EMSGSIZE, "result and follow-ups together are over %llu bytes",
                         (unsigned long long)answer_max);

@@ -7,11 +7,11 @@
 #include <quiver/plugin.h>
 
 #include "base/error.h"
-#include "runner/work.h"
+#include "runner/seat_task.h"
 
 /* 0; or with a text that names the field: -EINVAL (not a task), -EMSGSIZE (payload over `payload_max`, or the whole
  * answer over `answer_max` bytes), -E2BIG (over QV_SUBMITS_MAX).  On failure nothing was staged. */
-int followup_stage(
-        struct work *w, const struct qv_submit *submit, uint64_t payload_max, uint64_t answer_max, struct error *error);
+int followup_stage(struct seat_task *w, const struct qv_submit *submit, uint64_t payload_max, uint64_t answer_max,
+        struct error *error);
 
 #endif

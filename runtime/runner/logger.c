@@ -13,7 +13,7 @@
 void logger_init(struct logger *l, int fd, uint32_t level_max, uint32_t lines_per_second)
 {
         *l = (struct logger){ .fd = fd, .level_max = level_max };
-        bucket_init(&l->bucket, lines_per_second);
+        rate_limit_init(&l->bucket, lines_per_second);
 }
 
 static bool is_utf8_continuation(char c)
@@ -57,7 +57,7 @@ void logger_line(struct logger *l, int level, uint32_t seat, uint64_t ticket, co
                 level = LEVEL_DEBUG;
         if ((uint32_t)level > l->level_max)
                 return;
-        if (!bucket_take(&l->bucket, clock_boot_ns())) {
+        if (!rate_limit_take(&l->bucket, clock_boot_ns())) {
                 atomic_fetch_add_explicit(&l->dropped, 1, memory_order_relaxed);
                 return;
         }

@@ -9,14 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runner/bucket.h"
+#include "runner/rate_limit.h"
 
 #define LOGGER_NO_SEAT UINT32_MAX
 
 struct logger {
         int fd;                     /* control socket, borrowed */
         _Atomic uint32_t level_max; /* enum log_level; finer lines are not sent, nor counted */
-        struct bucket bucket;
+        struct rate_limit bucket;
         _Atomic uint32_t dropped;
 };
 

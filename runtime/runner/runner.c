@@ -24,9 +24,9 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "runner/fault.h"
+#include "runner/init_repeat.h"
 #include "runner/load.h"
 #include "runner/output.h"
-#include "runner/rehearse.h"
 #include "runner/sandbox.h"
 #include "runner/seat.h"
 #include "runner/symbol.h"
@@ -138,7 +138,7 @@ static void *seat_thread(void *argument)
         (void)prctl(PR_SET_NAME, name);
 
         pthread_cleanup_push(on_thread_ended, NULL);
-        int r = number == 0 && runner.start.rehearsals ? rehearse(&runner, &rehearsal, &error) : 0;
+        int r = number == 0 && runner.start.rehearsals ? init_repeat(&runner, &rehearsal, &error) : 0;
         if (r == 0)
                 r = seat_open(seat, &runner, number, &error);
         report(&pool.opened, r < 0 ? &error : NULL);

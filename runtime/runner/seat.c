@@ -21,17 +21,17 @@ bool seat_is_mine(const struct seat *s)
 /* Every qv_task lies at the start of its work. */
 static uint32_t index_of(const struct seat *s, const struct qv_task *task)
 {
-        uintptr_t distance = (uintptr_t)task - (uintptr_t)s->works;
-        return distance % sizeof(*s->works) ? UINT32_MAX : (uint32_t)(distance / sizeof(*s->works));
+        uintptr_t distance = (uintptr_t)task - (uintptr_t)s->tasks;
+        return distance % sizeof(*s->tasks) ? UINT32_MAX : (uint32_t)(distance / sizeof(*s->tasks));
 }
 
-struct work *seat_find_work(struct seat *s, const struct qv_task *task)
+struct seat_task *seat_find_work(struct seat *s, const struct qv_task *task)
 {
-        if (!seat_is_mine(s) || (uintptr_t)task < (uintptr_t)s->works ||
-                (uintptr_t)task >= (uintptr_t)(s->works + s->active))
+        if (!seat_is_mine(s) || (uintptr_t)task < (uintptr_t)s->tasks ||
+                (uintptr_t)task >= (uintptr_t)(s->tasks + s->active))
                 return NULL;
         uint32_t index = index_of(s, task);
-        return index < s->active ? &s->works[index] : NULL;
+        return index < s->active ? &s->tasks[index] : NULL;
 }
 
 /* --- one task ---------------------------------------------------------------------------------------------------- */
@@ -42,16 +42,16 @@ static const char *reason_not_to_start(const struct seat *s, uint32_t index, uin
         const struct ring_task *task = &s->taken[index].task;
         if (!leases_allow(&s->runner->leases, task->lease, task->fence_epoch, now_ns))
                 return "not started: the lease of its shard had run out";
-        if (qv_stop(&s->works[index].task))
+        if (qv_stop(&s->tasks[index].task))
                 return "not started: told to stop before";
         return NULL;
 }
 
 static void send_answer(struct seat *s, uint32_t index, struct ring_reply *reply)
 {
-        struct work *w = &s->works[index];
+        struct seat_task *w = &s->tasks[index];
         if (ring_answer(&s->runner->ring, &s->taken[index], reply) == -EMSGSIZE) {
-                work_set_error(w, "the answer was larger than the ring allows");
+                seat_task_set_error(w, "the answer was larger than the ring allows");
                 *reply = (struct ring_reply){ .ticket = w->ticket,
                         .outcome = OUTCOME_RETRY,
                         .started_ns = reply->started_ns,
@@ -59,19 +59,19 @@ static void send_answer(struct seat *s, uint32_t index, struct ring_reply *reply
                         .error = w->error };
                 (void)ring_answer(&s->runner->ring, &s->taken[index], reply);
         }
-        work_end(w);
+        seat_task_end(w);
 }
 
 static void answer_unstarted(struct seat *s, uint32_t index, const char *why)
 {
         struct ring_reply reply;
-        work_set_error(&s->works[index], why);
-        work_reply(&s->works[index], OUTCOME_INTERRUPTED, &reply);
+        seat_task_set_error(&s->tasks[index], why);
+        seat_task_reply(&s->tasks[index], OUTCOME_INTERRUPTED, &reply);
         send_answer(s, index, &reply);
 }
 
 /* A number that is no outcome must not be taken for one of ours: CRASHED is 16. */
-static int32_t known_outcome(struct work *w, int32_t outcome)
+static int32_t known_outcome(struct seat_task *w, int32_t outcome)
 {
         char text[QV_ERROR_MAX];
         if (outcome >= QV_DONE && outcome <= QV_UNAVAILABLE)
@@ -80,15 +80,15 @@ static int32_t known_outcome(struct work *w, int32_t outcome)
                 (void)snprintf(text, sizeof(text), "the handler returned QV_PENDING (%d), which is reserved", outcome);
         else
                 (void)snprintf(text, sizeof(text), "the handler returned %d, which is no outcome", outcome);
-        work_set_error(w, text);
+        seat_task_set_error(w, text);
         return OUTCOME_RETRY;
 }
 
 static void answer(struct seat *s, uint32_t index, int32_t outcome, uint64_t started_ns, uint64_t ended_ns)
 {
-        struct work *w = &s->works[index];
+        struct seat_task *w = &s->tasks[index];
         struct ring_reply reply;
-        work_reply(w, known_outcome(w, outcome), &reply);
+        seat_task_reply(w, known_outcome(w, outcome), &reply);
         reply.started_ns = started_ns;
         reply.ended_ns = ended_ns;
         send_answer(s, index, &reply);
@@ -109,7 +109,7 @@ static void serve_one(struct seat *s, uint32_t index)
                 answer_unstarted(s, index, why);
                 return;
         }
-        int32_t outcome = s->runner->plugin.handle(s->self, &s->works[index].task);
+        int32_t outcome = s->runner->plugin.handle(s->self, &s->tasks[index].task);
         end_if_forked();
         answer(s, index, outcome, started_ns, clock_boot_ns());
 }
@@ -127,7 +127,7 @@ static void serve_together(struct seat *s, uint32_t count)
                         continue;
                 }
                 s->outcomes[allowed] = QV_RETRY;
-                s->together[allowed++] = &s->works[i].task;
+                s->together[allowed++] = &s->tasks[i].task;
         }
         if (!allowed)
                 return;
@@ -144,9 +144,9 @@ static void begin(struct seat *s, uint32_t count)
         uint64_t started_ns = atomic_load_explicit(&s->shown->started_ns, memory_order_relaxed);
         uint32_t stop_value = RING_STOP(s->taken[0].ticket);
         for (uint32_t i = 0; i < count; i++) {
-                struct work *w = &s->works[i];
+                struct seat_task *w = &s->tasks[i];
                 uint64_t timeout_ms = s->taken[i].task.timeout_ms;
-                work_begin(w, &s->taken[i]);
+                seat_task_begin(w, &s->taken[i]);
                 w->task.host = &s->host;
                 w->task.stop_word = (const uint32_t *)&s->shown->stop;
                 w->task.stop_value = stop_value;
@@ -191,7 +191,7 @@ static void prepare(struct seat *s, struct runner *runner, uint32_t number)
                 .number = number,
                 .shown = &runner->ring.map.seats[number],
                 .room = room,
-                .works = make(room, sizeof(*s->works)),
+                .tasks = make(room, sizeof(*s->tasks)),
                 .taken = make(room, sizeof(*s->taken)),
                 .together = make(room, sizeof(const struct qv_task *)),
                 .outcomes = make(room, sizeof(*s->outcomes)),
@@ -232,9 +232,9 @@ void seat_free(struct seat *s)
 {
         if (!s)
                 return;
-        for (uint32_t i = 0; s->works && i < s->room; i++)
-                work_free(&s->works[i]);
-        free(s->works);
+        for (uint32_t i = 0; s->tasks && i < s->room; i++)
+                seat_task_free(&s->tasks[i]);
+        free(s->tasks);
         free(s->taken);
         free((void *)s->together);
         free(s->outcomes);

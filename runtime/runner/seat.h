@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "runner/runner.h"
-#include "runner/work.h"
+#include "runner/seat_task.h"
 
 struct seat {
         struct qv_host host; /* first, so that a service finds its seat */
@@ -21,8 +21,8 @@ struct seat {
         void *self;              /* the plugin's instance */
 
         uint32_t room;   /* tasks it can hold: batch_max */
-        uint32_t active; /* tasks it holds now: works[0 … active) */
-        struct work *works;
+        uint32_t active; /* tasks it holds now: tasks[0 … active) */
+        struct seat_task *tasks;
         struct ring_taken *taken;
         const struct qv_task **together; /* for handle_many */
         int32_t *outcomes;
@@ -40,7 +40,7 @@ void seat_close(struct seat *s);
 void seat_free(struct seat *s);
 
 /* The task's place on the seat; NULL if the seat does not hold it, or another thread asks. */
-struct work *seat_find_work(struct seat *s, const struct qv_task *task);
+struct seat_task *seat_find_work(struct seat *s, const struct qv_task *task);
 /* Whether the calling thread is the seat's own. */
 bool seat_is_mine(const struct seat *s);
 

@@ -48,21 +48,21 @@ static int32_t service_error(const struct qv_host *host, const struct qv_task *t
                 logger_clean(s->init_error, sizeof(s->init_error), text);
                 return 0;
         }
-        struct work *w = seat_find_work(s, task);
+        struct seat_task *w = seat_find_work(s, task);
         if (!w)
                 return -EINVAL;
-        work_set_error(w, text);
+        seat_task_set_error(w, text);
         return 0;
 }
 
 static int32_t service_result(const struct qv_host *host, const struct qv_task *task, const void *data, size_t size)
 {
         struct seat *s = seat_of(host);
-        struct work *w = seat_find_work(s, task);
+        struct seat_task *w = seat_find_work(s, task);
         if (!w || (size && !data))
                 return -EINVAL;
         if (size > s->runner->start.result_max ||
-                work_size(w) - w->result.size + size > s->runner->ring.map.shape.answer_bytes_max)
+                seat_task_size(w) - w->result.size + size > s->runner->ring.map.shape.answer_bytes_max)
                 return -EMSGSIZE;
         buffer_clear(&w->result);
         buffer_put(&w->result, data, size);
@@ -73,7 +73,7 @@ static int32_t service_result(const struct qv_host *host, const struct qv_task *
 static int32_t service_submit(const struct qv_host *host, const struct qv_task *task, const struct qv_submit *submit)
 {
         struct seat *s = seat_of(host);
-        struct work *w = seat_find_work(s, task);
+        struct seat_task *w = seat_find_work(s, task);
         struct error error;
         if (!w || !submit)
                 return -EINVAL;
@@ -88,7 +88,7 @@ static int32_t service_submit(const struct qv_host *host, const struct qv_task *
 
 static int32_t service_retry_after(const struct qv_host *host, const struct qv_task *task, uint64_t delay_ms)
 {
-        struct work *w = seat_find_work(seat_of(host), task);
+        struct seat_task *w = seat_find_work(seat_of(host), task);
         if (!w)
                 return -EINVAL;
         w->has_retry_after = true;
@@ -112,7 +112,7 @@ static int32_t service_progress(const struct qv_host *host, const struct qv_task
 static int32_t service_checkpoint(const struct qv_host *host, const struct qv_task *task, const void *data, size_t size)
 {
         struct seat *s = seat_of(host);
-        struct work *w = seat_find_work(s, task);
+        struct seat_task *w = seat_find_work(s, task);
         if (!w || (size && !data))
                 return -EINVAL;
         if (size > QV_CHECKPOINT_MAX)

@@ -122,7 +122,7 @@ static const char *file_name(const struct mapping *mapping, int fd)
 }
 
 /* "function+0x12", or the address at link time, or as much as is known. */
-static void put_place(struct plain *to, int fd, uint64_t offset, uintptr_t address, bool is_return)
+static void put_place(struct signal_text *to, int fd, uint64_t offset, uintptr_t address, bool is_return)
 {
         struct elf elf;
         char name[NAME_ROOM];
@@ -131,31 +131,31 @@ static void put_place(struct plain *to, int fd, uint64_t offset, uintptr_t addre
         /* A return address may be the first byte after the function, if its last act is a call that never returns. */
         unsigned back = is_return ? 1 : 0;
         if (fd < 0 || elf_open(&elf, fd) != ELF_FINE || !elf_offset_to_address(&elf, offset - back, &at)) {
-                plain_put_hex(to, address);
+                signal_text_put_hex(to, address);
                 return;
         }
         if (!elf_function_at(&elf, at, name, sizeof(name), &start)) {
-                plain_put_hex(to, at + back);
+                signal_text_put_hex(to, at + back);
                 return;
         }
-        plain_put(to, name);
-        plain_put(to, "+");
-        plain_put_hex(to, at + back - start);
+        signal_text_put(to, name);
+        signal_text_put(to, "+");
+        signal_text_put_hex(to, at + back - start);
 }
 
-void symbol_put(struct plain *to, uintptr_t address, bool is_return)
+void symbol_put(struct signal_text *to, uintptr_t address, bool is_return)
 {
         struct mapping mapping;
         if (!find_mapping(address, &mapping)) {
-                plain_put_hex(to, address);
+                signal_text_put_hex(to, address);
                 return;
         }
         int fd = open(mapping.path, O_RDONLY | O_CLOEXEC);
         int from = fd < 0 && mapping.inode == renamed.inode ? renamed.fd : fd;
         put_place(to, from, address - mapping.start + mapping.offset, address, is_return);
-        plain_put(to, " (");
-        plain_put(to, file_name(&mapping, from));
-        plain_put(to, ")");
+        signal_text_put(to, " (");
+        signal_text_put(to, file_name(&mapping, from));
+        signal_text_put(to, ")");
         if (fd >= 0)
                 (void)close(fd);
 }

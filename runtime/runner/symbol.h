@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "runner/plain.h"
+#include "runner/signal_text.h"
 
 /* The file with these numbers is called `label` from now on: a private copy goes by the name that its author knows.
  * `label` is borrowed for good. */
@@ -22,6 +22,6 @@ void symbol_hold_file(int fd);
 
 /* Appends "function+0x12 (file)"; "0x1234 (file)" with the address at link time if no function is known; or the bare
  * address.  `is_return`: a return address, which belongs to the call before it. */
-void symbol_put(struct plain *to, uintptr_t address, bool is_return);
+void symbol_put(struct signal_text *to, uintptr_t address, bool is_return);
 
 #endif

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "runner/bucket.h"
 #include "runner/followup.h"
 #include "runner/logger.h"
+#include "runner/rate_limit.h"
 
 static struct rig rig;
 
@@ -205,8 +205,9 @@ static int32_t point_beside_the_task(void *self, const struct qv_task *task)
         (void)self;
         const char *bytes = (const char *)task;
         got[0] = task->host->error(task->host, (const struct qv_task *)(bytes + 8), "inside");
-        got[1] = task->host->error(task->host, (const struct qv_task *)(bytes + sizeof(struct work)), "the next");
-        got[2] = task->host->error(task->host, (const struct qv_task *)(bytes - sizeof(struct work)), "the one before");
+        got[1] = task->host->error(task->host, (const struct qv_task *)(bytes + sizeof(struct seat_task)), "the next");
+        got[2] = task->host->error(
+                task->host, (const struct qv_task *)(bytes - sizeof(struct seat_task)), "the one before");
         return QV_DONE;
 }
 
@@ -220,21 +221,21 @@ static void a_task_that_is_not_held_is_refused(void **state)
 
 /* --- follow-ups -------------------------------------------------------------------------------------------------- */
 
-static int stage(struct work *w, const struct qv_submit *submit, struct error *error)
+static int stage(struct seat_task *w, const struct qv_submit *submit, struct error *error)
 {
         return followup_stage(w, submit, 100, 8192, error);
 }
 
 static void expect_bad_submit(const struct qv_submit *submit, int r, const char *field)
 {
-        struct work w = { 0 };
+        struct seat_task w = { 0 };
         struct error error = { "" };
         assert_int_equal(stage(&w, submit, &error), r);
         assert_int_equal(w.submits_count, 0);
         assert_int_equal(w.submits.size, 0);
         if (strncmp(error.text, field, strlen(field)) != 0)
                 fail_msg("\"%s\" does not begin with %s", error.text, field);
-        work_free(&w);
+        seat_task_free(&w);
 }
 
 static void a_wrong_follow_up_is_refused_by_its_field(void **state)
@@ -289,7 +290,7 @@ static void a_wrong_follow_up_is_refused_by_its_field(void **state)
 static void a_good_follow_up_arrives_whole(void **state)
 {
         (void)state;
-        struct work w = { 0 };
+        struct seat_task w = { 0 };
         struct error error;
         struct qv_header header = { "trace", "abc" };
         char key[256];
@@ -323,13 +324,13 @@ static void a_good_follow_up_arrives_whole(void **state)
         assert_int_equal(ring_next_submit(&reader, &got_submit), 0);
         assert_string_equal(got_submit.key, "");
         assert_int_equal(reader.size, 0);
-        work_free(&w);
+        seat_task_free(&w);
 }
 
 static void follow_ups_are_bounded_in_number_and_bytes(void **state)
 {
         (void)state;
-        struct work w = { 0 };
+        struct seat_task w = { 0 };
         struct error error;
         static char payload[100];
         struct qv_submit s = { .size = sizeof(s), .handler = "next", .payload = payload, .payload_size = 100 };
@@ -338,14 +339,14 @@ static void follow_ups_are_bounded_in_number_and_bytes(void **state)
         while ((r = stage(&w, &s, &error)) == 0)
                 staged++;
         assert_int_equal(r, -EMSGSIZE);
-        assert_true(staged > 10 && staged < 82 && work_size(&w) <= 8192);
-        work_free(&w);
+        assert_true(staged > 10 && staged < 82 && seat_task_size(&w) <= 8192);
+        seat_task_free(&w);
         s.payload_size = 0;
         for (staged = 0; (r = followup_stage(&w, &s, 100, RIG_MAX_SIZE, &error)) == 0;)
                 staged++;
         assert_int_equal(r, -E2BIG);
         assert_int_equal(staged, QV_SUBMITS_MAX);
-        work_free(&w);
+        seat_task_free(&w);
 }
 
 /* --- config, host's services ------------------------------------------------------------------------------------- */
@@ -444,23 +445,23 @@ static void a_call_to_the_host_waits_for_its_answer(void **state)
 static void a_bucket_gives_its_burst_and_then_its_rate(void **state)
 {
         (void)state;
-        struct bucket b;
+        struct rate_limit b;
         uint64_t now_ns = 5 * NS_PER_S;
-        bucket_init(&b, 10);
+        rate_limit_init(&b, 10);
         for (int i = 0; i < 10; i++)
-                assert_true(bucket_take(&b, now_ns));
-        assert_false(bucket_take(&b, now_ns));
-        assert_false(bucket_take(&b, now_ns + NS_PER_S / 10 - 1));
-        assert_true(bucket_take(&b, now_ns + NS_PER_S / 10));
-        assert_false(bucket_take(&b, now_ns + NS_PER_S / 10));
+                assert_true(rate_limit_take(&b, now_ns));
+        assert_false(rate_limit_take(&b, now_ns));
+        assert_false(rate_limit_take(&b, now_ns + NS_PER_S / 10 - 1));
+        assert_true(rate_limit_take(&b, now_ns + NS_PER_S / 10));
+        assert_false(rate_limit_take(&b, now_ns + NS_PER_S / 10));
         /* However long it was left alone, it holds no more than its burst. */
         now_ns += 3600 * NS_PER_S;
         for (int i = 0; i < 10; i++)
-                assert_true(bucket_take(&b, now_ns));
-        assert_false(bucket_take(&b, now_ns));
-        bucket_init(&b, 0);
+                assert_true(rate_limit_take(&b, now_ns));
+        assert_false(rate_limit_take(&b, now_ns));
+        rate_limit_init(&b, 0);
         for (int i = 0; i < 1000; i++)
-                assert_true(bucket_take(&b, now_ns));
+                assert_true(rate_limit_take(&b, now_ns));
 }
 
 static void lines_over_the_rate_are_dropped_and_counted(void **state)
@@ -478,7 +479,7 @@ static void lines_over_the_rate_are_dropped_and_counted(void **state)
                 assert_int_equal(line.ticket, 9);
         }
         assert_false(rig_log(&rig, bytes, &line));
-        bucket_init(&l->bucket, 0);
+        rate_limit_init(&l->bucket, 0);
         logger_line(l, LEVEL_INFO, LOGGER_NO_SEAT, 0, "again");
         assert_true(rig_log(&rig, bytes, &line));
         assert_string_equal(line.text, "again");

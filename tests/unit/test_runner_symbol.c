@@ -27,8 +27,8 @@ static void a_hidden_function_is_named(void **state)
 {
         (void)state;
         char text[256];
-        struct plain to;
-        plain_init(&to, text, sizeof(text));
+        struct signal_text to;
+        signal_text_init(&to, text, sizeof(text));
         symbol_put(&to, (uintptr_t)keep + 2, false);
         assert_string_equal(text, "hidden_function+0x2 (test_runner_symbol)");
 }
@@ -38,13 +38,13 @@ static void a_return_address_belongs_to_the_call_before_it(void **state)
         (void)state;
         char text[256];
         char start[256];
-        struct plain to;
-        plain_init(&to, text, sizeof(text));
+        struct signal_text to;
+        signal_text_init(&to, text, sizeof(text));
         /* One past the first byte: still the same function, with its own offset shown. */
         symbol_put(&to, (uintptr_t)keep + 1, true);
         assert_string_equal(text, "hidden_function+0x1 (test_runner_symbol)");
         /* At the very start it is the end of whatever stands before. */
-        plain_init(&to, start, sizeof(start));
+        signal_text_init(&to, start, sizeof(start));
         symbol_put(&to, (uintptr_t)keep, true);
         assert_null(strstr(start, "hidden_function"));
 }
@@ -53,8 +53,8 @@ static void a_library_function_is_found_by_its_dynamic_name(void **state)
 {
         (void)state;
         char text[256];
-        struct plain to;
-        plain_init(&to, text, sizeof(text));
+        struct signal_text to;
+        signal_text_init(&to, text, sizeof(text));
         symbol_put(&to, (uintptr_t)&getpid, false);
         assert_non_null(strstr(text, "getpid+0x0"));
 }
@@ -63,11 +63,11 @@ static void an_address_of_nowhere_is_shown_as_it_is(void **state)
 {
         (void)state;
         char text[64];
-        struct plain to;
-        plain_init(&to, text, sizeof(text));
+        struct signal_text to;
+        signal_text_init(&to, text, sizeof(text));
         symbol_put(&to, 0x10, false);
         assert_string_equal(text, "0x10");
-        plain_init(&to, text, sizeof(text));
+        signal_text_init(&to, text, sizeof(text));
         symbol_put(&to, UINTPTR_MAX, false);
         assert_string_equal(text, "0xffffffffffffffff");
 }
@@ -76,11 +76,11 @@ static void a_private_copy_goes_by_its_label(void **state)
 {
         (void)state;
         char text[256];
-        struct plain to;
+        struct signal_text to;
         struct stat st;
         assert_int_equal(stat("/proc/self/exe", &st), 0);
         symbol_call_file(st.st_dev, st.st_ino, "mine.so");
-        plain_init(&to, text, sizeof(text));
+        signal_text_init(&to, text, sizeof(text));
         symbol_put(&to, (uintptr_t)keep, false);
         symbol_call_file(0, 0, NULL);
         assert_string_equal(text, "hidden_function+0x0 (mine.so)");
@@ -90,14 +90,14 @@ static void text_that_does_not_fit_is_cut(void **state)
 {
         (void)state;
         char text[8];
-        struct plain to;
-        plain_init(&to, text, sizeof(text));
-        plain_put(&to, "abc");
-        plain_put_number(&to, -42);
-        plain_put_hex(&to, 0xbeef);
+        struct signal_text to;
+        signal_text_init(&to, text, sizeof(text));
+        signal_text_put(&to, "abc");
+        signal_text_put_number(&to, -42);
+        signal_text_put_hex(&to, 0xbeef);
         assert_string_equal(text, "abc-420");
-        plain_init(&to, text, sizeof(text));
-        plain_put_number(&to, INT64_MIN);
+        signal_text_init(&to, text, sizeof(text));
+        signal_text_put_number(&to, INT64_MIN);
         assert_string_equal(text, "-922337");
 }
 

@@ -1,4 +1,4 @@
-#include "runner/rehearse.h"
+#include "runner/init_repeat.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -140,7 +140,7 @@ static uint64_t steady_growth(const struct holdings stock[QUARTERS + 1], size_t 
         return grown >= QUARTERS - 1 && values[QUARTERS] > values[0] ? values[QUARTERS] - values[0] : 0;
 }
 
-int rehearse(struct runner *runner, struct rehearsal *ret, struct error *error)
+int init_repeat(struct runner *runner, struct rehearsal *ret, struct error *error)
 {
         struct holdings stock[QUARTERS + 1];
         uint64_t threads = count_entries("/proc/self/task");

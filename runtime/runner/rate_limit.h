@@ -1,6 +1,6 @@
-/* bucket.h: so many a second, and no more at once than a second's worth.  Any thread, no lock. */
-#ifndef QUIVER_RUNNER_BUCKET_H
-#define QUIVER_RUNNER_BUCKET_H
+/* rate_limit.h: so many a second, and no more at once than a second's worth.  Any thread, no lock. */
+#ifndef QUIVER_RUNNER_RATE_LIMIT_H
+#define QUIVER_RUNNER_RATE_LIMIT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,20 +10,20 @@
 
 /* A token bucket kept as one number: when it will be full again if nothing more is taken.  It lacks a token for every
  * `token_ns` from now until then. */
-struct bucket {
+struct rate_limit {
         uint64_t token_ns; /* 0: no limit */
         _Atomic uint64_t full_at_ns;
 };
 
 /* `per_second` = 0: no limit. */
-static inline void bucket_init(struct bucket *b, uint32_t per_second)
+static inline void rate_limit_init(struct rate_limit *b, uint32_t per_second)
 {
         b->token_ns = per_second ? NS_PER_S / per_second : 0;
         atomic_init(&b->full_at_ns, 0);
 }
 
 /* One token, if there is one.  `now_ns` from a clock that does not step. */
-static inline bool bucket_take(struct bucket *b, uint64_t now_ns)
+static inline bool rate_limit_take(struct rate_limit *b, uint64_t now_ns)
 {
         uint64_t full_at = atomic_load_explicit(&b->full_at_ns, memory_order_relaxed);
         uint64_t then;

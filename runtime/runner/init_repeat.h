@@ -1,6 +1,6 @@
-/* rehearse.h: init and close, many times over, to see what they leave behind.  For `quiver vet`. */
-#ifndef QUIVER_RUNNER_REHEARSE_H
-#define QUIVER_RUNNER_REHEARSE_H
+/* init_repeat.h: init and close, many times over, to see what they leave behind.  For `quiver vet`. */
+#ifndef QUIVER_RUNNER_INIT_REPEAT_H
+#define QUIVER_RUNNER_INIT_REPEAT_H
 
 #include "base/error.h"
 #include "ring/message.h"
@@ -8,6 +8,6 @@
 
 /* Opens and closes the first seat, on its own thread and before it is opened for good, runner->start.rehearsals times
  * (fewer if that takes longer than REHEARSAL_MS).  0, or -errno with the text set if an init failed. */
-int rehearse(struct runner *runner, struct rehearsal *ret, struct error *error);
+int init_repeat(struct runner *runner, struct rehearsal *ret, struct error *error);
 
 #endif

@@ -1,6 +1,6 @@
-/* work.h: one task on a seat: as the handler sees it, and what the handler has staged for its answer. */
-#ifndef QUIVER_RUNNER_WORK_H
-#define QUIVER_RUNNER_WORK_H
+/* seat_task.h: one task on a seat: as the handler sees it, and what the handler has staged for its answer. */
+#ifndef QUIVER_RUNNER_SEAT_TASK_H
+#define QUIVER_RUNNER_SEAT_TASK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "ring/runner_side.h"
 
 /* Zero-initialised is one that holds no task.  Its memory is used again for the next task. */
-struct work {
+struct seat_task {
         struct qv_task task; /* points into shared memory, and to `headers` */
         uint64_t ticket;
         struct qv_header *headers;
@@ -30,19 +30,19 @@ struct work {
 };
 
 /* Shows the task to the handler, with nothing staged.  `host`, stop word and deadline are the caller's to set. */
-void work_begin(struct work *w, const struct ring_taken *taken);
+void seat_task_begin(struct seat_task *w, const struct ring_taken *taken);
 
 /* Cut to fit. */
-void work_set_error(struct work *w, const char *text);
+void seat_task_set_error(struct seat_task *w, const char *text);
 
 /* The answer for `outcome`, borrowed from `w`.  What is committed only with DONE is left out otherwise. */
-void work_reply(const struct work *w, int32_t outcome, struct ring_reply *ret);
+void seat_task_reply(const struct seat_task *w, int32_t outcome, struct ring_reply *ret);
 
 /* The bytes that its answer would take if it were DONE now. */
-size_t work_size(const struct work *w);
+size_t seat_task_size(const struct seat_task *w);
 
 /* The task is answered: gives back what an unusually large one took. */
-void work_end(struct work *w);
-void work_free(struct work *w);
+void seat_task_end(struct seat_task *w);
+void seat_task_free(struct seat_task *w);
 
 #endif

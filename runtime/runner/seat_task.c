@@ -1,4 +1,4 @@
-#include "runner/work.h"
+#include "runner/seat_task.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #define KEEP_BYTES ((size_t)64 << 10)
 
 /* name NUL value NUL … → an array.  A value that is missing its NUL is not there at all. */
-static size_t put_headers(struct work *w, const char *at, size_t size)
+static size_t put_headers(struct seat_task *w, const char *at, size_t size)
 {
         const char *end = at + size;
         size_t count = 0;
@@ -30,7 +30,7 @@ static size_t put_headers(struct work *w, const char *at, size_t size)
         return count;
 }
 
-void work_begin(struct work *w, const struct ring_taken *taken)
+void seat_task_begin(struct seat_task *w, const struct ring_taken *taken)
 {
         const struct ring_task *from = &taken->task;
         w->ticket = taken->ticket;
@@ -59,12 +59,12 @@ void work_begin(struct work *w, const struct ring_taken *taken)
         }
 }
 
-void work_set_error(struct work *w, const char *text)
+void seat_task_set_error(struct seat_task *w, const char *text)
 {
         logger_clean(w->error, sizeof(w->error), text);
 }
 
-void work_reply(const struct work *w, int32_t outcome, struct ring_reply *ret)
+void seat_task_reply(const struct seat_task *w, int32_t outcome, struct ring_reply *ret)
 {
         bool is_done = outcome == OUTCOME_DONE;
         *ret = (struct ring_reply){ .ticket = w->ticket, .outcome = outcome, .error = is_done ? "" : w->error };
@@ -88,10 +88,10 @@ void work_reply(const struct work *w, int32_t outcome, struct ring_reply *ret)
         }
 }
 
-size_t work_size(const struct work *w)
+size_t seat_task_size(const struct seat_task *w)
 {
         struct ring_reply reply;
-        work_reply(w, OUTCOME_DONE, &reply);
+        seat_task_reply(w, OUTCOME_DONE, &reply);
         return ring_reply_size(&reply);
 }
 
@@ -101,13 +101,13 @@ static void shrink(struct buffer *b)
                 buffer_free(b);
 }
 
-void work_end(struct work *w)
+void seat_task_end(struct seat_task *w)
 {
         shrink(&w->result);
         shrink(&w->submits);
 }
 
-void work_free(struct work *w)
+void seat_task_free(struct seat_task *w)
 {
         if (!w)
                 return;
@@ -115,5 +115,5 @@ void work_free(struct work *w)
         buffer_free(&w->submits);
         buffer_free(&w->checkpoint);
         free(w->headers);
-        *w = (struct work){ 0 };
+        *w = (struct seat_task){ 0 };
 }
