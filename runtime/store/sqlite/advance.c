@@ -10,8 +10,8 @@ struct flight {
         struct span note;
 };
 
-static bool flight_get(struct sqlite_store *s, const struct shard *shard, uint64_t seq, struct arena_chunk **arena,
-        struct flight *ret_flight)
+static bool flight_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq,
+        struct arena_chunk **arena, struct flight *ret_flight)
 {
         /* Beyond what is taken a task is queued: nobody's, whatever its number. */
         if (!seq_is_taken(shard, seq))
@@ -26,7 +26,7 @@ static bool flight_get(struct sqlite_store *s, const struct shard *shard, uint64
         return is_there;
 }
 
-static bool flight_remove(struct sqlite_store *s, struct shard *shard, uint64_t seq)
+static bool flight_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t seq)
 {
         if (!seq_is_taken(shard, seq))
                 return false;
@@ -72,8 +72,8 @@ static struct span note_after(struct sqlite_store *s, const struct store_outcome
 }
 
 /* The key moves on: as many of its waiting tasks as the owner takes. */
-static void refill(
-        struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome, struct claim *claim)
+static void refill(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
+        struct claim *claim)
 {
         struct key key;
         if (!shard->keys || !key_get(s, shard, outcome->task.key, &key) || key.state != KEY_WAITING)
@@ -82,7 +82,7 @@ static void refill(
                 side_take(s, shard, &key, outcome->refill, claim);
 }
 
-static bool settle_done(struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome)
+static bool settle_done(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome)
 {
         const struct store_ref *task = &outcome->task;
         if (!flight_remove(s, shard, task->seq))
@@ -96,8 +96,8 @@ static bool settle_done(struct sqlite_store *s, struct shard *shard, const struc
         return true;
 }
 
-static bool settle_dead(
-        struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome, struct arena_chunk **arena)
+static bool settle_dead(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
+        struct arena_chunk **arena)
 {
         const struct store_ref *task = &outcome->task;
         struct flight flight;
@@ -136,7 +136,7 @@ static void sort(uint64_t *seqs, uint32_t count)
         }
 }
 
-static uint32_t run_remove(struct sqlite_store *s, const struct shard *shard, uint64_t first, uint64_t last)
+static uint32_t run_remove(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t first, uint64_t last)
 {
         struct query q = query(&s->db, first == last ? STATEMENT_LOG_REMOVE : STATEMENT_LOG_REMOVE_RUN);
         bind_number(&q, shard_id(shard->shard, first));
@@ -146,8 +146,8 @@ static uint32_t run_remove(struct sqlite_store *s, const struct shard *shard, ui
 }
 
 /* Settles the plain ends that the outcomes begin with; returns how many these are. */
-static uint32_t settle_plain(struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcomes,
-        uint32_t count, struct store_advance *advance)
+static uint32_t settle_plain(struct sqlite_store *s, struct sqlite_shard_row *shard,
+        const struct store_outcome *outcomes, uint32_t count, struct store_advance *advance)
 {
         uint64_t seqs[STORE_CALL_TASKS];
         uint32_t plain = 0;
@@ -174,7 +174,7 @@ static uint32_t settle_plain(struct sqlite_store *s, struct shard *shard, const 
  */
 
 /* RETRY, HOLD, DIVERT: into the key's side queue, at its place. */
-static bool settle_aside(struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome,
+static bool settle_aside(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         uint64_t epoch, struct arena_chunk **arena)
 {
         const struct store_ref *task = &outcome->task;
@@ -200,7 +200,7 @@ static bool settle_aside(struct sqlite_store *s, struct shard *shard, const stru
 }
 
 /* START, INTERRUPTED, CHECKPOINT: stays in flight, with another note. */
-static bool settle_noted(struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome,
+static bool settle_noted(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         uint64_t epoch, struct arena_chunk **arena)
 {
         struct flight flight;
@@ -217,7 +217,7 @@ static bool settle_noted(struct sqlite_store *s, struct shard *shard, const stru
         return true;
 }
 
-static bool settle(struct sqlite_store *s, struct shard *shard, const struct store_outcome *outcome,
+static bool settle(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         const struct store_prepared *follow_ups, uint64_t epoch, struct arena_chunk **arena)
 {
         bool is_there;
@@ -239,7 +239,7 @@ static bool settle(struct sqlite_store *s, struct shard *shard, const struct sto
 }
 
 static void outcomes_apply(
-        struct sqlite_store *s, struct shard *shard, struct store_advance *advance, struct claim *claim)
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_advance *advance, struct claim *claim)
 {
         const struct store_outcome *outcome = advance->outcomes;
         const struct store_outcome *end = outcome + advance->outcomes_count;
@@ -258,8 +258,8 @@ static void outcomes_apply(
         }
 }
 
-static void reply_fill(
-        struct sqlite_store *s, const struct shard *shard, struct store_advance *advance, const struct claim *claim)
+static void reply_fill(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct store_advance *advance,
+        const struct claim *claim)
 {
         advance->verdict = STORE_OK;
         advance->tasks = claim->tasks;
@@ -272,7 +272,7 @@ static void reply_fill(
 }
 
 /* The answer to the last call was lost: what it claimed is in flight and is returned again. */
-static void repeat(struct sqlite_store *s, const struct shard *shard, struct store_advance *advance)
+static void repeat(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct store_advance *advance)
 {
         struct claim claim;
         struct flight flight;
@@ -297,7 +297,7 @@ static uint32_t refills(const struct store_advance *advance)
 void sqlite_advance(struct sqlite_store *s, struct store_request *request)
 {
         struct store_advance *advance = (struct store_advance *)request;
-        struct shard *shard = shard_write(s, advance->lease.shard);
+        struct sqlite_shard_row *shard = shard_write(s, advance->lease.shard);
         advance->tasks_count = advance->controls_count = advance->gone = advance->set_aside = 0;
         advance->has_more = advance->has_outbox = advance->is_refused = false;
         advance->verdict = STORE_FENCED;

@@ -22,67 +22,67 @@ static void address(struct sockaddr_un *to, int dir_fd, const char *name)
                 to->sun_path, sizeof(to->sun_path), "/proc/self/fd/%d/%.*s", dir_fd, 2 * (int)STORE_NONCE_SIZE, name);
 }
 
-int ring_open(struct ring *ring, const char *folder, struct error *error)
+int doorbells_open(struct doorbells *bells, const char *folder, struct error *error)
 {
-        *ring = (struct ring){ .dir_fd = -1, .send_fd = -1 };
+        *bells = (struct doorbells){ .dir_fd = -1, .send_fd = -1 };
         if (mkdir(folder, 0777) < 0 && errno != EEXIST)
                 return error_set(error, -errno, "%s: %s", folder, strerror(errno));
-        ring->dir_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (ring->dir_fd < 0)
+        bells->dir_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (bells->dir_fd < 0)
                 return error_set(error, -errno, "%s: %s", folder, strerror(errno));
-        ring->send_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (ring->send_fd < 0)
+        bells->send_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (bells->send_fd < 0)
                 return error_set(error, -errno, "%s: socket: %s", folder, strerror(errno));
         return 0;
 }
 
-void ring_close(struct ring *ring)
+void doorbells_close(struct doorbells *bells)
 {
-        if (ring->send_fd >= 0)
-                (void)close(ring->send_fd);
-        if (ring->dir_fd >= 0)
-                (void)close(ring->dir_fd);
-        free(ring->entries);
-        *ring = (struct ring){ .dir_fd = -1, .send_fd = -1 };
+        if (bells->send_fd >= 0)
+                (void)close(bells->send_fd);
+        if (bells->dir_fd >= 0)
+                (void)close(bells->dir_fd);
+        free(bells->entries);
+        *bells = (struct doorbells){ .dir_fd = -1, .send_fd = -1 };
 }
 
-void ring_add(struct ring *ring, const uint8_t nonce[STORE_NONCE_SIZE], uint32_t word)
+void doorbells_add(struct doorbells *bells, const uint8_t nonce[STORE_NONCE_SIZE], uint32_t word)
 {
-        if (ring->count && ring->entries[ring->count - 1].word == word &&
-                !memcmp(ring->entries[ring->count - 1].nonce, nonce, STORE_NONCE_SIZE))
+        if (bells->count && bells->entries[bells->count - 1].word == word &&
+                !memcmp(bells->entries[bells->count - 1].nonce, nonce, STORE_NONCE_SIZE))
                 return;
-        if (ring->count == ring->room) {
-                ring->room = ring->room ? 2 * ring->room : 64;
-                ring->entries = realloc(ring->entries, ring->room * sizeof(*ring->entries));
-                if (!ring->entries)
+        if (bells->count == bells->room) {
+                bells->room = bells->room ? 2 * bells->room : 64;
+                bells->entries = realloc(bells->entries, bells->room * sizeof(*bells->entries));
+                if (!bells->entries)
                         abort();
         }
-        struct ring_entry *entry = &ring->entries[ring->count++];
+        struct doorbell *entry = &bells->entries[bells->count++];
         memcpy(entry->nonce, nonce, STORE_NONCE_SIZE);
         entry->word = word;
 }
 
-void ring_clear(struct ring *ring)
+void ring_clear(struct doorbells *bells)
 {
-        ring->count = 0;
-        ring->has_desired = false;
+        bells->count = 0;
+        bells->has_desired = false;
 }
 
-static void send_words(struct ring *ring, const char *name, const uint32_t *words, uint32_t count)
+static void send_words(struct doorbells *bells, const char *name, const uint32_t *words, uint32_t count)
 {
         struct sockaddr_un to;
-        address(&to, ring->dir_fd, name);
-        if (sendto(ring->send_fd, words, count * sizeof(*words), 0, (const struct sockaddr *)&to, sizeof(to)) >= 0)
+        address(&to, bells->dir_fd, name);
+        if (sendto(bells->send_fd, words, count * sizeof(*words), 0, (const struct sockaddr *)&to, sizeof(to)) >= 0)
                 return;
         /* Nobody listens any more: whoever was killed could not remove its socket.  A full one has been rung already.
          */
         if (errno == ECONNREFUSED)
-                (void)unlinkat(ring->dir_fd, name, 0);
+                (void)unlinkat(bells->dir_fd, name, 0);
 }
 
-static void send_everybody(struct ring *ring, uint32_t word)
+static void send_everybody(struct doorbells *bells, uint32_t word)
 {
-        int fd = openat(ring->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int fd = openat(bells->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
         struct dirent *entry;
         if (!dir) {
@@ -92,38 +92,38 @@ static void send_everybody(struct ring *ring, uint32_t word)
         }
         while ((entry = readdir(dir)))
                 if (strlen(entry->d_name) == (size_t)2 * STORE_NONCE_SIZE)
-                        send_words(ring, entry->d_name, &word, 1);
+                        send_words(bells, entry->d_name, &word, 1);
         (void)closedir(dir);
 }
 
 static int entry_compare(const void *a, const void *b)
 {
-        const struct ring_entry *x = a;
-        const struct ring_entry *y = b;
+        const struct doorbell *x = a;
+        const struct doorbell *y = b;
         int by_nonce = memcmp(x->nonce, y->nonce, STORE_NONCE_SIZE);
         return by_nonce ? by_nonce : (x->word > y->word) - (x->word < y->word);
 }
 
-void ring_send(struct ring *ring)
+void doorbells_send(struct doorbells *bells)
 {
-        if (ring->count)
-                qsort(ring->entries, ring->count, sizeof(*ring->entries), entry_compare);
-        for (uint32_t i = 0; i < ring->count;) {
-                const struct ring_entry *first = &ring->entries[i];
+        if (bells->count)
+                qsort(bells->entries, bells->count, sizeof(*bells->entries), entry_compare);
+        for (uint32_t i = 0; i < bells->count;) {
+                const struct doorbell *first = &bells->entries[i];
                 uint32_t words[MESSAGE_WORDS];
                 uint32_t count = 0;
                 char name[2 * STORE_NONCE_SIZE + 1];
-                for (; i < ring->count && count < MESSAGE_WORDS &&
-                        !memcmp(ring->entries[i].nonce, first->nonce, STORE_NONCE_SIZE);
+                for (; i < bells->count && count < MESSAGE_WORDS &&
+                        !memcmp(bells->entries[i].nonce, first->nonce, STORE_NONCE_SIZE);
                         i++)
-                        if (!count || words[count - 1] != ring->entries[i].word)
-                                words[count++] = ring->entries[i].word;
+                        if (!count || words[count - 1] != bells->entries[i].word)
+                                words[count++] = bells->entries[i].word;
                 (void)units_hex(name, first->nonce, STORE_NONCE_SIZE);
-                send_words(ring, name, words, count);
+                send_words(bells, name, words, count);
         }
-        if (ring->has_desired)
-                send_everybody(ring, BELL_DESIRED);
-        ring_clear(ring);
+        if (bells->has_desired)
+                send_everybody(bells, BELL_DESIRED);
+        ring_clear(bells);
 }
 
 static void hear(struct bell *bell, uint32_t word)

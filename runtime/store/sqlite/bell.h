@@ -17,26 +17,26 @@
 
 /* --- ringing: the writer's thread -------------------------------------------------------------------------------- */
 
-struct ring_entry {
+struct doorbell {
         uint8_t nonce[STORE_NONCE_SIZE];
         uint32_t word;
 };
 
-struct ring {
+struct doorbells {
         int dir_fd;  /* of the folder, O_PATH */
         int send_fd; /* a socket without a name */
-        struct ring_entry *entries;
+        struct doorbell *entries;
         uint32_t count;
         uint32_t room;
         bool has_desired; /* ring everybody */
 };
 
 /* Makes the folder if it is not there. */
-int ring_open(struct ring *ring, const char *folder, struct error *error);
-void ring_close(struct ring *ring);
-void ring_add(struct ring *ring, const uint8_t nonce[STORE_NONCE_SIZE], uint32_t word);
-void ring_clear(struct ring *ring);
-void ring_send(struct ring *ring);
+int doorbells_open(struct doorbells *bells, const char *folder, struct error *error);
+void doorbells_close(struct doorbells *bells);
+void doorbells_add(struct doorbells *bells, const uint8_t nonce[STORE_NONCE_SIZE], uint32_t word);
+void ring_clear(struct doorbells *bells);
+void doorbells_send(struct doorbells *bells);
 
 /* --- listening: the loop ----------------------------------------------------------------------------------------- */
 

@@ -24,12 +24,12 @@ static struct store_task *claim_slot(struct claim *claim)
         return &claim->tasks[claim->count];
 }
 
-int claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *shard, uint64_t seq, struct span task,
-        struct span note, struct error *error)
+int claim_add(struct sqlite_store *s, struct claim *claim, const struct sqlite_shard_row *shard, uint64_t seq,
+        struct span task, struct span note, struct error *error)
 {
         struct store_task *to = claim_slot(claim);
         struct span bytes = arena_copy(claim->arena, task);
-        int r = stored_read(s, shard->shard, seq, bytes, claim->arena, to, error);
+        int r = row_read(s, shard->shard, seq, bytes, claim->arena, to, error);
         if (r)
                 return r;
         note = note.size ? arena_copy(claim->arena, note) : note;
@@ -40,21 +40,21 @@ int claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *s
         return 0;
 }
 
-static void log_remove(struct sqlite_store *s, const struct shard *shard, uint64_t seq)
+static void log_remove(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq)
 {
         struct query q = query(&s->db, STATEMENT_LOG_REMOVE);
         bind_number(&q, shard_id(shard->shard, seq));
         (void)query_run(&q);
 }
 
-void stray_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray)
+void stray_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct stray *stray)
 {
         struct span reason = stray->why == -EXDEV ? SPAN_TEXT("misplaced") : SPAN_TEXT("malformed");
         dead_put_bytes(s, shard, stray->seq, reason, (struct span){ stray->error.text, strlen(stray->error.text) },
                 stray->task, stray->note);
 }
 
-void flight_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray)
+void flight_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct stray *stray)
 {
         log_remove(s, shard, stray->seq);
         count_down(&shard->in_flight);
@@ -71,7 +71,7 @@ struct due_task {
 };
 
 /* Delayed tasks whose time has come join the log, behind what is there. */
-static void delayed_join(struct sqlite_store *s, struct shard *shard, struct arena_chunk **arena)
+static void delayed_join(struct sqlite_store *s, struct sqlite_shard_row *shard, struct arena_chunk **arena)
 {
         struct due_task *due = arena_take(arena, STORE_CALL_TASKS * sizeof(*due));
         uint32_t count = 0;
@@ -97,7 +97,7 @@ static void delayed_join(struct sqlite_store *s, struct shard *shard, struct are
 }
 
 /* The heads of keys whose time has come. */
-static void keys_take(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want)
+static void keys_take(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want)
 {
         uint32_t count = 0;
         struct key *keys = arena_take(claim->arena, want * sizeof(*keys));
@@ -116,7 +116,7 @@ static void keys_take(struct sqlite_store *s, struct shard *shard, struct claim 
                 side_take(s, shard, &keys[i], 1, claim);
 }
 
-void claim_due(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want)
+void claim_due(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want)
 {
         if (want > claim->room - claim->count)
                 want = claim->room - claim->count;
@@ -131,8 +131,8 @@ void claim_due(struct sqlite_store *s, struct shard *shard, struct claim *claim,
 /* --- the lanes --------------------------------------------------------------------------------------------------- */
 
 /* No host can run it: what is wrong with it decides where it goes. */
-static void set_aside(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint64_t seq, struct span bytes,
-        int why, const struct error *error)
+static void set_aside(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint64_t seq,
+        struct span bytes, int why, const struct error *error)
 {
         log_remove(s, shard, seq);
         stray_bury(s, shard, &(struct stray){ .seq = seq, .task = bytes, .why = why, .error = *error });
@@ -140,13 +140,13 @@ static void set_aside(struct sqlite_store *s, struct shard *shard, struct claim 
 }
 
 /* A task that has just been taken from its lane: in flight, or wherever else it belongs. */
-static void settle(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint64_t seq, struct span bytes,
-        struct span note)
+static void settle(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint64_t seq,
+        struct span bytes, struct span note)
 {
         struct store_task *task = claim_slot(claim);
         struct error error = { "" };
         struct key key;
-        int r = stored_read(s, shard->shard, seq, bytes, claim->arena, task, &error);
+        int r = row_read(s, shard->shard, seq, bytes, claim->arena, task, &error);
         count_down(&shard->queued[STORE_SEQ_LANE(seq)]);
         claim->bytes += bytes.size;
         if (r) {
@@ -173,7 +173,7 @@ struct log_row {
 };
 
 /* Reads the next tasks of a lane; returns how many it looked at. */
-static uint32_t claim_lane(struct sqlite_store *s, struct shard *shard, enum lane lane, struct claim *claim,
+static uint32_t claim_lane(struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, struct claim *claim,
         uint32_t max, uint64_t want_bytes)
 {
         struct log_row rows[STORE_CALL_TASKS];
@@ -200,7 +200,8 @@ static uint32_t claim_lane(struct sqlite_store *s, struct shard *shard, enum lan
         return count;
 }
 
-void claim_lanes(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want, uint32_t want_bytes)
+void claim_lanes(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want, uint32_t want_bytes)
 {
         /* What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns. */
         uint32_t looks = STORE_CALL_TASKS;
@@ -218,7 +219,7 @@ void claim_lanes(struct sqlite_store *s, struct shard *shard, struct claim *clai
 }
 
 /* What a repeat of this call would have to return: seqs that follow on each other are kept as one range. */
-void claim_remember(struct shard *shard, const struct claim *claim)
+void claim_remember(struct sqlite_shard_row *shard, const struct claim *claim)
 {
         struct seq_range *last = shard_last_room(shard);
         uint32_t count = 0;

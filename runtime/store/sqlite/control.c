@@ -1,7 +1,7 @@
 /* What a person asked for, on its way to a shard's owner. */
 #include "store/sqlite/sqlite.h"
 
-void control_add(struct sqlite_store *s, struct shard *shard, enum store_control_verb verb, struct span key,
+void control_add(struct sqlite_store *s, struct sqlite_shard_row *shard, enum store_control_verb verb, struct span key,
         struct span reason, struct span id, uint64_t seq)
 {
         shard->controls++;
@@ -17,7 +17,7 @@ void control_add(struct sqlite_store *s, struct shard *shard, enum store_control
 }
 
 /* The head of a side queue becomes dead. */
-static void skip(struct sqlite_store *s, struct shard *shard, struct key *key)
+static void skip(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key)
 {
         struct arena_chunk *arena = NULL;
         struct query q = query(&s->db, STATEMENT_SIDE_HEAD);
@@ -44,8 +44,8 @@ static void skip(struct sqlite_store *s, struct shard *shard, struct key *key)
         arena_free(arena);
 }
 
-void control_apply(
-        struct sqlite_store *s, struct shard *shard, enum store_control_verb verb, struct span name, struct span reason)
+void control_apply(struct sqlite_store *s, struct sqlite_shard_row *shard, enum store_control_verb verb,
+        struct span name, struct span reason)
 {
         struct key key;
         bool is_there = key_get(s, shard, name, &key);
@@ -63,7 +63,7 @@ void control_apply(
         key_save(s, shard, &key);
 }
 
-void control_return(struct sqlite_store *s, struct shard *shard)
+void control_return(struct sqlite_store *s, struct sqlite_shard_row *shard)
 {
         if (!shard->returned)
                 return;
@@ -106,7 +106,8 @@ static uint32_t rows_read(
         return count;
 }
 
-static void row_take(struct sqlite_store *s, struct shard *shard, const struct row *row, struct store_advance *advance)
+static void row_take(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, const struct row *row, struct store_advance *advance)
 {
         bool was_returned = row->call && row->call != STORE_NEVER;
         struct query q;
@@ -139,12 +140,12 @@ static void row_take(struct sqlite_store *s, struct shard *shard, const struct r
 }
 
 /* A call returns no more. */
-static uint32_t returned_max(const struct shard *shard)
+static uint32_t returned_max(const struct sqlite_shard_row *shard)
 {
         return shard->returned < STORE_CALL_CONTROLS ? (uint32_t)shard->returned : STORE_CALL_CONTROLS;
 }
 
-void control_take(struct sqlite_store *s, struct shard *shard, struct store_advance *advance)
+void control_take(struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_advance *advance)
 {
         struct arena_chunk **arena = request_arena(&advance->request);
         struct row rows[2 * STORE_CALL_CONTROLS];
@@ -156,7 +157,7 @@ void control_take(struct sqlite_store *s, struct shard *shard, struct store_adva
                 row_take(s, shard, &rows[i], advance);
 }
 
-void control_repeat(struct sqlite_store *s, const struct shard *shard, struct store_advance *advance)
+void control_repeat(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct store_advance *advance)
 {
         struct arena_chunk **arena = request_arena(&advance->request);
         struct row rows[STORE_CALL_CONTROLS];

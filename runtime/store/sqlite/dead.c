@@ -20,7 +20,7 @@ static struct span note_of_death(
         return (struct span){ (const char *)bytes->data, bytes->size };
 }
 
-void dead_put(struct sqlite_store *s, struct shard *shard, const struct store_ref *task, struct span reason,
+void dead_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span reason,
         struct span text, enum task_cost cost, struct span bytes, struct span note)
 {
         struct buffer scratch = { 0 };
@@ -41,8 +41,8 @@ void dead_put(struct sqlite_store *s, struct shard *shard, const struct store_re
         buffer_free(&scratch);
 }
 
-void dead_put_bytes(struct sqlite_store *s, struct shard *shard, uint64_t seq, struct span reason, struct span text,
-        struct span bytes, struct span note)
+void dead_put_bytes(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t seq, struct span reason,
+        struct span text, struct span bytes, struct span note)
 {
         struct arena_chunk *arena = NULL;
         /* A number that nobody gave names nothing; then it is called by the number of its death. */
@@ -50,9 +50,8 @@ void dead_put_bytes(struct sqlite_store *s, struct shard *shard, uint64_t seq, s
                 seq = lane_seq(LANE_NORMAL, shard->last_dead + 1);
         struct store_task task = { .seq = seq };
         /* Whatever can be read of it; an id that names another shard would only mislead. */
-        if (stored_read(s, shard->shard, seq, bytes, &arena, &task, NULL))
-                (void)stored_read(
-                        s, shard->shard, seq, SPAN_TEXT("qv1\nkey:\nhandler:unknown\n\n"), &arena, &task, NULL);
+        if (row_read(s, shard->shard, seq, bytes, &arena, &task, NULL))
+                (void)row_read(s, shard->shard, seq, SPAN_TEXT("qv1\nkey:\nhandler:unknown\n\n"), &arena, &task, NULL);
         struct store_ref ref = { .seq = seq,
                 .id = task.envelope.id,
                 .key = task.key,
@@ -65,7 +64,8 @@ void dead_put_bytes(struct sqlite_store *s, struct shard *shard, uint64_t seq, s
 /* --- requeue and drop -------------------------------------------------------------------------------------------- */
 
 /* Fresh budgets; history and checkpoint stay. */
-static void requeue(struct sqlite_store *s, struct shard *shard, enum lane lane, struct span bytes, struct span before)
+static void requeue(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, struct span bytes, struct span before)
 {
         struct task_note note;
         struct buffer scratch = { 0 };
@@ -81,7 +81,7 @@ static void requeue(struct sqlite_store *s, struct shard *shard, enum lane lane,
         buffer_free(&after);
 }
 
-static void act(struct sqlite_store *s, struct shard *shard, struct store_dead *dead, uint64_t id)
+static void act(struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_dead *dead, uint64_t id)
 {
         struct arena_chunk **arena = request_arena(&dead->request);
         struct query q = query(&s->db, STATEMENT_DEAD_GET);
@@ -126,7 +126,7 @@ static uint64_t id_find(struct sqlite_store *s, uint32_t shard, struct span id)
 void sqlite_dead(struct sqlite_store *s, struct store_request *request)
 {
         struct store_dead *dead = (struct store_dead *)request;
-        struct shard *shard = shard_read(s, dead->shard);
+        struct sqlite_shard_row *shard = shard_read(s, dead->shard);
         dead->acted = dead->looked = dead->unreadable = 0;
         dead->last = shard->last_dead;
         if (dead->ids_count || dead->numbers_count)

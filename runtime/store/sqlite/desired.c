@@ -50,7 +50,7 @@ void sqlite_desired_set(struct sqlite_store *s, struct store_request *request)
         bind_text(&q, SPAN_TEXT("desired_version"));
         bind_number(&q, set->version);
         (void)query_run(&q);
-        s->ring.has_desired = true;
+        s->bells.has_desired = true;
 }
 
 void sqlite_status_put(struct sqlite_store *s, struct store_request *request)

@@ -10,7 +10,7 @@
 
 struct check {
         struct sqlite_store *s;
-        const struct shard *shard;
+        const struct sqlite_shard_row *shard;
         struct buffer report;
         uint32_t problems;
         uint64_t tasks;
@@ -60,7 +60,7 @@ static void compare(struct check *c, const char *what, uint64_t counted, uint64_
 static void check_log(struct check *c)
 {
         static const char sql[] = "SELECT count(*) FROM log WHERE id > ?1 AND id <= ?2";
-        const struct shard *shard = c->shard;
+        const struct sqlite_shard_row *shard = c->shard;
         uint64_t in_flight = 0;
         uint64_t all = 0;
         for (unsigned lane = 0; lane < LANES; lane++) {
@@ -113,7 +113,7 @@ static void check_side(struct check *c)
 
 static void check_rest(struct check *c)
 {
-        const struct shard *shard = c->shard;
+        const struct sqlite_shard_row *shard = c->shard;
         uint64_t delayed = in_shard(c, "SELECT count(*) FROM delayed WHERE id > ?1 AND id <= ?2");
         uint64_t dead = in_shard(c, "SELECT count(*) FROM dead WHERE id > ?1 AND id <= ?2");
         c->tasks += delayed + dead;
@@ -141,7 +141,7 @@ void sqlite_fsck(struct sqlite_store *s, struct store_request *request)
         struct check c = { .s = s };
         struct check after = { .s = s };
         if (shard_is_bad(&s->shards, &s->db, fsck->shard)) {
-                const struct shard *bad = &s->shards.rows[fsck->shard];
+                const struct sqlite_shard_row *bad = &s->shards.rows[fsck->shard];
                 c.shard = bad;
                 problem(&c, "its %s is out of range", bad->bad_number);
         } else if (fsck->is_repair && !shard_may_repair(s, request, fsck->shard)) {

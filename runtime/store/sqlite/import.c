@@ -1,7 +1,8 @@
 /* Tasks as another store had them. */
 #include "store/sqlite/sqlite.h"
 
-static void put_dead(struct sqlite_store *s, struct shard *shard, const struct store_moved *item, struct span bytes)
+static void put_dead(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_moved *item, struct span bytes)
 {
         shard->dead++;
         struct query q = query(&s->db, STATEMENT_DEAD_PUT);
@@ -55,10 +56,10 @@ void sqlite_import(struct sqlite_store *s, struct store_request *request)
                 return;
         }
         taken_set(s, import);
-        struct shard *shard = shard_write(s, import->shard);
+        struct sqlite_shard_row *shard = shard_write(s, import->shard);
         for (uint32_t i = 0; i < import->items_count; i++) {
                 const struct store_moved *item = &import->items[i];
-                struct span bytes = stored_from(s, import->shard, item->bytes, request_arena(request));
+                struct span bytes = row_from(s, import->shard, item->bytes, request_arena(request));
                 shard->submitted++;
                 if (item->state == STATE_DEAD)
                         put_dead(s, shard, item, bytes);

@@ -11,7 +11,7 @@ static struct span head_id(struct sqlite_store *s, uint32_t shard, uint64_t key,
         bind_number(&q, 1);
         if (query_row(&q)) {
                 struct span bytes = arena_copy(arena, column_span(&q, 1));
-                (void)stored_read(s, shard, column_number(&q, 0), bytes, arena, &task, NULL);
+                (void)row_read(s, shard, column_number(&q, 0), bytes, arena, &task, NULL);
         }
         query_end(&q);
         return task.envelope.id;
@@ -79,7 +79,7 @@ void sqlite_keys(struct sqlite_store *s, struct store_request *request)
 void sqlite_key_act(struct sqlite_store *s, struct store_request *request)
 {
         struct store_key_act *act = (struct store_key_act *)request;
-        struct shard *shard = shard_write(s, shard_of_key(act->key, s->store.shards));
+        struct sqlite_shard_row *shard = shard_write(s, shard_of_key(act->key, s->store.shards));
         struct key key;
         act->is_pending = shard->is_held;
         bool is_there = key_get(s, shard, act->key, &key);

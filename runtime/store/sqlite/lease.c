@@ -9,12 +9,12 @@ static bool is_nonce(const uint8_t a[STORE_NONCE_SIZE], const uint8_t b[STORE_NO
         return !memcmp(a, b, STORE_NONCE_SIZE);
 }
 
-bool lease_is_ours(const struct shard *shard, const struct store_lease *lease)
+bool lease_is_ours(const struct sqlite_shard_row *shard, const struct store_lease *lease)
 {
         return shard->is_held && shard->epoch == lease->epoch && is_nonce(shard->holder, lease->nonce);
 }
 
-enum fence fence_check(const struct shard *shard, const struct store_lease *lease, uint64_t call)
+enum fence fence_check(const struct sqlite_shard_row *shard, const struct store_lease *lease, uint64_t call)
 {
         if (!lease_is_ours(shard, lease))
                 return FENCE_FENCED;
@@ -25,7 +25,7 @@ enum fence fence_check(const struct shard *shard, const struct store_lease *leas
 
 /* What is left of a lease.  One from another boot is over; one that ends further away than it is long is cut, since the
  * clock must have been stepped back. */
-uint64_t lease_left_ms(struct sqlite_store *s, const struct shard *shard)
+uint64_t lease_left_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard)
 {
         if (!shard->is_held || shard->boot != s->boot || shard->until_ms <= s->now_ms)
                 return 0;
@@ -33,19 +33,19 @@ uint64_t lease_left_ms(struct sqlite_store *s, const struct shard *shard)
         return left < shard->ttl_ms ? left : shard->ttl_ms;
 }
 
-static bool is_wanted(struct sqlite_store *s, const struct shard *shard)
+static bool is_wanted(struct sqlite_store *s, const struct sqlite_shard_row *shard)
 {
         return shard->want_epoch > shard->epoch && shard->want_until_ms > s->now_ms;
 }
 
-enum store_wanted lease_wanted(struct sqlite_store *s, const struct shard *shard)
+enum store_wanted lease_wanted(struct sqlite_store *s, const struct sqlite_shard_row *shard)
 {
         if (!is_wanted(s, shard))
                 return STORE_NOT_WANTED;
         return shard->want_firm_ms ? STORE_WANTED_FIRM : STORE_WANTED_PATIENT;
 }
 
-bool lease_extend(struct sqlite_store *s, struct shard *shard, uint64_t ttl_ms)
+bool lease_extend(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t ttl_ms)
 {
         if (is_wanted(s, shard) && shard->want_firm_ms && s->now_ms >= shard->want_firm_ms + shard->want_drain_ms)
                 return true;
@@ -64,7 +64,7 @@ static uint64_t first_number(struct sqlite_store *s, enum statement statement, u
         return value;
 }
 
-uint64_t shard_next_due_ms(struct sqlite_store *s, const struct shard *shard)
+uint64_t shard_next_due_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard)
 {
         uint64_t delayed = shard->delayed ? first_number(s, STATEMENT_DELAYED_NEXT_DUE, shard->shard) : UINT64_MAX;
         uint64_t key = shard->keys ? first_number(s, STATEMENT_KEY_NEXT_DUE, shard->shard) : UINT64_MAX;
@@ -74,14 +74,14 @@ uint64_t shard_next_due_ms(struct sqlite_store *s, const struct shard *shard)
         return due > s->now_ms ? due - s->now_ms : 0;
 }
 
-bool shard_has_work(struct sqlite_store *s, const struct shard *shard)
+bool shard_has_work(struct sqlite_store *s, const struct sqlite_shard_row *shard)
 {
         return shard_queued(shard) || shard->controls || shard_next_due_ms(s, shard) == 0;
 }
 
 /* --- acquire ----------------------------------------------------------------------------------------------------- */
 
-static void want(struct sqlite_store *s, struct shard *shard, const struct store_acquire *acquire)
+static void want(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_acquire *acquire)
 {
         const struct store_lease *lease = &acquire->lease;
         bool is_same = is_wanted(s, shard) && shard->want_epoch == lease->epoch;
@@ -98,7 +98,7 @@ static void want(struct sqlite_store *s, struct shard *shard, const struct store
         ring_holder(s, shard);
 }
 
-static void grant(struct sqlite_store *s, struct shard *shard, struct store_acquire *acquire)
+static void grant(struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_acquire *acquire)
 {
         const struct store_lease *lease = &acquire->lease;
         acquire->grant = STORE_GRANTED;
@@ -115,7 +115,8 @@ static void grant(struct sqlite_store *s, struct shard *shard, struct store_acqu
         acquire->left_ms = lease_left_ms(s, shard);
 }
 
-static enum store_grant decide(struct sqlite_store *s, const struct shard *shard, const struct store_lease *lease)
+static enum store_grant decide(
+        struct sqlite_store *s, const struct sqlite_shard_row *shard, const struct store_lease *lease)
 {
         bool is_same_nonce = is_nonce(shard->holder, lease->nonce);
         if (lease->epoch < shard->epoch)
@@ -127,7 +128,7 @@ static enum store_grant decide(struct sqlite_store *s, const struct shard *shard
         return STORE_BUSY;
 }
 
-void strays_bury(struct sqlite_store *s, struct shard *shard, struct arena_chunk **arena)
+void strays_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, struct arena_chunk **arena)
 {
         for (unsigned lane = 0; lane <= LANES; lane++) {
                 struct stray strays[STRAYS_MAX];
@@ -153,8 +154,8 @@ void strays_bury(struct sqlite_store *s, struct shard *shard, struct arena_chunk
         }
 }
 
-static void page_read(struct sqlite_store *s, struct store_request *request, struct shard *shard, uint64_t after_seq,
-        uint32_t max, struct store_page *ret_page)
+static void page_read(struct sqlite_store *s, struct store_request *request, struct sqlite_shard_row *shard,
+        uint64_t after_seq, uint32_t max, struct store_page *ret_page)
 {
         struct claim claim;
         struct stray strays[STRAYS_MAX];
@@ -207,7 +208,7 @@ void sqlite_acquire(struct sqlite_store *s, struct store_request *request)
 {
         struct store_acquire *acquire = (struct store_acquire *)request;
         const struct store_lease *lease = &acquire->lease;
-        struct shard *shard = shard_write(s, lease->shard);
+        struct sqlite_shard_row *shard = shard_write(s, lease->shard);
         acquire->grant = decide(s, shard, lease);
         acquire->stored_epoch = shard->epoch;
         acquire->busy_ms = 0;
@@ -231,7 +232,7 @@ void sqlite_acquire(struct sqlite_store *s, struct store_request *request)
 void sqlite_in_flight(struct sqlite_store *s, struct store_request *request)
 {
         struct store_in_flight *in_flight = (struct store_in_flight *)request;
-        struct shard *shard = shard_write(s, in_flight->lease.shard);
+        struct sqlite_shard_row *shard = shard_write(s, in_flight->lease.shard);
         in_flight->page = (struct store_page){ 0 };
         in_flight->verdict = lease_is_ours(shard, &in_flight->lease) ? STORE_OK : STORE_FENCED;
         if (in_flight->verdict == STORE_OK)
@@ -249,7 +250,7 @@ static void renew_one(struct sqlite_store *s, struct store_renewal *renewal)
                 return;
         if (!lease_is_ours(shard_read(s, lease->shard), lease))
                 return;
-        struct shard *shard = shard_write(s, lease->shard);
+        struct sqlite_shard_row *shard = shard_write(s, lease->shard);
         renewal->verdict = STORE_OK;
         renewal->is_refused = lease_extend(s, shard, lease->ttl_ms);
         renewal->wanted = lease_wanted(s, shard);
@@ -273,7 +274,7 @@ void sqlite_release(struct sqlite_store *s, struct store_request *request)
 {
         struct store_release *release = (struct store_release *)request;
         const struct store_lease *lease = &release->lease;
-        struct shard *shard = shard_write(s, lease->shard);
+        struct sqlite_shard_row *shard = shard_write(s, lease->shard);
         bool is_repeat = !shard->is_held && shard->epoch == lease->epoch && shard->call == release->call &&
                          is_nonce(shard->holder, lease->nonce);
         release->verdict = STORE_OK;
@@ -289,14 +290,14 @@ void sqlite_release(struct sqlite_store *s, struct store_request *request)
         shard->last_count = 0;
         /* Whoever wants it need not wait for its next look. */
         if (is_wanted(s, shard))
-                ring_add(&s->ring, shard->want_nonce, shard->shard);
+                doorbells_add(&s->bells, shard->want_nonce, shard->shard);
 }
 
 /* Advance puts follow-ups into their shards itself: one file holds them all. */
 void sqlite_forward(struct sqlite_store *s, struct store_request *request)
 {
         struct store_forward *forward = (struct store_forward *)request;
-        const struct shard *shard = shard_read(s, forward->lease.shard);
+        const struct sqlite_shard_row *shard = shard_read(s, forward->lease.shard);
         forward->verdict = lease_is_ours(shard, &forward->lease) ? STORE_OK : STORE_FENCED;
         forward->has_more = false;
 }

@@ -79,7 +79,7 @@ static void opened(struct sqlite_store *s)
         const struct store_options *options = &open->options;
         if (!open->request.status && options->bell)
                 open->request.status =
-                        bell_open(&s->bell, s->loop, s->ring.dir_fd, s->nonce, options->bell, &open->request.error);
+                        bell_open(&s->bell, s->loop, s->bells.dir_fd, s->nonce, options->bell, &open->request.error);
         if (open->request.status) {
                 stop(s); /* done() is called when all is gone */
                 return;
@@ -146,8 +146,8 @@ static void sqlite_open(uv_loop_t *loop, struct store_open *open)
         s->open = open;
         s->finished_tail = &s->finished;
         s->bell = (struct bell){ .fd = -1, .reply = on_reply_bell, .reply_self = s };
-        s->turn.fd = -1;
-        s->ring = (struct ring){ .dir_fd = -1, .send_fd = -1 };
+        s->lock.fd = -1;
+        s->bells = (struct doorbells){ .dir_fd = -1, .send_fd = -1 };
         (void)pthread_mutex_init(&s->mutex, NULL);
         (void)pthread_cond_init(&s->wake, NULL);
         (void)uv_async_init(loop, &s->async, on_async);
@@ -166,7 +166,7 @@ static void sqlite_start(struct store *store, struct store_request *request)
                 struct store_reply *reply = (struct store_reply *)request;
                 reply->deadline_ms = uv_now(s->loop) + reply->wait_ms;
                 if (reply->wait_ms && s->bell.fd < 0)
-                        (void)bell_open(&s->bell, s->loop, s->ring.dir_fd, s->nonce, NULL, NULL);
+                        (void)bell_open(&s->bell, s->loop, s->bells.dir_fd, s->nonce, NULL, NULL);
         }
         if (!s->outstanding++)
                 uv_ref((uv_handle_t *)&s->async);

@@ -241,7 +241,7 @@ static int setup(struct sqlite_store *s, const struct store_options *options, st
                 return error_set(error, -ENOENT, "%s: an empty file; a host makes the store: quiver run", s->path);
         tune(db);
         database_exec(db, "BEGIN IMMEDIATE");
-        turn_got(&s->turn);
+        fair_lock_got(&s->lock);
         /* Another process may have made it meanwhile. */
         if (!db->failure && !schema_is_current(version)) {
                 r = schema_version(db, s->path, &version, error);
@@ -271,17 +271,17 @@ static int files_open(struct sqlite_store *s, const struct store_options *option
         if (r)
                 return r;
         (void)snprintf(name, sizeof(name), "%s-turn", s->path);
-        r = turn_open(&s->turn, name, error);
+        r = fair_lock_open(&s->lock, name, error);
         if (r)
                 return r;
-        s->turn.is_stopping = &s->is_stopping;
+        s->lock.is_stopping = &s->is_stopping;
         (void)snprintf(name, sizeof(name), "%s-bell", s->path);
-        r = ring_open(&s->ring, name, error);
+        r = doorbells_open(&s->bells, name, error);
         if (r)
                 return r;
         r = database_open(&s->db, s->path, options->may_create, error);
         if (!r)
-                (void)sqlite3_busy_handler(s->db.handle, turn_busy, &s->turn);
+                (void)sqlite3_busy_handler(s->db.handle, fair_lock_busy, &s->lock);
         return r;
 }
 
@@ -295,10 +295,10 @@ int sqlite_store_open(struct sqlite_store *s, const struct store_options *option
                 (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
         int r = files_open(s, options, error);
         if (!r)
-                r = turn_open_alone(&s->turn, error);
+                r = fair_lock_open_alone(&s->lock, error);
         if (!r) {
                 r = setup(s, options, error);
-                turn_opened(&s->turn);
+                fair_lock_opened(&s->lock);
         }
         if (!r)
                 r = checkpoint_start(s, error);
@@ -314,7 +314,7 @@ void sqlite_store_shut(struct sqlite_store *s)
         checkpoint_stop(s);
         if (s->db.handle)
                 database_close(&s->db);
-        ring_close(&s->ring);
-        turn_close(&s->turn);
+        doorbells_close(&s->bells);
+        fair_lock_close(&s->lock);
         shard_table_free(&s->shards);
 }

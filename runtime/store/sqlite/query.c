@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "store/sqlite/shard.h"
+#include "store/sqlite/shard_row.h"
 
 #define SHARD_COLUMN(field, column) #column ", "
 #define SHARD_ASSIGN(field, column) #column " = ?, "

@@ -89,7 +89,7 @@ static uint64_t count_lane(struct sqlite_store *s, uint32_t shard, enum lane lan
 
 static void mend_counts(struct sqlite_store *s, uint32_t number)
 {
-        struct shard *shard = shard_write(s, number);
+        struct sqlite_shard_row *shard = shard_write(s, number);
         shard->in_flight = 0;
         for (unsigned i = 0; i < LANES; i++) {
                 enum lane lane = (enum lane)i;

@@ -14,7 +14,7 @@ void reply_put(struct sqlite_store *s, const struct store_ref *task, enum store_
         if (query_row(&q)) {
                 struct span waiter = column_span(&q, 0);
                 if (waiter.size == STORE_NONCE_SIZE)
-                        ring_add(&s->ring, (const uint8_t *)waiter.data, BELL_REPLY);
+                        doorbells_add(&s->bells, (const uint8_t *)waiter.data, BELL_REPLY);
         }
         query_end(&q);
         q = query(&s->db, STATEMENT_REPLY_PUT);

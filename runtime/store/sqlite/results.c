@@ -14,7 +14,7 @@ static void remove_row(struct sqlite_store *s, uint64_t id)
 }
 
 /* Over cap or age the oldest go, whoever holds them: a limit that a stuck consumer can lift is none. */
-static void trim(struct sqlite_store *s, struct shard *shard, uint32_t max)
+static void trim(struct sqlite_store *s, struct sqlite_shard_row *shard, uint32_t max)
 {
         while (shard->results && max-- && !s->db.failure) {
                 struct query q = query(&s->db, STATEMENT_RESULT_OLDEST);
@@ -33,7 +33,7 @@ static void trim(struct sqlite_store *s, struct shard *shard, uint32_t max)
         }
 }
 
-void result_put(struct sqlite_store *s, struct shard *shard, const struct store_ref *task, struct span data)
+void result_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span data)
 {
         shard->results++;
         struct query q = query(&s->db, STATEMENT_RESULT_PUT);
@@ -63,7 +63,7 @@ void sqlite_consume(struct sqlite_store *s, struct store_request *request)
 {
         struct store_consume *consume = (struct store_consume *)request;
         struct arena_chunk **arena = request_arena(request);
-        struct shard *shard = shard_write(s, consume->shard);
+        struct sqlite_shard_row *shard = shard_write(s, consume->shard);
         consume->results = arena_take(arena, consume->results_max * sizeof(*consume->results));
         consume->results_count = 0;
         trim(s, shard, TRIM_MAX);
@@ -96,7 +96,7 @@ void sqlite_consume(struct sqlite_store *s, struct store_request *request)
 void sqlite_commit(struct sqlite_store *s, struct store_request *request)
 {
         struct store_commit *commit = (struct store_commit *)request;
-        struct shard *shard = shard_write(s, commit->shard);
+        struct sqlite_shard_row *shard = shard_write(s, commit->shard);
         commit->refused = 0;
         for (uint32_t i = 0; i < commit->numbers_count; i++) {
                 struct query q = query(&s->db, STATEMENT_RESULT_COMMIT);

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "store/sqlite/shard.h"
+#include "store/sqlite/shard_row.h"
 
 #define APPLICATION_ID 0x51765231 /* "QvR1" */
 
@@ -50,7 +50,7 @@ static const char *const steps[] = {
                                "CREATE TABLE status(nonce BLOB PRIMARY KEY, at INTEGER NOT NULL, until INTEGER NOT "
                                "NULL, document BLOB NOT NULL)"
                                " WITHOUT ROWID;",
-        /* Tasks may be packed (stored.c).  Those that are there stay as they are; a Quiver that reads only text must
+        /* Tasks may be packed (row_codec.c).  Those that are there stay as they are; a Quiver that reads only text must
          * not find the others. */
         "",
         /* Which chunks of which dumps a shard has taken (import.c). */

@@ -1,13 +1,13 @@
 /* sqlite.h: the embedded store.  A thread of its own does everything that touches the file; the loop only hands
  * requests over and takes them back.
  *
- *         writer.c      the thread: gathers requests into transactions       turn.c    who may write next
+ *         writer.c      the thread: gathers requests into transactions       fair_lock.c    who may write next
  *         open.c        files, checks, the clock                             bell.c    the doorbell
- *         submit.c      lease.c  advance.c  claim.c  side.c                  the hot path
+ *         submit.c      lease.c  advance.c  claim.c  side_queue.c                  the hot path
  *         results.c     reply.c                                              what handlers returned
  *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration
- *         query.c  schema.c  shard.c  stored.c                               statements, tables, a shard's row, a
- * task's */
+ *         query.c  schema.c  shard_row.c  row_codec.c                               statements, tables, a shard's row,
+ * a task's */
 #ifndef QUIVER_STORE_SQLITE_SQLITE_H
 #define QUIVER_STORE_SQLITE_SQLITE_H
 
@@ -16,9 +16,9 @@
 
 #include "store/driver.h"
 #include "store/sqlite/bell.h"
+#include "store/sqlite/fair_lock.h"
 #include "store/sqlite/query.h"
-#include "store/sqlite/shard.h"
-#include "store/sqlite/turn.h"
+#include "store/sqlite/shard_row.h"
 
 struct checkpointer;
 
@@ -44,8 +44,8 @@ struct sqlite_store {
         /* the writer thread's */
         struct database db;
         struct shard_table shards;
-        struct ring ring; /* whom to ring after COMMIT */
-        struct turn turn;
+        struct doorbells bells; /* whom to ring after COMMIT */
+        struct fair_lock lock;
         struct checkpointer *checkpointer;
         uint64_t boot;
         uint64_t clock_offset_ms;
@@ -107,11 +107,11 @@ sqlite_operation sqlite_submit, sqlite_acquire, sqlite_in_flight, sqlite_advance
 __attribute__((format(printf, 3, 4))) void operation_refuse(
         struct store_request *request, int status, const char *format, ...);
 
-static inline struct shard *shard_read(struct sqlite_store *s, uint32_t shard)
+static inline struct sqlite_shard_row *shard_read(struct sqlite_store *s, uint32_t shard)
 {
         return shard_get(&s->shards, &s->db, shard);
 }
-static inline struct shard *shard_write(struct sqlite_store *s, uint32_t shard)
+static inline struct sqlite_shard_row *shard_write(struct sqlite_store *s, uint32_t shard)
 {
         return shard_change(&s->shards, &s->db, shard);
 }
@@ -123,32 +123,33 @@ static inline void count_down(uint64_t *count)
                 --*count;
 }
 
-/* stored.c: between a task's bytes and what a row holds.  Rows are moved between tables as they are. */
-struct span stored_from(struct sqlite_store *s, uint32_t shard, struct span bytes, struct arena_chunk **arena);
+/* row_codec.c: between a task's bytes and what a row holds.  Rows are moved between tables as they are. */
+struct span row_from(struct sqlite_store *s, uint32_t shard, struct span bytes, struct arena_chunk **arena);
 /* As store_task_read(). */
-int stored_read(struct sqlite_store *s, uint32_t shard, uint64_t seq, struct span stored, struct arena_chunk **arena,
+int row_read(struct sqlite_store *s, uint32_t shard, uint64_t seq, struct span stored, struct arena_chunk **arena,
         struct store_task *ret_task, struct error *error);
 /* Of one that cannot be read: the bytes that it came with. */
-struct span stored_bytes(struct span stored);
+struct span row_bytes(struct span stored);
 
 /* submit.c: a task enters a shard's log, or waits for its time.  Rings the shard's holder. */
-void shard_append(struct sqlite_store *s, struct shard *shard, enum lane lane, struct span task, struct span note);
+void shard_append(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, struct span task, struct span note);
 void shard_append_prepared(struct sqlite_store *s, const struct store_prepared *prepared);
-void shard_delay(struct sqlite_store *s, struct shard *shard, enum lane lane, uint64_t due_ms, struct span task,
-        struct span note);
-void ring_holder(struct sqlite_store *s, const struct shard *shard);
+void shard_delay(struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, uint64_t due_ms,
+        struct span task, struct span note);
+void ring_holder(struct sqlite_store *s, const struct sqlite_shard_row *shard);
 
 /* lease.c */
 enum fence { FENCE_OK, FENCE_REPEAT, FENCE_FENCED };
-enum fence fence_check(const struct shard *shard, const struct store_lease *lease, uint64_t call);
-bool lease_is_ours(const struct shard *shard, const struct store_lease *lease);
+enum fence fence_check(const struct sqlite_shard_row *shard, const struct store_lease *lease, uint64_t call);
+bool lease_is_ours(const struct sqlite_shard_row *shard, const struct store_lease *lease);
 /* Extends the lease unless a firm want's time is over; true if it was refused. */
-bool lease_extend(struct sqlite_store *s, struct shard *shard, uint64_t ttl_ms);
-enum store_wanted lease_wanted(struct sqlite_store *s, const struct shard *shard);
-uint64_t lease_left_ms(struct sqlite_store *s, const struct shard *shard);
+bool lease_extend(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t ttl_ms);
+enum store_wanted lease_wanted(struct sqlite_store *s, const struct sqlite_shard_row *shard);
+uint64_t lease_left_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard);
 /* Until something of the shard is due; STORE_NEVER if nothing waits. */
-uint64_t shard_next_due_ms(struct sqlite_store *s, const struct shard *shard);
-bool shard_has_work(struct sqlite_store *s, const struct shard *shard);
+uint64_t shard_next_due_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard);
+bool shard_has_work(struct sqlite_store *s, const struct sqlite_shard_row *shard);
 
 /* claim.c: the tasks that a call returns. */
 struct claim {
@@ -161,9 +162,9 @@ struct claim {
         struct arena_chunk **arena;
 };
 void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room);
-/* Adds a task that is in flight.  0, or as stored_read() if its bytes are not fit to be one. */
-int claim_add(struct sqlite_store *s, struct claim *claim, const struct shard *shard, uint64_t seq, struct span task,
-        struct span note, struct error *error);
+/* Adds a task that is in flight.  0, or as row_read() if its bytes are not fit to be one. */
+int claim_add(struct sqlite_store *s, struct claim *claim, const struct sqlite_shard_row *shard, uint64_t seq,
+        struct span task, struct span note, struct error *error);
 /* A row that no host can run: not its bytes, or not under this number. */
 struct stray {
         uint64_t seq;
@@ -174,19 +175,20 @@ struct stray {
 };
 #define STRAYS_MAX 32u /* that one call sets aside */
 /* It becomes dead, with its bytes and the reason. */
-void stray_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray);
+void stray_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct stray *stray);
 /* lease.c: the rows of the log that no claim will ever meet, since nobody gave their numbers; so many of each lane. */
-void strays_bury(struct sqlite_store *s, struct shard *shard, struct arena_chunk **arena);
+void strays_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, struct arena_chunk **arena);
 /* repair.c: refused while a host works on the shard.  One whose row is bad nobody can own. */
 bool shard_may_repair(struct sqlite_store *s, struct store_request *request, uint32_t shard);
 void shard_repair(struct sqlite_store *s, struct store_request *request, uint32_t shard);
 /* The same for one that stands in the log and counts as in flight. */
-void flight_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray);
-void claim_due(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want);
-void claim_lanes(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint32_t want, uint32_t want_bytes);
-void claim_remember(struct shard *shard, const struct claim *claim);
+void flight_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct stray *stray);
+void claim_due(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want);
+void claim_lanes(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want,
+        uint32_t want_bytes);
+void claim_remember(struct sqlite_shard_row *shard, const struct claim *claim);
 
-/* side.c: keys that are not free, and their side queues. */
+/* side_queue.c: keys that are not free, and their side queues. */
 struct key {
         uint64_t id; /* 0: the key is free */
         enum store_key_state state;
@@ -196,40 +198,41 @@ struct key {
 };
 /* `parked` for one that there is none of. */
 enum store_key_state column_key_state(struct query *q, int column);
-bool key_get(struct sqlite_store *s, const struct shard *shard, struct span name, struct key *ret_key);
+bool key_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct span name, struct key *ret_key);
 /* Makes the key not free, or changes its state. */
-void key_set_state(struct sqlite_store *s, struct shard *shard, struct span name, struct key *key,
+void key_set_state(struct sqlite_store *s, struct sqlite_shard_row *shard, struct span name, struct key *key,
         enum store_key_state state, uint64_t due_ms, struct span reason);
 /* Writes state, due and tasks; a key without tasks that is not held becomes free. */
-void key_save(struct sqlite_store *s, struct shard *shard, struct key *key);
-void side_put(
-        struct sqlite_store *s, struct shard *shard, struct key *key, uint64_t seq, struct span task, struct span note);
+void key_save(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key);
+void side_put(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint64_t seq, struct span task,
+        struct span note);
 /* Moves up to `max` heads back in flight and adds them to the claim. */
-void side_take(struct sqlite_store *s, struct shard *shard, struct key *key, uint32_t max, struct claim *claim);
+void side_take(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint32_t max, struct claim *claim);
 
 /* dead.c: a task becomes dead, and a reply says so if someone waits.  `note` is what it was before. */
-void dead_put(struct sqlite_store *s, struct shard *shard, const struct store_ref *task, struct span reason,
+void dead_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span reason,
         struct span text, enum task_cost cost, struct span bytes, struct span note);
 /* The same for bytes that may be anything. */
-void dead_put_bytes(struct sqlite_store *s, struct shard *shard, uint64_t seq, struct span reason, struct span text,
-        struct span bytes, struct span note);
+void dead_put_bytes(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t seq, struct span reason,
+        struct span text, struct span bytes, struct span note);
 
 /* results.c, reply.c */
-void result_put(struct sqlite_store *s, struct shard *shard, const struct store_ref *task, struct span data);
+void result_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span data);
 void reply_put(struct sqlite_store *s, const struct store_ref *task, enum store_reply_state state, bool has_data,
         struct span data, struct span reason, struct span note);
 
 /* control.c */
-void control_add(struct sqlite_store *s, struct shard *shard, enum store_control_verb verb, struct span key,
+void control_add(struct sqlite_store *s, struct sqlite_shard_row *shard, enum store_control_verb verb, struct span key,
         struct span reason, struct span id, uint64_t seq);
 /* Does the store's part: on the key's record and side queue. */
-void control_apply(
-        struct sqlite_store *s, struct shard *shard, enum store_control_verb verb, struct span key, struct span reason);
+void control_apply(struct sqlite_store *s, struct sqlite_shard_row *shard, enum store_control_verb verb,
+        struct span key, struct span reason);
 /* A new owner has not seen what was returned to the last one. */
-void control_return(struct sqlite_store *s, struct shard *shard);
+void control_return(struct sqlite_store *s, struct sqlite_shard_row *shard);
 /* Forgets what earlier calls returned, applies and returns what is new. */
-void control_take(struct sqlite_store *s, struct shard *shard, struct store_advance *advance);
+void control_take(struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_advance *advance);
 /* What the last call returned, again. */
-void control_repeat(struct sqlite_store *s, const struct shard *shard, struct store_advance *advance);
+void control_repeat(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct store_advance *advance);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "store/sqlite/sqlite.h"
 
-void ring_holder(struct sqlite_store *s, const struct shard *shard)
+void ring_holder(struct sqlite_store *s, const struct sqlite_shard_row *shard)
 {
         if (shard->is_held)
-                ring_add(&s->ring, shard->holder, shard->shard);
+                doorbells_add(&s->bells, shard->holder, shard->shard);
 }
 
 static void bind_note(struct query *q, struct span note)
@@ -18,7 +18,8 @@ static void bind_note(struct query *q, struct span note)
                 bind_null(q);
 }
 
-void shard_append(struct sqlite_store *s, struct shard *shard, enum lane lane, struct span task, struct span note)
+void shard_append(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, struct span task, struct span note)
 {
         uint64_t number = ++shard->tail[lane];
         shard->queued[lane]++;
@@ -30,8 +31,8 @@ void shard_append(struct sqlite_store *s, struct shard *shard, enum lane lane, s
         ring_holder(s, shard);
 }
 
-void shard_delay(struct sqlite_store *s, struct shard *shard, enum lane lane, uint64_t due_ms, struct span task,
-        struct span note)
+void shard_delay(struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, uint64_t due_ms,
+        struct span task, struct span note)
 {
         shard->delayed++;
         struct query q = query(&s->db, STATEMENT_DELAYED_PUT);
@@ -47,7 +48,7 @@ void shard_delay(struct sqlite_store *s, struct shard *shard, enum lane lane, ui
 
 void shard_append_prepared(struct sqlite_store *s, const struct store_prepared *p)
 {
-        struct shard *shard = shard_write(s, p->shard);
+        struct sqlite_shard_row *shard = shard_write(s, p->shard);
         uint64_t due_ms = p->delay_ms ? s->now_ms + p->delay_ms : 0;
         if (p->not_before_ms > due_ms)
                 due_ms = p->not_before_ms;
@@ -101,7 +102,7 @@ static bool unique_is_taken(struct sqlite_store *s, const struct store_prepared 
 
 static int submit_one(struct sqlite_store *s, const struct store_prepared *p, struct store_submission *item)
 {
-        const struct shard *shard = shard_read(s, p->shard);
+        const struct sqlite_shard_row *shard = shard_read(s, p->shard);
         if (shard_queued(shard) + shard->delayed + shard->parked >= s->store.backlog_max)
                 return -EDQUOT;
         if (p->unique_ms && unique_is_taken(s, p, item->id))

@@ -7,7 +7,7 @@
 /* --- counts ------------------------------------------------------------------------------------------------------ */
 
 /* The age of the first task in the lanes, by what its producer said. */
-static uint64_t oldest_ms(struct sqlite_store *s, const struct shard *shard, struct arena_chunk **arena)
+static uint64_t oldest_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct arena_chunk **arena)
 {
         uint64_t oldest = 0;
         for (unsigned lane = 0; lane < LANES; lane++) {
@@ -18,8 +18,8 @@ static uint64_t oldest_ms(struct sqlite_store *s, const struct shard *shard, str
                 bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, shard->taken[lane])));
                 bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, shard->tail[lane])));
                 bind_number(&q, 1);
-                if (query_row(&q) && !stored_read(s, shard->shard, shard_number(column_number(&q, 0)),
-                                             column_span(&q, 1), arena, &task, NULL)) {
+                if (query_row(&q) && !row_read(s, shard->shard, shard_number(column_number(&q, 0)), column_span(&q, 1),
+                                             arena, &task, NULL)) {
                         uint64_t since_ms = task.envelope.submitted_ms;
                         if (since_ms && since_ms < s->now_ms && s->now_ms - since_ms > oldest)
                                 oldest = s->now_ms - since_ms;
@@ -36,7 +36,7 @@ static void count_one(struct sqlite_store *s, uint32_t number, struct store_coun
                 *to = (struct store_counts){ .shard = number };
                 return;
         }
-        const struct shard *shard = shard_read(s, number);
+        const struct sqlite_shard_row *shard = shard_read(s, number);
         *to = (struct store_counts){ .shard = number,
                 .delayed = shard->delayed,
                 .in_flight = shard->in_flight,
@@ -72,7 +72,7 @@ void sqlite_count(struct sqlite_store *s, struct store_request *request)
 /* Walks a shard's tasks in one state, a page at a time, and shows each to `see` as borrowed memory. */
 struct scan {
         struct sqlite_store *s;
-        const struct shard *shard;
+        const struct sqlite_shard_row *shard;
         enum store_state state;
         struct store_cursor cursor; /* QUEUED, IN_FLIGHT: seq; DELAYED: due, number; PARKED: key, seq; DEAD: number */
         uint32_t left;
@@ -84,8 +84,8 @@ struct scan {
 static void read_task(struct scan *scan, struct store_listed *listed, uint64_t seq, struct span bytes, struct span note)
 {
         struct store_task task = { 0 };
-        if (stored_read(scan->s, scan->shard->shard, seq, bytes, scan->arena, &task, NULL))
-                task.envelope.payload = stored_bytes(bytes);
+        if (row_read(scan->s, scan->shard->shard, seq, bytes, scan->arena, &task, NULL))
+                task.envelope.payload = row_bytes(bytes);
         listed->envelope = task.envelope;
         listed->key = task.key;
         if (!listed->id.size)
@@ -152,7 +152,7 @@ static bool rows_see(struct scan *scan, struct query *q)
 
 static bool scan_log(struct scan *scan)
 {
-        const struct shard *shard = scan->shard;
+        const struct sqlite_shard_row *shard = scan->shard;
         for (unsigned lane = 0; lane < LANES; lane++) {
                 bool is_queued = scan->state == STATE_QUEUED;
                 uint64_t first = lane_seq((enum lane)lane, is_queued ? shard->taken[lane] : 0);
@@ -302,11 +302,12 @@ static bool row_take(struct sqlite_store *s, struct store_cancel *cancel, uint32
                 found->note = arena_copy(arena, column_span(q, at + 1));
         }
         query_end(q);
-        return is_there && !stored_read(s, shard, found->seq, found->task, arena, &task, NULL) &&
+        return is_there && !row_read(s, shard, found->seq, found->task, arena, &task, NULL) &&
                span_is(task.envelope.id, cancel->id);
 }
 
-static bool cancel_log(struct sqlite_store *s, struct shard *shard, struct store_cancel *cancel, struct found *found)
+static bool cancel_log(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct found *found)
 {
         enum lane lane = STORE_SEQ_LANE(found->seq);
         if (lane >= LANES)
@@ -331,7 +332,7 @@ static bool cancel_log(struct sqlite_store *s, struct shard *shard, struct store
 }
 
 static bool cancel_delayed(
-        struct sqlite_store *s, struct shard *shard, struct store_cancel *cancel, struct found *found)
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct found *found)
 {
         struct query q = query(&s->db, STATEMENT_DELAYED_GET);
         bind_number(&q, shard_id(shard->shard, cancel->number));
@@ -344,7 +345,8 @@ static bool cancel_delayed(
         return true;
 }
 
-static bool cancel_parked(struct sqlite_store *s, struct shard *shard, struct store_cancel *cancel, struct found *found)
+static bool cancel_parked(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct found *found)
 {
         struct key key;
         if (!key_get(s, shard, cancel->key, &key))
@@ -369,7 +371,7 @@ void sqlite_cancel(struct sqlite_store *s, struct store_request *request)
         struct store_cancel *cancel = (struct store_cancel *)request;
         uint32_t number = 0;
         (void)task_id_check(cancel->id, &number, NULL);
-        struct shard *shard = shard_write(s, number);
+        struct sqlite_shard_row *shard = shard_write(s, number);
         struct found found = { .seq = cancel->number };
         bool is_found = false;
         cancel->is_pending = false;

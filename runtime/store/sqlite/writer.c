@@ -81,7 +81,7 @@ static void run(struct database *db, enum statement statement)
 static void begin(struct sqlite_store *s, enum kind kind)
 {
         run(&s->db, kind == KIND_READ ? STATEMENT_BEGIN_READ : STATEMENT_BEGIN);
-        turn_got(&s->turn);
+        fair_lock_got(&s->lock);
         shard_table_begin(&s->shards, &s->db);
 }
 
@@ -100,7 +100,7 @@ static void roll_back(struct sqlite_store *s)
         if (!sqlite3_get_autocommit(s->db.handle))
                 run(&s->db, STATEMENT_ROLLBACK);
         shard_table_forget(&s->shards);
-        ring_clear(&s->ring);
+        ring_clear(&s->bells);
         s->db.failure = failed.failure;
         s->db.error = failed.error;
 }
@@ -187,7 +187,7 @@ static struct store_request *transact(struct sqlite_store *s, struct request_lis
         if (s->db.failure)
                 roll_back(s);
         else
-                ring_send(&s->ring);
+                doorbells_send(&s->bells);
         return done.first;
 }
 
@@ -245,7 +245,7 @@ static void work(struct sqlite_store *s)
                 hand_back(s, group);
         }
         checkpoint_consider(s);
-        turn_yield(&s->turn);
+        fair_lock_yield(&s->lock);
 }
 
 /* Waits until there is something to do; false: nothing more is to be done. */

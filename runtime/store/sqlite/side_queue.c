@@ -29,7 +29,7 @@ static void bind_due(struct query *q, const struct key *key)
                 bind_number(q, key->due_ms);
 }
 
-bool key_get(struct sqlite_store *s, const struct shard *shard, struct span name, struct key *ret_key)
+bool key_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct span name, struct key *ret_key)
 {
         *ret_key = (struct key){ 0 };
         if (!shard->keys)
@@ -48,7 +48,8 @@ bool key_get(struct sqlite_store *s, const struct shard *shard, struct span name
         return is_there;
 }
 
-static void key_add(struct sqlite_store *s, struct shard *shard, struct span name, struct key *key, struct span reason)
+static void key_add(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct span name, struct key *key, struct span reason)
 {
         key->id = shard_id(shard->shard, ++shard->last_key);
         shard->keys++;
@@ -64,7 +65,7 @@ static void key_add(struct sqlite_store *s, struct shard *shard, struct span nam
         (void)query_run(&q);
 }
 
-void key_set_state(struct sqlite_store *s, struct shard *shard, struct span name, struct key *key,
+void key_set_state(struct sqlite_store *s, struct sqlite_shard_row *shard, struct span name, struct key *key,
         enum store_key_state state, uint64_t due_ms, struct span reason)
 {
         key->state = state;
@@ -80,7 +81,7 @@ void key_set_state(struct sqlite_store *s, struct shard *shard, struct span name
         (void)query_run(&q);
 }
 
-void key_save(struct sqlite_store *s, struct shard *shard, struct key *key)
+void key_save(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key)
 {
         if (!key->tasks && has_tasks(s, key))
                 key->tasks = 1;
@@ -99,8 +100,8 @@ void key_save(struct sqlite_store *s, struct shard *shard, struct key *key)
         (void)query_run(&q);
 }
 
-void side_put(
-        struct sqlite_store *s, struct shard *shard, struct key *key, uint64_t seq, struct span task, struct span note)
+void side_put(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint64_t seq, struct span task,
+        struct span note)
 {
         key->tasks++;
         shard->parked++;
@@ -115,7 +116,7 @@ void side_put(
         (void)query_run(&q);
 }
 
-static void side_remove(struct sqlite_store *s, struct shard *shard, struct key *key, uint64_t seq)
+static void side_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint64_t seq)
 {
         struct query q = query(&s->db, STATEMENT_SIDE_REMOVE);
         bind_number(&q, key->id);
@@ -126,7 +127,7 @@ static void side_remove(struct sqlite_store *s, struct shard *shard, struct key 
 }
 
 /* False if another task stands in the log under its number. */
-static bool log_put(struct sqlite_store *s, struct shard *shard, const struct stray *row)
+static bool log_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct stray *row)
 {
         struct query q = query(&s->db, STATEMENT_LOG_PUT_FREE);
         bind_number(&q, shard_id(shard->shard, row->seq));
@@ -142,7 +143,8 @@ static bool log_put(struct sqlite_store *s, struct shard *shard, const struct st
 }
 
 /* Into the log and the claim; -errno with the reason in the row if it is fit for neither. */
-static int back_in_flight(struct sqlite_store *s, struct shard *shard, struct claim *claim, struct stray *row)
+static int back_in_flight(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, struct stray *row)
 {
         if (!seq_is_taken(shard, row->seq))
                 return error_set(
@@ -155,7 +157,8 @@ static int back_in_flight(struct sqlite_store *s, struct shard *shard, struct cl
                 &row->error, -EBADMSG, "a side queue had it under %" PRIu64 ", another task's number", row->seq);
 }
 
-void side_take(struct sqlite_store *s, struct shard *shard, struct key *key, uint32_t max, struct claim *claim)
+void side_take(
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint32_t max, struct claim *claim)
 {
         uint32_t from = claim->count;
         uint32_t count = 0;

@@ -8,7 +8,7 @@
 
 #define VERBATIM '\0'
 
-struct span stored_bytes(struct span stored)
+struct span row_bytes(struct span stored)
 {
         if (!stored.size || stored.data[0] != VERBATIM)
                 return stored;
@@ -25,7 +25,7 @@ static struct span verbatim(struct span bytes, struct arena_chunk **arena)
         return (struct span){ to, bytes.size + 1 };
 }
 
-struct span stored_from(struct sqlite_store *s, uint32_t shard, struct span bytes, struct arena_chunk **arena)
+struct span row_from(struct sqlite_store *s, uint32_t shard, struct span bytes, struct arena_chunk **arena)
 {
         struct store_task task = { 0 };
         struct envelope e;
@@ -43,11 +43,11 @@ struct span stored_from(struct sqlite_store *s, uint32_t shard, struct span byte
         return kept;
 }
 
-int stored_read(struct sqlite_store *s, uint32_t shard, uint64_t seq, struct span stored, struct arena_chunk **arena,
+int row_read(struct sqlite_store *s, uint32_t shard, uint64_t seq, struct span stored, struct arena_chunk **arena,
         struct store_task *ret_task, struct error *error)
 {
         if (!packed_is(stored))
-                return store_task_read(&s->store, shard, seq, stored_bytes(stored), arena, ret_task, error);
+                return store_task_read(&s->store, shard, seq, row_bytes(stored), arena, ret_task, error);
         struct store_task task = { .seq = seq };
         char *id = arena_room(arena, TASK_ID_MADE_ROOM);
         int r = packed_parse(stored, shard, id, &task.envelope, error);

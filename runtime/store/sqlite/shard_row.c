@@ -1,4 +1,4 @@
-#include "store/sqlite/shard.h"
+#include "store/sqlite/shard_row.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -62,7 +62,7 @@ static void nonce_load(struct query *q, int column, uint8_t nonce[STORE_NONCE_SI
                 memcpy(nonce, value.data, STORE_NONCE_SIZE);
 }
 
-struct seq_range *shard_last_room(struct shard *s)
+struct seq_range *shard_last_room(struct sqlite_shard_row *s)
 {
         if (!s->last)
                 s->last = malloc(LAST_RANGES * sizeof(*s->last));
@@ -71,7 +71,7 @@ struct seq_range *shard_last_room(struct shard *s)
         return s->last;
 }
 
-static void last_load(struct shard *s, struct span bytes)
+static void last_load(struct sqlite_shard_row *s, struct span bytes)
 {
         s->last_count = (uint32_t)(bytes.size / sizeof(struct seq_range));
         if (!s->last_count)
@@ -90,7 +90,7 @@ static void last_load(struct shard *s, struct span bytes)
 }
 
 /* The name of a number that is out of range; NULL if all are in it. */
-static const char *bad_number(const struct shard *s)
+static const char *bad_number(const struct sqlite_shard_row *s)
 {
         const struct {
                 uint64_t value;
@@ -119,7 +119,7 @@ static const char *bad_number(const struct shard *s)
 
 #define NUMBER_LOAD(field, column) s->field = column_number(&q, at++);
 
-static void load(struct shard *s, struct database *db)
+static void load(struct sqlite_shard_row *s, struct database *db)
 {
         struct query q = query(db, STATEMENT_SHARD_GET);
         bind_number(&q, s->shard);
@@ -132,7 +132,7 @@ static void load(struct shard *s, struct database *db)
                 s->is_loaded = true;
                 s->bad_number = bad_number(s);
                 if (s->bad_number)
-                        *s = (struct shard){ .shard = s->shard,
+                        *s = (struct sqlite_shard_row){ .shard = s->shard,
                                 .is_loaded = true,
                                 .is_dirty = s->is_dirty,
                                 .bad_number = s->bad_number,
@@ -143,7 +143,7 @@ static void load(struct shard *s, struct database *db)
 
 #define NUMBER_BIND(field, column) bind_number(&q, s->field);
 
-static void save(struct shard *s, struct database *db)
+static void save(struct sqlite_shard_row *s, struct database *db)
 {
         struct query q = query(db, STATEMENT_SHARD_SET);
         SHARD_NUMBERS(NUMBER_BIND)
@@ -157,7 +157,7 @@ static void save(struct shard *s, struct database *db)
 void shard_table_flush(struct shard_table *table, struct database *db)
 {
         for (uint32_t i = 0; i < table->dirty_count; i++) {
-                struct shard *s = &table->rows[table->dirty[i]];
+                struct sqlite_shard_row *s = &table->rows[table->dirty[i]];
                 s->is_dirty = false;
                 save(s, db);
         }
@@ -166,15 +166,15 @@ void shard_table_flush(struct shard_table *table, struct database *db)
 
 bool shard_is_bad(struct shard_table *table, struct database *db, uint32_t shard)
 {
-        struct shard *s = &table->rows[shard];
+        struct sqlite_shard_row *s = &table->rows[shard];
         if (!s->is_loaded)
                 load(s, db);
         return s->bad_number;
 }
 
-struct shard *shard_get(struct shard_table *table, struct database *db, uint32_t shard)
+struct sqlite_shard_row *shard_get(struct shard_table *table, struct database *db, uint32_t shard)
 {
-        struct shard *s = &table->rows[shard];
+        struct sqlite_shard_row *s = &table->rows[shard];
         if (shard_is_bad(table, db, shard) && !db->failure)
                 db->failure = error_set(&db->error, -EPROTO,
                         "shard %" PRIu32
@@ -183,9 +183,9 @@ struct shard *shard_get(struct shard_table *table, struct database *db, uint32_t
         return s;
 }
 
-struct shard *shard_change(struct shard_table *table, struct database *db, uint32_t shard)
+struct sqlite_shard_row *shard_change(struct shard_table *table, struct database *db, uint32_t shard)
 {
-        struct shard *s = shard_get(table, db, shard);
+        struct sqlite_shard_row *s = shard_get(table, db, shard);
         if (!s->is_dirty && !s->bad_number) {
                 s->is_dirty = true;
                 table->dirty[table->dirty_count++] = shard;

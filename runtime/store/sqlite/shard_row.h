@@ -1,9 +1,9 @@
-/* shard.h: one shard's row: its lease, its counters, where its lanes begin and end.
+/* shard_row.h: one shard's row: its lease, its counters, where its lanes begin and end.
  *
  * Rows are kept in memory over transactions; they are read again when another process has written, and written once, at
  * the end of a transaction that changed them. */
-#ifndef QUIVER_STORE_SQLITE_SHARD_H
-#define QUIVER_STORE_SQLITE_SHARD_H
+#ifndef QUIVER_STORE_SQLITE_SHARD_ROW_H
+#define QUIVER_STORE_SQLITE_SHARD_ROW_H
 
 #include "store/sqlite/query.h"
 #include "store/store.h"
@@ -59,7 +59,7 @@ struct seq_range {
         uint64_t count;
 };
 
-struct shard {
+struct sqlite_shard_row {
         uint32_t shard;
         bool is_loaded;
         const char *bad_number; /* one of the row that is out of range: it reads as all zero, and is not written */
@@ -126,19 +126,19 @@ static inline uint64_t seq_number(uint64_t seq)
 }
 
 /* Whether the shard has given this seq, and a claim has passed it. */
-static inline bool seq_is_taken(const struct shard *s, uint64_t seq)
+static inline bool seq_is_taken(const struct sqlite_shard_row *s, uint64_t seq)
 {
         return seq <= STORE_SEQ_MAX && seq_number(seq) && seq_number(seq) <= s->taken[STORE_SEQ_LANE(seq)];
 }
 
-static inline uint64_t shard_queued(const struct shard *s)
+static inline uint64_t shard_queued(const struct sqlite_shard_row *s)
 {
         return s->queued[LANE_HIGH] + s->queued[LANE_NORMAL] + s->queued[LANE_LOW];
 }
 
 /* All rows of a store. */
 struct shard_table {
-        struct shard *rows;
+        struct sqlite_shard_row *rows;
         uint32_t count;
         uint64_t data_version;
         uint32_t *dirty; /* numbers of the rows to be written */
@@ -157,13 +157,13 @@ void shard_table_flush(struct shard_table *table, struct database *db);
 void shard_table_forget(struct shard_table *table);
 
 /* Room for what a call may claim; makes it if there is none yet. */
-__attribute__((returns_nonnull)) struct seq_range *shard_last_room(struct shard *s);
+__attribute__((returns_nonnull)) struct seq_range *shard_last_room(struct sqlite_shard_row *s);
 
 /* Whether a number of the row is out of range. */
 bool shard_is_bad(struct shard_table *table, struct database *db, uint32_t shard);
 /* A row to read.  Never NULL; all zero once the database has failed, as it does for a row that is bad. */
-struct shard *shard_get(struct shard_table *table, struct database *db, uint32_t shard);
+struct sqlite_shard_row *shard_get(struct shard_table *table, struct database *db, uint32_t shard);
 /* A row to change. */
-struct shard *shard_change(struct shard_table *table, struct database *db, uint32_t shard);
+struct sqlite_shard_row *shard_change(struct shard_table *table, struct database *db, uint32_t shard);
 
 #endif

@@ -1,0 +1,91 @@
+#include "store/sqlite/fair_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define PATIENCE_NS (5 * NS_PER_S)
+
+static void nap_us(long us)
+{
+        struct timespec t = { .tv_nsec = us * 1000 };
+        (void)nanosleep(&t, NULL);
+}
+
+int fair_lock_open(struct fair_lock *lock, const char *path, struct error *error)
+{
+        *lock = (struct fair_lock){ .patience_ns = PATIENCE_NS };
+        /* Whoever may use the file may wait for it, so the mode is the umask's affair, as the database's own is. */
+        lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (lock->fd < 0)
+                return error_set(error, -errno, "%s: %s", path, strerror(errno));
+        return 0;
+}
+
+void fair_lock_close(struct fair_lock *lock)
+{
+        if (lock->fd >= 0)
+                (void)close(lock->fd);
+        lock->fd = -1;
+}
+
+int fair_lock_open_alone(struct fair_lock *lock, struct error *error)
+{
+        uint64_t end_ns = clock_boot_ns() + lock->patience_ns;
+        while (flock(lock->fd, LOCK_EX | LOCK_NB) < 0) {
+                if (errno != EWOULDBLOCK)
+                        return error_set(error, -errno, "cannot lock the store's turn file: %s", strerror(errno));
+                if (clock_boot_ns() > end_ns || __atomic_load_n(lock->is_stopping, __ATOMIC_RELAXED))
+                        return error_set(error, -EBUSY, "another process has been opening the store for too long");
+                nap_us(500);
+        }
+        return 0;
+}
+
+void fair_lock_opened(struct fair_lock *lock)
+{
+        (void)flock(lock->fd, LOCK_UN);
+}
+
+static void flock_range(struct fair_lock *lock, short type)
+{
+        struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_len = 1 };
+        (void)fcntl(lock->fd, F_OFD_SETLK, &l);
+}
+
+int fair_lock_busy(void *data, int count)
+{
+        struct fair_lock *lock = data;
+        uint64_t now_ns = clock_boot_ns();
+        if (!lock->is_waiting) {
+                lock->is_waiting = true;
+                lock->waiting_since_ns = now_ns;
+                flock_range(lock, F_RDLCK);
+        }
+        if (now_ns - lock->waiting_since_ns > lock->patience_ns || __atomic_load_n(lock->is_stopping, __ATOMIC_RELAXED))
+                return 0;
+        /* Jitter keeps several that wait from asking at the same moments. */
+        nap_us(40 + (long)((now_ns >> 10) % (count < 4 ? 80 : 250)));
+        return 1;
+}
+
+void fair_lock_got(struct fair_lock *lock)
+{
+        if (!lock->is_waiting)
+                return;
+        lock->is_waiting = false;
+        flock_range(lock, F_UNLCK);
+}
+
+void fair_lock_yield(struct fair_lock *lock)
+{
+        struct flock l = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+        if (fcntl(lock->fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK)
+                nap_us(350);
+}
