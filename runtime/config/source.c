@@ -10,7 +10,7 @@
 #include "base/strings.h"
 #include "config/file.h"
 #include "config/lexer.h"
-#include "config/shape.h"
+#include "config/structure.h"
 
 /* The files that are being read, outermost first: one that includes itself is found by what it is, not by its name. */
 struct open_file {
@@ -21,7 +21,7 @@ struct open_file {
 
 struct reading {
         struct source *source;
-        struct shape shape;
+        struct structure shape;
         struct problems *problems;
         int failed; /* the first negative errno */
 };
@@ -172,7 +172,7 @@ static void add_words(struct reading *r, uint32_t file, const struct open_file *
                 }
                 if (token.kind == TOKEN_NUMBER)
                         check_number(r, &token, file);
-                shape_token(&r->shape, &token, (struct place){ path, token.line });
+                structure_token(&r->shape, &token, (struct place){ path, token.line });
         }
         append_lines(s, copied, lexer.at, file, copied_line);
 }
@@ -194,11 +194,11 @@ static int read_source(struct source *s, const char *path, const char *text, siz
         struct problems *problems)
 {
         struct reading r = { .source = s, .problems = problems };
-        shape_init(&r.shape, problems);
+        structure_init(&r.shape, problems);
         add_text(&r, path, text, size, self);
         if (!r.failed)
-                shape_end(&r.shape);
-        shape_free(&r.shape);
+                structure_end(&r.shape);
+        structure_free(&r.shape);
         if (!r.failed && r.shape.is_broken)
                 r.failed = -EINVAL;
         return r.failed;

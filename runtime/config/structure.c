@@ -1,16 +1,16 @@
-#include "config/shape.h"
+#include "config/structure.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strings.h"
 
-void shape_init(struct shape *s, struct problems *problems)
+void structure_init(struct structure *s, struct problems *problems)
 {
-        *s = (struct shape){ .problems = problems };
+        *s = (struct structure){ .problems = problems };
 }
 
-static struct shape_frame *top(struct shape *s)
+static struct structure_frame *top(struct structure *s)
 {
         return &s->frames[s->depth];
 }
@@ -20,20 +20,20 @@ static char closing(char mark)
         return mark == '{' ? '}' : mark == '[' ? ']' : ')';
 }
 
-static void open_frame(struct shape *s, char mark, struct place place)
+static void open_frame(struct structure *s, char mark, struct place place)
 {
-        if (s->depth == SHAPE_DEPTH_MAX) {
-                problems_error(s->problems, place, "nested deeper than %d groups and lists", SHAPE_DEPTH_MAX);
+        if (s->depth == STRUCTURE_DEPTH_MAX) {
+                problems_error(s->problems, place, "nested deeper than %d groups and lists", STRUCTURE_DEPTH_MAX);
                 s->is_broken = true;
                 return;
         }
         s->depth++;
-        *top(s) = (struct shape_frame){ .mark = mark, .opened = place, .names_from = s->names_count };
+        *top(s) = (struct structure_frame){ .mark = mark, .opened = place, .names_from = s->names_count };
 }
 
-static void close_frame(struct shape *s, char mark, struct place place)
+static void close_frame(struct structure *s, char mark, struct place place)
 {
-        const struct shape_frame *frame = top(s);
+        const struct structure_frame *frame = top(s);
         if (!s->depth) {
                 problems_error(s->problems, place, "%c closes nothing: nothing is open here", mark);
                 s->is_broken = true;
@@ -57,19 +57,19 @@ static uint32_t hash_name(const char *start, size_t size)
         return hash;
 }
 
-static void add_member(struct shape *s, struct place place)
+static void add_member(struct structure *s, struct place place)
 {
-        if (++top(s)->members != SHAPE_MEMBERS_MAX + 1)
+        if (++top(s)->members != STRUCTURE_MEMBERS_MAX + 1)
                 return;
-        problems_error(s->problems, place, "more than %d members in one group or list", SHAPE_MEMBERS_MAX);
+        problems_error(s->problems, place, "more than %d members in one group or list", STRUCTURE_MEMBERS_MAX);
         s->is_broken = true;
 }
 
-static void add_name(struct shape *s, const struct token *token, struct place place)
+static void add_name(struct structure *s, const struct token *token, struct place place)
 {
-        struct shape_name name = { token->start, token->size, hash_name(token->start, token->size), place };
+        struct structure_name name = { token->start, token->size, hash_name(token->start, token->size), place };
         for (size_t i = top(s)->names_from; i < s->names_count; i++) {
-                const struct shape_name *known = &s->names[i];
+                const struct structure_name *known = &s->names[i];
                 if (known->hash != name.hash || known->size != name.size ||
                         memcmp(known->start, name.start, name.size) != 0)
                         continue;
@@ -88,7 +88,7 @@ static bool is_bool(const struct token *token)
                (token->size == 5 && !strncasecmp(token->start, "false", 5));
 }
 
-void shape_token(struct shape *s, const struct token *token, struct place place)
+void structure_token(struct structure *s, const struct token *token, struct place place)
 {
         if (s->is_broken)
                 return;
@@ -108,7 +108,7 @@ void shape_token(struct shape *s, const struct token *token, struct place place)
         }
 }
 
-void shape_end(struct shape *s)
+void structure_end(struct structure *s)
 {
         if (s->is_broken || !s->depth)
                 return;
@@ -116,7 +116,7 @@ void shape_end(struct shape *s)
         s->is_broken = true;
 }
 
-void shape_free(struct shape *s)
+void structure_free(struct structure *s)
 {
         free(s->names);
         s->names = NULL;

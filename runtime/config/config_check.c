@@ -1,4 +1,4 @@
-/* finish.c: what follows from other settings, and what has to fit together. */
+/* config_check.c: what follows from other settings, and what has to fit together. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
