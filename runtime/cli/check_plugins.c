@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/try.h"
+#include "cli/try/try.h"
 #include "config/file.h"
 #include "host/handler/plugin_copy.h"
 #include "host/pool/runner_settings.h"

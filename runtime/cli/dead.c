@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/dead_pick.h"
 #include "cli/json.h"
-#include "cli/listed.h"
+#include "cli/print_task.h"
 #include "cli/show.h"
 
 enum {

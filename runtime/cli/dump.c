@@ -1,5 +1,5 @@
 /* dump.c: all tasks of a store, for another one. */
-#include "cli/move.h"
+#include "cli/dump_format.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/json.h"
-#include "cli/listed.h"
 #include "cli/open.h"
+#include "cli/print_task.h"
 #include "cli/show.h"
 #include "cli/task_options.h"
 

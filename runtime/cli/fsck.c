@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
+#include "cli/dump_format.h"
 #include "cli/fsck_ids.h"
 #include "cli/json.h"
-#include "cli/move.h"
 #include "cli/open.h"
 #include "cli/show.h"
 

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/dump_format.h"
 #include "cli/json.h"
 #include "cli/load.h"
-#include "cli/move.h"
 #include "cli/show.h"
 
 enum { OPTION_MERGE = OPTION_OWN };

@@ -2,7 +2,7 @@
 #ifndef QUIVER_CLI_LOAD_H
 #define QUIVER_CLI_LOAD_H
 
-#include "cli/move.h"
+#include "cli/dump_format.h"
 
 /* Zero it and set the first three.  What goes wrong is in reader->error. */
 struct loading {

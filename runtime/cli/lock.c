@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/held.h"
+#include "cli/run_while_held.h"
 
 #define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@%+-"
 

@@ -1,5 +1,5 @@
 /* move.c: what dump and load share: how far they are, and whether a host works on the store. */
-#include "cli/move.h"
+#include "cli/dump_format.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/json.h"
-#include "cli/listed.h"
 #include "cli/open.h"
+#include "cli/print_task.h"
 #include "cli/show.h"
 
 enum { OPTION_PAYLOAD = OPTION_OWN };

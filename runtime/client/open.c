@@ -5,7 +5,7 @@
 
 #include "client/admin.h"
 #include "client/call.h"
-#include "client/sized.h"
+#include "client/sized_struct.h"
 
 static _Thread_local struct error last_error;
 

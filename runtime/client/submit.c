@@ -4,7 +4,7 @@
 
 #include "client/admin.h"
 #include "client/call.h"
-#include "client/sized.h"
+#include "client/sized_struct.h"
 
 CALL_START(submit)
 

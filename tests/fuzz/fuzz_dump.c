@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "base/buffer.h"
-#include "cli/move.h"
+#include "cli/dump_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/vet.h"
+#include "cli/vet/vet.h"
 
 #define MANY 5000
 

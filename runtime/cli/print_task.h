@@ -1,6 +1,6 @@
-/* listed.h: a task out of a store, for people and for programs. */
-#ifndef QUIVER_CLI_LISTED_H
-#define QUIVER_CLI_LISTED_H
+/* print_task.h: a task out of a store, for people and for programs. */
+#ifndef QUIVER_CLI_PRINT_TASK_H
+#define QUIVER_CLI_PRINT_TASK_H
 
 #include <jansson.h>
 

@@ -6,8 +6,8 @@
 #include <quiver/plugin.h>
 
 #include "base/units.h"
-#include "cli/vet.h"
-#include "cli/vet_crowd.h"
+#include "cli/vet/vet.h"
+#include "cli/vet/vet_random.h"
 
 #define SEATS 4
 #define BATCH 16
@@ -23,21 +23,21 @@ struct stops {
         uint64_t obeyed, ignored, obeyed_ms_max;
 };
 
-static void put_outcomes(const struct crowd *crowd, struct buffer *to)
+static void put_outcomes(const struct random_tasks *random_tasks, struct buffer *to)
 {
         static const enum outcome all[] = { OUTCOME_DONE, OUTCOME_RETRY, OUTCOME_REJECT, OUTCOME_UNAVAILABLE,
                 OUTCOME_CRASHED, OUTCOME_TIMED_OUT, OUTCOME_INTERRUPTED };
         const char *comma = "";
         for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-                if (!crowd->outcomes[all[i]])
+                if (!random_tasks->outcomes[all[i]])
                         continue;
-                buffer_printf(to, "%s%" PRIu64 " %s", comma, crowd->outcomes[all[i]], outcome_name(all[i]));
+                buffer_printf(to, "%s%" PRIu64 " %s", comma, random_tasks->outcomes[all[i]], outcome_name(all[i]));
                 comma = ", ";
         }
 }
 
 static void put_reproduction(
-        const struct vet_request *request, const char *more, const struct crowd_case *c, struct buffer *to)
+        const struct vet_request *request, const char *more, const struct random_tasks_case *c, struct buffer *to)
 {
         buffer_printf(to, "see it again: ");
         int r = vet_put_command(request, more, c->number, &c->payload, to);
@@ -46,7 +46,7 @@ static void put_reproduction(
                         request->seed, strerror(-r));
 }
 
-static void report_crash(const struct vet_request *request, const struct variant *v, const struct crowd_case *c,
+static void report_crash(const struct vet_request *request, const struct variant *v, const struct random_tasks_case *c,
         struct vet_report *report)
 {
         struct buffer hint = { 0 };
@@ -63,7 +63,7 @@ static void report_crash(const struct vet_request *request, const struct variant
         buffer_free(&hint);
 }
 
-static void report_deaf(const struct vet_request *request, const struct crowd_case *c, struct vet_report *report)
+static void report_deaf(const struct vet_request *request, const struct random_tasks_case *c, struct vet_report *report)
 {
         struct buffer hint = { 0 };
         put_reproduction(request, " --timeout 1s --grace 1s", c, &hint);
@@ -76,49 +76,50 @@ static void report_deaf(const struct vet_request *request, const struct crowd_ca
         buffer_free(&hint);
 }
 
-static void report_crowd(const struct vet_request *request, const struct variant *v, const struct crowd *crowd,
-        struct vet_report *report)
+static void report_crowd(const struct vet_request *request, const struct variant *v,
+        const struct random_tasks *random_tasks, struct vet_report *report)
 {
         struct buffer outcomes = { 0 };
-        for (size_t i = 0; i < crowd->crashes_count; i++)
-                report_crash(request, v, &crowd->crashes[i], report);
-        if (crowd->suspects && !crowd->crashes_count)
+        for (size_t i = 0; i < random_tasks->crashes_count; i++)
+                report_crash(request, v, &random_tasks->crashes[i], report);
+        if (random_tasks->suspects && !random_tasks->crashes_count)
                 vet_find(report, VET_ERROR, v->check, "a race between its threads? build it with -fsanitize=thread",
                         "the process died while %" PRIu64 " tasks ran, and none of them does it alone",
-                        crowd->suspects);
-        if (crowd->deaf.error)
-                report_deaf(request, &crowd->deaf, report);
-        if (crowd->refusal)
-                vet_find(report, VET_ERROR, v->check, NULL, "a runner did not get ready: %s", crowd->refusal);
-        if (crowd->is_unavailable)
+                        random_tasks->suspects);
+        if (random_tasks->deaf.error)
+                report_deaf(request, &random_tasks->deaf, report);
+        if (random_tasks->refusal)
+                vet_find(report, VET_ERROR, v->check, NULL, "a runner did not get ready: %s", random_tasks->refusal);
+        if (random_tasks->is_unavailable)
                 vet_find(report, VET_WARNING, v->check,
                         "start what it needs, and say where it is with --set or --config",
                         "each of the first %d was UNAVAILABLE, so the rest was not tried", CROWD_IDLE_MAX);
-        if (crowd->is_late)
+        if (random_tasks->is_late)
                 vet_find(report, VET_NOTE, v->check, "--payloads N asks for fewer",
-                        "time is up: %" PRIu64 " of %" PRIu64 " payloads in %ds", crowd->settled, request->payloads,
-                        CROWD_MS / 1000);
-        put_outcomes(crowd, &outcomes);
-        vet_find(report, crowd->crashes_count || crowd->suspects || crowd->refusal ? VET_NOTE : VET_OK, v->check, NULL,
-                "%" PRIu64 " random payloads, seed %" PRIu64 ": %s", crowd->settled, request->seed,
-                buffer_text(&outcomes));
+                        "time is up: %" PRIu64 " of %" PRIu64 " payloads in %ds", random_tasks->settled,
+                        request->payloads, CROWD_MS / 1000);
+        put_outcomes(random_tasks, &outcomes);
+        vet_find(report,
+                random_tasks->crashes_count || random_tasks->suspects || random_tasks->refusal ? VET_NOTE : VET_OK,
+                v->check, NULL, "%" PRIu64 " random payloads, seed %" PRIu64 ": %s", random_tasks->settled,
+                request->seed, buffer_text(&outcomes));
         buffer_free(&outcomes);
 }
 
 static void run_variant(
         const struct vet_request *request, const struct variant *v, struct stops *stops, struct vet_report *report)
 {
-        struct crowd crowd;
+        struct random_tasks random_tasks;
         struct error error;
-        if (crowd_run(request, v->seats, v->batch_max, &crowd, &error) < 0)
+        if (random_tasks_run(request, v->seats, v->batch_max, &random_tasks, &error) < 0)
                 vet_find(report, VET_ERROR, v->check, NULL, "%s", error.text);
         else
-                report_crowd(request, v, &crowd, report);
-        stops->obeyed += crowd.obeyed;
-        stops->ignored += crowd.ignored;
-        if (crowd.obeyed_ms_max > stops->obeyed_ms_max)
-                stops->obeyed_ms_max = crowd.obeyed_ms_max;
-        crowd_free(&crowd);
+                report_crowd(request, v, &random_tasks, report);
+        stops->obeyed += random_tasks.obeyed;
+        stops->ignored += random_tasks.ignored;
+        if (random_tasks.obeyed_ms_max > stops->obeyed_ms_max)
+                stops->obeyed_ms_max = random_tasks.obeyed_ms_max;
+        random_tasks_free(&random_tasks);
 }
 
 static void report_stops(const struct stops *stops, struct vet_report *report)

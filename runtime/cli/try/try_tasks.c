@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/try.h"
+#include "cli/try/try.h"
 
 #define BENCH_PAYLOAD 100
 #define KEY_MAX       255

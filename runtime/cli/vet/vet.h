@@ -1,8 +1,8 @@
 /* vet.h: the parts of `quiver vet`: what is asked for, what is found, and the checks themselves.
  *
  * Nothing of the plugin's is ever run in this process: only a runner loads it. */
-#ifndef QUIVER_CLI_VET_H
-#define QUIVER_CLI_VET_H
+#ifndef QUIVER_CLI_VET_VET_H
+#define QUIVER_CLI_VET_VET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/vet.h"
+#include "cli/vet/vet.h"
 #include "runner/elf.h"
 
 #define TRACE_MS       10000

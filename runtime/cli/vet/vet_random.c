@@ -1,4 +1,4 @@
-#include "cli/vet_crowd.h"
+#include "cli/vet/vet_random.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,26 +7,26 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/try.h"
+#include "cli/try/try.h"
 #include "host/pool/pool_io.h"
 
-struct crowd_task {
+struct random_tasks_task {
         struct pool_task pool;
-        struct crowd_task *prev, *next; /* all that are not settled */
+        struct random_tasks_task *prev, *next; /* all that are not settled */
         uint64_t number;
         char id[32];
         struct buffer payload;
         char *crash; /* what its first crash said; NULL: none yet */
 };
 
-struct crowd_run {
+struct random_tasks_run {
         const struct vet_request *request;
-        struct crowd *crowd;
+        struct random_tasks *random_tasks;
         uv_loop_t loop;
         struct pool_io pool_io;
         struct leases leases;
         struct try_services *services;
-        struct crowd_task *tasks;
+        struct random_tasks_task *tasks;
         uint64_t made;
         uint64_t until_ms;
         bool has_enough;   /* offer nothing more */
@@ -36,9 +36,9 @@ struct crowd_run {
 
 /* --- tasks ------------------------------------------------------------------------------------------------------- */
 
-static struct crowd_task *make_task(struct crowd_run *run)
+static struct random_tasks_task *make_task(struct random_tasks_run *run)
 {
-        struct crowd_task *task = calloc(1, sizeof(*task));
+        struct random_tasks_task *task = calloc(1, sizeof(*task));
         if (!task)
                 abort();
         task->number = run->made++;
@@ -63,7 +63,7 @@ static struct crowd_task *make_task(struct crowd_run *run)
         return task;
 }
 
-static void drop_task(struct crowd_run *run, struct crowd_task *task)
+static void drop_task(struct random_tasks_run *run, struct random_tasks_task *task)
 {
         if (task->prev)
                 task->prev->next = task->next;
@@ -76,7 +76,7 @@ static void drop_task(struct crowd_run *run, struct crowd_task *task)
         free(task);
 }
 
-static void run_alone(struct crowd_run *run, struct crowd_task *task)
+static void run_alone(struct random_tasks_run *run, struct random_tasks_task *task)
 {
         task->pool.is_suspect = true;
         pool_io_offer(&run->pool_io, &task->pool);
@@ -84,7 +84,7 @@ static void run_alone(struct crowd_run *run, struct crowd_task *task)
 
 /* --- what became of them ----------------------------------------------------------------------------------------- */
 
-static void keep_case(struct crowd_case *c, struct crowd_task *task, const char *error, bool is_alone)
+static void keep_case(struct random_tasks_case *c, struct random_tasks_task *task, const char *error, bool is_alone)
 {
         c->number = task->number;
         buffer_put(&c->payload, task->payload.data, task->payload.size);
@@ -92,22 +92,22 @@ static void keep_case(struct crowd_case *c, struct crowd_task *task, const char 
         c->is_alone = is_alone;
 }
 
-static void keep_crash(struct crowd_run *run, struct crowd_task *task, const char *error, bool is_alone)
+static void keep_crash(struct random_tasks_run *run, struct random_tasks_task *task, const char *error, bool is_alone)
 {
-        struct crowd *crowd = run->crowd;
-        if (crowd->crashes_count < CROWD_CRASHES_MAX)
-                keep_case(&crowd->crashes[crowd->crashes_count++], task, error, is_alone);
-        if (crowd->crashes_count == CROWD_CRASHES_MAX)
+        struct random_tasks *random_tasks = run->random_tasks;
+        if (random_tasks->crashes_count < CROWD_CRASHES_MAX)
+                keep_case(&random_tasks->crashes[random_tasks->crashes_count++], task, error, is_alone);
+        if (random_tasks->crashes_count == CROWD_CRASHES_MAX)
                 run->has_enough = true;
 }
 
 /* True: the task is on its way again, alone, and what this was about will be known then. */
-static bool try_again(struct crowd_run *run, struct crowd_task *task, const struct settled *settled)
+static bool try_again(struct random_tasks_run *run, struct random_tasks_task *task, const struct settled *settled)
 {
         if (run->is_giving_up || task->pool.is_suspect)
                 return false;
         if (settled->is_suspect)
-                run->crowd->suspects++;
+                run->random_tasks->suspects++;
         else if (settled->outcome == OUTCOME_CRASHED)
                 task->crash = text_copy(settled->error);
         else if (settled->outcome != OUTCOME_INTERRUPTED || settled->why != BLAME_NEIGHBOUR)
@@ -116,29 +116,29 @@ static bool try_again(struct crowd_run *run, struct crowd_task *task, const stru
         return true;
 }
 
-static void note_stop(struct crowd_run *run, struct crowd_task *task, const struct settled *settled)
+static void note_stop(struct random_tasks_run *run, struct random_tasks_task *task, const struct settled *settled)
 {
-        struct crowd *crowd = run->crowd;
+        struct random_tasks *random_tasks = run->random_tasks;
         if (!task->pool.stopped_ms)
                 return;
         uint64_t took_ms = clock_boot_ms() - task->pool.stopped_ms;
         if (settled->reply && took_ms <= CROWD_STOP_MS) {
-                crowd->obeyed++;
-                if (took_ms > crowd->obeyed_ms_max)
-                        crowd->obeyed_ms_max = took_ms;
+                random_tasks->obeyed++;
+                if (took_ms > random_tasks->obeyed_ms_max)
+                        random_tasks->obeyed_ms_max = took_ms;
                 return;
         }
-        if (!crowd->ignored++)
-                keep_case(&crowd->deaf, task, settled->error, true);
-        if (crowd->ignored == CROWD_CRASHES_MAX)
+        if (!random_tasks->ignored++)
+                keep_case(&random_tasks->deaf, task, settled->error, true);
+        if (random_tasks->ignored == CROWD_CRASHES_MAX)
                 run->has_enough = true;
 }
 
 static void on_settled(void *owner, struct pool_task *pool_task, const struct settled *settled)
 {
-        struct crowd_run *run = owner;
-        struct crowd *crowd = run->crowd;
-        struct crowd_task *task = pool_task->owner;
+        struct random_tasks_run *run = owner;
+        struct random_tasks *random_tasks = run->random_tasks;
+        struct random_tasks_task *task = pool_task->owner;
         if (settled->outcome != OUTCOME_CRASHED && settled->outcome != OUTCOME_INTERRUPTED)
                 note_stop(run, task, settled);
         if (try_again(run, task, settled))
@@ -147,14 +147,14 @@ static void on_settled(void *owner, struct pool_task *pool_task, const struct se
                 drop_task(run, task);
                 return;
         }
-        crowd->settled++;
-        crowd->outcomes[settled->outcome]++;
+        random_tasks->settled++;
+        random_tasks->outcomes[settled->outcome]++;
         if (settled->outcome == OUTCOME_CRASHED)
                 keep_crash(run, task, settled->error, true);
         else if (task->crash)
                 keep_crash(run, task, task->crash, false);
-        if (crowd->settled == CROWD_IDLE_MAX && crowd->outcomes[OUTCOME_UNAVAILABLE] == CROWD_IDLE_MAX) {
-                crowd->is_unavailable = true;
+        if (random_tasks->settled == CROWD_IDLE_MAX && random_tasks->outcomes[OUTCOME_UNAVAILABLE] == CROWD_IDLE_MAX) {
+                random_tasks->is_unavailable = true;
                 run->is_giving_up = true;
         }
         drop_task(run, task);
@@ -162,15 +162,15 @@ static void on_settled(void *owner, struct pool_task *pool_task, const struct se
 
 static void on_refused(void *owner, const char *text)
 {
-        struct crowd_run *run = owner;
-        if (!run->crowd->refusal)
-                run->crowd->refusal = text_copy(text);
+        struct random_tasks_run *run = owner;
+        if (!run->random_tasks->refusal)
+                run->random_tasks->refusal = text_copy(text);
         run->is_giving_up = true;
 }
 
 static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
 {
-        struct crowd_run *run = owner;
+        struct random_tasks_run *run = owner;
         return try_services_call(run->services, service, holder, name, number);
 }
 
@@ -196,7 +196,7 @@ static void on_quarantined(void *owner, const char *text)
 
 static void on_stopped(void *owner)
 {
-        struct crowd_run *run = owner;
+        struct random_tasks_run *run = owner;
         uv_stop(&run->loop);
 }
 
@@ -212,13 +212,13 @@ static const struct pool_io_events pool_io_events = {
 
 /* --- the run ----------------------------------------------------------------------------------------------------- */
 
-static void cancel_all(struct crowd_run *run)
+static void cancel_all(struct random_tasks_run *run)
 {
-        struct crowd_task *task = run->tasks;
+        struct random_tasks_task *task = run->tasks;
         run->is_cancelled = true;
         while (task) {
                 /* One that waits is settled, and gone, before this returns. */
-                struct crowd_task *next = task->next;
+                struct random_tasks_task *next = task->next;
                 pool_io_cancel(&run->pool_io, &task->pool);
                 task = next;
         }
@@ -227,13 +227,13 @@ static void cancel_all(struct crowd_run *run)
 /* Before the loop sleeps, and so never inside one of the pool_io's own steps. */
 static void on_prepare(uv_prepare_t *prepare)
 {
-        struct crowd_run *run = prepare->data;
+        struct random_tasks_run *run = prepare->data;
         if (run->pool_io.is_stopping)
                 return;
         if (run->is_giving_up && !run->is_cancelled)
                 cancel_all(run);
         if (clock_boot_ms() >= run->until_ms && run->made < run->request->payloads && !run->has_enough)
-                run->crowd->is_late = run->has_enough = true;
+                run->random_tasks->is_late = run->has_enough = true;
         bool is_done = run->has_enough || run->is_giving_up;
         while (!is_done && run->made < run->request->payloads && pool_io_has_room(&run->pool_io))
                 pool_io_offer(&run->pool_io, &make_task(run)->pool);
@@ -241,7 +241,7 @@ static void on_prepare(uv_prepare_t *prepare)
                 pool_io_stop(&run->pool_io);
 }
 
-static int open_pool(struct crowd_run *run, uint32_t seats, uint32_t batch_max, struct error *error)
+static int open_pool(struct random_tasks_run *run, uint32_t seats, uint32_t batch_max, struct error *error)
 {
         struct pool_policy policy = {
                 .processes = 1,
@@ -265,12 +265,14 @@ static int open_pool(struct crowd_run *run, uint32_t seats, uint32_t batch_max, 
         return r < 0 ? error_set(error, r, "cannot set up the pool: %s", strerror(-r)) : 0;
 }
 
-int crowd_run(
-        const struct vet_request *request, uint32_t seats, uint32_t batch_max, struct crowd *ret, struct error *error)
+int random_tasks_run(const struct vet_request *request, uint32_t seats, uint32_t batch_max, struct random_tasks *ret,
+        struct error *error)
 {
-        struct crowd_run run = { .request = request, .crowd = ret, .until_ms = clock_boot_ms() + CROWD_MS };
+        struct random_tasks_run run = {
+                .request = request, .random_tasks = ret, .until_ms = clock_boot_ms() + CROWD_MS
+        };
         uv_prepare_t prepare;
-        *ret = (struct crowd){ 0 };
+        *ret = (struct random_tasks){ 0 };
         (void)uv_loop_init(&run.loop);
         run.services = try_services_new();
         int r = open_pool(&run, seats, batch_max, error);
@@ -290,17 +292,17 @@ int crowd_run(
         return r;
 }
 
-static void free_case(struct crowd_case *c)
+static void free_case(struct random_tasks_case *c)
 {
         buffer_free(&c->payload);
         free(c->error);
 }
 
-void crowd_free(struct crowd *crowd)
+void random_tasks_free(struct random_tasks *random_tasks)
 {
-        for (size_t i = 0; i < crowd->crashes_count; i++)
-                free_case(&crowd->crashes[i]);
-        free_case(&crowd->deaf);
-        free(crowd->refusal);
-        *crowd = (struct crowd){ 0 };
+        for (size_t i = 0; i < random_tasks->crashes_count; i++)
+                free_case(&random_tasks->crashes[i]);
+        free_case(&random_tasks->deaf);
+        free(random_tasks->refusal);
+        *random_tasks = (struct random_tasks){ 0 };
 }

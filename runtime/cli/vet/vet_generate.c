@@ -1,7 +1,7 @@
 /* vet_generate.c: payloads that a handler does not expect. */
 #include <string.h>
 
-#include "cli/vet.h"
+#include "cli/vet/vet.h"
 
 /* Tried first, whatever the seed: they break the most. */
 static const struct {

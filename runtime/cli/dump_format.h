@@ -1,4 +1,4 @@
-/* move.h: what `dump` writes and `load` reads: one JSON object a line, in numbered chunks.
+/* dump_format.h: what `dump` writes and `load` reads: one JSON object a line, in numbered chunks.
  *
  *         {"quiver": "dump", "version": 2, "name": "9f0c…", "app": "demo", "shards": 64}
  *         {"desired": "pause.mail", "value": "…"}
@@ -16,8 +16,8 @@
  *
  * Tasks of a shard come in the order in which they are to be loaded, and after the holds of their keys.  Bytes that are
  * not UTF-8 stand in base64 under NAME_base64. */
-#ifndef QUIVER_CLI_MOVE_H
-#define QUIVER_CLI_MOVE_H
+#ifndef QUIVER_CLI_DUMP_FORMAT_H
+#define QUIVER_CLI_DUMP_FORMAT_H
 
 #include <stdio.h>
 

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/options.h"
-#include "cli/try.h"
+#include "cli/try/try.h"
 #include "runner/load.h"
 #include "runner/seat.h"
 

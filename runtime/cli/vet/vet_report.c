@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/json.h"
-#include "cli/vet.h"
+#include "cli/vet/vet.h"
 
 #define INDENT "                        " /* where the texts start */
 

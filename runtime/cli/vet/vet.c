@@ -1,5 +1,5 @@
 /* vet.c: `quiver vet`: is this plugin fit to run? */
-#include "cli/vet.h"
+#include "cli/vet/vet.h"
 
 #include <errno.h>
 #include <stdio.h>

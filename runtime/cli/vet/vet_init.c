@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "cli/try.h"
-#include "cli/vet.h"
+#include "cli/try/try.h"
+#include "cli/vet/vet.h"
 
 #define CLOSE_MS      UINT64_C(5000)
 #define SLOW_INITS    8 /* that a rehearsal may need beyond its time: it always does a few */

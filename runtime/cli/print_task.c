@@ -1,4 +1,4 @@
-#include "cli/listed.h"
+#include "cli/print_task.h"
 
 #include <inttypes.h>
 #include <stdio.h>

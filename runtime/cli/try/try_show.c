@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "cli/json.h"
-#include "cli/try.h"
+#include "cli/try/try.h"
 
 /* --- JSON: one object a line ------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "cli/options.h"
 #include "cli/plugin_args.h"
-#include "cli/try.h"
+#include "cli/try/try.h"
 
 enum {
         OPT_CONFIG = 256,

@@ -1,7 +1,7 @@
 /* try.h: the parts of `quiver try`: where tasks come from, how what became of them is shown, and the services that a
  * host would do, in memory. */
-#ifndef QUIVER_CLI_TRY_H
-#define QUIVER_CLI_TRY_H
+#ifndef QUIVER_CLI_TRY_TRY_H
+#define QUIVER_CLI_TRY_TRY_H
 
 #include <stdbool.h>
 #include <stddef.h>

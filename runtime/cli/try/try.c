@@ -2,7 +2,7 @@
  *
  * The same pool, ring and runner as in a host; only the queue is missing: tasks come from the command line, follow-ups
  * and results are shown, locks and ids live in memory. */
-#include "cli/try.h"
+#include "cli/try/try.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/try.h"
+#include "cli/try/try.h"
 
 struct held_lock {
         struct held_lock *next;

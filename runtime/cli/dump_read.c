@@ -1,4 +1,4 @@
-/* move_read.c: a dump, chunk by chunk.  It comes from a file that anybody may have touched: every line is checked, and
+/* dump_read.c: a dump, chunk by chunk.  It comes from a file that anybody may have touched: every line is checked, and
  * nothing of a chunk is handed out before its mark has said that all of it is as it was written. */
 #include <errno.h>
 #include <inttypes.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "cli/dump_format.h"
 #include "cli/json.h"
-#include "cli/move.h"
 
 static struct span span_of(const struct buffer *b)
 {

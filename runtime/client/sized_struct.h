@@ -1,6 +1,6 @@
-/* sized.h: structs of client.h that begin with their size, between a program and a library of different age. */
-#ifndef QUIVER_CLIENT_SIZED_H
-#define QUIVER_CLIENT_SIZED_H
+/* sized_struct.h: structs of client.h that begin with their size, between a program and a library of different age. */
+#ifndef QUIVER_CLIENT_SIZED_STRUCT_H
+#define QUIVER_CLIENT_SIZED_STRUCT_H
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "cli/held.h"
+#include "cli/run_while_held.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "cli/vet.h"
+#include "cli/vet/vet.h"
 #include "runner/elf.h"
 #include "runner/load.h"
 

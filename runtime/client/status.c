@@ -1,11 +1,11 @@
-/* look.c: counts and desired state. */
+/* status.c: counts and desired state. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/admin.h"
 #include "client/call.h"
-#include "client/sized.h"
+#include "client/sized_struct.h"
 
 CALL_START(count)
 CALL_START(desired_get)

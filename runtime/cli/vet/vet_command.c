@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/vet.h"
+#include "cli/vet/vet.h"
 
 #define TYPED_MAX 200 /* bytes of a payload that stand in the command itself */
 
