@@ -34,7 +34,7 @@ static void make_one_line(char *text)
 static void probe_handler(const struct config *config, const struct handler_config *h, const struct plugin_copy *copy,
         struct problems *problems, struct plugin_report *report)
 {
-        struct place place = { .file = h->file, .line = h->line };
+        struct config_place place = { .file = h->file, .line = h->line };
         struct try_services *services = try_services_new();
         struct runner_start start;
         runner_settings_fill(&start, config, h, copy);
@@ -72,7 +72,7 @@ void check_state(const struct config *config, struct problems *problems)
         if (fd >= 0)
                 (void)close(fd);
         (void)snprintf(prefix, sizeof(prefix), "state folder %s: ", config->state);
-        file_judge(problems, (struct place){ .file = config->path }, prefix, &trust);
+        file_judge(problems, (struct config_place){ .file = config->path }, prefix, &trust);
         problems_sort(problems);
 }
 
@@ -86,8 +86,8 @@ struct plugin_report *check_plugins(const struct config *config, struct problems
                 struct error error;
                 struct plugin_copy copy;
                 if (plugin_copy_make_temporary(h->plugin_path, plugin_copy_source_of(config), &copy, &error) < 0) {
-                        problems_error(problems, (struct place){ .file = h->file, .line = h->line }, "handlers.%s: %s",
-                                h->name, error.text);
+                        problems_error(problems, (struct config_place){ .file = h->file, .line = h->line },
+                                "handlers.%s: %s", h->name, error.text);
                         continue;
                 }
                 probe_handler(config, h, &copy, problems, &reports[i]);

@@ -41,7 +41,7 @@ static const struct option_spec specs[] = {
 
 #define LIST_LIMIT 50u
 
-struct request {
+struct dead_request {
         const char *verb;
         struct dead_filter filter;
         bool has_all;
@@ -73,7 +73,7 @@ static void print_line(const struct store_listed *task)
 }
 
 struct listing {
-        const struct request *request;
+        const struct dead_request *request;
         uint64_t left;
         bool has_more;
 };
@@ -93,7 +93,7 @@ static void show_dead(void *self, const struct store_listed *task)
 }
 
 /* How many there are costs little unless there is a filter. */
-static int more_print(struct cli_store *s, const struct request *request)
+static int more_print(struct cli_store *s, const struct dead_request *request)
 {
         struct error error = { "" };
         uint64_t all = 0;
@@ -113,7 +113,7 @@ static int more_print(struct cli_store *s, const struct request *request)
         return EXIT_DONE;
 }
 
-static int list(struct cli_store *s, const struct request *request)
+static int list(struct cli_store *s, const struct dead_request *request)
 {
         struct error error = { "" };
         uint64_t limit = request->limit ? request->limit : LIST_LIMIT;
@@ -141,17 +141,17 @@ static int list(struct cli_store *s, const struct request *request)
 
 /* --- requeue, drop ------------------------------------------------------------------------------------------------ */
 
-static enum store_dead_verb verb_of(const struct request *request)
+static enum store_dead_verb verb_of(const struct dead_request *request)
 {
         return !strcmp(request->verb, "drop") ? DEAD_DROP : DEAD_REQUEUE;
 }
 
-static const char *done_word(const struct request *request)
+static const char *done_word(const struct dead_request *request)
 {
         return verb_of(request) == DEAD_DROP ? "dropped" : "requeued";
 }
 
-static int act_on_ids(struct cli_store *s, const struct request *request)
+static int act_on_ids(struct cli_store *s, const struct dead_request *request)
 {
         struct error error = { "" };
         int code = EXIT_DONE;
@@ -184,7 +184,7 @@ static int act_on_ids(struct cli_store *s, const struct request *request)
 }
 
 /* On a terminal somebody may have meant something else. */
-static bool is_agreed(const struct request *request, const struct dead_survey *survey, uint64_t count)
+static bool is_agreed(const struct dead_request *request, const struct dead_survey *survey, uint64_t count)
 {
         char answer[16];
         if (request->has_yes || !count || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
@@ -198,8 +198,8 @@ static bool is_agreed(const struct request *request, const struct dead_survey *s
         return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-static int act_on_picked(
-        struct cli_store *s, const struct request *request, const struct dead_survey *survey, struct store_dead *dead)
+static int act_on_picked(struct cli_store *s, const struct dead_request *request, const struct dead_survey *survey,
+        struct store_dead *dead)
 {
         struct error error = { "" };
         uint64_t left = request->limit ? request->limit : UINT64_MAX;
@@ -215,7 +215,8 @@ static int act_on_picked(
         return EXIT_DONE;
 }
 
-static void report(const struct request *request, const struct dead_survey *survey, uint64_t chosen, uint64_t acted)
+static void report(
+        const struct dead_request *request, const struct dead_survey *survey, uint64_t chosen, uint64_t acted)
 {
         if (request->has_json) {
                 json_t *o = json_object();
@@ -233,7 +234,7 @@ static void report(const struct request *request, const struct dead_survey *surv
         (void)printf(": %" PRIu64 " dead, %" PRIu64 " of them matched\n", survey->seen, survey->matched);
 }
 
-static int act_on_all(struct cli_store *s, const struct request *request)
+static int act_on_all(struct cli_store *s, const struct dead_request *request)
 {
         struct error error = { "" };
         struct dead_survey survey = { 0 };
@@ -262,7 +263,7 @@ static int act_on_all(struct cli_store *s, const struct request *request)
 
 /* --- words -------------------------------------------------------------------------------------------------------- */
 
-static int check_words(struct options *o, const struct request *request)
+static int check_words(struct options *o, const struct dead_request *request)
 {
         struct error error = { "" };
         bool is_list = !strcmp(request->verb, "list");
@@ -284,7 +285,7 @@ static int check_words(struct options *o, const struct request *request)
         return EXIT_DONE;
 }
 
-static int take_option(struct options *o, struct request *request, int id)
+static int take_option(struct options *o, struct dead_request *request, int id)
 {
         struct error error = { "" };
         switch (id) {
@@ -336,7 +337,7 @@ int cmd_dead(int argc, char **argv)
                             "  quiver dead drop --all\n",
         };
         struct cli_words w = { 0 };
-        struct request request = { .verb = "list" };
+        struct dead_request request = { .verb = "list" };
         struct cli_store s;
         int code = EXIT_DONE;
         options_start(&o, argc, argv);

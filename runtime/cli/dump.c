@@ -18,14 +18,14 @@ static const struct option_spec specs[] = { OPTION_CONFIG_ROW, OPTION_JSON_ROW }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-struct line {
+struct dump_line {
         uint64_t seq;
         json_t *json;
 };
 
 struct dumping {
         uint32_t shard;
-        struct line *lines; /* NULL: written as they come */
+        struct dump_line *lines; /* NULL: written as they come */
         size_t count;
         size_t room;
 
@@ -172,19 +172,19 @@ static void keep_task(void *self, const struct store_listed *task)
                 return;
         if (d->count == d->room) {
                 d->room = d->room ? 2 * d->room : 256;
-                struct line *grown = realloc(d->lines, d->room * sizeof(*grown));
+                struct dump_line *grown = realloc(d->lines, d->room * sizeof(*grown));
                 if (!grown)
                         abort();
                 d->lines = grown;
         }
-        d->lines[d->count++] = (struct line){ task->number, task_json(d, task) };
+        d->lines[d->count++] = (struct dump_line){ task->number, task_json(d, task) };
         move_progress(&d->progress, ++d->tasks);
 }
 
 static int by_seq(const void *a, const void *b)
 {
-        uint64_t x = ((const struct line *)a)->seq;
-        uint64_t y = ((const struct line *)b)->seq;
+        uint64_t x = ((const struct dump_line *)a)->seq;
+        uint64_t y = ((const struct dump_line *)b)->seq;
         return (x > y) - (x < y);
 }
 

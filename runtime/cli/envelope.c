@@ -23,7 +23,7 @@ static const struct option_spec specs[] = {
         OPTION_JSON_ROW,
 };
 
-struct request {
+struct envelope_request {
         bool is_make;
         uint32_t shards; /* 0: not said */
         struct task_options task;
@@ -45,7 +45,7 @@ static int read_file(const char *path, struct buffer *to, struct error *error)
         return r;
 }
 
-static void print_envelope(const struct envelope *e, const struct request *request, bool has_json)
+static void print_envelope(const struct envelope *e, const struct envelope_request *request, bool has_json)
 {
         struct span ordered = e->key.size ? e->key : e->id;
         uint32_t shard = request->shards && e->key.size ? shard_of_key(ordered, request->shards) : 0;
@@ -70,7 +70,7 @@ static void print_envelope(const struct envelope *e, const struct request *reque
         envelope_as_text(e);
 }
 
-static int show_file(const char *path, const struct request *request, bool has_json)
+static int show_file(const char *path, const struct envelope_request *request, bool has_json)
 {
         struct buffer bytes = { 0 };
         struct envelope envelope;
@@ -91,7 +91,7 @@ static int show_file(const char *path, const struct request *request, bool has_j
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-static int write_envelope(const struct request *request, struct error *error)
+static int write_envelope(const struct envelope_request *request, struct error *error)
 {
         const struct qv_client_task *task = &request->task.task;
         struct buffer headers = { 0 };
@@ -120,7 +120,7 @@ out:
         return r;
 }
 
-static int make(struct options *o, struct request *request, const struct cli_words *w)
+static int make(struct options *o, struct envelope_request *request, const struct cli_words *w)
 {
         struct error error = { "" };
         if (!w->count || w->count > 2)
@@ -134,7 +134,7 @@ static int make(struct options *o, struct request *request, const struct cli_wor
         return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int take_option(struct options *o, struct request *request, int id)
+static int take_option(struct options *o, struct envelope_request *request, int id)
 {
         struct error error = { "" };
         uint64_t number = 0;
@@ -164,7 +164,7 @@ int cmd_envelope(int argc, char **argv)
                             "  quiver envelope --make mail --key user-17 hello > task.qv1\n",
         };
         struct cli_words w = { 0 };
-        struct request request = { 0 };
+        struct envelope_request request = { 0 };
         int code = EXIT_DONE;
         task_options_init(&request.task);
         options_start(&o, argc, argv);

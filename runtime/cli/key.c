@@ -122,14 +122,14 @@ static void print_line(const struct store_key_info *key)
         (void)putchar('\n');
 }
 
-struct show {
+struct key_show {
         bool has_json;
         bool is_list;
 };
 
 static void show_key(void *self, const struct store_key_info *key)
 {
-        const struct show *show = self;
+        const struct key_show *show = self;
         if (show->has_json)
                 key_as_json(key);
         else if (show->is_list)
@@ -141,7 +141,7 @@ static void show_key(void *self, const struct store_key_info *key)
 static int show_one(struct cli_store *s, bool has_json, struct span key)
 {
         struct error error = { "" };
-        struct show show = { .has_json = has_json };
+        struct key_show show = { .has_json = has_json };
         uint32_t shard = shard_of_key(key, s->info->shards);
         int n = client_keys(s->client, shard, key, 1, show_key, &show, &error);
         if (n < 0)
@@ -156,7 +156,7 @@ static int show_one(struct cli_store *s, bool has_json, struct span key)
 static int list(struct cli_store *s, bool has_json)
 {
         struct error error = { "" };
-        struct show show = { .has_json = has_json, .is_list = true };
+        struct key_show show = { .has_json = has_json, .is_list = true };
         uint32_t left = KEYS_SHOWN;
         struct store_counts *counts = calloc(s->info->shards, sizeof(*counts));
         if (!counts)

@@ -28,7 +28,7 @@ static const struct option_spec specs[] = {
         OPTION_JSON_ROW,
 };
 
-struct request {
+struct results_request {
         uint64_t max;
         uint64_t lease_ms;
         bool has_commit;
@@ -67,7 +67,7 @@ static void result_as_json(const struct qv_client_result *result)
 }
 
 /* Prints, and commits only what has been written. */
-static int deliver(struct cli_store *s, const struct request *request, const struct qv_client_results *results)
+static int deliver(struct cli_store *s, const struct results_request *request, const struct qv_client_results *results)
 {
         for (size_t i = 0; i < results->count; i++) {
                 if (request->has_json)
@@ -92,7 +92,7 @@ static int deliver(struct cli_store *s, const struct request *request, const str
         return EXIT_DONE;
 }
 
-static int run(struct cli_store *s, const struct request *request)
+static int run(struct cli_store *s, const struct results_request *request)
 {
         uint64_t left = request->max;
         while (left && !is_interrupted) {
@@ -117,7 +117,7 @@ static int run(struct cli_store *s, const struct request *request)
         return EXIT_DONE;
 }
 
-static int take_option(struct options *o, struct request *request, int id)
+static int take_option(struct options *o, struct results_request *request, int id)
 {
         struct error error = { "" };
         switch (id) {
@@ -152,7 +152,7 @@ int cmd_results(int argc, char **argv)
                             "  quiver results --commit --follow\n",
         };
         struct cli_words w = { 0 };
-        struct request request = { .max = UINT64_MAX };
+        struct results_request request = { .max = UINT64_MAX };
         struct cli_store s;
         int code = EXIT_DONE;
         options_start(&o, argc, argv);

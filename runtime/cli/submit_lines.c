@@ -18,7 +18,7 @@
 #define REFUSED_SHOWN 20
 
 /* One line and the task on it. */
-struct line {
+struct submit_line {
         uint64_t number;
         char *text;
         size_t size;
@@ -29,7 +29,7 @@ struct line {
 struct stream {
         struct cli_store *store;
         const struct submit_request *request;
-        struct line *lines; /* room for a batch */
+        struct submit_line *lines; /* room for a batch */
         struct qv_client_task *tasks;
         struct qv_client_submitted *submitted;
         uint32_t count;
@@ -48,7 +48,7 @@ struct stream {
 
 /* --- one line ----------------------------------------------------------------------------------------------------- */
 
-static int parse_plain(struct line *line, struct error *error)
+static int parse_plain(struct submit_line *line, struct error *error)
 {
         struct qv_client_task *task = &line->task.task;
         char *payload = line->text;
@@ -68,7 +68,7 @@ static int parse_plain(struct line *line, struct error *error)
         return 0;
 }
 
-static int parse_json(struct line *line, struct error *error)
+static int parse_json(struct submit_line *line, struct error *error)
 {
         json_error_t wrong;
         line->json = json_loadb(line->text, line->size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &wrong);
@@ -77,7 +77,7 @@ static int parse_json(struct line *line, struct error *error)
         return task_options_take_json(&line->task, line->json, error);
 }
 
-static int check(const struct stream *st, const struct line *line, struct error *error)
+static int check(const struct stream *st, const struct submit_line *line, struct error *error)
 {
         const struct qv_client_task *task = &line->task.task;
         uint64_t max = st->store->config.store.payload_max_bytes;
@@ -90,7 +90,7 @@ static int check(const struct stream *st, const struct line *line, struct error 
 }
 
 /* What was said on the command line, for each line anew.  Headers are borrowed, so only names are left out. */
-static void start_line(const struct stream *st, struct line *line)
+static void start_line(const struct stream *st, struct submit_line *line)
 {
         const struct task_options *from = &st->request->task;
         task_options_init(&line->task);
@@ -99,16 +99,16 @@ static void start_line(const struct stream *st, struct line *line)
         line->task.task.headers = line->task.headers;
 }
 
-static void free_line(struct line *line)
+static void free_line(struct submit_line *line)
 {
         task_options_free(&line->task);
         json_decref(line->json);
         free(line->text);
-        *line = (struct line){ 0 };
+        *line = (struct submit_line){ 0 };
 }
 
 /* 1: there is a line; 0: the input has ended; -errno: it cannot be read. */
-static int read_line(struct stream *st, struct line *line, struct error *error)
+static int read_line(struct stream *st, struct submit_line *line, struct error *error)
 {
         size_t room = 0;
         errno = 0;
@@ -136,7 +136,7 @@ static int gather(struct stream *st, bool *ret_is_end)
 {
         struct error error = { "" };
         while (st->count < st->request->batch) {
-                struct line *line = &st->lines[st->count];
+                struct submit_line *line = &st->lines[st->count];
                 start_line(st, line);
                 int r = read_line(st, line, &error);
                 if (r <= 0) {
@@ -162,7 +162,7 @@ static int gather(struct stream *st, bool *ret_is_end)
         return 0;
 }
 
-static void note_refused(struct stream *st, const struct line *line, int status)
+static void note_refused(struct stream *st, const struct submit_line *line, int status)
 {
         if (status == -EEXIST) {
                 st->duplicates++;

@@ -19,7 +19,7 @@ static const struct option_spec specs[] = {
         OPTION_JSON_ROW,
 };
 
-struct show {
+struct task_show {
         bool has_json;
         bool has_payload;
 };
@@ -27,7 +27,7 @@ struct show {
 /* On the client's thread; nobody else prints meanwhile. */
 static void show_task(void *self, const struct store_listed *task)
 {
-        const struct show *show = self;
+        const struct task_show *show = self;
         if (show->has_payload)
                 (void)fwrite(task->envelope.payload.data, 1, task->envelope.payload.size, stdout);
         else if (show->has_json)
@@ -36,14 +36,14 @@ static void show_task(void *self, const struct store_listed *task)
                 listed_as_text(task);
 }
 
-static int look(struct cli_store *s, const struct show *show, const char *id)
+static int look(struct cli_store *s, const struct task_show *show, const char *id)
 {
         struct error error = { "" };
         int r = client_find(s->client, (struct span){ id, strlen(id) }, show_task, (void *)show, &error);
         return r < 0 ? cli_fail(s->command, r, error.text) : EXIT_DONE;
 }
 
-static int cancel(struct cli_store *s, const struct show *show, const char *id)
+static int cancel(struct cli_store *s, const struct task_show *show, const char *id)
 {
         struct error error = { "" };
         bool is_pending = false;
@@ -78,7 +78,7 @@ int cmd_task(int argc, char **argv)
                             "  quiver task cancel 9kq2v7d3c0a8x1m5r4t6-12\n",
         };
         struct cli_words w = { 0 };
-        struct show show = { 0 };
+        struct task_show show = { 0 };
         struct cli_store s;
         struct error error = { "" };
         options_start(&o, argc, argv);

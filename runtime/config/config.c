@@ -40,7 +40,7 @@ int config_find(const char *given, char **ret_path, const char **ret_how, struct
 static int load(const char *path, const char *text, size_t size, struct config *ret_config, struct problems *problems)
 {
         struct config config = { 0 };
-        struct tree tree;
+        struct config_tree tree;
         size_t errors = problems->errors;
         int r = tree_open(&tree, path, text, size, problems);
         if (!r) {

@@ -12,15 +12,15 @@
 #include "config/read.h"
 
 /* The place of a setting, if it is set. */
-static struct place place_of(const struct tree *t, const char *path)
+static struct config_place place_of(const struct config_tree *t, const char *path)
 {
         const struct config_setting_t *s = tree_find(t, path);
         return s ? tree_place(t, s) : source_whole(&t->source);
 }
 
-static struct place handler_place(const struct handler_config *h)
+static struct config_place handler_place(const struct handler_config *h)
 {
-        return (struct place){ h->file, h->line };
+        return (struct config_place){ h->file, h->line };
 }
 
 static char *machine_name(void)
@@ -35,7 +35,7 @@ static bool has_secret(const struct secret_config *secret)
         return secret->file || secret->environment;
 }
 
-static void finish_coordination(struct tree *t, struct config *config)
+static void finish_coordination(struct config_tree *t, struct config *config)
 {
         struct coordination_config *c = &config->coordination;
         bool is_redis = url_is_redis(&config->store.url);
@@ -54,7 +54,7 @@ static void finish_coordination(struct tree *t, struct config *config)
 }
 
 /* The password itself is looked at now, so that a wrong path is not found out at the first reconnect. */
-static void check_secret(struct tree *t, const char *group, const struct secret_config *secret)
+static void check_secret(struct config_tree *t, const char *group, const struct secret_config *secret)
 {
         char password[SECRET_MAX];
         char path[64];
@@ -63,7 +63,7 @@ static void check_secret(struct tree *t, const char *group, const struct secret_
         struct trust trust = { .verdict = TRUST_SOUND };
         bool is_host = t->problems->reader != READER_ANYBODY;
         (void)snprintf(path, sizeof(path), "%s.password_%s", group, secret->file ? "file" : "env");
-        struct place place = place_of(t, path);
+        struct config_place place = place_of(t, path);
         if (secret->file && secret->environment) {
                 problems_error(t->problems, place, "%s has password_file and password_env; keep one", group);
                 return;
@@ -86,7 +86,7 @@ static void check_secret(struct tree *t, const char *group, const struct secret_
 }
 
 static void check_sentinel(
-        struct tree *t, const char *group, const struct url *url, const struct sentinel_config *sentinel)
+        struct config_tree *t, const char *group, const struct url *url, const struct sentinel_config *sentinel)
 {
         char path[64];
         (void)snprintf(path, sizeof(path), "%s.sentinel", group);
@@ -101,7 +101,7 @@ static void check_sentinel(
                         t->problems, place_of(t, path), "%s.user needs password_file or password_env beside it", path);
 }
 
-static void check_handler_times(struct tree *t, const struct handler_config *h)
+static void check_handler_times(struct config_tree *t, const struct handler_config *h)
 {
         char a[UNITS_TEXT_MAX];
         char b[UNITS_TEXT_MAX];
@@ -119,7 +119,7 @@ static void check_handler_times(struct tree *t, const struct handler_config *h)
                         h->name, h->limits.descriptors);
 }
 
-static void check_tasks(struct tree *t, const struct config *config, size_t index)
+static void check_tasks(struct config_tree *t, const struct config *config, size_t index)
 {
         const struct handler_config *h = &config->handlers[index];
         for (size_t i = 0; i < h->tasks.count; i++)
@@ -135,7 +135,7 @@ static void check_tasks(struct tree *t, const struct config *config, size_t inde
 }
 
 /* A host wipes these variables, so that no handler can find them. */
-static void check_environment(struct tree *t, const struct config *config, const struct handler_config *h)
+static void check_environment(struct config_tree *t, const struct config *config, const struct handler_config *h)
 {
         const struct secret_config *secrets[] = { &config->store.password, &config->store.sentinel.password,
                 &config->coordination.password, &config->coordination.sentinel.password };
@@ -152,7 +152,7 @@ static void check_environment(struct tree *t, const struct config *config, const
                                 h->name, secrets[i]->environment);
 }
 
-static void finish_handler(struct tree *t, struct config *config, size_t index)
+static void finish_handler(struct config_tree *t, struct config *config, size_t index)
 {
         struct handler_config *h = &config->handlers[index];
         if (h->plugin)
@@ -169,7 +169,7 @@ static void finish_handler(struct tree *t, struct config *config, size_t index)
         check_environment(t, config, h);
 }
 
-void config_finish(struct tree *t, struct config *config)
+void config_finish(struct config_tree *t, struct config *config)
 {
         if (!config->host.name)
                 config->host.name = machine_name();

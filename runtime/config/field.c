@@ -143,13 +143,13 @@ int field_parse(const struct field *f, const char *text, const char *folder, voi
 
 /* --- to text ----------------------------------------------------------------------------------------------------- */
 
-struct unit {
+struct setting_unit {
         uint64_t factor;
         const char *name;
 };
 
 /* Exact: in the largest unit that divides it. */
-static void format_in_units(uint64_t value, const struct unit *units, struct buffer *b)
+static void format_in_units(uint64_t value, const struct setting_unit *units, struct buffer *b)
 {
         if (!value) {
                 buffer_printf(b, "0");
@@ -162,9 +162,10 @@ static void format_in_units(uint64_t value, const struct unit *units, struct buf
 
 void field_format_number(const struct field *f, double value, struct buffer *b)
 {
-        static const struct unit durations[] = { { 86400000, "d" }, { 3600000, "h" }, { 60000, "m" }, { 1000, "s" },
-                { 1, "ms" } };
-        static const struct unit sizes[] = { { 1U << 30, "GiB" }, { 1U << 20, "MiB" }, { 1U << 10, "KiB" }, { 1, "" } };
+        static const struct setting_unit durations[] = { { 86400000, "d" }, { 3600000, "h" }, { 60000, "m" },
+                { 1000, "s" }, { 1, "ms" } };
+        static const struct setting_unit sizes[] = { { 1U << 30, "GiB" }, { 1U << 20, "MiB" }, { 1U << 10, "KiB" },
+                { 1, "" } };
         if (f->type == FIELD_DURATION)
                 format_in_units((uint64_t)value, durations, b);
         else if (f->type == FIELD_SIZE)

@@ -60,7 +60,7 @@ int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *
         return r;
 }
 
-void file_judge(struct problems *problems, struct place place, const char *prefix, const struct trust *trust)
+void file_judge(struct problems *problems, struct config_place place, const char *prefix, const struct trust *trust)
 {
         if (problems->reader == READER_ANYBODY || trust->verdict == TRUST_SOUND)
                 return;

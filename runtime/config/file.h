@@ -17,7 +17,7 @@ int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *
         struct error *error);
 
 /* Makes a problem of a file that is not sound, if a host is to believe in it. */
-void file_judge(struct problems *problems, struct place place, const char *prefix, const struct trust *trust);
+void file_judge(struct problems *problems, struct config_place place, const char *prefix, const struct trust *trust);
 
 /* The absolute folder that `path` stands in, symbolic links resolved; free().  If there is none, the nearest guess. */
 char *file_folder(const char *path);

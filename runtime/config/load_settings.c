@@ -47,7 +47,7 @@ static int find_handler(const struct config_setting_t *handlers, const char *whi
         return 0;
 }
 
-static int take_settings(struct tree *t, const char *which, struct setting_list *settings, struct error *error)
+static int take_settings(struct config_tree *t, const char *which, struct setting_list *settings, struct error *error)
 {
         const struct config_setting_t *group = tree_root(t);
         const struct config_setting_t *handlers = tree_find(t, "handlers");
@@ -59,7 +59,7 @@ static int take_settings(struct tree *t, const char *which, struct setting_list 
         }
         if (!group)
                 return 0; /* a handler without settings */
-        struct place place = tree_place(t, group);
+        struct config_place place = tree_place(t, group);
         if (!config_setting_is_group(group))
                 return error_set(error, -EINVAL, "%s:%u: config wants a group: { … }", place.file, place.line);
         if (tree_flatten(group, settings) < 0)
@@ -71,7 +71,7 @@ int config_load_settings(const char *path, const char *which, struct setting_lis
 {
         struct problems problems = { 0 };
         struct setting_list settings = { 0 };
-        struct tree tree;
+        struct config_tree tree;
         int r = tree_open(&tree, path, NULL, 0, &problems);
         if (!r && problems.errors)
                 r = -EINVAL;

@@ -9,7 +9,7 @@
 #include "base/strings.h"
 
 __attribute__((format(printf, 4, 0))) static void add(
-        struct problems *p, struct place place, bool is_warning, const char *format, va_list args)
+        struct problems *p, struct config_place place, bool is_warning, const char *format, va_list args)
 {
         char text[ERROR_TEXT_MAX];
         if (!is_warning)
@@ -32,7 +32,7 @@ __attribute__((format(printf, 4, 0))) static void add(
         };
 }
 
-void problems_error(struct problems *p, struct place place, const char *format, ...)
+void problems_error(struct problems *p, struct config_place place, const char *format, ...)
 {
         va_list args;
         va_start(args, format);
@@ -40,7 +40,7 @@ void problems_error(struct problems *p, struct place place, const char *format, 
         va_end(args);
 }
 
-void problems_warn(struct problems *p, struct place place, const char *format, ...)
+void problems_warn(struct problems *p, struct config_place place, const char *format, ...)
 {
         va_list args;
         va_start(args, format);

@@ -29,15 +29,15 @@ struct problems {
 };
 
 /* A place in a file; borrowed. */
-struct place {
+struct config_place {
         const char *file;
         uint32_t line;
 };
 
 __attribute__((format(printf, 3, 4))) void problems_error(
-        struct problems *p, struct place place, const char *format, ...);
+        struct problems *p, struct config_place place, const char *format, ...);
 __attribute__((format(printf, 3, 4))) void problems_warn(
-        struct problems *p, struct place place, const char *format, ...);
+        struct problems *p, struct config_place place, const char *format, ...);
 
 /* By file and line; those of one line stay in the order in which they were found. */
 void problems_sort(struct problems *p);

@@ -80,7 +80,7 @@ static bool has_wanted_type(const struct field *f, const struct config_setting_t
         return type == CONFIG_TYPE_GROUP;
 }
 
-static void wrong_type(struct tree *t, const struct field *f, const struct config_setting_t *s)
+static void wrong_type(struct config_tree *t, const struct field *f, const struct config_setting_t *s)
 {
         char path[NAME_MAX_SHOWN];
         const char *unit = f->type == FIELD_DURATION ? "s" : f->type == FIELD_SIZE ? "KiB" : NULL;
@@ -92,7 +92,7 @@ static void wrong_type(struct tree *t, const struct field *f, const struct confi
                 problems_error(t->problems, tree_place(t, s), "%s wants %s, not %s", path, wanted(f), found(s));
 }
 
-static void read_scalar(struct tree *t, const struct field *f, const struct config_setting_t *s, void *base)
+static void read_scalar(struct config_tree *t, const struct field *f, const struct config_setting_t *s, void *base)
 {
         char path[NAME_MAX_SHOWN];
         struct buffer text = { 0 };
@@ -103,7 +103,7 @@ static void read_scalar(struct tree *t, const struct field *f, const struct conf
         buffer_free(&text);
 }
 
-static void read_list(struct tree *t, const struct field *f, const struct config_setting_t *list, void *base)
+static void read_list(struct config_tree *t, const struct field *f, const struct config_setting_t *list, void *base)
 {
         char path[NAME_MAX_SHOWN];
         if (!config_setting_length(list))
@@ -119,10 +119,10 @@ static void read_list(struct tree *t, const struct field *f, const struct config
         }
 }
 
-static void read_group(
-        struct tree *t, const struct group *group, const struct config_setting_t *s, const char *name, void *base);
+static void read_group(struct config_tree *t, const struct group *group, const struct config_setting_t *s,
+        const char *name, void *base);
 
-static void read_settings(struct tree *t, const struct config_setting_t *s, struct setting_list *settings)
+static void read_settings(struct config_tree *t, const struct config_setting_t *s, struct setting_list *settings)
 {
         char path[NAME_MAX_SHOWN];
         if (tree_flatten(s, settings) < 0)
@@ -130,9 +130,9 @@ static void read_settings(struct tree *t, const struct config_setting_t *s, stru
                         tree_path(s, path, sizeof(path)));
 }
 
-static void read_handler(struct tree *t, const struct config_setting_t *s, struct config *config)
+static void read_handler(struct config_tree *t, const struct config_setting_t *s, struct config *config)
 {
-        struct place place = tree_place(t, s);
+        struct config_place place = tree_place(t, s);
         struct error error;
         char path[NAME_MAX_SHOWN];
         (void)tree_path(s, path, sizeof(path));
@@ -150,14 +150,14 @@ static void read_handler(struct tree *t, const struct config_setting_t *s, struc
         read_group(t, &handler_table, s, path, h);
 }
 
-static void read_handlers(struct tree *t, const struct config_setting_t *s, struct config *config)
+static void read_handlers(struct config_tree *t, const struct config_setting_t *s, struct config *config)
 {
         for (int i = 0; i < config_setting_length(s); i++)
                 read_handler(t, config_setting_get_elem(s, (unsigned int)i), config);
 }
 
 static void read_field(
-        struct tree *t, const struct field *f, const struct config_setting_t *s, const char *path, void *base)
+        struct config_tree *t, const struct field *f, const struct config_setting_t *s, const char *path, void *base)
 {
         if (!has_wanted_type(f, s)) {
                 wrong_type(t, f, s);
@@ -185,14 +185,14 @@ static void read_field(
 }
 
 /* Before the file is looked at, so that a wrong value leaves a right one behind. */
-static void set_default(struct tree *t, const struct field *f, void *base)
+static void set_default(struct config_tree *t, const struct field *f, void *base)
 {
         struct error error;
         if (f->fallback && field_parse(f, f->fallback, source_main_folder(&t->source), base, &error) < 0)
                 problems_error(t->problems, source_whole(&t->source), "the default of %s: %s", f->name, error.text);
 }
 
-static void unknown(struct tree *t, const struct group *group, const struct config_setting_t *s)
+static void unknown(struct config_tree *t, const struct group *group, const struct config_setting_t *s)
 {
         char path[NAME_MAX_SHOWN];
         const char *name = config_setting_name(s);
@@ -206,8 +206,8 @@ static void unknown(struct tree *t, const struct group *group, const struct conf
 }
 
 /* `s` is NULL if the file does not have the group; `name` is what it would be called, "" for the file itself. */
-static void read_group(
-        struct tree *t, const struct group *group, const struct config_setting_t *s, const char *name, void *base)
+static void read_group(struct config_tree *t, const struct group *group, const struct config_setting_t *s,
+        const char *name, void *base)
 {
         for (size_t i = 0; i < group->count; i++) {
                 const struct field *f = &group->fields[i];
@@ -230,7 +230,7 @@ static void read_group(
         }
 }
 
-void config_read_tree(struct tree *t, struct config *config)
+void config_read_tree(struct config_tree *t, struct config *config)
 {
         read_group(t, &config_table, tree_root(t), "", config);
 }

@@ -7,10 +7,10 @@
 
 /* Fills a zeroed `config`, group by group, defaults where the file has nothing or something wrong.  Problems go to the
  * tree's list. */
-void config_read_tree(struct tree *t, struct config *config);
+void config_read_tree(struct config_tree *t, struct config *config);
 
 /* Derives what follows from other settings, and checks what has to fit together.  `config` is as config_read_tree()
  * left it. */
-void config_finish(struct tree *t, struct config *config);
+void config_finish(struct config_tree *t, struct config *config);
 
 #endif

@@ -27,7 +27,7 @@ struct reading {
 };
 
 __attribute__((format(printf, 4, 5))) static void fail(
-        struct reading *r, int error, struct place place, const char *format, ...)
+        struct reading *r, int error, struct config_place place, const char *format, ...)
 {
         char text[ERROR_TEXT_MAX];
         va_list args;
@@ -68,7 +68,7 @@ static char *clean_text(struct reading *r, const char *path, const char *text, s
         while (i < size) {
                 size_t step = text[i] ? utf8_size((const unsigned char *)text + i, size - i) : 0;
                 if (!step) {
-                        fail(r, -EINVAL, (struct place){ path, line },
+                        fail(r, -EINVAL, (struct config_place){ path, line },
                                 text[i] ? "not UTF-8" : "a NUL byte: this is not a text file");
                         buffer_free(&clean);
                         return NULL;
@@ -100,7 +100,7 @@ static void append_lines(struct source *s, const char *from, const char *to, uin
 static void add_text(struct reading *r, const char *path, const char *text, size_t size, const struct open_file *self);
 
 static void add_included(
-        struct reading *r, const char *name, const char *path, struct place place, const struct open_file *outer)
+        struct reading *r, const char *name, const char *path, struct config_place place, const struct open_file *outer)
 {
         struct buffer b = { 0 };
         struct error error;
@@ -123,13 +123,13 @@ static void add_included(
                 fail(r, -ELOOP, place, "@include \"%s\": more than %d files within files", name, SOURCE_INCLUDE_MAX);
         else
                 add_text(r, path, (const char *)b.data, b.size, &self);
-        file_judge(r->problems, (struct place){ path, 0 }, "", &trust);
+        file_judge(r->problems, (struct config_place){ path, 0 }, "", &trust);
         buffer_free(&b);
 }
 
 static void include(struct reading *r, const struct token *token, uint32_t file, const struct open_file *outer)
 {
-        struct place place = { r->source->files[file].path, token->line };
+        struct config_place place = { r->source->files[file].path, token->line };
         char *name = lexer_include_path(token);
         char *path = file_resolve(r->source->files[file].folder, name);
         add_included(r, name, path, place, outer);
@@ -143,7 +143,7 @@ static void check_number(struct reading *r, const struct token *token, uint32_t 
         struct error error;
         if (!lexer_check_number(token, &error))
                 return;
-        problems_error(r->problems, (struct place){ s->files[file].path, token->line }, "%s", error.text);
+        problems_error(r->problems, (struct config_place){ s->files[file].path, token->line }, "%s", error.text);
         s->bad = array_grow(s->bad, s->bad_count, sizeof(*s->bad));
         s->bad[s->bad_count++] = (struct source_line){ file, token->line };
 }
@@ -160,7 +160,7 @@ static void add_words(struct reading *r, uint32_t file, const struct open_file *
         lexer_init(&lexer, copied);
         for (lexer_next(&lexer, &token); token.kind != TOKEN_END; lexer_next(&lexer, &token)) {
                 if (token.kind == TOKEN_BAD) {
-                        fail(r, -EINVAL, (struct place){ path, token.line }, "%s", lexer.error.text);
+                        fail(r, -EINVAL, (struct config_place){ path, token.line }, "%s", lexer.error.text);
                         return;
                 }
                 if (token.kind == TOKEN_INCLUDE) {
@@ -172,7 +172,7 @@ static void add_words(struct reading *r, uint32_t file, const struct open_file *
                 }
                 if (token.kind == TOKEN_NUMBER)
                         check_number(r, &token, file);
-                structure_token(&r->shape, &token, (struct place){ path, token.line });
+                structure_token(&r->shape, &token, (struct config_place){ path, token.line });
         }
         append_lines(s, copied, lexer.at, file, copied_line);
 }
@@ -213,10 +213,10 @@ int source_read(struct source *s, const char *path, struct problems *problems)
         bool is_host = problems->reader != READER_ANYBODY;
         int r = file_read(path, SOURCE_BYTES_MAX, &b, &st, is_host ? &trust : NULL, &error);
         if (r) {
-                problems_error(problems, (struct place){ path, 0 }, "%s", error.text);
+                problems_error(problems, (struct config_place){ path, 0 }, "%s", error.text);
         } else {
                 const struct open_file self = { NULL, st.st_dev, st.st_ino };
-                file_judge(problems, (struct place){ path, 0 }, "", &trust);
+                file_judge(problems, (struct config_place){ path, 0 }, "", &trust);
                 r = read_source(s, path, (const char *)b.data, b.size, &self, problems);
         }
         buffer_free(&b);
@@ -226,7 +226,7 @@ int source_read(struct source *s, const char *path, struct problems *problems)
 int source_read_text(struct source *s, const char *path, const char *text, size_t size, struct problems *problems)
 {
         if (size > SOURCE_BYTES_MAX) {
-                problems_error(problems, (struct place){ path, 0 }, "larger than 1 MiB");
+                problems_error(problems, (struct config_place){ path, 0 }, "larger than 1 MiB");
                 return -EFBIG;
         }
         return read_source(s, path, text, size, NULL, problems);
@@ -242,9 +242,9 @@ static const struct source_line *line_get(const struct source *s, unsigned int l
         return &s->lines[line <= s->lines_count ? line - 1 : s->lines_count - 1];
 }
 
-struct place source_whole(const struct source *s)
+struct config_place source_whole(const struct source *s)
 {
-        return (struct place){ s->files[0].path, 0 };
+        return (struct config_place){ s->files[0].path, 0 };
 }
 
 const char *source_main_folder(const struct source *s)
@@ -252,10 +252,10 @@ const char *source_main_folder(const struct source *s)
         return s->files[0].folder;
 }
 
-struct place source_place(const struct source *s, unsigned int line)
+struct config_place source_place(const struct source *s, unsigned int line)
 {
         const struct source_line *l = line_get(s, line);
-        return (struct place){ s->files[l->file].path, l->number };
+        return (struct config_place){ s->files[l->file].path, l->number };
 }
 
 const char *source_folder(const struct source *s, unsigned int line)

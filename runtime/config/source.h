@@ -47,11 +47,11 @@ int source_read(struct source *s, const char *path, struct problems *problems);
 int source_read_text(struct source *s, const char *path, const char *text, size_t size, struct problems *problems);
 
 /* The file that was asked for, as a whole, and its folder. */
-struct place source_whole(const struct source *s);
+struct config_place source_whole(const struct source *s);
 const char *source_main_folder(const struct source *s);
 
 /* Line `line` (from 1) of the joined text; 0 or a line past the end counts as the nearest there is. */
-struct place source_place(const struct source *s, unsigned int line);
+struct config_place source_place(const struct source *s, unsigned int line);
 /* The folder of the file in which that line stands. */
 const char *source_folder(const struct source *s, unsigned int line);
 /* A number on this line was refused: what libconfig makes of it means nothing. */

@@ -20,7 +20,7 @@ static char closing(char mark)
         return mark == '{' ? '}' : mark == '[' ? ']' : ')';
 }
 
-static void open_frame(struct structure *s, char mark, struct place place)
+static void open_frame(struct structure *s, char mark, struct config_place place)
 {
         if (s->depth == STRUCTURE_DEPTH_MAX) {
                 problems_error(s->problems, place, "nested deeper than %d groups and lists", STRUCTURE_DEPTH_MAX);
@@ -31,7 +31,7 @@ static void open_frame(struct structure *s, char mark, struct place place)
         *top(s) = (struct structure_frame){ .mark = mark, .opened = place, .names_from = s->names_count };
 }
 
-static void close_frame(struct structure *s, char mark, struct place place)
+static void close_frame(struct structure *s, char mark, struct config_place place)
 {
         const struct structure_frame *frame = top(s);
         if (!s->depth) {
@@ -57,7 +57,7 @@ static uint32_t hash_name(const char *start, size_t size)
         return hash;
 }
 
-static void add_member(struct structure *s, struct place place)
+static void add_member(struct structure *s, struct config_place place)
 {
         if (++top(s)->members != STRUCTURE_MEMBERS_MAX + 1)
                 return;
@@ -65,7 +65,7 @@ static void add_member(struct structure *s, struct place place)
         s->is_broken = true;
 }
 
-static void add_name(struct structure *s, const struct token *token, struct place place)
+static void add_name(struct structure *s, const struct token *token, struct config_place place)
 {
         struct structure_name name = { token->start, token->size, hash_name(token->start, token->size), place };
         for (size_t i = top(s)->names_from; i < s->names_count; i++) {
@@ -88,7 +88,7 @@ static bool is_bool(const struct token *token)
                (token->size == 5 && !strncasecmp(token->start, "false", 5));
 }
 
-void structure_token(struct structure *s, const struct token *token, struct place place)
+void structure_token(struct structure *s, const struct token *token, struct config_place place)
 {
         if (s->is_broken)
                 return;

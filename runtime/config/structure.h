@@ -20,12 +20,12 @@ struct structure_name {
         const char *start;
         size_t size;
         uint32_t hash;
-        struct place place;
+        struct config_place place;
 };
 
 struct structure_frame {
         char mark; /* '{', '[' or '(', 0 for the file itself */
-        struct place opened;
+        struct config_place opened;
         size_t members;
         size_t names_from; /* this group's names begin here */
 };
@@ -42,7 +42,7 @@ struct structure {
 
 void structure_init(struct structure *s, struct problems *problems);
 /* The next word of the text, in order, over all files. */
-void structure_token(struct structure *s, const struct token *token, struct place place);
+void structure_token(struct structure *s, const struct token *token, struct config_place place);
 /* The text ends. */
 void structure_end(struct structure *s);
 void structure_free(struct structure *s);

@@ -14,9 +14,9 @@ static const char *explain(const char *text)
         return text;
 }
 
-int tree_open(struct tree *t, const char *path, const char *text, size_t size, struct problems *problems)
+int tree_open(struct config_tree *t, const char *path, const char *text, size_t size, struct problems *problems)
 {
-        *t = (struct tree){ .problems = problems };
+        *t = (struct config_tree){ .problems = problems };
         config_init(&t->parsed);
         int r = text ? source_read_text(&t->source, path, text, size, problems)
                      : source_read(&t->source, path, problems);
@@ -29,30 +29,30 @@ int tree_open(struct tree *t, const char *path, const char *text, size_t size, s
         return -EINVAL;
 }
 
-void tree_close(struct tree *t)
+void tree_close(struct config_tree *t)
 {
         config_destroy(&t->parsed);
         source_free(&t->source);
 }
 
-const struct config_setting_t *tree_root(const struct tree *t)
+const struct config_setting_t *tree_root(const struct config_tree *t)
 {
         return config_root_setting(&t->parsed);
 }
 
-const struct config_setting_t *tree_find(const struct tree *t, const char *path)
+const struct config_setting_t *tree_find(const struct config_tree *t, const char *path)
 {
         return config_lookup(&t->parsed, path);
 }
 
-struct place tree_place(const struct tree *t, const struct config_setting_t *setting)
+struct config_place tree_place(const struct config_tree *t, const struct config_setting_t *setting)
 {
         if (config_setting_is_root(setting))
                 return source_whole(&t->source);
         return source_place(&t->source, config_setting_source_line(setting));
 }
 
-const char *tree_folder(const struct tree *t, const struct config_setting_t *setting)
+const char *tree_folder(const struct config_tree *t, const struct config_setting_t *setting)
 {
         return source_folder(&t->source, config_setting_source_line(setting));
 }

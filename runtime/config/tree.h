@@ -9,7 +9,7 @@
 #include "config/problems.h"
 #include "config/source.h"
 
-struct tree {
+struct config_tree {
         struct source source;
         struct config_t parsed;
         struct problems *problems;
@@ -17,16 +17,16 @@ struct tree {
 
 /* Reads the file (text = NULL), or `text` as if it stood there.  0, or a negative errno; what is wrong is added to
  * `problems`, which the tree keeps using.  tree_close() it in any case. */
-int tree_open(struct tree *t, const char *path, const char *text, size_t size, struct problems *problems);
-void tree_close(struct tree *t);
+int tree_open(struct config_tree *t, const char *path, const char *text, size_t size, struct problems *problems);
+void tree_close(struct config_tree *t);
 
-const struct config_setting_t *tree_root(const struct tree *t);
+const struct config_setting_t *tree_root(const struct config_tree *t);
 /* By a dotted path from the root; NULL if it is not there. */
-const struct config_setting_t *tree_find(const struct tree *t, const char *path);
+const struct config_setting_t *tree_find(const struct config_tree *t, const char *path);
 
-struct place tree_place(const struct tree *t, const struct config_setting_t *setting);
+struct config_place tree_place(const struct config_tree *t, const struct config_setting_t *setting);
 /* Where relative paths of this setting start. */
-const char *tree_folder(const struct tree *t, const struct config_setting_t *setting);
+const char *tree_folder(const struct config_tree *t, const struct config_setting_t *setting);
 
 /* "handlers.echo.retry.max" */
 const char *tree_path(const struct config_setting_t *setting, char *text, size_t size);

@@ -115,7 +115,7 @@ static void write_log(int dir, struct choices *c)
         buffer_free(&record);
 }
 
-static void demand_same(const struct tree *a, const struct tree *b)
+static void demand_same(const struct local_tree *a, const struct local_tree *b)
 {
         demand(a->next_id == b->next_id && HASH_COUNT(a->nodes) == HASH_COUNT(b->nodes) &&
                 HASH_COUNT(a->sessions) == HASH_COUNT(b->sessions));

@@ -22,7 +22,7 @@ static const struct ring_reply plain_reply = { .error = "no" };
 static struct pending_outcome *judge(const struct handler_config *h, const struct claimed *c, const struct settled *s)
 {
         struct pending_outcome *pending = NULL;
-        enum verdict verdict = retry_judge(h, c, s, 0, &pending);
+        enum retry_verdict verdict = retry_judge(h, c, s, 0, &pending);
         assert_int_equal(verdict, pending ? VERDICT_OUTCOME : VERDICT_AGAIN);
         return pending;
 }

@@ -36,7 +36,7 @@ void local_bell_drain(int fd)
                 ;
 }
 
-void local_bell_ring(const struct folder *folder, const struct tree *tree, uint64_t own_id)
+void local_bell_ring(const struct folder *folder, const struct local_tree *tree, uint64_t own_id)
 {
         int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0)

@@ -12,6 +12,6 @@ int local_bell_open(const struct folder *folder, const uint8_t nonce[TREE_NONCE_
 /* Reads all that is there. */
 void local_bell_drain(int fd);
 /* Rings every session but `own_id`. */
-void local_bell_ring(const struct folder *folder, const struct tree *tree, uint64_t own_id);
+void local_bell_ring(const struct folder *folder, const struct local_tree *tree, uint64_t own_id);
 
 #endif

@@ -32,7 +32,7 @@ static void refuse(struct job *job, const char *path, int status)
 
 static void get(struct worker *worker, struct job *job)
 {
-        const struct tree *tree = &worker->replica.tree;
+        const struct local_tree *tree = &worker->replica.tree;
         const struct tree_node *node = tree_get(tree, job->path);
         if (job->watch)
                 watch_arm(&worker->watches, tree, WATCH_NODE, job->path);
@@ -51,7 +51,7 @@ static int compare_names(const void *a, const void *b)
 
 static void children(struct worker *worker, struct job *job)
 {
-        const struct tree *tree = &worker->replica.tree;
+        const struct local_tree *tree = &worker->replica.tree;
         const struct tree_node *node = tree_get(tree, job->path);
         const struct tree_node *child;
         size_t skip = strlen(job->path) + 1;

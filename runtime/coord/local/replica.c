@@ -199,7 +199,7 @@ static void draft_nodes(struct log_draft *draft, struct buffer *b, const struct 
                 draft_nodes(draft, b, child);
 }
 
-static int write_log(const struct tree *tree, int dir_fd, unsigned number, struct error *error)
+static int write_log(const struct local_tree *tree, int dir_fd, unsigned number, struct error *error)
 {
         struct log_draft draft;
         struct buffer b = { 0 };

@@ -11,7 +11,7 @@
 struct replica {
         int dir_fd; /* borrowed */
         struct log log;
-        struct tree tree;
+        struct local_tree tree;
         uint64_t writer;      /* random: whose records are ours */
         uint64_t call;        /* number of our last one */
         bool is_own_seen;     /* it has been read back … */

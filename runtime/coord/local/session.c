@@ -157,7 +157,7 @@ static struct peer *peer_find(const struct peers *peers, uint64_t id)
         return peer;
 }
 
-static void forget_ended(struct peers *peers, const struct tree *tree)
+static void forget_ended(struct peers *peers, const struct local_tree *tree)
 {
         for (struct peer **at = &peers->first; *at;) {
                 struct peer *peer = *at;
@@ -170,8 +170,8 @@ static void forget_ended(struct peers *peers, const struct tree *tree)
         }
 }
 
-uint64_t peers_look(
-        struct peers *peers, const struct folder *folder, const struct tree *tree, uint64_t own_id, uint64_t now_ms)
+uint64_t peers_look(struct peers *peers, const struct folder *folder, const struct local_tree *tree, uint64_t own_id,
+        uint64_t now_ms)
 {
         forget_ended(peers, tree);
         peers->due_ms = UINT64_MAX;

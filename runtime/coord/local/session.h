@@ -44,8 +44,8 @@ struct peers {
 
 /* Looks at every session of the tree but `own_id`.  Returns the number of one that is dead or overdue, 0 if none is;
  * call it again after that one was ended. */
-uint64_t peers_look(
-        struct peers *peers, const struct folder *folder, const struct tree *tree, uint64_t own_id, uint64_t now_ms);
+uint64_t peers_look(struct peers *peers, const struct folder *folder, const struct local_tree *tree, uint64_t own_id,
+        uint64_t now_ms);
 void peers_free(struct peers *peers);
 
 #endif

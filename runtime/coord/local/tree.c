@@ -40,7 +40,7 @@ static void node_free(struct tree_node *node)
         free(node);
 }
 
-static void node_link(struct tree *tree, struct tree_node *parent, struct tree_node *node)
+static void node_link(struct local_tree *tree, struct tree_node *parent, struct tree_node *node)
 {
         node->parent = parent;
         HASH_ADD_KEYPTR(hh, tree->nodes, node->path, strlen(node->path), node);
@@ -50,14 +50,14 @@ static void node_link(struct tree *tree, struct tree_node *parent, struct tree_n
         }
 }
 
-static void node_unlink(struct tree *tree, struct tree_node *node)
+static void node_unlink(struct local_tree *tree, struct tree_node *node)
 {
         HASH_DEL(tree->nodes, node);
         DL_DELETE(node->parent->children, node);
         node->parent->children_changes++;
 }
 
-struct tree_node *tree_get(const struct tree *tree, const char *path)
+struct tree_node *tree_get(const struct local_tree *tree, const char *path)
 {
         struct tree_node *node;
         HASH_FIND(hh, tree->nodes, path, strlen(path), node);
@@ -71,20 +71,20 @@ static size_t parent_size(const char *path)
         return slash ? (size_t)(slash - path) : 0;
 }
 
-static struct tree_node *get_prefix(const struct tree *tree, const char *path, size_t size)
+static struct tree_node *get_prefix(const struct local_tree *tree, const char *path, size_t size)
 {
         struct tree_node *node;
         HASH_FIND(hh, tree->nodes, path, size, node);
         return node;
 }
 
-void tree_init(struct tree *tree, uint64_t first_id)
+void tree_init(struct local_tree *tree, uint64_t first_id)
 {
-        *tree = (struct tree){ .next_id = first_id };
+        *tree = (struct local_tree){ .next_id = first_id };
         node_link(tree, NULL, node_new("", (struct span){ 0 }));
 }
 
-void tree_free(struct tree *tree)
+void tree_free(struct local_tree *tree)
 {
         struct tree_node *node = tree->nodes, *next_node;
         struct tree_session *session = tree->sessions, *next_session;
@@ -98,10 +98,10 @@ void tree_free(struct tree *tree)
                 next_session = session->hh.next;
                 free(session);
         }
-        *tree = (struct tree){ 0 };
+        *tree = (struct local_tree){ 0 };
 }
 
-int tree_restore(struct tree *tree, const char *path, struct span data, const struct coord_stat *stat,
+int tree_restore(struct local_tree *tree, const char *path, struct span data, const struct coord_stat *stat,
         uint64_t next_sequence, uint64_t children_changes)
 {
         struct tree_node *node = tree_get(tree, path);
@@ -125,7 +125,7 @@ int tree_restore(struct tree *tree, const char *path, struct span data, const st
 
 /* --- sessions ---------------------------------------------------------------------------------------------------- */
 
-uint64_t tree_session_add(struct tree *tree, const struct tree_session *session)
+uint64_t tree_session_add(struct local_tree *tree, const struct tree_session *session)
 {
         if (session->id >= TREE_ID_MAX || session->session_ms > TREE_SESSION_MAX_MS ||
                 tree_session_get(tree, session->id ? session->id : tree->next_id))
@@ -142,14 +142,14 @@ uint64_t tree_session_add(struct tree *tree, const struct tree_session *session)
         return made->id;
 }
 
-struct tree_session *tree_session_get(const struct tree *tree, uint64_t id)
+struct tree_session *tree_session_get(const struct local_tree *tree, uint64_t id)
 {
         struct tree_session *session;
         HASH_FIND(hh, tree->sessions, &id, sizeof(id), session);
         return session;
 }
 
-struct tree_session *tree_session_find(const struct tree *tree, const uint8_t nonce[TREE_NONCE_SIZE])
+struct tree_session *tree_session_find(const struct local_tree *tree, const uint8_t nonce[TREE_NONCE_SIZE])
 {
         for (struct tree_session *session = tree->sessions; session; session = session->hh.next)
                 if (!memcmp(session->nonce, nonce, TREE_NONCE_SIZE))
@@ -157,7 +157,7 @@ struct tree_session *tree_session_find(const struct tree *tree, const uint8_t no
         return NULL;
 }
 
-void tree_session_end(struct tree *tree, uint64_t id)
+void tree_session_end(struct local_tree *tree, uint64_t id)
 {
         struct tree_session *session = tree_session_get(tree, id);
         struct tree_node *node, *next;
@@ -185,7 +185,7 @@ struct undo {
         size_t size;
 };
 
-static void undo_one(struct tree *tree, struct undo *undo)
+static void undo_one(struct local_tree *tree, struct undo *undo)
 {
         if (undo->made) {
                 node_unlink(tree, undo->made);
@@ -217,7 +217,7 @@ static int check_version(const struct tree_node *node, uint64_t version)
 }
 
 static struct tree_node *make(
-        struct tree *tree, struct tree_node *parent, const char *path, struct span data, uint64_t owner)
+        struct local_tree *tree, struct tree_node *parent, const char *path, struct span data, uint64_t owner)
 {
         struct tree_node *node = node_new(path, data);
         node->stat = (struct coord_stat){ .created = tree->next_id++, .owner = owner };
@@ -226,7 +226,7 @@ static struct tree_node *make(
 }
 
 /* The parent of `path`; with those above it made where they are not there. */
-static int find_parent(struct tree *tree, const char *path, bool makes_parents, struct tree_node **ret_parent)
+static int find_parent(struct local_tree *tree, const char *path, bool makes_parents, struct tree_node **ret_parent)
 {
         size_t size = parent_size(path);
         size_t found = size;
@@ -249,7 +249,8 @@ static int find_parent(struct tree *tree, const char *path, bool makes_parents, 
         return 0;
 }
 
-static int apply_create(struct tree *tree, struct tree_change *change, struct coord_multi_op *op, struct undo *undo)
+static int apply_create(
+        struct local_tree *tree, struct tree_change *change, struct coord_multi_op *op, struct undo *undo)
 {
         struct tree_node *parent;
         uint64_t owner = op->flags & COORD_EPHEMERAL ? change->session : 0;
@@ -274,7 +275,7 @@ static int apply_create(struct tree *tree, struct tree_change *change, struct co
         return 0;
 }
 
-static int apply_set(struct tree *tree, struct coord_multi_op *op, struct undo *undo)
+static int apply_set(struct local_tree *tree, struct coord_multi_op *op, struct undo *undo)
 {
         struct tree_node *node = tree_get(tree, op->path);
         int r = check_version(node, op->version);
@@ -288,7 +289,7 @@ static int apply_set(struct tree *tree, struct coord_multi_op *op, struct undo *
         return 0;
 }
 
-static int apply_delete(struct tree *tree, struct coord_multi_op *op, struct undo *undo)
+static int apply_delete(struct local_tree *tree, struct coord_multi_op *op, struct undo *undo)
 {
         struct tree_node *node = tree_get(tree, op->path);
         int r = check_version(node, op->version);
@@ -302,7 +303,7 @@ static int apply_delete(struct tree *tree, struct coord_multi_op *op, struct und
         return 0;
 }
 
-static int apply_check(struct tree *tree, struct coord_multi_op *op)
+static int apply_check(struct local_tree *tree, struct coord_multi_op *op)
 {
         struct tree_node *node = tree_get(tree, op->path);
         int r = check_version(node, op->version);
@@ -311,7 +312,7 @@ static int apply_check(struct tree *tree, struct coord_multi_op *op)
         return r;
 }
 
-static int apply_one(struct tree *tree, struct tree_change *change, struct coord_multi_op *op, struct undo *undo)
+static int apply_one(struct local_tree *tree, struct tree_change *change, struct coord_multi_op *op, struct undo *undo)
 {
         switch (op->kind) {
         case COORD_CHECK:
@@ -326,7 +327,7 @@ static int apply_one(struct tree *tree, struct tree_change *change, struct coord
         return -EINVAL;
 }
 
-int tree_apply(struct tree *tree, struct tree_change *change)
+int tree_apply(struct local_tree *tree, struct tree_change *change)
 {
         struct undo undo[COORD_MULTI_MAX] = { 0 };
         int r = 0;

@@ -36,17 +36,17 @@ struct tree_session {
         UT_hash_handle hh;
 };
 
-struct tree {
+struct local_tree {
         struct tree_node *nodes;
         struct tree_session *sessions;
         uint64_t next_id; /* of nodes and sessions alike */
 };
 
-void tree_init(struct tree *tree, uint64_t first_id);
-void tree_free(struct tree *tree);
+void tree_init(struct local_tree *tree, uint64_t first_id);
+void tree_free(struct local_tree *tree);
 
 /* Borrowed; NULL: not there. */
-struct tree_node *tree_get(const struct tree *tree, const char *path);
+struct tree_node *tree_get(const struct local_tree *tree, const char *path);
 /* What comes from a log has a range. */
 #define TREE_ID_MAX         (UINT64_MAX / 2)
 #define TREE_SEQUENCE_MAX   UINT64_C(9999999999) /* ten digits */
@@ -54,16 +54,16 @@ struct tree_node *tree_get(const struct tree *tree, const char *path);
 
 /* Adds a node as it was, under a parent that is there already and can have children, and of a session that is there:
  * for a tree that is read back.  -EPROTO if it cannot be. */
-int tree_restore(struct tree *tree, const char *path, struct span data, const struct coord_stat *stat,
+int tree_restore(struct local_tree *tree, const char *path, struct span data, const struct coord_stat *stat,
         uint64_t next_sequence, uint64_t children_changes);
 
 /* Copied; gets the next id unless it has one.  Returns the id; 0: it cannot be, nothing was added. */
-uint64_t tree_session_add(struct tree *tree, const struct tree_session *session);
+uint64_t tree_session_add(struct local_tree *tree, const struct tree_session *session);
 /* NULL: it has ended, or never was. */
-struct tree_session *tree_session_get(const struct tree *tree, uint64_t id);
-struct tree_session *tree_session_find(const struct tree *tree, const uint8_t nonce[TREE_NONCE_SIZE]);
+struct tree_session *tree_session_get(const struct local_tree *tree, uint64_t id);
+struct tree_session *tree_session_find(const struct local_tree *tree, const uint8_t nonce[TREE_NONCE_SIZE]);
 /* Removes the session and its ephemeral nodes. */
-void tree_session_end(struct tree *tree, uint64_t id);
+void tree_session_end(struct local_tree *tree, uint64_t id);
 
 struct tree_change {
         uint64_t session; /* 0: none */
@@ -74,6 +74,6 @@ struct tree_change {
 };
 
 /* All of it, or nothing and the status of the operation that failed; -EOWNERDEAD if the session is no more. */
-int tree_apply(struct tree *tree, struct tree_change *change);
+int tree_apply(struct local_tree *tree, struct tree_change *change);
 
 #endif

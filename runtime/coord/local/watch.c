@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct watch_seen look(const struct tree *tree, enum watch_kind kind, const char *path)
+static struct watch_seen look(const struct local_tree *tree, enum watch_kind kind, const char *path)
 {
         const struct tree_node *node = tree_get(tree, path);
         if (!node)
@@ -12,9 +12,9 @@ static struct watch_seen look(const struct tree *tree, enum watch_kind kind, con
                 kind == WATCH_CHILDREN ? node->children_changes : node->stat.version };
 }
 
-void watch_arm(struct watches *watches, const struct tree *tree, enum watch_kind kind, const char *path)
+void watch_arm(struct watches *watches, const struct local_tree *tree, enum watch_kind kind, const char *path)
 {
-        struct watch *watch = watches->first;
+        struct local_watch *watch = watches->first;
         while (watch && (watch->kind != kind || strcmp(watch->path, path) != 0))
                 watch = watch->next;
         /* An earlier reader may not have heard yet that what it saw is no longer so. */
@@ -31,10 +31,10 @@ void watch_arm(struct watches *watches, const struct tree *tree, enum watch_kind
         watches->first = watch;
 }
 
-struct watch *watch_fired(struct watches *watches, const struct tree *tree)
+struct local_watch *watch_fired(struct watches *watches, const struct local_tree *tree)
 {
-        for (struct watch **at = &watches->first; *at; at = &(*at)->next) {
-                struct watch *watch = *at;
+        for (struct local_watch **at = &watches->first; *at; at = &(*at)->next) {
+                struct local_watch *watch = *at;
                 struct watch_seen now = look(tree, watch->kind, watch->path);
                 if (now.created == watch->seen.created && now.number == watch->seen.number)
                         continue;
@@ -47,7 +47,7 @@ struct watch *watch_fired(struct watches *watches, const struct tree *tree)
 void watches_free(struct watches *watches)
 {
         while (watches->first) {
-                struct watch *watch = watches->first;
+                struct local_watch *watch = watches->first;
                 watches->first = watch->next;
                 free(watch);
         }

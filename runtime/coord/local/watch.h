@@ -15,8 +15,8 @@ struct watch_seen {
         uint64_t number;
 };
 
-struct watch {
-        struct watch *next;
+struct local_watch {
+        struct local_watch *next;
         enum watch_kind kind;
         struct watch_seen seen;
         char path[];
@@ -24,13 +24,13 @@ struct watch {
 
 /* Zero-initialised is none. */
 struct watches {
-        struct watch *first;
+        struct local_watch *first;
 };
 
 /* Arms it with what the tree has now; one that is armed keeps what its first reader saw. */
-void watch_arm(struct watches *watches, const struct tree *tree, enum watch_kind kind, const char *path);
+void watch_arm(struct watches *watches, const struct local_tree *tree, enum watch_kind kind, const char *path);
 /* Takes out one that fires; NULL: none does.  The caller frees it. */
-struct watch *watch_fired(struct watches *watches, const struct tree *tree);
+struct local_watch *watch_fired(struct watches *watches, const struct local_tree *tree);
 void watches_free(struct watches *watches);
 
 #endif

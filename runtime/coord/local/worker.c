@@ -110,7 +110,7 @@ static int do_requests(struct worker *worker, struct error *error)
 
 static void tell_watches(struct worker *worker)
 {
-        struct watch *watch;
+        struct local_watch *watch;
         while ((watch = watch_fired(&worker->watches, &worker->replica.tree))) {
                 struct job *note = job_new(JOB_CHANGED);
                 note->path = arena_copy(&note->memory, (struct span){ watch->path, strlen(watch->path) }).data;

@@ -57,7 +57,7 @@ static void on_closed(void *self)
         finish(ending, ending->status, ending->error.text);
 }
 
-static void on_session_ended(struct op *op)
+static void on_session_ended(struct tree_op *op)
 {
         struct redis_session_end *ending = op->self;
         ending->status = op->command.status;
@@ -81,7 +81,7 @@ static void on_opened(struct coord_request *request)
                 rtree_close(&tree->coord, on_closed, ending);
                 return;
         }
-        struct op *op = rtree_finish_op(tree, ending->number, ending->nonce, on_session_ended);
+        struct tree_op *op = rtree_finish_op(tree, ending->number, ending->nonce, on_session_ended);
         op->self = ending;
         rtree_op_send(op, tree->coord.session_ms);
 }

@@ -8,7 +8,7 @@
 
 static void on_done(struct redis_command *command)
 {
-        struct op *op = (struct op *)command;
+        struct tree_op *op = (struct tree_op *)command;
         op->is_out = false;
         if (op->answered)
                 op->answered(op);
@@ -16,9 +16,9 @@ static void on_done(struct redis_command *command)
                 rtree_op_free(op);
 }
 
-struct op *rtree_op_new(struct redis_tree *tree, enum tree_script script, void (*answered)(struct op *op))
+struct tree_op *rtree_op_new(struct redis_tree *tree, enum tree_script script, void (*answered)(struct tree_op *op))
 {
-        struct op *op = calloc(1, sizeof(*op));
+        struct tree_op *op = calloc(1, sizeof(*op));
         if (!op)
                 abort();
         op->tree = tree;
@@ -36,7 +36,7 @@ struct op *rtree_op_new(struct redis_tree *tree, enum tree_script script, void (
         return op;
 }
 
-void rtree_op_word(struct op *op, struct span word)
+void rtree_op_word(struct tree_op *op, struct span word)
 {
         struct span copy = arena_copy(&op->memory, word);
         int at = op->command.argc++;
@@ -46,19 +46,19 @@ void rtree_op_word(struct op *op, struct span word)
         op->sizes[at] = copy.size;
 }
 
-void rtree_op_text(struct op *op, const char *text)
+void rtree_op_text(struct tree_op *op, const char *text)
 {
         rtree_op_word(op, (struct span){ text, strlen(text) });
 }
 
-void rtree_op_number(struct op *op, uint64_t number)
+void rtree_op_number(struct tree_op *op, uint64_t number)
 {
         char text[24];
         (void)snprintf(text, sizeof(text), "%" PRIu64, number);
         rtree_op_text(op, text);
 }
 
-void rtree_op_key(struct op *op, const char *kind, const char *path)
+void rtree_op_key(struct tree_op *op, const char *kind, const char *path)
 {
         struct buffer key = { 0 };
         buffer_printf(&key, "%s%s%s%s%s", op->tree->prefix, kind ? ":" : "", kind ? kind : "", kind ? ":" : "", path);
@@ -70,14 +70,14 @@ void rtree_op_key(struct op *op, const char *kind, const char *path)
         op->sizes[2] = 1;
 }
 
-void rtree_op_send(struct op *op, uint64_t deadline_ms)
+void rtree_op_send(struct tree_op *op, uint64_t deadline_ms)
 {
         op->is_out = true;
         op->command.deadline_ms = deadline_ms ? deadline_ms : 1;
         redis_send(op->tree->redis, &op->command);
 }
 
-void rtree_op_forget(struct op *op)
+void rtree_op_forget(struct tree_op *op)
 {
         struct redis_tree *tree = op->tree;
         op->request = NULL;
@@ -91,7 +91,7 @@ void rtree_op_forget(struct op *op)
                 rtree_op_free(op);
 }
 
-void rtree_op_free(struct op *op)
+void rtree_op_free(struct tree_op *op)
 {
         arena_free(op->memory);
         free(op);

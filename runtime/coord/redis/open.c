@@ -63,7 +63,7 @@ static void disconnect(struct redis_tree *tree)
                 on_disconnected(tree);
 }
 
-static void session_finished(struct op *op)
+static void session_finished(struct tree_op *op)
 {
         struct redis_tree *tree = op->tree;
         rtree_op_free(op);

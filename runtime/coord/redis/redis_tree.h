@@ -19,8 +19,8 @@
 #define TREE_NONCE_DIGITS       32
 #define TREE_SESSION_DEFAULT_MS 10000u
 
-struct watch;
-struct op;
+struct redis_watch;
+struct tree_op;
 
 struct redis_tree {
         struct coord coord; /* first */
@@ -45,12 +45,12 @@ struct redis_tree {
         /* the session */
         char number[24]; /* decimal; "": none */
         char nonce[TREE_NONCE_DIGITS + 1];
-        struct op *beat; /* begin or renew, under way */
+        struct tree_op *beat; /* begin or renew, under way */
         uint64_t beat_sent_ms;
         uint64_t next_beat_ms;
         uint64_t proof_ms; /* when the last one that was answered had been sent */
 
-        struct watch *watches;
+        struct redis_watch *watches;
 
         bool is_closing, is_disconnecting;
         void (*closed)(void *self);
@@ -70,31 +70,31 @@ void rtree_close(struct coord *coord, void (*closed)(void *self), void *self);
 #define OP_WORDS_MAX 96
 
 /* The words are its own.  It is freed after answered(), which is called exactly once. */
-struct op {
+struct tree_op {
         struct redis_command command; /* first */
         struct redis_tree *tree;
         struct coord_request *request; /* NULL: it is the session's, or nobody waits any more */
-        void (*answered)(struct op *op);
+        void (*answered)(struct tree_op *op);
         void *self; /* for answered() */
         struct arena_chunk *memory;
         const char *argv[OP_WORDS_MAX];
         size_t sizes[OP_WORDS_MAX];
         bool needs_session;
         bool is_out;
-        char number[24];        /* of the session it was made in */
-        struct watch *watch[2]; /* for reads that watch; NULL: none */
+        char number[24];              /* of the session it was made in */
+        struct redis_watch *watch[2]; /* for reads that watch; NULL: none */
 };
 
-struct op *rtree_op_new(struct redis_tree *tree, enum tree_script script, void (*answered)(struct op *op));
+struct tree_op *rtree_op_new(struct redis_tree *tree, enum tree_script script, void (*answered)(struct tree_op *op));
 /* Keys first: "" is the tree's own, others are "node:PATH" and "children:PATH". */
-void rtree_op_key(struct op *op, const char *kind, const char *path);
-void rtree_op_word(struct op *op, struct span word);
-void rtree_op_text(struct op *op, const char *text);
-void rtree_op_number(struct op *op, uint64_t number);
-void rtree_op_send(struct op *op, uint64_t deadline_ms);
+void rtree_op_key(struct tree_op *op, const char *kind, const char *path);
+void rtree_op_word(struct tree_op *op, struct span word);
+void rtree_op_text(struct tree_op *op, const char *text);
+void rtree_op_number(struct tree_op *op, uint64_t number);
+void rtree_op_send(struct tree_op *op, uint64_t deadline_ms);
 /* Nobody waits for it any more: it is freed when it comes back, or at once. */
-void rtree_op_forget(struct op *op);
-void rtree_op_free(struct op *op);
+void rtree_op_forget(struct tree_op *op);
+void rtree_op_free(struct tree_op *op);
 
 /* --- session.c --- */
 
@@ -106,8 +106,8 @@ void rtree_expire(struct redis_tree *tree, const char *why);
 void rtree_suspend(struct redis_tree *tree);
 void rtree_beat_soon(struct redis_tree *tree);
 /* finish.lua for that session; answered() as in rtree_op_new(). */
-struct op *rtree_finish_op(
-        struct redis_tree *tree, const char *number, const char *nonce, void (*answered)(struct op *));
+struct tree_op *rtree_finish_op(
+        struct redis_tree *tree, const char *number, const char *nonce, void (*answered)(struct tree_op *));
 
 /* --- request.c --- */
 
@@ -142,9 +142,9 @@ int rtree_reply_errno(struct span word);
 /* --- watch.c --- */
 
 /* A read that watches is sent: a ring may come before its answer does. */
-struct watch *rtree_watch_begin(struct redis_tree *tree, const char *kind, const char *path);
+struct redis_watch *rtree_watch_begin(struct redis_tree *tree, const char *kind, const char *path);
 /* It is answered; `is_armed`: whoever asked wants to know.  Tells at once what has rung meanwhile. */
-void rtree_watch_end(struct redis_tree *tree, struct watch *watch, bool is_armed);
+void rtree_watch_end(struct redis_tree *tree, struct redis_watch *watch, bool is_armed);
 /* "node:PATH" or "children:PATH" was written. */
 void rtree_watch_rang(struct redis_tree *tree, const char *key, size_t size);
 /* Rings may have been lost: nothing is armed any more. */

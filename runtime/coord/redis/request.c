@@ -9,11 +9,11 @@
 
 /* --- making them ------------------------------------------------------------------------------------------------- */
 
-static void get_answered(struct op *op);
-static void children_answered(struct op *op);
-static void write_answered(struct op *op);
+static void get_answered(struct tree_op *op);
+static void children_answered(struct tree_op *op);
+static void write_answered(struct tree_op *op);
 
-static void put_version(struct op *op, uint64_t version)
+static void put_version(struct tree_op *op, uint64_t version)
 {
         if (version == COORD_ANY_VERSION)
                 rtree_op_text(op, "");
@@ -22,7 +22,7 @@ static void put_version(struct op *op, uint64_t version)
 }
 
 static void put_write(
-        struct op *op, const char *kind, const char *path, uint64_t version, const char *flags, struct span data)
+        struct tree_op *op, const char *kind, const char *path, uint64_t version, const char *flags, struct span data)
 {
         rtree_op_text(op, kind);
         rtree_op_text(op, path);
@@ -31,7 +31,7 @@ static void put_write(
         rtree_op_word(op, data);
 }
 
-static void put_multi(struct op *op, const struct coord_multi *multi)
+static void put_multi(struct tree_op *op, const struct coord_multi *multi)
 {
         static const char *const kinds[] = {
                 [COORD_CHECK] = "k", [COORD_SET] = "s", [COORD_CREATE] = "c", [COORD_DELETE] = "d"
@@ -43,10 +43,10 @@ static void put_multi(struct op *op, const struct coord_multi *multi)
         }
 }
 
-static struct op *make_write(struct redis_tree *tree, struct coord_request *request)
+static struct tree_op *make_write(struct redis_tree *tree, struct coord_request *request)
 {
         static const char *const flags[] = { "p", "pe", "pq", "peq" }; /* by enum coord_flags */
-        struct op *op = rtree_op_new(tree, TREE_WRITE, write_answered);
+        struct tree_op *op = rtree_op_new(tree, TREE_WRITE, write_answered);
         const char *path = coord_op_path(request);
         op->needs_session = !tree->coord.is_visitor;
         /* The session's two words are put in when it is sent: it may wait for one. */
@@ -66,9 +66,9 @@ static struct op *make_write(struct redis_tree *tree, struct coord_request *requ
         return op;
 }
 
-static struct op *make_get(struct redis_tree *tree, const struct coord_get *get)
+static struct tree_op *make_get(struct redis_tree *tree, const struct coord_get *get)
 {
-        struct op *op = rtree_op_new(tree, TREE_GET, get_answered);
+        struct tree_op *op = rtree_op_new(tree, TREE_GET, get_answered);
         rtree_op_key(op, "node", get->path);
         op->command.is_tracked = get->watch;
         if (get->watch)
@@ -77,9 +77,9 @@ static struct op *make_get(struct redis_tree *tree, const struct coord_get *get)
 }
 
 /* Of a node that is not there: that it is made is to be told, too. */
-static struct op *make_children(struct redis_tree *tree, const struct coord_children *children)
+static struct tree_op *make_children(struct redis_tree *tree, const struct coord_children *children)
 {
-        struct op *op = rtree_op_new(tree, TREE_CHILDREN, children_answered);
+        struct tree_op *op = rtree_op_new(tree, TREE_CHILDREN, children_answered);
         rtree_op_key(op, "children", children->path);
         rtree_op_key(op, "node", children->path);
         op->command.is_tracked = children->watch;
@@ -90,7 +90,7 @@ static struct op *make_children(struct redis_tree *tree, const struct coord_chil
         return op;
 }
 
-static struct op *make_op(struct redis_tree *tree, struct coord_request *request)
+static struct tree_op *make_op(struct redis_tree *tree, struct coord_request *request)
 {
         if (request->op == COORD_OP_GET)
                 return make_get(tree, (struct coord_get *)request);
@@ -104,7 +104,7 @@ static struct op *make_op(struct redis_tree *tree, struct coord_request *request
 #define WORD_NUMBER 4 /* EVALSHA sha 1 key NUMBER NONCE … */
 #define WORD_NONCE  5
 
-static void put_session(struct op *op)
+static void put_session(struct tree_op *op)
 {
         const struct redis_tree *tree = op->tree;
         const char *const words[] = { tree->number, tree->nonce };
@@ -116,7 +116,7 @@ static void put_session(struct op *op)
         (void)snprintf(op->number, sizeof(op->number), "%s", tree->number);
 }
 
-static void send_op(struct redis_tree *tree, struct op *op)
+static void send_op(struct redis_tree *tree, struct tree_op *op)
 {
         uint64_t now_ms = clock_boot_ms();
         if (!tree->redis || (op->needs_session && !tree->number[0]))
@@ -145,7 +145,7 @@ void rtree_request_start(struct coord *coord, struct coord_request *request)
                 refuse_later(tree, request, -EACCES, tree->refusal.text);
                 return;
         }
-        struct op *op = make_op(tree, request);
+        struct tree_op *op = make_op(tree, request);
         op->request = request;
         request->driver = op;
         request->deadline_ms = clock_boot_ms() + coord->session_ms;
@@ -157,7 +157,7 @@ void rtree_request_flush(struct redis_tree *tree)
 {
         /* Nothing is finished in here, so the list stays as it is. */
         for (struct coord_request *request = tree->coord.requests; request; request = request->next) {
-                struct op *op = request->driver;
+                struct tree_op *op = request->driver;
                 if (op && !op->is_out)
                         send_op(tree, op);
         }
@@ -165,7 +165,7 @@ void rtree_request_flush(struct redis_tree *tree)
 
 void rtree_request_forget(struct coord_request *request)
 {
-        struct op *op = request->driver;
+        struct tree_op *op = request->driver;
         request->driver = NULL;
         if (op)
                 rtree_op_forget(op);
@@ -199,10 +199,10 @@ void rtree_request_finish_refused(struct redis_tree *tree)
 struct ended {
         struct redis_tree *tree;
         struct coord_request *request;
-        struct watch *watch[2];
+        struct redis_watch *watch[2];
 };
 
-static struct ended end(struct op *op)
+static struct ended end(struct tree_op *op)
 {
         struct ended ended = { op->tree, op->request, { op->watch[0], op->watch[1] } };
         op->request->driver = NULL;
@@ -218,13 +218,13 @@ static void end_watches(const struct ended *ended, bool is_armed, bool is_second
 }
 
 /* -ECONNREFUSED and the like: it was not sent, and its time is over. */
-static int failure(const struct op *op)
+static int failure(const struct tree_op *op)
 {
         int status = op->command.status;
         return status == -ECONNREFUSED || status == -EHOSTUNREACH ? -ETIMEDOUT : status;
 }
 
-static void fail(struct op *op, int status, const char *text)
+static void fail(struct tree_op *op, int status, const char *text)
 {
         struct error copy;
         (void)error_set(&copy, 0, "%s", text);
@@ -234,7 +234,7 @@ static void fail(struct op *op, int status, const char *text)
 }
 
 /* A read that was lost is read again, as long as there is time. */
-static bool read_again(struct op *op)
+static bool read_again(struct tree_op *op)
 {
         int status = op->command.status;
         bool is_lost = status == -ECONNRESET || status == -EROFS || status == -ETIMEDOUT;
@@ -245,7 +245,7 @@ static bool read_again(struct op *op)
 }
 
 /* It is there, and cannot be used: that it changes is told all the same. */
-static void fail_broken(struct op *op, struct span why)
+static void fail_broken(struct tree_op *op, struct span why)
 {
         struct error copy;
         (void)error_set(&copy, 0, "%.*s", (int)why.size, why.data ? why.data : "");
@@ -254,13 +254,13 @@ static void fail_broken(struct op *op, struct span why)
         end_watches(&ended, true, false);
 }
 
-static void fail_unknown(struct op *op)
+static void fail_unknown(struct tree_op *op)
 {
         fail(op, -EPROTO, "Redis gave an answer that Quiver does not know");
 }
 
 /* False: it has been dealt with. */
-static bool is_answer(struct op *op)
+static bool is_answer(struct tree_op *op)
 {
         if (op->command.status) {
                 if (!read_again(op))
@@ -275,7 +275,7 @@ static bool is_answer(struct op *op)
         return verdict == REPLY_OK;
 }
 
-static void get_answered(struct op *op)
+static void get_answered(struct tree_op *op)
 {
         struct coord_get *get = (struct coord_get *)op->request;
         const redisReply *reply = op->command.reply;
@@ -296,7 +296,7 @@ static void get_answered(struct op *op)
         end_watches(&ended, true, false);
 }
 
-static void children_answered(struct op *op)
+static void children_answered(struct tree_op *op)
 {
         const redisReply *reply = op->command.reply;
         uint64_t is_there = 0;
@@ -335,7 +335,7 @@ static bool give_made(struct coord_request *request, const redisReply *made)
 }
 
 /* Which one failed and why. */
-static void write_failed(struct op *op)
+static void write_failed(struct tree_op *op)
 {
         struct coord_request *request = op->request;
         const redisReply *reply = op->command.reply;
@@ -348,7 +348,7 @@ static void write_failed(struct op *op)
 }
 
 /* Its session is over; if it is still ours, that is news. */
-static void write_expired(struct op *op)
+static void write_expired(struct tree_op *op)
 {
         struct redis_tree *tree = op->tree;
         if (!strcmp(op->number, tree->number)) {
@@ -358,7 +358,7 @@ static void write_expired(struct op *op)
         fail(op, -EOWNERDEAD, "the session has expired");
 }
 
-static void write_answered(struct op *op)
+static void write_answered(struct tree_op *op)
 {
         struct redis_tree *tree = op->tree;
         const redisReply *reply = op->command.reply;

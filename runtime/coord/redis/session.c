@@ -41,16 +41,16 @@ void rtree_beat_soon(struct redis_tree *tree)
 
 /* --- the end ----------------------------------------------------------------------------------------------------- */
 
-struct op *rtree_finish_op(
-        struct redis_tree *tree, const char *number, const char *nonce, void (*answered)(struct op *))
+struct tree_op *rtree_finish_op(
+        struct redis_tree *tree, const char *number, const char *nonce, void (*answered)(struct tree_op *))
 {
-        struct op *op = rtree_op_new(tree, TREE_FINISH, answered);
+        struct tree_op *op = rtree_op_new(tree, TREE_FINISH, answered);
         rtree_op_text(op, number);
         rtree_op_text(op, nonce);
         return op;
 }
 
-static void forgotten(struct op *op)
+static void forgotten(struct tree_op *op)
 {
         rtree_op_free(op);
 }
@@ -127,7 +127,7 @@ static void prove(struct redis_tree *tree, uint64_t next_end_ms)
         rtree_request_flush(tree);
 }
 
-static void begin_failed(struct redis_tree *tree, const struct op *op)
+static void begin_failed(struct redis_tree *tree, const struct tree_op *op)
 {
         if (op->command.status == -EACCES) {
                 (void)error_set(&tree->refusal, 0, "%s", op->command.error.text);
@@ -144,7 +144,7 @@ static void note_broken(struct redis_tree *tree, struct span why)
         coord_note(&tree->coord, text.text);
 }
 
-static void beat_answered(struct op *op)
+static void beat_answered(struct tree_op *op)
 {
         struct redis_tree *tree = op->tree;
         const redisReply *reply = op->command.reply;
@@ -182,7 +182,7 @@ static void make_nonce(char ret_nonce[TREE_NONCE_DIGITS + 1])
 static void send_beat(struct redis_tree *tree, uint64_t now_ms)
 {
         bool is_new = !tree->number[0];
-        struct op *op = rtree_op_new(tree, is_new ? TREE_BEGIN : TREE_RENEW, beat_answered);
+        struct tree_op *op = rtree_op_new(tree, is_new ? TREE_BEGIN : TREE_RENEW, beat_answered);
         if (is_new)
                 make_nonce(tree->nonce);
         else

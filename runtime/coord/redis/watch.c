@@ -10,8 +10,8 @@
 #include "coord/redis/redis_tree.h"
 
 /* A handful in all: a list will do. */
-struct watch {
-        struct watch *next;
+struct redis_watch {
+        struct redis_watch *next;
         unsigned reads; /* under way */
         bool is_armed;  /* a change is to be told */
         bool has_rung;  /* while reads were under way */
@@ -19,24 +19,24 @@ struct watch {
         char key[]; /* "node:PATH", "children:PATH" */
 };
 
-static struct watch *find(struct redis_tree *tree, const char *key, size_t size)
+static struct redis_watch *find(struct redis_tree *tree, const char *key, size_t size)
 {
-        struct watch *watch = tree->watches;
+        struct redis_watch *watch = tree->watches;
         while (watch && (watch->size != size || memcmp(watch->key, key, size) != 0))
                 watch = watch->next;
         return watch;
 }
 
-static void drop(struct redis_tree *tree, struct watch *watch)
+static void drop(struct redis_tree *tree, struct redis_watch *watch)
 {
-        struct watch **at = &tree->watches;
+        struct redis_watch **at = &tree->watches;
         while (*at != watch)
                 at = &(*at)->next;
         *at = watch->next;
         free(watch);
 }
 
-static void tell(struct redis_tree *tree, struct watch *watch)
+static void tell(struct redis_tree *tree, struct redis_watch *watch)
 {
         char path[COORD_PATH_MAX];
         (void)snprintf(path, sizeof(path), "%s", strchr(watch->key, ':') + 1);
@@ -45,11 +45,11 @@ static void tell(struct redis_tree *tree, struct watch *watch)
                 tree->coord.events.changed(tree->coord.events.self, path);
 }
 
-struct watch *rtree_watch_begin(struct redis_tree *tree, const char *kind, const char *path)
+struct redis_watch *rtree_watch_begin(struct redis_tree *tree, const char *kind, const char *path)
 {
         char key[COORD_PATH_MAX + 16];
         size_t size = (size_t)snprintf(key, sizeof(key), "%s:%s", kind, path);
-        struct watch *watch = find(tree, key, size);
+        struct redis_watch *watch = find(tree, key, size);
         if (!watch) {
                 watch = calloc(1, sizeof(*watch) + size + 1);
                 if (!watch)
@@ -63,7 +63,7 @@ struct watch *rtree_watch_begin(struct redis_tree *tree, const char *kind, const
         return watch;
 }
 
-void rtree_watch_end(struct redis_tree *tree, struct watch *watch, bool is_armed)
+void rtree_watch_end(struct redis_tree *tree, struct redis_watch *watch, bool is_armed)
 {
         if (!watch)
                 return;
@@ -78,7 +78,7 @@ void rtree_watch_end(struct redis_tree *tree, struct watch *watch, bool is_armed
 
 void rtree_watch_rang(struct redis_tree *tree, const char *key, size_t size)
 {
-        struct watch *watch = find(tree, key, size);
+        struct redis_watch *watch = find(tree, key, size);
         if (!watch)
                 return;
         if (watch->reads)
@@ -89,8 +89,8 @@ void rtree_watch_rang(struct redis_tree *tree, const char *key, size_t size)
 
 void rtree_watch_clear(struct redis_tree *tree)
 {
-        struct watch *next;
-        for (struct watch *watch = tree->watches; watch; watch = next) {
+        struct redis_watch *next;
+        for (struct redis_watch *watch = tree->watches; watch; watch = next) {
                 next = watch->next;
                 watch->is_armed = false;
                 if (!watch->reads)

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct call *zk_call_new(char *path)
+struct zk_call *zk_call_new(char *path)
 {
-        struct call *call = calloc(1, sizeof(*call));
+        struct zk_call *call = calloc(1, sizeof(*call));
         if (!call)
                 abort();
         call->path = path;
         return call;
 }
 
-static void forget_answer(struct call *call)
+static void forget_answer(struct zk_call *call)
 {
         free(call->bytes);
         call->bytes = NULL;
@@ -22,7 +22,7 @@ static void forget_answer(struct call *call)
         call->count = 0;
 }
 
-void zk_call_free(struct call *call)
+void zk_call_free(struct zk_call *call)
 {
         if (!call)
                 return;
@@ -37,7 +37,7 @@ void zk_call_free(struct call *call)
 
 /* --- on the client's threads: copy, and hand over ---------------------------------------------------------------- */
 
-static void keep_bytes(struct call *call, const char *bytes, size_t size)
+static void keep_bytes(struct zk_call *call, const char *bytes, size_t size)
 {
         call->bytes = malloc(size + 1);
         if (!call->bytes)
@@ -50,7 +50,7 @@ static void keep_bytes(struct call *call, const char *bytes, size_t size)
 
 static void answer(const void *data, int rc, const struct Stat *stat)
 {
-        struct call *call = (struct call *)data;
+        struct zk_call *call = (struct zk_call *)data;
         call->rc = rc;
         if (stat)
                 call->stat = *stat;
@@ -70,7 +70,7 @@ static void on_stat(int rc, const struct Stat *stat, const void *data)
 static void on_made(int rc, const char *path, const struct Stat *stat, const void *data)
 {
         if (rc == ZOK)
-                keep_bytes((struct call *)data, path, strlen(path));
+                keep_bytes((struct zk_call *)data, path, strlen(path));
         answer(data, rc, rc == ZOK ? stat : NULL);
 }
 
@@ -84,13 +84,13 @@ static void on_data(int rc, const char *bytes, int size, const struct Stat *stat
 {
         /* A node without data has size -1. */
         if (rc == ZOK)
-                keep_bytes((struct call *)data, bytes, size > 0 ? (size_t)size : 0);
+                keep_bytes((struct zk_call *)data, bytes, size > 0 ? (size_t)size : 0);
         answer(data, rc, rc == ZOK ? stat : NULL);
 }
 
 static void on_names(int rc, const struct String_vector *names, const void *data)
 {
-        struct call *call = (struct call *)data;
+        struct zk_call *call = (struct zk_call *)data;
         struct buffer all = { 0 };
         if (rc == ZOK) {
                 for (int32_t i = 0; i < names->count; i++)
@@ -104,14 +104,14 @@ static void on_names(int rc, const struct String_vector *names, const void *data
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
-static int send_create(struct call *call, zhandle_t *zh)
+static int send_create(struct zk_call *call, zhandle_t *zh)
 {
         int flags = (call->flags & COORD_EPHEMERAL ? ZOO_EPHEMERAL : 0) |
                     (call->flags & COORD_SEQUENTIAL ? ZOO_SEQUENCE : 0);
         return zoo_acreate2(zh, call->path, call->data.data, (int)call->data.size, call->acl, flags, on_made, call);
 }
 
-static int send_parent(struct call *call, zhandle_t *zh)
+static int send_parent(struct zk_call *call, zhandle_t *zh)
 {
         char cut = call->path[call->parent_size];
         call->path[call->parent_size] = 0;
@@ -120,7 +120,7 @@ static int send_parent(struct call *call, zhandle_t *zh)
         return rc;
 }
 
-static int send_step(struct call *call, zhandle_t *zh)
+static int send_step(struct zk_call *call, zhandle_t *zh)
 {
         watcher_fn watcher = call->watch ? zk_handle_watcher : NULL;
         switch (call->step) {
@@ -146,10 +146,10 @@ static int send_step(struct call *call, zhandle_t *zh)
 
 static void drop(struct post *post)
 {
-        zk_call_free((struct call *)post);
+        zk_call_free((struct zk_call *)post);
 }
 
-int zk_call_send(struct call *call, struct zk_handle *handle)
+int zk_call_send(struct zk_call *call, struct zk_handle *handle)
 {
         forget_answer(call);
         call->handle = handle;

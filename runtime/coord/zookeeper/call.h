@@ -32,7 +32,7 @@ struct call_multi {
         char *paths[CALL_OPS_MAX];
 };
 
-struct call {
+struct zk_call {
         struct post post;
         struct zk_handle *handle;
         struct coord_request *request; /* NULL: nobody waits for it */
@@ -57,10 +57,10 @@ struct call {
 };
 
 /* Takes the path. */
-struct call *zk_call_new(char *path);
-void zk_call_free(struct call *call);
+struct zk_call *zk_call_new(char *path);
+void zk_call_free(struct zk_call *call);
 
 /* Sends it through the handle; ZOK, or why it was not sent (nothing follows then). */
-int zk_call_send(struct call *call, struct zk_handle *handle);
+int zk_call_send(struct zk_call *call, struct zk_handle *handle);
 
 #endif

@@ -35,9 +35,9 @@ static bool has_kind(const struct coord_multi *multi, enum coord_multi_kind kind
         return false;
 }
 
-struct call *zk_multi_call(struct zk *zk, struct coord_multi *multi)
+struct zk_call *zk_multi_call(struct zk *zk, struct coord_multi *multi)
 {
-        struct call *call = zk_call_new(zk_path(zk, NULL));
+        struct zk_call *call = zk_call_new(zk_path(zk, NULL));
         call->step = STEP_MULTI;
         call->multi = calloc(1, sizeof(*call->multi));
         if (!call->multi)
@@ -59,7 +59,7 @@ static uint64_t transaction(const struct call_multi *all)
         return 0;
 }
 
-static void give_stats(struct coord_multi *multi, const struct call *call, uint64_t session)
+static void give_stats(struct coord_multi *multi, const struct zk_call *call, uint64_t session)
 {
         for (uint32_t i = 0; i < multi->ops_count; i++) {
                 struct coord_multi_op *op = &multi->ops[i];
@@ -71,7 +71,7 @@ static void give_stats(struct coord_multi *multi, const struct call *call, uint6
         }
 }
 
-int zk_multi_answer(struct coord_multi *multi, const struct call *call)
+int zk_multi_answer(struct coord_multi *multi, const struct zk_call *call)
 {
         if (call->rc == ZOK) {
                 give_stats(multi, call, multi->request.coord->session);

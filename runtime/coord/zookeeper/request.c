@@ -66,11 +66,11 @@ char *zk_path(const struct zk *zk, const char *path)
 
 /* --- starting ---------------------------------------------------------------------------------------------------- */
 
-static struct call *make_call(struct zk *zk, struct coord_request *request)
+static struct zk_call *make_call(struct zk *zk, struct coord_request *request)
 {
         if (request->op == COORD_OP_MULTI)
                 return zk_multi_call(zk, (struct coord_multi *)request);
-        struct call *call = zk_call_new(zk_path(zk, coord_op_path(request)));
+        struct zk_call *call = zk_call_new(zk_path(zk, coord_op_path(request)));
         switch (request->op) {
         case COORD_OP_CREATE:
                 call->step = STEP_CREATE;
@@ -107,7 +107,7 @@ static void refuse_later(struct zk *zk, struct coord_request *request, int statu
 }
 
 /* What cannot be sent now waits: for the connection, or for the end of this session, which is near. */
-static void send_call(struct zk *zk, struct call *call)
+static void send_call(struct zk *zk, struct zk_call *call)
 {
         if (!zk->is_connected || !zk->is_proven)
                 return;
@@ -130,7 +130,7 @@ void zk_request_start(struct coord *coord, struct coord_request *request)
                 refuse_later(zk, request, -EACCES, zk->refusal.text);
                 return;
         }
-        struct call *call = make_call(zk, request);
+        struct zk_call *call = make_call(zk, request);
         call->acl = zk->acl;
         call->request = request;
         request->driver = call;
@@ -143,7 +143,7 @@ void zk_request_flush(struct zk *zk)
 {
         /* Nothing is finished in here, so the list stays as it is. */
         for (struct coord_request *request = zk->coord.requests; request; request = request->next) {
-                struct call *call = request->driver;
+                struct zk_call *call = request->driver;
                 if (call && !call->is_out)
                         send_call(zk, call);
         }
@@ -151,7 +151,7 @@ void zk_request_flush(struct zk *zk)
 
 void zk_request_forget(struct coord_request *request)
 {
-        struct call *call = request->driver;
+        struct zk_call *call = request->driver;
         request->driver = NULL;
         if (!call)
                 return;
@@ -184,7 +184,7 @@ void zk_request_finish_refused(struct zk *zk)
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
 
-static void finish(struct call *call, int rc)
+static void finish(struct zk_call *call, int rc)
 {
         struct coord_request *request = call->request;
         zk_request_forget(request);
@@ -197,7 +197,7 @@ static void finish(struct call *call, int rc)
 }
 
 /* Sends it again, as that operation.  Whatever is between two operations may be repeated. */
-static void go_on(struct zk *zk, struct call *call, enum call_step step)
+static void go_on(struct zk *zk, struct zk_call *call, enum call_step step)
 {
         call->step = step;
         send_call(zk, call);
@@ -205,7 +205,7 @@ static void go_on(struct zk *zk, struct call *call, enum call_step step)
 
 /* Upwards until there is a node to stand on, and then down again.  Nothing that exists is touched: it may be somebody
  * else's, who lets us make nodes below it and nothing more. */
-bool zk_parent_next(struct call *call, size_t path_size)
+bool zk_parent_next(struct zk_call *call, size_t path_size)
 {
         size_t size = call->parent_size;
         if (call->rc == ZNONODE) {
@@ -223,12 +223,12 @@ bool zk_parent_next(struct call *call, size_t path_size)
 }
 
 /* Of the path without its last name.  There is one: the app's root is above every node. */
-static size_t parents_size(const struct call *call)
+static size_t parents_size(const struct zk_call *call)
 {
         return (size_t)(strrchr(call->path, '/') - call->path);
 }
 
-static void parent_answered(struct zk *zk, struct call *call)
+static void parent_answered(struct zk *zk, struct zk_call *call)
 {
         if (zk_parent_next(call, parents_size(call)))
                 go_on(zk, call, STEP_PARENT);
@@ -238,7 +238,7 @@ static void parent_answered(struct zk *zk, struct call *call)
                 finish(call, call->rc);
 }
 
-static void create_answered(struct zk *zk, struct call *call)
+static void create_answered(struct zk *zk, struct zk_call *call)
 {
         struct coord_create *create = (struct coord_create *)call->request;
         if (call->rc == ZNONODE) {
@@ -256,7 +256,7 @@ static void create_answered(struct zk *zk, struct call *call)
         finish(call, call->rc);
 }
 
-static void get_answered(struct zk *zk, struct call *call)
+static void get_answered(struct zk *zk, struct zk_call *call)
 {
         struct coord_get *get = (struct coord_get *)call->request;
         /* A read that fails arms nothing. */
@@ -284,7 +284,7 @@ static void note_name(struct coord *coord, const char *path, const char *name)
         coord_note(coord, text.text);
 }
 
-static void give_names(struct zk *zk, struct coord_children *children, const struct call *call)
+static void give_names(struct zk *zk, struct coord_children *children, const struct zk_call *call)
 {
         struct arena_chunk **arena = coord_arena(&children->request);
         children->names = arena_take(arena, (call->count + 1) * sizeof(*children->names));
@@ -302,7 +302,7 @@ static void give_names(struct zk *zk, struct coord_children *children, const str
                 qsort(children->names, children->names_count, sizeof(*children->names), compare_names);
 }
 
-static void children_answered(struct zk *zk, struct call *call)
+static void children_answered(struct zk *zk, struct zk_call *call)
 {
         struct coord_children *children = (struct coord_children *)call->request;
         if (call->rc == ZNONODE && call->watch) {
@@ -317,7 +317,7 @@ static void children_answered(struct zk *zk, struct call *call)
 }
 
 /* The watch is armed for the making of the node, unless it was made just now. */
-static void exists_answered(struct zk *zk, struct call *call)
+static void exists_answered(struct zk *zk, struct zk_call *call)
 {
         bool is_get = call->request->op == COORD_OP_GET;
         if (call->rc == ZOK) {
@@ -330,12 +330,12 @@ static void exists_answered(struct zk *zk, struct call *call)
         }
 }
 
-static bool is_lost(const struct call *call)
+static bool is_lost(const struct zk_call *call)
 {
         return call->rc == ZCONNECTIONLOSS || call->rc == ZOPERATIONTIMEOUT;
 }
 
-static bool may_repeat(const struct call *call)
+static bool may_repeat(const struct zk_call *call)
 {
         if (call->rc == ZSESSIONMOVED)
                 return true; /* the server did not even look at it */
@@ -343,7 +343,7 @@ static bool may_repeat(const struct call *call)
                                         call->step == STEP_PARENT);
 }
 
-void zk_request_answered(struct zk *zk, struct call *call)
+void zk_request_answered(struct zk *zk, struct zk_call *call)
 {
         struct coord_request *request = call->request;
         /* Whether an ephemeral node was made is known if the session turns out to be over: it is gone in any case. */

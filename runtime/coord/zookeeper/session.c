@@ -68,7 +68,7 @@ void zk_session_end(struct zk *zk, bool lingers)
         zk->is_connected = zk->is_proven = zk->has_root = false;
         explicit_bzero(&zk->id, sizeof(zk->id));
         for (struct coord_request *request = zk->coord.requests; request; request = request->next) {
-                const struct call *call = request->driver;
+                const struct zk_call *call = request->driver;
                 if (call && call->is_out)
                         zk_request_forget(request);
         }
@@ -100,7 +100,7 @@ static void expire(struct zk *zk, const char *why, bool lingers)
 /* In a new session the first one makes the app's root: its answer proves as much. */
 static void send_beat(struct zk *zk, uint64_t now_ms)
 {
-        struct call *call = zk_call_new(zk_path(zk, NULL));
+        struct zk_call *call = zk_call_new(zk_path(zk, NULL));
         call->acl = zk->acl;
         call->step = STEP_EXISTS;
         if (!zk->has_root && !zk->coord.is_visitor) {
@@ -139,7 +139,7 @@ static void prove(struct zk *zk)
         zk_request_flush(zk);
 }
 
-static void beat_answered(struct zk *zk, struct call *call)
+static void beat_answered(struct zk *zk, struct zk_call *call)
 {
         if (!is_proof(call->rc)) {
                 zk->beat = NULL;
@@ -211,7 +211,7 @@ static void changed(struct zk *zk, const char *path)
                 zk->coord.events.changed(zk->coord.events.self, path + size + 1);
 }
 
-static void answered(struct zk *zk, struct call *call)
+static void answered(struct zk *zk, struct zk_call *call)
 {
         call->is_out = false;
         if (call == zk->beat)
@@ -236,7 +236,7 @@ void zk_session_take(struct zk *zk, struct zk_link *from, struct post *post)
                 from->is_gone = true;
         /* Answers are freed where their calls are. */
         if (post->kind == POST_ANSWER) {
-                answered(zk, (struct call *)post);
+                answered(zk, (struct zk_call *)post);
                 return;
         }
         if (is_ours && post->kind == POST_SESSION)

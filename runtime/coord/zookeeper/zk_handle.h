@@ -22,7 +22,7 @@ struct zk_handle;
 enum post_kind {
         POST_SESSION, /* the client's view of the session has changed: struct session_post */
         POST_CHANGED, /* a watch has fired: struct changed_post */
-        POST_ANSWER,  /* the operation has ended: struct call, of call.h */
+        POST_ANSWER,  /* the operation has ended: struct zk_call, of call.h */
         POST_FAILED,  /* no handle could be made: struct failed_post; POST_GONE follows when the handle is ended */
         POST_GONE,    /* the handle is closed; the last post */
 };

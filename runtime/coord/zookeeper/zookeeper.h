@@ -40,11 +40,11 @@ struct zk {
         uint64_t started_ms;
         char *addresses; /* of the last link that had any; NULL: none yet */
 
-        clientid_t id;     /* of the session; client_id 0: none */
-        bool is_connected; /* the client says so: what is sent now goes out */
-        bool is_proven;    /* a heartbeat of this session was answered */
-        bool has_root;     /* the app's root was made in this session */
-        struct call *beat; /* the heartbeat under way */
+        clientid_t id;        /* of the session; client_id 0: none */
+        bool is_connected;    /* the client says so: what is sent now goes out */
+        bool is_proven;       /* a heartbeat of this session was answered */
+        bool has_root;        /* the app's root was made in this session */
+        struct zk_call *beat; /* the heartbeat under way */
         uint64_t beat_sent_ms;
         uint64_t next_beat_ms;
         uint64_t proof_ms;    /* when the last one that was answered had been sent */
@@ -85,14 +85,14 @@ void zk_request_flush(struct zk *zk);
 /* The request does not wait for its call any more, which is freed when it comes back. */
 void zk_request_forget(struct coord_request *request);
 /* An answer to a call that still has its request. */
-void zk_request_answered(struct zk *zk, struct call *call);
+void zk_request_answered(struct zk *zk, struct zk_call *call);
 /* Finishes those that were refused before they were sent. */
 void zk_request_finish_refused(struct zk *zk);
 /* All of them, later. */
 void zk_request_refuse_all(struct zk *zk, int status, const char *why);
 /* After a STEP_PARENT was answered: the next node to make of the first `path_size` bytes.  False when all are made, or
  * it does not go on; the answer tells which. */
-bool zk_parent_next(struct call *call, size_t path_size);
+bool zk_parent_next(struct zk_call *call, size_t path_size);
 int zk_errno(int rc);
 struct coord_stat zk_stat(const struct Stat *stat);
 /* The version as ZooKeeper counts. */
@@ -100,9 +100,9 @@ int32_t zk_version(uint64_t version);
 
 /* --- multi.c --- */
 
-struct call *zk_multi_call(struct zk *zk, struct coord_multi *multi);
+struct zk_call *zk_multi_call(struct zk *zk, struct coord_multi *multi);
 /* Fills in stats or the failed operation's status; 0 or -errno. */
-int zk_multi_answer(struct coord_multi *multi, const struct call *call);
+int zk_multi_answer(struct coord_multi *multi, const struct zk_call *call);
 
 /* --- end_session.c --- */
 

@@ -8,7 +8,7 @@
 #include "host/membership/assign_quota.h"
 
 /* What is known of a shard while the next assignment is made. */
-struct place {
+struct assign_place {
         const struct assign_slot *before;
         const struct assign_owner *owner; /* of before; NULL: nobody */
         struct member_quota *owner_quota; /* the owner's; NULL: it has none or is no member any more */
@@ -19,38 +19,38 @@ struct place {
         enum assign_reason reason;
 };
 
-struct work {
+struct assign_work {
         const struct assignment *previous; /* NULL: none */
         const struct assign_input *input;
         struct quotas quotas;
-        struct place *places;   /* by shard */
-        struct place **planned; /* those that are to move when there is time */
-        uint64_t generation;    /* of the next document, if there is one */
+        struct assign_place *places;   /* by shard */
+        struct assign_place **planned; /* those that are to move when there is time */
+        uint64_t generation;           /* of the next document, if there is one */
         uint32_t moved;
         uint32_t left;
 };
 
 static const struct assign_slot no_slot = { .owner = ASSIGN_NOBODY };
 
-static void work_free(struct work *w)
+static void work_free(struct assign_work *w)
 {
         quotas_free(&w->quotas);
         free(w->places);
         free(w->planned);
 }
 
-static int work_init(struct work *w, const struct assignment *previous, const struct assign_input *input)
+static int work_init(struct assign_work *w, const struct assignment *previous, const struct assign_input *input)
 {
-        *w = (struct work){ .previous = previous, .input = input };
+        *w = (struct assign_work){ .previous = previous, .input = input };
         int r = quotas_init(&w->quotas, previous, input);
         w->places = calloc(input->shards_count, sizeof(w->places[0]));
-        w->planned = calloc(input->shards_count, sizeof(struct place *));
+        w->planned = calloc(input->shards_count, sizeof(struct assign_place *));
         if (r || !w->places || !w->planned) {
                 work_free(w);
                 return -ENOMEM;
         }
         for (uint32_t shard = 0; shard < input->shards_count; shard++) {
-                struct place *place = &w->places[shard];
+                struct assign_place *place = &w->places[shard];
                 place->shard = shard;
                 place->before = previous ? &previous->slots[shard] : &no_slot;
                 if (place->before->owner == ASSIGN_NOBODY)
@@ -83,7 +83,7 @@ static int check(const struct assignment *previous, const struct assign_input *i
 
 /* Above the last one, above what the store knows, and not below the time: a document made anew starts above one that
  * was lost. */
-static int choose_generation(struct work *w, struct error *error)
+static int choose_generation(struct assign_work *w, struct error *error)
 {
         w->generation = w->previous ? w->previous->generation + 1 : 1;
         if (w->generation < w->input->unix_s)
@@ -92,7 +92,7 @@ static int choose_generation(struct work *w, struct error *error)
                 const struct assign_stale *stale = &w->input->stale[i];
                 if (stale->shard >= w->input->shards_count || stale->epoch >= ASSIGN_STALE_MAX)
                         continue;
-                struct place *place = &w->places[stale->shard];
+                struct assign_place *place = &w->places[stale->shard];
                 if (!place->owner || stale->epoch < place->before->epoch)
                         continue;
                 place->is_bumped = true;
@@ -106,7 +106,7 @@ static int choose_generation(struct work *w, struct error *error)
 
 /* --- moves ------------------------------------------------------------------------------------------------------- */
 
-static void move(struct work *w, struct place *place, enum assign_reason reason)
+static void move(struct assign_work *w, struct assign_place *place, enum assign_reason reason)
 {
         struct member_quota *to = quotas_neediest(&w->quotas);
         /* Quotas add up to all shards that are not kept: what is above one is missing at another. */
@@ -119,10 +119,10 @@ static void move(struct work *w, struct place *place, enum assign_reason reason)
         w->moved++;
 }
 
-static void move_orphans(struct work *w)
+static void move_orphans(struct assign_work *w)
 {
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
-                struct place *place = &w->places[shard];
+                struct assign_place *place = &w->places[shard];
                 if (place->owner_quota)
                         continue;
                 if (!place->owner)
@@ -133,7 +133,7 @@ static void move_orphans(struct work *w)
 }
 
 /* Draining owners' first, then those of who should have none, then what is above a quota. */
-static int urgency(const struct place *place)
+static int urgency(const struct assign_place *place)
 {
         if (place->owner_quota->role == QUOTA_GIVES)
                 return place->owner_quota->member->is_draining ? 0 : 1;
@@ -142,7 +142,7 @@ static int urgency(const struct place *place)
 
 static int by_urgency(const void *left, const void *right)
 {
-        const struct place *a = *(struct place *const *)left, *b = *(struct place *const *)right;
+        const struct assign_place *a = *(struct assign_place *const *)left, *b = *(struct assign_place *const *)right;
         int order = urgency(a) - urgency(b);
         if (order)
                 return order;
@@ -156,26 +156,26 @@ static bool is_above_quota(const struct member_quota *q)
         return q->role == QUOTA_GIVES || (q->role == QUOTA_TAKES && q->have > q->quota);
 }
 
-static enum assign_reason planned_reason(const struct work *w, const struct place *place)
+static enum assign_reason planned_reason(const struct assign_work *w, const struct assign_place *place)
 {
         if (place->owner_quota->member->is_draining)
                 return ASSIGN_DRAIN;
         return quotas_neediest(&w->quotas)->had ? ASSIGN_REBALANCE : ASSIGN_JOIN;
 }
 
-static void move_planned(struct work *w)
+static void move_planned(struct assign_work *w)
 {
         uint32_t count = 0;
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++)
                 if (w->places[shard].owner_quota && is_above_quota(w->places[shard].owner_quota))
                         w->planned[count++] = &w->places[shard];
-        qsort(w->planned, count, sizeof(struct place *), by_urgency);
+        qsort(w->planned, count, sizeof(struct assign_place *), by_urgency);
 
         uint32_t room = w->input->round_max ? w->input->round_max : UINT32_MAX;
         if (!w->input->may_plan)
                 room = 0;
         for (uint32_t i = 0; i < count && room; i++) {
-                struct place *place = w->planned[i];
+                struct assign_place *place = w->planned[i];
                 if (!is_above_quota(place->owner_quota))
                         continue;
                 move(w, place, planned_reason(w, place));
@@ -183,7 +183,7 @@ static void move_planned(struct work *w)
         }
 }
 
-static void count_left(struct work *w)
+static void count_left(struct assign_work *w)
 {
         for (uint32_t i = 0; i < w->quotas.count; i++) {
                 const struct member_quota *q = &w->quotas.items[i];
@@ -215,7 +215,7 @@ static bool is_owner(const struct member_quota *q)
 
 /* Every member that has shards or may have, and who is gone but could not be replaced.  Who had some and has none is a
  * giver. */
-static int collect_owners(const struct work *w, struct assignment *next)
+static int collect_owners(const struct assign_work *w, struct assignment *next)
 {
         uint32_t gone_count = w->previous ? w->previous->owners_count : 0;
         int r = assignment_init(next, w->input->shards_count, w->quotas.count + gone_count, w->quotas.count);
@@ -254,10 +254,10 @@ static uint16_t index_of(const struct assignment *next, const uint8_t nonce[STOR
         return (uint16_t)(found - next->owners);
 }
 
-static void fill_slots(const struct work *w, struct assignment *next)
+static void fill_slots(const struct assign_work *w, struct assignment *next)
 {
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
-                const struct place *place = &w->places[shard];
+                const struct assign_place *place = &w->places[shard];
                 struct assign_slot *slot = &next->slots[shard];
                 *slot = *place->before;
                 if (place->to) {
@@ -271,13 +271,13 @@ static void fill_slots(const struct work *w, struct assignment *next)
         }
 }
 
-static int list_moves(const struct work *w, struct assign_plan *plan)
+static int list_moves(const struct assign_work *w, struct assign_plan *plan)
 {
         plan->moves = calloc(w->moved + 1, sizeof(plan->moves[0]));
         if (!plan->moves)
                 return -ENOMEM;
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
-                const struct place *place = &w->places[shard];
+                const struct assign_place *place = &w->places[shard];
                 if (!place->to)
                         continue;
                 struct assign_move *listed = &plan->moves[plan->moves_count++];
@@ -291,7 +291,7 @@ static int list_moves(const struct work *w, struct assign_plan *plan)
 
 /* Besides moves: an owner without shards, a giver that is gone, a new epoch, or an owner that has begun to drain, which
  * its successors must know should it vanish. */
-static bool has_news(const struct work *w)
+static bool has_news(const struct assign_work *w)
 {
         if (!w->previous || w->moved || w->quotas.has_lost_giver)
                 return true;
@@ -299,7 +299,7 @@ static bool has_news(const struct work *w)
                 if (w->quotas.items[i].role == QUOTA_TAKES && !w->quotas.items[i].is_listed)
                         return true;
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
-                const struct place *place = &w->places[shard];
+                const struct assign_place *place = &w->places[shard];
                 if (place->is_bumped)
                         return true;
                 if (place->owner_quota && place->owner_quota->member->is_draining != place->owner->is_draining)
@@ -311,7 +311,7 @@ static bool has_news(const struct work *w)
 int assign_plan(const struct assignment *previous, const struct assign_input *input, struct assign_plan *ret_plan,
         struct error *error)
 {
-        struct work w;
+        struct assign_work w;
         struct assign_plan plan = { 0 };
         int r = check(previous, input, error);
         if (r)

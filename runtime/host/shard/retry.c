@@ -103,7 +103,7 @@ static struct pending_outcome *excused(
         return pending;
 }
 
-enum verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
+enum retry_verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
         const struct settled *settled, double random, struct pending_outcome **ret_pending)
 {
         struct pending_outcome *pending = NULL;

@@ -7,13 +7,13 @@
 #include "host/shard/pending_outcome.h"
 #include "host/shard/window.h"
 
-enum verdict {
+enum retry_verdict {
         VERDICT_OUTCOME, /* tell the store: *ret_pending */
         VERDICT_AGAIN,   /* run it again when its pool takes tasks; nothing to record */
 };
 
 /* `random` is a fraction in [0, 1). */
-enum verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
+enum retry_verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
         const struct settled *settled, double random, struct pending_outcome **ret_pending);
 
 /* What follows for one that has_died_alone: it is interrupted, at no cost, and does not run again soon.  Nobody saw

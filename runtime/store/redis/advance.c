@@ -82,7 +82,7 @@ static struct span pack_outcomes(
 
 /* --- what comes back --------------------------------------------------------------------------------------------- */
 
-static void read_controls(struct op *op, struct store_advance *advance, const redisReply *list)
+static void read_controls(struct redis_op *op, struct store_advance *advance, const redisReply *list)
 {
         struct arena_chunk **arena = request_arena(&advance->request);
         if (!list || list->type == REDIS_REPLY_STRING || reply_count(list) > STORE_CALL_CONTROLS) {
@@ -107,7 +107,7 @@ enum { BIT_MORE = 1, BIT_OUTBOX = 2, BIT_KEYS = 4, BIT_REFUSED = 8, BITS_WANTED_
 #define BITS_MAX (STORE_WANTED_FIRM << BITS_WANTED_SHIFT | 15)
 
 /* How many tasks all blocks have; 0 if they are no blocks, or too many: the request has failed then. */
-static uint32_t count_tasks(struct op *op, const redisReply *reply)
+static uint32_t count_tasks(struct redis_op *op, const redisReply *reply)
 {
         uint64_t sum = 0;
         bool is_good = (reply_count(reply) - REPLY_BLOCKS) % 3 == 0;
@@ -124,7 +124,7 @@ static uint32_t count_tasks(struct op *op, const redisReply *reply)
 }
 
 /* Tasks of consecutive seqs.  False if it is none. */
-static bool read_block(struct claimed *c, struct op *op, uint64_t seq, struct span tasks, struct span notes)
+static bool read_block(struct redis_claim *c, struct redis_op *op, uint64_t seq, struct span tasks, struct span notes)
 {
         int64_t count = msgpack_take_array(&tasks);
         bool has_notes = notes.size > 0;
@@ -140,7 +140,7 @@ static bool read_block(struct claimed *c, struct op *op, uint64_t seq, struct sp
         return count >= 0;
 }
 
-static void read_tasks(struct claimed *c, struct op *op, const redisReply *reply)
+static void read_tasks(struct redis_claim *c, struct redis_op *op, const redisReply *reply)
 {
         for (size_t i = REPLY_BLOCKS; i + 2 < reply_count(reply) && !op->request->status; i += 3) {
                 uint64_t seq = answer_number(op, reply->element[i], STORE_SEQ_MAX, "seq");
@@ -150,7 +150,7 @@ static void read_tasks(struct claimed *c, struct op *op, const redisReply *reply
 }
 
 /* A script reads tasks in portions before it knows how large they are. */
-static void learn_size(struct redis_store *s, const struct claimed *c)
+static void learn_size(struct redis_store *s, const struct redis_claim *c)
 {
         uint64_t largest = 1;
         for (uint32_t i = 0; i < c->count; i++)
@@ -170,7 +170,7 @@ static bool has_replies(const struct store_advance *advance)
         return false;
 }
 
-static void aside_answer(struct call *call, const redisReply *reply)
+static void aside_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_advance *advance = (struct store_advance *)call->op->request;
         if (reply_is_fenced(reply))
@@ -179,12 +179,12 @@ static void aside_answer(struct call *call, const redisReply *reply)
         advance->has_more = answer_bool(call->op, reply_at(reply, 1), "work");
 }
 
-static void advance_answer(struct call *call, const redisReply *reply)
+static void advance_answer(struct redis_call *call, const redisReply *reply)
 {
-        struct op *op = call->op;
+        struct redis_op *op = call->op;
         struct store_advance *advance = (struct store_advance *)op->request;
         struct redis_shard *shard = &op->s->shards[call->shard];
-        struct claimed c;
+        struct redis_claim c;
         if (reply_is_fenced(reply)) {
                 shard->is_watched = false;
                 return;
@@ -220,13 +220,13 @@ static void advance_answer(struct call *call, const redisReply *reply)
 void redis_advance(struct redis_store *s, struct store_request *request)
 {
         struct store_advance *advance = (struct store_advance *)request;
-        struct op *op = op_begin(s, request);
+        struct redis_op *op = op_begin(s, request);
         bool is_plain_call = all_plain(advance, s->shards[advance->lease.shard].has_no_keys);
         advance->tasks_count = advance->controls_count = advance->gone = advance->set_aside = 0;
         advance->has_more = advance->has_outbox = advance->is_refused = false;
         advance->verdict = STORE_FENCED;
 
-        struct call *call = call_script(op, SCRIPT_advance, advance->lease.shard, 7 + advance->outcomes_count);
+        struct redis_call *call = call_script(op, SCRIPT_advance, advance->lease.shard, 7 + advance->outcomes_count);
         call->answer = advance_answer;
         call_put_lease(call, &advance->lease);
         call_put_number(call, advance->call);

@@ -10,15 +10,15 @@
 
 /* --- operations -------------------------------------------------------------------------------------------------- */
 
-struct op *op_begin(struct redis_store *s, struct store_request *request)
+struct redis_op *op_begin(struct redis_store *s, struct store_request *request)
 {
-        struct op *op = arena_take(request_arena(request), sizeof(*op));
+        struct redis_op *op = arena_take(request_arena(request), sizeof(*op));
         op->s = s;
         op->request = request;
         return op;
 }
 
-void op_fail(struct op *op, int status, const char *format, ...)
+void op_fail(struct redis_op *op, int status, const char *format, ...)
 {
         struct store_request *request = op->request;
         if (request->status)
@@ -30,17 +30,17 @@ void op_fail(struct op *op, int status, const char *format, ...)
         request->status = status;
 }
 
-void op_bad_answer(struct op *op)
+void op_bad_answer(struct redis_op *op)
 {
         op_fail(op, -EPROTO, "%s: Redis gave an answer that Quiver does not know", store_op_name(op->request->op));
 }
 
-void op_bad_value(struct op *op, const char *name)
+void op_bad_value(struct redis_op *op, const char *name)
 {
         op_fail(op, -EPROTO, "%s: Redis gave an answer whose %s is out of range", store_op_name(op->request->op), name);
 }
 
-static void op_answered(struct op *op)
+static void op_answered(struct redis_op *op)
 {
         if (--op->pending)
                 return;
@@ -52,8 +52,8 @@ static void op_answered(struct op *op)
 
 static void on_done(struct redis_command *command)
 {
-        struct call *call = (struct call *)command;
-        struct op *op = call->op;
+        struct redis_call *call = (struct redis_call *)command;
+        struct redis_op *op = call->op;
         if (!command->status) {
                 if (call->answer)
                         call->answer(call, command->reply);
@@ -67,26 +67,26 @@ static void on_done(struct redis_command *command)
 
 /* --- commands ---------------------------------------------------------------------------------------------------- */
 
-static struct call *call_make(struct op *op, unsigned room)
+static struct redis_call *call_make(struct redis_op *op, unsigned room)
 {
         struct arena_chunk **arena = request_arena(op->request);
-        struct call *call = arena_take(arena, sizeof(*call));
+        struct redis_call *call = arena_take(arena, sizeof(*call));
         call->op = op;
         call->argv = arena_take(arena, room * sizeof(*call->argv));
         call->sizes = arena_take(arena, room * sizeof(*call->sizes));
         return call;
 }
 
-struct call *call_new(struct op *op, const char *name, unsigned args)
+struct redis_call *call_new(struct redis_op *op, const char *name, unsigned args)
 {
-        struct call *call = call_make(op, 1 + args);
+        struct redis_call *call = call_make(op, 1 + args);
         call_put(call, (struct span){ name, strlen(name) });
         return call;
 }
 
-struct call *call_script_keys(struct op *op, enum script_number script, unsigned keys, unsigned args)
+struct redis_call *call_script_keys(struct redis_op *op, enum script_number script, unsigned keys, unsigned args)
 {
-        struct call *call = call_make(op, 3 + keys + args);
+        struct redis_call *call = call_make(op, 3 + keys + args);
         call->command.script = &op->s->scripts.all[script];
         call_put(call, SPAN_TEXT("EVALSHA"));
         call_put(call, (struct span){ call->command.script->sha, 40 });
@@ -124,24 +124,24 @@ static struct span shard_key(struct redis_store *s, uint32_t number, unsigned wh
         return (struct span){ at, shard->key_sizes[which] };
 }
 
-struct call *call_script(struct op *op, enum script_number script, uint32_t shard, unsigned args)
+struct redis_call *call_script(struct redis_op *op, enum script_number script, uint32_t shard, unsigned args)
 {
         unsigned keys = op->s->is_cluster ? SHARD_KEYS : SHARD_KEYS - 1;
-        struct call *call = call_script_keys(op, script, keys, args);
+        struct redis_call *call = call_script_keys(op, script, keys, args);
         call->shard = shard;
         for (unsigned i = 0; i < keys; i++)
                 call_put(call, shard_key(op->s, shard, i));
         return call;
 }
 
-void call_put(struct call *call, struct span argument)
+void call_put(struct redis_call *call, struct span argument)
 {
         int at = call->command.argc++;
         call->argv[at] = argument.size ? argument.data : "";
         call->sizes[at] = argument.size;
 }
 
-void call_put_number(struct call *call, uint64_t number)
+void call_put_number(struct redis_call *call, uint64_t number)
 {
         char text[24];
         char *at = text + sizeof(text);
@@ -152,7 +152,7 @@ void call_put_number(struct call *call, uint64_t number)
                 arena_copy(request_arena(call->op->request), (struct span){ at, (size_t)(text + sizeof(text) - at) }));
 }
 
-void call_printf(struct call *call, const char *format, ...)
+void call_printf(struct redis_call *call, const char *format, ...)
 {
         char text[1024];
         va_list args;
@@ -164,14 +164,14 @@ void call_printf(struct call *call, const char *format, ...)
         call_put(call, arena_copy(request_arena(call->op->request), (struct span){ text, (size_t)size }));
 }
 
-void call_put_lease(struct call *call, const struct store_lease *lease)
+void call_put_lease(struct redis_call *call, const struct store_lease *lease)
 {
         char nonce[2 * STORE_NONCE_SIZE + 1];
         nonce_text(lease->nonce, nonce);
         call_printf(call, "held %" PRIu64 " %s", lease->epoch, nonce);
 }
 
-static void call_start(struct call *call, struct span route, bool is_tracked)
+static void call_start(struct redis_call *call, struct span route, bool is_tracked)
 {
         struct redis_command *command = &call->command;
         command->done = on_done;
@@ -184,37 +184,37 @@ static void call_start(struct call *call, struct span route, bool is_tracked)
 }
 
 /* The first key decides which server. */
-static struct span first_key(const struct call *call)
+static struct span first_key(const struct redis_call *call)
 {
         int at = call->command.script ? 3 : 1;
         return (struct span){ call->argv[at], call->sizes[at] };
 }
 
-void call_send(struct call *call)
+void call_send(struct redis_call *call)
 {
         call_start(call, first_key(call), false);
 }
 
-void call_send_tracked(struct call *call)
+void call_send_tracked(struct redis_call *call)
 {
         call_start(call, first_key(call), true);
 }
 
-void call_send_to(struct call *call, struct span key)
+void call_send_to(struct redis_call *call, struct span key)
 {
         call_start(call, key, false);
 }
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-struct span key_of_shard(struct op *op, uint32_t shard, const char *name)
+struct span key_of_shard(struct redis_op *op, uint32_t shard, const char *name)
 {
         char text[512];
         int size = snprintf(text, sizeof(text), "quiver:{%s:%" PRIu32 "}:%s", op->s->store.app, shard, name);
         return arena_copy(request_arena(op->request), (struct span){ text, (size_t)size });
 }
 
-struct span key_of_app(struct op *op, const char *name)
+struct span key_of_app(struct redis_op *op, const char *name)
 {
         char text[512];
         int size = snprintf(text, sizeof(text), "quiver:{%s}:%s", op->s->store.app, name);
@@ -279,7 +279,7 @@ static bool number_read(const redisReply *reply, uint64_t *ret_number)
         return true;
 }
 
-uint64_t answer_number(struct op *op, const redisReply *reply, uint64_t max, const char *name)
+uint64_t answer_number(struct redis_op *op, const redisReply *reply, uint64_t max, const char *name)
 {
         uint64_t number = 0;
         if (number_read(reply, &number) && number <= max)
@@ -288,12 +288,12 @@ uint64_t answer_number(struct op *op, const redisReply *reply, uint64_t max, con
         return 0;
 }
 
-bool answer_bool(struct op *op, const redisReply *reply, const char *name)
+bool answer_bool(struct redis_op *op, const redisReply *reply, const char *name)
 {
         return answer_number(op, reply, 1, name) == 1;
 }
 
-uint64_t answer_due(struct op *op, const redisReply *reply)
+uint64_t answer_due(struct redis_op *op, const redisReply *reply)
 {
         if (reply && reply->type == REDIS_REPLY_INTEGER && reply->integer == -1)
                 return STORE_NEVER;

@@ -7,13 +7,13 @@
 #include "store/redis/msgpack.h"
 #include "store/redis/redis_store.h"
 
-void claimed_init(struct claimed *c, struct op *op, uint32_t shard, uint32_t room, uint64_t now_ms)
+void claimed_init(struct redis_claim *c, struct redis_op *op, uint32_t shard, uint32_t room, uint64_t now_ms)
 {
-        *c = (struct claimed){ .shard = shard, .room = room, .now_ms = now_ms };
+        *c = (struct redis_claim){ .shard = shard, .room = room, .now_ms = now_ms };
         c->tasks = arena_take(request_arena(op->request), room * sizeof(*c->tasks));
 }
 
-static void aside_add(struct claimed *c, uint64_t seq, uint64_t due_ms, struct span reason, struct span text)
+static void aside_add(struct redis_claim *c, uint64_t seq, uint64_t due_ms, struct span reason, struct span text)
 {
         msgpack_array(&c->aside, 4);
         msgpack_number(&c->aside, seq);
@@ -23,7 +23,8 @@ static void aside_add(struct claimed *c, uint64_t seq, uint64_t due_ms, struct s
         c->aside_count++;
 }
 
-void claimed_add(struct claimed *c, struct op *op, uint64_t seq, struct span bytes, struct span note, bool is_waiting)
+void claimed_add(
+        struct redis_claim *c, struct redis_op *op, uint64_t seq, struct span bytes, struct span note, bool is_waiting)
 {
         struct error error = { "" };
         /* A script asks for no more than fit, and sets aside itself what has no number. */
@@ -62,8 +63,8 @@ static void task_keep(struct arena_chunk **arena, struct store_task *task)
         task->key = e->key.size ? e->key : e->id;
 }
 
-bool claimed_set_aside(struct claimed *c, struct op *op, const struct store_lease *lease,
-        void (*answer)(struct call *call, const redisReply *reply))
+bool claimed_set_aside(struct redis_claim *c, struct redis_op *op, const struct store_lease *lease,
+        void (*answer)(struct redis_call *call, const redisReply *reply))
 {
         struct arena_chunk **arena = request_arena(op->request);
         if (!c->aside_count || op->request->status) {
@@ -75,7 +76,7 @@ bool claimed_set_aside(struct claimed *c, struct op *op, const struct store_leas
         struct buffer packed = { 0 };
         msgpack_array(&packed, c->aside_count);
         buffer_put(&packed, c->aside.data, c->aside.size);
-        struct call *call = call_script(op, SCRIPT_aside, c->shard, 2);
+        struct redis_call *call = call_script(op, SCRIPT_aside, c->shard, 2);
         call->answer = answer;
         call_put_lease(call, lease);
         call_put(call, arena_copy(arena, (struct span){ (const char *)packed.data, packed.size }));

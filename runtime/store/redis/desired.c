@@ -27,12 +27,12 @@ uint64_t version_read(const redisReply *reply)
         return version;
 }
 
-static void version_answer(struct call *call, const redisReply *reply)
+static void version_answer(struct redis_call *call, const redisReply *reply)
 {
         ((struct store_desired_get *)call->op->request)->version = version_read(reply);
 }
 
-static void desired_answer(struct call *call, const redisReply *reply)
+static void desired_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_desired_get *get = (struct store_desired_get *)call->op->request;
         struct arena_chunk **arena = request_arena(&get->request);
@@ -48,21 +48,21 @@ static void desired_answer(struct call *call, const redisReply *reply)
 void redis_desired_get(struct redis_store *s, struct store_request *request)
 {
         struct store_desired_get *get = (struct store_desired_get *)request;
-        struct op *op = op_begin(s, request);
+        struct redis_op *op = op_begin(s, request);
         get->items_count = 0;
         /* The version first: what changes in between is then read once more, not missed. */
-        struct call *version = call_new(op, "HGET", 2);
+        struct redis_call *version = call_new(op, "HGET", 2);
         version->answer = version_answer;
         call_put(version, key_of_app(op, "app"));
         call_put(version, SPAN_TEXT("desired_version"));
         call_send_tracked(version);
-        struct call *all = call_new(op, "HGETALL", 1);
+        struct redis_call *all = call_new(op, "HGETALL", 1);
         all->answer = desired_answer;
         call_put(all, key_of_app(op, "desired"));
         call_send_tracked(all);
 }
 
-static void set_answer(struct call *call, const redisReply *reply)
+static void set_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_desired_set *set = (struct store_desired_set *)call->op->request;
         set->version = answer_number(call->op, reply, TASK_NUMBER_MAX, "version");
@@ -75,8 +75,8 @@ static void set_answer(struct call *call, const redisReply *reply)
 void redis_desired_set(struct redis_store *s, struct store_request *request)
 {
         struct store_desired_set *set = (struct store_desired_set *)request;
-        struct op *op = op_begin(s, request);
-        struct call *call = call_script_keys(op, SCRIPT_desired, 2, 4);
+        struct redis_op *op = op_begin(s, request);
+        struct redis_call *call = call_script_keys(op, SCRIPT_desired, 2, 4);
         call->answer = set_answer;
         call_put(call, key_of_app(op, "app"));
         call_put(call, key_of_app(op, "desired"));
@@ -90,10 +90,10 @@ void redis_desired_set(struct redis_store *s, struct store_request *request)
 void redis_status_put(struct redis_store *s, struct store_request *request)
 {
         struct store_status_put *put = (struct store_status_put *)request;
-        struct op *op = op_begin(s, request);
+        struct redis_op *op = op_begin(s, request);
         char nonce[2 * STORE_NONCE_SIZE + 1];
         nonce_text(put->nonce, nonce);
-        struct call *call = call_script_keys(op, SCRIPT_status_put, 2, 3);
+        struct redis_call *call = call_script_keys(op, SCRIPT_status_put, 2, 3);
         call_put(call, key_of_app(op, "status"));
         call_put(call, key_of_app(op, "statusends"));
         call_printf(call, "%s", nonce);
@@ -102,7 +102,7 @@ void redis_status_put(struct redis_store *s, struct store_request *request)
         call_send(call);
 }
 
-static void status_answer(struct call *call, const redisReply *reply)
+static void status_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_status_list *list = (struct store_status_list *)call->op->request;
         list->items = arena_take(request_arena(&list->request), (reply_count(reply) / 3) * sizeof(*list->items));
@@ -120,9 +120,9 @@ static void status_answer(struct call *call, const redisReply *reply)
 void redis_status_list(struct redis_store *s, struct store_request *request)
 {
         struct store_status_list *list = (struct store_status_list *)request;
-        struct op *op = op_begin(s, request);
+        struct redis_op *op = op_begin(s, request);
         list->items_count = 0;
-        struct call *call = call_script_keys(op, SCRIPT_status_list, 2, 1);
+        struct redis_call *call = call_script_keys(op, SCRIPT_status_list, 2, 1);
         call->answer = status_answer;
         call_put(call, key_of_app(op, "status"));
         call_put(call, key_of_app(op, "statusends"));

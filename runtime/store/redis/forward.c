@@ -15,14 +15,14 @@ struct entry {
 };
 
 struct forwarding {
-        struct op op; /* first */
+        struct redis_op op; /* first */
         uint64_t base;
         struct span source;
         struct entry entries[ENTRIES_MAX];
         uint32_t count;
 };
 
-static void forget_answer(struct call *call, const redisReply *reply)
+static void forget_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_forward *forward = (struct store_forward *)call->op->request;
         forward->verdict = reply_is_fenced(reply) ? STORE_FENCED : STORE_OK;
@@ -30,7 +30,7 @@ static void forget_answer(struct call *call, const redisReply *reply)
                 forward->has_more = answer_bool(call->op, reply, "outbox");
 }
 
-static void forget(struct op *op)
+static void forget(struct redis_op *op)
 {
         struct forwarding *f = (struct forwarding *)op;
         struct store_forward *forward = (struct store_forward *)op->request;
@@ -43,7 +43,7 @@ static void forget(struct op *op)
                 request_finish(op->request, op->request->status);
                 return;
         }
-        struct call *call = call_script(op, SCRIPT_forget, forward->lease.shard, 3);
+        struct redis_call *call = call_script(op, SCRIPT_forget, forward->lease.shard, 3);
         call->answer = forget_answer;
         call_put_lease(call, &forward->lease);
         call_put_number(call, f->base);
@@ -51,7 +51,7 @@ static void forget(struct op *op)
         call_send_tracked(call);
 }
 
-static void take_answer(struct call *call, const redisReply *reply)
+static void take_answer(struct redis_call *call, const redisReply *reply)
 {
         struct forwarding *f = (struct forwarding *)call->op;
         uint64_t taken = answer_number(call->op, reply, TASK_NUMBER_MAX, "number");
@@ -64,7 +64,7 @@ static void take_answer(struct call *call, const redisReply *reply)
 static void send_to(struct forwarding *f, uint32_t first)
 {
         uint32_t target = f->entries[first].target;
-        struct call *call = call_script(&f->op, SCRIPT_take, target, 1 + f->count - first);
+        struct redis_call *call = call_script(&f->op, SCRIPT_take, target, 1 + f->count - first);
         call->answer = take_answer;
         call_put(call, f->source);
         for (uint32_t i = first; i < f->count; i++)
@@ -73,7 +73,7 @@ static void send_to(struct forwarding *f, uint32_t first)
         call_send(call);
 }
 
-static void outbox_answer(struct call *call, const redisReply *reply)
+static void outbox_answer(struct redis_call *call, const redisReply *reply)
 {
         struct forwarding *f = (struct forwarding *)call->op;
         struct store_forward *forward = (struct store_forward *)call->op->request;
@@ -110,8 +110,8 @@ void redis_forward(struct redis_store *s, struct store_request *request)
         struct store_forward *forward = (struct store_forward *)request;
         struct forwarding *f = arena_take(request_arena(request), sizeof(*f));
         forward->has_more = false;
-        f->op = (struct op){ .s = s, .request = request, .after = forget };
-        struct call *call = call_script(&f->op, SCRIPT_outbox, forward->lease.shard, 1);
+        f->op = (struct redis_op){ .s = s, .request = request, .after = forget };
+        struct redis_call *call = call_script(&f->op, SCRIPT_outbox, forward->lease.shard, 1);
         call->answer = outbox_answer;
         call_put_lease(call, &forward->lease);
         call_send(call);

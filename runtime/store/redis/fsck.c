@@ -9,7 +9,7 @@
 #define PARTS_MAX    64u
 
 struct checking {
-        struct op op; /* first */
+        struct redis_op op; /* first */
         struct buffer report;
         struct span cursor;
         uint64_t part;
@@ -18,7 +18,7 @@ struct checking {
 
 static void slice(struct checking *c);
 
-static void slice_answer(struct call *call, const redisReply *reply)
+static void slice_answer(struct redis_call *call, const redisReply *reply)
 {
         struct checking *c = (struct checking *)call->op;
         struct store_fsck *fsck = (struct store_fsck *)call->op->request;
@@ -45,7 +45,7 @@ static void slice_answer(struct call *call, const redisReply *reply)
         c->parts = answer_number(call->op, reply->element[3], PARTS_MAX, "parts");
 }
 
-static void after_slice(struct op *op)
+static void after_slice(struct redis_op *op)
 {
         struct checking *c = (struct checking *)op;
         struct store_fsck *fsck = (struct store_fsck *)op->request;
@@ -62,7 +62,7 @@ static void after_slice(struct op *op)
 static void slice(struct checking *c)
 {
         struct store_fsck *fsck = (struct store_fsck *)c->op.request;
-        struct call *call = call_script(&c->op, fsck->is_repair ? SCRIPT_repair : SCRIPT_fsck, fsck->shard, 2);
+        struct redis_call *call = call_script(&c->op, fsck->is_repair ? SCRIPT_repair : SCRIPT_fsck, fsck->shard, 2);
         call->answer = slice_answer;
         call_put_number(call, c->part);
         call_put(call, c->cursor);
@@ -74,7 +74,7 @@ void redis_fsck(struct redis_store *s, struct store_request *request)
         struct store_fsck *fsck = (struct store_fsck *)request;
         struct checking *c = arena_take(request_arena(request), sizeof(*c));
         fsck->tasks = fsck->problems = fsck->mended = 0;
-        c->op = (struct op){ .s = s, .request = request, .after = after_slice };
+        c->op = (struct redis_op){ .s = s, .request = request, .after = after_slice };
         c->cursor = SPAN_TEXT("0");
         c->part = 1;
         slice(c);

@@ -1,7 +1,7 @@
 /* Tasks as another store had them. */
 #include "store/redis/redis_store.h"
 
-static void import_answer(struct call *call, const redisReply *reply)
+static void import_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_import *import = (struct store_import *)call->op->request;
         import->taken = answer_number(call->op, reply_at(reply, 0), TASK_NUMBER_MAX, "chunk");
@@ -17,7 +17,7 @@ void redis_import(struct redis_store *s, struct store_request *request)
 {
         const struct store_import *import = (const struct store_import *)request;
         unsigned args = 3 + 8 * import->items_count;
-        struct call *call = call_script(op_begin(s, request), SCRIPT_import, import->shard, args);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_import, import->shard, args);
         call->answer = import_answer;
         call_put(call, import->source);
         call_put_number(call, import->number);

@@ -3,11 +3,11 @@
 
 #include "store/redis/redis_store.h"
 
-static void keys_answer(struct call *call, const redisReply *reply)
+static void keys_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_keys *keys = (struct store_keys *)call->op->request;
         const redisReply *rows = reply_at(reply, 2);
-        struct op *op = call->op;
+        struct redis_op *op = call->op;
         keys->cursor.major = answer_number(op, reply_at(reply, 0), TASK_NUMBER_MAX, "cursor");
         keys->is_end = answer_bool(op, reply_at(reply, 1), "end");
         keys->keys = arena_take(request_arena(&keys->request), reply_count(rows) * sizeof(*keys->keys));
@@ -30,7 +30,7 @@ void redis_keys(struct redis_store *s, struct store_request *request)
 {
         struct store_keys *keys = (struct store_keys *)request;
         keys->keys_count = 0;
-        struct call *call = call_script(op_begin(s, request), SCRIPT_keys, keys->shard, 3);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_keys, keys->shard, 3);
         call->answer = keys_answer;
         call_put(call, keys->key);
         call_put_number(call, keys->cursor.major);
@@ -38,7 +38,7 @@ void redis_keys(struct redis_store *s, struct store_request *request)
         call_send(call);
 }
 
-static void act_answer(struct call *call, const redisReply *reply)
+static void act_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_key_act *act = (struct store_key_act *)call->op->request;
         if (reply->type != REDIS_REPLY_INTEGER) {
@@ -55,7 +55,7 @@ void redis_key_act(struct redis_store *s, struct store_request *request)
 {
         struct store_key_act *act = (struct store_key_act *)request;
         uint32_t shard = shard_of_key(act->key, s->store.shards);
-        struct call *call = call_script(op_begin(s, request), SCRIPT_key_act, shard, 3);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_key_act, shard, 3);
         act->is_pending = false;
         call->answer = act_answer;
         call_put_number(call, act->verb);

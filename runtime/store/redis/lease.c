@@ -4,7 +4,7 @@
 
 #include "store/redis/redis_store.h"
 
-static void page_read(struct claimed *c, struct op *op, const redisReply *rows)
+static void page_read(struct redis_claim *c, struct redis_op *op, const redisReply *rows)
 {
         size_t count = reply_count(rows);
         if (!rows || rows->type != REDIS_REPLY_ARRAY || count % 4 || count / 4 > CLAIMED_MAX) {
@@ -23,14 +23,14 @@ static uint32_t page_room(const redisReply *rows)
         return reply_count(rows) / 4 <= CLAIMED_MAX ? (uint32_t)(reply_count(rows) / 4) : 0;
 }
 
-static void page_fill(struct store_page *page, const struct claimed *c, bool has_more)
+static void page_fill(struct store_page *page, const struct redis_claim *c, bool has_more)
 {
         *page = (struct store_page){ .tasks = c->tasks, .tasks_count = c->count, .has_more = has_more };
 }
 
 /* --- acquire ----------------------------------------------------------------------------------------------------- */
 
-static void acquire_aside(struct call *call, const redisReply *reply)
+static void acquire_aside(struct redis_call *call, const redisReply *reply)
 {
         struct store_acquire *acquire = (struct store_acquire *)call->op->request;
         if (reply_is_fenced(reply))
@@ -40,9 +40,9 @@ static void acquire_aside(struct call *call, const redisReply *reply)
                 acquire->has_work = true;
 }
 
-static void granted(struct store_acquire *acquire, struct op *op, const redisReply *reply)
+static void granted(struct store_acquire *acquire, struct redis_op *op, const redisReply *reply)
 {
-        struct claimed c;
+        struct redis_claim c;
         struct redis_shard *shard = &op->s->shards[acquire->lease.shard];
         acquire->call = answer_number(op, reply_at(reply, 2), TASK_NUMBER_MAX, "call");
         acquire->left_ms = answer_number(op, reply_at(reply, 3), TASK_NUMBER_MAX, "lease");
@@ -58,7 +58,7 @@ static void granted(struct store_acquire *acquire, struct op *op, const redisRep
         (void)claimed_set_aside(&c, op, &acquire->lease, acquire_aside);
 }
 
-static void acquire_answer(struct call *call, const redisReply *reply)
+static void acquire_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_acquire *acquire = (struct store_acquire *)call->op->request;
         struct redis_shard *shard = &call->op->s->shards[call->shard];
@@ -96,7 +96,7 @@ void redis_acquire(struct redis_store *s, struct store_request *request)
         acquire->busy_ms = 0;
         acquire->page = (struct store_page){ 0 };
         nonce_text(acquire->lease.nonce, nonce);
-        struct call *call = call_script(op_begin(s, request), SCRIPT_acquire, acquire->lease.shard, 6);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_acquire, acquire->lease.shard, 6);
         call->answer = acquire_answer;
         call_put_number(call, acquire->lease.epoch);
         call_printf(call, "%s", nonce);
@@ -109,10 +109,10 @@ void redis_acquire(struct redis_store *s, struct store_request *request)
 
 /* --- in flight --------------------------------------------------------------------------------------------------- */
 
-static void in_flight_answer(struct call *call, const redisReply *reply)
+static void in_flight_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_in_flight *in_flight = (struct store_in_flight *)call->op->request;
-        struct claimed c;
+        struct redis_claim c;
         in_flight->verdict = reply_is_fenced(reply) ? STORE_FENCED : STORE_OK;
         if (in_flight->verdict == STORE_FENCED)
                 return;
@@ -128,7 +128,7 @@ void redis_in_flight(struct redis_store *s, struct store_request *request)
 {
         struct store_in_flight *in_flight = (struct store_in_flight *)request;
         in_flight->page = (struct store_page){ 0 };
-        struct call *call = call_script(op_begin(s, request), SCRIPT_in_flight, in_flight->lease.shard, 3);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_in_flight, in_flight->lease.shard, 3);
         call->answer = in_flight_answer;
         call_put_lease(call, &in_flight->lease);
         call_put_number(call, in_flight->after_seq);
@@ -138,10 +138,10 @@ void redis_in_flight(struct redis_store *s, struct store_request *request)
 
 /* --- renew ------------------------------------------------------------------------------------------------------- */
 
-static void renew_answer(struct call *call, const redisReply *reply)
+static void renew_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_renewal *item = &((struct store_renew *)call->op->request)->items[call->number];
-        struct op *op = call->op;
+        struct redis_op *op = call->op;
         if (reply_is_fenced(reply)) {
                 op->s->shards[call->shard].is_watched = false;
                 return;
@@ -156,7 +156,7 @@ static void renew_answer(struct call *call, const redisReply *reply)
 
 /* What one shard has stored is no reason to let go of the others: this one alone is not renewed, and says why when it
  * is acquired again. */
-static void renew_failed(struct call *call)
+static void renew_failed(struct redis_call *call)
 {
         int status = call->command.status;
         if (status == -EPROTO || status == -EREMOTEIO)
@@ -165,7 +165,7 @@ static void renew_failed(struct call *call)
                 op_fail(call->op, status, "renew: %s", call->command.error.text);
 }
 
-static void version_answer(struct call *call, const redisReply *reply)
+static void version_answer(struct redis_call *call, const redisReply *reply)
 {
         ((struct store_renew *)call->op->request)->desired_version = version_read(reply);
 }
@@ -173,13 +173,13 @@ static void version_answer(struct call *call, const redisReply *reply)
 void redis_renew(struct redis_store *s, struct store_request *request)
 {
         struct store_renew *renew = (struct store_renew *)request;
-        struct op *op = op_begin(s, request);
+        struct redis_op *op = op_begin(s, request);
         for (uint32_t i = 0; i < renew->items_count; i++) {
                 struct store_renewal *item = &renew->items[i];
                 *item = (struct store_renewal){
                         .lease = item->lease, .verdict = STORE_FENCED, .next_due_ms = STORE_NEVER
                 };
-                struct call *call = call_script(op, SCRIPT_renew, item->lease.shard, 2);
+                struct redis_call *call = call_script(op, SCRIPT_renew, item->lease.shard, 2);
                 call->answer = renew_answer;
                 call->failed = renew_failed;
                 call->number = i;
@@ -187,7 +187,7 @@ void redis_renew(struct redis_store *s, struct store_request *request)
                 call_put_number(call, item->lease.ttl_ms);
                 call_send_tracked(call);
         }
-        struct call *version = call_new(op, "HGET", 2);
+        struct redis_call *version = call_new(op, "HGET", 2);
         version->answer = version_answer;
         call_put(version, key_of_app(op, "app"));
         call_put(version, SPAN_TEXT("desired_version"));
@@ -196,7 +196,7 @@ void redis_renew(struct redis_store *s, struct store_request *request)
 
 /* --- release ----------------------------------------------------------------------------------------------------- */
 
-static void release_answer(struct call *call, const redisReply *reply)
+static void release_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_release *release = (struct store_release *)call->op->request;
         release->verdict = reply_is_fenced(reply) ? STORE_FENCED : STORE_OK;
@@ -209,7 +209,7 @@ void redis_release(struct redis_store *s, struct store_request *request)
         struct store_release *release = (struct store_release *)request;
         char nonce[2 * STORE_NONCE_SIZE + 1];
         nonce_text(release->lease.nonce, nonce);
-        struct call *call = call_script(op_begin(s, request), SCRIPT_release, release->lease.shard, 3);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_release, release->lease.shard, 3);
         call->answer = release_answer;
         call_printf(call, "%" PRIu64 " %s", release->lease.epoch, nonce);
         call_put_number(call, release->call);

@@ -131,10 +131,10 @@ static int facts_check(struct redis_store *s, struct error *error)
 
 /* --- what is recorded -------------------------------------------------------------------------------------------- */
 
-static struct call *record_call(
-        struct op *op, uint32_t shards, const char *coordination, bool may_create, const char *replaces)
+static struct redis_call *record_call(
+        struct redis_op *op, uint32_t shards, const char *coordination, bool may_create, const char *replaces)
 {
-        struct call *call = call_script_keys(op, SCRIPT_open, 1, 5);
+        struct redis_call *call = call_script_keys(op, SCRIPT_open, 1, 5);
         call_put(call, (struct span){ op->s->app_key, strlen(op->s->app_key) });
         call_put(call, SPAN_TEXT(SCHEMA));
         call_put_number(call, shards);
@@ -186,7 +186,7 @@ static int record_read(
         return agree(s, options, error);
 }
 
-static void record_answer(struct call *call, const redisReply *reply)
+static void record_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_open *open = (struct store_open *)call->op->request;
         struct redis_store *s = call->op->s;
@@ -202,7 +202,7 @@ static void record_answer(struct call *call, const redisReply *reply)
         s->store.coordination = strdup(ours);
 }
 
-static void recorded(struct op *op)
+static void recorded(struct redis_op *op)
 {
         struct redis_store *s = op->s;
         struct store_open *open = s->open;
@@ -218,7 +218,7 @@ static void recorded(struct op *op)
 
 /* --- a store that was emptied under us --------------------------------------------------------------------------- */
 
-static void check_answer(struct call *call, const redisReply *reply)
+static void check_answer(struct redis_call *call, const redisReply *reply)
 {
         if (answer_bool(call->op, reply_at(reply, 3), "app"))
                 log_event(LEVEL_ERROR, "store-emptied",
@@ -239,7 +239,8 @@ void record_check(struct redis_store *s)
                 return;
         s->is_checking = true;
         s->checking = (struct store_request){ .store = &s->store, .op = OP_OPEN, .done = check_done };
-        struct call *call = record_call(op_begin(s, &s->checking), s->store.shards, s->store.coordination, true, "");
+        struct redis_call *call =
+                record_call(op_begin(s, &s->checking), s->store.shards, s->store.coordination, true, "");
         call->answer = check_answer;
         call_send_tracked(call);
 }
@@ -263,8 +264,8 @@ static void on_opened(struct redis_open *redis_open, int status)
                 shut(s);
                 return;
         }
-        struct op *op = op_begin(s, &open->request);
-        struct call *call = record_call(
+        struct redis_op *op = op_begin(s, &open->request);
+        struct redis_call *call = record_call(
                 op, options->shards, options->coordination ? options->coordination : "", options->may_create, "");
         op->after = recorded;
         call->answer = record_answer;

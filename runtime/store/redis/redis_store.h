@@ -66,66 +66,66 @@ struct redis_store {
 /* --- call.c ------------------------------------------------------------------------------------------------------ */
 
 /* One request under way; stands in the request's arena. */
-struct op {
+struct redis_op {
         struct redis_store *s;
         struct store_request *request;
-        void (*after)(struct op *op); /* when all commands are answered; NULL: the request is finished */
+        void (*after)(struct redis_op *op); /* when all commands are answered; NULL: the request is finished */
         uint32_t pending;
 };
 
 /* One command of it. */
-struct call {
+struct redis_call {
         struct redis_command command; /* first */
-        struct op *op;
+        struct redis_op *op;
         /* Only if the server said yes; borrowed until it returns.  NULL: there is nothing to read. */
-        void (*answer)(struct call *call, const redisReply *reply);
+        void (*answer)(struct redis_call *call, const redisReply *reply);
         /* Instead of failing the request.  NULL: the request fails with the first command that does. */
-        void (*failed)(struct call *call);
+        void (*failed)(struct redis_call *call);
         uint32_t shard;
         uint32_t number; /* the caller's own */
         const char **argv;
         size_t *sizes;
 };
 
-struct op *op_begin(struct redis_store *s, struct store_request *request);
+struct redis_op *op_begin(struct redis_store *s, struct store_request *request);
 /* The request's error; the first one counts. */
-__attribute__((format(printf, 3, 4))) void op_fail(struct op *op, int status, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void op_fail(struct redis_op *op, int status, const char *format, ...);
 /* An answer that makes no sense: somebody else's server, or our own bug. */
-void op_bad_answer(struct op *op);
+void op_bad_answer(struct redis_op *op);
 /* The same, of the value in it that is called so. */
-void op_bad_value(struct op *op, const char *name);
+void op_bad_value(struct redis_op *op, const char *name);
 
 /* A command with room for `args` arguments besides its name. */
-struct call *call_new(struct op *op, const char *name, unsigned args);
+struct redis_call *call_new(struct redis_op *op, const char *name, unsigned args);
 /* A script of a shard, with its keys in place and room for `args` arguments. */
-struct call *call_script(struct op *op, enum script_number script, uint32_t shard, unsigned args);
+struct redis_call *call_script(struct redis_op *op, enum script_number script, uint32_t shard, unsigned args);
 /* A script of the app: `keys` key names, which call_put() then adds first. */
-struct call *call_script_keys(struct op *op, enum script_number script, unsigned keys, unsigned args);
+struct redis_call *call_script_keys(struct redis_op *op, enum script_number script, unsigned keys, unsigned args);
 /* What is put is borrowed until the answer. */
-void call_put(struct call *call, struct span argument);
-void call_put_number(struct call *call, uint64_t number);
+void call_put(struct redis_call *call, struct span argument);
+void call_put_number(struct redis_call *call, uint64_t number);
 /* A copy, in the request's arena. */
-__attribute__((format(printf, 2, 3))) void call_printf(struct call *call, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void call_printf(struct redis_call *call, const char *format, ...);
 /* "held EPOCH NONCE": what a script compares with what the shard says. */
-void call_put_lease(struct call *call, const struct store_lease *lease);
+void call_put_lease(struct redis_call *call, const struct store_lease *lease);
 /* Its reads arm the bell. */
-void call_send_tracked(struct call *call);
-void call_send(struct call *call);
+void call_send_tracked(struct redis_call *call);
+void call_send(struct redis_call *call);
 /* One without a key: to the server that has this one. */
-void call_send_to(struct call *call, struct span key);
+void call_send_to(struct redis_call *call, struct span key);
 
 /* Names of keys, in the request's arena. */
-struct span key_of_shard(struct op *op, uint32_t shard, const char *name);
-struct span key_of_app(struct op *op, const char *name);
+struct span key_of_shard(struct redis_op *op, uint32_t shard, const char *name);
+struct span key_of_app(struct redis_op *op, const char *name);
 struct span key_of_lane(struct redis_store *s, uint32_t shard, enum lane lane);
 
 /* Answers.  A number has a range: one that is not there or beyond `max` reads as 0, and the request fails with its
  * name. Of texts and lists anything unexpected reads as nothing. */
 struct span reply_span(const redisReply *reply);
-uint64_t answer_number(struct op *op, const redisReply *reply, uint64_t max, const char *name);
-bool answer_bool(struct op *op, const redisReply *reply, const char *name);
+uint64_t answer_number(struct redis_op *op, const redisReply *reply, uint64_t max, const char *name);
+bool answer_bool(struct redis_op *op, const redisReply *reply, const char *name);
 /* A time to come; -1 is STORE_NEVER. */
-uint64_t answer_due(struct op *op, const redisReply *reply);
+uint64_t answer_due(struct redis_op *op, const redisReply *reply);
 /* NULL if it is not an array with so many elements. */
 const redisReply *reply_at(const redisReply *reply, size_t index);
 size_t reply_count(const redisReply *reply);
@@ -159,7 +159,7 @@ void bell_set_timer(struct redis_store *s);
 
 /* What a script returned as claimed or in flight, one by one; whatever no host can run is set aside in the store, by a
  * second script, before the request is finished. */
-struct claimed {
+struct redis_claim {
         struct store_task *tasks;
         uint32_t count;
         uint32_t room;
@@ -170,12 +170,13 @@ struct claimed {
         uint32_t aside_count;
         uint32_t dead_count;
 };
-void claimed_init(struct claimed *c, struct op *op, uint32_t shard, uint32_t room, uint64_t now_ms);
-void claimed_add(struct claimed *c, struct op *op, uint64_t seq, struct span bytes, struct span note, bool is_waiting);
+void claimed_init(struct redis_claim *c, struct redis_op *op, uint32_t shard, uint32_t room, uint64_t now_ms);
+void claimed_add(
+        struct redis_claim *c, struct redis_op *op, uint64_t seq, struct span bytes, struct span note, bool is_waiting);
 /* Sends what has to go, if anything, and keeps the rest: their bytes die with the answer.  True if it was sent;
  * `answer` then gets what aside.lua says. */
-bool claimed_set_aside(struct claimed *c, struct op *op, const struct store_lease *lease,
-        void (*answer)(struct call *call, const redisReply *reply));
+bool claimed_set_aside(struct redis_claim *c, struct redis_op *op, const struct store_lease *lease,
+        void (*answer)(struct redis_call *call, const redisReply *reply));
 
 /* --- reply.c ----------------------------------------------------------------------------------------------------- */
 

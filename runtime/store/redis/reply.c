@@ -5,7 +5,7 @@
 
 static void look(struct redis_store *s, struct store_request *request);
 
-static void reply_answer(struct call *call, const redisReply *reply)
+static void reply_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_reply *to = (struct store_reply *)call->op->request;
         struct arena_chunk **arena = request_arena(&to->request);
@@ -20,7 +20,7 @@ static void reply_answer(struct call *call, const redisReply *reply)
                 to->note = (struct task_note){ 0 };
 }
 
-static void looked(struct op *op)
+static void looked(struct redis_op *op)
 {
         struct redis_store *s = op->s;
         struct store_reply *reply = (struct store_reply *)op->request;
@@ -43,9 +43,9 @@ static void look(struct redis_store *s, struct store_request *request)
         /* What an earlier look left in the arena goes with it. */
         arena_free(*request_arena(request));
         *request_arena(request) = NULL;
-        struct op *op = op_begin(s, request);
+        struct redis_op *op = op_begin(s, request);
         op->after = looked;
-        struct call *call = call_script_keys(op, SCRIPT_reply, 1, 0);
+        struct redis_call *call = call_script_keys(op, SCRIPT_reply, 1, 0);
         call->answer = reply_answer;
         call_put(call, key_of_shard(op, shard, name));
         call_send_tracked(call);

@@ -1,7 +1,7 @@
 /* Results wait for a consumer. */
 #include "store/redis/redis_store.h"
 
-static void consume_answer(struct call *call, const redisReply *reply)
+static void consume_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_consume *consume = (struct store_consume *)call->op->request;
         consume->results =
@@ -23,7 +23,7 @@ void redis_consume(struct redis_store *s, struct store_request *request)
         char nonce[2 * STORE_NONCE_SIZE + 1];
         nonce_text(consume->consumer, nonce);
         consume->results_count = 0;
-        struct call *call = call_script(op_begin(s, request), SCRIPT_consume, consume->shard, 5);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_consume, consume->shard, 5);
         call->answer = consume_answer;
         call_printf(call, "%s", nonce);
         call_put_number(call, consume->lease_ms);
@@ -33,7 +33,7 @@ void redis_consume(struct redis_store *s, struct store_request *request)
         call_send(call);
 }
 
-static void commit_answer(struct call *call, const redisReply *reply)
+static void commit_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_commit *commit = (struct store_commit *)call->op->request;
         for (uint32_t i = 0; i < commit->numbers_count; i++) {
@@ -48,7 +48,8 @@ void redis_commit(struct redis_store *s, struct store_request *request)
         char nonce[2 * STORE_NONCE_SIZE + 1];
         nonce_text(commit->consumer, nonce);
         commit->refused = 0;
-        struct call *call = call_script(op_begin(s, request), SCRIPT_commit, commit->shard, 1 + commit->numbers_count);
+        struct redis_call *call =
+                call_script(op_begin(s, request), SCRIPT_commit, commit->shard, 1 + commit->numbers_count);
         call->answer = commit_answer;
         call_printf(call, "%s", nonce);
         for (uint32_t i = 0; i < commit->numbers_count; i++)

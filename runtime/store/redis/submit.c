@@ -18,11 +18,11 @@ struct submission_state {
 };
 
 struct submission {
-        struct op op; /* first */
+        struct redis_op op; /* first */
         struct submission_state state;
 };
 
-static struct submission *submission_of(struct op *op)
+static struct submission *submission_of(struct redis_op *op)
 {
         return (struct submission *)op;
 }
@@ -66,7 +66,7 @@ static void item_refuse(struct store_submit *submit, uint32_t i, int status)
                         submit->items[i].shard);
 }
 
-static void pushed(struct call *call, const redisReply *reply)
+static void pushed(struct redis_call *call, const redisReply *reply)
 {
         struct redis_shard *shard = &call->op->s->shards[call->shard];
         /* Tasks that left meanwhile are not counted; before that matters, a script counts anew. */
@@ -78,7 +78,7 @@ static void pushed(struct call *call, const redisReply *reply)
         bell_own_write(call->op->s, call->shard);
 }
 
-static void scripted(struct call *call, const redisReply *reply)
+static void scripted(struct redis_call *call, const redisReply *reply)
 {
         struct submission *sub = submission_of(call->op);
         struct store_submit *submit = (struct store_submit *)call->op->request;
@@ -110,7 +110,7 @@ static void scripted(struct call *call, const redisReply *reply)
         bell_own_write(call->op->s, call->shard);
 }
 
-static void failed(struct call *call)
+static void failed(struct redis_call *call)
 {
         struct submission *sub = submission_of(call->op);
         struct store_submit *submit = (struct store_submit *)call->op->request;
@@ -147,7 +147,7 @@ static void push(struct submission *sub, struct store_submit *submit, uint32_t f
 {
         const struct store_prepared *p = submit->prepared;
         uint32_t count = portion(sub, submit, first, true);
-        struct call *call = call_new(&sub->op, "RPUSH", 1 + count);
+        struct redis_call *call = call_new(&sub->op, "RPUSH", 1 + count);
         call->number = sub->state.calls;
         call->shard = p[first].shard;
         call->answer = pushed;
@@ -160,7 +160,7 @@ static void push(struct submission *sub, struct store_submit *submit, uint32_t f
 }
 
 /* Handler and key; neither can hold a control character. */
-static void put_scope(struct call *call, const struct store_prepared *p)
+static void put_scope(struct redis_call *call, const struct store_prepared *p)
 {
         if (p->unique_ms)
                 call_printf(call, "%.*s:%.*s", (int)p->handler.size, p->handler.data, (int)p->key.size, p->key.data);
@@ -173,7 +173,7 @@ static void submit_by_script(struct submission *sub, struct store_submit *submit
         const struct store_prepared *p = submit->prepared;
         uint64_t max = sub->op.s->store.backlog_max;
         uint32_t count = portion(sub, submit, first, false);
-        struct call *call = call_script(&sub->op, SCRIPT_submit, p[first].shard, 3 + 7 * count);
+        struct redis_call *call = call_script(&sub->op, SCRIPT_submit, p[first].shard, 3 + 7 * count);
         call->number = sub->state.calls;
         call->answer = scripted;
         call->failed = failed;
@@ -220,7 +220,7 @@ static void send_round(struct submission *sub)
 
 #define WAIT_MS "4000" /* less than a command's deadline */
 
-static void waited(struct call *call, const redisReply *reply)
+static void waited(struct redis_call *call, const redisReply *reply)
 {
         uint32_t wanted = call->op->s->wait_replicas;
         uint64_t replicas = answer_number(call->op, reply, TASK_NUMBER_MAX, "replicas");
@@ -230,7 +230,7 @@ static void waited(struct call *call, const redisReply *reply)
 }
 
 /* Whatever became of it: the tasks are stored, or were. */
-static void wait_failed(struct call *call)
+static void wait_failed(struct redis_call *call)
 {
         op_fail(call->op, call->command.status == -ECANCELED ? -ECANCELED : -ETIMEDOUT,
                 "submit: stored, but whether replicas have it is not known: %s", call->command.error.text);
@@ -262,7 +262,7 @@ static void wait_replicas(struct submission *sub, uint32_t shard)
         }
         for (int i = 0; i < count; i++)
                 sizes[i] = i == 1 ? key.size : strlen(words[i]);
-        struct call *call = call_new(&sub->op, "WAIT", 2);
+        struct redis_call *call = call_new(&sub->op, "WAIT", 2);
         call->answer = waited;
         call->failed = wait_failed;
         call_put_number(call, sub->op.s->wait_replicas);
@@ -304,7 +304,7 @@ static void finish(struct submission *sub)
         request_finish(&submit->request, submit->request.status);
 }
 
-static void after_round(struct op *op)
+static void after_round(struct redis_op *op)
 {
         struct submission *sub = submission_of(op);
         if (!op->request->status && !sub->state.failure)
@@ -322,7 +322,7 @@ void redis_submit(struct redis_store *s, struct store_request *request)
         struct store_submit *submit = (struct store_submit *)request;
         struct arena_chunk **arena = request_arena(request);
         struct submission *sub = arena_take(arena, sizeof(*sub));
-        sub->op = (struct op){ .s = s, .request = request, .after = after_round };
+        sub->op = (struct redis_op){ .s = s, .request = request, .after = after_round };
         sub->state.call_of = arena_take(arena, submit->items_count * sizeof(uint32_t));
         sub->state.wait = ++s->waits;
         send_round(sub);

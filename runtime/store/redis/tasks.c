@@ -12,9 +12,9 @@ static uint64_t sum(const struct store_counts *c)
                c->parked + c->dead + c->done + c->dropped;
 }
 
-static void count_answer(struct call *call, const redisReply *reply)
+static void count_answer(struct redis_call *call, const redisReply *reply)
 {
-        struct op *op = call->op;
+        struct redis_op *op = call->op;
         struct store_counts *to = &((struct store_count *)op->request)->counts[call->number];
         uint64_t *const numbers[] = { &to->queued[LANE_HIGH], &to->queued[LANE_NORMAL], &to->queued[LANE_LOW],
                 &to->delayed, &to->in_flight, &to->parked, &to->dead, &to->results, &to->controls, &to->keys,
@@ -41,11 +41,11 @@ static void count_answer(struct call *call, const redisReply *reply)
 void redis_count(struct redis_store *s, struct store_request *request)
 {
         struct store_count *count = (struct store_count *)request;
-        struct op *op = op_begin(s, request);
+        struct redis_op *op = op_begin(s, request);
         count->counted = 0;
         for (uint32_t i = 0; i < count->shards && count->first_shard + i < s->store.shards; i++) {
                 count->counts[i] = (struct store_counts){ .shard = count->first_shard + i };
-                struct call *call = call_script(op, SCRIPT_count, count->first_shard + i, 0);
+                struct redis_call *call = call_script(op, SCRIPT_count, count->first_shard + i, 0);
                 call->number = count->counted++;
                 call->answer = count_answer;
                 call_send(call);
@@ -58,7 +58,7 @@ void redis_count(struct redis_store *s, struct store_request *request)
 
 /* One row of list.lua or find.lua. */
 static void row_read(
-        struct op *op, uint32_t shard, enum store_state state, const redisReply *row, struct store_listed *to)
+        struct redis_op *op, uint32_t shard, enum store_state state, const redisReply *row, struct store_listed *to)
 {
         struct store_task task = { 0 };
         struct span bytes = reply_span(reply_at(row, 2));
@@ -88,7 +88,7 @@ static void row_read(
 
 /* --- list -------------------------------------------------------------------------------------------------------- */
 
-static void list_answer(struct call *call, const redisReply *reply)
+static void list_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_list *list = (struct store_list *)call->op->request;
         const redisReply *rows = reply_at(reply, 2);
@@ -107,7 +107,7 @@ void redis_list(struct redis_store *s, struct store_request *request)
 {
         struct store_list *list = (struct store_list *)request;
         list->tasks_count = 0;
-        struct call *call = call_script(op_begin(s, request), SCRIPT_list, list->shard, 3);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_list, list->shard, 3);
         call->answer = list_answer;
         call_put_number(call, list->state);
         call_put_number(call, list->cursor.major);
@@ -122,7 +122,7 @@ void redis_list(struct redis_store *s, struct store_request *request)
 static const enum store_state find_order[] = { STATE_DELAYED, STATE_QUEUED, STATE_IN_FLIGHT, STATE_PARKED, STATE_DEAD };
 #define FIND_STAGES (sizeof(find_order) / sizeof(find_order[0]))
 
-static void find_answer(struct call *call, const redisReply *reply)
+static void find_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_find *find = (struct store_find *)call->op->request;
         const redisReply *row = reply_at(reply_at(reply, 2), 0);
@@ -150,7 +150,7 @@ void redis_find(struct redis_store *s, struct store_request *request)
                 op_defer(s, request);
                 return;
         }
-        struct call *call = call_script(op_begin(s, request), SCRIPT_find, shard, 4);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_find, shard, 4);
         call->answer = find_answer;
         call_put(call, find->id);
         call_put_number(call, find_order[find->cursor.major]);
@@ -161,7 +161,7 @@ void redis_find(struct redis_store *s, struct store_request *request)
 
 /* --- cancel ------------------------------------------------------------------------------------------------------ */
 
-static void cancel_answer(struct call *call, const redisReply *reply)
+static void cancel_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_cancel *cancel = (struct store_cancel *)call->op->request;
         if (reply->type != REDIS_REPLY_INTEGER) {
@@ -179,7 +179,7 @@ static void cancel_answer(struct call *call, const redisReply *reply)
 void redis_cancel_task(struct redis_store *s, struct store_request *request)
 {
         struct store_cancel *cancel = (struct store_cancel *)request;
-        struct op *op = op_begin(s, request);
+        struct redis_op *op = op_begin(s, request);
         uint32_t shard = 0;
         (void)task_id_check(cancel->id, &shard, NULL);
         cancel->is_pending = false;
@@ -188,7 +188,7 @@ void redis_cancel_task(struct redis_store *s, struct store_request *request)
                 op_defer(s, request);
                 return;
         }
-        struct call *call = call_script(op, SCRIPT_cancel, shard, 4);
+        struct redis_call *call = call_script(op, SCRIPT_cancel, shard, 4);
         call->answer = cancel_answer;
         call_put_number(call, cancel->state);
         call_put_number(call, cancel->number);
@@ -199,7 +199,7 @@ void redis_cancel_task(struct redis_store *s, struct store_request *request)
 
 /* --- the dead ---------------------------------------------------------------------------------------------------- */
 
-static void dead_answer(struct call *call, const redisReply *reply)
+static void dead_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_dead *dead = (struct store_dead *)call->op->request;
         dead->acted = (uint32_t)answer_number(call->op, reply_at(reply, 0), STORE_CALL_TASKS, "count");
@@ -218,7 +218,7 @@ void redis_dead(struct redis_store *s, struct store_request *request)
         dead->acted = dead->looked = dead->unreadable = 0;
         dead->last = 0;
         unsigned args = 2 + dead->ids_count + dead->numbers_count;
-        struct call *call = call_script(op_begin(s, request), SCRIPT_dead, dead->shard, args);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_dead, dead->shard, args);
         call->answer = dead_answer;
         call_put_number(call, dead->verb);
         call_put_number(call, dead->ids_count);

@@ -8,7 +8,7 @@
 
 #define REPORT_LINES 64u
 
-struct check {
+struct sqlite_check {
         struct sqlite_store *s;
         const struct sqlite_shard_row *shard;
         struct buffer report;
@@ -16,7 +16,7 @@ struct check {
         uint64_t tasks;
 };
 
-__attribute__((format(printf, 2, 3))) static void problem(struct check *c, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void problem(struct sqlite_check *c, const char *format, ...)
 {
         char line[256];
         va_list args;
@@ -28,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static void problem(struct check *c, const
 }
 
 /* One number from a statement that is used here only. */
-static uint64_t number_of(struct check *c, const char *sql, uint64_t first, uint64_t last)
+static uint64_t number_of(struct sqlite_check *c, const char *sql, uint64_t first, uint64_t last)
 {
         sqlite3_stmt *statement = NULL;
         uint64_t value = 0;
@@ -46,18 +46,18 @@ static uint64_t number_of(struct check *c, const char *sql, uint64_t first, uint
         return value;
 }
 
-static uint64_t in_shard(struct check *c, const char *sql)
+static uint64_t in_shard(struct sqlite_check *c, const char *sql)
 {
         return number_of(c, sql, shard_id(c->shard->shard, 0), shard_id(c->shard->shard + 1, 0));
 }
 
-static void compare(struct check *c, const char *what, uint64_t counted, uint64_t recorded)
+static void compare(struct sqlite_check *c, const char *what, uint64_t counted, uint64_t recorded)
 {
         if (counted != recorded)
                 problem(c, "%s: %" PRIu64 " counted, %" PRIu64 " recorded", what, counted, recorded);
 }
 
-static void check_log(struct check *c)
+static void check_log(struct sqlite_check *c)
 {
         static const char sql[] = "SELECT count(*) FROM log WHERE id > ?1 AND id <= ?2";
         const struct sqlite_shard_row *shard = c->shard;
@@ -81,7 +81,7 @@ static void check_log(struct check *c)
         compare(c, "log rows", all, shard_queued(shard) + shard->in_flight);
 }
 
-static void check_side(struct check *c)
+static void check_side(struct sqlite_check *c)
 {
         uint64_t parked = in_shard(c, "SELECT count(*) FROM side WHERE key > ?1 AND key <= ?2");
         c->tasks += parked;
@@ -111,7 +111,7 @@ static void check_side(struct check *c)
                 problem(c, "%" PRIu64 " tasks both in a log and in a side queue", twice);
 }
 
-static void check_rest(struct check *c)
+static void check_rest(struct sqlite_check *c)
 {
         const struct sqlite_shard_row *shard = c->shard;
         uint64_t delayed = in_shard(c, "SELECT count(*) FROM delayed WHERE id > ?1 AND id <= ?2");
@@ -128,7 +128,7 @@ static void check_rest(struct check *c)
         compare(c, "submitted", c->tasks + shard->done + shard->dropped, shard->submitted);
 }
 
-static void check_shard(struct check *c)
+static void check_shard(struct sqlite_check *c)
 {
         check_log(c);
         check_side(c);
@@ -138,8 +138,8 @@ static void check_shard(struct check *c)
 void sqlite_fsck(struct sqlite_store *s, struct store_request *request)
 {
         struct store_fsck *fsck = (struct store_fsck *)request;
-        struct check c = { .s = s };
-        struct check after = { .s = s };
+        struct sqlite_check c = { .s = s };
+        struct sqlite_check after = { .s = s };
         if (shard_is_bad(&s->shards, &s->db, fsck->shard)) {
                 const struct sqlite_shard_row *bad = &s->shards.rows[fsck->shard];
                 c.shard = bad;

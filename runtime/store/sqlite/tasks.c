@@ -282,7 +282,7 @@ void sqlite_find(struct sqlite_store *s, struct store_request *request)
 
 /* --- cancel ------------------------------------------------------------------------------------------------------ */
 
-struct found {
+struct sqlite_found {
         uint64_t seq;
         struct span task;
         struct span note;
@@ -290,7 +290,7 @@ struct found {
 
 /* The row of one statement with (task, note) at `at`, if it is the task that is meant. */
 static bool row_take(struct sqlite_store *s, struct store_cancel *cancel, uint32_t shard, struct query *q, int at,
-        struct found *found)
+        struct sqlite_found *found)
 {
         struct arena_chunk **arena = request_arena(&cancel->request);
         struct store_task task;
@@ -307,7 +307,7 @@ static bool row_take(struct sqlite_store *s, struct store_cancel *cancel, uint32
 }
 
 static bool cancel_log(
-        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct found *found)
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct sqlite_found *found)
 {
         enum lane lane = STORE_SEQ_LANE(found->seq);
         if (lane >= LANES)
@@ -332,7 +332,7 @@ static bool cancel_log(
 }
 
 static bool cancel_delayed(
-        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct found *found)
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct sqlite_found *found)
 {
         struct query q = query(&s->db, STATEMENT_DELAYED_GET);
         bind_number(&q, shard_id(shard->shard, cancel->number));
@@ -346,7 +346,7 @@ static bool cancel_delayed(
 }
 
 static bool cancel_parked(
-        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct found *found)
+        struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_cancel *cancel, struct sqlite_found *found)
 {
         struct key key;
         if (!key_get(s, shard, cancel->key, &key))
@@ -372,7 +372,7 @@ void sqlite_cancel(struct sqlite_store *s, struct store_request *request)
         uint32_t number = 0;
         (void)task_id_check(cancel->id, &number, NULL);
         struct sqlite_shard_row *shard = shard_write(s, number);
-        struct found found = { .seq = cancel->number };
+        struct sqlite_found found = { .seq = cancel->number };
         bool is_found = false;
         cancel->is_pending = false;
         switch (cancel->state) {
