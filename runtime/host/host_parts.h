@@ -48,13 +48,21 @@ struct shard_io {
         };
 };
 
+/* Events of a rollout that arose while an earlier one's actions were performed. */
+struct rollout_queue {
+        struct rollout_event *events;
+        size_t count, room;
+        bool is_stepping;
+};
+
 /* A handler and the generations that run it.  Its slot is what windows call its pool; it stays as long as one of them
  * is alive, so also a while after the handler was removed. */
 struct handler {
         struct host *host;
         uint32_t slot;
         char name[NAME_HANDLER_MAX + 1];
-        struct rollout rollout;          /* of generations */
+        struct rollout rollout; /* of generations */
+        struct rollout_queue rollout_queue;
         uint32_t next_shard;             /* whose turn it is to feed it */
         bool was_urgent;                 /* the last it was fed came before its turn */
         bool is_paused;                  /* a person wants it to start nothing */

@@ -51,7 +51,7 @@ static bool is_live(const struct rollout_version *g)
         return g->state != GENERATION_WAITING && g->state != GENERATION_RESTING;
 }
 
-static bool is_on_probation(const struct rollout_version *g)
+bool rollout_is_on_probation(const struct rollout_version *g)
 {
         return g->state == GENERATION_CURRENT && g->watched_until_ms;
 }
@@ -184,7 +184,7 @@ static void on_failed(
                 r->candidate = NULL;
                 tell(actions, g, NEWS_REFUSED, r->current);
                 kill_now(g, now_ms, actions);
-        } else if (is_on_probation(g)) {
+        } else if (rollout_is_on_probation(g)) {
                 g->crashed++;
                 if (is_stuck || is_hopeless(&r->policy, g))
                         roll_back(r, now_ms, actions);
@@ -195,7 +195,7 @@ static void on_ended(
         struct rollout *r, const struct rollout_event *event, uint64_t now_ms, struct rollout_actions *actions)
 {
         struct rollout_version *g = event->version;
-        if (!is_on_probation(g))
+        if (!rollout_is_on_probation(g))
                 return;
         g->done += event->outcome == OUTCOME_DONE;
         g->unavailable += event->outcome == OUTCOME_UNAVAILABLE;
@@ -249,7 +249,7 @@ static void on_tick(struct rollout *r, uint64_t now_ms, struct rollout_actions *
                 }
         }
         struct rollout_version *current = r->current;
-        if (!current || !is_on_probation(current) || now_ms < current->watched_until_ms)
+        if (!current || !rollout_is_on_probation(current) || now_ms < current->watched_until_ms)
                 return;
         /* What it rejected it may have rejected rightly. */
         bool only_failed = !current->done && (current->failed > current->rejected || current->unavailable);
@@ -311,7 +311,7 @@ uint64_t rollout_due_ms(const struct rollout *r)
                         at_ms = g->since_ms + r->policy.drain_ms;
                 else if (g->state == GENERATION_STOPPING)
                         at_ms = g->since_ms + r->policy.grace_ms + REAP_MS;
-                else if (is_on_probation(g))
+                else if (rollout_is_on_probation(g))
                         at_ms = g->watched_until_ms;
                 due_ms = at_ms < due_ms ? at_ms : due_ms;
         }
@@ -331,7 +331,7 @@ bool rollout_is_bad(const struct rollout *r, const struct generation_id *id)
 
 bool rollout_is_settled(const struct rollout *r)
 {
-        return !r->candidate && !find_waiting(r) && !(r->current && is_on_probation(r->current));
+        return !r->candidate && !find_waiting(r) && !(r->current && rollout_is_on_probation(r->current));
 }
 
 bool rollout_excuses(const struct rollout *r, const struct rollout_version *version, enum outcome outcome)
@@ -339,7 +339,7 @@ bool rollout_excuses(const struct rollout *r, const struct rollout_version *vers
         bool is_failure = outcome == OUTCOME_RETRY || outcome == OUTCOME_CRASHED || outcome == OUTCOME_TIMED_OUT;
         if (version != r->current)
                 return is_failure && rollout_is_bad(r, &version->id);
-        return is_failure && is_on_probation(version) && !version->done;
+        return is_failure && rollout_is_on_probation(version) && !version->done;
 }
 
 bool generation_is_same(const struct generation_id *a, const struct generation_id *b)

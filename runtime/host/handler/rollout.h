@@ -2,7 +2,7 @@
  *
  * A generation is one version of a handler at work: the bytes of its plugin and the settings that its runners were
  * started with.  A rollout is all generations of one handler.  A machine without I/O: events and the time go in,
- * actions come out; handler_reload.c performs them.
+ * actions come out; rollout_io.c performs them.
  *
  *         waiting → candidate → current → draining → stopping → ending → gone
  *                        ↘ refused  ↖──── resting (the last good one, as long as its successor is on probation)
@@ -135,6 +135,8 @@ uint64_t rollout_due_ms(const struct rollout *r);
 const struct rollout_version *rollout_target(const struct rollout *r);
 /* It was rolled back, and nothing has been changed since. */
 bool rollout_is_bad(const struct rollout *r, const struct generation_id *id);
+/* How its tasks end decides whether it stays. */
+bool rollout_is_on_probation(const struct rollout_version *version);
 /* Nothing is being tried, waits or is on probation. */
 bool rollout_is_settled(const struct rollout *r);
 /* Whether a task that ends so is excused: the generation has not done a single task yet, or was rolled back, so it is

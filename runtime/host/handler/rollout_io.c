@@ -57,6 +57,7 @@ struct handler *handler_ensure(struct host *h, const char *name)
         handler = find_deserted(h);
         if (!handler)
                 handler = add_handler(h);
+        free(handler->rollout_queue.events);
         *handler = (struct handler){ .host = h, .slot = handler->slot };
         (void)snprintf(handler->name, sizeof(handler->name), "%s", name);
         return handler;
@@ -200,6 +201,17 @@ static void end(struct handler *handler, struct generation *generation)
                 handler_rollout_event(handler, ROLLOUT_EMPTY, generation);
 }
 
+/* A version that is forgotten has no more events: what it still has in the queue goes with it. */
+static void drop_events(struct handler *handler, const struct rollout_version *version)
+{
+        struct rollout_queue *queue = &handler->rollout_queue;
+        size_t kept = 0;
+        for (size_t i = 0; i < queue->count; i++)
+                if (queue->events[i].version != version)
+                        queue->events[kept++] = queue->events[i];
+        queue->count = kept;
+}
+
 static void perform(struct handler *handler, const struct rollout_action *action)
 {
         struct generation *generation = generation_of(action->version);
@@ -222,6 +234,7 @@ static void perform(struct handler *handler, const struct rollout_action *action
                 end(handler, generation);
                 break;
         case ROLLOUT_FORGET:
+                drop_events(handler, action->version);
                 generation_free(generation);
                 break;
         case ROLLOUT_TELL:
@@ -240,6 +253,29 @@ static void step(struct handler *handler, const struct rollout_event *event)
                 handler_route(handler);
                 membership_report(handler->host);
         }
+}
+
+/* What is performed may cause further events (a start that fails, a pool that is empty at once).  They wait until the
+ * list of actions is done, so that no step runs inside another. */
+static void post(struct handler *handler, const struct rollout_event *event)
+{
+        struct rollout_queue *queue = &handler->rollout_queue;
+        if (queue->count == queue->room) {
+                queue->room = queue->room ? 2 * queue->room : 8;
+                queue->events = realloc(queue->events, queue->room * sizeof(*queue->events));
+                if (!queue->events)
+                        abort();
+        }
+        queue->events[queue->count++] = *event;
+        if (queue->is_stepping)
+                return;
+        queue->is_stepping = true;
+        while (queue->count) {
+                struct rollout_event next = queue->events[0];
+                memmove(queue->events, queue->events + 1, --queue->count * sizeof(*queue->events));
+                step(handler, &next);
+        }
+        queue->is_stepping = false;
         reload_look(handler->host);
 }
 
@@ -247,13 +283,14 @@ void handler_rollout_event(struct handler *handler, enum rollout_event_kind kind
 {
         if (generation && kind == ROLLOUT_PROPOSED)
                 handler_set_policy(handler, generation);
-        step(handler, &(struct rollout_event){ .kind = kind, .version = generation ? &generation->version : NULL });
+        post(handler, &(struct rollout_event){ .kind = kind, .version = generation ? &generation->version : NULL });
 }
 
 void handler_task_ended(struct handler *handler, struct generation *generation, enum outcome outcome)
 {
-        step(handler,
-                &(struct rollout_event){ .kind = ROLLOUT_ENDED, .version = &generation->version, .outcome = outcome });
+        if (rollout_is_on_probation(&generation->version))
+                post(handler, &(struct rollout_event){
+                                      .kind = ROLLOUT_ENDED, .version = &generation->version, .outcome = outcome });
 }
 
 /* --- for the loop --- */
@@ -322,7 +359,9 @@ void handlers_cut(struct host *h)
 
 void handlers_free(struct host *h)
 {
-        for (uint32_t i = 0; i < h->handlers_count; i++)
+        for (uint32_t i = 0; i < h->handlers_count; i++) {
+                free(h->handlers[i]->rollout_queue.events);
                 free(h->handlers[i]);
+        }
         free(h->handlers);
 }
