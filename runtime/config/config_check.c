@@ -15,7 +15,7 @@
 static struct config_place place_of(const struct config_tree *t, const char *path)
 {
         const struct config_setting_t *s = tree_find(t, path);
-        return s ? tree_place(t, s) : source_whole(&t->source);
+        return s ? tree_place(t, s) : tree_whole(t);
 }
 
 static struct config_place handler_place(const struct handler_config *h)

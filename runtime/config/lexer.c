@@ -51,7 +51,7 @@ static void bad(struct lexer *l, struct token *token, const char *text)
         (void)error_set(&l->error, 0, "%s", text);
 }
 
-/* libconfig knows \n \r \t \f \\ \" and \xHH, and keeps any other backslash as it is. */
+/* Escapes are \n \r \t \f \\ \" and \xHH; any other backslash stays as it is. */
 static const char *string_end(const char *at, const char **ret_problem)
 {
         for (at++; *at != '"'; at++) {
@@ -194,7 +194,7 @@ static bool is_float(const char *text)
         return digits && !*text;
 }
 
-static int check_text(const char *text, struct error *error)
+static int read_number(const char *text, struct lexer_number *ret_number, struct error *error)
 {
         bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
         const char *digits = text + (is_hex ? 2 : *text == '+' || *text == '-' ? 1 : 0);
@@ -202,9 +202,10 @@ static int check_text(const char *text, struct error *error)
         const char *suffix = digits + count;
         bool is_long = !strcmp(suffix, "L") || !strcmp(suffix, "LL");
         if (!count || (*suffix && !is_long)) {
-                if (!is_hex && is_float(text))
-                        return 0;
-                return error_set(error, -EINVAL, "%s is not a number", text);
+                if (is_hex || !is_float(text))
+                        return error_set(error, -EINVAL, "%s is not a number", text);
+                *ret_number = (struct lexer_number){ .kind = LEXER_FLOAT, .real = strtod(text, NULL) };
+                return 0;
         }
         errno = 0;
         long long value = strtoll(text, NULL, is_hex ? 16 : 10);
@@ -215,15 +216,38 @@ static int check_text(const char *text, struct error *error)
                         "%s does not fit into 32 bits and would be cut; write %sL, or a size or duration as a text "
                         "with its unit",
                         text, text);
+        *ret_number = (struct lexer_number){ .kind = is_long ? LEXER_INT64 : LEXER_INT, .integer = value };
         return 0;
 }
 
-int lexer_check_number(const struct token *token, struct error *error)
+int lexer_number(const struct token *token, struct lexer_number *ret_number, struct error *error)
 {
         char text[64];
         if (token->size >= sizeof(text))
                 return error_set(error, -ERANGE, "a number of %zu characters", token->size);
         memcpy(text, token->start, token->size);
         text[token->size] = 0;
-        return check_text(text, error);
+        return read_number(text, ret_number, error);
+}
+
+void lexer_string(const struct token *token, struct buffer *b)
+{
+        static const char letters[] = "nrtf\\\"";
+        static const char meant[] = "\n\r\t\f\\\"";
+        const char *end = token->start + token->size - 1;
+        for (const char *at = token->start + 1; at < end; at++) {
+                const char *letter = *at == '\\' && at[1] ? strchr(letters, at[1]) : NULL;
+                if (letter) {
+                        buffer_put(b, &meant[letter - letters], 1);
+                        at++;
+                } else if (*at == '\\' && (at[1] == 'x' || at[1] == 'X') && isxdigit((unsigned char)at[2]) &&
+                           isxdigit((unsigned char)at[3])) {
+                        char code[3] = { at[2], at[3], 0 };
+                        char c = (char)strtol(code, NULL, 16);
+                        buffer_put(b, &c, 1);
+                        at += 3;
+                } else {
+                        buffer_put(b, at, 1);
+                }
+        }
 }

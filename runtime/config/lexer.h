@@ -1,13 +1,11 @@
-/* lexer.h: the words of one configuration file.
- *
- * libconfig does the parsing; this looks at the same text first, for what libconfig 1.5 lets pass or reports poorly:
- * integers that it cuts, strings and comments that never end, includes. */
+/* lexer.h: the words of one configuration file, in libconfig's syntax. */
 #ifndef QUIVER_CONFIG_LEXER_H
 #define QUIVER_CONFIG_LEXER_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 enum token_kind {
@@ -40,7 +38,17 @@ void lexer_next(struct lexer *l, struct token *ret_token);
 /* The path of a TOKEN_INCLUDE; free(). */
 char *lexer_include_path(const struct token *token);
 
-/* Whether libconfig reads this TOKEN_NUMBER as what it says: 0, or -ERANGE / -EINVAL with the text set. */
-int lexer_check_number(const struct token *token, struct error *error);
+/* What a TOKEN_STRING says, escapes resolved, appended to `b`. */
+void lexer_string(const struct token *token, struct buffer *b);
+
+/* A TOKEN_NUMBER.  32 bits, unless an L follows, so that no reader of the file cuts it silently. */
+struct lexer_number {
+        enum { LEXER_INT, LEXER_INT64, LEXER_FLOAT } kind;
+        long long integer;
+        double real;
+};
+
+/* 0, or -ERANGE / -EINVAL with the text set. */
+int lexer_number(const struct token *token, struct lexer_number *ret_number, struct error *error);
 
 #endif

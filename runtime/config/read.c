@@ -179,7 +179,7 @@ static void read_field(
                 read_handlers(t, s, base);
                 break;
         default:
-                if (!source_line_is_bad(&t->source, config_setting_source_line(s)))
+                if (!tree_is_bad(s))
                         read_scalar(t, f, s, base);
         }
 }
@@ -188,8 +188,8 @@ static void read_field(
 static void set_default(struct config_tree *t, const struct field *f, void *base)
 {
         struct error error;
-        if (f->fallback && field_parse(f, f->fallback, source_main_folder(&t->source), base, &error) < 0)
-                problems_error(t->problems, source_whole(&t->source), "the default of %s: %s", f->name, error.text);
+        if (f->fallback && field_parse(f, f->fallback, tree_main_folder(t), base, &error) < 0)
+                problems_error(t->problems, tree_whole(t), "the default of %s: %s", f->name, error.text);
 }
 
 static void unknown(struct config_tree *t, const struct group *group, const struct config_setting_t *s)
@@ -220,8 +220,8 @@ static void read_group(struct config_tree *t, const struct group *group, const s
                 else if (f->type == FIELD_GROUP)
                         read_group(t, f->group, NULL, path, (char *)base + f->offset);
                 else if (!f->fallback && !f->otherwise)
-                        problems_error(t->problems, s ? tree_place(t, s) : source_whole(&t->source),
-                                "%s is missing: %s", path, f->help);
+                        problems_error(
+                                t->problems, s ? tree_place(t, s) : tree_whole(t), "%s is missing: %s", path, f->help);
         }
         for (int i = 0; s && i < config_setting_length(s); i++) {
                 const struct config_setting_t *member = config_setting_get_elem(s, (unsigned int)i);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,34 +10,27 @@
 
 #include "base/strings.h"
 #include "config/file.h"
-#include "config/lexer.h"
-#include "config/structure.h"
 
-/* The files that are being read, outermost first: one that includes itself is found by what it is, not by its name. */
+/* A file that is being read.  One that includes itself is found by what it is, not by its name. */
 struct open_file {
-        const struct open_file *outer;
+        struct open_file *outer;
+        const struct source_file *file;
+        struct lexer lexer;
         dev_t device;
         ino_t inode;
 };
 
-struct reading {
-        struct source *source;
-        struct structure shape;
-        struct problems *problems;
-        int failed; /* the first negative errno */
-};
-
 __attribute__((format(printf, 4, 5))) static void fail(
-        struct reading *r, int error, struct config_place place, const char *format, ...)
+        struct source *s, int error, struct config_place place, const char *format, ...)
 {
         char text[ERROR_TEXT_MAX];
         va_list args;
         va_start(args, format);
         (void)vsnprintf(text, sizeof(text), format, args);
         va_end(args);
-        problems_error(r->problems, place, "%s", text);
-        if (!r->failed)
-                r->failed = error;
+        problems_error(s->problems, place, "%s", text);
+        if (!s->failed)
+                s->failed = error;
 }
 
 /* Bytes of the valid UTF-8 character at `at`, of `left` bytes; 0 if it is none. */
@@ -59,8 +53,8 @@ static size_t utf8_size(const unsigned char *at, size_t left)
         return size;
 }
 
-/* Without a byte order mark and carriage returns; every line ends in LF.  NULL after it said what is wrong. */
-static char *clean_text(struct reading *r, const char *path, const char *text, size_t size)
+/* Without a byte order mark and with lines that end in LF.  NULL after it said what is wrong. */
+static char *clean_text(struct source *s, const char *path, const char *text, size_t size)
 {
         struct buffer clean = { 0 };
         uint32_t line = 1;
@@ -68,7 +62,7 @@ static char *clean_text(struct reading *r, const char *path, const char *text, s
         while (i < size) {
                 size_t step = text[i] ? utf8_size((const unsigned char *)text + i, size - i) : 0;
                 if (!step) {
-                        fail(r, -EINVAL, (struct config_place){ path, line },
+                        fail(s, -EINVAL, (struct config_place){ path, line },
                                 text[i] ? "not UTF-8" : "a NUL byte: this is not a text file");
                         buffer_free(&clean);
                         return NULL;
@@ -79,209 +73,135 @@ static char *clean_text(struct reading *r, const char *path, const char *text, s
                         buffer_put(&clean, text + i, step);
                 i += step;
         }
-        if (clean.size && clean.data[clean.size - 1] != '\n')
-                buffer_put(&clean, "\n", 1); /* libconfig wants one after a last comment */
         buffer_put(&clean, "", 1);
         return (char *)clean.data;
 }
 
-/* Appends the lines of a file that begin at `from`, which is line `number` of it, and end before `to`. */
-static void append_lines(struct source *s, const char *from, const char *to, uint32_t file, uint32_t number)
+/* `from`: what the file is, for those that include themselves; NULL: a text that is no file. */
+static void open_text(struct source *s, const char *path, const char *text, size_t size, const struct stat *from)
 {
-        while (from + strcspn(from, "\n") < to) {
-                size_t size = strcspn(from, "\n") + 1;
-                buffer_put(&s->text, from, size);
-                s->lines = array_grow(s->lines, s->lines_count, sizeof(*s->lines));
-                s->lines[s->lines_count++] = (struct source_line){ file, number++ };
-                from += size;
+        s->bytes += size;
+        struct source_file *file = calloc(1, sizeof(*file));
+        struct open_file *open = calloc(1, sizeof(*open));
+        if (!file || !open)
+                abort();
+        file->path = text_copy(path);
+        file->folder = file_folder(path);
+        *s->files_end = file;
+        s->files_end = &file->next;
+        file->text = clean_text(s, file->path, text, size);
+        if (!file->text) {
+                free(open);
+                return;
         }
+        *open = (struct open_file){ .outer = s->open, .file = file };
+        if (from) {
+                open->device = from->st_dev;
+                open->inode = from->st_ino;
+        }
+        lexer_init(&open->lexer, file->text);
+        s->open = open;
 }
 
-static void add_text(struct reading *r, const char *path, const char *text, size_t size, const struct open_file *self);
+static void close_text(struct source *s)
+{
+        struct open_file *open = s->open;
+        s->open = open->outer;
+        free(open);
+}
 
-static void add_included(
-        struct reading *r, const char *name, const char *path, struct config_place place, const struct open_file *outer)
+static void open_included(struct source *s, const char *name, const char *path, struct config_place place)
 {
         struct buffer b = { 0 };
         struct error error;
         struct stat st;
-        struct trust trust = { .verdict = TRUST_SOUND };
-        size_t depth = 1;
-        bool is_host = r->problems->reader != READER_ANYBODY;
-        int e = file_read(path, SOURCE_BYTES_MAX - r->source->bytes, &b, &st, is_host ? &trust : NULL, &error);
-        const struct open_file self = { outer, e ? 0 : st.st_dev, e ? 0 : st.st_ino };
+        size_t depth = 0;
         bool is_loop = false;
-        for (const struct open_file *o = outer; o && !e; o = o->outer, depth++)
-                is_loop |= o->device == self.device && o->inode == self.inode;
+        struct trust trust = { .verdict = TRUST_SOUND };
+        bool is_host = s->problems->reader != READER_ANYBODY;
+        int e = file_read(path, SOURCE_BYTES_MAX - s->bytes, &b, &st, is_host ? &trust : NULL, &error);
+        for (const struct open_file *o = s->open; o && !e; o = o->outer, depth++)
+                is_loop |= o->device == st.st_dev && o->inode == st.st_ino;
         if (e == -EFBIG)
-                fail(r, e, place, "@include \"%s\": the files together are larger than 1 MiB", name);
+                fail(s, e, place, "@include \"%s\": the files together are larger than 1 MiB", name);
         else if (e)
-                fail(r, e, place, "@include \"%s\": %s: %s", name, path, error.text);
+                fail(s, e, place, "@include \"%s\": %s: %s", name, path, error.text);
         else if (is_loop)
-                fail(r, -ELOOP, place, "@include \"%s\" goes round in a circle: that file is being read already", name);
+                fail(s, -ELOOP, place, "@include \"%s\" goes round in a circle: that file is being read already", name);
         else if (depth > SOURCE_INCLUDE_MAX)
-                fail(r, -ELOOP, place, "@include \"%s\": more than %d files within files", name, SOURCE_INCLUDE_MAX);
+                fail(s, -ELOOP, place, "@include \"%s\": more than %d files within files", name, SOURCE_INCLUDE_MAX);
         else
-                add_text(r, path, (const char *)b.data, b.size, &self);
-        file_judge(r->problems, (struct config_place){ path, 0 }, "", &trust);
+                open_text(s, path, (const char *)b.data, b.size, &st);
+        file_judge(s->problems, (struct config_place){ path, 0 }, "", &trust);
         buffer_free(&b);
 }
 
-static void include(struct reading *r, const struct token *token, uint32_t file, const struct open_file *outer)
+static void include(struct source *s, const struct token *token)
 {
-        struct config_place place = { r->source->files[file].path, token->line };
+        const struct source_file *file = s->open->file;
         char *name = lexer_include_path(token);
-        char *path = file_resolve(r->source->files[file].folder, name);
-        add_included(r, name, path, place, outer);
+        char *path = file_resolve(file->folder, name);
+        open_included(s, name, path, (struct config_place){ file->path, token->line });
         free(path);
         free(name);
 }
 
-static void check_number(struct reading *r, const struct token *token, uint32_t file)
+void source_next(struct source *s, struct token *ret_token, const struct source_file **ret_file)
 {
-        struct source *s = r->source;
-        struct error error;
-        if (!lexer_check_number(token, &error))
-                return;
-        problems_error(r->problems, (struct config_place){ s->files[file].path, token->line }, "%s", error.text);
-        s->bad = array_grow(s->bad, s->bad_count, sizeof(*s->bad));
-        s->bad[s->bad_count++] = (struct source_line){ file, token->line };
-}
-
-/* Looks at every word, and copies the lines with the included files in their places. */
-static void add_words(struct reading *r, uint32_t file, const struct open_file *self)
-{
-        struct source *s = r->source;
-        const char *path = s->files[file].path;
-        const char *copied = s->files[file].text;
-        uint32_t copied_line = 1;
-        struct lexer lexer;
-        struct token token;
-        lexer_init(&lexer, copied);
-        for (lexer_next(&lexer, &token); token.kind != TOKEN_END; lexer_next(&lexer, &token)) {
-                if (token.kind == TOKEN_BAD) {
-                        fail(r, -EINVAL, (struct config_place){ path, token.line }, "%s", lexer.error.text);
+        *ret_token = (struct token){ .kind = TOKEN_END };
+        while (s->open) {
+                lexer_next(&s->open->lexer, ret_token);
+                *ret_file = s->open->file;
+                if (ret_token->kind == TOKEN_INCLUDE) {
+                        include(s, ret_token);
+                } else if (ret_token->kind == TOKEN_END) {
+                        close_text(s);
+                } else {
+                        if (ret_token->kind == TOKEN_BAD) {
+                                fail(s, -EINVAL, (struct config_place){ (*ret_file)->path, ret_token->line }, "%s",
+                                        s->open->lexer.error.text);
+                                while (s->open)
+                                        close_text(s);
+                        }
                         return;
                 }
-                if (token.kind == TOKEN_INCLUDE) {
-                        append_lines(s, copied, token.start, file, copied_line);
-                        include(r, &token, file, self);
-                        copied = lexer.at + 1;
-                        copied_line = token.line + 1;
-                        continue;
-                }
-                if (token.kind == TOKEN_NUMBER)
-                        check_number(r, &token, file);
-                structure_token(&r->shape, &token, (struct config_place){ path, token.line });
         }
-        append_lines(s, copied, lexer.at, file, copied_line);
+        ret_token->kind = TOKEN_END;
 }
 
-static void add_text(struct reading *r, const char *path, const char *text, size_t size, const struct open_file *self)
-{
-        struct source *s = r->source;
-        s->bytes += size;
-        char *clean = clean_text(r, path, text, size);
-        if (!clean)
-                return;
-        s->files = array_grow(s->files, s->files_count, sizeof(*s->files));
-        s->files[s->files_count++] =
-                (struct source_file){ .path = text_copy(path), .folder = file_folder(path), .text = clean };
-        add_words(r, (uint32_t)s->files_count - 1, self);
-}
-
-static int read_source(struct source *s, const char *path, const char *text, size_t size, const struct open_file *self,
-        struct problems *problems)
-{
-        struct reading r = { .source = s, .problems = problems };
-        structure_init(&r.shape, problems);
-        add_text(&r, path, text, size, self);
-        if (!r.failed)
-                structure_end(&r.shape);
-        structure_free(&r.shape);
-        if (!r.failed && r.shape.is_broken)
-                r.failed = -EINVAL;
-        return r.failed;
-}
-
-int source_read(struct source *s, const char *path, struct problems *problems)
+int source_open(struct source *s, const char *path, const char *text, size_t size, struct problems *problems)
 {
         struct buffer b = { 0 };
         struct error error;
         struct stat st;
+        *s = (struct source){ .problems = problems };
+        s->files_end = &s->files;
         struct trust trust = { .verdict = TRUST_SOUND };
         bool is_host = problems->reader != READER_ANYBODY;
-        int r = file_read(path, SOURCE_BYTES_MAX, &b, &st, is_host ? &trust : NULL, &error);
-        if (r) {
-                problems_error(problems, (struct config_place){ path, 0 }, "%s", error.text);
-        } else {
-                const struct open_file self = { NULL, st.st_dev, st.st_ino };
-                file_judge(problems, (struct config_place){ path, 0 }, "", &trust);
-                r = read_source(s, path, (const char *)b.data, b.size, &self, problems);
-        }
+        int r = text ? 0 : file_read(path, SOURCE_BYTES_MAX, &b, &st, is_host ? &trust : NULL, &error);
+        if (text && size > SOURCE_BYTES_MAX)
+                r = error_set(&error, -EFBIG, "larger than 1 MiB");
+        if (r)
+                fail(s, r, (struct config_place){ path, 0 }, "%s", error.text);
+        else if (text)
+                open_text(s, path, text, size, NULL);
+        else
+                open_text(s, path, (const char *)b.data, b.size, &st);
+        file_judge(problems, (struct config_place){ path, 0 }, "", &trust);
         buffer_free(&b);
-        return r;
-}
-
-int source_read_text(struct source *s, const char *path, const char *text, size_t size, struct problems *problems)
-{
-        if (size > SOURCE_BYTES_MAX) {
-                problems_error(problems, (struct config_place){ path, 0 }, "larger than 1 MiB");
-                return -EFBIG;
-        }
-        return read_source(s, path, text, size, NULL, problems);
-}
-
-static const struct source_line *line_get(const struct source *s, unsigned int line)
-{
-        static const struct source_line none;
-        if (!s->lines_count)
-                return &none;
-        if (line < 1)
-                line = 1;
-        return &s->lines[line <= s->lines_count ? line - 1 : s->lines_count - 1];
-}
-
-struct config_place source_whole(const struct source *s)
-{
-        return (struct config_place){ s->files[0].path, 0 };
-}
-
-const char *source_main_folder(const struct source *s)
-{
-        return s->files[0].folder;
-}
-
-struct config_place source_place(const struct source *s, unsigned int line)
-{
-        const struct source_line *l = line_get(s, line);
-        return (struct config_place){ s->files[l->file].path, l->number };
-}
-
-const char *source_folder(const struct source *s, unsigned int line)
-{
-        return s->files[line_get(s, line)->file].folder;
-}
-
-bool source_line_is_bad(const struct source *s, unsigned int line)
-{
-        const struct source_line *l = line_get(s, line);
-        for (size_t i = 0; i < s->bad_count; i++)
-                if (s->bad[i].file == l->file && s->bad[i].number == l->number)
-                        return true;
-        return false;
+        return s->failed;
 }
 
 void source_free(struct source *s)
 {
-        for (size_t i = 0; i < s->files_count; i++) {
-                free(s->files[i].path);
-                free(s->files[i].folder);
-                free(s->files[i].text);
+        while (s->open)
+                close_text(s);
+        while (s->files) {
+                struct source_file *file = s->files;
+                s->files = file->next;
+                free(file->path);
+                free(file->folder);
+                free(file->text);
+                free(file);
         }
-        free(s->files);
-        free(s->lines);
-        free(s->bad);
-        buffer_free(&s->text);
-        *s = (struct source){ 0 };
 }

@@ -5,33 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *explain(const char *text)
-{
-        if (!strcmp(text, "mismatched element type in array"))
-                return "the elements of [ … ] have to be of one type";
-        if (!strcmp(text, "syntax error"))
-                return "syntax error here or just before; a setting is NAME = VALUE;";
-        return text;
-}
-
 int tree_open(struct config_tree *t, const char *path, const char *text, size_t size, struct problems *problems)
 {
         *t = (struct config_tree){ .problems = problems };
         config_init(&t->parsed);
-        int r = text ? source_read_text(&t->source, path, text, size, problems)
-                     : source_read(&t->source, path, problems);
-        if (r)
-                return r;
-        if (config_read_string(&t->parsed, buffer_text(&t->source.text)))
-                return 0;
-        problems_error(problems, source_place(&t->source, (unsigned int)config_error_line(&t->parsed)), "%s",
-                explain(config_error_text(&t->parsed)));
-        return -EINVAL;
+        int r = source_open(&t->source, path, text, size, problems);
+        if (r == 0)
+                r = config_parse_words(&t->source, config_root_setting(&t->parsed), &t->places);
+        return r ? r : t->source.failed;
 }
 
 void tree_close(struct config_tree *t)
 {
         config_destroy(&t->parsed);
+        arena_free(t->places);
         source_free(&t->source);
 }
 
@@ -45,16 +32,32 @@ const struct config_setting_t *tree_find(const struct config_tree *t, const char
         return config_lookup(&t->parsed, path);
 }
 
+struct config_place tree_whole(const struct config_tree *t)
+{
+        return (struct config_place){ t->source.files->path, 0 };
+}
+
+const char *tree_main_folder(const struct config_tree *t)
+{
+        return t->source.files->folder;
+}
+
 struct config_place tree_place(const struct config_tree *t, const struct config_setting_t *setting)
 {
-        if (config_setting_is_root(setting))
-                return source_whole(&t->source);
-        return source_place(&t->source, config_setting_source_line(setting));
+        const struct setting_place *at = config_setting_get_hook(setting);
+        return at ? (struct config_place){ at->file->path, at->line } : tree_whole(t);
 }
 
 const char *tree_folder(const struct config_tree *t, const struct config_setting_t *setting)
 {
-        return source_folder(&t->source, config_setting_source_line(setting));
+        const struct setting_place *at = config_setting_get_hook(setting);
+        return at ? at->file->folder : tree_main_folder(t);
+}
+
+bool tree_is_bad(const struct config_setting_t *setting)
+{
+        const struct setting_place *at = config_setting_get_hook(setting);
+        return at && at->is_bad;
 }
 
 const char *tree_path(const struct config_setting_t *setting, char *text, size_t size)

@@ -6,12 +6,13 @@
 
 #include "base/buffer.h"
 #include "base/setting_list.h"
+#include "config/parse.h"
 #include "config/problems.h"
-#include "config/source.h"
 
 struct config_tree {
         struct source source;
         struct config_t parsed;
+        struct arena_chunk *places;
         struct problems *problems;
 };
 
@@ -24,9 +25,16 @@ const struct config_setting_t *tree_root(const struct config_tree *t);
 /* By a dotted path from the root; NULL if it is not there. */
 const struct config_setting_t *tree_find(const struct config_tree *t, const char *path);
 
+/* The file that was asked for, as a whole, and its folder. */
+struct config_place tree_whole(const struct config_tree *t);
+const char *tree_main_folder(const struct config_tree *t);
+
 struct config_place tree_place(const struct config_tree *t, const struct config_setting_t *setting);
 /* Where relative paths of this setting start. */
 const char *tree_folder(const struct config_tree *t, const struct config_setting_t *setting);
+
+/* Its number was refused: the value means nothing. */
+bool tree_is_bad(const struct config_setting_t *setting);
 
 /* "handlers.echo.retry.max" */
 const char *tree_path(const struct config_setting_t *setting, char *text, size_t size);

@@ -161,7 +161,7 @@ def test_the_summary_fits_a_screen(check, write):
 HOSTILE = {
     "zeros": (b"\x00" * 100, "a NUL byte"),
     "a program": (b"\x7fELF\x02\x01\x01", "no meaning here"),
-    "deep": (b"a = (" * 100000, "nested deeper"),
+    "deep": (b"a = " + b"(" * 100000, "nested deeper"),
     "10 MB": (b"\n" * (10 << 20), "larger than 1 MiB"),
     "includes itself": (b'@include "hostile.cfg"\n', "goes round in a circle"),
     "includes a device": (b'@include "/dev/zero"\n', "not a regular file"),

@@ -6,13 +6,6 @@
 
 #include "config/config.h"
 
-/* libconfig 1.5 forgets the text at which it finds a syntax error. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-        return "leak:libconfig";
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_accepted(const struct config *config)

@@ -10,13 +10,6 @@
 
 #include "base/buffer.h"
 
-/* libconfig 1.5 forgets the text at which it finds a syntax error. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-        return "leak:libconfig";
-}
-
 /* --- texts --- */
 
 static void an_integer_that_would_be_cut_is_refused(void **state)
