@@ -26,8 +26,8 @@ static void give_memory_back(struct host *h)
 {
         if (!h->was_busy)
                 return;
-        for (uint32_t i = 0; i < h->shards_count; i++)
-                if (h->shards[i].shard.window.count)
+        for (uint32_t i = 0; i < h->shards.count; i++)
+                if (h->shards.list[i].shard.window.count)
                         return;
         h->was_busy = false;
         (void)malloc_trim(0);
@@ -39,7 +39,9 @@ static void on_timer(uv_timer_t *timer)
         uint64_t now_ms = clock_boot_ms();
         h->timer_ms = UINT64_MAX;
         if (now_ms >= h->renew_at_ms) {
-                host_renew(h, now_ms);
+                h->renew_at_ms = now_ms + h->limits.ttl_ms / 3;
+                if (h->store && !h->is_closing)
+                        shards_renew(&h->shards, now_ms);
                 give_memory_back(h);
         }
         if (h->is_stopping && now_ms >= h->cut_ms)
@@ -70,7 +72,7 @@ static void set_timer(struct host *h, uint64_t now_ms)
                 due_ms = h->cut_ms;
         if (h->give_up_ms < due_ms)
                 due_ms = h->give_up_ms;
-        uint64_t shards_ms = call_schedule_due_ms(&h->schedule);
+        uint64_t shards_ms = call_schedule_due_ms(&h->shards.schedule);
         due_ms = shards_ms < due_ms ? shards_ms : due_ms;
         if (due_ms == h->timer_ms)
                 return;
@@ -78,13 +80,13 @@ static void set_timer(struct host *h, uint64_t now_ms)
         (void)uv_timer_start(&h->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
-static void make_calls(struct host *h, uint64_t now_ms)
+/* Other hosts may have the handler, or somebody has to do something. */
+static void tell_unserved(struct routes *routes)
 {
-        const struct shard *shard;
-        enum shard_call call;
-        call_schedule_look(&h->schedule, now_ms);
-        while ((shard = call_schedule_next(&h->schedule, now_ms, &call)))
-                shard_io_call(&h->shards[shard->number], call, now_ms);
+        for (; routes->unserved_told < routes->unserved_count; routes->unserved_told++)
+                log_event(LEVEL_WARN, "unserved", "handler=%s hint=%s",
+                        LOG_QUOTE(routes->unserved[routes->unserved_told]),
+                        LOG_QUOTE("its tasks wait, the others go on; add the handler to runtime.cfg and reload"));
 }
 
 /* Before the loop sleeps: tasks to the pools, outcomes to the store. */
@@ -94,11 +96,14 @@ static void pump(uv_prepare_t *prepare)
         uint64_t now_ms = clock_boot_ms();
         if (!h->store || h->is_closing)
                 return;
-        call_schedule_begin(&h->schedule);
+        dispatch_look(&h->dispatch, &h->shards.schedule.changed);
         for (uint32_t i = 0; i < h->handlers_count; i++)
                 handler_feed(h->handlers[i], now_ms);
-        make_calls(h, now_ms);
-        h->was_busy |= call_schedule_is_busy(&h->schedule);
+        /* A handler may have put something back for one that was fed before it. */
+        dispatch_look(&h->dispatch, &h->shards.schedule.changed);
+        tell_unserved(&h->dispatch.routes);
+        shards_call(&h->shards, now_ms);
+        h->was_busy |= call_schedule_is_busy(&h->shards.schedule);
         tell_manager(h, now_ms);
         set_timer(h, now_ms);
         host_status_watch(h, now_ms);
@@ -123,8 +128,8 @@ void host_close_handles(void *self)
 /* Stopping: shards first (their outcomes), then pools, then the store. */
 void host_finish(struct host *h)
 {
-        for (uint32_t i = 0; i < h->shards_count && !h->has_given_up; i++)
-                if (h->shards[i].shard.state != SHARD_AWAY || h->shards[i].shard.is_calling)
+        for (uint32_t i = 0; i < h->shards.count && !h->has_given_up; i++)
+                if (h->shards.list[i].shard.state != SHARD_AWAY || h->shards.list[i].shard.is_calling)
                         return;
         if (!handlers_stop(h) || (!h->has_given_up && !host_status_withdraw(h)))
                 return;
@@ -159,8 +164,8 @@ static void on_signal(uv_signal_t *signal, int number)
         notify_say(&h->notify, "STOPPING=1\nSTATUS=%s", "Finishing what runs");
         h->cut_ms = clock_boot_ms() + h->config->lease.drain_ms;
         membership_leave(h);
-        for (uint32_t i = 0; i < h->shards_count; i++)
-                shard_leave(&h->shards[i].shard, clock_boot_ms());
+        for (uint32_t i = 0; i < h->shards.count; i++)
+                shard_leave(&h->shards.list[i].shard, clock_boot_ms());
 }
 
 static void on_hang_up(uv_signal_t *signal, int number)

@@ -49,34 +49,60 @@ uint32_t host_count_seats(const struct config *config)
         return seats < SEATS_MAX ? (uint32_t)seats : SEATS_MAX;
 }
 
+/* --- what the shards need the host for --- */
+
+static uint64_t on_now_ms(void *self)
+{
+        (void)self;
+        return clock_boot_ms();
+}
+
+static void on_stop(void *self, struct claimed *claimed)
+{
+        (void)self;
+        pool_io_cancel(claimed->pool_task.pool_io, &claimed->pool_task);
+}
+
+static void on_stale(void *self)
+{
+        membership_report(self);
+}
+
+static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
+{
+        struct host *h = self;
+        membership_store_seen(h, is_answered);
+        if (!is_answered)
+                return;
+        membership_reconcile(h);
+        if (desired_version != h->desired_version)
+                host_ask_desired(h);
+}
+
+static const struct shards_events shards_events = {
+        .now_ms = on_now_ms, .stop = on_stop, .stale = on_stale, .renewed = on_renewed
+};
+
 static int open_shards(struct host *h, const struct store_info *info, struct error *error)
 {
-        uint32_t shards = info->shards;
-        h->shards_count = shards;
-        h->shards = calloc(shards, sizeof(*h->shards));
-        h->renewals = calloc(shards, sizeof(*h->renewals));
-        if (!h->shards || !h->renewals || call_schedule_init(&h->schedule, shards, info->calls_max) < 0)
+        h->limits.seats = host_count_seats(h->config);
+        h->shards = (struct shards){ .store = h->store,
+                .dispatch = &h->dispatch,
+                .leases = &h->leases,
+                .assignment = &h->membership.assignment,
+                .limits = &h->limits,
+                .events = &shards_events,
+                .self = h };
+        if (dispatch_init(&h->dispatch, info->shards, &h->limits) < 0 ||
+                shards_init(&h->shards, info->calls_max, h->config->window.per_key) < 0)
                 return error_set(error, -ENOMEM, "out of memory");
-        int r = leases_create(&h->leases, shards);
+        int r = leases_create(&h->leases, info->shards);
         if (r < 0)
                 return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
         r = open_guard(h, error);
-        if (r < 0)
-                return r;
-        for (size_t i = 0; i < h->config->handlers_count; i++) {
+        for (size_t i = 0; r == 0 && i < h->config->handlers_count; i++)
                 r = handler_open(h, &h->config->handlers[i], error);
-                if (r < 0)
-                        return r;
-        }
-        h->limits.seats = host_count_seats(h->config);
-        for (uint32_t i = 0; i < shards; i++) {
-                h->shards[i].host = h;
-                r = shard_init(&h->shards[i].shard, i, &h->limits, h->handlers_count, h->config->window.per_key);
-                if (r < 0)
-                        return error_set(error, r, "out of memory");
-                call_schedule_add(&h->schedule, &h->shards[i].shard);
-        }
-        return 0;
+        return r;
 }
 
 void host_nonce_text(const struct host *h, char ret_text[2 * STORE_NONCE_SIZE + 1])
@@ -137,8 +163,8 @@ static void on_store_open(struct store_request *request)
 static void on_bell(void *self, uint32_t shard)
 {
         struct host *h = self;
-        if (shard < h->shards_count)
-                shard_rang(&h->shards[shard].shard);
+        if (shard < h->shards.count)
+                shard_rang(&h->shards.list[shard].shard);
 }
 
 static void on_bell_desired(void *self)
@@ -149,8 +175,8 @@ static void on_bell_desired(void *self)
 static void on_bell_look(void *self)
 {
         struct host *h = self;
-        for (uint32_t i = 0; i < h->shards_count; i++)
-                shard_rang(&h->shards[i].shard);
+        for (uint32_t i = 0; i < h->shards.count; i++)
+                shard_rang(&h->shards.list[i].shard);
 }
 
 void host_open_store(struct host *h)
@@ -233,12 +259,9 @@ void host_free(struct host *h)
         explicit_bzero(&h->secrets, sizeof(h->secrets));
         if (*h->copies)
                 plugin_copies_close(h->copies, h->copies_fd);
-        for (uint32_t i = 0; h->shards && i < h->shards_count; i++)
-                shard_free(&h->shards[i].shard);
+        shards_free(&h->shards);
+        dispatch_free(&h->dispatch);
         host_status_free(h);
         leases_free(&h->leases);
-        call_schedule_free(&h->schedule);
-        free(h->shards);
-        free(h->renewals);
         shared_config_free(h->shared);
 }

@@ -23,8 +23,8 @@ void host_give_up(struct host *h)
         h->give_up_ms = UINT64_MAX;
         if (h->has_given_up)
                 return;
-        for (uint32_t i = 0; i < h->shards_count; i++) {
-                const struct shard *s = &h->shards[i].shard;
+        for (uint32_t i = 0; i < h->shards.count; i++) {
+                const struct shard *s = &h->shards.list[i].shard;
                 shards += s->state != SHARD_AWAY || s->is_calling;
                 outcomes += s->ended_count + s->telling_count;
         }

@@ -40,7 +40,7 @@ void host_status_count(struct outcome_counts *counts, enum outcome outcome)
 static const char *state_of(const struct handler *handler)
 {
         const struct generation *current = handler_current(handler);
-        if (handler->is_paused)
+        if (handler->host->dispatch.pools[handler->slot].is_paused)
                 return "paused";
         if (!current)
                 return handler->rollout.candidate ? "starting" : "removed";
@@ -137,8 +137,8 @@ static json_t *make_handler(const struct handler *handler, bool has_ages)
 static void put_pending_moves(json_t *document, const struct host *h)
 {
         json_t *shards = json_array();
-        for (uint32_t i = 0; i < h->shards_count && json_array_size(shards) < PENDING_MAX; i++)
-                if (shard_is_move_pending(&h->shards[i].shard))
+        for (uint32_t i = 0; i < h->shards.count && json_array_size(shards) < PENDING_MAX; i++)
+                if (shard_is_move_pending(&h->shards.list[i].shard))
                         (void)json_array_append_new(shards, json_integer(i));
         if (json_array_size(shards))
                 (void)json_object_set(document, "move_pending", shards);
@@ -153,8 +153,8 @@ static json_t *make(const struct host *h, bool has_ages)
         uint64_t fenced = 0;
         json_t *handlers = json_array();
         host_nonce_text(h, nonce);
-        for (uint32_t i = 0; i < h->shards_count; i++) {
-                const struct shard *s = &h->shards[i].shard;
+        for (uint32_t i = 0; i < h->shards.count; i++) {
+                const struct shard *s = &h->shards.list[i].shard;
                 owned += shard_is_held(s);
                 fenced += s->fenced;
         }
@@ -166,9 +166,10 @@ static json_t *make(const struct host *h, bool has_ages)
                 (json_int_t)h->config->host.weight, "pid", (json_int_t)getpid(), "shards", (json_int_t)owned, "fenced",
                 (json_int_t)fenced, "rates", "done", r->done_rate, "retried", r->retried_rate, "failed", r->failed_rate,
                 "handlers", handlers);
-        json_t *unserved = h->unserved_count ? json_array() : NULL;
-        for (uint32_t i = 0; i < h->unserved_count; i++)
-                (void)json_array_append_new(unserved, text(h->unserved[i]));
+        const struct routes *routes = &h->dispatch.routes;
+        json_t *unserved = routes->unserved_count ? json_array() : NULL;
+        for (uint32_t i = 0; i < routes->unserved_count; i++)
+                (void)json_array_append_new(unserved, text(routes->unserved[i]));
         if (unserved)
                 (void)json_object_set_new(document, "unserved", unserved);
         put_pending_moves(document, h);

@@ -23,6 +23,7 @@
 struct rig {
         struct shard shard;
         struct shard_limits limits;
+        struct routes routes; /* pools 0 and 1 serve handlers a and b; nobody serves others */
         uint64_t now_ms;
         struct store_acquire acquire;
         struct store_in_flight page;
@@ -32,12 +33,11 @@ struct rig {
         uint32_t tasks_count;
 };
 
-/* Handlers a and b are served by pools 0 and 1; nobody serves others. */
-static inline uint32_t rig_pool_of(void *arg, struct span handler)
+/* The pool serves that handler's tasks and no others; NULL: none at all. */
+static inline void rig_serve(struct routes *routes, uint32_t pool, const char *handler)
 {
-        (void)arg;
-        return handler.size == 1 && (*handler.data == 'a' || *handler.data == 'b') ? (uint32_t)(*handler.data - 'a')
-                                                                                   : WINDOW_NO_POOL;
+        char *items[] = { (char *)handler };
+        routes_serve(routes, pool, &(struct strings){ items, handler ? 1 : 0 });
 }
 
 static inline struct span rig_span(const char *text)
@@ -54,13 +54,16 @@ static inline void rig_open(struct rig *g)
                 .gather_ms = 10,
                 .window_tasks = RIG_WINDOW,
                 .window_bytes = 1u << 20 };
-        assert_int_equal(shard_init(&g->shard, 7, &g->limits, 2, RIG_PER_KEY), 0);
+        rig_serve(&g->routes, routes_add_pool(&g->routes), "a");
+        rig_serve(&g->routes, routes_add_pool(&g->routes), "b");
+        assert_int_equal(shard_init(&g->shard, 7, &g->limits, &g->routes, RIG_PER_KEY), 0);
         shard_assign(&g->shard, nonce, 40, false);
 }
 
 static inline void rig_close(struct rig *g)
 {
         shard_free(&g->shard);
+        routes_free(&g->routes);
 }
 
 /* One more task for the next reply. */
@@ -95,7 +98,7 @@ static inline void reply_acquire(struct rig *g, enum store_grant grant, bool has
         g->acquire.left_ms = RIG_TTL_MS;
         g->acquire.next_due_ms = STORE_NEVER;
         g->acquire.page = (struct store_page){ g->tasks, g->tasks_count, has_more };
-        shard_acquired(&g->shard, &g->acquire, rig_pool_of, NULL, g->now_ms);
+        shard_acquired(&g->shard, &g->acquire, g->now_ms);
         g->tasks_count = 0;
 }
 
@@ -116,7 +119,7 @@ static inline void reply_page(struct rig *g, enum store_verdict verdict, bool ha
 {
         g->page.verdict = verdict;
         g->page.page = (struct store_page){ g->tasks, g->tasks_count, has_more };
-        shard_paged(&g->shard, &g->page, rig_pool_of, NULL);
+        shard_paged(&g->shard, &g->page);
         g->tasks_count = 0;
 }
 
@@ -136,7 +139,7 @@ static inline void reply_advance(struct rig *g, enum store_verdict verdict)
         g->advance.tasks_count = g->tasks_count;
         g->advance.left_ms = RIG_TTL_MS;
         g->advance.next_due_ms = STORE_NEVER;
-        shard_advanced(&g->shard, &g->advance, rig_pool_of, NULL, g->now_ms);
+        shard_advanced(&g->shard, &g->advance, g->now_ms);
         g->tasks_count = 0;
 }
 

@@ -57,7 +57,6 @@ static uint32_t turn(struct hall *hall, uint32_t ret_shards[SHARDS])
         uint32_t count = 0;
         struct shard *shard;
         enum shard_call call;
-        call_schedule_begin(&hall->schedule);
         call_schedule_look(&hall->schedule, hall->now_ms);
         while ((shard = call_schedule_next(&hall->schedule, hall->now_ms, &call))) {
                 assert_true(count < SHARDS);

@@ -320,7 +320,7 @@ static void answer_advance(struct model *m)
         g->advance.has_more = has_queued(m);
         g->advance.next_due_ms = next_due_ms(m);
         g->advance.left_ms = m->until_ms > g->now_ms ? m->until_ms - g->now_ms : 0;
-        shard_advanced(&g->shard, &g->advance, rig_pool_of, NULL, g->now_ms);
+        shard_advanced(&g->shard, &g->advance, g->now_ms);
         g->tasks_count = 0;
 }
 
@@ -333,7 +333,7 @@ static void answer_acquire(struct model *m)
         g->acquire.has_work = true;
         g->acquire.next_due_ms = next_due_ms(m);
         g->acquire.page = (struct store_page){ g->tasks, g->tasks_count, has_more };
-        shard_acquired(&g->shard, &g->acquire, rig_pool_of, NULL, g->now_ms);
+        shard_acquired(&g->shard, &g->acquire, g->now_ms);
         g->tasks_count = 0;
 }
 

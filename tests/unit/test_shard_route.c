@@ -1,21 +1,14 @@
 /* Handlers come and go while tasks wait: each task waits for who serves it now, and says so if nobody does. */
 #include "shard_rig.h"
 
-/* Who serves a and b after the change; WINDOW_NO_POOL: nobody. */
-struct routes {
-        uint32_t a, b;
-};
-
-static uint32_t routed(void *arg, struct span handler)
+/* From now on that pool serves a; WINDOW_NO_POOL: none does, WINDOW_SHUT_POOL: pool 0, which is paused. */
+static void reroute(struct rig *g, uint32_t a)
 {
-        const struct routes *routes = arg;
-        return *handler.data == 'a' ? routes->a : *handler.data == 'b' ? routes->b : WINDOW_NO_POOL;
-}
-
-static void reroute(struct rig *g, uint32_t a, uint32_t b)
-{
-        struct routes routes = { a, b };
-        shard_reroute(&g->shard, routed, &routes, g->now_ms);
+        rig_serve(&g->routes, 0, a == WINDOW_SHUT_POOL ? "a" : NULL);
+        g->routes.states[0] = a == WINDOW_SHUT_POOL ? ROUTE_SHUT : ROUTE_OPEN;
+        if (a < WINDOW_SHUT_POOL)
+                rig_serve(&g->routes, a, "a");
+        shard_reroute(&g->shard, g->now_ms);
 }
 
 static void there_can_be_more_pools_and_nobody_loses_his_place(void **state)
@@ -52,7 +45,8 @@ static void what_waits_goes_to_who_serves_it_now(void **state)
         claim(&g);
         struct claimed *running = start(&g, 1);
         assert_int_equal(window_set_pools(&g.shard.window, 3), 0);
-        reroute(&g, 2, 1);
+        assert_int_equal(routes_add_pool(&g.routes), 2);
+        reroute(&g, 2);
         assert_int_equal(running->pool, 0); /* it ends where it runs */
         assert_null(shard_next(&g.shard, 2, g.now_ms));
         end_as(&g, running, STORE_DONE);
@@ -74,7 +68,7 @@ static void what_nobody_serves_any_more_waits_in_the_store_and_says_why(void **s
         hand(&g, 3, "k", "a");
         hand(&g, 4, "j", "b");
         claim(&g);
-        reroute(&g, WINDOW_NO_POOL, 1);
+        reroute(&g, WINDOW_NO_POOL);
         send_advance(&g);
         /* Nothing passes what goes back. */
         for (uint64_t seq = 1; seq <= 3; seq++)
@@ -95,7 +89,7 @@ static void a_paused_handler_is_not_called_missing(void **state)
         own(&g);
         hand(&g, 1, "k", "a");
         claim(&g);
-        reroute(&g, WINDOW_SHUT_POOL, 1);
+        reroute(&g, WINDOW_SHUT_POOL);
         send_advance(&g);
         assert_true(span_is(said(&g, 1)->reason, SPAN_TEXT("its handler is paused or down")));
         rig_close(&g);
@@ -115,12 +109,12 @@ static void a_marked_suspect_gives_its_mark_back_first(void **state)
         assert_said(&g, 1, STORE_START);
         reply_advance(&g, STORE_OK);
         assert_int_equal(window_marks(&g.shard.window, 0), 1);
-        reroute(&g, WINDOW_NO_POOL, 1);
+        reroute(&g, WINDOW_NO_POOL);
         send_advance(&g);
         assert_said(&g, 1, STORE_INTERRUPTED);
         reply_advance(&g, STORE_OK);
         assert_int_equal(window_marks(&g.shard.window, 0), 0);
-        reroute(&g, WINDOW_NO_POOL, 1);
+        reroute(&g, WINDOW_NO_POOL);
         send_advance(&g);
         assert_said(&g, 1, STORE_DIVERT);
         rig_close(&g);

@@ -19,7 +19,7 @@ static void a_suspect_starts_once_its_start_is_recorded(void **state)
         assert_null(next(&g));
         reply_advance(&g, STORE_OK);
         const struct claimed *c = start(&g, 1);
-        assert_true(c->is_suspect);
+        assert_int_equal(c->trust, TRUST_SUSPECT);
         assert_null(next(&g));
         rig_close(&g);
 }
@@ -68,7 +68,7 @@ static void a_start_that_another_left_without_an_end_is_told(void **state)
         hand(&g, 2, "k", "a");
         reply_acquire(&g, STORE_GRANTED, false);
         const struct claimed *c = start(&g, 1);
-        assert_true(c->has_died_alone);
+        assert_int_equal(c->trust, TRUST_DIED_ALONE);
         assert_null(next(&g));
         rig_close(&g);
 }
@@ -234,7 +234,7 @@ static void four_dead_hosts_in_a_row_make_a_suspect(void **state)
         struct claimed *second = next(&g);
         assert_non_null(first);
         assert_non_null(second);
-        assert_true(first->is_suspect != second->is_suspect);
+        assert_true((first->trust == TRUST_SUSPECT) != (second->trust == TRUST_SUSPECT));
         assert_null(next(&g));
         rig_close(&g);
 }

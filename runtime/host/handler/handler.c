@@ -1,9 +1,9 @@
-/* handler.c: a host's handlers: tasks from the windows to the pools, and how they ended back to their shards. */
+#include "host/handler/handler.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,52 +15,6 @@ static double random_fraction(struct host *h)
 {
         h->random = h->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         return (double)(h->random >> 11) / 9007199254740992.0;
-}
-
-/* A person has paused it; or it takes no tasks for now, and then it keeps at most half of a window: the rest is for
- * others. */
-static bool is_shut(const struct shard_io *io, const struct handler *handler)
-{
-        if (handler->is_paused)
-                return true;
-        return handler_current(handler)->pool_io.pool.state != POOL_OPEN &&
-               io->shard.window.count >= io->host->limits.window_tasks / 2;
-}
-
-static bool serves(const struct handler *handler, struct span task)
-{
-        const struct generation *current = handler_current(handler);
-        for (size_t i = 0; current && i < current->settings->tasks.count; i++) {
-                const char *name = current->settings->tasks.items[i];
-                if (strlen(name) == task.size && !memcmp(name, task.data, task.size))
-                        return true;
-        }
-        return false;
-}
-
-/* Once for each name: other hosts may have the handler, or somebody has to do something. */
-static void tell_unserved(struct host *h, struct span task)
-{
-        for (uint32_t i = 0; i < h->unserved_count; i++)
-                if (span_is(task, (struct span){ h->unserved[i], strlen(h->unserved[i]) }))
-                        return;
-        if (h->unserved_count == UNSERVED_MAX || task.size > NAME_HANDLER_MAX)
-                return;
-        char *name = h->unserved[h->unserved_count++];
-        (void)snprintf(name, sizeof(h->unserved[0]), "%.*s", (int)task.size, task.data);
-        log_event(LEVEL_WARN, "unserved", "handler=%s hint=%s", LOG_QUOTE(name),
-                LOG_QUOTE("its tasks wait, the others go on; add the handler to runtime.cfg and reload"));
-}
-
-uint32_t shard_io_pool_of(void *arg, struct span handler)
-{
-        const struct shard_io *io = arg;
-        struct host *h = io->host;
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                if (serves(h->handlers[i], handler))
-                        return is_shut(io, h->handlers[i]) ? WINDOW_SHUT_POOL : i;
-        tell_unserved(h, handler);
-        return WINDOW_NO_POOL;
 }
 
 static void pack_headers(struct claimed *c)
@@ -77,7 +31,7 @@ static void pack_headers(struct claimed *c)
         }
 }
 
-static void offer(struct generation *generation, struct shard_io *io, struct claimed *c)
+static void offer(struct generation *generation, struct shard *shard, struct claimed *c)
 {
         pack_headers(c);
         c->pool_task.task = (struct ring_task){
@@ -85,9 +39,9 @@ static void offer(struct generation *generation, struct shard_io *io, struct cla
                 .key = c->key.data,
                 .handler = c->handler.data,
                 .attempt = c->attempts + 1,
-                .lease = io->shard.number,
-                .fence_epoch = io->shard.lease.epoch,
-                .fence_start = ++io->shard.starts,
+                .lease = shard->number,
+                .fence_epoch = shard->lease.epoch,
+                .fence_start = ++shard->starts,
                 .timeout_ms = c->timeout_ms ? c->timeout_ms : generation->settings->timeout_ms,
                 .headers = c->headers_packed.data,
                 .headers_size = c->headers_packed.size,
@@ -96,151 +50,44 @@ static void offer(struct generation *generation, struct shard_io *io, struct cla
                 .payload = c->payload.data,
                 .payload_size = c->payload.size,
         };
-        c->pool_task.is_suspect = c->is_suspect;
-        c->pool_task.owner = io;
+        c->pool_task.is_suspect = c->trust == TRUST_SUSPECT;
+        c->pool_task.owner = shard;
         pool_io_offer(&generation->pool_io, &c->pool_task);
 }
 
-/* It takes no tasks for now, and those that it was meant to take fill windows: they wait in the store instead, for the
- * sake of the others. */
-static void return_waiting(struct handler *handler, uint64_t now_ms)
+/* To the pool; or to a long wait, if it is a suspect with which a host died. */
+static void start(struct generation *generation, struct shard *shard, struct claimed *c, uint64_t now_ms)
 {
-        struct host *h = handler->host;
-        for (uint32_t i = 0; i < h->shards_count; i++) {
-                struct shard *s = &h->shards[i].shard;
-                if (s->window.count >= h->limits.window_tasks || s->window.bytes >= h->limits.window_bytes)
-                        shard_return_pool(s, handler->slot, now_ms);
-        }
-}
-
-/* The start of a suspect is recorded; one at a time over all shards, so that if this host dies it is known of whom. */
-static void mark_suspect(struct handler *handler, uint64_t now_ms)
-{
-        struct host *h = handler->host;
-        uint32_t pool = handler->slot;
-        struct shard_set *suspects = &h->schedule.is_suspect;
-        bool has_suspect = false;
-        for (uint32_t i = 0; (i = shard_set_from(suspects, i)) != SHARD_SET_NONE; i++) {
-                const struct window *w = &h->shards[i].shard.window;
-                if (window_marks(w, pool))
-                        return;
-                has_suspect |= window_has_suspect(w, pool);
-                if (!window_has_suspects(w))
-                        shard_set_remove(suspects, i);
-        }
-        for (uint32_t i = 0; has_suspect && (i = shard_set_from(suspects, i)) != SHARD_SET_NONE; i++)
-                if (shard_mark_next(&h->shards[i].shard, pool, now_ms))
-                        return;
-}
-
-/* To its io; or to a long wait, if it is a suspect with which a host died. */
-static void start(struct generation *generation, struct shard_io *io, struct claimed *c, uint64_t now_ms)
-{
-        struct handler *handler = generation->handler;
-        if (!serves(handler, c->handler)) {
-                /* It waited through a reload that gave its name to another. */
-                shard_again(&io->shard, c, now_ms);
-                shard_reroute(&io->shard, shard_io_pool_of, io, now_ms);
-                return;
-        }
-        if (!c->has_died_alone) {
-                offer(generation, io, c);
+        if (c->trust != TRUST_DIED_ALONE) {
+                offer(generation, shard, c);
                 return;
         }
         struct pending_outcome *pending = retry_died_alone(c);
         log_event(LEVEL_WARN, "host-died-alone",
-                "handler=%s id=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", handler->name, c->id.data,
-                LOG_QUOTE(c->key.data), c->hosts_died + 1, pending->outcome.delay_ms,
+                "handler=%s id=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", generation->handler->name,
+                c->id.data, LOG_QUOTE(c->key.data), c->hosts_died + 1, pending->outcome.delay_ms,
                 LOG_QUOTE("a host died while this task ran alone; if it goes on, the task kills hosts: quiver task "
                           "cancel takes it away"));
-        shard_ended(&io->shard, c, pending, now_ms);
+        shard_ended(shard, c, pending, now_ms);
 }
 
-/* Nobody serves here any more: what was put back since then waits in the store, or goes elsewhere. */
-static void return_unserved(struct handler *handler, uint64_t now_ms)
-{
-        struct host *h = handler->host;
-        for (uint32_t i = 0; i < h->shards_count; i++) {
-                struct shard *s = &h->shards[i].shard;
-                if (window_has_next(&s->window, handler->slot) || window_has_suspect(&s->window, handler->slot))
-                        shard_reroute(s, shard_io_pool_of, &h->shards[i], now_ms);
-        }
-}
-
-/* A pool_io's room is for this many shards at least. */
-#define SHARDS_AT_LEAST 4
-
-/* Returns how many, at most `turn`, of the shard's tasks the pool was given. */
-static uint32_t feed_from(struct generation *generation, struct shard_io *io, uint32_t turn, uint64_t now_ms)
-{
-        uint32_t fed = 0;
-        while (fed < turn && io->shard.window.count && pool_io_has_room(&generation->pool_io)) {
-                struct claimed *c = shard_next(&io->shard, generation->handler->slot, now_ms);
-                if (!c)
-                        break;
-                start(generation, io, c, now_ms);
-                fed++;
-        }
-        return fed;
-}
-
-/* First those whose key's next task waited for so little that the store was asked for nothing else: each round trip is
- * one task for such a key, and a turn behind all the others would be most of it.  They have a share of the room, and
- * where there is hardly any every other place: the rest of the shards must not wait until they have nothing left. */
-static void feed_urgent(struct generation *generation, uint64_t now_ms)
-{
-        struct handler *handler = generation->handler;
-        struct host *h = handler->host;
-        struct shard_io *io, *next;
-        uint32_t room = pool_io_room(&generation->pool_io);
-        uint32_t left = room >= SHARDS_AT_LEAST ? room / SHARDS_AT_LEAST : handler->was_urgent ? 0 : 1;
-        DL_FOREACH_SAFE2(h->urgent, io, next, urgent_next)
-        {
-                if (!left || !pool_io_has_room(&generation->pool_io))
-                        return;
-                uint32_t fed = feed_from(generation, io, left < URGENT_TASKS_MAX ? left : URGENT_TASKS_MAX, now_ms);
-                /* What it has may be another handler's. */
-                if (!fed && shard_is_held(&io->shard) && window_has_ready(&io->shard.window))
-                        continue;
-                left -= fed;
-                handler->was_urgent |= fed > 0;
-                DL_DELETE2(h->urgent, io, urgent_prev, urgent_next);
-                io->is_urgent = false;
-        }
-}
-
-/* Round and round over the shards while the pool has room.  A shard gives a task at a time where few fit, so that all
- * get their turn; where many fit it gives several, for what starts together ends together and is one call to the store.
- */
 void handler_feed(struct handler *handler, uint64_t now_ms)
 {
-        struct host *h = handler->host;
+        struct dispatch *dispatch = &handler->host->dispatch;
         struct generation *generation = handler_current(handler);
-        struct shard_set *ready = &h->schedule.is_ready;
+        struct shard *shard;
+        struct claimed *c;
         if (!generation) {
-                return_unserved(handler, now_ms);
+                dispatch_begin(dispatch, handler->slot, DISPATCH_GONE, 0, now_ms);
                 return;
         }
-        if (generation->pool_io.pool.state != POOL_OPEN)
-                return_waiting(handler, now_ms);
-        if (!handler->is_paused && pool_io_has_room(&generation->pool_io))
-                mark_suspect(handler, now_ms);
-        if (!handler->is_paused)
-                feed_urgent(generation, now_ms);
-        uint32_t turn = 1 + pool_io_room(&generation->pool_io) / SHARDS_AT_LEAST;
-        uint32_t left = handler->is_paused ? 0 : shard_set_count(ready); /* not found dry since one was fed */
-        while (left && pool_io_has_room(&generation->pool_io)) {
-                uint32_t shard = shard_set_round(ready, handler->next_shard);
-                struct shard_io *io = &h->shards[shard];
-                handler->next_shard = shard + 1;
-                if (feed_from(generation, io, turn, now_ms)) {
-                        handler->was_urgent = false;
-                        left = shard_set_count(ready);
-                        continue;
-                }
-                left--;
-                if (!window_has_ready(&io->shard.window))
-                        shard_set_remove(ready, shard);
+        const struct pool *pool = &generation->pool_io.pool;
+        uint32_t room = pool_room(pool);
+        enum dispatch_state state = pool->state == POOL_OPEN ? DISPATCH_OPEN : DISPATCH_DOWN;
+        dispatch_begin(dispatch, handler->slot, state, room, now_ms);
+        while (room && (c = dispatch_next(dispatch, handler->slot, room, now_ms, &shard))) {
+                start(generation, shard, c, now_ms);
+                room = pool_room(pool);
         }
         pool_io_flush(&generation->pool_io);
 }
@@ -285,7 +132,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
 {
         struct generation *generation = owner;
         struct handler *handler = generation->handler;
-        struct shard_io *io = task->owner;
+        struct shard *shard = task->owner;
         struct claimed *c = (struct claimed *)task;
         struct pending_outcome *pending = NULL;
         host_status_count(&handler->counts, settled->outcome);
@@ -304,16 +151,15 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         if (tells_of_version(c, settled->outcome))
                 handler_task_ended(handler, generation, settled->outcome);
         if (retry_judge(generation->settings, c, &judged, random_fraction(handler->host), &pending) == VERDICT_AGAIN)
-                shard_again(&io->shard, c, clock_boot_ms());
+                shard_again(shard, c, clock_boot_ms());
         else
-                shard_ended(&io->shard, c, pending, clock_boot_ms());
+                shard_ended(shard, c, pending, clock_boot_ms());
 }
 
 static void on_saved(void *owner, struct pool_task *task, const void *checkpoint, size_t size)
 {
-        struct shard_io *io = task->owner;
         (void)owner;
-        shard_save(&io->shard, (struct claimed *)task, checkpoint, size);
+        shard_save(task->owner, (struct claimed *)task, checkpoint, size);
 }
 
 static void on_log(void *owner, const struct runner_log *log, const struct pool_task *task)
@@ -408,15 +254,13 @@ void handler_describe(const struct handler *handler, struct member_doc *doc)
 
 static void set_paused(struct handler *handler, bool is_paused, struct span reason)
 {
-        struct host *h = handler->host;
-        if (handler->is_paused == is_paused)
+        struct dispatch *dispatch = &handler->host->dispatch;
+        if (dispatch->pools[handler->slot].is_paused == is_paused)
                 return;
-        handler->is_paused = is_paused;
         char text[256];
         (void)snprintf(text, sizeof(text), "%.*s", (int)reason.size, reason.data ? reason.data : "");
         log_event(LEVEL_INFO, is_paused ? "paused" : "resumed", "handler=%s reason=%s", handler->name, LOG_QUOTE(text));
-        for (uint32_t i = 0; is_paused && i < h->shards_count; i++)
-                shard_return_pool(&h->shards[i].shard, handler->slot, clock_boot_ms());
+        dispatch_pause(dispatch, handler->slot, is_paused, clock_boot_ms());
 }
 
 static void on_desired(struct store_request *request)

@@ -267,10 +267,10 @@ static void take_settings(struct host *h, struct shared_config *shared)
         h->limits.seats = host_count_seats(next);
         h->limits.window_tasks = next->window.tasks;
         h->limits.window_bytes = next->window.bytes;
-        for (uint32_t i = 0; i < h->shards_count; i++) {
-                h->shards[i].shard.lease.ttl_ms = next->lease.ttl_ms;
-                h->shards[i].shard.window.per_key = next->window.per_key;
-                shard_stir(&h->shards[i].shard);
+        for (uint32_t i = 0; i < h->shards.count; i++) {
+                h->shards.list[i].shard.lease.ttl_ms = next->lease.ttl_ms;
+                h->shards.list[i].shard.window.per_key = next->window.per_key;
+                shard_stir(&h->shards.list[i].shard);
         }
         shared_config_free(before);
 }
@@ -280,7 +280,7 @@ static void carry_out(struct reload_job *job, const enum plan_verb *verbs)
         struct host *h = job->host;
         const struct config *next = &job->read.shared->config;
         take_settings(h, job->read.shared);
-        h->unserved_count = 0;
+        routes_forget_unserved(&h->dispatch.routes);
         for (uint32_t i = 0; i < h->handlers_count; i++)
                 if (target_of(h->handlers[i]) && !config_handler(next, h->handlers[i]->name))
                         handler_rollout_event(h->handlers[i], ROLLOUT_WITHDRAWN, NULL);

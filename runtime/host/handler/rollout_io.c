@@ -40,12 +40,8 @@ static struct handler *add_handler(struct host *h)
         if (!handlers || !handler)
                 abort();
         h->handlers = handlers;
-        handlers[h->handlers_count] = handler;
-        handler->slot = h->handlers_count++;
-        /* At the start of the host there are no windows yet; they are made for as many as there are by then. */
-        for (uint32_t i = 0; i < h->shards_count && h->shards[i].host; i++)
-                if (window_set_pools(&h->shards[i].shard.window, h->handlers_count) < 0)
-                        abort();
+        handlers[h->handlers_count++] = handler;
+        handler->slot = dispatch_add_pool(&h->dispatch);
         return handler;
 }
 
@@ -59,6 +55,7 @@ struct handler *handler_ensure(struct host *h, const char *name)
                 handler = add_handler(h);
         free(handler->rollout_queue.events);
         *handler = (struct handler){ .host = h, .slot = handler->slot };
+        dispatch_clear_pool(&h->dispatch, handler->slot);
         (void)snprintf(handler->name, sizeof(handler->name), "%s", name);
         return handler;
 }
@@ -167,10 +164,7 @@ void handler_route(struct handler *handler)
         if (routes == handler->routes || h->is_stopping)
                 return;
         handler->routes = routes;
-        h->unserved_count = 0;
-        uint64_t now_ms = clock_boot_ms();
-        for (uint32_t i = 0; i < h->shards_count; i++)
-                shard_reroute(&h->shards[i].shard, shard_io_pool_of, &h->shards[i], now_ms);
+        dispatch_serve(&h->dispatch, handler->slot, current ? &current->settings->tasks : NULL, clock_boot_ms());
 }
 
 static void start(struct handler *handler, struct generation *generation)
@@ -185,7 +179,7 @@ static void start(struct handler *handler, struct generation *generation)
         uint32_t size = current ? pool_io_size(&current->pool_io) : 1;
         size = size < generation->settings->processes ? size : generation->settings->processes;
         generation->version.runners_wanted = size ? size : 1;
-        if (generation_open(generation, &h->loop, &h->leases, h->shards_count, &handler_pool_events, &error) == 0) {
+        if (generation_open(generation, &h->loop, &h->leases, h->shards.count, &handler_pool_events, &error) == 0) {
                 pool_io_warm(&generation->pool_io, generation->version.runners_wanted);
                 return;
         }
@@ -322,7 +316,7 @@ int handler_open(struct host *h, const struct handler_config *settings, struct e
                 return error_prefix(error, r, "handler %s", settings->name);
         struct handler *handler = handler_ensure(h, settings->name);
         struct generation *generation = generation_new(handler, NULL, h->config, settings, &copy);
-        r = generation_open(generation, &h->loop, &h->leases, h->shards_count, &handler_pool_events, error);
+        r = generation_open(generation, &h->loop, &h->leases, h->shards.count, &handler_pool_events, error);
         if (r < 0) {
                 generation_free(generation);
                 return r;

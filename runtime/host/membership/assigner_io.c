@@ -66,7 +66,7 @@ static void lead(struct host *h, bool is_leading)
         struct membership *m = &h->membership;
         log_event(LEVEL_INFO, is_leading ? "leading" : "not-leading", "host=%s", h->config->host.name);
         assigner_free(&m->assigner);
-        assigner_init(&m->assigner, h->shards_count, h->config->coordination.members_max);
+        assigner_init(&m->assigner, h->shards.count, h->config->coordination.members_max);
         assigner_wait(&m->assigner, m->calm_ms);
         assigner_lead(&m->assigner, is_leading, clock_boot_ms());
         member_follow(&m->member, is_leading);

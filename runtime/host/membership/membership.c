@@ -27,8 +27,8 @@ static void apply(struct host *h, uint64_t now_ms)
         const struct assignment *a = &h->membership.assignment;
         if (h->is_stopping)
                 return;
-        for (uint32_t i = 0; i < h->shards_count; i++) {
-                struct shard *s = &h->shards[i].shard;
+        for (uint32_t i = 0; i < h->shards.count; i++) {
+                struct shard *s = &h->shards.list[i].shard;
                 bool is_ours = i < a->shards_count && is_us(h, assignment_owner(a, i)) && !h->membership.is_standing_by;
                 if (is_ours)
                         shard_assign(s, h->nonce, a->slots[i].epoch, a->slots[i].is_firm);
@@ -40,8 +40,8 @@ static void apply(struct host *h, uint64_t now_ms)
 void membership_reconcile(struct host *h)
 {
         const struct assignment *a = &h->membership.assignment;
-        for (uint32_t i = 0; i < a->shards_count && i < h->shards_count && !h->is_stopping; i++) {
-                struct shard *s = &h->shards[i].shard;
+        for (uint32_t i = 0; i < a->shards_count && i < h->shards.count && !h->is_stopping; i++) {
+                struct shard *s = &h->shards.list[i].shard;
                 if (s->state == SHARD_AWAY && s->stale_epoch < a->slots[i].epoch && is_us(h, assignment_owner(a, i)))
                         shard_assign(s, h->nonce, a->slots[i].epoch, a->slots[i].is_firm);
         }
@@ -54,9 +54,9 @@ static uint64_t take_assign(struct host *h, struct span text)
         struct assignment read = { 0 };
         struct error error = { "" };
         int r = assign_doc_parse(text, &read, &error);
-        if (r == 0 && read.shards_count != h->shards_count) {
+        if (r == 0 && read.shards_count != h->shards.count) {
                 r = error_set(&error, -EBADMSG, "it is for %" PRIu32 " shards, the store has %" PRIu32,
-                        read.shards_count, h->shards_count);
+                        read.shards_count, h->shards.count);
                 assignment_free(&read);
         }
         if (r == 0 && read.generation > ASSIGN_GENERATION_MAX) {
@@ -124,9 +124,9 @@ static void describe(struct host *h, struct member_doc *doc)
         (void)snprintf(doc->member.name, sizeof(doc->member.name), "%s", h->config->host.name);
         for (uint32_t i = 0; i < h->handlers_count; i++)
                 handler_describe(h->handlers[i], doc);
-        for (uint32_t i = 0; i < h->shards_count; i++)
-                if (h->shards[i].shard.stale_epoch)
-                        member_doc_add_stale(doc, i, h->shards[i].shard.stale_epoch);
+        for (uint32_t i = 0; i < h->shards.count; i++)
+                if (h->shards.list[i].shard.stale_epoch)
+                        member_doc_add_stale(doc, i, h->shards.list[i].shard.stale_epoch);
 }
 
 void membership_report(struct host *h)
@@ -302,7 +302,7 @@ void membership_start(struct host *h)
         (void)snprintf(name, sizeof(name), "%.200s.%s", h->config->host.name, nonce);
         member_init(&m->member, m->coord, MEMBERSHIP_MEMBERS, name, &membership_member_events, h);
         leader_init(&m->leader, m->coord, MEMBERSHIP_ELECTION, nonce, &membership_leader_events, h);
-        assigner_init(&m->assigner, h->shards_count, h->config->coordination.members_max);
+        assigner_init(&m->assigner, h->shards.count, h->config->coordination.members_max);
         m->is_started = true;
         coord_info(m->coord, &info);
         if (info.state != COORD_ALIVE)

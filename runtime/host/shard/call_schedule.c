@@ -21,8 +21,7 @@ int call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_m
         t->trip_ms = t->trip_before_ms = UINT64_MAX;
         t->shards = calloc(count, sizeof(*t->shards));
         t->due_ms = calloc(count, sizeof(*t->due_ms));
-        struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_ready, &t->is_suspect, &t->is_busy,
-                &t->is_calling, &t->waiting, &t->blocked };
+        struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_busy, &t->is_calling, &t->waiting, &t->blocked };
         for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
                 shard_set_init(sets[i], count);
         if (t->shards && t->due_ms)
@@ -54,12 +53,6 @@ bool call_schedule_is_busy(const struct call_schedule *t)
 uint64_t call_schedule_due_ms(const struct call_schedule *t)
 {
         return t->next_due_ms;
-}
-
-void call_schedule_begin(struct call_schedule *t)
-{
-        shard_set_join(&t->is_ready, &t->changed);
-        shard_set_join(&t->is_suspect, &t->changed);
 }
 
 static void set_due(struct call_schedule *t, uint32_t shard, uint64_t due_ms)

@@ -16,13 +16,11 @@
 
 struct call_schedule {
         struct shard **shards; /* borrowed */
-        uint64_t *due_ms;      /* … of each: when to ask it though nothing has happened; STORE_NEVER */
+        uint64_t *due_ms;      /* of each shard: when to ask it though nothing has happened; STORE_NEVER */
         uint32_t count;
         uint32_t calls_max;                  /* advances under way at once, to a store next door; 0: any number */
         struct shard_set changed;            /* something has happened to them */
-        struct shard_set to_ask;             /* … and they are about to be asked what they want */
-        struct shard_set is_ready;           /* may have a task to start: whoever finds none takes them out */
-        struct shard_set is_suspect;         /* may have a suspect, or one that is marked: the same */
+        struct shard_set to_ask;             /* they are about to be asked what they want */
         struct shard_set is_busy;            /* something runs there, or tasks keep coming */
         struct shard_set is_calling;         /* an advance is under way */
         struct shard_set waiting;            /* for their turn to make one */
@@ -30,9 +28,9 @@ struct call_schedule {
         uint32_t next_waiting, next_blocked; /* whose turn it is */
         uint32_t blocked_in_a_row;           /* calls in a row that were those of blocked shards */
         bool can_wait;                       /* there is other work */
-        uint64_t trip_ms;                    /* the shortest call of late, */
-        uint64_t trip_before_ms;             /* … of a while ago, */
-        uint64_t trip_since_ms;              /* … and since when that is */
+        uint64_t trip_ms;                    /* the shortest call of late */
+        uint64_t trip_before_ms;             /* the shortest call of the time before that */
+        uint64_t trip_since_ms;              /* since when trip_ms is counted */
         uint64_t next_due_ms;                /* none is due earlier */
 };
 
@@ -41,9 +39,7 @@ int call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_m
 void call_schedule_free(struct call_schedule *t);
 void call_schedule_add(struct call_schedule *t, struct shard *shard);
 
-/* A turn of the loop begins, before tasks are handed out: who has some is known from what happened. */
-void call_schedule_begin(struct call_schedule *t);
-/* Tasks are handed out; calls are to be made. */
+/* In a turn of the loop, once tasks are handed out: calls are to be made. */
 void call_schedule_look(struct call_schedule *t, uint64_t now_ms);
 /* The next shard that is to call the store, and what; NULL: no more in this turn.  The call has to be made. */
 struct shard *call_schedule_next(struct call_schedule *t, uint64_t now_ms, enum shard_call *ret_call);

@@ -12,10 +12,11 @@
 /* A task that two hosts have died with comes back after this long; four times as long for each one more. */
 #define DIED_AGAIN_MS UINT64_C(250)
 
-int shard_init(struct shard *s, uint32_t number, const struct shard_limits *limits, uint32_t pools, uint32_t per_key)
+int shard_init(
+        struct shard *s, uint32_t number, const struct shard_limits *limits, struct routes *routes, uint32_t per_key)
 {
-        *s = (struct shard){ .number = number, .limits = limits, .due_ms = STORE_NEVER };
-        return window_init(&s->window, pools, per_key);
+        *s = (struct shard){ .number = number, .limits = limits, .routes = routes, .due_ms = STORE_NEVER };
+        return window_init(&s->window, routes->pools, per_key);
 }
 
 void shard_free(struct shard *s)
@@ -235,7 +236,7 @@ static void take_mark_back(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         struct pending_outcome *pending =
                 pending_outcome_new(STORE_INTERRUPTED, COST_NONE, "it was about to start, and did not");
-        pending->outcome.is_suspect = c->is_suspect;
+        pending->outcome.is_suspect = c->trust >= TRUST_SUSPECT;
         end(s, c, pending, now_ms);
 }
 
@@ -340,12 +341,29 @@ void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
         }
 }
 
-void shard_reroute(struct shard *s, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
+/* The pool that is to run such tasks; WINDOW_NO_POOL, or WINDOW_SHUT_POOL if it takes none of this shard's now. */
+static uint32_t pool_of(const struct shard *s, struct span handler)
+{
+        uint32_t pool = routes_find(s->routes, handler);
+        if (pool == ROUTES_NONE)
+                return WINDOW_NO_POOL;
+        switch (s->routes->states[pool]) {
+        case ROUTE_OPEN:
+                return pool;
+        case ROUTE_DOWN:
+                return s->window.count < s->limits->window_tasks / 2 ? pool : WINDOW_SHUT_POOL;
+        case ROUTE_SHUT:
+                break;
+        }
+        return WINDOW_SHUT_POOL;
+}
+
+void shard_reroute(struct shard *s, uint64_t now_ms)
 {
         shard_stir(s);
         for (struct window_key *key = s->window.keys; key; key = key->hh.next)
                 for (struct claimed *c = key->first; c; c = c->next) {
-                        uint32_t pool = c->state == CLAIMED_WAITING ? pool_of(arg, c->handler) : c->pool;
+                        uint32_t pool = c->state == CLAIMED_WAITING ? pool_of(s, c->handler) : c->pool;
                         if (pool == c->pool)
                                 continue;
                         /* A mark is counted where it was made: first back with it, then elsewhere. */
@@ -398,7 +416,7 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
         struct claimed *c;
         while ((c = window_next(&s->window, pool))) {
                 shard_stir(s);
-                if (!c->hosts_died || c->is_marked || c->has_died_alone) {
+                if (!c->hosts_died || c->is_marked || c->trust == TRUST_DIED_ALONE) {
                         s->running++;
                         c->started_ms = now_ms;
                         return c;
@@ -421,7 +439,7 @@ bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
 
 /* Takes what the store handed out, into s->added.  What is too much is given back by trim(), once outcomes are dropped.
  */
-static void add(struct shard *s, const struct store_task *tasks, uint32_t count, pool_of_fn *pool_of, void *arg)
+static void add(struct shard *s, const struct store_task *tasks, uint32_t count)
 {
         if (count > s->added_room) {
                 struct claimed **added = realloc(s->added, count * sizeof(struct claimed *));
@@ -431,7 +449,7 @@ static void add(struct shard *s, const struct store_task *tasks, uint32_t count,
                 s->added_room = count;
         }
         for (uint32_t i = 0; i < count; i++) {
-                s->added[i] = window_add(&s->window, &tasks[i], pool_of(arg, tasks[i].envelope.handler));
+                s->added[i] = window_add(&s->window, &tasks[i], pool_of(s, tasks[i].envelope.handler));
                 if (s->added[i])
                         s->added[i]->lease_number = s->lease_number;
         }
@@ -475,10 +493,10 @@ static void note_recovered(struct shard *s, uint32_t count, uint64_t now_ms)
 {
         for (uint32_t i = 0; i < count; i++) {
                 struct claimed *c = s->added[i];
-                if (!c || c->state != CLAIMED_WAITING || c->of->first != c || c->is_suspect)
+                if (!c || c->state != CLAIMED_WAITING || c->of->first != c || c->trust >= TRUST_SUSPECT)
                         continue;
                 bool may_have_run = s->recovered && !c->hosts_died;
-                if (!c->was_running && !may_have_run)
+                if (c->trust != TRUST_WAS_RUNNING && !may_have_run)
                         continue;
                 if (may_have_run)
                         s->recovered--;
@@ -511,8 +529,7 @@ void shard_failed(struct shard *s, uint64_t now_ms)
         s->not_before_ms = now_ms + delay_ms;
 }
 
-void shard_acquired(
-        struct shard *s, const struct store_acquire *acquire, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
+void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64_t now_ms)
 {
         answered(s);
         if (!shard_lease_answered(s, acquire, now_ms))
@@ -523,7 +540,7 @@ void shard_acquired(
         if (!s->window.first_epoch)
                 s->window.first_epoch = s->lease.epoch;
         s->recovered = acquire->is_recovery && s->state != SHARD_LEAVING ? s->limits->seats : 0;
-        add(s, acquire->page.tasks, acquire->page.tasks_count, pool_of, arg);
+        add(s, acquire->page.tasks, acquire->page.tasks_count);
         trim(s, acquire->page.tasks, acquire->page.tasks_count, now_ms);
         note_recovered(s, acquire->page.tasks_count, now_ms);
         if (s->state == SHARD_READING && !acquire->page.has_more)
@@ -532,14 +549,14 @@ void shard_acquired(
                 s->after_seq = acquire->page.tasks[acquire->page.tasks_count - 1].seq;
 }
 
-void shard_paged(struct shard *s, const struct store_in_flight *page, pool_of_fn *pool_of, void *arg)
+void shard_paged(struct shard *s, const struct store_in_flight *page)
 {
         answered(s);
         if (page->verdict == STORE_FENCED) {
                 shard_lease_lost(s);
                 return;
         }
-        add(s, page->page.tasks, page->page.tasks_count, pool_of, arg);
+        add(s, page->page.tasks, page->page.tasks_count);
         trim(s, page->page.tasks, page->page.tasks_count, s->sent_ms);
         note_recovered(s, page->page.tasks_count, s->sent_ms);
         if (page->page.tasks_count)
@@ -562,7 +579,8 @@ static void told(struct shard *s, uint64_t now_ms)
                         c->is_marked = true;
                 else
                         window_unmark(&s->window, c);
-                c->is_suspect |= c->pending->outcome.is_suspect;
+                if (c->pending->outcome.is_suspect && c->trust < TRUST_SUSPECT)
+                        c->trust = TRUST_SUSPECT;
                 pending_outcome_free(c->pending);
                 c->pending = NULL;
                 put_back(s, c, now_ms);
@@ -571,8 +589,7 @@ static void told(struct shard *s, uint64_t now_ms)
         saves_told(s);
 }
 
-void shard_advanced(
-        struct shard *s, const struct store_advance *advance, pool_of_fn *pool_of, void *arg, uint64_t now_ms)
+void shard_advanced(struct shard *s, const struct store_advance *advance, uint64_t now_ms)
 {
         uint64_t sent_ms = s->sent_ms;
         answered(s);
@@ -584,7 +601,7 @@ void shard_advanced(
         shard_lease_renewed(s, sent_ms, advance->left_ms);
         /* First out, then in: what was given back may be handed out again by the same call. */
         told(s, now_ms);
-        add(s, advance->tasks, advance->tasks_count, pool_of, arg);
+        add(s, advance->tasks, advance->tasks_count);
         window_prune(&s->window);
         trim(s, advance->tasks, advance->tasks_count, now_ms);
         s->has_work = advance->has_more || s->has_rung;

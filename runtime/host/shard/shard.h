@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "host/shard/pending_outcome.h"
+#include "host/shard/routes.h"
 #include "host/shard/shard_checkpoints.h"
 #include "host/shard/shard_set.h"
 #include "host/shard/window.h"
@@ -40,6 +41,7 @@ struct shard {
         uint32_t number;
         enum shard_state state;
         const struct shard_limits *limits;
+        struct routes *routes;     /* which pools serve its tasks */
         struct shard_set *changed; /* where it is noted that something has happened to it; NULL: nowhere */
         struct store_lease lease;
         struct window window;
@@ -93,7 +95,9 @@ struct shard {
         uint64_t fenced;   /* how often another had taken it */
 };
 
-int shard_init(struct shard *s, uint32_t number, const struct shard_limits *limits, uint32_t pools, uint32_t per_key);
+/* `limits` and `routes` are shared by all shards of a host.  0 or -ENOMEM. */
+int shard_init(
+        struct shard *s, uint32_t number, const struct shard_limits *limits, struct routes *routes, uint32_t per_key);
 void shard_free(struct shard *s);
 
 /* --- the lease: shard_lease.c --- */
@@ -131,15 +135,10 @@ void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms);
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms);
 
-/* Which pool runs tasks of that handler name; WINDOW_NO_POOL: none, or none that has a place for it now. */
-typedef uint32_t pool_of_fn(void *arg, struct span handler);
-
 /* The replies.  `failed` is for requests whose status is negative. */
-void shard_acquired(
-        struct shard *s, const struct store_acquire *acquire, pool_of_fn *pool_of, void *arg, uint64_t now_ms);
-void shard_paged(struct shard *s, const struct store_in_flight *page, pool_of_fn *pool_of, void *arg);
-void shard_advanced(
-        struct shard *s, const struct store_advance *advance, pool_of_fn *pool_of, void *arg, uint64_t now_ms);
+void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64_t now_ms);
+void shard_paged(struct shard *s, const struct store_in_flight *page);
+void shard_advanced(struct shard *s, const struct store_advance *advance, uint64_t now_ms);
 void shard_released(struct shard *s);
 void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms, uint64_t now_ms);
 void shard_failed(struct shard *s, uint64_t now_ms);
@@ -154,8 +153,8 @@ void shard_save(struct shard *s, struct claimed *c, const void *data, size_t siz
 /* One more outcome for the call that is being filled in; the task is filled in too. */
 struct store_outcome *shard_add_outcome(struct shard *s, const struct claimed *c, const struct store_outcome *outcome);
 
-/* Handlers have come, gone, or changed what they serve: those that wait are sorted anew. */
-void shard_reroute(struct shard *s, pool_of_fn *pool_of, void *arg, uint64_t now_ms);
+/* The routes have changed: those that wait are sorted anew. */
+void shard_reroute(struct shard *s, uint64_t now_ms);
 
 /* That pool takes no tasks any more: those that wait for it go back to the store, so that they do not fill the window.
  */
@@ -164,8 +163,8 @@ void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms);
 /* A control that is about tasks which wait here, or about a key. */
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms);
 
-/* The next task for that pool, counted as running; NULL if none may start.  One that has_died_alone is to be ended
- * (retry_died_alone), not run.  One that a host has died with is told to the store before it is handed out. */
+/* The next task for that pool, counted as running; NULL if none may start.  One that is TRUST_DIED_ALONE is to
+ * be ended (retry_died_alone), not run.  One that a host has died with is told to the store before it is handed out. */
 struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms);
 /* A suspect's start is told to the store first.  Begins that for the pool's next suspect; once it is told, shard_next()
  * hands it out.  Only while the pool has no other marked suspect, on whatever shard (window_marks()): if the host dies,

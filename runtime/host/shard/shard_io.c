@@ -1,17 +1,52 @@
-/* shard_io.c: a host's shards and the store: makes the calls that shards want, and hands the replies back. */
+#include "host/shard/shard_io.h"
+
 #include <errno.h>
 #include <inttypes.h>
-#include <utlist.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "host/host_parts.h"
+
+int shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key)
+{
+        uint32_t count = all->dispatch->shards_count;
+        all->list = calloc(count, sizeof(*all->list));
+        all->renewals = calloc(count, sizeof(*all->renewals));
+        if (!all->list || !all->renewals || call_schedule_init(&all->schedule, count, calls_max) < 0)
+                return -ENOMEM;
+        for (; all->count < count; all->count++) {
+                struct shard_io *io = &all->list[all->count];
+                io->all = all;
+                if (shard_init(&io->shard, all->count, all->limits, &all->dispatch->routes, per_key) < 0)
+                        return -ENOMEM;
+                call_schedule_add(&all->schedule, &io->shard);
+                dispatch_add_shard(all->dispatch, &io->shard);
+        }
+        return 0;
+}
+
+void shards_free(struct shards *all)
+{
+        for (uint32_t i = 0; i < all->count; i++)
+                shard_free(&all->list[i].shard);
+        call_schedule_free(&all->schedule);
+        free(all->list);
+        free(all->renewals);
+        all->list = NULL;
+        all->renewals = NULL;
+        all->count = 0;
+}
+
+static uint64_t now(const struct shard_io *io)
+{
+        return io->all->events->now_ms(io->all->self);
+}
 
 static void show_lease(struct shard_io *io)
 {
         const struct shard *s = &io->shard;
         uint64_t until_ns = shard_may_be_held(s) ? LEASES_ASKED : shard_is_held(s) ? s->until_ms * NS_PER_MS : 0;
-        leases_set(&io->host->leases, s->number, s->lease.epoch, until_ns);
+        leases_set(io->all->leases, s->number, s->lease.epoch, until_ns);
 }
 
 /* One that runs under a lease that we have lost, or that is not renewed any more, and has not been told. */
@@ -32,7 +67,7 @@ static void cancel_stale(struct shard_io *io)
         struct claimed *c;
         while ((c = find_stale(&io->shard))) {
                 c->is_told_to_stop = true;
-                pool_io_cancel(c->pool_task.pool_io, &c->pool_task);
+                io->all->events->stop(io->all->self, c);
         }
 }
 
@@ -41,7 +76,7 @@ static void after_reply(struct shard_io *io, uint64_t fenced_before)
         struct shard *s = &io->shard;
         show_lease(io);
         if (s->stale_epoch)
-                membership_report(io->host);
+                io->all->events->stale(io->all->self);
         if (s->fenced != fenced_before)
                 log_event(LEVEL_WARN, "fenced", "shard=%" PRIu32 " epoch=%" PRIu64, s->number, s->lease.epoch);
         if (s->fenced != fenced_before || s->is_refused)
@@ -57,7 +92,7 @@ static bool has_failed(struct shard_io *io, const struct store_request *request)
         if (!io->shard.failures)
                 log_event(LEVEL_ERROR, "store", "shard=%" PRIu32 " text=%s", io->shard.number,
                         LOG_QUOTE(request->error.text));
-        shard_failed(&io->shard, clock_boot_ms());
+        shard_failed(&io->shard, now(io));
         return true;
 }
 
@@ -67,7 +102,7 @@ static void on_acquired(struct store_request *request)
         if (has_failed(io, request))
                 return;
         uint64_t fenced = io->shard.fenced;
-        shard_acquired(&io->shard, &io->acquire, shard_io_pool_of, io, clock_boot_ms());
+        shard_acquired(&io->shard, &io->acquire, now(io));
         if (io->acquire.grant == STORE_GRANTED)
                 log_event(LEVEL_DEBUG, "acquired", "shard=%" PRIu32 " epoch=%" PRIu64 " in_flight=%" PRIu32,
                         io->shard.number, io->shard.lease.epoch, io->acquire.page.tasks_count);
@@ -80,7 +115,7 @@ static void on_paged(struct store_request *request)
         if (has_failed(io, request))
                 return;
         uint64_t fenced = io->shard.fenced;
-        shard_paged(&io->shard, &io->page, shard_io_pool_of, io);
+        shard_paged(&io->shard, &io->page);
         after_reply(io, fenced);
 }
 
@@ -90,9 +125,9 @@ static void obey(struct shard_io *io, const struct store_control *control)
         struct claimed *c =
                 control->verb == CONTROL_CANCEL ? window_find(&io->shard.window, control->key, control->seq) : NULL;
         if (c && c->state == CLAIMED_RUNNING)
-                pool_io_cancel(c->pool_task.pool_io, &c->pool_task);
+                io->all->events->stop(io->all->self, c);
         else
-                shard_obey(&io->shard, control, clock_boot_ms());
+                shard_obey(&io->shard, control, now(io));
 }
 
 static void forward_outbox(struct shard_io *io);
@@ -113,18 +148,7 @@ static void forward_outbox(struct shard_io *io)
                 return;
         io->is_forwarding = true;
         io->forward = (struct store_forward){ .request = { .done = on_forwarded }, .lease = io->shard.lease };
-        store_forward(io->host->store, &io->forward);
-}
-
-/* A call that told of few ends was made for the sake of those who wait for them. */
-static void make_urgent(struct shard_io *io)
-{
-        struct host *h = io->host;
-        uint32_t told = io->advance.outcomes_count;
-        if (io->is_urgent || !told || told > URGENT_TASKS_MAX)
-                return;
-        io->is_urgent = true;
-        DL_APPEND2(h->urgent, io, urgent_prev, urgent_next);
+        store_forward(io->all->store, &io->forward);
 }
 
 static void on_advanced(struct store_request *request)
@@ -133,8 +157,8 @@ static void on_advanced(struct store_request *request)
         if (has_failed(io, request))
                 return;
         uint64_t fenced = io->shard.fenced;
-        shard_advanced(&io->shard, &io->advance, shard_io_pool_of, io, clock_boot_ms());
-        make_urgent(io);
+        shard_advanced(&io->shard, &io->advance, now(io));
+        dispatch_told(io->all->dispatch, io->shard.number, io->advance.outcomes_count);
         for (uint32_t i = 0; i < io->advance.controls_count; i++)
                 obey(io, &io->advance.controls[i]);
         if (io->advance.verdict == STORE_OK && io->advance.has_outbox)
@@ -151,79 +175,83 @@ static void on_released(struct store_request *request)
         show_lease(io);
 }
 
-void shard_io_call(struct shard_io *io, enum shard_call call, uint64_t now_ms)
+static void make_call(struct shard_io *io, enum shard_call call, uint64_t now_ms)
 {
-        struct host *h = io->host;
+        struct store *store = io->all->store;
         switch (call) {
         case SHARD_CALL_ACQUIRE:
                 shard_fill_acquire(&io->shard, &io->acquire, now_ms);
                 /* The last owner is gone, but a member from which it was to move may hold it still: never force that.
                  */
-                if (assignment_lists(&h->membership.assignment, io->shard.holder))
+                if (assignment_lists(io->all->assignment, io->shard.holder))
                         io->acquire.is_firm = false;
                 /* Before it is sent: should we die before the answer comes, our guard gives this one back, too. */
                 show_lease(io);
                 io->request.done = on_acquired;
-                store_acquire(h->store, &io->acquire);
+                store_acquire(store, &io->acquire);
                 break;
         case SHARD_CALL_PAGE:
                 shard_fill_page(&io->shard, &io->page, now_ms);
                 io->request.done = on_paged;
-                store_in_flight(h->store, &io->page);
+                store_in_flight(store, &io->page);
                 break;
         case SHARD_CALL_ADVANCE:
                 shard_fill_advance(&io->shard, &io->advance, now_ms);
                 io->request.done = on_advanced;
-                store_advance(h->store, &io->advance);
+                store_advance(store, &io->advance);
                 break;
         case SHARD_CALL_RELEASE:
                 shard_fill_release(&io->shard, &io->release, now_ms);
                 io->request.done = on_released;
-                store_release(h->store, &io->release);
+                store_release(store, &io->release);
                 break;
         case SHARD_CALL_NONE:
                 break;
         }
 }
 
+void shards_call(struct shards *all, uint64_t now_ms)
+{
+        struct shard *shard;
+        enum shard_call call;
+        call_schedule_look(&all->schedule, now_ms);
+        while ((shard = call_schedule_next(&all->schedule, now_ms, &call)))
+                make_call(&all->list[shard->number], call, now_ms);
+}
+
 /* --- renewal --- */
 
 static void on_renewed(struct store_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, renew.request));
-        h->is_renewing = false;
+        struct shards *all = (struct shards *)((char *)request - offsetof(struct shards, renew.request));
+        all->is_renewing = false;
         if (request->status == -ECANCELED)
                 return;
-        membership_store_seen(h, request->status == 0);
-        if (request->status < 0)
-                return;
-        membership_reconcile(h);
-        if (h->renew.desired_version != h->desired_version)
-                host_ask_desired(h);
-        for (uint32_t i = 0; i < h->renew.items_count; i++) {
-                struct shard_io *io = &h->shards[h->renewals[i].lease.shard];
+        all->events->renewed(all->self, request->status == 0, all->renew.desired_version);
+        for (uint32_t i = 0; request->status == 0 && i < all->renew.items_count; i++) {
+                const struct store_renewal *renewal = &all->renewals[i];
+                struct shard_io *io = &all->list[renewal->lease.shard];
                 uint64_t fenced = io->shard.fenced;
-                if (io->shard.lease.epoch == h->renewals[i].lease.epoch)
-                        shard_renewed(&io->shard, &h->renewals[i], h->renew_sent_ms, clock_boot_ms());
+                if (io->shard.lease.epoch == renewal->lease.epoch)
+                        shard_renewed(&io->shard, renewal, all->renew_sent_ms, now(io));
                 after_reply(io, fenced);
         }
 }
 
-void host_renew(struct host *h, uint64_t now_ms)
+void shards_renew(struct shards *all, uint64_t now_ms)
 {
-        h->renew_at_ms = now_ms + h->limits.ttl_ms / 3;
-        if (h->is_renewing || !h->store || h->is_closing)
+        if (all->is_renewing)
                 return;
         uint32_t count = 0;
-        for (uint32_t i = 0; i < h->shards_count; i++) {
-                const struct shard *s = &h->shards[i].shard;
+        for (uint32_t i = 0; i < all->count; i++) {
+                const struct shard *s = &all->list[i].shard;
                 if (shard_is_held(s))
-                        h->renewals[count++] = (struct store_renewal){ .lease = s->lease };
+                        all->renewals[count++] = (struct store_renewal){ .lease = s->lease };
         }
         /* Also without any: an answer proves that the store is there, and tells of the desired state. */
-        h->renew = (struct store_renew){ .items = h->renewals, .items_count = count };
-        h->renew.request.done = on_renewed;
-        h->renew_sent_ms = now_ms;
-        h->is_renewing = true;
-        store_renew(h->store, &h->renew);
+        all->renew = (struct store_renew){ .items = all->renewals, .items_count = count };
+        all->renew.request.done = on_renewed;
+        all->renew_sent_ms = now_ms;
+        all->is_renewing = true;
+        store_renew(all->store, &all->renew);
 }

@@ -90,7 +90,7 @@ static void line_up(struct window *w, struct window_key *key)
         const struct claimed *c = key->first;
         bool can_run = c && !key->is_busy && !key->is_barred && c->pool < w->pools && c->state == CLAIMED_WAITING;
         /* One that has died alone will not run: it is only to be told so. */
-        bool is_to_mark = can_run && c->is_suspect && !c->is_marked && !c->has_died_alone;
+        bool is_to_mark = can_run && c->trust == TRUST_SUSPECT && !c->is_marked;
         struct window_line *line =
                 can_run ? line_of(w, c->pool, is_to_mark ? LINE_SUSPECTS : STORE_SEQ_LANE(c->seq)) : NULL;
         if (key->is_ready && key->line == line)
@@ -158,7 +158,6 @@ static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
         c->crashes = task->note.crashes;
         c->interruptions = task->note.interruptions;
         c->hosts_died = count_host_deaths(task->note.events);
-        c->is_suspect = task->note.is_suspect || c->hosts_died >= HOST_DEATHS_MAX;
         buffer_put(&c->checkpoint, task->note.checkpoint.data, task->note.checkpoint.size);
         return c;
 }
@@ -213,6 +212,15 @@ static void insert(struct window_key *key, struct claimed *c)
                 key->first = c;
 }
 
+static enum trust trust_of(const struct window *w, const struct store_task *task, uint32_t hosts_died)
+{
+        bool is_suspect = task->note.is_suspect || hosts_died >= HOST_DEATHS_MAX;
+        bool was_running = task->note.started_epoch && task->note.started_epoch < w->first_epoch;
+        if (was_running)
+                return is_suspect ? TRUST_DIED_ALONE : TRUST_WAS_RUNNING;
+        return is_suspect ? TRUST_SUSPECT : TRUST_FULL;
+}
+
 struct claimed *window_add(struct window *w, const struct store_task *task, uint32_t pool)
 {
         if (task->seq > STORE_SEQ_MAX)
@@ -224,8 +232,7 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
         if (key->last && task->seq <= key->last->seq && find_in(key, task->seq))
                 return NULL;
         struct claimed *c = copy_task(task, pool);
-        c->was_running = task->note.started_epoch && task->note.started_epoch < w->first_epoch;
-        c->has_died_alone = c->was_running && c->is_suspect;
+        c->trust = trust_of(w, task, c->hosts_died);
         c->of = key;
         if (!key->count)
                 key->is_barred = false; /* what stood before it has been seen to */

@@ -25,6 +25,14 @@ enum claimed_state {
         CLAIMED_ENDED,   /* has an outcome that is not durable yet */
 };
 
+/* What is known of hosts that died with it. */
+enum trust {
+        TRUST_FULL,
+        TRUST_WAS_RUNNING, /* Its start was recorded by an owner before us, and no end: that one died meanwhile. */
+        TRUST_SUSPECT,     /* It runs alone, once its start is recorded. */
+        TRUST_DIED_ALONE,  /* A suspect that was running: its last owner died of it, or with it. */
+};
+
 /* One claimed task.  Owned by the window; the strings are copies, in its own memory. */
 struct claimed {
         struct pool_task pool_task; /* first: what a pool settles is this */
@@ -37,15 +45,13 @@ struct claimed {
         uint64_t lease_number; /* the shard's, when it was claimed: work of an older one does not count */
         uint64_t started_ms;   /* CLAIMED_RUNNING: since */
         uint32_t attempts, crashes, interruptions;
-        bool is_suspect;     /* run it alone, once its start is recorded */
-        bool was_running;    /* its start was recorded by an owner before us, and no end: that one died meanwhile */
-        bool has_died_alone; /* … and it is a suspect: that one died of it, or with it */
+        enum trust trust;
         uint32_t hosts_died; /* while they had it, one after the other and nothing else in between */
         struct buffer checkpoint;
-        bool has_saved;               /* … that the store does not have yet */
+        bool has_saved;               /* the store does not have the checkpoint yet */
         struct buffer saved;          /* the latest while it runs: a runner still has the one before */
-        bool has_run_saved;           /* … is set */
-        bool is_save_waiting;         /* … is to be told (shard_checkpoints.h) */
+        bool has_run_saved;           /* `saved` is set */
+        bool is_save_waiting;         /* `saved` is to be told (shard_checkpoints.h) */
         struct claimed *save_next;    /* the shard's list of those */
         struct buffer headers_packed; /* as a runner gets them */
         enum claimed_state state;
@@ -121,12 +127,9 @@ bool window_is_excess(const struct window *w, const struct claimed *c);
 /* The next task for that pool whose key is idle, marking the key busy; NULL if none.  Not a suspect before its start is
  * recorded.  Borrowed: the window owns it until window_drop(). */
 struct claimed *window_next(struct window *w, uint32_t pool);
-/* Whether window_next() would find one. */
+/* Whether window_next() would find one for that pool, for some pool, for every pool. */
 bool window_has_next(const struct window *w, uint32_t pool);
-
-/* … for some pool. */
 bool window_has_ready(const struct window *w);
-/* … for every pool. */
 bool window_is_stocked(const struct window *w);
 
 /* The next suspect for that pool whose start is to be recorded; the same otherwise, and counted as marked until

@@ -1,0 +1,81 @@
+/* dispatch.h: who gets the next seat.
+ *
+ * A machine without I/O over all shards and pools of a host.  In each turn of the loop every pool is asked for in turn:
+ * dispatch_begin() says how the pool is, dispatch_next() names its next task until there is none or the pool is full.
+ *
+ *         urgent shards first, with a share of the room; then all shards that have something, round and round
+ *
+ * A suspect starts once its start is recorded, one of a pool's at a time over all shards: if this host dies, it is known
+ * which one did it.  A paused pool starts nothing.  Tasks that no pool takes wait in the store. */
+#ifndef QUIVER_HOST_HANDLER_DISPATCH_H
+#define QUIVER_HOST_HANDLER_DISPATCH_H
+
+#include "host/shard/routes.h"
+#include "host/shard/shard.h"
+#include "host/shard/shard_set.h"
+
+enum dispatch_state {
+        DISPATCH_OPEN,
+        DISPATCH_DOWN, /* The pool takes no tasks for now, or one at most, to see whether it can again. */
+        DISPATCH_GONE, /* Its handler has no generation that serves. */
+};
+
+/* A pool, and how far it has come in the turn of the loop that is under way. */
+struct dispatch_pool {
+        uint32_t next_shard; /* whose turn it is to feed it */
+        bool was_urgent;     /* its latest task was an urgent shard's */
+        bool is_paused;      /* a person wants it to start nothing */
+
+        struct dispatch_shard *urgent; /* the next of these to feed it */
+        uint32_t urgent_left;          /* tasks that they may still give */
+        bool is_round;                 /* they have had their share: all shards are asked */
+        uint32_t left;                 /* shards to be asked before it is known that none has anything */
+        uint32_t burst_max;            /* tasks that a shard gives before it is another's turn */
+        uint32_t shard;                /* that is asked now; SHARD_SET_NONE */
+        uint32_t burst_left, fed;      /* tasks that it may still give, and has given */
+};
+
+struct dispatch_shard {
+        bool is_urgent;
+        struct dispatch_shard *prev, *next; /* among those that are, in the order in which they became it */
+};
+
+struct dispatch {
+        const struct shard_limits *limits;
+        struct shard **shards;           /* by number */
+        struct dispatch_shard *by_shard; /* what is only known here of each */
+        uint32_t shards_count;
+        struct dispatch_shard *urgent;
+        struct shard_set ready;    /* may have a task to start: those that are found to have none are taken out */
+        struct shard_set suspects; /* may have a suspect, or a marked one: the same */
+        struct dispatch_pool *pools;
+        struct routes routes; /* has as many pools */
+};
+
+/* 0 or -ENOMEM.  Shards 0 to shards_count - 1 are added, in order, before the first turn. */
+int dispatch_init(struct dispatch *d, uint32_t shards_count, const struct shard_limits *limits);
+void dispatch_free(struct dispatch *d);
+void dispatch_add_shard(struct dispatch *d, struct shard *shard);
+/* One more pool, which serves nothing yet; its number. */
+uint32_t dispatch_add_pool(struct dispatch *d);
+/* A pool whose handler is gone is another handler's from now on. */
+void dispatch_clear_pool(struct dispatch *d, uint32_t pool);
+
+/* The pool serves tasks of these names from now on; NULL: none.  Those that wait are sorted anew. */
+void dispatch_serve(struct dispatch *d, uint32_t pool, const struct strings *names, uint64_t now_ms);
+void dispatch_pause(struct dispatch *d, uint32_t pool, bool is_paused, uint64_t now_ms);
+
+/* A call has told of so many outcomes.  Few of them mean that a key waited for it, so that the shard's next tasks start
+ * before others'. */
+void dispatch_told(struct dispatch *d, uint32_t shard, uint32_t outcomes);
+/* Something has happened to these shards: they may have something to start. */
+void dispatch_look(struct dispatch *d, const struct shard_set *changed);
+
+/* A turn of the loop begins for that pool, which has room for so many tasks. */
+void dispatch_begin(struct dispatch *d, uint32_t pool, enum dispatch_state state, uint32_t room, uint64_t now_ms);
+/* The next task to start there, counted as running; NULL: none.  To be asked while there is room.  One that is
+ * TRUST_DIED_ALONE is not to be started, but ended (retry_died_alone()). */
+struct claimed *dispatch_next(
+        struct dispatch *d, uint32_t pool, uint32_t room, uint64_t now_ms, struct shard **ret_shard);
+
+#endif

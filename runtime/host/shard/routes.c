@@ -1,0 +1,83 @@
+#include "host/shard/routes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void routes_free(struct routes *r)
+{
+        free(r->list);
+        free(r->states);
+        *r = (struct routes){ 0 };
+}
+
+uint32_t routes_add_pool(struct routes *r)
+{
+        r->states = array_grow(r->states, r->pools, sizeof(*r->states));
+        return r->pools++;
+}
+
+static void drop_pool(struct routes *r, uint32_t pool)
+{
+        size_t kept = 0;
+        for (size_t i = 0; i < r->count; i++)
+                if (r->list[i].pool != pool)
+                        r->list[kept++] = r->list[i];
+        r->count = kept;
+}
+
+static void add_route(struct routes *r, uint32_t pool, const char *name)
+{
+        r->list = array_grow(r->list, r->count, sizeof(*r->list));
+        size_t at = r->count++;
+        for (; at && r->list[at - 1].pool > pool; at--)
+                r->list[at] = r->list[at - 1];
+        r->list[at] = (struct route){ .pool = pool, .size = (uint32_t)strlen(name) };
+        (void)snprintf(r->list[at].name, sizeof(r->list[at].name), "%s", name);
+}
+
+void routes_serve(struct routes *r, uint32_t pool, const struct strings *names)
+{
+        drop_pool(r, pool);
+        for (size_t i = 0; names && i < names->count; i++)
+                add_route(r, pool, names->items[i]);
+        routes_forget_unserved(r);
+}
+
+void routes_forget_unserved(struct routes *r)
+{
+        r->unserved_count = r->unserved_told = 0;
+}
+
+static bool is_named(const struct route *route, struct span name)
+{
+        return span_is(name, (struct span){ route->name, route->size });
+}
+
+static void note_unserved(struct routes *r, struct span name)
+{
+        for (uint32_t i = 0; i < r->unserved_count; i++)
+                if (span_is(name, (struct span){ r->unserved[i], strlen(r->unserved[i]) }))
+                        return;
+        if (r->unserved_count == ROUTES_UNSERVED_MAX || name.size > NAME_HANDLER_MAX)
+                return;
+        (void)snprintf(
+                r->unserved[r->unserved_count++], sizeof(r->unserved[0]), "%.*s", (int)name.size, name.data);
+}
+
+uint32_t routes_find(struct routes *r, struct span name)
+{
+        for (size_t i = 0; i < r->count; i++)
+                if (is_named(&r->list[i], name))
+                        return r->list[i].pool;
+        note_unserved(r, name);
+        return ROUTES_NONE;
+}
+
+bool routes_serves(const struct routes *r, uint32_t pool, struct span name)
+{
+        for (size_t i = 0; i < r->count; i++)
+                if (r->list[i].pool == pool && is_named(&r->list[i], name))
+                        return true;
+        return false;
+}

@@ -1,0 +1,77 @@
+/* shard_io.h: a host's shards and the store: makes the calls that the shards want, and hands the replies back.
+ *
+ * Everything is on the loop's thread.  A shard has one call under way at most; the leases of all are renewed together. */
+#ifndef QUIVER_HOST_SHARD_SHARD_IO_H
+#define QUIVER_HOST_SHARD_SHARD_IO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host/handler/dispatch.h"
+#include "host/membership/assign.h"
+#include "host/shard/call_schedule.h"
+#include "host/shard/shard.h"
+#include "ring/leases.h"
+#include "store/store.h"
+
+struct shards;
+
+/* A shard and the one call that it may have under way.  Handing over what waits in its outbox is no part of the shard's
+ * protocol: it may be repeated at any time, and goes on beside it. */
+struct shard_io {
+        struct shards *all;
+        struct shard shard;
+        struct store_forward forward;
+        bool is_forwarding;
+        union {
+                struct store_request request;
+                struct store_acquire acquire;
+                struct store_in_flight page;
+                struct store_advance advance;
+                struct store_release release;
+        };
+};
+
+/* What the shards need their host for. */
+struct shards_events {
+        uint64_t (*now_ms)(void *self);
+        /* A task that a pool has is to stop: its lease is lost, or a person cancelled it.  It is settled either way,
+         * at once if it had not started. */
+        void (*stop)(void *self, struct claimed *claimed);
+        /* The store knows an epoch above the one that a shard was given: coordination has to hear of it. */
+        void (*stale)(void *self);
+        /* The renewal of all leases was answered (or not), before the shards hear of it. */
+        void (*renewed)(void *self, bool is_answered, uint64_t desired_version);
+};
+
+/* The shards of one host. */
+struct shards {
+        struct shard_io *list;
+        uint32_t count;
+        struct store *store;
+        struct call_schedule schedule;
+        struct dispatch *dispatch;
+        struct leases *leases;               /* what runners may start */
+        const struct assignment *assignment; /* who is a member */
+        const struct shard_limits *limits;
+        const struct shards_events *events;
+        void *self; /* theirs */
+
+        struct store_renew renew;
+        struct store_renewal *renewals;
+        uint64_t renew_sent_ms;
+        bool is_renewing;
+};
+
+/* Makes as many shards as the dispatch has.  All but list, count, schedule and the renewal is set by the caller.  0 or
+ * -ENOMEM. */
+int shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key);
+/* Accepts what was never initialised, but zeroed. */
+void shards_free(struct shards *all);
+
+/* Makes the calls that are due; the replies come back to the shards. */
+void shards_call(struct shards *all, uint64_t now_ms);
+/* Renews every lease that is held, unless the renewal before has got no answer yet. */
+void shards_renew(struct shards *all, uint64_t now_ms);
+
+#endif
