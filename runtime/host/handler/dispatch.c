@@ -188,8 +188,8 @@ static void end_burst(struct dispatch *d, struct dispatch_pool *p)
         }
 }
 
-/* Whose turn it is to give tasks.  A shard gives one at a time where few fit, so that all get their turn; where many fit
- * it gives several, for what starts together ends together and is one call to the store. */
+/* Whose turn it is to give tasks.  A shard gives one at a time where few fit, so that all get their turn; where many
+ * fit it gives several, for what starts together ends together and is one call to the store. */
 static bool begin_burst(struct dispatch *d, struct dispatch_pool *p, uint32_t room)
 {
         end_burst(d, p);
@@ -217,8 +217,7 @@ static bool begin_burst(struct dispatch *d, struct dispatch_pool *p, uint32_t ro
 static struct claimed *take(struct dispatch *d, struct shard *s, uint32_t pool, uint64_t now_ms)
 {
         struct claimed *c = NULL;
-        while (s->window.count && (c = shard_next(s, pool, now_ms)) &&
-                !routes_serves(&d->routes, pool, c->handler)) {
+        while (s->window.count && (c = shard_next(s, pool, now_ms)) && !routes_serves(&d->routes, pool, c->handler)) {
                 /* It waited through a reload that gave its name to another. */
                 shard_again(s, c, now_ms);
                 shard_reroute(s, now_ms);

@@ -5,8 +5,8 @@
  *
  *         urgent shards first, with a share of the room; then all shards that have something, round and round
  *
- * A suspect starts once its start is recorded, one of a pool's at a time over all shards: if this host dies, it is known
- * which one did it.  A paused pool starts nothing.  Tasks that no pool takes wait in the store. */
+ * A suspect starts once its start is recorded, one of a pool's at a time over all shards: if this host dies, it is
+ * known which one did it.  A paused pool starts nothing.  Tasks that no pool takes wait in the store. */
 #ifndef QUIVER_HOST_HANDLER_DISPATCH_H
 #define QUIVER_HOST_HANDLER_DISPATCH_H
 

@@ -21,7 +21,8 @@ int call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_m
         t->trip_ms = t->trip_before_ms = UINT64_MAX;
         t->shards = calloc(count, sizeof(*t->shards));
         t->due_ms = calloc(count, sizeof(*t->due_ms));
-        struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_busy, &t->is_calling, &t->waiting, &t->blocked };
+        struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_busy, &t->is_calling, &t->waiting,
+                &t->blocked };
         for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
                 shard_set_init(sets[i], count);
         if (t->shards && t->due_ms)

@@ -61,8 +61,7 @@ static void note_unserved(struct routes *r, struct span name)
                         return;
         if (r->unserved_count == ROUTES_UNSERVED_MAX || name.size > NAME_HANDLER_MAX)
                 return;
-        (void)snprintf(
-                r->unserved[r->unserved_count++], sizeof(r->unserved[0]), "%.*s", (int)name.size, name.data);
+        (void)snprintf(r->unserved[r->unserved_count++], sizeof(r->unserved[0]), "%.*s", (int)name.size, name.data);
 }
 
 uint32_t routes_find(struct routes *r, struct span name)

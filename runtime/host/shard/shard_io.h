@@ -1,6 +1,7 @@
 /* shard_io.h: a host's shards and the store: makes the calls that the shards want, and hands the replies back.
  *
- * Everything is on the loop's thread.  A shard has one call under way at most; the leases of all are renewed together. */
+ * Everything is on the loop's thread.  A shard has one call under way at most; the leases of all are renewed together.
+ */
 #ifndef QUIVER_HOST_SHARD_SHARD_IO_H
 #define QUIVER_HOST_SHARD_SHARD_IO_H
 

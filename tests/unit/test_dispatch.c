@@ -1,0 +1,415 @@
+/* Who gets the next seat: shards in turn, urgent ones first but with a share only, suspects one by one over all shards,
+ * nothing for who is paused, and a name that nobody serves waits. */
+#include "shard_rig.h"
+
+#include "host/handler/dispatch.h"
+
+#define SHARDS 4
+#define A      0 /* the pools of handlers a and b */
+#define B      1
+
+struct hall {
+        struct rig rigs[SHARDS];
+        struct dispatch dispatch;
+        struct shard_set changed;
+        uint64_t next_seq;
+        char keys[256][8];
+};
+
+static void serve(struct hall *hall, uint32_t pool, const char *handler)
+{
+        char *items[] = { (char *)handler };
+        dispatch_serve(&hall->dispatch, pool, &(struct strings){ items, handler ? 1 : 0 }, hall->rigs[0].now_ms);
+}
+
+static struct hall *hall_open(void)
+{
+        struct hall *hall = calloc(1, sizeof(*hall));
+        assert_non_null(hall);
+        struct dispatch *d = &hall->dispatch;
+        assert_int_equal(dispatch_init(d, SHARDS, &hall->rigs[0].limits), 0);
+        shard_set_init(&hall->changed, SHARDS);
+        for (uint32_t i = 0; i < SHARDS; i++) {
+                struct rig *g = &hall->rigs[i];
+                rig_open(g);
+                g->shard.number = i;
+                g->shard.routes = &d->routes;
+                g->shard.changed = &hall->changed;
+                dispatch_add_shard(d, &g->shard);
+        }
+        assert_int_equal(dispatch_add_pool(d), A);
+        assert_int_equal(dispatch_add_pool(d), B);
+        serve(hall, A, "a");
+        serve(hall, B, "b");
+        for (uint32_t i = 0; i < SHARDS; i++)
+                own(&hall->rigs[i]);
+        return hall;
+}
+
+static void hall_close(struct hall *hall)
+{
+        for (uint32_t i = 0; i < SHARDS; i++)
+                rig_close(&hall->rigs[i]);
+        dispatch_free(&hall->dispatch);
+        free(hall);
+}
+
+/* One more task of a key of its own, with the shard's next reply. */
+static struct store_task *give(struct hall *hall, uint32_t shard, const char *handler)
+{
+        uint64_t seq = ++hall->next_seq;
+        (void)snprintf(hall->keys[seq], sizeof(hall->keys[seq]), "k%u", (unsigned)seq);
+        return hand(&hall->rigs[shard], seq, hall->keys[seq], handler);
+}
+
+static void give_many(struct hall *hall, uint32_t shard, uint32_t count, const char *handler)
+{
+        for (uint32_t i = 0; i < count; i++)
+                (void)give(hall, shard, handler);
+        claim(&hall->rigs[shard]);
+}
+
+/* A turn of the loop for one pool.  Returns how many tasks it was given, and from which shards. */
+static uint32_t turn(struct hall *hall, uint32_t pool, enum dispatch_state state, uint32_t room, uint32_t *ret_shards)
+{
+        struct dispatch *d = &hall->dispatch;
+        uint64_t now_ms = hall->rigs[0].now_ms;
+        struct shard *shard;
+        uint32_t count = 0;
+        dispatch_look(d, &hall->changed);
+        dispatch_begin(d, pool, state, room, now_ms);
+        while (count < room && dispatch_next(d, pool, room - count, now_ms, &shard))
+                ret_shards[count++] = shard->number;
+        return count;
+}
+
+static uint32_t turn_of(struct hall *hall, uint32_t pool, uint32_t room, uint32_t *ret_shards)
+{
+        return turn(hall, pool, DISPATCH_OPEN, room, ret_shards);
+}
+
+static void where_one_fits_the_shards_give_in_turn(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        uint32_t from;
+        for (uint32_t i = 0; i < SHARDS; i++)
+                give_many(hall, i, i == 2 ? 1 : 2, "a");
+        static const uint32_t expected[] = { 0, 1, 2, 3, 0, 1, 3 };
+        for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+                assert_int_equal(turn_of(hall, A, 1, &from), 1);
+                assert_int_equal(from, expected[i]);
+        }
+        assert_int_equal(turn_of(hall, A, 1, &from), 0);
+        hall_close(hall);
+}
+
+static void where_many_fit_a_shard_gives_several_and_all_get_a_turn(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        uint32_t from[16];
+        uint32_t given[SHARDS] = { 0 };
+        for (uint32_t i = 0; i < SHARDS; i++)
+                give_many(hall, i, 20, "a");
+        assert_int_equal(turn_of(hall, A, 16, from), 16);
+        for (unsigned i = 0; i < 16; i++)
+                given[from[i]]++;
+        assert_int_equal(given[0], 5);
+        assert_int_equal(given[1], 5);
+        assert_int_equal(given[2], 5);
+        assert_int_equal(given[3], 1);
+        assert_int_equal(turn_of(hall, A, 1, from), 1);
+        assert_int_equal(from[0], 0); /* the round goes on behind the last */
+        hall_close(hall);
+}
+
+static void an_urgent_shard_goes_first_with_a_share_of_the_room(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        uint32_t from[8];
+        for (uint32_t i = 0; i < SHARDS; i++)
+                give_many(hall, i, 20, "a");
+        dispatch_told(&hall->dispatch, 3, 1);
+        dispatch_told(&hall->dispatch, 2, 4);
+        assert_int_equal(turn_of(hall, A, 8, from), 8);
+        assert_int_equal(from[0], 3);
+        assert_int_equal(from[1], 3); /* a quarter of the room */
+        assert_int_equal(from[2], 0);
+        assert_int_equal(from[3], 0);
+        assert_int_equal(from[4], 1);
+        assert_int_equal(turn_of(hall, A, 8, from), 8);
+        assert_int_equal(from[0], 2); /* it is still urgent, the other is not any more */
+        hall_close(hall);
+}
+
+static void where_there_is_hardly_room_urgent_shards_have_every_other_place(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        uint32_t from;
+        give_many(hall, 0, 20, "a");
+        give_many(hall, 3, 20, "a");
+        for (unsigned i = 0; i < 6; i++) {
+                dispatch_told(&hall->dispatch, 3, 1);
+                hall->dispatch.pools[A].next_shard = 0;
+                assert_int_equal(turn_of(hall, A, 1, &from), 1);
+                assert_int_equal(from, i % 2 ? 0 : 3);
+        }
+        hall_close(hall);
+}
+
+static void a_call_that_told_of_nothing_or_of_many_makes_nobody_urgent(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        uint32_t from;
+        give_many(hall, 0, 2, "a");
+        give_many(hall, 3, 2, "a");
+        dispatch_told(&hall->dispatch, 3, 0);
+        dispatch_told(&hall->dispatch, 3, 5);
+        assert_int_equal(turn_of(hall, A, 1, &from), 1);
+        assert_int_equal(from, 0);
+        hall_close(hall);
+}
+
+static void a_shard_stays_urgent_for_the_pool_that_its_task_is_for(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        uint32_t from;
+        give_many(hall, 0, 1, "b");
+        give_many(hall, 3, 1, "b");
+        dispatch_told(&hall->dispatch, 3, 1);
+        assert_int_equal(turn_of(hall, A, 1, &from), 0);
+        assert_int_equal(turn_of(hall, B, 1, &from), 1);
+        assert_int_equal(from, 3);
+        assert_null(hall->dispatch.urgent);
+        hall_close(hall);
+}
+
+static void a_shard_that_has_nothing_left_is_not_urgent_any_more(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        uint32_t from;
+        dispatch_told(&hall->dispatch, 3, 1);
+        assert_int_equal(turn_of(hall, A, 1, &from), 0);
+        assert_null(hall->dispatch.urgent);
+        hall_close(hall);
+}
+
+/* So many of the pool's suspects are marked, over all shards. */
+static uint32_t count_marks(const struct hall *hall)
+{
+        uint32_t marks = 0;
+        for (uint32_t i = 0; i < SHARDS; i++)
+                marks += window_marks(&hall->rigs[i].shard.window, A);
+        return marks;
+}
+
+static void one_suspect_at_a_time_is_marked_over_all_shards(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        uint32_t from;
+        for (uint32_t i = 1; i < 3; i++) {
+                give(hall, i, "a")->note.is_suspect = true;
+                claim(&hall->rigs[i]);
+        }
+        for (uint32_t shard = 1; shard < 3; shard++) {
+                struct rig *g = &hall->rigs[shard];
+                assert_int_equal(turn_of(hall, A, 0, &from), 0);
+                assert_int_equal(count_marks(hall), shard - 1); /* a pool without room records nothing */
+                assert_int_equal(turn_of(hall, A, 8, &from), 0);
+                assert_int_equal(turn_of(hall, A, 8, &from), 0);
+                assert_int_equal(window_marks(&g->shard.window, A), 1);
+                assert_int_equal(count_marks(hall), 1);
+                send_advance(g); /* says that it starts */
+                reply_advance(g, STORE_OK);
+                struct shard *started;
+                dispatch_look(&hall->dispatch, &hall->changed);
+                dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, 8, g->now_ms);
+                struct claimed *c = dispatch_next(&hall->dispatch, A, 8, g->now_ms, &started);
+                assert_non_null(c);
+                assert_ptr_equal(started, &g->shard);
+                assert_int_equal(turn_of(hall, A, 8, &from), 0);
+                assert_int_equal(count_marks(hall), 1); /* while it runs no other is marked */
+                end_as(g, c, STORE_DONE);
+                send_advance(g);
+                reply_advance(g, STORE_OK);
+                assert_int_equal(count_marks(hall), 0);
+                if (shard == 1)
+                        assert_int_equal(turn_of(hall, A, 8, &from), 0);
+        }
+        hall_close(hall);
+}
+
+static void a_paused_handler_starts_nothing_and_its_tasks_wait_in_the_store(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        uint32_t from[8];
+        give_many(hall, 0, 2, "a");
+        give_many(hall, 0, 1, "b");
+        dispatch_pause(&hall->dispatch, A, true, hall->rigs[0].now_ms);
+        dispatch_told(&hall->dispatch, 0, 1);
+        assert_int_equal(turn_of(hall, A, 8, from), 0);
+        assert_int_equal(turn_of(hall, B, 8, from), 1);
+        give_many(hall, 0, 1, "a"); /* the call that brings it tells of the first two */
+        assert_said(&hall->rigs[0], 1, STORE_DIVERT);
+        assert_said(&hall->rigs[0], 2, STORE_DIVERT);
+        send_advance(&hall->rigs[0]);
+        assert_said(&hall->rigs[0], 4, STORE_DIVERT);
+        reply_advance(&hall->rigs[0], STORE_OK);
+        dispatch_pause(&hall->dispatch, A, false, hall->rigs[0].now_ms);
+        give_many(hall, 0, 1, "a");
+        assert_int_equal(turn_of(hall, A, 8, from), 1);
+        hall_close(hall);
+}
+
+static void what_nobody_serves_waits_in_the_store_and_is_noted_once(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        const struct routes *routes = &hall->dispatch.routes;
+        uint32_t from[8];
+        give_many(hall, 0, 3, "x");
+        give_many(hall, 1, 1, "x");
+        assert_int_equal(turn_of(hall, A, 8, from) + turn_of(hall, B, 8, from), 0);
+        assert_int_equal(routes->unserved_count, 1);
+        assert_string_equal(routes->unserved[0], "x");
+        send_advance(&hall->rigs[0]);
+        for (uint64_t seq = 1; seq <= 3; seq++)
+                assert_said(&hall->rigs[0], seq, STORE_DIVERT);
+        reply_advance(&hall->rigs[0], STORE_OK);
+        serve(hall, B, "x"); /* a reload */
+        assert_int_equal(routes->unserved_count, 0);
+        give_many(hall, 0, 1, "x");
+        assert_int_equal(turn_of(hall, B, 8, from), 1);
+        hall_close(hall);
+}
+
+static void a_pool_that_is_down_keeps_half_of_a_window(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        const struct shard *s = &hall->rigs[0].shard;
+        uint32_t from;
+        assert_int_equal(turn(hall, A, DISPATCH_DOWN, 0, &from), 0);
+        give_many(hall, 0, RIG_WINDOW / 2 + 3, "a");
+        assert_int_equal(s->ended_count, 3);
+        give_many(hall, 0, 2, "b");
+        assert_int_equal(turn_of(hall, B, 1, &from), 1);
+        hall_close(hall);
+}
+
+static void a_window_full_of_tasks_for_a_pool_that_is_down_is_emptied(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        const struct shard *s = &hall->rigs[0].shard;
+        uint32_t from;
+        give_many(hall, 0, RIG_WINDOW - 1, "a");
+        assert_int_equal(turn(hall, A, DISPATCH_DOWN, 0, &from), 0);
+        assert_int_equal(s->ended_count, 0); /* there is still room for others */
+        give_many(hall, 0, 1, "b");
+        assert_int_equal(turn(hall, A, DISPATCH_DOWN, 0, &from), 0);
+        assert_int_equal(s->ended_count, RIG_WINDOW - 1);
+        hall_close(hall);
+}
+
+static void what_comes_back_to_a_handler_that_is_gone_goes_where_it_is_served(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        struct rig *g = &hall->rigs[0];
+        struct shard *shard;
+        uint32_t from;
+        give_many(hall, 0, 2, "a");
+        dispatch_look(&hall->dispatch, &hall->changed);
+        dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, 1, g->now_ms);
+        struct claimed *c = dispatch_next(&hall->dispatch, A, 1, g->now_ms, &shard);
+        serve(hall, A, NULL);
+        shard_again(&g->shard, c, g->now_ms); /* its pool gave it back */
+        assert_int_equal(turn(hall, A, DISPATCH_GONE, 0, &from), 0);
+        assert_int_equal(g->shard.ended_count, 2);
+        hall_close(hall);
+}
+
+static void a_task_whose_name_was_given_to_another_pool_runs_there(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        struct rig *g = &hall->rigs[0];
+        struct shard *shard;
+        uint32_t from;
+        give_many(hall, 0, 1, "a");
+        dispatch_look(&hall->dispatch, &hall->changed);
+        dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, 1, g->now_ms);
+        struct claimed *c = dispatch_next(&hall->dispatch, A, 1, g->now_ms, &shard);
+        serve(hall, A, NULL);
+        serve(hall, B, "a");
+        shard_again(&g->shard, c, g->now_ms);
+        assert_int_equal(turn_of(hall, A, 8, &from), 0);
+        assert_int_equal(turn_of(hall, B, 8, &from), 1);
+        hall_close(hall);
+}
+
+static void a_name_that_two_pools_serve_goes_to_the_lower(void **state)
+{
+        (void)state;
+        struct routes r = { 0 };
+        for (uint32_t pool = 0; pool < 3; pool++)
+                assert_int_equal(routes_add_pool(&r), pool);
+        rig_serve(&r, 2, "a");
+        rig_serve(&r, 1, "a");
+        assert_int_equal(routes_find(&r, SPAN_TEXT("a")), 1);
+        assert_true(routes_serves(&r, 2, SPAN_TEXT("a")));
+        assert_false(routes_serves(&r, 0, SPAN_TEXT("a")));
+        rig_serve(&r, 1, "ab");
+        assert_int_equal(routes_find(&r, SPAN_TEXT("a")), 2);
+        assert_int_equal(routes_find(&r, SPAN_TEXT("ab")), 1);
+        routes_free(&r);
+}
+
+static void no_more_than_so_many_unserved_names_are_noted(void **state)
+{
+        (void)state;
+        struct routes r = { 0 };
+        char name[NAME_HANDLER_MAX + 2];
+        for (unsigned i = 0; i < 2 * ROUTES_UNSERVED_MAX; i++) {
+                int size = snprintf(name, sizeof(name), "n%u", i);
+                assert_int_equal(routes_find(&r, (struct span){ name, (size_t)size }), ROUTES_NONE);
+        }
+        assert_int_equal(r.unserved_count, ROUTES_UNSERVED_MAX);
+        routes_forget_unserved(&r);
+        memset(name, 'n', sizeof(name));
+        assert_int_equal(routes_find(&r, (struct span){ name, sizeof(name) }), ROUTES_NONE);
+        assert_int_equal(r.unserved_count, 0); /* no handler can have such a name */
+        routes_free(&r);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(where_one_fits_the_shards_give_in_turn),
+                cmocka_unit_test(where_many_fit_a_shard_gives_several_and_all_get_a_turn),
+                cmocka_unit_test(an_urgent_shard_goes_first_with_a_share_of_the_room),
+                cmocka_unit_test(where_there_is_hardly_room_urgent_shards_have_every_other_place),
+                cmocka_unit_test(a_call_that_told_of_nothing_or_of_many_makes_nobody_urgent),
+                cmocka_unit_test(a_shard_stays_urgent_for_the_pool_that_its_task_is_for),
+                cmocka_unit_test(a_shard_that_has_nothing_left_is_not_urgent_any_more),
+                cmocka_unit_test(one_suspect_at_a_time_is_marked_over_all_shards),
+                cmocka_unit_test(a_paused_handler_starts_nothing_and_its_tasks_wait_in_the_store),
+                cmocka_unit_test(what_nobody_serves_waits_in_the_store_and_is_noted_once),
+                cmocka_unit_test(a_pool_that_is_down_keeps_half_of_a_window),
+                cmocka_unit_test(a_window_full_of_tasks_for_a_pool_that_is_down_is_emptied),
+                cmocka_unit_test(what_comes_back_to_a_handler_that_is_gone_goes_where_it_is_served),
+                cmocka_unit_test(a_task_whose_name_was_given_to_another_pool_runs_there),
+                cmocka_unit_test(a_name_that_two_pools_serve_goes_to_the_lower),
+                cmocka_unit_test(no_more_than_so_many_unserved_names_are_noted),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
