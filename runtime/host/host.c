@@ -94,14 +94,17 @@ static void pump(uv_prepare_t *prepare)
 {
         struct host *h = prepare->data;
         uint64_t now_ms = clock_boot_ms();
-        if (!h->store || h->is_closing)
+        if (!h->store || h->is_closing) {
+                pools_flush(&h->pools);
                 return;
+        }
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
         for (uint32_t i = 0; i < h->handlers_count; i++)
                 handler_feed(h->handlers[i], now_ms);
         /* A handler may have put something back for one that was fed before it. */
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
         tell_unserved(&h->dispatch.routes);
+        pools_flush(&h->pools);
         shards_call(&h->shards, now_ms);
         h->was_busy |= call_schedule_is_busy(&h->shards.schedule);
         tell_manager(h, now_ms);
@@ -111,6 +114,12 @@ static void pump(uv_prepare_t *prepare)
                 host_finish(h);
 }
 
+static void on_check(uv_check_t *check)
+{
+        struct host *h = check->data;
+        pools_collect(&h->pools);
+}
+
 /* --- end --- */
 
 void host_close_handles(void *self)
@@ -118,7 +127,9 @@ void host_close_handles(void *self)
         struct host *h = self;
         control_close(h->control);
         host_status_close(h);
+        pools_close(&h->pools);
         uv_close((uv_handle_t *)&h->prepare, NULL);
+        uv_close((uv_handle_t *)&h->check, NULL);
         uv_close((uv_handle_t *)&h->timer, NULL);
         uv_close((uv_handle_t *)&h->terminate, NULL);
         uv_close((uv_handle_t *)&h->interrupt, NULL);
@@ -179,12 +190,15 @@ static void on_hang_up(uv_signal_t *signal, int number)
 static void start_handles(struct host *h)
 {
         (void)uv_prepare_init(&h->loop, &h->prepare);
+        (void)uv_check_init(&h->loop, &h->check);
         (void)uv_timer_init(&h->loop, &h->timer);
         (void)uv_signal_init(&h->loop, &h->terminate);
         (void)uv_signal_init(&h->loop, &h->interrupt);
         (void)uv_signal_init(&h->loop, &h->hang_up);
-        h->prepare.data = h->timer.data = h->terminate.data = h->interrupt.data = h->hang_up.data = h;
+        h->prepare.data = h->check.data = h->timer.data = h->terminate.data = h->interrupt.data = h->hang_up.data = h;
         (void)uv_prepare_start(&h->prepare, pump);
+        (void)uv_check_start(&h->check, on_check);
+        pools_init(&h->pools, &h->loop);
         (void)uv_signal_start(&h->terminate, on_signal, SIGTERM);
         (void)uv_signal_start(&h->interrupt, on_signal, SIGINT);
         (void)uv_signal_start(&h->hang_up, on_hang_up, SIGHUP);

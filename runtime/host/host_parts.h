@@ -41,6 +41,7 @@ struct host {
         struct dispatch dispatch;
         struct shards shards;
         struct handler **handlers; /* by slot */
+        struct pools pools;        /* of their generations */
         uint32_t handlers_count;
         char copies[PLUGIN_COPIES_PATH_MAX];
         int copies_fd; /* holds its lock */
@@ -58,7 +59,8 @@ struct host {
         struct control *control; /* NULL: there is none */
         struct host_status status_doc;
 
-        uv_prepare_t prepare;
+        uv_prepare_t prepare; /* before the loop sleeps: pump() */
+        uv_check_t check;     /* after it woke: the runners' answers */
         uv_timer_t timer;
         uv_signal_t terminate, interrupt, hang_up;
         uint64_t timer_ms;

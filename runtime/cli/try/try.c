@@ -25,6 +25,7 @@
 struct try_run {
         const struct try_request *request;
         uv_loop_t loop;
+        struct pools pools;
         struct pool_io pool_io;
         struct leases leases;
         struct plugin_copy copy;
@@ -244,7 +245,15 @@ static const struct pool_io_events pool_io_events = {
 
 static void on_prepare(uv_prepare_t *prepare)
 {
-        offer_more(prepare->data);
+        struct try_run *t = prepare->data;
+        offer_more(t);
+        pools_flush(&t->pools);
+}
+
+static void on_check(uv_check_t *check)
+{
+        struct try_run *t = check->data;
+        pools_collect(&t->pools);
 }
 
 static int open_pool(struct try_run *t, struct error *error)
@@ -287,7 +296,7 @@ static int open_pool(struct try_run *t, struct error *error)
                 return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
         /* Nobody can take this lease away. */
         leases_set(&t->leases, 0, 1, UINT64_MAX);
-        r = pool_io_init(&t->pool_io, &t->loop, &policy, &start, &t->leases, &pool_io_events, t);
+        r = pool_io_init(&t->pool_io, &t->pools, &policy, &start, &t->leases, &pool_io_events, t);
         return r < 0 ? error_set(error, r, "cannot set up the pool: %s", strerror(-r)) : 0;
 }
 
@@ -305,6 +314,8 @@ static int run(struct try_run *t)
 {
         struct error error = { "" };
         uv_prepare_t prepare;
+        uv_check_t check;
+        pools_init(&t->pools, &t->loop);
         int r = plugin_copy_make_temporary(t->request->plugin, STAGE_ANYBODYS, &t->copy, &error);
         bool is_staged = r == 0;
         if (is_staged)
@@ -313,18 +324,24 @@ static int run(struct try_run *t)
                 try_show_error(t->request, error.text);
                 if (is_staged)
                         plugin_copy_remove_temporary(&t->copy);
+                pools_close(&t->pools);
+                (void)uv_run(&t->loop, UV_RUN_DEFAULT);
                 return EXIT_FAILED;
         }
         (void)uv_prepare_init(&t->loop, &prepare);
-        prepare.data = t;
+        (void)uv_check_init(&t->loop, &check);
+        prepare.data = check.data = t;
         (void)uv_prepare_start(&prepare, on_prepare);
+        (void)uv_check_start(&check, on_check);
         watch_signals(t);
         (void)uv_run(&t->loop, UV_RUN_DEFAULT);
         uv_close((uv_handle_t *)&prepare, NULL);
+        uv_close((uv_handle_t *)&check, NULL);
         close_input(t);
         uv_close((uv_handle_t *)&t->signals[0], NULL);
         uv_close((uv_handle_t *)&t->signals[1], NULL);
         pool_io_close(&t->pool_io);
+        pools_close(&t->pools);
         while (uv_run(&t->loop, UV_RUN_DEFAULT))
                 ;
         plugin_copy_remove_temporary(&t->copy);

@@ -23,6 +23,7 @@ struct random_tasks_run {
         const struct vet_request *request;
         struct random_tasks *random_tasks;
         uv_loop_t loop;
+        struct pools pools;
         struct pool_io pool_io;
         struct leases leases;
         struct try_services *services;
@@ -225,9 +226,8 @@ static void cancel_all(struct random_tasks_run *run)
 }
 
 /* Before the loop sleeps, and so never inside one of the pool_io's own steps. */
-static void on_prepare(uv_prepare_t *prepare)
+static void offer_more(struct random_tasks_run *run)
 {
-        struct random_tasks_run *run = prepare->data;
         if (run->pool_io.is_stopping)
                 return;
         if (run->is_giving_up && !run->is_cancelled)
@@ -239,6 +239,19 @@ static void on_prepare(uv_prepare_t *prepare)
                 pool_io_offer(&run->pool_io, &make_task(run)->pool);
         if ((is_done || run->made == run->request->payloads) && pool_is_idle(&run->pool_io.pool))
                 pool_io_stop(&run->pool_io);
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+        struct random_tasks_run *run = prepare->data;
+        offer_more(run);
+        pools_flush(&run->pools);
+}
+
+static void on_check(uv_check_t *check)
+{
+        struct random_tasks_run *run = check->data;
+        pools_collect(&run->pools);
 }
 
 static int open_pool(struct random_tasks_run *run, uint32_t seats, uint32_t batch_max, struct error *error)
@@ -261,7 +274,7 @@ static int open_pool(struct random_tasks_run *run, uint32_t seats, uint32_t batc
         if (r < 0)
                 return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
         leases_set(&run->leases, 0, 1, UINT64_MAX);
-        r = pool_io_init(&run->pool_io, &run->loop, &policy, &start, &run->leases, &pool_io_events, run);
+        r = pool_io_init(&run->pool_io, &run->pools, &policy, &start, &run->leases, &pool_io_events, run);
         return r < 0 ? error_set(error, r, "cannot set up the pool: %s", strerror(-r)) : 0;
 }
 
@@ -272,20 +285,26 @@ int random_tasks_run(const struct vet_request *request, uint32_t seats, uint32_t
                 .request = request, .random_tasks = ret, .until_ms = clock_boot_ms() + CROWD_MS
         };
         uv_prepare_t prepare;
+        uv_check_t check;
         *ret = (struct random_tasks){ 0 };
         (void)uv_loop_init(&run.loop);
+        pools_init(&run.pools, &run.loop);
         run.services = try_services_new();
         int r = open_pool(&run, seats, batch_max, error);
         if (r == 0) {
                 (void)uv_prepare_init(&run.loop, &prepare);
-                prepare.data = &run;
+                (void)uv_check_init(&run.loop, &check);
+                prepare.data = check.data = &run;
                 (void)uv_prepare_start(&prepare, on_prepare);
+                (void)uv_check_start(&check, on_check);
                 (void)uv_run(&run.loop, UV_RUN_DEFAULT);
                 uv_close((uv_handle_t *)&prepare, NULL);
+                uv_close((uv_handle_t *)&check, NULL);
                 pool_io_close(&run.pool_io);
-                while (uv_run(&run.loop, UV_RUN_DEFAULT))
-                        ;
         }
+        pools_close(&run.pools);
+        while (uv_run(&run.loop, UV_RUN_DEFAULT))
+                ;
         try_services_free(run.services);
         leases_free(&run.leases);
         (void)uv_loop_close(&run.loop);

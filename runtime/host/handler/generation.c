@@ -51,7 +51,7 @@ static void make_start(const struct generation *s, struct runner_start *ret)
         ret->leases = s->leases;
 }
 
-int generation_open(struct generation *s, uv_loop_t *loop, const struct leases *leases, uint32_t leases_count,
+int generation_open(struct generation *s, struct pools *pools, const struct leases *leases, uint32_t leases_count,
         const struct pool_io_events *events, struct error *error)
 {
         struct pool_policy policy;
@@ -59,7 +59,7 @@ int generation_open(struct generation *s, uv_loop_t *loop, const struct leases *
         s->leases = leases_count;
         make_policy(s->settings, &policy);
         make_start(s, &start);
-        int r = pool_io_init(&s->pool_io, loop, &policy, &start, leases, events, s);
+        int r = pool_io_init(&s->pool_io, pools, &policy, &start, leases, events, s);
         if (r < 0)
                 return error_set(error, r, "handler %s: %s", s->settings->name, strerror(-r));
         s->is_open = true;

@@ -89,7 +89,6 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
                 start(generation, shard, c, now_ms);
                 room = pool_room(pool);
         }
-        pool_io_flush(&generation->pool_io);
 }
 
 /* One that has failed before says nothing about the version that fails it now. */

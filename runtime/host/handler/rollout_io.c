@@ -179,7 +179,7 @@ static void start(struct handler *handler, struct generation *generation)
         uint32_t size = current ? pool_io_size(&current->pool_io) : 1;
         size = size < generation->settings->processes ? size : generation->settings->processes;
         generation->version.runners_wanted = size ? size : 1;
-        if (generation_open(generation, &h->loop, &h->leases, h->shards.count, &handler_pool_events, &error) == 0) {
+        if (generation_open(generation, &h->pools, &h->leases, h->shards.count, &handler_pool_events, &error) == 0) {
                 pool_io_warm(&generation->pool_io, generation->version.runners_wanted);
                 return;
         }
@@ -316,7 +316,7 @@ int handler_open(struct host *h, const struct handler_config *settings, struct e
                 return error_prefix(error, r, "handler %s", settings->name);
         struct handler *handler = handler_ensure(h, settings->name);
         struct generation *generation = generation_new(handler, NULL, h->config, settings, &copy);
-        r = generation_open(generation, &h->loop, &h->leases, h->shards.count, &handler_pool_events, error);
+        r = generation_open(generation, &h->pools, &h->leases, h->shards.count, &handler_pool_events, error);
         if (r < 0) {
                 generation_free(generation);
                 return r;

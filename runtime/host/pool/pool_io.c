@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "host/pool/pool_io_private.h"
@@ -32,7 +33,8 @@ static void set_timer(struct pool_io *io, uint64_t now_ms)
                 (void)uv_timer_start(&io->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
-void pool_io_flush(struct pool_io *io)
+/* True: nothing is there to be taken, and its runners will ring. */
+static bool flush(struct pool_io *io)
 {
         bool may_sleep = true;
         for (uint32_t i = 0; i < io->pool.runners_count; i++) {
@@ -43,21 +45,12 @@ void pool_io_flush(struct pool_io *io)
                 if (io->pool.runners[i].why != BLAME_SCRIBBLE && !ring_host_sleep(&p->ring))
                         may_sleep = false;
         }
-        if (may_sleep)
-                (void)uv_idle_stop(&io->busy);
-        else
-                (void)uv_idle_start(&io->busy, on_busy);
         set_timer(io, clock_boot_ms());
+        return may_sleep;
 }
 
-static void on_prepare(uv_prepare_t *prepare)
+static void collect(struct pool_io *io)
 {
-        pool_io_flush(prepare->data);
-}
-
-static void on_check(uv_check_t *check)
-{
-        struct pool_io *io = check->data;
         for (uint32_t i = 0; i < io->pool.runners_count; i++) {
                 struct process *p = io->pool.runners[i].process;
                 if (!p || io->pool.runners[i].why == BLAME_SCRIBBLE)
@@ -67,11 +60,45 @@ static void on_check(uv_check_t *check)
         }
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+/* --- all pools of a loop --- */
+
+void pools_init(struct pools *pools, uv_loop_t *loop)
+{
+        *pools = (struct pools){ .loop = loop };
+        (void)uv_idle_init(loop, &pools->busy);
+}
+
+void pools_flush(struct pools *pools)
+{
+        bool may_sleep = true;
+        struct pool_io *io, *next;
+        DL_FOREACH_SAFE (pools->list, io, next)
+                may_sleep &= flush(io);
+        if (may_sleep)
+                (void)uv_idle_stop(&pools->busy);
+        else
+                (void)uv_idle_start(&pools->busy, on_busy);
+}
+
+/* An answer may end its pool, and others: they leave the list at once, but their memory stays until the loop has closed
+ * their timers. */
+void pools_collect(struct pools *pools)
+{
+        struct pool_io *io, *next;
+        DL_FOREACH_SAFE (pools->list, io, next)
+                collect(io);
+}
+
+void pools_close(struct pools *pools)
+{
+        uv_close((uv_handle_t *)&pools->busy, NULL);
+}
+
+/* --- one pool --- */
+
+static void on_timer_closed(uv_handle_t *handle)
 {
         struct pool_io *io = handle->data;
-        if (--io->handles)
-                return;
         pool_free(&io->pool);
         pool_actions_free(&io->actions);
         free(io->queue);
@@ -80,16 +107,15 @@ static void on_handle_closed(uv_handle_t *handle)
                 io->events->closed(io->owner);
 }
 
-int pool_io_init(struct pool_io *io, uv_loop_t *loop, const struct pool_policy *policy,
+int pool_io_init(struct pool_io *io, struct pools *pools, const struct pool_policy *policy,
         const struct runner_start *start, const struct leases *leases, const struct pool_io_events *events, void *owner)
 {
-        *io = (struct pool_io){ .loop = loop,
+        *io = (struct pool_io){ .pools = pools,
                 .start = *start,
                 .leases = leases,
                 .events = events,
                 .owner = owner,
-                .timer_ms = UINT64_MAX,
-                .handles = 4 };
+                .timer_ms = UINT64_MAX };
         const uint64_t around = 16384; /* id, key, headers, checkpoint, error: what a payload or result travels with */
         io->shape = (struct ring_shape){ .seats = policy->threads,
                 .entries = policy->ring_entries,
@@ -101,13 +127,9 @@ int pool_io_init(struct pool_io *io, uv_loop_t *loop, const struct pool_policy *
                 r = pool_init(&io->pool, policy, clock_boot_ns());
         if (r < 0)
                 return r;
-        (void)uv_prepare_init(loop, &io->prepare);
-        (void)uv_check_init(loop, &io->check);
-        (void)uv_idle_init(loop, &io->busy);
-        (void)uv_timer_init(loop, &io->timer);
-        io->prepare.data = io->check.data = io->busy.data = io->timer.data = io;
-        (void)uv_prepare_start(&io->prepare, on_prepare);
-        (void)uv_check_start(&io->check, on_check);
+        (void)uv_timer_init(pools->loop, &io->timer);
+        io->timer.data = io;
+        DL_APPEND(pools->list, io);
         return 0;
 }
 
@@ -221,8 +243,6 @@ void pool_io_cut(struct pool_io *io)
 
 void pool_io_close(struct pool_io *io)
 {
-        uv_close((uv_handle_t *)&io->prepare, on_handle_closed);
-        uv_close((uv_handle_t *)&io->check, on_handle_closed);
-        uv_close((uv_handle_t *)&io->busy, on_handle_closed);
-        uv_close((uv_handle_t *)&io->timer, on_handle_closed);
+        DL_DELETE(io->pools->list, io);
+        uv_close((uv_handle_t *)&io->timer, on_timer_closed);
 }

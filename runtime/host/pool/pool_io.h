@@ -51,7 +51,6 @@ struct pool_io_events {
 };
 
 struct pool_io {
-        uv_loop_t *loop;
         struct pool pool;
         struct pool_actions actions;
         struct runner_start start; /* borrowed pointers: the caller's, for the pool_io's life */
@@ -60,12 +59,10 @@ struct pool_io {
         const struct pool_io_events *events;
         void *owner;
 
-        uv_prepare_t prepare; /* before the loop sleeps: arm the rings' bells */
-        uv_check_t check;     /* after it woke: drain the rings */
-        uv_idle_t busy;       /* running while an answer is there already: do not sleep */
-        uv_timer_t timer;     /* the pool's next due time */
-        uint64_t timer_ms;    /* what it is set to; UINT64_MAX: nothing */
-        unsigned handles;
+        struct pools *pools;
+        struct pool_io *prev, *next; /* among those */
+        uv_timer_t timer;            /* the pool's next due time */
+        uint64_t timer_ms;           /* what it is set to; UINT64_MAX: nothing */
 
         struct pool_event *queue; /* events that arose while actions were performed */
         size_t queue_count, queue_room, queue_at;
@@ -76,7 +73,22 @@ struct pool_io {
         char last_words[ERROR_TEXT_MAX]; /* why the latest runner failed to start */
 };
 
-int pool_io_init(struct pool_io *io, uv_loop_t *loop, const struct pool_policy *policy,
+/* The pools of one loop.  Whoever runs it calls pools_flush() before it sleeps and pools_collect() after it woke. */
+struct pools {
+        uv_loop_t *loop;
+        struct pool_io *list;
+        uv_idle_t busy; /* runs while an answer is there already, so that the loop does not sleep */
+};
+
+void pools_init(struct pools *pools, uv_loop_t *loop);
+/* After the last offer of a turn of the loop: wakes runners, arms the rings' bells, hands out new checkpoints. */
+void pools_flush(struct pools *pools);
+/* Takes the runners' answers. */
+void pools_collect(struct pools *pools);
+/* No pool is left in it, or none is used any more.  Run the loop once more before freeing the memory. */
+void pools_close(struct pools *pools);
+
+int pool_io_init(struct pool_io *io, struct pools *pools, const struct pool_policy *policy,
         const struct runner_start *start, const struct leases *leases, const struct pool_io_events *events,
         void *owner);
 
@@ -85,8 +97,6 @@ uint32_t pool_io_room(const struct pool_io *io);
 bool pool_io_has_room(const struct pool_io *io);
 /* The task must stay where it is until settled() names it. */
 void pool_io_offer(struct pool_io *io, struct pool_task *task);
-/* To be called after the last offer of a turn of the loop, before it sleeps: wakes the runners. */
-void pool_io_flush(struct pool_io *io);
 /* Hands out new checkpoints of what runs, if it is time (pool_checkpoints.c); the pool_io's own.  When it will be;
  * UINT64_MAX: there are none. */
 uint64_t pool_io_pass_on_saves(struct pool_io *io, uint64_t now_ms);
@@ -96,7 +106,7 @@ void pool_io_cancel(struct pool_io *io, struct pool_task *task);
 /* Stops all that wait or run; each is settled. */
 void pool_io_cancel_all(struct pool_io *io);
 
-/* … and those that do not heed it in time are killed: interrupted, not cancelled. */
+/* The same; those that do not stop in time are killed, as interrupted, not cancelled. */
 void pool_io_interrupt(struct pool_io *io);
 
 /* Runners that are up or on their way. */
@@ -121,7 +131,7 @@ void pool_io_resume(struct pool_io *io);
 void pool_io_stop(struct pool_io *io);
 /* The same at once: kills every runner, and settles what it had and what waits as interrupted. */
 void pool_io_cut(struct pool_io *io);
-/* After stopped(): closes the handles.  Run the loop once more before freeing the memory. */
+/* After stopped(): leaves its pools and closes the timer.  Run the loop once more before freeing the memory. */
 void pool_io_close(struct pool_io *io);
 
 #endif
