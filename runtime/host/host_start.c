@@ -63,6 +63,12 @@ static void on_stop(void *self, struct claimed *claimed)
         pool_io_cancel(claimed->pool_task.pool_io, &claimed->pool_task);
 }
 
+static void on_failed(void *self, const struct shard *shard, const char *text)
+{
+        (void)self;
+        log_event(LEVEL_ERROR, "store", "shard=%" PRIu32 " text=%s", shard->number, LOG_QUOTE(text));
+}
+
 static void on_stale(void *self)
 {
         membership_report(self);
@@ -80,7 +86,7 @@ static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
 }
 
 static const struct shards_events shards_events = {
-        .now_ms = on_now_ms, .stop = on_stop, .stale = on_stale, .renewed = on_renewed
+        .now_ms = on_now_ms, .stop = on_stop, .failed = on_failed, .stale = on_stale, .renewed = on_renewed
 };
 
 static int open_shards(struct host *h, const struct store_info *info, struct error *error)

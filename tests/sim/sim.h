@@ -1,5 +1,6 @@
-/* sim.h: a fleet in one thread, with a clock of its own: the real shard, window, assign, assigner, member and leader
- * machines, on a store, a tree and a network that are made of a few hundred lines and a random number.
+/* sim.h: a fleet in one thread, with a clock of its own: the real shard_io, call_schedule, dispatch, shard, window,
+ * assign, assigner, member and leader, on a store, a tree and a network that are made of a few hundred lines and a
+ * random number.
  *
  * Everything that happens is an event in one queue; a seed gives the same run again.  Messages are lost, delayed,
  * doubled and late; hosts are paused, cut off, killed (with and without a guard) and started anew.  After every event
@@ -13,14 +14,20 @@
 #include "coord/driver.h"
 #include "coord/leader.h"
 #include "coord/member.h"
+#include "host/handler/dispatch.h"
 #include "host/membership/assigner.h"
-#include "host/shard/shard.h"
+#include "host/shard/shard_io.h"
+#include "ring/leases.h"
+#include "store/driver.h"
 
 #define HOSTS       3
 #define SHARDS      8
 #define SHARD_TASKS 60 /* that will ever be submitted to a shard */
 #define SHARD_KEYS  4  /* of a shard */
-#define SEATS       4  /* of a host */
+#define POOLS       2  /* of a host: keys of even and of odd numbers are two handlers' */
+#define POOL_SEATS  2
+#define SEATS       (POOLS * POOL_SEATS)
+#define CALLS_MAX   3 /* advances of a host at once, as long as the store is near */
 #define TTL_MS      1000
 #define DRAIN_MS    300
 #define SESSION_MS  1000
@@ -86,18 +93,19 @@ struct sim_store_shard {
 struct sim_call {
         struct sim_host *host;
         uint64_t life;
-        uint32_t shard;
-        enum shard_call kind;
-        bool is_renewal;
+        struct store_request *request; /* the host's own, which an answer goes to */
+        unsigned op;
+        size_t size;     /* of the request's struct */
+        uint32_t shard;  /* SHARDS: all, a renewal */
         uint64_t number; /* of this sending: an answer counts once, and only for the sending that waits */
-        uint64_t sent_ms;
         union {
                 struct store_acquire acquire;
                 struct store_in_flight page;
                 struct store_advance advance;
                 struct store_release release;
-                struct store_renewal renewal;
+                struct store_renew renew;
         };
+        struct store_renewal renewals[SHARDS];
         struct store_outcome outcomes[CALL_MAX];
         struct store_task tasks[CALL_MAX];
         char keys[CALL_MAX][8];
@@ -130,7 +138,7 @@ bool sim_tree_read(const struct sim *sim, const char *path, struct span *ret_dat
 /* A task that was handed to a seat. */
 struct sim_seat {
         struct claimed *task;
-        bool is_started, is_over;
+        bool is_started, is_over, is_suspect;
         uint32_t shard, number, key;
         uint64_t epoch;
         uint64_t stamp; /* tells this use of the seat from others */
@@ -145,11 +153,14 @@ struct sim_host {
         uint64_t tree_cut_until_ms, store_cut_until_ms;
         uint8_t nonce[STORE_NONCE_SIZE];
         struct shard_limits limits;
-        struct shard shards[SHARDS];
-        uint64_t waiting_call[SHARDS]; /* the sending that an answer is expected to; 0: none */
+        struct dispatch dispatch;
+        struct shards shards;
+        struct store store;
+        uint64_t waiting_call[SHARDS + 1]; /* the sending that an answer is expected to; 0: none.  The last: renewal */
         /* The page that runners see: it stands still while the host does. */
-        uint64_t page_epoch[SHARDS], page_until_ms[SHARDS];
-        struct sim_seat seats[SEATS];
+        struct leases leases;
+        struct lease_slot page[SHARDS];
+        struct sim_seat seats[SEATS]; /* POOL_SEATS of each pool */
         bool is_leaving, is_going;
 
         struct coord *coord;
@@ -182,7 +193,13 @@ bool sim_host_may_start(const struct sim_host *h, uint32_t shard);
 /* Goes as far as it can: tasks to seats, calls to the store. */
 void sim_host_turn(struct sim_host *h);
 
-/* --- … as one of several: sim_fleet.c --- */
+/* --- a host's way to the store: sim_calls.c --- */
+
+extern const struct store_driver sim_store_driver;
+/* So often it was told that another has one of its shards. */
+uint64_t sim_host_fenced(const struct sim_host *h);
+
+/* --- a host as one of several: sim_fleet.c --- */
 
 void sim_fleet_open(struct sim_host *h);
 void sim_fleet_free(struct sim_host *h);
@@ -192,9 +209,13 @@ void sim_fleet_report(struct sim_host *h);
 void sim_fleet_chair(struct sim_host *h);
 /* Tries again what failed. */
 void sim_fleet_tick(struct sim_host *h);
+/* As membership_reconcile(). */
+void sim_fleet_reconcile(struct sim_host *h);
 
 /* --- the promises: sim_check.c --- */
 
+/* A task was handed to a seat. */
+void sim_check_seat(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat);
 /* A handler is about to start. */
 void sim_check_start(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat);
 /* An outcome was applied. */
@@ -205,7 +226,7 @@ void sim_check_always(struct sim *sim);
 void sim_check_end(struct sim *sim);
 
 struct sim_counts {
-        uint64_t events, calls, starts, done, kills, pauses, cuts, handovers, fenced, documents, overlaps;
+        uint64_t events, calls, starts, done, kills, pauses, cuts, handovers, fenced, documents, overlaps, suspects;
 };
 
 struct sim {

@@ -18,6 +18,23 @@ static struct sim_seat *find_running(const struct sim *sim, uint32_t shard, uint
         return NULL;
 }
 
+/* Suspects start one by one in each pool of a host, and only once their start is recorded. */
+void sim_check_seat(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat)
+{
+        const struct sim_task *task = &sim->shards[seat->shard].tasks[seat->number];
+        uint32_t pool = (uint32_t)(seat - h->seats) / POOL_SEATS;
+        if (!seat->is_suspect)
+                return;
+        sim->counts.suspects++;
+        for (uint32_t i = pool * POOL_SEATS; i < (pool + 1) * POOL_SEATS; i++)
+                if (&h->seats[i] != seat && h->seats[i].task && h->seats[i].is_suspect &&
+                        h->shards.list[h->seats[i].shard].shard.lease.epoch == h->seats[i].epoch)
+                        sim_fail(sim, "host %u has two suspects at once in pool %u", h->index, pool);
+        if (sim->shards[seat->shard].epoch == seat->epoch && task->started_epoch != seat->epoch)
+                sim_fail(sim, "host %u starts the suspect %u of shard %u, and the store does not know", h->index,
+                        seat->number, seat->shard);
+}
+
 void sim_check_start(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat)
 {
         const struct sim_store_shard *s = &sim->shards[seat->shard];

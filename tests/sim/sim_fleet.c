@@ -20,9 +20,9 @@ static void apply(struct sim_host *h)
         const struct assignment *a = &h->assignment;
         for (uint32_t i = 0; i < SHARDS && !h->is_leaving; i++) {
                 if (is_ours(h, i))
-                        shard_assign(&h->shards[i], h->nonce, a->slots[i].epoch, a->slots[i].is_firm);
+                        shard_assign(&h->shards.list[i].shard, h->nonce, a->slots[i].epoch, a->slots[i].is_firm);
                 else
-                        shard_unassign(&h->shards[i], h->sim->now_ms);
+                        shard_unassign(&h->shards.list[i].shard, h->sim->now_ms);
         }
 }
 
@@ -63,8 +63,8 @@ void sim_fleet_report(struct sim_host *h)
         memcpy(doc.member.nonce, h->nonce, sizeof(h->nonce));
         (void)snprintf(doc.member.name, sizeof(doc.member.name), "h%u", h->index);
         for (uint32_t i = 0; i < SHARDS; i++)
-                if (h->shards[i].stale_epoch)
-                        member_doc_add_stale(&doc, i, h->shards[i].stale_epoch);
+                if (h->shards.list[i].shard.stale_epoch)
+                        member_doc_add_stale(&doc, i, h->shards.list[i].shard.stale_epoch);
         member_doc_put(&text, &doc);
         if (text.size != h->doc.size || memcmp(text.data, h->doc.data, text.size) != 0) {
                 buffer_free(&h->doc);
@@ -196,17 +196,19 @@ static void on_look(void *self)
 
 void sim_fleet_tick(struct sim_host *h)
 {
-        struct sim *sim = h->sim;
         if (h->must_get && !h->is_getting && h->coord->session)
                 read_assign(h);
         member_retry(&h->member);
         leader_retry(&h->leader);
-        bool is_time = sim_draw(sim, 30) == 0; /* as membership_reconcile() */
-        for (uint32_t i = 0; i < SHARDS && !h->is_leaving && is_time; i++)
-                if (h->shards[i].state == SHARD_AWAY && is_ours(h, i) &&
-                        h->shards[i].stale_epoch < h->assignment.slots[i].epoch)
-                        shard_assign(
-                                &h->shards[i], h->nonce, h->assignment.slots[i].epoch, h->assignment.slots[i].is_firm);
+}
+
+void sim_fleet_reconcile(struct sim_host *h)
+{
+        for (uint32_t i = 0; i < SHARDS && i < h->assignment.shards_count && !h->is_leaving; i++)
+                if (h->shards.list[i].shard.state == SHARD_AWAY && is_ours(h, i) &&
+                        h->shards.list[i].shard.stale_epoch < h->assignment.slots[i].epoch)
+                        shard_assign(&h->shards.list[i].shard, h->nonce, h->assignment.slots[i].epoch,
+                                h->assignment.slots[i].is_firm);
 }
 
 void sim_fleet_open(struct sim_host *h)

@@ -1,9 +1,8 @@
-/* sim_host.c: a host: as runtime/host has it, with messages instead of a loop. */
-#include <errno.h>
-#include <stdio.h>
+/* sim_host.c: a host: shard_io.c and dispatch.c as runtime/host has them, with seats instead of pools. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "sim.h"
 
 /* An event's argument. */
@@ -16,35 +15,29 @@ static void *boxed(struct sim_host *h)
         return box;
 }
 
-/* --- calls to the store --- */
-
-static uint32_t pool_of(void *arg, struct span handler)
-{
-        (void)arg, (void)handler;
-        return 0;
-}
-
-static void show_lease(struct sim_host *h, uint32_t shard)
-{
-        const struct shard *s = &h->shards[shard];
-        h->page_epoch[shard] = s->lease.epoch;
-        h->page_until_ms[shard] = shard_is_held(s) ? s->until_ms : 0;
-}
+/* --- what the shards need their host for --- */
 
 static bool is_page_open(const struct sim_host *h, uint32_t shard)
 {
-        return h->page_until_ms[shard] > h->sim->now_ms;
+        return h->page[shard].until_ns > h->sim->now_ms * NS_PER_MS;
 }
 
 /* One that leaves hands out nothing, but what a runner has may still start. */
 bool sim_host_may_start(const struct sim_host *h, uint32_t shard)
 {
-        bool is_serving = h->shards[shard].state == SHARD_OWNED;
+        bool is_serving = h->shards.list[shard].shard.state == SHARD_OWNED;
         for (uint32_t i = 0; i < SEATS; i++)
                 is_serving |= h->seats[i].task && h->seats[i].shard == shard && !h->seats[i].is_started;
         return is_serving && is_page_open(h, shard);
 }
 
+static uint64_t on_now_ms(void *self)
+{
+        const struct sim_host *h = self;
+        return h->sim->now_ms;
+}
+
+/* Which use of which seat an event is about. */
 struct stop {
         uint32_t seat;
         uint64_t stamp;
@@ -53,163 +46,41 @@ struct stop {
 static void on_stopped(struct sim *sim, void *arg);
 static void *copy_of(const struct stop *stop);
 
-/* What runs under a lost lease is told to stop, and killed after the grace. */
-static void cancel_stale(struct sim_host *h, uint32_t shard)
+/* It is told to stop, and killed after the grace. */
+static void on_stop(void *self, struct claimed *claimed)
 {
-        for (uint32_t i = 0; i < SEATS; i++) {
-                struct sim_seat *seat = &h->seats[i];
-                const struct shard *s = &h->shards[shard];
-                if (!seat->task || seat->shard != shard || seat->task->is_told_to_stop ||
-                        (seat->task->lease_number == s->lease_number && !s->is_refused))
-                        continue;
-                seat->task->is_told_to_stop = true;
-                sim_at_host(h, sim_draw(h->sim, GRACE_MS), on_stopped, copy_of(&(struct stop){ i, seat->stamp }));
-        }
+        struct sim_host *h = self;
+        for (uint32_t i = 0; i < SEATS; i++)
+                if (h->seats[i].task == claimed)
+                        sim_at_host(h, sim_draw(h->sim, GRACE_MS), on_stopped,
+                                copy_of(&(struct stop){ i, h->seats[i].stamp }));
 }
 
-static void after_reply(struct sim_host *h, uint32_t shard, uint64_t fenced)
+static void on_failed(void *self, const struct shard *shard, const char *text)
 {
-        show_lease(h, shard);
-        h->sim->counts.fenced += h->shards[shard].fenced - fenced;
-        cancel_stale(h, shard);
+        (void)self, (void)shard, (void)text;
 }
 
-static void take_answer(struct sim_host *h, struct sim_call *call)
+static void on_stale(void *self)
 {
-        struct shard *s = &h->shards[call->shard];
-        uint64_t now_ms = h->sim->now_ms;
-        uint64_t fenced = s->fenced;
-        if (call->is_renewal) {
-                if (s->lease.epoch == call->renewal.lease.epoch)
-                        shard_renewed(s, &call->renewal, call->sent_ms, now_ms);
-        } else if (call->kind == SHARD_CALL_ACQUIRE) {
-                shard_acquired(s, &call->acquire, pool_of, NULL, now_ms);
-        } else if (call->kind == SHARD_CALL_PAGE) {
-                shard_paged(s, &call->page, pool_of, NULL);
-        } else if (call->kind == SHARD_CALL_ADVANCE) {
-                shard_advanced(s, &call->advance, pool_of, NULL, now_ms);
-        } else {
-                shard_released(s);
-        }
-        after_reply(h, call->shard, fenced);
-        sim_host_turn(h);
+        sim_fleet_report(self);
 }
 
-static void on_answer(struct sim *sim, void *arg)
+static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
 {
-        struct sim_call *call = arg;
-        struct sim_host *h = call->host;
-        (void)sim;
-        if (!call->is_renewal) {
-                if (h->waiting_call[call->shard] != call->number)
-                        return;
-                h->waiting_call[call->shard] = 0;
-        }
-        take_answer(h, call);
+        (void)desired_version;
+        if (is_answered)
+                sim_fleet_reconcile(self);
 }
 
-static void on_arrival(struct sim *sim, void *arg)
-{
-        struct sim_call *call = arg;
-        sim_store_execute(sim, call);
-        struct sim_host *h = call->host;
-        bool is_lost = sim_happens(sim, 25) || h->store_cut_until_ms > sim->now_ms;
-        if (is_lost || !h->is_alive || h->life != call->life) {
-                free(call);
-                return;
-        }
-        sim_at_host(h, sim_travel_ms(sim), on_answer, call);
-}
-
-struct patience {
-        struct sim_host *host;
-        uint32_t shard;
-        uint64_t number;
+static const struct shards_events shards_events = {
+        .now_ms = on_now_ms, .stop = on_stop, .failed = on_failed, .stale = on_stale, .renewed = on_renewed
 };
-
-static void on_no_answer(struct sim *sim, void *arg)
-{
-        struct patience *p = arg;
-        struct sim_host *h = p->host;
-        if (h->waiting_call[p->shard] != p->number)
-                return;
-        h->waiting_call[p->shard] = 0;
-        shard_failed(&h->shards[p->shard], sim->now_ms);
-        sim_host_turn(h);
-}
-
-/* As shard_io.c. */
-static void fill_acquire(struct sim_host *h, struct shard *s, struct sim_call *call)
-{
-        shard_fill_acquire(s, &call->acquire, h->sim->now_ms);
-        if (assignment_lists(&h->assignment, s->holder))
-                call->acquire.is_firm = false;
-}
-
-/* Each sending is a message of its own: lost, doubled, or so late that its sender has given up. */
-static void post(struct sim_host *h, const struct sim_call *call)
-{
-        struct sim *sim = h->sim;
-        uint32_t copies = sim_happens(sim, 40) ? 2 : 1;
-        if (h->store_cut_until_ms > sim->now_ms || sim_happens(sim, 25))
-                copies = 0;
-        for (uint32_t i = 0; i < copies; i++) {
-                struct sim_call *copy = malloc(sizeof(*copy));
-                if (!copy)
-                        abort();
-                *copy = *call;
-                copy->advance.outcomes = copy->outcomes;
-                uint64_t delay_ms = sim_happens(sim, 30) ? sim_draw(sim, 2 * TTL_MS) : sim_travel_ms(sim);
-                sim_at_owned(sim, delay_ms, on_arrival, copy, free);
-        }
-}
-
-static void send(struct sim_host *h, uint32_t shard, enum shard_call kind)
-{
-        struct sim *sim = h->sim;
-        struct shard *s = &h->shards[shard];
-        struct sim_call *call = calloc(1, sizeof(*call));
-        struct patience *patience = malloc(sizeof(*patience));
-        if (!call || !patience)
-                abort();
-        *call = (struct sim_call){ .host = h,
-                .life = h->life,
-                .shard = shard,
-                .kind = kind,
-                .number = ++sim->next_number,
-                .sent_ms = sim->now_ms };
-        if (kind == SHARD_CALL_ACQUIRE)
-                fill_acquire(h, s, call);
-        else if (kind == SHARD_CALL_PAGE)
-                shard_fill_page(s, &call->page, sim->now_ms);
-        else if (kind == SHARD_CALL_RELEASE)
-                shard_fill_release(s, &call->release, sim->now_ms);
-        else {
-                shard_fill_advance(s, &call->advance, sim->now_ms);
-                memcpy(call->outcomes, call->advance.outcomes, call->advance.outcomes_count * sizeof(*call->outcomes));
-        }
-        h->waiting_call[shard] = call->number;
-        *patience = (struct patience){ h, shard, call->number };
-        sim_at_host(h, TTL_MS / 2, on_no_answer, patience);
-        post(h, call);
-        free(call);
-}
 
 static void on_renewal_due(struct sim *sim, void *arg)
 {
         struct sim_host *h = *(struct sim_host **)arg;
-        for (uint32_t i = 0; i < SHARDS; i++) {
-                struct sim_call *call = calloc(1, sizeof(*call));
-                if (!call)
-                        abort();
-                *call = (struct sim_call){
-                        .host = h, .life = h->life, .shard = i, .is_renewal = true, .sent_ms = sim->now_ms
-                };
-                call->renewal.lease = h->shards[i].lease;
-                if (shard_is_held(&h->shards[i]))
-                        post(h, call);
-                free(call);
-        }
+        shards_renew(&h->shards, sim->now_ms);
         sim_at_host(h, TTL_MS / 3, on_renewal_due, boxed(h));
 }
 
@@ -218,13 +89,17 @@ static void on_renewal_due(struct sim *sim, void *arg)
 static void free_seat(struct sim_host *h, uint32_t i, enum store_outcome_kind kind)
 {
         struct sim_seat *seat = &h->seats[i];
-        struct shard *s = &h->shards[seat->shard];
+        struct shard *s = &h->shards.list[seat->shard].shard;
         struct claimed *c = seat->task;
         *seat = (struct sim_seat){ 0 };
-        if (kind == STORE_DIVERT)
+        if (kind == STORE_DIVERT) {
                 shard_again(s, c, h->sim->now_ms);
-        else
-                shard_ended(s, c, pending_outcome_new(kind, COST_NONE, ""), h->sim->now_ms);
+        } else {
+                struct pending_outcome *pending = pending_outcome_new(kind, COST_NONE, "");
+                /* Nobody knows who crashed: whoever ran beside it, or this one. */
+                pending->outcome.is_suspect = kind == STORE_INTERRUPTED && sim_happens(h->sim, 3);
+                shard_ended(s, c, pending, h->sim->now_ms);
+        }
         sim_host_turn(h);
 }
 
@@ -294,7 +169,7 @@ static void on_start(struct sim *sim, void *arg)
         struct sim_seat *seat = seat_of(sim, start, &h);
         if (!seat)
                 return;
-        if (h->page_epoch[seat->shard] != seat->epoch || !is_page_open(h, seat->shard)) {
+        if (!leases_allow(&h->leases, seat->shard, seat->epoch, sim->now_ms * NS_PER_MS)) {
                 sim_at_host(h, 0, on_given_back, copy_of(start));
                 return;
         }
@@ -305,31 +180,56 @@ static void on_start(struct sim *sim, void *arg)
         sim_at_host(h, takes_ms, on_ended, copy_of(start));
 }
 
-static bool seat_task(struct sim_host *h, uint32_t i, uint32_t shard)
+static struct sim_seat *find_free(struct sim_host *h, uint32_t pool)
+{
+        for (uint32_t i = pool * POOL_SEATS; i < (pool + 1) * POOL_SEATS; i++)
+                if (!h->seats[i].task)
+                        return &h->seats[i];
+        return NULL;
+}
+
+static uint32_t count_free(const struct sim_host *h, uint32_t pool)
+{
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < POOL_SEATS; i++)
+                count += !h->seats[pool * POOL_SEATS + i].task;
+        return count;
+}
+
+static void seat_task(struct sim_host *h, uint32_t pool, struct shard *s, struct claimed *c)
 {
         struct sim *sim = h->sim;
-        struct shard *s = &h->shards[shard];
-        uint32_t marks = 0;
-        for (uint32_t j = 0; j < SHARDS; j++)
-                marks += window_marks(&h->shards[j].window, 0);
-        if (!marks)
-                (void)shard_mark_next(s, 0, sim->now_ms);
-        struct claimed *c = shard_next(s, 0, sim->now_ms);
-        if (!c)
-                return false;
-        if (c->has_died_alone) {
+        if (c->trust == TRUST_DIED_ALONE) {
+                /* It should wait for long.  This store has no timers: it is tried once more, alone. */
+                c->trust = TRUST_SUSPECT;
                 shard_ended(s, c, pending_outcome_new(STORE_INTERRUPTED, COST_NONE, ""), sim->now_ms);
-                return true;
+                return;
         }
-        h->seats[i] = (struct sim_seat){ .task = c,
-                .shard = shard,
+        struct sim_seat *seat = find_free(h, pool);
+        *seat = (struct sim_seat){ .task = c,
+                .is_suspect = c->trust == TRUST_SUSPECT,
+                .shard = s->number,
                 .number = (uint32_t)c->seq - 1,
-                .key = sim->shards[shard].tasks[c->seq - 1].key,
+                .key = sim->shards[s->number].tasks[c->seq - 1].key,
                 .epoch = s->lease.epoch,
                 .stamp = ++sim->next_number };
+        sim_check_seat(sim, h, seat);
         /* Not the host's event: a runner goes on while its host is stopped. */
-        sim_at(sim, sim_draw(sim, 4), on_start, copy_of(&(struct stop){ i, h->seats[i].stamp }));
-        return true;
+        sim_at(sim, sim_draw(sim, 4), on_start, copy_of(&(struct stop){ (uint32_t)(seat - h->seats), seat->stamp }));
+}
+
+/* As handler_feed(). */
+static void feed(struct sim_host *h, uint32_t pool)
+{
+        uint64_t now_ms = h->sim->now_ms;
+        uint32_t room = count_free(h, pool);
+        struct shard *shard;
+        struct claimed *c;
+        dispatch_begin(&h->dispatch, pool, DISPATCH_OPEN, room, now_ms);
+        while (room && (c = dispatch_next(&h->dispatch, pool, room, now_ms, &shard))) {
+                seat_task(h, pool, shard, c);
+                room = count_free(h, pool);
+        }
 }
 
 /* --- the loop --- */
@@ -356,26 +256,45 @@ static void on_gone(struct sim *sim, void *arg)
 void sim_host_turn(struct sim_host *h)
 {
         struct sim *sim = h->sim;
-        for (uint32_t i = 0; i < SEATS; i++)
-                for (uint32_t j = 0; j < SHARDS && !h->seats[i].task; j++)
-                        (void)seat_task(h, i, (j + i) % SHARDS);
-        for (uint32_t i = 0; i < SHARDS; i++) {
-                shard_tick(&h->shards[i], sim->now_ms);
-                enum shard_call call = shard_next_call(&h->shards[i], sim_draw(sim, 2), sim->now_ms);
-                if (call != SHARD_CALL_NONE)
-                        send(h, i, call);
-        }
+        dispatch_look(&h->dispatch, &h->shards.schedule.changed);
+        for (uint32_t i = 0; i < POOLS; i++)
+                feed(h, i);
+        dispatch_look(&h->dispatch, &h->shards.schedule.changed);
+        shards_call(&h->shards, sim->now_ms);
         sim_fleet_report(h);
         sim_fleet_chair(h);
         if (!h->is_leaving)
                 return;
-        for (uint32_t i = 0; i < SHARDS; i++)
-                if (h->shards[i].state != SHARD_AWAY || h->shards[i].is_calling || h->shards[i].running)
+        for (uint32_t i = 0; i < SHARDS; i++) {
+                const struct shard *s = &h->shards.list[i].shard;
+                if (s->state != SHARD_AWAY || s->is_calling || s->running)
                         return;
+        }
         /* Everything was given back: it goes. */
         if (!h->is_going)
                 sim_at_host(h, 0, on_gone, boxed(h));
         h->is_going = true;
+}
+
+static void open_shards(struct sim_host *h)
+{
+        static const char *const names[POOLS] = { "even", "odd" };
+        h->store = (struct store){ .driver = &sim_store_driver, .shards = SHARDS };
+        h->leases = (struct leases){ .fd = -1, .count = SHARDS, .slots = h->page };
+        h->shards = (struct shards){ .store = &h->store,
+                .dispatch = &h->dispatch,
+                .leases = &h->leases,
+                .assignment = &h->assignment,
+                .limits = &h->limits,
+                .events = &shards_events,
+                .self = h };
+        if (dispatch_init(&h->dispatch, SHARDS, &h->limits) < 0 || shards_init(&h->shards, CALLS_MAX, 64) < 0)
+                abort();
+        for (uint32_t i = 0; i < POOLS; i++) {
+                char *items[] = { (char *)names[i] };
+                dispatch_serve(
+                        &h->dispatch, dispatch_add_pool(&h->dispatch), &(struct strings){ items, 1 }, h->sim->now_ms);
+        }
 }
 
 void sim_host_start(struct sim_host *h)
@@ -392,9 +311,7 @@ void sim_host_start(struct sim_host *h)
                 .window_tasks = WINDOW,
                 .window_bytes = 1 << 20,
                 .seats = SEATS };
-        for (uint32_t i = 0; i < SHARDS; i++)
-                if (shard_init(&h->shards[i], i, &h->limits, 1, 64) < 0)
-                        abort();
+        open_shards(h);
         sim_fleet_open(h);
         sim_at_host(h, 1, on_tick, boxed(h));
         sim_at_host(h, TTL_MS / 3, on_renewal_due, boxed(h));
@@ -426,10 +343,11 @@ void sim_host_kill(struct sim_host *h, bool has_guard)
         b->session = h->coord->session;
         memcpy(b->nonce, h->nonce, sizeof(h->nonce));
         for (uint32_t i = 0; i < SHARDS; i++) {
-                b->epochs[i] = h->page_epoch[i];
-                b->is_held[i] = h->page_until_ms[i] > 0;
-                shard_free(&h->shards[i]);
+                b->epochs[i] = h->page[i].epoch;
+                b->is_held[i] = h->page[i].until_ns > 0;
         }
+        shards_free(&h->shards);
+        dispatch_free(&h->dispatch);
         if (has_guard)
                 sim_at(sim, 1 + sim_draw(sim, 20), on_session_ended, b);
         else
@@ -451,6 +369,6 @@ void sim_host_leave(struct sim_host *h)
         h->is_leaving = true;
         leader_stand(&h->leader, false);
         for (uint32_t i = 0; i < SHARDS; i++)
-                shard_leave(&h->shards[i], h->sim->now_ms);
+                shard_leave(&h->shards.list[i].shard, h->sim->now_ms);
         sim_fleet_report(h);
 }

@@ -41,7 +41,7 @@ static void give(struct sim_call *call, const struct sim_store_shard *s, uint32_
         int id = snprintf(call->ids[at], sizeof(call->ids[at]), "t%u-%u", number, call->shard);
         *t = (struct store_task){ .seq = number + 1, .key = { call->keys[at], (size_t)key } };
         t->envelope.id = (struct span){ call->ids[at], (size_t)id };
-        t->envelope.handler = SPAN_TEXT("work");
+        t->envelope.handler = s->tasks[number].key % POOLS ? SPAN_TEXT("odd") : SPAN_TEXT("even");
         t->envelope.payload = SPAN_TEXT("x");
         t->note.is_suspect = s->tasks[number].is_suspect;
         t->note.started_epoch = s->tasks[number].started_epoch;
@@ -179,18 +179,27 @@ void sim_store_execute(struct sim *sim, struct sim_call *call)
 {
         struct sim_store_shard *s = &sim->shards[call->shard];
         sim->counts.calls++;
-        if (call->is_renewal)
-                renew(sim, s, &call->renewal);
-        else if (call->kind == SHARD_CALL_ACQUIRE)
+        switch (call->op) {
+        case OP_RENEW:
+                for (uint32_t i = 0; i < call->renew.items_count; i++)
+                        renew(sim, &sim->shards[call->renewals[i].lease.shard], &call->renewals[i]);
+                break;
+        case OP_ACQUIRE:
                 acquire(sim, s, call);
-        else if (call->kind == SHARD_CALL_ADVANCE)
+                break;
+        case OP_ADVANCE:
                 advance(sim, s, call);
-        else if (call->kind == SHARD_CALL_RELEASE)
+                break;
+        case OP_RELEASE:
                 release(s, &call->release);
-        else {
+                break;
+        case OP_IN_FLIGHT:
                 call->page.verdict = is_ours(s, &call->page.lease) ? STORE_OK : STORE_FENCED;
                 if (call->page.verdict == STORE_OK)
                         call->page.page = page(call, s, call->page.after_seq);
+                break;
+        default:
+                sim_fail(sim, "nobody asks for %s", store_op_name(call->op));
         }
 }
 
@@ -217,5 +226,5 @@ void sim_store_submit(struct sim *sim)
         s->tasks[s->arrived++].state = TASK_QUEUED;
         for (uint32_t i = 0; i < HOSTS; i++) /* the doorbell */
                 if (sim->hosts[i].is_alive && !sim_happens(sim, 4))
-                        shard_rang(&sim->hosts[i].shards[s - sim->shards]);
+                        shard_rang(&sim->hosts[i].shards.list[s - sim->shards].shard);
 }

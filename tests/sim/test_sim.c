@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "sim.h"
 
 #define RUN_STEPS 8000
@@ -17,6 +18,7 @@ int main(void)
         uint64_t seed = seed_text ? strtoull(seed_text, NULL, 10) : (uint64_t)time(NULL) * 100000;
         struct sim_counts c = { 0 };
         uint64_t runs = 0;
+        log_set_level(LEVEL_ERROR);
         (void)printf("QUIVER_SIM_SEED=%" PRIu64 " and following\n", seed);
         do {
                 sim_run(seed + runs, RUN_STEPS, &c);
@@ -24,11 +26,12 @@ int main(void)
         } while (!seed_text && c.events < steps);
         (void)printf("%" PRIu64 " runs, %" PRIu64 " events, %" PRIu64 " calls, %" PRIu64 " starts, %" PRIu64
                      " done; %" PRIu64 " kills, %" PRIu64 " pauses, %" PRIu64 " cuts; %" PRIu64 " handovers, %" PRIu64
-                     " assignments, %" PRIu64 " times fenced, %" PRIu64 " overlaps under lost leases\n",
+                     " assignments, %" PRIu64 " times fenced, %" PRIu64 " overlaps under lost leases, %" PRIu64
+                     " suspects\n",
                 runs, c.events, c.calls, c.starts, c.done, c.kills, c.pauses, c.cuts, c.handovers, c.documents,
-                c.fenced, c.overlaps);
+                c.fenced, c.overlaps, c.suspects);
         /* A run in which nothing goes wrong proves nothing. */
-        if (!seed_text && (!c.kills || !c.pauses || !c.cuts || !c.fenced || !c.handovers)) {
+        if (!seed_text && (!c.kills || !c.pauses || !c.cuts || !c.fenced || !c.handovers || !c.suspects)) {
                 (void)fprintf(stderr, "there was not enough trouble\n");
                 return 1;
         }

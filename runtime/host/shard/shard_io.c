@@ -90,8 +90,7 @@ static bool has_failed(struct shard_io *io, const struct store_request *request)
         if (request->status == -ECANCELED)
                 return true;
         if (!io->shard.failures)
-                log_event(LEVEL_ERROR, "store", "shard=%" PRIu32 " text=%s", io->shard.number,
-                        LOG_QUOTE(request->error.text));
+                io->all->events->failed(io->all->self, &io->shard, request->error.text);
         shard_failed(&io->shard, now(io));
         return true;
 }
