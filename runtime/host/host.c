@@ -30,6 +30,7 @@ static void give_memory_back(struct host *h)
                 if (h->shards.list[i].shard.window.count)
                         return;
         h->was_busy = false;
+        shard_tellings_free(&h->shards.schedule.spare);
         (void)malloc_trim(0);
 }
 

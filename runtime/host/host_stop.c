@@ -26,7 +26,7 @@ void host_give_up(struct host *h)
         for (uint32_t i = 0; i < h->shards.count; i++) {
                 const struct shard *s = &h->shards.list[i].shard;
                 shards += s->state != SHARD_AWAY || s->is_calling;
-                outcomes += s->ended_count + s->telling_count;
+                outcomes += s->ended_count + shard_telling_count(s);
         }
         if (!shards)
                 return;

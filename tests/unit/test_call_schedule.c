@@ -2,6 +2,7 @@
 #include "shard_rig.h"
 
 #include "host/shard/call_schedule.h"
+#include "host/shard/shard_io.h"
 
 #define SHARDS    70 /* more than fit into one word of a set */
 #define CALLS_MAX 4
@@ -239,6 +240,59 @@ static void what_gathers_is_told_when_its_time_has_come(void **state)
         hall_close(hall);
 }
 
+static uint32_t count_spare(const struct hall *hall)
+{
+        uint32_t count = 0;
+        for (const struct shard_telling *t = hall->schedule.spare; t; t = t->next)
+                count++;
+        return count;
+}
+
+/* DESIGN: a shard in the host's memory, idle, takes 4 KB at most; that is it, its share of three tables, and its
+ * window's lines for ten handlers. */
+static void an_idle_shard_is_small(void **state)
+{
+        (void)state;
+        size_t tables = sizeof(struct shard *) * 2 + sizeof(uint64_t) + sizeof(struct dispatch_shard) +
+                        sizeof(struct store_renewal) + sizeof(struct lease_slot);
+        size_t lines = 10 * WINDOW_LINES * sizeof(struct window_line);
+        assert_true(sizeof(struct shard_io) + tables + lines <= 4096);
+}
+
+static void what_calls_say_takes_memory_only_while_they_are_under_way(void **state)
+{
+        (void)state;
+        uint32_t shards[SHARDS];
+        struct hall *hall = hall_open();
+        own_all(hall);
+        for (uint32_t i = 0; i < SHARDS; i++) {
+                hand(&hall->rigs[i], 1, "k", "a");
+                hand(&hall->rigs[i], 2, "k", "a");
+                claim(&hall->rigs[i]);
+        }
+        for (uint32_t i = 0; i < SHARDS; i++)
+                assert_null(hall->rigs[i].shard.telling); /* a call that only claims says nothing */
+        (void)turn(hall, shards);
+        for (uint64_t seq = 1; seq <= 2; seq++) {
+                for (uint32_t i = 0; i < SHARDS; i++)
+                        run(&hall->rigs[i], seq);
+                for (uint32_t count, sum = 0; sum < SHARDS; sum += count) {
+                        count = turn(hall, shards);
+                        assert_true(count > 0 && count <= CALLS_MAX);
+                        for (uint32_t i = 0; i < count; i++) {
+                                assert_non_null(hall->rigs[shards[i]].shard.telling);
+                                reply_advance(&hall->rigs[shards[i]], STORE_OK);
+                                assert_null(hall->rigs[shards[i]].shard.telling);
+                        }
+                        assert_true(count_spare(hall) <= CALLS_MAX);
+                }
+        }
+        assert_int_equal(count_spare(hall), CALLS_MAX);
+        shard_tellings_free(&hall->schedule.spare);
+        assert_int_equal(count_spare(hall), 0);
+        hall_close(hall);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -250,6 +304,8 @@ int main(void)
                 cmocka_unit_test(those_that_stand_still_leave_turns_to_others),
                 cmocka_unit_test(what_gathers_is_told_when_nothing_runs_any_more),
                 cmocka_unit_test(what_gathers_is_told_when_its_time_has_come),
+                cmocka_unit_test(an_idle_shard_is_small),
+                cmocka_unit_test(what_calls_say_takes_memory_only_while_they_are_under_way),
         };
         return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
 }

@@ -133,6 +133,18 @@ static void a_hosts_death_is_nobodys_crash(void **state)
         }
 }
 
+static void the_wait_after_many_deaths_has_a_bound(void **state)
+{
+        (void)state;
+        static const uint32_t deaths[] = { NOTE_EVENTS_MAX + 1, 63 + HOST_DEATHS_MAX, 64 + HOST_DEATHS_MAX,
+                UINT32_MAX };
+        for (unsigned i = 0; i < sizeof(deaths) / sizeof(deaths[0]); i++) {
+                struct pending_outcome *pending = retry_died_alone(&(struct claimed){ .hosts_died = deaths[i] });
+                assert_int_equal(pending->outcome.delay_ms, 160000);
+                pending_outcome_free(pending);
+        }
+}
+
 static void a_handler_may_say_when(void **state)
 {
         (void)state;
@@ -238,6 +250,7 @@ int main(void)
                 cmocka_unit_test(a_task_may_bring_its_own_number_of_attempts),
                 cmocka_unit_test(crashes_have_a_budget_of_their_own),
                 cmocka_unit_test(a_hosts_death_is_nobodys_crash),
+                cmocka_unit_test(the_wait_after_many_deaths_has_a_bound),
                 cmocka_unit_test(a_handler_may_say_when),
                 cmocka_unit_test(an_exhausted_key_is_held_if_so_configured),
                 cmocka_unit_test(a_rejected_task_is_dead_at_once),

@@ -33,6 +33,7 @@ int call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_m
 
 void call_schedule_free(struct call_schedule *t)
 {
+        shard_tellings_free(&t->spare);
         free(t->shards);
         free(t->due_ms);
         *t = (struct call_schedule){ 0 };
@@ -43,6 +44,7 @@ void call_schedule_add(struct call_schedule *t, struct shard *shard)
         t->shards[shard->number] = shard;
         t->due_ms[shard->number] = STORE_NEVER;
         shard->changed = &t->changed;
+        shard->spare = &t->spare;
         shard_set_add(&t->changed, shard->number);
 }
 

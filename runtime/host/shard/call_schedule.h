@@ -18,6 +18,7 @@ struct call_schedule {
         struct shard **shards; /* borrowed */
         uint64_t *due_ms;      /* of each shard: when to ask it though nothing has happened; STORE_NEVER */
         uint32_t count;
+        struct shard_telling *spare;         /* for the shards' next advances (shard_telling.h); owned */
         uint32_t calls_max;                  /* advances under way at once, to a store next door; 0: any number */
         struct shard_set changed;            /* something has happened to them */
         struct shard_set to_ask;             /* they are about to be asked what they want */

@@ -54,16 +54,17 @@ static struct pending_outcome *crashed(
         return pending;
 }
 
-/* Whatever kills hosts, this one or somebody with a script, should be over by then.  Longer each time, so that if it is
- * this one hosts die of it seldom; a note remembers NOTE_EVENTS_MAX deaths, so 160 s at most. */
-#define ALONE_AGAIN_MS 10000
+/* Whatever kills hosts, this task or somebody with a script, should be over by then.  The wait doubles each time, so
+ * that if it is this task hosts die of it seldom; it is 160 s at most. */
+#define ALONE_AGAIN_MS      UINT64_C(10000)
+#define ALONE_DOUBLINGS_MAX 4
 
 struct pending_outcome *retry_died_alone(const struct claimed *claimed)
 {
         struct pending_outcome *pending =
                 pending_outcome_new(STORE_RETRY, COST_INTERRUPTION, HOST_DIED " while it ran alone");
         uint32_t more = claimed->hosts_died > HOST_DEATHS_MAX ? claimed->hosts_died - HOST_DEATHS_MAX : 0;
-        pending->outcome.delay_ms = (uint64_t)ALONE_AGAIN_MS << more;
+        pending->outcome.delay_ms = ALONE_AGAIN_MS << (more < ALONE_DOUBLINGS_MAX ? more : ALONE_DOUBLINGS_MAX);
         return pending;
 }
 

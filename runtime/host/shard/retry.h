@@ -16,8 +16,8 @@ enum retry_verdict {
 enum retry_verdict retry_judge(const struct handler_config *handler, const struct claimed *claimed,
         const struct settled *settled, double random, struct pending_outcome **ret_pending);
 
-/* What follows for one that is TRUST_DIED_ALONE: it is interrupted, at no cost, and does not run again soon.  Nobody saw
- * what its host died of; only a runner's death that its host has seen is a crash. */
+/* What follows for one that is TRUST_DIED_ALONE: it is interrupted, at no cost, and does not run again soon.  Nobody
+ * saw what its host died of; only a runner's death that its host has seen is a crash. */
 struct pending_outcome *retry_died_alone(const struct claimed *claimed);
 
 /* The delay before attempt number `failed` + 1, after `failed` failures. */

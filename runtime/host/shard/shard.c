@@ -7,8 +7,6 @@
 
 /* A key whose tasks no handler here serves is looked at again after this long. */
 #define UNSERVED_MS 5000
-/* A key that has more than its share here asks for the rest as it goes.  Should it not, the rest comes by itself. */
-#define REST_MS 30000
 /* A task that two hosts have died with comes back after this long; four times as long for each one more. */
 #define DIED_AGAIN_MS UINT64_C(250)
 
@@ -22,14 +20,13 @@ int shard_init(
 void shard_free(struct shard *s)
 {
         saves_drop(s);
+        shard_drop_telling(s);
         window_free(&s->window);
-        free(s->added);
-        s->added = NULL;
 }
 
 bool shard_is_quiet(const struct shard *s)
 {
-        return !s->running && !s->ended && !s->telling_count && !s->is_calling;
+        return !s->running && !s->ended && !s->telling && !s->is_calling;
 }
 
 /* --- what to do next -------------------------------------------------------------------------------------------------
@@ -109,84 +106,16 @@ void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now
         };
 }
 
-/* Whether the call is full with what it has, or would be with this one.  An outcome that is too large by itself goes
- * alone. */
-static bool is_too_much(
-        const struct shard *s, const struct pending_outcome *pending, uint64_t bytes, uint32_t follow_ups)
-{
-        if (!s->telling_count)
-                return false;
-        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + pending->size > STORE_CALL_BYTES ||
-               follow_ups + pending->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
-}
-
-/* What depends on the key as it is now. */
-static void complete(const struct shard *s, const struct claimed *c, struct store_outcome *o)
-{
-        uint32_t live = c->of->live;
-        bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD;
-        /* Also if we know of none: who had the shard before us may have given back more of the key than we have seen.
-         * Half of them at a time: a store that has nothing to fetch has much less to do. */
-        if (ends && live <= s->window.per_key / 2)
-                o->refill = s->window.per_key - live;
-        if (o->kind == STORE_DIVERT && !o->delay_ms && live)
-                o->delay_ms = REST_MS;
-}
-
-struct store_outcome *shard_add_outcome(struct shard *s, const struct claimed *c, const struct store_outcome *outcome)
-{
-        struct store_outcome *o = &s->outcomes[s->outcomes_count++];
-        *o = *outcome;
-        o->task = (struct store_ref){
-                .seq = c->seq, .id = c->id, .key = c->key, .handler = c->handler, .reply_ms = c->reply_ms
-        };
-        return o;
-}
-
-/* What it has saved, unless it is over, and how it ended. */
-static void say(struct shard *s, struct claimed *c)
-{
-        const struct store_outcome *ended = &c->pending->outcome;
-        if (c->has_saved && ended->kind != STORE_DONE && ended->kind != STORE_DEAD) {
-                struct span saved = { (const char *)c->checkpoint.data, c->checkpoint.size };
-                shard_add_outcome(s, c, &(struct store_outcome){ .kind = STORE_CHECKPOINT, .checkpoint = saved });
-        }
-        c->has_saved = false;
-        complete(s, c, shard_add_outcome(s, c, ended));
-}
-
-/* Moves what ended, in order, into the call. */
-static void gather(struct shard *s)
-{
-        uint64_t bytes = 0;
-        uint32_t follow_ups = 0;
-        saves_tell(s);
-        while (s->ended && !is_too_much(s, s->ended->pending, bytes, follow_ups)) {
-                struct claimed *c = s->ended;
-                bytes += c->pending->size;
-                follow_ups += c->pending->outcome.follow_ups_count;
-                s->ended = c->ended_next;
-                c->ended_next = NULL;
-                s->ended_count--;
-                say(s, c);
-                s->telling[s->telling_count++] = c;
-        }
-        if (!s->ended) {
-                s->ended_last = NULL;
-                s->is_urgent = false;
-        }
-}
-
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms)
 {
         begin_call(s, SHARD_CALL_ADVANCE, now_ms);
         if (!s->is_repeat)
-                gather(s);
+                shard_gather(s);
         bool claims = s->state == SHARD_OWNED && shard_has_room(s);
         *advance = (struct store_advance){ .lease = s->lease,
                 .call = s->call + 1,
-                .outcomes = s->outcomes,
-                .outcomes_count = s->outcomes_count,
+                .outcomes = s->telling ? s->telling->outcomes : NULL,
+                .outcomes_count = s->telling ? s->telling->outcomes_count : 0,
                 .want_tasks = claims ? shard_want_tasks(s) : 0 };
 }
 
@@ -437,29 +366,27 @@ bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
         return c;
 }
 
-/* Takes what the store handed out, into s->added.  What is too much is given back by trim(), once outcomes are dropped.
- */
-static void add(struct shard *s, const struct store_task *tasks, uint32_t count)
+/* Takes what the store handed out.  Returns it in the same order, NULL where it was here already; the caller frees the
+ * list.  What is too much is given back by trim(), once outcomes are dropped. */
+static struct claimed **add(struct shard *s, const struct store_task *tasks, uint32_t count)
 {
-        if (count > s->added_room) {
-                struct claimed **added = realloc(s->added, count * sizeof(struct claimed *));
-                if (!added)
-                        abort();
-                s->added = added;
-                s->added_room = count;
-        }
+        struct claimed **added = malloc((count + 1) * sizeof(struct claimed *));
+        if (!added)
+                abort();
         for (uint32_t i = 0; i < count; i++) {
-                s->added[i] = window_add(&s->window, &tasks[i], pool_of(s, tasks[i].envelope.handler));
-                if (s->added[i])
-                        s->added[i]->lease_number = s->lease_number;
+                added[i] = window_add(&s->window, &tasks[i], pool_of(s, tasks[i].envelope.handler));
+                if (added[i])
+                        added[i]->lease_number = s->lease_number;
         }
+        return added;
 }
 
-static void trim(struct shard *s, const struct store_task *tasks, uint32_t count, uint64_t now_ms)
+static void trim(
+        struct shard *s, struct claimed **added, const struct store_task *tasks, uint32_t count, uint64_t now_ms)
 {
         /* From the last: a key gives back its newest. */
         for (uint32_t i = count; i-- > 0;) {
-                struct claimed *c = s->added[i];
+                struct claimed *c = added[i];
                 if (!c || c->state != CLAIMED_WAITING)
                         continue;
                 if (tasks[i].is_key_waiting)
@@ -489,10 +416,10 @@ static struct pending_outcome *host_died(const struct claimed *c)
         return pending;
 }
 
-static void note_recovered(struct shard *s, uint32_t count, uint64_t now_ms)
+static void note_recovered(struct shard *s, struct claimed **added, uint32_t count, uint64_t now_ms)
 {
         for (uint32_t i = 0; i < count; i++) {
-                struct claimed *c = s->added[i];
+                struct claimed *c = added[i];
                 if (!c || c->state != CLAIMED_WAITING || c->of->first != c || c->trust >= TRUST_SUSPECT)
                         continue;
                 bool may_have_run = s->recovered && !c->hosts_died;
@@ -505,6 +432,17 @@ static void note_recovered(struct shard *s, uint32_t count, uint64_t now_ms)
                 if (c->hosts_died > 1)
                         divert_rest(s, c->of, now_ms);
         }
+}
+
+/* One page of the in-flight table. */
+static void add_page(struct shard *s, const struct store_page *page, uint64_t now_ms)
+{
+        struct claimed **added = add(s, page->tasks, page->tasks_count);
+        trim(s, added, page->tasks, page->tasks_count, now_ms);
+        note_recovered(s, added, page->tasks_count, now_ms);
+        free(added);
+        if (page->tasks_count)
+                s->after_seq = page->tasks[page->tasks_count - 1].seq;
 }
 
 /* --- replies ---------------------------------------------------------------------------------------------------------
@@ -540,13 +478,9 @@ void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64
         if (!s->window.first_epoch)
                 s->window.first_epoch = s->lease.epoch;
         s->recovered = acquire->is_recovery && s->state != SHARD_LEAVING ? s->limits->seats : 0;
-        add(s, acquire->page.tasks, acquire->page.tasks_count);
-        trim(s, acquire->page.tasks, acquire->page.tasks_count, now_ms);
-        note_recovered(s, acquire->page.tasks_count, now_ms);
+        add_page(s, &acquire->page, now_ms);
         if (s->state == SHARD_READING && !acquire->page.has_more)
                 s->state = SHARD_OWNED;
-        if (acquire->page.tasks_count)
-                s->after_seq = acquire->page.tasks[acquire->page.tasks_count - 1].seq;
 }
 
 void shard_paged(struct shard *s, const struct store_in_flight *page)
@@ -556,11 +490,7 @@ void shard_paged(struct shard *s, const struct store_in_flight *page)
                 shard_lease_lost(s);
                 return;
         }
-        add(s, page->page.tasks, page->page.tasks_count);
-        trim(s, page->page.tasks, page->page.tasks_count, s->sent_ms);
-        note_recovered(s, page->page.tasks_count, s->sent_ms);
-        if (page->page.tasks_count)
-                s->after_seq = page->page.tasks[page->page.tasks_count - 1].seq;
+        add_page(s, &page->page, s->sent_ms);
         if (!page->page.has_more && !s->must_reread && s->state == SHARD_READING)
                 s->state = SHARD_OWNED;
 }
@@ -568,8 +498,8 @@ void shard_paged(struct shard *s, const struct store_in_flight *page)
 /* What the call said is durable now. */
 static void told(struct shard *s, uint64_t now_ms)
 {
-        for (uint32_t i = 0; i < s->telling_count; i++) {
-                struct claimed *c = s->telling[i];
+        for (uint32_t i = 0; i < shard_telling_count(s); i++) {
+                struct claimed *c = s->telling->tasks[i];
                 enum store_outcome_kind kind = c->pending->outcome.kind;
                 if (kind != STORE_START && kind != STORE_INTERRUPTED) {
                         window_drop(&s->window, c);
@@ -585,8 +515,7 @@ static void told(struct shard *s, uint64_t now_ms)
                 c->pending = NULL;
                 put_back(s, c, now_ms);
         }
-        s->telling_count = s->outcomes_count = 0;
-        saves_told(s);
+        shard_drop_telling(s);
 }
 
 void shard_advanced(struct shard *s, const struct store_advance *advance, uint64_t now_ms)
@@ -601,9 +530,10 @@ void shard_advanced(struct shard *s, const struct store_advance *advance, uint64
         shard_lease_renewed(s, sent_ms, advance->left_ms);
         /* First out, then in: what was given back may be handed out again by the same call. */
         told(s, now_ms);
-        add(s, advance->tasks, advance->tasks_count);
+        struct claimed **added = add(s, advance->tasks, advance->tasks_count);
         window_prune(&s->window);
-        trim(s, advance->tasks, advance->tasks_count, now_ms);
+        trim(s, added, advance->tasks, advance->tasks_count, now_ms);
+        free(added);
         s->has_work = advance->has_more || s->has_rung;
         shard_pace_claimed(s, advance->tasks_count, advance->has_more);
         s->due_ms = advance->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + advance->next_due_ms;

@@ -13,6 +13,7 @@
 #include "host/shard/routes.h"
 #include "host/shard/shard_checkpoints.h"
 #include "host/shard/shard_set.h"
+#include "host/shard/shard_telling.h"
 #include "host/shard/window.h"
 #include "store/store.h"
 
@@ -50,8 +51,8 @@ struct shard {
         uint32_t running; /* tasks that pools have */
 
         bool is_firm;                     /* SEEKING: its last owner is no member any more */
-        bool has_holder;                  /* SEEKING: the store has said whose it is … */
-        uint8_t holder[STORE_NONCE_SIZE]; /* … which need not be its last owner */
+        bool has_holder;                  /* SEEKING: the store has said whose it is */
+        uint8_t holder[STORE_NONCE_SIZE]; /* if it has: need not be its last owner */
         bool is_moving;       /* another should have it; OWNED: not yet, a call runs for too long (a pending move) */
         bool is_forced;       /* LEAVING: whatever runs */
         bool is_refused;      /* the store renews it no more: what runs has to be cut */
@@ -63,34 +64,29 @@ struct shard {
 
         bool is_calling;
         enum shard_call last_call; /* the one under way, or the one before */
-        bool is_repeat;            /* … which got no answer */
+        bool is_repeat;            /* that one got no answer */
         uint64_t call;             /* number of the last one that the store answered */
         uint64_t sent_ms;          /* when the one under way was first sent: what it renews counts from here */
         uint64_t not_before_ms;
         uint32_t failures;
         uint64_t after_seq; /* READING */
-        bool must_reread;   /* … from the start: the store has something that we have forgotten */
+        bool must_reread;   /* READING starts anew: the store has something that we have forgotten */
         uint32_t recovered; /* of a dead owner's: how many more may have been running */
 
         struct claimed *ended, *ended_last; /* have a pending, wait to be told */
         uint32_t ended_count;
-        uint64_t ended_ms;                         /* when the first of them ended */
-        bool tasks_are_short;                      /* the latest to end had not taken long: others will not */
-        bool is_urgent;                            /* one of them keeps a waiting task of its key from starting */
-        struct claimed *telling[STORE_CALL_TASKS]; /* in the call under way */
-        uint32_t telling_count;
-        struct store_outcome outcomes[STORE_CALL_TASKS]; /* what it says about them: one or two for each */
-        uint32_t outcomes_count;
+        uint64_t ended_ms;             /* when the first of them ended */
+        bool tasks_are_short;          /* recent tasks were short, so waiting a moment fills the next call */
+        bool is_urgent;                /* one of them keeps a waiting task of its key from starting */
+        struct shard_telling *telling; /* what the advance under way says; NULL: nothing */
+        struct shard_telling **spare;  /* where those that are not needed wait; NULL: nowhere, they are freed */
 
         struct shard_saves saves;
 
-        struct claimed **added; /* what the reply at hand brought; kept between calls */
-        size_t added_room;
-
         bool has_work;     /* the store has something for us */
         uint64_t pace_ms;  /* tasks keep coming: so long from one claim to the next; 0: as they come */
-        bool has_rung;     /* … since the call under way was sent: it may have looked too early */
-        uint64_t due_ms;   /* … or will, then; STORE_NEVER */
+        bool has_rung;     /* since the call under way was sent: that may have looked too early */
+        uint64_t due_ms;   /* the store will have something for us then; STORE_NEVER */
         uint64_t until_ms; /* our own deadline: start nothing after it.  0: no lease */
         uint64_t fenced;   /* how often another had taken it */
 };
@@ -145,13 +141,11 @@ void shard_failed(struct shard *s, uint64_t now_ms);
 
 /* A task that a pool had has ended so; `pending` is taken. */
 void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms);
-/* … or is to run again. */
+/* A task that a pool had is to run again. */
 void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms);
 
 /* A task that a pool has, has made that checkpoint: it is told with the next call. */
 void shard_save(struct shard *s, struct claimed *c, const void *data, size_t size);
-/* One more outcome for the call that is being filled in; the task is filled in too. */
-struct store_outcome *shard_add_outcome(struct shard *s, const struct claimed *c, const struct store_outcome *outcome);
 
 /* The routes have changed: those that wait are sorted anew. */
 void shard_reroute(struct shard *s, uint64_t now_ms);
@@ -180,6 +174,12 @@ static inline void shard_stir(struct shard *s)
 
 /* What ended keeps tasks of its keys from starting, and nothing else runs here: all stands until that is told. */
 bool shard_is_blocked(const struct shard *s);
+
+/* Tasks whose end the call under way tells of. */
+static inline uint32_t shard_telling_count(const struct shard *s)
+{
+        return s->telling ? s->telling->tasks_count : 0;
+}
 
 /* Nothing here runs or waits to be told. */
 bool shard_is_quiet(const struct shard *s);

@@ -21,21 +21,16 @@ void shard_save(struct shard *s, struct claimed *c, const void *data, size_t siz
 void saves_tell(struct shard *s)
 {
         struct shard_saves *saves = &s->saves;
-        while (saves->waiting && saves->telling_count < SHARD_SAVES_MAX) {
+        struct shard_telling *telling = s->telling;
+        while (saves->waiting && telling->saves_count < SHARD_SAVES_MAX) {
                 struct claimed *c = saves->waiting;
                 /* A copy: the next one may come while the call is under way. */
                 struct pending_outcome *pending = pending_outcome_checkpoint(c->saved.data, c->saved.size);
                 (void)shard_add_outcome(s, c, &pending->outcome);
-                saves->telling[saves->telling_count++] = pending;
+                telling->saves[telling->saves_count++] = pending;
                 saves->waiting = c->save_next;
                 c->is_save_waiting = false;
         }
-}
-
-void saves_told(struct shard *s)
-{
-        while (s->saves.telling_count)
-                pending_outcome_free(s->saves.telling[--s->saves.telling_count]);
 }
 
 static void leave_list(struct shard_saves *saves, struct claimed *c)
@@ -65,5 +60,4 @@ void saves_drop(struct shard *s)
         for (struct claimed *c = s->saves.waiting; c; c = c->save_next)
                 c->is_save_waiting = false;
         s->saves.waiting = NULL;
-        saves_told(s);
 }

@@ -5,25 +5,15 @@
 #ifndef QUIVER_HOST_SHARD_SHARD_CHECKPOINTS_H
 #define QUIVER_HOST_SHARD_SHARD_CHECKPOINTS_H
 
-#include <stdint.h>
-
-#define SHARD_SAVES_MAX 64u /* of one call: they are up to 4 KiB each */
-
 struct shard;
 struct claimed;
-struct pending_outcome;
-struct store_outcome;
 
 struct shard_saves {
-        struct claimed *waiting;                          /* list */
-        struct pending_outcome *telling[SHARD_SAVES_MAX]; /* in the call under way */
-        uint32_t telling_count;
+        struct claimed *waiting; /* list of those whose checkpoint is to be told */
 };
 
 /* Puts what waits into the call that is being filled in. */
 void saves_tell(struct shard *s);
-/* The call is over, or nothing of it counts any more. */
-void saves_told(struct shard *s);
 /* It does not run any more: what it saved goes with how it ended. */
 void saves_stop(struct shard *s, struct claimed *c);
 /* Forgets all that waits: the shard is not ours any more. */

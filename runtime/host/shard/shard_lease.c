@@ -241,9 +241,10 @@ void shard_lease_let_go(struct shard *s, enum shard_state state)
         s->is_repeat = s->must_reread = false;
         s->is_moving = s->is_forced = s->is_refused = false;
         s->ended = s->ended_last = NULL;
-        s->ended_count = s->telling_count = s->outcomes_count = 0;
+        s->ended_count = 0;
         s->is_urgent = false;
         saves_drop(s);
+        shard_drop_telling(s);
         window_drop_idle(&s->window);
         if (state == SHARD_AWAY && s->next_epoch)
                 seek(s, s->lease.nonce, s->next_epoch);

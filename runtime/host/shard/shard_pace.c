@@ -4,10 +4,10 @@
 
 /* So long a claim, or an end that keeps its key's next task from starting, waits for others to end. */
 #define URGENT_GATHER_MS 2
-/* With so many tasks at hand there is less hurry to claim more. */
+/* With STOCK_TASKS at hand there is less hurry to claim more; with STOCK_MAX there is no need to, if each pool can
+ * start some of them. */
 #define STOCK_TASKS 64
-/* … and with so many there is no need to, if each pool can start some of them. */
-#define STOCK_MAX 256
+#define STOCK_MAX   256
 
 /* A call that brought no more than this was hardly worth it; one that brought this many cost little for each. */
 #define FEW_TASKS  1
@@ -22,7 +22,8 @@ void shard_pace_ended(struct shard *s, const struct claimed *c, uint64_t now_ms)
  * start among them: what lies about for longer only falls out of the processor's caches, here and at the store. */
 static bool is_stocked(const struct shard *s)
 {
-        return s->tasks_are_short && s->window.count - s->telling_count >= STOCK_MAX && window_is_stocked(&s->window);
+        return s->tasks_are_short && s->window.count - shard_telling_count(s) >= STOCK_MAX &&
+               window_is_stocked(&s->window);
 }
 
 bool shard_has_room(const struct shard *s)
@@ -35,7 +36,7 @@ uint32_t shard_want_tasks(const struct shard *s)
         uint32_t room = s->limits->window_tasks - s->window.count;
         if (!s->tasks_are_short || !window_is_stocked(&s->window))
                 return room;
-        uint32_t missing = STOCK_MAX - (s->window.count - s->telling_count);
+        uint32_t missing = STOCK_MAX - (s->window.count - shard_telling_count(s));
         return missing < room ? missing : room;
 }
 

@@ -67,7 +67,7 @@ static inline uint32_t shard_set_from(const struct shard_set *set, uint32_t from
         return SHARD_SET_NONE;
 }
 
-/* … or else the first of all: whose turn it is, going round. */
+/* The first at or after `from`, or else the first of all: whose turn it is, going round. */
 static inline uint32_t shard_set_round(const struct shard_set *set, uint32_t from)
 {
         uint32_t shard = shard_set_from(set, from);

@@ -1,0 +1,120 @@
+#include "host/shard/shard_telling.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "host/shard/shard.h"
+
+/* A key that has more than its share here asks for the rest as it goes.  Should it not, the rest comes by itself. */
+#define REST_MS 30000
+
+/* From the list, or a new one. */
+static struct shard_telling *take(struct shard_telling **list)
+{
+        struct shard_telling *telling = list ? *list : NULL;
+        if (telling)
+                *list = telling->next;
+        else
+                telling = malloc(sizeof(*telling));
+        if (!telling)
+                abort();
+        telling->tasks_count = telling->saves_count = telling->outcomes_count = 0;
+        return telling;
+}
+
+void shard_drop_telling(struct shard *s)
+{
+        struct shard_telling *telling = s->telling;
+        if (!telling)
+                return;
+        while (telling->saves_count)
+                pending_outcome_free(telling->saves[--telling->saves_count]);
+        s->telling = NULL;
+        if (!s->spare) {
+                free(telling);
+                return;
+        }
+        telling->next = *s->spare;
+        *s->spare = telling;
+}
+
+void shard_tellings_free(struct shard_telling **list)
+{
+        while (*list) {
+                struct shard_telling *telling = *list;
+                *list = telling->next;
+                free(telling);
+        }
+}
+
+/* Whether the call is full with what it has, or would be with this one.  An outcome that is too large by itself goes
+ * alone. */
+static bool is_too_much(
+        const struct shard *s, const struct pending_outcome *pending, uint64_t bytes, uint32_t follow_ups)
+{
+        const struct shard_telling *telling = s->telling;
+        if (!telling->tasks_count)
+                return false;
+        return telling->outcomes_count + 2 > STORE_CALL_TASKS || bytes + pending->size > STORE_CALL_BYTES ||
+               follow_ups + pending->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
+}
+
+/* What depends on the key as it is now. */
+static void complete(const struct shard *s, const struct claimed *c, struct store_outcome *o)
+{
+        uint32_t live = c->of->live;
+        bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD;
+        /* Also if we know of none: who had the shard before us may have given back more of the key than we have seen.
+         * Half of them at a time: a store that has nothing to fetch has much less to do. */
+        if (ends && live <= s->window.per_key / 2)
+                o->refill = s->window.per_key - live;
+        if (o->kind == STORE_DIVERT && !o->delay_ms && live)
+                o->delay_ms = REST_MS;
+}
+
+struct store_outcome *shard_add_outcome(struct shard *s, const struct claimed *c, const struct store_outcome *outcome)
+{
+        struct store_outcome *o = &s->telling->outcomes[s->telling->outcomes_count++];
+        *o = *outcome;
+        o->task = (struct store_ref){
+                .seq = c->seq, .id = c->id, .key = c->key, .handler = c->handler, .reply_ms = c->reply_ms
+        };
+        return o;
+}
+
+/* What it has saved, unless it is over, and how it ended. */
+static void say(struct shard *s, struct claimed *c)
+{
+        const struct store_outcome *ended = &c->pending->outcome;
+        if (c->has_saved && ended->kind != STORE_DONE && ended->kind != STORE_DEAD) {
+                struct span saved = { (const char *)c->checkpoint.data, c->checkpoint.size };
+                shard_add_outcome(s, c, &(struct store_outcome){ .kind = STORE_CHECKPOINT, .checkpoint = saved });
+        }
+        c->has_saved = false;
+        complete(s, c, shard_add_outcome(s, c, ended));
+}
+
+void shard_gather(struct shard *s)
+{
+        uint64_t bytes = 0;
+        uint32_t follow_ups = 0;
+        assert(!s->telling);
+        if (!s->ended && !s->saves.waiting)
+                return;
+        s->telling = take(s->spare);
+        saves_tell(s);
+        while (s->ended && !is_too_much(s, s->ended->pending, bytes, follow_ups)) {
+                struct claimed *c = s->ended;
+                bytes += c->pending->size;
+                follow_ups += c->pending->outcome.follow_ups_count;
+                s->ended = c->ended_next;
+                c->ended_next = NULL;
+                s->ended_count--;
+                say(s, c);
+                s->telling->tasks[s->telling->tasks_count++] = c;
+        }
+        if (!s->ended) {
+                s->ended_last = NULL;
+                s->is_urgent = false;
+        }
+}
