@@ -41,8 +41,8 @@ struct host {
         struct dispatch dispatch;
         struct shards shards;
         struct handler **handlers; /* by slot */
-        struct pools pools;        /* of their generations */
         uint32_t handlers_count;
+        struct pools pools; /* of their generations */
         char copies[PLUGIN_COPIES_PATH_MAX];
         int copies_fd; /* holds its lock */
         struct reload reload;

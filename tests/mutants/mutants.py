@@ -125,6 +125,24 @@ MUTANTS = [
      "seek(s, s->lease.nonce, s->epoch > s->lease.epoch ? s->epoch : s->lease.epoch);",
      "seek(s, s->lease.nonce, s->lease.epoch);", [UNIT("shard_move")]),
 
+    # --- who gets the next seat
+    ("dispatch: two suspects at once", "runtime/host/handler/dispatch.c",
+     "                if (window_marks(w, pool))\n                        return;\n", "", [UNIT("dispatch"), SIM]),
+    ("dispatch: a paused pool starts what came back", "runtime/host/handler/dispatch.c",
+     "p->is_round = p->is_paused || state == DISPATCH_GONE;", "p->is_round = state == DISPATCH_GONE;", [UNIT("dispatch")]),
+    ("dispatch: urgent shards have all the room", "runtime/host/handler/dispatch.c",
+     "return room / SHARDS_AT_LEAST;", "return room;", [UNIT("dispatch")]),
+    ("dispatch: urgent shards have every place where there is hardly room", "runtime/host/handler/dispatch.c",
+     "return p->was_urgent ? 0 : 1;", "return 1;", [UNIT("dispatch")]),
+    ("dispatch: always the first shard", "runtime/host/handler/dispatch.c",
+     "p->next_shard = p->shard + 1;", ";", [UNIT("dispatch")]),
+    ("dispatch: a name that was given to another", "runtime/host/handler/dispatch.c",
+     "!routes_serves(&d->routes, pool, c->handler)", "false", [UNIT("dispatch")]),
+    ("shard: a pool that is down fills the window", "runtime/host/shard/shard.c",
+     "return s->window.count < s->limits->window_tasks / 2 ? pool : WINDOW_SHUT_POOL;", "return pool;", [UNIT("dispatch")]),
+    ("retry: the wait has no bound", "runtime/host/shard/retry.c",
+     "(more < ALONE_DOUBLINGS_MAX ? more : ALONE_DOUBLINGS_MAX)", "(more & 63)", [UNIT("retry")]),
+
     # --- the runner's last look, and the seat
     ("runner: no last look at the lease", "runtime/runner/seat.c",
      "        if (!leases_allow(&s->runner->leases, task->lease, task->fence_epoch, now_ns))\n"

@@ -253,19 +253,23 @@ static void a_paused_handler_starts_nothing_and_its_tasks_wait_in_the_store(void
         uint32_t from[8];
         give_many(hall, 0, 2, "a");
         give_many(hall, 0, 1, "b");
+        give_many(hall, 1, 1, "a");
+        struct claimed *running = start(&hall->rigs[1], 4);
         dispatch_pause(&hall->dispatch, A, true, hall->rigs[0].now_ms);
         dispatch_told(&hall->dispatch, 0, 1);
+        shard_again(&hall->rigs[1].shard, running, hall->rigs[0].now_ms); /* it comes back, and waits */
+        dispatch_told(&hall->dispatch, 1, 1);
         assert_int_equal(turn_of(hall, A, 8, from), 0);
         assert_int_equal(turn_of(hall, B, 8, from), 1);
         give_many(hall, 0, 1, "a"); /* the call that brings it tells of the first two */
         assert_said(&hall->rigs[0], 1, STORE_DIVERT);
         assert_said(&hall->rigs[0], 2, STORE_DIVERT);
         send_advance(&hall->rigs[0]);
-        assert_said(&hall->rigs[0], 4, STORE_DIVERT);
+        assert_said(&hall->rigs[0], 5, STORE_DIVERT);
         reply_advance(&hall->rigs[0], STORE_OK);
         dispatch_pause(&hall->dispatch, A, false, hall->rigs[0].now_ms);
         give_many(hall, 0, 1, "a");
-        assert_int_equal(turn_of(hall, A, 8, from), 1);
+        assert_int_equal(turn_of(hall, A, 8, from), 2);
         hall_close(hall);
 }
 
