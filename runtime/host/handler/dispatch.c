@@ -12,7 +12,7 @@
 int dispatch_init(struct dispatch *d, uint32_t shards_count, const struct shard_limits *limits)
 {
         *d = (struct dispatch){ .limits = limits, .shards_count = shards_count };
-        d->shards = calloc(shards_count, sizeof(*d->shards));
+        d->shards = calloc(shards_count, sizeof(struct shard *));
         d->by_shard = calloc(shards_count, sizeof(*d->by_shard));
         shard_set_init(&d->ready, shards_count);
         shard_set_init(&d->suspects, shards_count);

@@ -71,8 +71,7 @@ void pools_init(struct pools *pools, uv_loop_t *loop)
 void pools_flush(struct pools *pools)
 {
         bool may_sleep = true;
-        struct pool_io *io, *next;
-        DL_FOREACH_SAFE (pools->list, io, next)
+        for (struct pool_io *io = pools->list; io; io = io->next)
                 may_sleep &= flush(io);
         if (may_sleep)
                 (void)uv_idle_stop(&pools->busy);
@@ -80,12 +79,11 @@ void pools_flush(struct pools *pools)
                 (void)uv_idle_start(&pools->busy, on_busy);
 }
 
-/* An answer may end its pool, and others: they leave the list at once, but their memory stays until the loop has closed
- * their timers. */
+/* An answer may end its pool, and others: they leave the list at once, but their memory and their links stay until the
+ * loop has closed their timers. */
 void pools_collect(struct pools *pools)
 {
-        struct pool_io *io, *next;
-        DL_FOREACH_SAFE (pools->list, io, next)
+        for (struct pool_io *io = pools->list; io; io = io->next)
                 collect(io);
 }
 
