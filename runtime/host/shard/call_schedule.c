@@ -19,7 +19,7 @@ int call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_m
 {
         *t = (struct call_schedule){ .count = count, .calls_max = calls_max, .next_due_ms = STORE_NEVER };
         t->trip_ms = t->trip_before_ms = UINT64_MAX;
-        t->shards = calloc(count, sizeof(*t->shards));
+        t->shards = calloc(count, sizeof(struct shard *));
         t->due_ms = calloc(count, sizeof(*t->due_ms));
         struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_busy, &t->is_calling, &t->waiting,
                 &t->blocked };
