@@ -130,7 +130,7 @@ static void start(struct store *store, struct store_request *request)
         };
         describe(call, request);
         memcpy(&call->acquire, request, call->size);
-        if (call->op == OP_ADVANCE)
+        if (call->op == OP_ADVANCE && call->advance.outcomes_count)
                 memcpy(call->outcomes, call->advance.outcomes, call->advance.outcomes_count * sizeof(*call->outcomes));
         if (call->op == OP_RENEW)
                 memcpy(call->renewals, call->renew.items, call->renew.items_count * sizeof(*call->renewals));
