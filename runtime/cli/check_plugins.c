@@ -64,10 +64,10 @@ static void probe_handler(const struct config *config, const struct handler_conf
 
 void check_state(const struct config *config, struct problems *problems)
 {
-        struct trust trust;
+        struct file_trust trust;
         struct error error;
         char prefix[PATH_MAX + 32];
-        int fd = trust_open(config->state, TRUST_FOLDER, &trust, &error);
+        int fd = file_trust_open(config->state, FILE_TRUST_FOLDER, &trust, &error);
         /* The host makes it if it is not there; whoever checks may not be let in. */
         if (fd >= 0)
                 (void)close(fd);

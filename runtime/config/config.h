@@ -13,9 +13,9 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/file_trust.h"
 #include "base/setting_list.h"
 #include "base/strings.h"
-#include "base/trust.h"
 #include "base/url.h"
 #include "config/problems.h"
 
@@ -206,7 +206,7 @@ int config_load_settings(const char *path, const char *which, struct setting_lis
 
 /* Reads the password, without the newline at the end of a file; fills *ret_trust if it comes from one, unless NULL.  0;
  * -ENOENT if neither is set (no text); others with the text set.  Wipe it with explicit_bzero() after use. */
-int config_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct trust *ret_trust,
+int config_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct file_trust *ret_trust,
         struct error *error);
 
 /* Every password there is; "" where there is none. */

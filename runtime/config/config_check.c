@@ -60,7 +60,7 @@ static void check_secret(struct config_tree *t, const char *group, const struct 
         char path[64];
         struct error error;
         struct stat st;
-        struct trust trust = { .verdict = TRUST_SOUND };
+        struct file_trust trust = { .verdict = FILE_TRUST_SOUND };
         bool is_host = t->problems->reader != READER_ANYBODY;
         (void)snprintf(path, sizeof(path), "%s.password_%s", group, secret->file ? "file" : "env");
         struct config_place place = place_of(t, path);
@@ -72,7 +72,7 @@ static void check_secret(struct config_tree *t, const char *group, const struct 
         explicit_bzero(password, sizeof(password));
         if (r == -ENOENT && !secret->file && !secret->environment)
                 return;
-        if (!r && trust.verdict != TRUST_SOUND) {
+        if (!r && trust.verdict != FILE_TRUST_SOUND) {
                 char prefix[PATH_MAX + 80];
                 (void)snprintf(prefix, sizeof(prefix), "%s: %s: ", path, secret->file);
                 file_judge(t->problems, place, prefix, &trust);

@@ -38,11 +38,11 @@ static int open_plain(const char *path, struct error *error)
         return fd < 0 ? error_set(error, -errno, "cannot open: %s", strerror(errno)) : fd;
 }
 
-int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *ret_stat, struct trust *ret_trust,
+int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *ret_stat, struct file_trust *ret_trust,
         struct error *error)
 {
         struct stat st;
-        int fd = ret_trust ? trust_open(path, TRUST_FILE, ret_trust, error) : open_plain(path, error);
+        int fd = ret_trust ? file_trust_open(path, FILE_TRUST_OF_FILE, ret_trust, error) : open_plain(path, error);
         if (fd < 0)
                 return fd;
         int r = 0;
@@ -60,12 +60,13 @@ int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *
         return r;
 }
 
-void file_judge(struct problems *problems, struct config_place place, const char *prefix, const struct trust *trust)
+void file_judge(
+        struct problems *problems, struct config_place place, const char *prefix, const struct file_trust *trust)
 {
-        if (problems->reader == READER_ANYBODY || trust->verdict == TRUST_SOUND)
+        if (problems->reader == READER_ANYBODY || trust->verdict == FILE_TRUST_SOUND)
                 return;
         /* Whoever checks need not be the user who is going to run the host. */
-        if (problems->reader == READER_CHECK && trust->verdict == TRUST_STRANGER)
+        if (problems->reader == READER_CHECK && trust->verdict == FILE_TRUST_STRANGER)
                 problems_warn(problems, place, "%s%s", prefix, trust->why.text);
         else
                 problems_error(problems, place, "%s%s", prefix, trust->why.text);

@@ -17,7 +17,7 @@ static int keep(const char *text, size_t size, char ret_password[SECRET_MAX], st
         return 0;
 }
 
-static int from_file(const char *path, char ret_password[SECRET_MAX], struct trust *ret_trust, struct error *error)
+static int from_file(const char *path, char ret_password[SECRET_MAX], struct file_trust *ret_trust, struct error *error)
 {
         struct buffer b = { 0 };
         (void)buffer_reserve(&b, 32768); /* does not move while it is read: no copy stays behind */
@@ -32,8 +32,8 @@ static int from_file(const char *path, char ret_password[SECRET_MAX], struct tru
         return r ? error_prefix(error, r, "%s", path) : 0;
 }
 
-int config_secret(
-        const struct secret_config *secret, char ret_password[SECRET_MAX], struct trust *ret_trust, struct error *error)
+int config_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct file_trust *ret_trust,
+        struct error *error)
 {
         if (secret->file)
                 return from_file(secret->file, ret_password, ret_trust, error);
@@ -58,9 +58,9 @@ static void forget_variable(const char *name)
 /* What a host reads is believed in; it is looked at again since it may have changed since the file was checked. */
 static int read_secret(const struct secret_config *from, bool is_host, char *to, struct error *error)
 {
-        struct trust trust = { .verdict = TRUST_SOUND };
+        struct file_trust trust = { .verdict = FILE_TRUST_SOUND };
         int r = config_secret(from, to, is_host ? &trust : NULL, error);
-        if (r == 0 && trust.verdict != TRUST_SOUND)
+        if (r == 0 && trust.verdict != FILE_TRUST_SOUND)
                 r = error_set(error, -EPERM, "%s: %s", from->file, trust.why.text);
         return r;
 }

@@ -117,7 +117,7 @@ static void open_included(struct source *s, const char *name, const char *path, 
         struct stat st;
         size_t depth = 0;
         bool is_loop = false;
-        struct trust trust = { .verdict = TRUST_SOUND };
+        struct file_trust trust = { .verdict = FILE_TRUST_SOUND };
         bool is_host = s->problems->reader != READER_ANYBODY;
         int e = file_read(path, SOURCE_BYTES_MAX - s->bytes, &b, &st, is_host ? &trust : NULL, &error);
         for (const struct open_file *o = s->open; o && !e; o = o->outer, depth++)
@@ -176,7 +176,7 @@ int source_open(struct source *s, const char *path, const char *text, size_t siz
         struct stat st;
         *s = (struct source){ .problems = problems };
         s->files_end = &s->files;
-        struct trust trust = { .verdict = TRUST_SOUND };
+        struct file_trust trust = { .verdict = FILE_TRUST_SOUND };
         bool is_host = problems->reader != READER_ANYBODY;
         int r = text ? 0 : file_read(path, SOURCE_BYTES_MAX, &b, &st, is_host ? &trust : NULL, &error);
         if (text && size > SOURCE_BYTES_MAX)

@@ -51,16 +51,16 @@ MUTANTS = [
      [CONTRACT("store_sqlite")]),
 
     # --- who else could have written what a host runs
-    ("trust: any owner", "runtime/base/trust.c", "st->st_uid != 0 && st->st_uid != geteuid()) {", "false) {",
-     [UNIT("trust")]),
-    ("trust: writable by everybody", "runtime/base/trust.c", "has_mode && (st->st_mode & S_IWOTH)) {", "false) {",
-     [UNIT("trust")]),
-    ("trust: writable by any group", "runtime/base/trust.c", "!is_our_group(st->st_gid)", "false", [UNIT("trust")]),
-    ("trust: folders on the way do not count", "runtime/base/trust.c",
+    ("trust: any owner", "runtime/base/file_trust.c", "st->st_uid != 0 && st->st_uid != geteuid()) {", "false) {",
+     [UNIT("file_trust")]),
+    ("trust: writable by everybody", "runtime/base/file_trust.c", "has_mode && (st->st_mode & S_IWOTH)) {", "false) {",
+     [UNIT("file_trust")]),
+    ("trust: writable by any group", "runtime/base/file_trust.c", "!is_our_group(st->st_gid)", "false", [UNIT("file_trust")]),
+    ("trust: folders on the way do not count", "runtime/base/file_trust.c",
      "                judge(w, &st, ON_THE_WAY);\n                (void)close(w->dir);", "                (void)close(w->dir);",
-     [UNIT("trust")]),
-    ("trust: links do not count", "runtime/base/trust.c", "                judge(w, &st, A_LINK);\n", "", [UNIT("trust")]),
-    ("trust: a plugin is taken anyway", "runtime/host/handler/plugin_copy.c", "source == STAGE_TRUSTED && trust.verdict != TRUST_SOUND",
+     [UNIT("file_trust")]),
+    ("trust: links do not count", "runtime/base/file_trust.c", "                judge(w, &st, A_LINK);\n", "", [UNIT("file_trust")]),
+    ("trust: a plugin is taken anyway", "runtime/host/handler/plugin_copy.c", "source == PLUGIN_TRUSTED && trust.verdict != FILE_TRUST_SOUND",
      "false", [UNIT("plugin_copy")]),
 
     # --- what is read has a range

@@ -79,7 +79,7 @@ static size_t files_in(const char *folder)
 
 static int stage(struct place *p)
 {
-        return plugin_copy_make(p->from, STAGE_TRUSTED, p->to, &p->copy, &p->error);
+        return plugin_copy_make(p->from, PLUGIN_TRUSTED, p->to, &p->copy, &p->error);
 }
 
 /* Refused with that errno and these words; nothing is left in the state folder. */
@@ -290,10 +290,10 @@ static void the_hash_is_that_of_the_copy(void **state)
         struct place *p = *state;
         uint64_t hash = 0;
         write_file(p->from, "some bytes", 10);
-        assert_int_equal(plugin_copy_hash(p->from, STAGE_TRUSTED, &hash, &p->error), 0);
+        assert_int_equal(plugin_copy_hash(p->from, PLUGIN_TRUSTED, &hash, &p->error), 0);
         assert_int_equal(stage(p), 0);
         assert_true(hash == p->copy.hash);
-        assert_int_equal(plugin_copy_hash(p->root, STAGE_TRUSTED, &hash, &p->error), -EINVAL);
+        assert_int_equal(plugin_copy_hash(p->root, PLUGIN_TRUSTED, &hash, &p->error), -EINVAL);
 }
 
 static void what_everybody_can_write_is_refused_unless_it_may_be_anybodys(void **state)
@@ -307,12 +307,12 @@ static void what_everybody_can_write_is_refused_unless_it_may_be_anybodys(void *
         p->copy = (struct plugin_copy){ 0 };
         assert_int_equal(chmod(p->from, 0666), 0);
         assert_refused(p, -EPERM, "everybody on this machine can write to it; chmod o-w");
-        assert_int_equal(plugin_copy_hash(p->from, STAGE_TRUSTED, &hash, &p->error), -EPERM);
+        assert_int_equal(plugin_copy_hash(p->from, PLUGIN_TRUSTED, &hash, &p->error), -EPERM);
         assert_int_equal(chmod(p->from, 0644), 0);
         assert_int_equal(chmod(p->root, 0777), 0);
         assert_refused(p, -EPERM, "everybody on this machine can write to its folder");
-        assert_int_equal(plugin_copy_hash(p->from, STAGE_ANYBODYS, &hash, &p->error), 0);
-        assert_int_equal(plugin_copy_make(p->from, STAGE_ANYBODYS, p->to, &p->copy, &p->error), 0);
+        assert_int_equal(plugin_copy_hash(p->from, PLUGIN_ANYBODYS, &hash, &p->error), 0);
+        assert_int_equal(plugin_copy_make(p->from, PLUGIN_ANYBODYS, p->to, &p->copy, &p->error), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -316,7 +316,7 @@ static int run(struct try_run *t)
         uv_prepare_t prepare;
         uv_check_t check;
         pools_init(&t->pools, &t->loop);
-        int r = plugin_copy_make_temporary(t->request->plugin, STAGE_ANYBODYS, &t->copy, &error);
+        int r = plugin_copy_make_temporary(t->request->plugin, PLUGIN_ANYBODYS, &t->copy, &error);
         bool is_staged = r == 0;
         if (is_staged)
                 r = open_pool(t, &error);

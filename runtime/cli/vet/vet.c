@@ -142,7 +142,7 @@ static int run(struct vet_request *q)
         if (q->config)
                 r = plugin_args_load(&q->settings, q->config, which, &error);
         if (r == 0)
-                r = plugin_copy_make_temporary(q->plugin, STAGE_ANYBODYS, &q->copy, &error);
+                r = plugin_copy_make_temporary(q->plugin, PLUGIN_ANYBODYS, &q->copy, &error);
         if (!q->is_json)
                 (void)printf("%s\n", q->plugin);
         if (r < 0) {

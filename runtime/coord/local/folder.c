@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/trust.h"
+#include "base/file_trust.h"
 
 bool folder_is_hopeless(int status)
 {
@@ -38,17 +38,17 @@ static int check_own(int fd, const char *path, struct error *error)
 
 static int open_above(const char *where, struct error *error)
 {
-        struct trust trust;
+        struct file_trust trust;
         if (mkdir(where, 0700) < 0 && errno != EEXIST) {
                 if (errno == ENOENT)
                         return error_set(error, -EINVAL, "%s: the folder above does not exist", where);
                 return failed(error, where);
         }
         /* Whoever can write to the folder above can put another folder in the place of ours. */
-        int fd = trust_open(where, TRUST_FOLDER_ABOVE, &trust, error);
+        int fd = file_trust_open(where, FILE_TRUST_FOLDER_ABOVE, &trust, error);
         if (fd < 0)
                 return error_prefix(error, fd, "%s", where);
-        if (trust.verdict == TRUST_SOUND)
+        if (trust.verdict == FILE_TRUST_SOUND)
                 return fd;
         (void)close(fd);
         return error_set(error, -EACCES, "%s: %s", where, trust.why.text);

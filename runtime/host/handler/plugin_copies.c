@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/trust.h"
+#include "base/file_trust.h"
 #include "base/units.h"
 
 #define PREFIX "staging-"
@@ -82,13 +82,13 @@ static int make(int state_fd, const char *state, char ret_path[PLUGIN_COPIES_PAT
 
 int plugin_copies_open(const char *state, char ret_path[PLUGIN_COPIES_PATH_MAX], struct error *error)
 {
-        struct trust trust;
+        struct file_trust trust;
         int fd = -EAGAIN;
         *ret_path = 0;
-        int state_fd = trust_open(state, TRUST_FOLDER, &trust, error);
+        int state_fd = file_trust_open(state, FILE_TRUST_FOLDER, &trust, error);
         if (state_fd < 0)
                 return error_prefix(error, state_fd, "state folder %s", state);
-        if (trust.verdict != TRUST_SOUND) {
+        if (trust.verdict != FILE_TRUST_SOUND) {
                 (void)close(state_fd);
                 return error_set(error, -EPERM, "state folder %s: %s", state, trust.why.text);
         }

@@ -11,8 +11,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/file_trust.h"
 #include "base/hash.h"
-#include "base/trust.h"
 #include "config/config.h"
 
 static bool same_stat(const struct stat *a, const struct stat *b)
@@ -63,17 +63,17 @@ static int copy_bytes(int from, int to, uint64_t *ret_hash, uint64_t *ret_size)
 
 enum plugin_copy_source plugin_copy_source_of(const struct config *config)
 {
-        return config->reload.world_writable == WORLD_WRITABLE_ALLOW ? STAGE_ANYBODYS : STAGE_TRUSTED;
+        return config->reload.world_writable == WORLD_WRITABLE_ALLOW ? PLUGIN_ANYBODYS : PLUGIN_TRUSTED;
 }
 
 /* What is looked at is the descriptor that is then read. */
 static int open_original(const char *path, enum plugin_copy_source source, struct stat *ret_stat, struct error *error)
 {
-        struct trust trust;
-        int fd = trust_open(path, TRUST_FILE, &trust, error);
+        struct file_trust trust;
+        int fd = file_trust_open(path, FILE_TRUST_OF_FILE, &trust, error);
         if (fd < 0)
                 return error_set(error, fd, "plugin %s: cannot open it: %s", path, strerror(-fd));
-        if (source == STAGE_TRUSTED && trust.verdict != TRUST_SOUND) {
+        if (source == PLUGIN_TRUSTED && trust.verdict != FILE_TRUST_SOUND) {
                 (void)close(fd);
                 return error_set(
                         error, -EPERM, "plugin %s: %s, or set reload.world_writable = \"allow\"", path, trust.why.text);

@@ -20,8 +20,8 @@ struct plugin_copy {
 
 /* Whose file is copied. */
 enum plugin_copy_source {
-        STAGE_TRUSTED,  /* a host's: refused with -EPERM if somebody else could have written or replaced it (trust.h) */
-        STAGE_ANYBODYS, /* taken as it is, by those who try their own, and with reload.world_writable = "allow" */
+        PLUGIN_TRUSTED, /* a host's: refused with -EPERM if somebody else could have written or replaced it (trust.h) */
+        PLUGIN_ANYBODYS, /* taken as it is, by those who try their own, and with reload.world_writable = "allow" */
 };
 struct config;
 enum plugin_copy_source plugin_copy_source_of(const struct config *config);

@@ -212,7 +212,7 @@ static void insert(struct window_key *key, struct claimed *c)
                 key->first = c;
 }
 
-static enum trust trust_of(const struct window *w, const struct store_task *task, uint32_t hosts_died)
+static enum trust file_trust_of(const struct window *w, const struct store_task *task, uint32_t hosts_died)
 {
         bool is_suspect = task->note.is_suspect || hosts_died >= HOST_DEATHS_MAX;
         bool was_running = task->note.started_epoch && task->note.started_epoch < w->first_epoch;
@@ -232,7 +232,7 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
         if (key->last && task->seq <= key->last->seq && find_in(key, task->seq))
                 return NULL;
         struct claimed *c = copy_task(task, pool);
-        c->trust = trust_of(w, task, c->hosts_died);
+        c->trust = file_trust_of(w, task, c->hosts_died);
         c->of = key;
         if (!key->count)
                 key->is_barred = false; /* what stood before it has been seen to */

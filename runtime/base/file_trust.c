@@ -1,4 +1,4 @@
-#include "base/trust.h"
+#include "base/file_trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ struct walk {
         char rest[PATH_MAX]; /* what is still to go, no slash before it */
         char name[NAME_MAX + 1];
         unsigned links;
-        struct trust *trust;
+        struct file_trust *trust;
 };
 
 enum thing { ON_THE_WAY, A_LINK, THE_FOLDER_ABOVE, THE_THING };
@@ -56,21 +56,21 @@ static void judge(const struct walk *w, const struct stat *st, enum thing thing)
         bool is_restricted = (thing == ON_THE_WAY || thing == THE_FOLDER_ABOVE) && (st->st_mode & S_ISVTX);
         bool has_mode = thing != A_LINK && !is_restricted;
         bool is_strange_group = has_mode && (st->st_mode & S_IWGRP) && !is_our_group(st->st_gid);
-        struct trust *t = w->trust;
+        struct file_trust *t = w->trust;
         if (thing == ON_THE_WAY)
                 (void)snprintf(what, sizeof(what), "its folder %s", path);
         /* The worst that is found on the way counts, and the first of several. */
-        if (t->verdict < TRUST_EVERYBODY && has_mode && (st->st_mode & S_IWOTH)) {
-                t->verdict = TRUST_EVERYBODY;
+        if (t->verdict < FILE_TRUST_EVERYBODY && has_mode && (st->st_mode & S_IWOTH)) {
+                t->verdict = FILE_TRUST_EVERYBODY;
                 (void)error_set(&t->why, 0, "everybody on this machine can write to %s; chmod %s %s", what,
                         is_strange_group ? "go-w" : "o-w", path);
-        } else if (t->verdict < TRUST_STRANGER && st->st_uid != 0 && st->st_uid != geteuid()) {
-                t->verdict = TRUST_STRANGER;
+        } else if (t->verdict < FILE_TRUST_STRANGER && st->st_uid != 0 && st->st_uid != geteuid()) {
+                t->verdict = FILE_TRUST_STRANGER;
                 (void)error_set(&t->why, 0, "%s belongs to user %u, who is neither root nor this host's; chown %s%u %s",
                         thing == A_LINK ? "the symbolic link" : what, (unsigned)st->st_uid,
                         thing == A_LINK ? "-h " : "", (unsigned)geteuid(), path);
-        } else if (t->verdict < TRUST_STRANGER && is_strange_group) {
-                t->verdict = TRUST_STRANGER;
+        } else if (t->verdict < FILE_TRUST_STRANGER && is_strange_group) {
+                t->verdict = FILE_TRUST_STRANGER;
                 (void)error_set(&t->why, 0, "group %u, which this host is not in, can write to %s; chmod g-w %s",
                         (unsigned)st->st_gid, what, path);
         }
@@ -184,13 +184,13 @@ static int step(struct walk *w)
 }
 
 /* The last name.  The descriptor; -ELOOP: it is a link. */
-static int open_last(struct walk *w, enum trust_kind kind)
+static int open_last(struct walk *w, enum file_trust_kind kind)
 {
         struct stat st;
         if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
                 return -ELOOP;
         /* Without O_NONBLOCK the open of a pipe would wait for its writer. */
-        int how = kind == TRUST_FILE ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY;
+        int how = kind == FILE_TRUST_OF_FILE ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY;
         int fd = openat(w->dir, w->name, how | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
@@ -199,11 +199,11 @@ static int open_last(struct walk *w, enum trust_kind kind)
                 (void)close(fd);
                 return r;
         }
-        judge(w, &st, kind == TRUST_FOLDER_ABOVE ? THE_FOLDER_ABOVE : THE_THING);
+        judge(w, &st, kind == FILE_TRUST_FOLDER_ABOVE ? THE_FOLDER_ABOVE : THE_THING);
         return fd;
 }
 
-static int go(struct walk *w, const char *path, enum trust_kind kind)
+static int go(struct walk *w, const char *path, enum file_trust_kind kind)
 {
         char here[PATH_MAX];
         int r = go_to_root(w);
@@ -226,10 +226,10 @@ static int go(struct walk *w, const char *path, enum trust_kind kind)
         return r < 0 ? r : open_last(w, kind);
 }
 
-int trust_open(const char *path, enum trust_kind kind, struct trust *ret, struct error *error)
+int file_trust_open(const char *path, enum file_trust_kind kind, struct file_trust *ret, struct error *error)
 {
         struct walk w = { .dir = -1, .trust = ret };
-        *ret = (struct trust){ .verdict = TRUST_SOUND };
+        *ret = (struct file_trust){ .verdict = FILE_TRUST_SOUND };
         int fd = go(&w, path, kind);
         if (w.dir >= 0)
                 (void)close(w.dir);
