@@ -14,6 +14,11 @@ struct span {
 
 #define SPAN_TEXT(text) ((struct span){ (text), sizeof(text) - 1 })
 
+static inline struct span span_of_text(const char *text)
+{
+        return (struct span){ text, strlen(text) };
+}
+
 static inline bool span_is(struct span a, struct span b)
 {
         return a.size == b.size && (!a.size || !__builtin_memcmp(a.data, b.data, a.size));

@@ -8,11 +8,12 @@
 
 #include "base/clock.h"
 #include "cli/command.h"
-#include "cli/json.h"
 #include "cli/open.h"
-#include "cli/print_task.h"
-#include "cli/show.h"
+#include "cli/print.h"
 #include "cli/task_options.h"
+#include "view/json.h"
+#include "view/task.h"
+#include "view/text.h"
 
 enum { OPTION_MAKE = OPTION_OWN, OPTION_SHARDS };
 
@@ -51,23 +52,25 @@ static void print_envelope(const struct envelope *e, const struct envelope_reque
         uint32_t shard = request->shards && e->key.size ? shard_of_key(ordered, request->shards) : 0;
         if (has_json) {
                 json_t *o = json_object();
-                cli_json_span(o, "key", e->key);
+                view_json_span(o, "key", e->key);
                 if (e->id.size)
-                        cli_json_span(o, "id", e->id);
+                        view_json_span(o, "id", e->id);
                 if (request->shards && e->key.size)
-                        cli_json_number(o, "shard", shard);
+                        view_json_number(o, "shard", shard);
                 envelope_as_json(o, e);
                 cli_json_print_wide(o);
                 return;
         }
+        struct buffer text = { 0 };
         if (e->id.size)
-                (void)printf("%-12s %.*s\n", "task", (int)e->id.size, e->id.data);
-        (void)printf("%-12s ", "key");
-        show_bytes(stdout, e->key.size ? e->key : SPAN_TEXT("(none: unordered)"), TASK_KEY_MAX);
+                buffer_printf(&text, "%-12s %.*s\n", "task", (int)e->id.size, e->id.data);
+        buffer_printf(&text, "%-12s ", "key");
+        text_put_bytes(&text, e->key.size ? e->key : SPAN_TEXT("(none: unordered)"), TASK_KEY_MAX);
         if (request->shards && e->key.size)
-                (void)printf(" (shard %u of %u)", shard, request->shards);
-        (void)putchar('\n');
-        envelope_as_text(e);
+                buffer_printf(&text, " (shard %u of %u)", shard, request->shards);
+        buffer_put(&text, "\n", 1);
+        envelope_as_text(&text, e);
+        cli_text_print(&text);
 }
 
 static int show_file(const char *path, const struct envelope_request *request, bool has_json)

@@ -1,16 +1,16 @@
 /* key.c: what a key waits for, and what a person can do about it. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "cli/command.h"
-#include "cli/json.h"
 #include "cli/open.h"
-#include "cli/show.h"
+#include "cli/print.h"
+#include "view/json.h"
+#include "view/key.h"
+#include "view/text.h"
 
 #define KEYS_SHOWN 1000u
 
@@ -35,93 +35,6 @@ static const struct verb {
 
 /* --- looking ------------------------------------------------------------------------------------------------------ */
 
-static void key_as_json(const struct store_key_info *key)
-{
-        json_t *o = json_object();
-        cli_json_span(o, "key", key->key);
-        cli_json_number(o, "shard", key->shard);
-        (void)json_object_set_new(o, "state", json_string(store_key_state_name(key->state)));
-        cli_json_span(o, "reason", key->reason);
-        cli_json_number(o, "since_ms", key->since_ms);
-        cli_json_number(o, "due_in_ms", key->due_in_ms);
-        cli_json_number(o, "tasks", key->tasks);
-        if (key->head.size)
-                cli_json_span(o, "head", key->head);
-        cli_json_print(o);
-}
-
-static void print_command(const char *verb, struct span key, const char *what)
-{
-        (void)printf("  quiver key %-6s ", verb);
-        show_word(stdout, key);
-        (void)printf("   %s\n", what);
-}
-
-static void print_commands(const struct store_key_info *key)
-{
-        (void)printf("\nWhat can be done:\n");
-        if (key->state == KEY_HELD)
-                print_command("unhold", key->key, "let it go on");
-        else
-                print_command("hold", key->key, "start no more of its tasks");
-        if (key->state == KEY_HELD || key->state == KEY_PARKED)
-                print_command("retry", key->key, "try its first task now");
-        if (key->head.size && (key->state == KEY_HELD || key->state == KEY_PARKED))
-                print_command("skip", key->key, "give its first task up, and go on with the next");
-        if (key->head.size)
-                (void)printf("  quiver task %.*s   look at its first task\n", (int)key->head.size, key->head.data);
-}
-
-static const char *waits_for(const struct store_key_info *key, char text[UNITS_TEXT_MAX + 32])
-{
-        char due[UNITS_TEXT_MAX];
-        switch (key->state) {
-        case KEY_PARKED:
-                (void)snprintf(text, UNITS_TEXT_MAX + 32, "its first task's retry, in %s",
-                        units_format_ms(due, key->due_in_ms));
-                return text;
-        case KEY_HELD:
-                return "a person";
-        case KEY_WAITING:
-                return "its turn; the reason below says what for";
-        default:
-                return "nothing";
-        }
-}
-
-static void key_as_text(const struct store_key_info *key)
-{
-        char time[SHOW_TIME_MAX];
-        char ago[UNITS_TEXT_MAX];
-        char what[UNITS_TEXT_MAX + 32];
-        uint64_t now = clock_wall_ms();
-        (void)printf("%-12s ", "key");
-        show_bytes(stdout, key->key, TASK_KEY_MAX);
-        (void)printf(" (shard %u)\n%-12s %s\n", key->shard, "state", store_key_state_name(key->state));
-        (void)printf("%-12s %s\n", "waits for", waits_for(key, what));
-        if (key->reason.size) {
-                (void)printf("%-12s ", "reason");
-                show_bytes(stdout, key->reason, NOTE_TEXT_MAX);
-                (void)putchar('\n');
-        }
-        if (key->since_ms)
-                (void)printf("%-12s %s (%s ago)\n", "since", show_time(time, key->since_ms),
-                        units_format_ms(ago, now > key->since_ms ? now - key->since_ms : 0));
-        (void)printf("%-12s %" PRIu64 " task%s\n", "waiting", key->tasks, show_plural(key->tasks));
-        print_commands(key);
-}
-
-static void print_line(const struct store_key_info *key)
-{
-        char due[UNITS_TEXT_MAX];
-        (void)printf("%-8s %8" PRIu64 " waiting  due %-8s ", store_key_state_name(key->state), key->tasks,
-                key->state == KEY_HELD ? "-" : units_format_ms(due, key->due_in_ms));
-        show_bytes(stdout, key->key, TASK_KEY_MAX);
-        (void)printf("  ");
-        show_bytes(stdout, key->reason, 100);
-        (void)putchar('\n');
-}
-
 struct key_show {
         bool has_json;
         bool is_list;
@@ -130,12 +43,14 @@ struct key_show {
 static void show_key(void *self, const struct store_key_info *key)
 {
         const struct key_show *show = self;
+        struct buffer text = { 0 };
         if (show->has_json)
-                key_as_json(key);
+                cli_json_print(key_as_json(key));
         else if (show->is_list)
-                print_line(key);
+                key_as_line(&text, key);
         else
-                key_as_text(key);
+                key_as_text(&text, key, clock_wall_ms());
+        cli_text_print(&text);
 }
 
 static int show_one(struct cli_store *s, bool has_json, struct span key)
@@ -193,18 +108,20 @@ static int act(struct cli_store *s, const struct verb *verb, struct span key, co
                 return cli_fail(s->command, r, error.text);
         if (has_json) {
                 json_t *o = json_object();
-                cli_json_span(o, "key", key);
+                view_json_span(o, "key", key);
                 (void)json_object_set_new(o, "verb", json_string(verb->name));
                 (void)json_object_set_new(o, "pending", json_boolean(is_pending));
                 cli_json_print(o);
                 return EXIT_DONE;
         }
-        (void)printf("key ");
-        show_bytes(stdout, key, TASK_KEY_MAX);
+        struct buffer text = { 0 };
+        buffer_printf(&text, "key ");
+        text_put_bytes(&text, key, TASK_KEY_MAX);
         if (is_pending)
-                (void)printf(": its owner has been told to %s it\n", verb->name);
+                buffer_printf(&text, ": its owner has been told to %s it\n", verb->name);
         else
-                (void)printf(" %s\n", verb->done);
+                buffer_printf(&text, " %s\n", verb->done);
+        cli_text_print(&text);
         return EXIT_DONE;
 }
 

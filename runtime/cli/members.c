@@ -1,17 +1,12 @@
 /* members.c: who runs this app's hosts, what each was assigned, and the latest moves; drain one, or take that back. */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/units.h"
 #include "cli/command.h"
-#include "cli/json.h"
-#include "cli/membership_view.h"
+#include "cli/membership_ask.h"
 #include "cli/open.h"
-#include "cli/show.h"
+#include "cli/print.h"
 
 #define WATCH_S     2
 #define MOVES_SHOWN 10
@@ -25,110 +20,23 @@ static const struct option_spec specs[] = {
         OPTION_JSON_ROW,
 };
 
-static const char *state_of(const struct view_member *m)
-{
-        return *m->problem ? "foreign" : m->doc->member.is_draining ? "draining" : "active";
-}
-
-/* --- for people --- */
-
-static void print_members(const struct membership_view *view)
-{
-        char nonce[2 * STORE_NONCE_SIZE + 1];
-        (void)printf("%-24s %-8s %-9s %6s %7s  %s\n", "member", "nonce", "state", "weight", "shards", "");
-        for (size_t i = 0; i < view->members_count; i++) {
-                const struct view_member *m = &view->members[i];
-                if (*m->problem) {
-                        (void)printf(
-                                "%-24.24s %-8s %-9s %6s %7s  %s\n", m->node, "-", state_of(m), "-", "-", m->problem);
-                        continue;
-                }
-                (void)units_hex(nonce, m->doc->member.nonce, STORE_NONCE_SIZE);
-                (void)printf("%-24.24s %.8s %-9s %6" PRIu32 " %7" PRIu32 "  %s%s%s\n", m->doc->member.name, nonce,
-                        state_of(m), m->doc->member.weight, m->shards, m->is_leader ? "leads" : "",
-                        m->doc->member.sees_store ? "" : " does not reach the store",
-                        m->doc->stale_count ? " waits for higher epochs" : "");
-        }
-        if (!view->members_count)
-                (void)printf("(none: no host runs)\n");
-        if (*view->problem)
-                (void)printf("\nassignment: %s\n", view->problem);
-        else if (view->assignment.shards_count)
-                (void)printf("\n%" PRIu32 " shards assigned, generation %" PRIu64 "\n", view->assignment.shards_count,
-                        view->assignment.generation);
-}
-
-static void print_moves(const struct membership_view *view, bool all)
-{
-        char when[SHOW_TIME_MAX];
-        uint32_t first = all || view->moves.count < MOVES_SHOWN ? 0 : view->moves.count - MOVES_SHOWN;
-        if (view->moves.count)
-                (void)printf("\n%-24s %5s  %-20s %-20s %-9s %s\n", "moved", "shard", "from", "to", "reason", "epoch");
-        for (uint32_t i = first; i < view->moves.count; i++) {
-                const struct moved *m = &view->moves.items[i];
-                (void)printf("%-24s %5" PRIu32 "  %-20.20s %-20.20s %-9s %" PRIu64 "\n", show_time(when, m->at_ms),
-                        m->move.shard, *m->move.from.name ? m->move.from.name : "-", m->move.to.name,
-                        assign_reason_name(m->move.reason), m->move.epoch);
-        }
-}
-
-/* --- for programs --- */
-
-static json_t *json_of_member(const struct view_member *m)
-{
-        char nonce[2 * STORE_NONCE_SIZE + 1];
-        json_t *json = json_pack("{s:s, s:s}", "node", m->node, "state", state_of(m));
-        if (*m->problem) {
-                (void)json_object_set_new(json, "problem", json_string(m->problem));
-                return json;
-        }
-        const struct assign_member *member = &m->doc->member;
-        (void)units_hex(nonce, member->nonce, STORE_NONCE_SIZE);
-        (void)json_object_set_new(json, "name", json_string(member->name));
-        (void)json_object_set_new(json, "nonce", json_string(nonce));
-        (void)json_object_set_new(json, "weight", json_integer(member->weight));
-        (void)json_object_set_new(json, "shards", json_integer(m->shards));
-        (void)json_object_set_new(json, "leader", json_boolean(m->is_leader));
-        (void)json_object_set_new(json, "sees_store", json_boolean(member->sees_store));
-        json_t *handlers = json_object();
-        for (uint32_t i = 0; i < m->doc->handlers_count; i++)
-                (void)json_object_set_new(handlers, m->doc->handlers[i].name, json_string(m->doc->handlers[i].version));
-        (void)json_object_set_new(json, "handlers", handlers);
-        return json;
-}
-
-static void print_json(const struct membership_view *view)
-{
-        json_t *members = json_array();
-        json_t *moves = json_array();
-        for (size_t i = 0; i < view->members_count; i++)
-                (void)json_array_append_new(members, json_of_member(&view->members[i]));
-        for (uint32_t i = 0; i < view->moves.count; i++) {
-                const struct moved *m = &view->moves.items[i];
-                (void)json_array_append_new(
-                        moves, json_pack("{s:I, s:i, s:s, s:s, s:I, s:s}", "at_ms", (json_int_t)m->at_ms, "shard",
-                                       (int)m->move.shard, "from", m->move.from.name, "to", m->move.to.name, "epoch",
-                                       (json_int_t)m->move.epoch, "reason", assign_reason_name(m->move.reason)));
-        }
-        cli_json_print(json_pack("{s:o, s:I, s:i, s:o}", "members", members, "generation",
-                (json_int_t)view->assignment.generation, "shards", (int)view->assignment.shards_count, "moves", moves));
-}
-
 static int show(const struct cli_store *s, bool is_json, bool is_watch, bool all_moves)
 {
         struct membership_view view;
         struct error error = { "" };
-        if (membership_view_read(&s->config, &view, &error) < 0) {
+        struct buffer text = { 0 };
+        if (membership_ask(&s->config, &view, &error) < 0) {
+                membership_view_free(&view);
                 (void)fprintf(stderr, "quiver members: %s: %s\n", s->config.coordination.url.text, error.text);
                 return EXIT_UNREACHABLE;
         }
-        if (is_watch && !is_json && isatty(STDOUT_FILENO))
-                (void)printf("\033[H\033[2J");
         if (is_json) {
-                print_json(&view);
+                (is_watch ? cli_json_print : cli_json_print_wide)(membership_as_json(&view));
         } else {
-                print_members(&view);
-                print_moves(&view, all_moves);
+                if (is_watch)
+                        cli_clear_screen();
+                membership_as_text(&text, &view, all_moves ? MOVES_MAX : MOVES_SHOWN);
+                cli_text_print(&text);
         }
         (void)fflush(stdout);
         membership_view_free(&view);

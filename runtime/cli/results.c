@@ -1,6 +1,5 @@
 /* results.c: what handlers returned, taken and printed; and committed, if asked. */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +9,9 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/json.h"
 #include "cli/open.h"
-#include "cli/show.h"
+#include "cli/print.h"
+#include "view/task.h"
 
 #define PAGE           256u
 #define FOLLOW_LOOK_MS 250
@@ -44,37 +43,29 @@ static void on_interrupt(int signal)
         is_interrupted = 1;
 }
 
-/* ID<TAB>KEY<TAB>HANDLER<TAB>DATA; tabs and newlines in them escaped. */
-static void print_result(const struct qv_client_result *result)
+static struct store_result as_stored(const struct qv_client_result *r)
 {
-        show_bytes(stdout, (struct span){ result->id, strlen(result->id) }, TASK_ID_MAX);
-        (void)putchar('\t');
-        show_bytes(stdout, (struct span){ result->key, strlen(result->key) }, TASK_KEY_MAX);
-        (void)printf("\t%s\t", result->handler);
-        show_bytes(stdout, (struct span){ result->data, result->data_size }, result->data_size);
-        (void)putchar('\n');
-}
-
-static void result_as_json(const struct qv_client_result *result)
-{
-        json_t *o = json_object();
-        cli_json_bytes(o, "id", result->id, strlen(result->id));
-        cli_json_bytes(o, "key", result->key, strlen(result->key));
-        cli_json_bytes(o, "handler", result->handler, strlen(result->handler));
-        cli_json_number(o, "at_ms", result->at_ms);
-        cli_json_bytes(o, "data", result->data, result->data_size);
-        cli_json_print(o);
+        return (struct store_result){
+                .at_ms = r->at_ms,
+                .id = span_of_text(r->id),
+                .key = span_of_text(r->key),
+                .handler = span_of_text(r->handler),
+                .data = { r->data, r->data_size },
+        };
 }
 
 /* Prints, and commits only what has been written. */
 static int deliver(struct cli_store *s, const struct results_request *request, const struct qv_client_results *results)
 {
+        struct buffer text = { 0 };
         for (size_t i = 0; i < results->count; i++) {
+                struct store_result result = as_stored(&results->items[i]);
                 if (request->has_json)
-                        result_as_json(&results->items[i]);
+                        cli_json_print(result_as_json(&result));
                 else
-                        print_result(&results->items[i]);
+                        result_as_text(&text, &result);
         }
+        cli_text_print(&text);
         if (fflush(stdout) != 0 || ferror(stdout)) {
                 (void)fprintf(
                         stderr, "quiver results: cannot write: %s; nothing of this is committed\n", strerror(errno));

@@ -1,9 +1,8 @@
 /* status.c: `quiver status`: once, again and again, or as a check. */
-#include "cli/status.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -12,7 +11,9 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/control_call.h"
-#include "cli/json.h"
+#include "cli/open.h"
+#include "cli/print.h"
+#include "view/status.h"
 
 #define WATCH_S      2
 #define LINES        24u
@@ -70,12 +71,12 @@ static bool is_over(const char *what, uint64_t found, uint64_t limit)
         return true;
 }
 
-static int check(const struct limits *limits, const struct qv_client_counts *c)
+static int check(const struct limits *limits, const struct store_counts *c)
 {
         char found[UNITS_TEXT_MAX];
         char limit[UNITS_TEXT_MAX];
         bool is_bad = is_over("dead", c->dead, limits->dead);
-        is_bad |= is_over("queued", c->queued, limits->queued);
+        is_bad |= is_over("queued", store_counts_queued(c), limits->queued);
         is_bad |= is_over("parked", c->parked, limits->parked);
         if (limits->oldest_ms && c->oldest_ms >= limits->oldest_ms) {
                 (void)fprintf(stderr, "quiver status: the oldest waits for %s, and %s is the limit\n",
@@ -95,24 +96,48 @@ static unsigned screen_lines(void)
         return size.ws_row;
 }
 
+static void add_desired(void *self, const struct store_desired *item)
+{
+        status_add_desired(self, item);
+}
+
+static void add_document(void *self, const struct store_status *found)
+{
+        status_add_document(self, found);
+}
+
+/* Asks for everything that a store can say at once.  `counts` has room for all its shards, and stays as long as the
+ * status.  0 or -errno with the text; status_free() either way. */
+static int ask(struct cli_store *s, struct store_counts *counts, struct status *ret_status, struct error *error)
+{
+        int r = client_count(s->client, 0, s->info->shards, counts, error);
+        status_init(ret_status, s->info, s->config.store.url.text, counts);
+        if (r == 0)
+                r = client_desired(s->client, add_desired, ret_status, NULL, error);
+        if (r == 0)
+                r = client_statuses(s->client, add_document, ret_status, error);
+        return r;
+}
+
 static int show(struct cli_store *s, bool is_json, bool is_watch, const struct limits *limits)
 {
         struct status status;
+        struct buffer text = { 0 };
         struct error error = { "" };
-        int code;
-        int r = status_ask(s, &status, &error);
-        if (is_watch && !is_json && isatty(STDOUT_FILENO))
-                (void)fputs("\033[H\033[J", stdout);
-        if (r < 0) {
-                code = cli_fail("status", r, error.text);
-        } else {
-                code = check(limits, &status.total);
-                if (is_json)
-                        status_print_json(s, &status, !is_watch);
-                else
-                        status_print_text(s, &status, screen_lines());
-        }
+        struct store_counts *counts = calloc(s->info->shards, sizeof(*counts));
+        if (!counts)
+                abort();
+        int r = ask(s, counts, &status, &error);
+        if (is_watch && !is_json)
+                cli_clear_screen();
+        int code = r < 0 ? cli_fail("status", r, error.text) : check(limits, &status.total);
+        if (r == 0 && is_json)
+                (is_watch ? cli_json_print : cli_json_print_wide)(status_as_json(&status));
+        else if (r == 0)
+                status_as_text(&text, &status, screen_lines());
+        cli_text_print(&text);
         status_free(&status);
+        free(counts);
         return code;
 }
 

@@ -8,8 +8,10 @@
 
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/json.h"
-#include "cli/show.h"
+#include "cli/print.h"
+#include "view/json.h"
+#include "view/task.h"
+#include "view/text.h"
 
 enum {
         OPTION_LINES = OPTION_OWN,
@@ -34,24 +36,29 @@ static const struct option_spec specs[] = {
 
 /* --- the outcome -------------------------------------------------------------------------------------------------- */
 
+static struct note_event as_noted(const struct qv_client_event *event)
+{
+        return (struct note_event){
+                .at_ms = event->at_ms,
+                .kind = span_of_text(event->kind),
+                .text = span_of_text(event->text),
+        };
+}
+
 static void outcome_as_json(const char *id, const struct qv_client_outcome *outcome)
 {
         json_t *o = json_object();
         (void)json_object_set_new(o, "id", json_string(id));
         (void)json_object_set_new(o, "outcome", json_string(outcome->state == QV_CLIENT_DONE ? "done" : "dead"));
         if (outcome->result)
-                cli_json_bytes(o, "result", outcome->result, outcome->result_size);
+                view_json_bytes(o, "result", outcome->result, outcome->result_size);
         if (outcome->state == QV_CLIENT_DEAD) {
-                cli_json_bytes(o, "reason", outcome->reason, strlen(outcome->reason));
-                cli_json_bytes(o, "error", outcome->error, strlen(outcome->error));
+                view_json_bytes(o, "reason", outcome->reason, strlen(outcome->reason));
+                view_json_bytes(o, "error", outcome->error, strlen(outcome->error));
                 json_t *history = json_array();
                 for (size_t i = 0; i < outcome->events_count; i++) {
-                        const struct qv_client_event *event = &outcome->events[i];
-                        json_t *one = json_object();
-                        cli_json_number(one, "at_ms", event->at_ms);
-                        cli_json_bytes(one, "kind", event->kind, strlen(event->kind));
-                        cli_json_bytes(one, "text", event->text, strlen(event->text));
-                        (void)json_array_append_new(history, one);
+                        struct note_event event = as_noted(&outcome->events[i]);
+                        (void)json_array_append_new(history, event_as_json(&event));
                 }
                 (void)json_object_set_new(o, "history", history);
         }
@@ -60,18 +67,22 @@ static void outcome_as_json(const char *id, const struct qv_client_outcome *outc
 
 static void outcome_as_text(const char *id, const struct qv_client_outcome *outcome)
 {
-        char time[SHOW_TIME_MAX];
+        struct buffer text = { 0 };
         if (outcome->state == QV_CLIENT_DONE) {
                 (void)fwrite(outcome->result ? outcome->result : "", 1, outcome->result_size, stdout);
                 if (outcome->result && isatty(STDOUT_FILENO))
                         (void)putchar('\n');
                 return;
         }
-        (void)fprintf(stderr, "quiver submit: task %s is dead (%s): %s\n", id, outcome->reason, outcome->error);
-        for (size_t i = 0; i < outcome->events_count; i++)
-                (void)fprintf(stderr, "  %s  %-12s %s\n", show_time(time, outcome->events[i].at_ms),
-                        outcome->events[i].kind, outcome->events[i].text);
-        (void)fprintf(stderr, "Look at it: quiver task %s; again: quiver dead requeue %s\n", id, id);
+        buffer_printf(&text, "quiver submit: task %s is dead (%s)", id, outcome->reason);
+        text_put_between(&text, ": ", outcome->error, "\n");
+        for (size_t i = 0; i < outcome->events_count; i++) {
+                struct note_event event = as_noted(&outcome->events[i]);
+                event_as_text(&text, &event);
+        }
+        buffer_printf(&text, "Look at it: quiver task %s; again: quiver dead requeue %s\n", id, id);
+        (void)fputs(buffer_text(&text), stderr);
+        buffer_free(&text);
 }
 
 static int wait_for_outcome(struct cli_store *s, const struct submit_request *request, const char *id)

@@ -1,15 +1,12 @@
 /* task.c: one task: where it is, what happened to it; cancelling it. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/units.h"
 #include "cli/command.h"
-#include "cli/json.h"
 #include "cli/open.h"
-#include "cli/print_task.h"
-#include "cli/show.h"
+#include "cli/print.h"
+#include "view/task.h"
 
 enum { OPTION_PAYLOAD = OPTION_OWN };
 
@@ -28,12 +25,14 @@ struct task_show {
 static void show_task(void *self, const struct store_listed *task)
 {
         const struct task_show *show = self;
+        struct buffer text = { 0 };
         if (show->has_payload)
                 (void)fwrite(task->envelope.payload.data, 1, task->envelope.payload.size, stdout);
         else if (show->has_json)
                 cli_json_print_wide(listed_as_json(task));
         else
-                listed_as_text(task);
+                listed_as_text(&text, task);
+        cli_text_print(&text);
 }
 
 static int look(struct cli_store *s, const struct task_show *show, const char *id)

@@ -27,8 +27,6 @@ int client_refusal(const struct qv_client_task *task, const struct store_submiss
 
 int client_count(struct qv_client *client, uint32_t first_shard, uint32_t shards, struct store_counts *ret_counts,
         struct error *error);
-/* Adds one shard's to a sum. */
-void client_add_counts(struct qv_client_counts *to, const struct store_counts *c);
 
 /* Looks for a task in all states.  -ENOENT: it is done, dropped, or never was. */
 int client_find(struct qv_client *client, struct span id, void (*found)(void *self, const struct store_listed *task),

@@ -21,27 +21,10 @@ int client_count(struct qv_client *client, uint32_t first_shard, uint32_t shards
         return client_call(client, &call, error);
 }
 
-void client_add_counts(struct qv_client_counts *to, const struct store_counts *c)
-{
-        to->shards++;
-        for (int lane = 0; lane < LANES; lane++)
-                to->queued += c->queued[lane];
-        to->delayed += c->delayed;
-        to->in_flight += c->in_flight;
-        to->parked += c->parked;
-        to->dead += c->dead;
-        to->results += c->results;
-        to->submitted += c->submitted;
-        to->done += c->done;
-        to->dropped += c->dropped;
-        if (c->oldest_ms > to->oldest_ms)
-                to->oldest_ms = c->oldest_ms;
-}
-
 int qv_client_count(struct qv_client *client, uint32_t shard, struct qv_client_counts *counts)
 {
         struct error *error = client_error_start();
-        struct qv_client_counts sum = QV_CLIENT_COUNTS_INIT;
+        struct store_counts sum = { 0 };
         uint32_t all = client_store_info(client)->shards;
         uint32_t shards = shard == QV_CLIENT_ALL_SHARDS ? all : 1;
         if (shards == 1 && shard != QV_CLIENT_ALL_SHARDS && shard >= all)
@@ -51,11 +34,25 @@ int qv_client_count(struct qv_client *client, uint32_t shard, struct qv_client_c
                 return error_set(error, -ENOMEM, "out of memory");
         int r = client_count(client, shard == QV_CLIENT_ALL_SHARDS ? 0 : shard, shards, each, error);
         for (uint32_t i = 0; i < shards; i++)
-                client_add_counts(&sum, &each[i]);
+                store_counts_add(&sum, &each[i]);
         free(each);
         if (r < 0)
                 return r;
-        if (SIZED_FILL(counts, &sum) < 0)
+        struct qv_client_counts said = {
+                .size = sizeof(said),
+                .shards = shards,
+                .queued = store_counts_queued(&sum),
+                .delayed = sum.delayed,
+                .in_flight = sum.in_flight,
+                .parked = sum.parked,
+                .dead = sum.dead,
+                .results = sum.results,
+                .submitted = sum.submitted,
+                .done = sum.done,
+                .dropped = sum.dropped,
+                .oldest_ms = sum.oldest_ms,
+        };
+        if (SIZED_FILL(counts, &said) < 0)
                 return error_set(error, -EINVAL, "counts.size: start from QV_CLIENT_COUNTS_INIT");
         return 0;
 }

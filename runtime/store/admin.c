@@ -18,6 +18,34 @@ const char *store_key_state_name(enum store_key_state state)
         return (unsigned)state <= KEY_HELD ? names[state] : "unknown";
 }
 
+void store_counts_add(struct store_counts *to, const struct store_counts *c)
+{
+        for (int lane = 0; lane < LANES; lane++)
+                to->queued[lane] += c->queued[lane];
+        to->delayed += c->delayed;
+        to->in_flight += c->in_flight;
+        to->parked += c->parked;
+        to->dead += c->dead;
+        to->results += c->results;
+        to->controls += c->controls;
+        to->keys += c->keys;
+        to->outbox += c->outbox;
+        to->submitted += c->submitted;
+        to->done += c->done;
+        to->dropped += c->dropped;
+        to->results_dropped += c->results_dropped;
+        if (c->oldest_ms > to->oldest_ms)
+                to->oldest_ms = c->oldest_ms;
+}
+
+uint64_t store_counts_queued(const struct store_counts *c)
+{
+        uint64_t queued = 0;
+        for (int lane = 0; lane < LANES; lane++)
+                queued += c->queued[lane];
+        return queued;
+}
+
 /* Any command finds a task by its id's last part. */
 static void check_id(struct store_request *request, struct span id)
 {

@@ -50,6 +50,11 @@ struct store_counts {
         enum store_wanted wanted;
 };
 
+/* Adds up what is counted, and takes the greater age; the shard and its lease are left as they are. */
+void store_counts_add(struct store_counts *to, const struct store_counts *c);
+/* In all lanes. */
+uint64_t store_counts_queued(const struct store_counts *c);
+
 /* SQLite: 1 row + 3 log heads per shard.  Redis: one script per shard, LLEN and HLEN, pipelined. */
 struct store_count {
         struct store_request request;

@@ -1,5 +1,4 @@
-#include "cli/membership_view.h"
-#include "base/units.h"
+#include "cli/membership_ask.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/strings.h"
 #include "coord/coord.h"
 
 #define PATIENCE_MS 5000
@@ -21,8 +21,8 @@ struct asking {
         struct coord_children children;
         struct coord_get get;
         char path[COORD_PATH_MAX];
-        size_t next; /* member to be read */
-        char leader[64];
+        struct strings nodes; /* the members' */
+        size_t next;          /* of them, to be read */
         int status;
         struct error error;
         bool is_over;
@@ -33,6 +33,11 @@ static void ask_next(struct asking *a);
 static struct asking *asking_of_get(struct coord_request *request)
 {
         return (struct asking *)((char *)request - offsetof(struct asking, get.request));
+}
+
+static struct asking *asking_of_children(struct coord_request *request)
+{
+        return (struct asking *)((char *)request - offsetof(struct asking, children.request));
 }
 
 static void on_closed(void *self)
@@ -69,14 +74,13 @@ static bool is_answered(struct asking *a, const struct coord_request *request)
         return request->status == 0;
 }
 
-/* --- the documents --- */
+/* --- what was decided --- */
 
 static void on_moves(struct coord_request *request)
 {
         struct asking *a = asking_of_get(request);
-        struct error ignored;
-        if (is_answered(a, request) && moves_doc_parse(a->get.data, &a->view->moves, &ignored) < 0)
-                a->view->moves = (struct moves){ 0 };
+        if (is_answered(a, request))
+                membership_view_set_moves(a->view, a->get.data);
         if (!a->is_over)
                 end(a, 0, "");
 }
@@ -84,10 +88,9 @@ static void on_moves(struct coord_request *request)
 static void on_assign(struct coord_request *request)
 {
         struct asking *a = asking_of_get(request);
-        struct error error;
-        if (is_answered(a, request) && assign_doc_parse(a->get.data, &a->view->assignment, &error) < 0)
-                (void)snprintf(a->view->problem, sizeof(a->view->problem), "%s", error.text);
-        if (request->status == -EBADMSG)
+        if (is_answered(a, request))
+                membership_view_set_assignment(a->view, a->get.data);
+        else if (request->status == -EBADMSG)
                 (void)snprintf(a->view->problem, sizeof(a->view->problem), "%s", request->error.text);
         if (!a->is_over)
                 get(a, "moves", on_moves);
@@ -95,41 +98,28 @@ static void on_assign(struct coord_request *request)
 
 static void on_election(struct coord_request *request)
 {
-        struct asking *a = (struct asking *)((char *)request - offsetof(struct asking, children.request));
-        const char *lowest = NULL;
+        struct asking *a = asking_of_children(request);
         if (request->status < 0) {
                 end(a, request->status, request->error.text);
                 return;
         }
-        for (uint32_t i = 0; i < a->children.names_count; i++) {
-                const char *dash = strrchr(a->children.names[i], '-');
-                if (dash && (!lowest || strcmp(dash, strrchr(lowest, '-')) < 0))
-                        lowest = a->children.names[i];
-        }
-        if (lowest)
-                (void)snprintf(a->leader, sizeof(a->leader), "%.*s", (int)(strrchr(lowest, '-') - lowest), lowest);
+        membership_view_set_leader(a->view, a->children.names, a->children.names_count);
         get(a, "assign", on_assign);
 }
 
 /* --- the members --- */
 
+/* One that is not there any more has left meanwhile. */
 static void on_member(struct coord_request *request)
 {
         struct asking *a = asking_of_get(request);
-        struct view_member *m = &a->view->members[a->next];
-        struct error error;
-        if (is_answered(a, request) || request->status == -EBADMSG) {
-                m->doc = calloc(1, sizeof(*m->doc));
-                if (!m->doc)
-                        abort();
-                if (request->status)
-                        (void)snprintf(m->problem, sizeof(m->problem), "%s", request->error.text);
-                else if (member_doc_parse(a->get.data, m->doc, &error) < 0)
-                        (void)snprintf(m->problem, sizeof(m->problem), "%s", error.text);
-                a->next++;
-        } else if (!a->is_over) {
-                /* It left meanwhile. */
-                *m = a->view->members[--a->view->members_count];
+        const char *node = a->nodes.items[a->next++];
+        if (is_answered(a, request)) {
+                membership_view_add_member(a->view, node, a->get.data);
+        } else if (request->status == -EBADMSG) {
+                membership_view_add_member(a->view, node, (struct span){ "", 0 });
+                struct view_member *added = &a->view->members[a->view->members_count - 1];
+                (void)snprintf(added->problem, sizeof(added->problem), "%s", request->error.text);
         }
         if (!a->is_over)
                 ask_next(a);
@@ -138,8 +128,8 @@ static void on_member(struct coord_request *request)
 static void ask_next(struct asking *a)
 {
         char path[COORD_PATH_MAX];
-        if (a->next < a->view->members_count) {
-                (void)snprintf(path, sizeof(path), "members/%s", a->view->members[a->next].node);
+        if (a->next < a->nodes.count) {
+                (void)snprintf(path, sizeof(path), "members/%s", a->nodes.items[a->next]);
                 get(a, path, on_member);
                 return;
         }
@@ -149,18 +139,13 @@ static void ask_next(struct asking *a)
 
 static void on_members(struct coord_request *request)
 {
-        struct asking *a = (struct asking *)((char *)request - offsetof(struct asking, children.request));
-        struct membership_view *view = a->view;
+        struct asking *a = asking_of_children(request);
         if (request->status < 0) {
                 end(a, request->status, request->error.text);
                 return;
         }
-        view->members = calloc(a->children.names_count + 1, sizeof(*view->members));
-        if (!view->members)
-                abort();
         for (uint32_t i = 0; i < a->children.names_count; i++)
-                (void)snprintf(view->members[view->members_count++].node, sizeof(view->members->node), "%s",
-                        a->children.names[i]);
+                strings_add(&a->nodes, a->children.names[i]);
         ask_next(a);
 }
 
@@ -189,30 +174,11 @@ static void on_timer(uv_timer_t *timer)
 
 /* --- all of it --- */
 
-static bool is_nonce(const uint8_t nonce[STORE_NONCE_SIZE], const char *text)
-{
-        char own[2 * STORE_NONCE_SIZE + 1];
-        return !strcmp(units_hex(own, nonce, STORE_NONCE_SIZE), text);
-}
-
-static void complete(struct membership_view *view, const char *leader)
-{
-        for (size_t i = 0; i < view->members_count; i++) {
-                struct view_member *m = &view->members[i];
-                if (*m->problem)
-                        continue;
-                m->is_leader = is_nonce(m->doc->member.nonce, leader);
-                for (uint32_t shard = 0; shard < view->assignment.shards_count; shard++) {
-                        const struct assign_owner *owner = assignment_owner(&view->assignment, shard);
-                        m->shards += owner && !memcmp(owner->nonce, m->doc->member.nonce, STORE_NONCE_SIZE);
-                }
-        }
-}
-
-int membership_view_read(const struct config *config, struct membership_view *ret_view, struct error *error)
+int membership_ask(const struct config *config, struct membership_view *ret_view, struct error *error)
 {
         static struct config_secrets secrets;
         struct asking *a = calloc(1, sizeof(*a));
+        *ret_view = (struct membership_view){ 0 };
         if (!a)
                 return error_set(error, -ENOMEM, "out of memory");
         int r = config_secrets_read(config, false, &secrets, error);
@@ -221,7 +187,6 @@ int membership_view_read(const struct config *config, struct membership_view *re
                 free(a);
                 return r;
         }
-        *ret_view = (struct membership_view){ 0 };
         a->view = ret_view;
         (void)uv_loop_init(&a->loop);
         (void)uv_timer_init(&a->loop, &a->timer);
@@ -233,21 +198,9 @@ int membership_view_read(const struct config *config, struct membership_view *re
         (void)uv_loop_close(&a->loop);
         explicit_bzero(&secrets, sizeof(secrets));
         r = a->status;
-        if (r < 0) {
+        if (r < 0)
                 *error = a->error;
-                membership_view_free(ret_view);
-        } else {
-                complete(ret_view, a->leader);
-        }
+        strings_free(&a->nodes);
         free(a);
         return r;
-}
-
-void membership_view_free(struct membership_view *view)
-{
-        for (size_t i = 0; i < view->members_count; i++)
-                free(view->members[i].doc);
-        free(view->members);
-        assignment_free(&view->assignment);
-        *view = (struct membership_view){ 0 };
 }

@@ -1,0 +1,35 @@
+#include "cli/print.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static void print(json_t *object, size_t flags)
+{
+        (void)json_dumpf(object, stdout, flags | JSON_PRESERVE_ORDER);
+        (void)putchar('\n');
+        (void)fflush(stdout);
+        json_decref(object);
+}
+
+void cli_json_print(json_t *object)
+{
+        print(object, JSON_COMPACT);
+}
+
+void cli_json_print_wide(json_t *object)
+{
+        print(object, JSON_INDENT(2));
+}
+
+void cli_text_print(struct buffer *text)
+{
+        if (text->size)
+                (void)fwrite(text->data, 1, text->size, stdout);
+        buffer_free(text);
+}
+
+void cli_clear_screen(void)
+{
+        if (isatty(STDOUT_FILENO))
+                (void)fputs("\033[H\033[J", stdout);
+}

@@ -1,0 +1,20 @@
+/* print.h: how a command prints what view/ made of the replies. */
+#ifndef QUIVER_CLI_PRINT_H
+#define QUIVER_CLI_PRINT_H
+
+#include <jansson.h>
+
+#include "base/buffer.h"
+
+/* One object a line, on standard output.  Takes the object. */
+void cli_json_print(json_t *object);
+/* The same over several lines, for a command that prints only one. */
+void cli_json_print_wide(json_t *object);
+
+/* The text, on standard output; empties the buffer and frees its memory. */
+void cli_text_print(struct buffer *text);
+
+/* Before a text that replaces the one on the screen; nothing if standard output is no terminal. */
+void cli_clear_screen(void);
+
+#endif

@@ -1,0 +1,92 @@
+#include "view/key.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "task/note.h"
+#include "view/json.h"
+#include "view/text.h"
+
+#define REASON_SHOWN 100
+
+json_t *key_as_json(const struct store_key_info *key)
+{
+        json_t *o = json_object();
+        view_json_span(o, "key", key->key);
+        view_json_number(o, "shard", key->shard);
+        view_json_set_text(o, "state", store_key_state_name(key->state));
+        view_json_span(o, "reason", key->reason);
+        view_json_number(o, "since_ms", key->since_ms);
+        view_json_number(o, "due_in_ms", key->due_in_ms);
+        view_json_number(o, "tasks", key->tasks);
+        if (key->head.size)
+                view_json_span(o, "head", key->head);
+        return o;
+}
+
+static void put_command(struct buffer *to, const char *verb, struct span key, const char *what)
+{
+        buffer_printf(to, "  quiver key %-6s ", verb);
+        text_put_word(to, key);
+        buffer_printf(to, "   %s\n", what);
+}
+
+static void put_commands(struct buffer *to, const struct store_key_info *key)
+{
+        bool is_stopped = key->state == KEY_HELD || key->state == KEY_PARKED;
+        buffer_printf(to, "\nWhat can be done:\n");
+        if (key->state == KEY_HELD)
+                put_command(to, "unhold", key->key, "let it go on");
+        else
+                put_command(to, "hold", key->key, "start no more of its tasks");
+        if (is_stopped)
+                put_command(to, "retry", key->key, "try its first task now");
+        if (is_stopped && key->head.size)
+                put_command(to, "skip", key->key, "give its first task up, and go on with the next");
+        if (key->head.size) {
+                buffer_printf(to, "  quiver task ");
+                text_put_word(to, key->head);
+                buffer_printf(to, "   look at its first task\n");
+        }
+}
+
+static void put_waits_for(struct buffer *to, const struct store_key_info *key)
+{
+        static const char *const what[] = {
+                [KEY_FREE] = "nothing",
+                [KEY_WAITING] = "its turn; the reason below says what for",
+                [KEY_PARKED] = "its first task's retry, in ",
+                [KEY_HELD] = "a person",
+        };
+        char due[UNITS_TEXT_MAX];
+        buffer_printf(to, "%-12s %s%s\n", "waits for", (unsigned)key->state <= KEY_HELD ? what[key->state] : "unknown",
+                key->state == KEY_PARKED ? units_format_ms(due, key->due_in_ms) : "");
+}
+
+void key_as_text(struct buffer *to, const struct store_key_info *key, uint64_t now_ms)
+{
+        char time[TEXT_TIME_MAX];
+        char ago[UNITS_TEXT_MAX];
+        buffer_printf(to, "%-12s ", "key");
+        text_put_bytes(to, key->key, TASK_KEY_MAX);
+        buffer_printf(to, " (shard %u)\n%-12s %s\n", key->shard, "state", store_key_state_name(key->state));
+        put_waits_for(to, key);
+        if (key->reason.size)
+                text_put_field(to, "reason", key->reason, NOTE_TEXT_MAX);
+        if (key->since_ms)
+                buffer_printf(to, "%-12s %s (%s ago)\n", "since", text_time(time, key->since_ms),
+                        units_format_ms(ago, now_ms > key->since_ms ? now_ms - key->since_ms : 0));
+        buffer_printf(to, "%-12s %" PRIu64 " task%s\n", "waiting", key->tasks, text_plural(key->tasks));
+        put_commands(to, key);
+}
+
+void key_as_line(struct buffer *to, const struct store_key_info *key)
+{
+        char due[UNITS_TEXT_MAX];
+        buffer_printf(to, "%-8s %8" PRIu64 " waiting  due %-8s ", store_key_state_name(key->state), key->tasks,
+                key->state == KEY_HELD ? "-" : units_format_ms(due, key->due_in_ms));
+        text_put_bytes(to, key->key, TASK_KEY_MAX);
+        buffer_printf(to, "  ");
+        text_put_bytes(to, key->reason, REASON_SHOWN);
+        buffer_put(to, "\n", 1);
+}

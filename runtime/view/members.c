@@ -1,0 +1,194 @@
+#include "view/members.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "view/json.h"
+#include "view/text.h"
+
+#define NONCE_TEXT  (2 * STORE_NONCE_SIZE + 1)
+#define NONCE_SHOWN 8
+
+/* --- what the tree holds --- */
+
+void membership_view_add_member(struct membership_view *view, const char *node, struct span document)
+{
+        struct error error;
+        view->members = array_grow(view->members, view->members_count, sizeof(*view->members));
+        struct view_member *m = &view->members[view->members_count++];
+        (void)snprintf(m->node, sizeof(m->node), "%s", node);
+        m->doc = calloc(1, sizeof(*m->doc));
+        if (!m->doc)
+                abort();
+        if (member_doc_parse(document, m->doc, &error) < 0)
+                (void)snprintf(m->problem, sizeof(m->problem), "%s", error.text);
+}
+
+void membership_view_set_leader(struct membership_view *view, const char *const *nodes, size_t count)
+{
+        const char *lowest = NULL;
+        for (size_t i = 0; i < count; i++) {
+                const char *dash = strrchr(nodes[i], '-');
+                if (dash && (!lowest || strcmp(dash, strrchr(lowest, '-')) < 0))
+                        lowest = nodes[i];
+        }
+        (void)snprintf(view->leader, sizeof(view->leader), "%.*s", lowest ? (int)(strrchr(lowest, '-') - lowest) : 0,
+                lowest ? lowest : "");
+}
+
+void membership_view_set_assignment(struct membership_view *view, struct span document)
+{
+        struct error error;
+        assignment_free(&view->assignment);
+        view->assignment = (struct assignment){ 0 };
+        *view->problem = 0;
+        if (assign_doc_parse(document, &view->assignment, &error) < 0)
+                (void)snprintf(view->problem, sizeof(view->problem), "%s", error.text);
+}
+
+void membership_view_set_moves(struct membership_view *view, struct span document)
+{
+        struct error ignored;
+        if (moves_doc_parse(document, &view->moves, &ignored) < 0)
+                view->moves.count = 0;
+}
+
+void membership_view_free(struct membership_view *view)
+{
+        for (size_t i = 0; i < view->members_count; i++)
+                free(view->members[i].doc);
+        free(view->members);
+        assignment_free(&view->assignment);
+        *view = (struct membership_view){ 0 };
+}
+
+/* --- what both forms show of a member --- */
+
+struct shown_member {
+        const struct assign_member *said; /* NULL: its document cannot be read */
+        const char *state;
+        char nonce[NONCE_TEXT];
+        uint32_t shards; /* assigned to it */
+        bool is_leader;
+};
+
+static struct shown_member look_at(const struct membership_view *view, const struct view_member *m)
+{
+        struct shown_member shown = { .state = "foreign" };
+        if (*m->problem)
+                return shown;
+        shown.said = &m->doc->member;
+        shown.state = shown.said->is_draining ? "draining" : "active";
+        shown.is_leader = !strcmp(units_hex(shown.nonce, shown.said->nonce, STORE_NONCE_SIZE), view->leader);
+        for (uint32_t i = 0; i < view->assignment.shards_count; i++) {
+                const struct assign_owner *owner = assignment_owner(&view->assignment, i);
+                shown.shards += owner && !memcmp(owner->nonce, shown.said->nonce, STORE_NONCE_SIZE);
+        }
+        return shown;
+}
+
+/* --- for programs --- */
+
+static json_t *member_as_json(const struct membership_view *view, const struct view_member *m)
+{
+        struct shown_member shown = look_at(view, m);
+        json_t *o = json_object();
+        view_json_set_text(o, "node", m->node);
+        view_json_set_text(o, "state", shown.state);
+        if (!shown.said) {
+                view_json_set_text(o, "problem", m->problem);
+                return o;
+        }
+        view_json_set_text(o, "name", shown.said->name);
+        view_json_set_text(o, "nonce", shown.nonce);
+        view_json_number(o, "weight", shown.said->weight);
+        view_json_number(o, "shards", shown.shards);
+        (void)json_object_set_new(o, "leader", json_boolean(shown.is_leader));
+        (void)json_object_set_new(o, "sees_store", json_boolean(shown.said->sees_store));
+        json_t *handlers = json_object();
+        for (uint32_t i = 0; i < m->doc->handlers_count; i++)
+                view_json_set_text(handlers, m->doc->handlers[i].name, m->doc->handlers[i].version);
+        (void)json_object_set_new(o, "handlers", handlers);
+        return o;
+}
+
+static json_t *move_as_json(const struct moved *moved)
+{
+        const struct assign_move *move = &moved->move;
+        json_t *o = json_object();
+        view_json_number(o, "at_ms", moved->at_ms);
+        view_json_number(o, "shard", move->shard);
+        view_json_set_text(o, "from", move->from.name);
+        view_json_set_text(o, "to", move->to.name);
+        view_json_number(o, "epoch", move->epoch);
+        view_json_set_text(o, "reason", assign_reason_name(move->reason));
+        return o;
+}
+
+json_t *membership_as_json(const struct membership_view *view)
+{
+        json_t *o = json_object();
+        json_t *members = json_array();
+        json_t *moves = json_array();
+        for (size_t i = 0; i < view->members_count; i++)
+                (void)json_array_append_new(members, member_as_json(view, &view->members[i]));
+        for (uint32_t i = 0; i < view->moves.count; i++)
+                (void)json_array_append_new(moves, move_as_json(&view->moves.items[i]));
+        (void)json_object_set_new(o, "members", members);
+        view_json_number(o, "generation", view->assignment.generation);
+        view_json_number(o, "shards", view->assignment.shards_count);
+        (void)json_object_set_new(o, "moves", moves);
+        return o;
+}
+
+/* --- for people --- */
+
+static void put_member(struct buffer *to, const struct membership_view *view, const struct view_member *m)
+{
+        struct shown_member shown = look_at(view, m);
+        text_put_column(to, span_of_text(shown.said ? shown.said->name : m->node), 24, 24);
+        if (!shown.said) {
+                buffer_printf(to, " %-8s %-9s %6s %7s  ", "-", shown.state, "-", "-");
+                text_put_between(to, "", m->problem, "\n");
+                return;
+        }
+        buffer_printf(to, " %.*s %-9s %6" PRIu32 " %7" PRIu32 "  %s%s%s\n", NONCE_SHOWN, shown.nonce, shown.state,
+                shown.said->weight, shown.shards, shown.is_leader ? "leads" : "",
+                shown.said->sees_store ? "" : " does not reach the store",
+                m->doc->stale_count ? " waits for higher epochs" : "");
+}
+
+static void put_moves(struct buffer *to, const struct moves *moves, uint32_t max)
+{
+        char when[TEXT_TIME_MAX];
+        if (moves->count)
+                buffer_printf(
+                        to, "\n%-24s %5s  %-20s %-20s %-9s %s\n", "moved", "shard", "from", "to", "reason", "epoch");
+        for (uint32_t i = moves->count < max ? 0 : moves->count - max; i < moves->count; i++) {
+                const struct assign_move *move = &moves->items[i].move;
+                buffer_printf(to, "%-24s %5" PRIu32 "  ", text_time(when, moves->items[i].at_ms), move->shard);
+                text_put_column(to, span_of_text(*move->from.name ? move->from.name : "-"), 20, 20);
+                buffer_put(to, " ", 1);
+                text_put_column(to, span_of_text(move->to.name), 20, 20);
+                buffer_printf(to, " %-9s %" PRIu64 "\n", assign_reason_name(move->reason), move->epoch);
+        }
+}
+
+void membership_as_text(struct buffer *to, const struct membership_view *view, uint32_t moves_max)
+{
+        buffer_printf(to, "%-24s %-8s %-9s %6s %7s  %s\n", "member", "nonce", "state", "weight", "shards", "");
+        for (size_t i = 0; i < view->members_count; i++)
+                put_member(to, view, &view->members[i]);
+        if (!view->members_count)
+                buffer_printf(to, "(none: no host runs)\n");
+        if (*view->problem) {
+                text_put_between(to, "\nassignment: ", view->problem, "\n");
+        } else if (view->assignment.shards_count) {
+                buffer_printf(to, "\n%" PRIu32 " shards assigned, generation %" PRIu64 "\n",
+                        view->assignment.shards_count, view->assignment.generation);
+        }
+        put_moves(to, &view->moves, moves_max);
+}

@@ -1,0 +1,215 @@
+#include "view/task.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "view/json.h"
+#include "view/text.h"
+
+#define PAYLOAD_SHOWN 2048
+#define KIND_COLUMNS  12
+
+/* The envelope's numbers; 0 means that it does not say. */
+static const struct number {
+        const char *json;
+        const char *label;
+        size_t offset;
+        bool is_time; /* else a duration */
+} numbers[] = {
+        { "submitted_ms", "submitted", offsetof(struct envelope, submitted_ms), true },
+        { "not_before_ms", "not before", offsetof(struct envelope, not_before_ms), true },
+        { "unique_ms", "unique", offsetof(struct envelope, unique_ms), false },
+        { "timeout_ms", "timeout", offsetof(struct envelope, timeout_ms), false },
+        { "reply_ms", "reply kept", offsetof(struct envelope, reply_ms), false },
+};
+
+#define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
+
+static uint64_t number_of(const struct envelope *e, const struct number *number)
+{
+        return *(const uint64_t *)((const char *)e + number->offset);
+}
+
+/* --- for programs ------------------------------------------------------------------------------------------------- */
+
+void envelope_as_json(json_t *object, const struct envelope *e)
+{
+        if (e->handler.size)
+                view_json_span(object, "handler", e->handler);
+        view_json_set_text(object, "lane", lane_name(e->lane));
+        for (size_t i = 0; i < NUMBERS; i++)
+                if (number_of(e, &numbers[i]))
+                        view_json_number(object, numbers[i].json, number_of(e, &numbers[i]));
+        if (e->attempts)
+                view_json_number(object, "attempts_max", e->attempts);
+        if (e->headers.size) {
+                json_t *headers = json_object();
+                struct span rest = e->headers;
+                struct span name;
+                struct span value;
+                while (header_next(&rest, &name, &value)) {
+                        char text[TASK_HANDLER_MAX + 1];
+                        (void)snprintf(text, sizeof(text), "%.*s", (int)name.size, name.data);
+                        view_json_span(headers, text, value);
+                }
+                (void)json_object_set_new(object, "headers", headers);
+        }
+        view_json_span(object, "payload", e->payload);
+}
+
+json_t *event_as_json(const struct note_event *event)
+{
+        json_t *o = json_object();
+        view_json_number(o, "at_ms", event->at_ms);
+        view_json_span(o, "kind", event->kind);
+        view_json_span(o, "text", event->text);
+        return o;
+}
+
+static json_t *history_of(const struct task_note *note)
+{
+        json_t *list = json_array();
+        struct span rest = note->events;
+        struct note_event event;
+        while (note_event_next(&rest, &event))
+                (void)json_array_append_new(list, event_as_json(&event));
+        return list;
+}
+
+json_t *listed_as_json(const struct store_listed *task)
+{
+        json_t *o = json_object();
+        view_json_span(o, "id", task->id);
+        view_json_set_text(o, "state", store_state_name(task->state));
+        view_json_span(o, "key", task->key);
+        if (task->state == STATE_DEAD) {
+                view_json_span(o, "reason", task->reason);
+                view_json_number(o, "at_ms", task->at_ms);
+        }
+        if (task->state == STATE_DELAYED)
+                view_json_number(o, "due_in_ms", task->due_in_ms);
+        view_json_number(o, "attempts", task->note.attempts);
+        view_json_number(o, "crashes", task->note.crashes);
+        view_json_number(o, "interruptions", task->note.interruptions);
+        (void)json_object_set_new(o, "history", history_of(&task->note));
+        if (task->note.checkpoint.size)
+                view_json_span(o, "checkpoint", task->note.checkpoint);
+        envelope_as_json(o, &task->envelope);
+        return o;
+}
+
+json_t *result_as_json(const struct store_result *result)
+{
+        json_t *o = json_object();
+        view_json_span(o, "id", result->id);
+        view_json_span(o, "key", result->key);
+        view_json_span(o, "handler", result->handler);
+        view_json_number(o, "at_ms", result->at_ms);
+        view_json_span(o, "data", result->data);
+        return o;
+}
+
+/* --- for people --------------------------------------------------------------------------------------------------- */
+
+void envelope_as_text(struct buffer *to, const struct envelope *e)
+{
+        struct span rest = e->headers;
+        struct span name;
+        struct span value;
+        char text[TEXT_TIME_MAX + UNITS_TEXT_MAX];
+        if (e->handler.size)
+                text_put_field(to, "handler", e->handler, TASK_HANDLER_MAX);
+        buffer_printf(to, "%-12s %s\n", "lane", lane_name(e->lane));
+        for (size_t i = 0; i < NUMBERS; i++) {
+                uint64_t ms = number_of(e, &numbers[i]);
+                if (ms)
+                        buffer_printf(to, "%-12s %s\n", numbers[i].label,
+                                numbers[i].is_time ? text_time(text, ms) : units_format_ms(text, ms));
+        }
+        if (e->attempts)
+                buffer_printf(to, "%-12s %u\n", "attempts max", e->attempts);
+        while (header_next(&rest, &name, &value)) {
+                buffer_printf(to, "%-12s ", "header");
+                text_put_bytes(to, name, name.size);
+                buffer_put(to, "=", 1);
+                text_put_bytes(to, value, value.size);
+                buffer_put(to, "\n", 1);
+        }
+        buffer_printf(to, "%-12s %s\n", "payload", units_format_bytes(text, e->payload.size));
+        if (e->payload.size) {
+                buffer_printf(to, "  ");
+                text_put_bytes(to, e->payload, PAYLOAD_SHOWN);
+                buffer_put(to, "\n", 1);
+        }
+}
+
+void event_as_text(struct buffer *to, const struct note_event *event)
+{
+        char time[TEXT_TIME_MAX];
+        buffer_printf(to, "  %s  ", text_time(time, event->at_ms));
+        text_put_column(to, event->kind, KIND_COLUMNS, SIZE_MAX);
+        buffer_put(to, " ", 1);
+        text_put_bytes(to, event->text, NOTE_TEXT_MAX);
+        buffer_put(to, "\n", 1);
+}
+
+static void put_state(struct buffer *to, const struct store_listed *task)
+{
+        char text[UNITS_TEXT_MAX];
+        char time[TEXT_TIME_MAX];
+        buffer_printf(to, "%-12s %s", "state", store_state_name(task->state));
+        if (task->state == STATE_DELAYED)
+                buffer_printf(to, ", due in %s", units_format_ms(text, task->due_in_ms));
+        if (task->state == STATE_DEAD) {
+                buffer_printf(to, " (");
+                text_put_bytes(to, task->reason, NOTE_TEXT_MAX);
+                buffer_printf(to, ") since %s", text_time(time, task->at_ms));
+        }
+        buffer_put(to, "\n", 1);
+}
+
+static void put_commands(struct buffer *to, const struct store_listed *task)
+{
+        if (task->state == STATE_DEAD) {
+                buffer_printf(to, "\nAgain: quiver dead requeue ");
+                text_put_word(to, task->id);
+                buffer_printf(to, "; or away with it: quiver dead drop ");
+                text_put_word(to, task->id);
+                buffer_put(to, "\n", 1);
+        } else if (task->state == STATE_PARKED) {
+                buffer_printf(to, "\nWhat its key waits for: quiver key show ");
+                text_put_word(to, task->key);
+                buffer_put(to, "\n", 1);
+        }
+}
+
+void listed_as_text(struct buffer *to, const struct store_listed *task)
+{
+        struct span rest = task->note.events;
+        struct note_event event;
+        text_put_field(to, "task", task->id, TASK_ID_MAX);
+        put_state(to, task);
+        text_put_field(to, "key", task->key, TASK_KEY_MAX);
+        buffer_printf(to, "%-12s %u failed, %u crashed, %u interrupted\n", "starts", task->note.attempts,
+                task->note.crashes, task->note.interruptions);
+        envelope_as_text(to, &task->envelope);
+        if (task->note.checkpoint.size)
+                text_put_field(to, "checkpoint", task->note.checkpoint, PAYLOAD_SHOWN);
+        if (rest.size)
+                buffer_printf(to, "history\n");
+        while (note_event_next(&rest, &event))
+                event_as_text(to, &event);
+        put_commands(to, task);
+}
+
+void result_as_text(struct buffer *to, const struct store_result *result)
+{
+        text_put_bytes(to, result->id, TASK_ID_MAX);
+        buffer_put(to, "\t", 1);
+        text_put_bytes(to, result->key, TASK_KEY_MAX);
+        buffer_put(to, "\t", 1);
+        text_put_bytes(to, result->handler, TASK_HANDLER_MAX);
+        buffer_put(to, "\t", 1);
+        text_put_bytes(to, result->data, result->data.size);
+        buffer_put(to, "\n", 1);
+}

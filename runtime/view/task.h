@@ -1,0 +1,29 @@
+/* task.h: a task out of a store, its envelope, its history and its result, as JSON and as text.
+ *
+ * Everything is shown as it was stored; the text ends with the commands that help. */
+#ifndef QUIVER_VIEW_TASK_H
+#define QUIVER_VIEW_TASK_H
+
+#include <jansson.h>
+
+#include "store/admin.h"
+#include "store/results.h"
+
+/* All that is known of it. */
+json_t *listed_as_json(const struct store_listed *task);
+void listed_as_text(struct buffer *to, const struct store_listed *task);
+
+/* The envelope's fields without id and key, added to `object` or to the text. */
+void envelope_as_json(json_t *object, const struct envelope *envelope);
+void envelope_as_text(struct buffer *to, const struct envelope *envelope);
+
+/* One event of a task's history. */
+json_t *event_as_json(const struct note_event *event);
+/* One indented line. */
+void event_as_text(struct buffer *to, const struct note_event *event);
+
+json_t *result_as_json(const struct store_result *result);
+/* ID<TAB>KEY<TAB>HANDLER<TAB>DATA and a newline; tabs and newlines in them are escaped. */
+void result_as_text(struct buffer *to, const struct store_result *result);
+
+#endif
