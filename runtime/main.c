@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "guard/guard.h"
+#include "runner/runner.h"
 #include "version.h"
 
 static const struct command commands[] = {

@@ -1,26 +1,22 @@
 /* check.c: is this configuration any good? */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/units.h"
-#include "cli/check_plugins.h"
 #include "cli/command.h"
 #include "cli/json.h"
-#include "cli/options.h"
-#include "config/config.h"
+#include "cli/open.h"
+#include "cli/plugin_session.h"
+#include "cli/show.h"
+#include "config/file.h"
 #include "host/harden.h"
+#include "host/pool/runner_settings.h"
 
 #define HANDLERS_SHOWN 12
-
-enum { OPTION_JSON = 256, OPTION_SHOW, OPTION_REFERENCE, OPTION_CONFIG_ONLY };
-
-static const struct option_spec specs[] = {
-        { 'c', "config", "FILE", "the file; else $QUIVER_CONFIG, ./etc/runtime.cfg, /etc/quiver/runtime.cfg" },
-        { OPTION_SHOW, "show", NULL, "print every setting with its value; secrets are not shown" },
-        { OPTION_CONFIG_ONLY, "config-only", NULL, "look at the file alone: load no plugin, run no init" },
-        { OPTION_JSON, "json", NULL, "print one JSON object" },
-        { OPTION_REFERENCE, "reference", NULL, "print what can be set, in Markdown, and look at no file" },
-};
 
 /* What was looked at, and what came of it. */
 struct check {
@@ -34,13 +30,9 @@ struct check {
 
 /* How to go about it. */
 struct check_request {
-        bool has_show, has_json, is_config_only;
+        const char *config;
+        bool has_show, has_json, is_config_only, is_reference;
 };
-
-static const char *plural(size_t count)
-{
-        return count == 1 ? "" : "s";
-}
 
 static void print_handler(const struct handler_config *h, const struct plugin_report *plugin)
 {
@@ -50,16 +42,16 @@ static void print_handler(const struct handler_config *h, const struct plugin_re
                 (void)snprintf(loaded, sizeof(loaded), " (%s%s%s)", plugin->name, *plugin->version ? " " : "",
                         plugin->version);
         (void)printf("  %-13s %s%s, %u process%s of %u thread%s, timeout %s, %u attempt%s\n", h->name, h->plugin,
-                loaded, h->processes, h->processes == 1 ? "" : "es", h->threads, plural(h->threads),
+                loaded, h->processes, h->processes == 1 ? "" : "es", h->threads, show_plural(h->threads),
                 h->timeout_ms ? units_format_ms(timeout, h->timeout_ms) : "none", h->retry.attempts,
-                plural(h->retry.attempts));
+                show_plural(h->retry.attempts));
 }
 
 static void print_summary(const struct check *check)
 {
         const struct config *c = &check->config;
         char ttl[UNITS_TEXT_MAX];
-        (void)printf("app             %s, %u shard%s\n", c->app, c->shards, plural(c->shards));
+        (void)printf("app             %s, %u shard%s\n", c->app, c->shards, show_plural(c->shards));
         (void)printf("store           %s\n", c->store.url.text);
         (void)printf("coordination    %s, lease %s\n", c->coordination.url.text, units_format_ms(ttl, c->lease.ttl_ms));
         (void)printf("host            %s, weight %u\n", c->host.name, c->host.weight);
@@ -82,7 +74,8 @@ static void report_text(const struct check *check, bool has_show)
         if (p->left_off)
                 (void)fprintf(stderr, "… and %zu more\n", p->left_off);
         if (!check->is_ok) {
-                (void)fprintf(stderr, "%s (%s): %zu error%s\n", check->path, check->how, p->errors, plural(p->errors));
+                (void)fprintf(
+                        stderr, "%s (%s): %zu error%s\n", check->path, check->how, p->errors, show_plural(p->errors));
                 return;
         }
         if (has_show) {
@@ -94,51 +87,117 @@ static void report_text(const struct check *check, bool has_show)
         print_summary(check);
 }
 
-static json_t *json_problem(const struct problem *p)
+static json_t *json_problems(const struct problems *problems)
 {
-        json_t *json = json_object();
-        (void)json_object_set_new(json, "file", cli_json_text(p->file));
-        (void)json_object_set_new(json, "line", p->line ? json_integer(p->line) : json_null());
-        (void)json_object_set_new(json, "severity", json_string(p->is_warning ? "warning" : "error"));
-        (void)json_object_set_new(json, "text", cli_json_text(p->text));
-        return json;
+        json_t *list = json_array();
+        for (size_t i = 0; i < problems->count; i++) {
+                const struct problem *p = &problems->items[i];
+                (void)json_array_append_new(
+                        list, json_pack("{s:o, s:o, s:s, s:o}", "file", cli_json_text(p->file), "line",
+                                      p->line ? json_integer(p->line) : json_null(), "severity",
+                                      p->is_warning ? "warning" : "error", "text", cli_json_text(p->text)));
+        }
+        return list;
 }
 
 static json_t *json_plugins(const struct check *check)
 {
         json_t *list = json_array();
         for (size_t i = 0; i < check->config.handlers_count; i++) {
-                const struct plugin_report *plugin = &check->plugins[i];
-                if (!plugin->is_ready)
-                        continue;
-                json_t *json = json_object();
-                (void)json_object_set_new(json, "handler", cli_json_text(check->config.handlers[i].name));
-                (void)json_object_set_new(json, "plugin", cli_json_text(check->config.handlers[i].plugin_path));
-                (void)json_object_set_new(json, "name", cli_json_text(plugin->name));
-                (void)json_object_set_new(json, "version", cli_json_text(plugin->version));
-                (void)json_array_append_new(list, json);
+                const struct handler_config *h = &check->config.handlers[i];
+                const struct plugin_report *p = &check->plugins[i];
+                if (p->is_ready)
+                        (void)json_array_append_new(
+                                list, json_pack("{s:o, s:o, s:o, s:o}", "handler", cli_json_text(h->name), "plugin",
+                                              cli_json_text(h->plugin_path), "name", cli_json_text(p->name), "version",
+                                              cli_json_text(p->version)));
         }
         return list;
 }
 
 static void report_json(const struct check *check, bool has_show)
 {
-        json_t *json = json_object();
-        json_t *list = json_array();
-        for (size_t i = 0; i < check->problems.count; i++)
-                (void)json_array_append_new(list, json_problem(&check->problems.items[i]));
-        (void)json_object_set_new(json, "file", cli_json_text(check->path));
-        (void)json_object_set_new(json, "found", json_string(check->how));
-        (void)json_object_set_new(json, "ok", json_boolean(check->is_ok));
-        (void)json_object_set_new(json, "errors", json_integer((json_int_t)check->problems.errors));
-        (void)json_object_set_new(json, "problems", list);
+        json_t *json = json_pack("{s:o, s:s, s:b, s:I, s:o}", "file", cli_json_text(check->path), "found", check->how,
+                "ok", check->is_ok, "errors", (json_int_t)check->problems.errors, "problems",
+                json_problems(&check->problems));
         if (check->plugins)
                 (void)json_object_set_new(json, "plugins", json_plugins(check));
         if (has_show && check->is_ok)
                 (void)json_object_set_new(json, "settings", config_show_json(&check->config));
-        (void)json_dumpf(json, stdout, JSON_INDENT(2));
-        (void)printf("\n");
-        json_decref(json);
+        cli_json_print_wide(json);
+}
+
+/* --- does every plugin load, and does its init like its settings? --- */
+
+/* A problem is one line: of a backtrace it has the innermost function. */
+static void make_one_line(char *text)
+{
+        char *end = strchr(text, '\n');
+        if (!end)
+                return;
+        char *frame_end = strchr(end + 1, '\n');
+        if (frame_end)
+                *frame_end = 0;
+        if (end[1])
+                *end = ' ';
+        else
+                *end = 0;
+}
+
+/* Starts a runner as a host would, with the handler's settings and limits, so that init runs; then ends it again. */
+static void check_plugin(struct check *check, const struct handler_config *h, struct plugin_report *report)
+{
+        struct problems *problems = &check->problems;
+        struct config_place place = { .file = h->file, .line = h->line };
+        struct plugin_session session;
+        struct error error;
+        int r = plugin_session_open(&session, h->plugin_path, plugin_copy_source_of(&check->config), &error);
+        if (r < 0) {
+                problems_error(problems, place, "handlers.%s: %s", h->name, error.text);
+                return;
+        }
+        runner_settings_fill(&session.start, &check->config, h, &session.copy);
+        if (*session.start.user && geteuid() != 0) {
+                problems_warn(problems, place, "handlers.%s: loaded as you, not as user %s: only root can", h->name,
+                        session.start.user);
+                session.start.user = "";
+        }
+        plugin_session_probe(&session, h->init_timeout_ms, h->grace_ms, report);
+        make_one_line(report->error);
+        if (*report->error)
+                problems_error(problems, place, "handlers.%s: %s", h->name, report->error);
+        if (*report->unread)
+                problems_warn(problems, place, "handlers.%s: plugin %s never read the setting%s %s; misspelt?", h->name,
+                        session.copy.label, strchr(report->unread, ',') ? "s" : "", report->unread);
+        if (*report->notes)
+                problems_warn(problems, place, "handlers.%s: %s", h->name, report->notes);
+        plugin_session_close(&session);
+}
+
+/* Whether the state folder, if there is one, is as a host wants it. */
+static void check_state(const struct config *config, struct problems *problems)
+{
+        struct file_trust trust;
+        struct error error;
+        char prefix[PATH_MAX + 32];
+        int fd = file_trust_open(config->state, FILE_TRUST_FOLDER, &trust, &error);
+        /* The host makes it if it is not there; whoever checks may not be let in. */
+        if (fd >= 0)
+                (void)close(fd);
+        (void)snprintf(prefix, sizeof(prefix), "state folder %s: ", config->state);
+        file_judge(problems, (struct config_place){ .file = config->path }, prefix, &trust);
+        problems_sort(problems);
+}
+
+static void check_plugins(struct check *check)
+{
+        size_t count = check->config.handlers_count;
+        check->plugins = calloc(count + 1, sizeof(*check->plugins));
+        if (!check->plugins)
+                abort();
+        for (size_t i = 0; i < count; i++)
+                check_plugin(check, &check->config.handlers[i], &check->plugins[i]);
+        problems_sort(&check->problems);
 }
 
 /* Every step adds to the problems; they are reported together. */
@@ -149,7 +208,7 @@ static int check_file(const char *path, const char *how, const struct check_requ
         if (is_loaded)
                 check_state(&check.config, &check.problems);
         if (is_loaded && !request->is_config_only)
-                check.plugins = check_plugins(&check.config, &check.problems);
+                check_plugins(&check);
         check.is_ok = is_loaded && !check.problems.errors;
         if (request->has_json)
                 report_json(&check, request->has_show);
@@ -164,55 +223,40 @@ static int check_file(const char *path, const char *how, const struct check_requ
 
 int cmd_check(int argc, char **argv)
 {
+        struct check_request q = { 0 };
+        const struct option table[] = {
+                OPT_CONFIG(&q.config),
+                OPT_FLAG("--show", &q.has_show, "print every setting with its value; secrets are not shown"),
+                OPT_FLAG("--config-only", &q.is_config_only, "look at the file alone: load no plugin, run no init"),
+                OPT_FLAG("--json", &q.has_json, "print one JSON object"),
+                OPT_FLAG("--reference", &q.is_reference, "print what can be set, in Markdown, and look at no file"),
+        };
         struct options o = {
                 .usage = "check [-c FILE] [--config-only] [--show] [--json]",
                 .about = "Says which configuration is used and everything that is wrong with it, or \"ok\" and a "
                          "summary.\nEvery plugin is loaded in a throw-away runner with its settings, so its init "
                          "runs.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
+                OPTIONS_TABLE(table),
+                .hint = "A file is given with -c",
                 .examples = "  quiver check\n"
                             "  quiver check -c etc/runtime.cfg --show\n"
                             "  quiver check --config-only          no plugin's code is run\n",
         };
-        const char *given = NULL;
         const char *how = NULL;
         char *path = NULL;
-        struct check_request request = { 0 };
         struct error error;
+        int code;
         /* A plugin's code runs as a child of this, too. */
         harden_process();
-        options_start(&o, argc, argv);
-        for (int id = options_next(&o); id != OPTIONS_END; id = options_next(&o)) {
-                switch (id) {
-                case 'c':
-                        given = o.value;
-                        break;
-                case OPTION_SHOW:
-                        request.has_show = true;
-                        break;
-                case OPTION_JSON:
-                        request.has_json = true;
-                        break;
-                case OPTION_CONFIG_ONLY:
-                        request.is_config_only = true;
-                        break;
-                case OPTION_REFERENCE:
-                        config_reference(stdout);
-                        return EXIT_DONE;
-                case OPTIONS_HELP:
-                        return EXIT_DONE;
-                case OPTIONS_WORD:
-                        return options_wrong(&o, "what is %s? A file is given with -c", o.value);
-                default:
-                        return EXIT_USAGE;
-                }
+        if (!options_read(&o, argc, argv, &code))
+                return code;
+        if (q.is_reference) {
+                config_reference(stdout);
+                return EXIT_DONE;
         }
-        if (config_find(given, &path, &how, &error) < 0) {
-                (void)fprintf(stderr, "quiver check: %s\n", error.text);
-                return EXIT_FAILED;
-        }
-        int code = check_file(path, how, &request);
+        if (config_find(q.config, &path, &how, &error) < 0)
+                return cli_fail(o.command, -EINVAL, error.text);
+        code = check_file(path, how, &q);
         free(path);
         return code;
 }

@@ -30,7 +30,5 @@ int cmd_task(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_try(int argc, char **argv);
 int cmd_vet(int argc, char **argv);
-int cmd_runner(int argc, char **argv);
-int cmd_guard(int argc, char **argv);
 
 #endif

@@ -1,6 +1,5 @@
 #include "cli/control_call.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,54 +11,11 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "cli/options.h"
 #include "host/control_socket.h"
 
 #define REPLY_MAX    (1024u * 1024u)
 #define BUSY_WAIT_MS 10
-
-/* Whether somebody listens there.  One that we may not ask is somebody, too. */
-static bool is_alive(int folder_fd, const char *file)
-{
-        int fd = control_socket_connect(folder_fd, file);
-        if (fd >= 0)
-                (void)close(fd);
-        return fd >= 0 || fd == -EAGAIN || fd == -EACCES;
-}
-
-/* The sockets that somebody listens on: how many; *ret_file is the last one's, `names` gets all. */
-static unsigned list(int folder_fd, char ret_file[256], struct buffer *names)
-{
-        unsigned count = 0;
-        int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-        if (!folder) {
-                if (fd >= 0)
-                        (void)close(fd);
-                return 0;
-        }
-        for (const struct dirent *entry; (entry = readdir(folder));) {
-                if (!control_socket_is_name(entry->d_name) || !is_alive(folder_fd, entry->d_name))
-                        continue;
-                (void)snprintf(ret_file, 256, "%s", entry->d_name);
-                int length = (int)(strlen(entry->d_name) - strlen(CONTROL_SUFFIX));
-                buffer_printf(names, "%s%.*s", count++ ? ", " : "", length, entry->d_name);
-        }
-        (void)closedir(folder);
-        return count;
-}
-
-static int choose(int folder_fd, const char *folder, char ret_file[256], struct error *error)
-{
-        struct buffer names = { 0 };
-        unsigned count = list(folder_fd, ret_file, &names);
-        int r = 0;
-        if (!count)
-                r = error_set(error, -ENOENT, "no host runs here: no socket in %s", folder);
-        else if (count > 1)
-                r = error_set(error, -EEXIST, "%u hosts run here, name one of them: %s", count, buffer_text(&names));
-        buffer_free(&names);
-        return r;
-}
 
 /* Until the descriptor is ready, or the time is over. */
 static int wait_for(int fd, short events, uint64_t end_ms)
@@ -179,16 +135,12 @@ int control_ask(const char *folder, const char *name, json_t *request, uint64_t 
         buffer_printf(&text, "%s\n", dumped ? dumped : "");
         free(dumped);
         json_decref(request);
-        int r;
         int folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        int r = 0;
         if (folder_fd < 0)
                 r = error_set(error, -ENOENT, "no host runs here: no folder %s", folder);
-        else if (name)
-                r = snprintf(file, sizeof(file), "%s%s", name, CONTROL_SUFFIX) < (int)sizeof(file)
-                            ? 0
-                            : error_set(error, -ENOENT, "no host has so long a name");
-        else
-                r = choose(folder_fd, folder, file, error);
+        else if (snprintf(file, sizeof(file), "%s%s", name, CONTROL_SUFFIX) >= (int)sizeof(file))
+                r = error_set(error, -ENOENT, "no host has so long a name");
         if (r == 0)
                 r = exchange(folder_fd, file, buffer_text(&text), timeout_ms, &line, error);
         if (r == 0)
@@ -198,4 +150,10 @@ int control_ask(const char *folder, const char *name, json_t *request, uint64_t 
         buffer_free(&line);
         buffer_free(&text);
         return r;
+}
+
+int control_fail(const char *command, int r, const struct error *error)
+{
+        (void)fprintf(stderr, "quiver %s: %s\n", command, error->text);
+        return r == -EREMOTEIO ? EXIT_FAILED : EXIT_UNREACHABLE;
 }

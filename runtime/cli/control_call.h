@@ -7,14 +7,16 @@
 
 #include "base/error.h"
 
-/* Asks the host `name`, or if it is NULL the only one whose socket is in the state folder, and waits for the answer.
- * `request` is an object with the member "verb"; it is taken.  0: *ret_reply is the answer, the caller's.  Or a text:
- *   -ENOENT     no host of that name, or none at all, runs here
- *   -EEXIST     several do, and none was named: the text lists them
+/* Asks the host `name`, whose socket is in the state folder, and waits for the answer.  `request` is an object with the
+ * member "verb"; it is taken.  0: *ret_reply is the answer, the caller's.  Or a text:
+ *   -ENOENT     no host of that name runs here
  *   -EACCES     the socket is another user's
  *   -ETIMEDOUT  no answer within `timeout_ms`
  *   -EREMOTEIO  the host said no, and why */
 int control_ask(const char *folder, const char *name, json_t *request, uint64_t timeout_ms, json_t **ret_reply,
         struct error *error);
+
+/* Says why that failed, as `command`; returns the exit code that goes with it. */
+int control_fail(const char *command, int r, const struct error *error);
 
 #endif

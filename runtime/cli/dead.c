@@ -13,35 +13,10 @@
 #include "cli/print_task.h"
 #include "cli/show.h"
 
-enum {
-        OPTION_HANDLER = OPTION_OWN,
-        OPTION_KEY,
-        OPTION_REASON,
-        OPTION_ERROR,
-        OPTION_BEFORE,
-        OPTION_ALL,
-        OPTION_LIMIT,
-        OPTION_DRY_RUN,
-        OPTION_YES
-};
-
-static const struct option_spec specs[] = {
-        OPTION_CONFIG_ROW,
-        { OPTION_HANDLER, "handler", "NAME", "only this handler's" },
-        { OPTION_KEY, "key", "KEY", "only this key's" },
-        { OPTION_REASON, "reason", "WORD", "only those with this reason: exhausted, rejected, cancelled, …" },
-        { OPTION_ERROR, "error", "TEXT", "only those whose last error has this in it" },
-        { OPTION_BEFORE, "before", "WHEN", "only those that died before then: 2026-11-16 10:00 (UTC), or 2h ago" },
-        { OPTION_ALL, "all", NULL, "requeue or drop all of them" },
-        { OPTION_LIMIT, "limit", "N", "at most N, in the order of the list (list: 50)" },
-        { OPTION_DRY_RUN, "dry-run", NULL, "only say how many would be requeued or dropped" },
-        { OPTION_YES, "yes", NULL, "do not ask; on anything but a terminal nobody is asked" },
-        OPTION_JSON_ROW,
-};
-
 #define LIST_LIMIT 50u
 
 struct dead_request {
+        const char *config;
         const char *verb;
         struct dead_filter filter;
         bool has_all;
@@ -49,7 +24,7 @@ struct dead_request {
         bool is_dry_run;
         bool has_yes;
         uint64_t limit; /* 0: not said */
-        const char **ids;
+        char **ids;
         size_t ids_count;
 };
 
@@ -285,85 +260,58 @@ static int check_words(struct options *o, const struct dead_request *request)
         return EXIT_DONE;
 }
 
-static int take_option(struct options *o, struct dead_request *request, int id)
+static int take_before(void *self, const char *value, struct error *error)
 {
-        struct error error = { "" };
-        switch (id) {
-        case OPTION_HANDLER:
-                request->filter.handler = o->value;
-                break;
-        case OPTION_KEY:
-                request->filter.key = o->value;
-                break;
-        case OPTION_REASON:
-                request->filter.reason = o->value;
-                break;
-        case OPTION_ERROR:
-                request->filter.error = o->value;
-                break;
-        case OPTION_BEFORE:
-                if (dead_before_parse(o->value, clock_wall_ms(), &request->filter.before_ms, &error) < 0)
-                        return options_wrong(o, "--before: %s", error.text);
-                break;
-        case OPTION_ALL:
-                request->has_all = true;
-                break;
-        case OPTION_DRY_RUN:
-                request->is_dry_run = true;
-                break;
-        case OPTION_YES:
-                request->has_yes = true;
-                break;
-        default:
-                if (!options_number(o->value, 1, UINT32_MAX, &request->limit))
-                        return options_wrong(o, "--limit: %s is not a number from 1", o->value);
-        }
-        return EXIT_DONE;
+        return dead_before_parse(value, clock_wall_ms(), self, error) < 0 ? -EINVAL : 0;
+}
+
+static int run(struct cli_store *s, void *self)
+{
+        struct dead_request *request = self;
+        if (!strcmp(request->verb, "list"))
+                return list(s, request);
+        return request->ids_count ? act_on_ids(s, request) : act_on_all(s, request);
 }
 
 int cmd_dead(int argc, char **argv)
 {
+        struct dead_request q = { .verb = "list" };
+        const struct option table[] = {
+                OPT_CONFIG(&q.config),
+                OPT_TEXT("--handler NAME", &q.filter.handler, "only this handler's"),
+                OPT_TEXT("--key KEY", &q.filter.key, "only this key's"),
+                OPT_TEXT("--reason WORD", &q.filter.reason,
+                        "only those with this reason: exhausted, rejected, cancelled, …"),
+                OPT_TEXT("--error TEXT", &q.filter.error, "only those whose last error has this in it"),
+                OPT_CALL("--before WHEN", take_before, &q.filter.before_ms,
+                        "only those that died before then: 2026-11-16 10:00 (UTC), or 2h ago"),
+                OPT_FLAG("--all", &q.has_all, "requeue or drop all of them"),
+                OPT_NUMBER("--limit N", &q.limit, 1, UINT32_MAX, "at most N, in the order of the list (list: 50)"),
+                OPT_FLAG("--dry-run", &q.is_dry_run, "only say how many would be requeued or dropped"),
+                OPT_FLAG("--yes", &q.has_yes, "do not ask; on anything but a terminal nobody is asked"),
+                OPT_JSON(&q.has_json),
+        };
         struct options o = {
                 .usage = "dead [list | requeue ID… | drop ID…]",
                 .about = "Lists dead tasks, puts them back at the end of their queue with fresh budgets, or drops them "
                          "for good: those with\nthe ids given, or all that fit every filter given.  What dies after "
                          "it began is left alone.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
+                OPTIONS_TABLE(table),
+                .words_max = WORDS_ANY,
                 .examples = "  quiver dead list --handler mail\n"
                             "  quiver dead requeue 9kq2v7d3c0a8x1m5r4t6-12\n"
                             "  quiver dead requeue --handler mail --error 'connection refused' --limit 100\n"
                             "  quiver dead drop --reason rejected --before 30d --dry-run\n"
                             "  quiver dead drop --all\n",
         };
-        struct cli_words w = { 0 };
-        struct dead_request request = { .verb = "list" };
-        struct cli_store s;
-        int code = EXIT_DONE;
-        options_start(&o, argc, argv);
-        for (int id; code == EXIT_DONE && (id = cli_words_next(&w, &o)) != OPTIONS_END;)
-                code = take_option(&o, &request, id);
-        if (w.is_over)
-                code = w.code;
-        if (w.is_over || code != EXIT_DONE)
-                goto out;
-        request.has_json = w.has_json;
-        if (w.count) {
-                request.verb = w.words[0];
-                request.ids = w.words + 1;
-                request.ids_count = w.count - 1;
+        int code;
+        if (!options_read(&o, argc, argv, &code))
+                return code;
+        if (o.words_count) {
+                q.verb = o.words[0];
+                q.ids = o.words + 1;
+                q.ids_count = o.words_count - 1;
         }
-        code = check_words(&o, &request);
-        if (code == EXIT_DONE)
-                code = cli_open(&s, "dead", w.config);
-        if (code != EXIT_DONE)
-                goto out;
-        if (!strcmp(request.verb, "list"))
-                code = list(&s, &request);
-        else
-                code = request.ids_count ? act_on_ids(&s, &request) : act_on_all(&s, &request);
-        cli_close(&s);
-out:
-        cli_words_free(&w);
-        return code;
+        code = check_words(&o, &q);
+        return code == EXIT_DONE ? cli_act(&o, q.config, run, &q) : code;
 }

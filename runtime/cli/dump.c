@@ -14,8 +14,6 @@
 #include "cli/command.h"
 #include "cli/json.h"
 
-static const struct option_spec specs[] = { OPTION_CONFIG_ROW, OPTION_JSON_ROW };
-
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
 struct dump_line {
@@ -314,8 +312,12 @@ static int write_all(struct cli_store *s, struct dumping *d, struct error *error
         return 0;
 }
 
-static int dump(struct cli_store *s, bool has_json)
+static int dump(struct cli_store *s, void *self)
 {
+        bool has_json = *(const bool *)self;
+        int code = move_check_idle(s);
+        if (code != EXIT_DONE)
+                return code;
         struct error error = { "" };
         struct dumping d = { .progress = { .what = "dump" } };
         uint8_t random[MOVE_NAME_SIZE / 2];
@@ -338,6 +340,9 @@ static int dump(struct cli_store *s, bool has_json)
 
 int cmd_dump(int argc, char **argv)
 {
+        const char *config = NULL;
+        bool has_json = false;
+        const struct option table[] = { OPT_CONFIG(&config), OPT_JSON(&has_json) };
         struct options o = {
                 .usage = "dump > FILE",
                 .about =
@@ -345,23 +350,9 @@ int cmd_dump(int argc, char **argv)
                         "flight, parked and\ndead ones, keys that are held, and what is paused.  Not results.  Refused "
                         "while a host works on the store.\nThe last line is an end mark: without it, load refuses the "
                         "dump.  A summary goes to standard error.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
+                OPTIONS_TABLE(table),
                 .examples = "  quiver dump -c old.cfg > tasks && quiver load -c new.cfg tasks\n",
         };
-        struct cli_words w = { 0 };
-        struct cli_store s;
-        options_start(&o, argc, argv);
-        (void)cli_words_next(&w, &o);
-        int code = w.code;
-        if (!w.is_over && w.count)
-                code = options_wrong(&o, "what is %s?", w.words[0]);
-        else if (!w.is_over && (code = cli_open(&s, "dump", w.config)) == EXIT_DONE) {
-                code = move_check_idle(&s);
-                if (code == EXIT_DONE)
-                        code = dump(&s, w.has_json);
-                cli_close(&s);
-        }
-        cli_words_free(&w);
-        return code;
+        int code;
+        return options_read(&o, argc, argv, &code) ? cli_act(&o, config, dump, &has_json) : code;
 }

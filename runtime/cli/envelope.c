@@ -15,18 +15,10 @@
 #include "view/task.h"
 #include "view/text.h"
 
-enum { OPTION_MAKE = OPTION_OWN, OPTION_SHARDS };
-
-static const struct option_spec specs[] = {
-        { OPTION_MAKE, "make", NULL, "write the envelope of HANDLER [PAYLOAD|-], with the options below" },
-        { OPTION_SHARDS, "shards", "N", "say, or put in the id, which of N shards it belongs to" },
-        TASK_OPTION_ROWS,
-        OPTION_JSON_ROW,
-};
-
 struct envelope_request {
         bool is_make;
         uint32_t shards; /* 0: not said */
+        bool has_json;
         struct task_options task;
 };
 
@@ -35,22 +27,17 @@ struct envelope_request {
 static int read_file(const char *path, struct buffer *to, struct error *error)
 {
         int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
-        ssize_t n = fd < 0 ? -1 : 1;
-        while (n > 0 && to->size <= STORE_PAYLOAD_MAX + TASK_HEAD_MAX) {
-                n = read(fd, buffer_reserve(to, 65536), 65536);
-                to->size += n > 0 ? (size_t)n : 0;
-        }
-        int r = n < 0 ? error_set(error, -errno, "%s: %s", path, strerror(errno)) : 0;
+        int r = fd < 0 ? -errno : cli_read_all(fd, STORE_PAYLOAD_MAX + TASK_HEAD_MAX, to);
         if (fd > STDIN_FILENO)
                 (void)close(fd);
-        return r;
+        return r < 0 ? error_set(error, r, "%s: %s", path, strerror(-r)) : 0;
 }
 
-static void print_envelope(const struct envelope *e, const struct envelope_request *request, bool has_json)
+static void print_envelope(const struct envelope *e, const struct envelope_request *request)
 {
         struct span ordered = e->key.size ? e->key : e->id;
         uint32_t shard = request->shards && e->key.size ? shard_of_key(ordered, request->shards) : 0;
-        if (has_json) {
+        if (request->has_json) {
                 json_t *o = json_object();
                 view_json_span(o, "key", e->key);
                 if (e->id.size)
@@ -73,7 +60,7 @@ static void print_envelope(const struct envelope *e, const struct envelope_reque
         cli_text_print(&text);
 }
 
-static int show_file(const char *path, const struct envelope_request *request, bool has_json)
+static int show_file(const char *path, const struct envelope_request *request)
 {
         struct buffer bytes = { 0 };
         struct envelope envelope;
@@ -85,7 +72,7 @@ static int show_file(const char *path, const struct envelope_request *request, b
                         (void)error_prefix(&error, r, "%s is not an envelope", strcmp(path, "-") ? path : "this");
         }
         if (r == 0)
-                print_envelope(&envelope, request, has_json);
+                print_envelope(&envelope, request);
         else
                 (void)fprintf(stderr, "quiver envelope: %s\n", error.text);
         buffer_free(&bytes);
@@ -123,13 +110,13 @@ out:
         return r;
 }
 
-static int make(struct options *o, struct envelope_request *request, const struct cli_words *w)
+static int make(const struct options *o, struct envelope_request *request)
 {
         struct error error = { "" };
-        if (!w->count || w->count > 2)
+        if (!o->words_count || o->words_count > 2)
                 return options_wrong(o, "which handler? quiver envelope --make HANDLER [PAYLOAD|-]");
-        request->task.task.handler = w->words[0];
-        int r = w->count == 2 ? task_options_take_payload(&request->task, w->words[1], &error) : 0;
+        request->task.task.handler = o->words[0];
+        int r = o->words_count == 2 ? task_options_take_payload(&request->task, o->words[1], &error) : 0;
         if (r == 0)
                 r = write_envelope(request, &error);
         if (r < 0)
@@ -137,51 +124,35 @@ static int make(struct options *o, struct envelope_request *request, const struc
         return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-static int take_option(struct options *o, struct envelope_request *request, int id)
-{
-        struct error error = { "" };
-        uint64_t number = 0;
-        int r = task_options_take(&request->task, id, o->value, &error);
-        if (r < 0)
-                return options_wrong(o, "--%s", error.text);
-        if (id == OPTION_MAKE)
-                request->is_make = true;
-        if (id == OPTION_SHARDS) {
-                if (!options_number(o->value, 1, SHARDS_MAX, &number))
-                        return options_wrong(o, "--shards: %s is not a number from 1 to %u", o->value, SHARDS_MAX);
-                request->shards = (uint32_t)number;
-        }
-        return EXIT_DONE;
-}
-
 int cmd_envelope(int argc, char **argv)
 {
+        struct envelope_request q = { .task = TASK_OPTIONS_INIT };
+        const struct option table[] = {
+                OPT_FLAG("--make", &q.is_make, "write the envelope of HANDLER [PAYLOAD|-], with the options below"),
+                OPT_NUMBER("--shards N", &q.shards, 1, SHARDS_MAX,
+                        "say, or put in the id, which of N shards it belongs to"),
+                TASK_OPTIONS(&q.task),
+                OPT_JSON(&q.has_json),
+        };
         struct options o = {
                 .usage = "envelope [FILE|-] | --make HANDLER [PAYLOAD|-]",
                 .about = "Prints what is in an envelope, from a file or standard input; or writes one to standard "
                          "output.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
+                OPTIONS_TABLE(table),
+                .words_max = WORDS_ANY,
                 .examples = "  quiver envelope task.qv1\n"
                             "  redis-cli LINDEX 'quiver:{demo:12}:normal' 0 | quiver envelope -\n"
                             "  quiver envelope --make mail --key user-17 hello > task.qv1\n",
         };
-        struct cli_words w = { 0 };
-        struct envelope_request request = { 0 };
-        int code = EXIT_DONE;
-        task_options_init(&request.task);
-        options_start(&o, argc, argv);
-        for (int id; code == EXIT_DONE && (id = cli_words_next(&w, &o)) != OPTIONS_END;)
-                code = take_option(&o, &request, id);
-        if (w.is_over)
-                code = w.code;
-        else if (code == EXIT_DONE && request.is_make)
-                code = make(&o, &request, &w);
-        else if (code == EXIT_DONE && w.count > 1)
-                code = options_wrong(&o, "one file at a time; what is %s?", w.words[1]);
-        else if (code == EXIT_DONE)
-                code = show_file(w.count ? w.words[0] : "-", &request, w.has_json);
-        task_options_free(&request.task);
-        cli_words_free(&w);
+        int code;
+        if (options_read(&o, argc, argv, &code)) {
+                if (q.is_make)
+                        code = make(&o, &q);
+                else if (o.words_count > 1)
+                        code = options_wrong(&o, "one file at a time; what is %s?", o.words[1]);
+                else
+                        code = show_file(o.words_count ? o.words[0] : "-", &q);
+        }
+        task_options_free(&q.task);
         return code;
 }

@@ -10,13 +10,11 @@
 #include "cli/open.h"
 #include "cli/show.h"
 
-enum { OPTION_SHARD = OPTION_OWN, OPTION_REPAIR };
-
-static const struct option_spec specs[] = {
-        OPTION_CONFIG_ROW,
-        { OPTION_SHARD, "shard", "N", "only this one" },
-        { OPTION_REPAIR, "repair", NULL, "mend what can be mended without losing a task; no host may run" },
-        OPTION_JSON_ROW,
+struct fsck_request {
+        const char *config;
+        uint32_t shard; /* UINT32_MAX: all */
+        bool is_repair;
+        bool has_json;
 };
 
 struct sum {
@@ -88,8 +86,34 @@ static void report(struct sum *sum, bool has_json)
                 (void)printf("%" PRIu64 " problem%s\n", sum->problems, show_plural(sum->problems));
 }
 
+static int fsck(struct cli_store *s, void *self)
+{
+        const struct fsck_request *q = self;
+        struct sum sum = { .is_repair = q->is_repair };
+        bool is_one = q->shard != UINT32_MAX;
+        if (is_one && q->shard >= s->info->shards) {
+                (void)fprintf(stderr, "quiver fsck: there is no shard %u; the store has 0 to %u\n", q->shard,
+                        s->info->shards - 1);
+                return EXIT_FAILED;
+        }
+        int code = q->is_repair ? move_check_idle(s) : EXIT_DONE;
+        if (code == EXIT_DONE)
+                code = check_shards(s, is_one ? q->shard : 0, is_one ? 1 : s->info->shards, &sum);
+        if (sum.shards && code != EXIT_UNREACHABLE)
+                report(&sum, q->has_json);
+        buffer_free(&sum.report);
+        return code;
+}
+
 int cmd_fsck(int argc, char **argv)
 {
+        struct fsck_request q = { .shard = UINT32_MAX };
+        const struct option table[] = {
+                OPT_CONFIG(&q.config),
+                OPT_NUMBER("--shard N", &q.shard, 0, SHARDS_MAX - 1, "only this one"),
+                OPT_FLAG("--repair", &q.is_repair, "mend what can be mended without losing a task; no host may run"),
+                OPT_JSON(&q.has_json),
+        };
         struct options o = {
                 .usage = "fsck [--shard N] [--repair]",
                 .about = "Counts every task and compares: each in exactly one state, every counter right, nothing left "
@@ -98,49 +122,11 @@ int cmd_fsck(int argc, char **argv)
                          "every "
                          "repair is named, and what\nis not mended takes a person: quiver dump, and quiver load into "
                          "a new store.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
+                OPTIONS_TABLE(table),
                 .examples = "  quiver fsck\n"
                             "  quiver fsck --shard 12 --json\n"
                             "  quiver fsck --repair\n",
         };
-        struct cli_words w = { 0 };
-        struct cli_store s;
-        struct sum sum = { 0 };
-        const char *only = NULL;
-        int option;
-        options_start(&o, argc, argv);
-        while ((option = cli_words_next(&w, &o)) >= OPTION_OWN) {
-                if (option == OPTION_SHARD)
-                        only = o.value;
-                else
-                        sum.is_repair = true;
-        }
-        int code = w.code;
-        uint64_t shard = 0;
-        if (!w.is_over && w.count)
-                code = options_wrong(&o, "what is %s?", w.words[0]);
-        else if (!w.is_over && only && !options_number(only, 0, SHARDS_MAX - 1, &shard))
-                code = options_wrong(&o, "--shard: %s is not a number from 0 to %u", only, SHARDS_MAX - 1);
-        if (w.is_over || code != EXIT_DONE)
-                goto out;
-        code = cli_open(&s, "fsck", w.config);
-        if (code != EXIT_DONE)
-                goto out;
-        if (shard >= s.info->shards) {
-                (void)fprintf(
-                        stderr, "quiver fsck: there is no shard %s; the store has 0 to %u\n", only, s.info->shards - 1);
-                code = EXIT_FAILED;
-        } else {
-                code = sum.is_repair ? move_check_idle(&s) : EXIT_DONE;
-                if (code == EXIT_DONE)
-                        code = check_shards(&s, (uint32_t)shard, only ? 1 : s.info->shards, &sum);
-                if (sum.shards && code != EXIT_UNREACHABLE)
-                        report(&sum, w.has_json);
-        }
-        buffer_free(&sum.report);
-        cli_close(&s);
-out:
-        cli_words_free(&w);
-        return code;
+        int code;
+        return options_read(&o, argc, argv, &code) ? cli_act(&o, q.config, fsck, &q) : code;
 }

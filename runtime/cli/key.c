@@ -14,14 +14,6 @@
 
 #define KEYS_SHOWN 1000u
 
-enum { OPTION_REASON = OPTION_OWN };
-
-static const struct option_spec specs[] = {
-        OPTION_CONFIG_ROW,
-        { OPTION_REASON, "reason", "TEXT", "hold: why, for whoever looks" },
-        OPTION_JSON_ROW,
-};
-
 static const struct verb {
         const char *name;
         enum store_control_verb verb;
@@ -127,60 +119,57 @@ static int act(struct cli_store *s, const struct verb *verb, struct span key, co
 
 /* --- words -------------------------------------------------------------------------------------------------------- */
 
-static const struct verb *find_verb(const char *name)
-{
-        for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-                if (!strcmp(verbs[i].name, name))
-                        return &verbs[i];
-        return NULL;
-}
+struct key_request {
+        const char *config;
+        const char *reason;
+        bool has_json;
+        const struct verb *verb; /* NULL: look at it, or at all */
+        bool is_list;
+        struct span key;
+};
 
-static int run(struct options *o, const struct cli_words *w, const char *reason)
+static int run(struct cli_store *s, void *self)
 {
-        struct cli_store s;
-        struct error error = { "" };
-        bool is_list = w->count == 1 && !strcmp(w->words[0], "list");
-        const struct verb *verb = w->count ? find_verb(w->words[0]) : NULL;
-        bool has_verb = verb || (w->count && !strcmp(w->words[0], "show"));
-        if (!is_list && w->count != 1u + has_verb)
-                return options_wrong(
-                        o, "which key? quiver key %s%sKEY", has_verb ? w->words[0] : "", has_verb ? " " : "");
-        if (reason && (!verb || verb->verb != CONTROL_HOLD))
-                return options_wrong(o, "--reason goes with hold");
-        struct span key = { w->words[has_verb], strlen(w->words[has_verb]) };
-        if (!is_list && task_key_check(key, &error) < 0)
-                return options_wrong(o, "%s", error.text);
-        int code = cli_open(&s, "key", w->config);
-        if (code != EXIT_DONE)
-                return code;
-        if (is_list)
-                code = list(&s, w->has_json);
-        else if (verb)
-                code = act(&s, verb, key, reason, w->has_json);
-        else
-                code = show_one(&s, w->has_json, key);
-        cli_close(&s);
-        return code;
+        const struct key_request *q = self;
+        if (q->is_list)
+                return list(s, q->has_json);
+        return q->verb ? act(s, q->verb, q->key, q->reason, q->has_json) : show_one(s, q->has_json, q->key);
 }
 
 int cmd_key(int argc, char **argv)
 {
+        struct key_request q = { 0 };
+        const struct option table[] = {
+                OPT_CONFIG(&q.config),
+                OPT_TEXT("--reason TEXT", &q.reason, "hold: why, for whoever looks"),
+                OPT_JSON(&q.has_json),
+        };
         struct options o = {
                 .usage = "key [show] KEY | list | hold KEY | unhold KEY | retry KEY | skip KEY",
                 .about = "Says what a key waits for, since when and why; holds it, lets it go on, tries its first task "
                          "now,\nor gives that one up. list: all keys that wait for more than their turn.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
+                OPTIONS_TABLE(table),
+                .words_max = WORDS_ANY,
                 .examples = "  quiver key user-17\n"
                             "  quiver key hold user-17 --reason 'being migrated'\n"
                             "  quiver key skip user-17\n",
         };
-        struct cli_words w = { 0 };
-        const char *reason = NULL;
-        options_start(&o, argc, argv);
-        while (cli_words_next(&w, &o) == OPTION_REASON)
-                reason = o.value;
-        int code = w.is_over ? w.code : run(&o, &w, reason);
-        cli_words_free(&w);
-        return code;
+        struct error error = { "" };
+        int code;
+        if (!options_read(&o, argc, argv, &code))
+                return code;
+        const char *first = o.words_count ? o.words[0] : "";
+        q.is_list = o.words_count == 1 && !strcmp(first, "list");
+        for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+                if (!strcmp(verbs[i].name, first))
+                        q.verb = &verbs[i];
+        bool has_verb = q.verb || !strcmp(first, "show");
+        if (!q.is_list && o.words_count != 1u + has_verb)
+                return options_wrong(&o, "which key? quiver key %s%sKEY", has_verb ? first : "", has_verb ? " " : "");
+        if (q.reason && (!q.verb || q.verb->verb != CONTROL_HOLD))
+                return options_wrong(&o, "--reason goes with hold");
+        q.key = (struct span){ o.words[has_verb], strlen(o.words[has_verb]) };
+        if (!q.is_list && task_key_check(q.key, &error) < 0)
+                return options_wrong(&o, "%s", error.text);
+        return cli_act(&o, q.config, run, &q);
 }

@@ -18,14 +18,6 @@
 #include "cli/load.h"
 #include "cli/show.h"
 
-enum { OPTION_MERGE = OPTION_OWN };
-
-static const struct option_spec specs[] = {
-        OPTION_CONFIG_ROW,
-        { OPTION_MERGE, "merge", NULL, "into a store that has tasks already, behind them" },
-        OPTION_JSON_ROW,
-};
-
 /* --- the dump ----------------------------------------------------------------------------------------------------- */
 
 /* A pipe cannot be read twice: all of it goes to a file without a name first. */
@@ -98,7 +90,7 @@ static int check(FILE *in, off_t start, struct move_reader *r)
 static int store_ensure(struct cli_store *s, const char *config)
 {
         struct error error = { "" };
-        int code = cli_load(s, "load", config);
+        int code = cli_load(s, "load", config, READER_ANYBODY);
         if (code != EXIT_DONE)
                 return code;
         mode_t mask = umask(077);
@@ -234,6 +226,14 @@ static int check_and_load(const char *path, const char *config, bool has_merge, 
 
 int cmd_load(int argc, char **argv)
 {
+        const char *config = NULL;
+        bool has_merge = false;
+        bool has_json = false;
+        const struct option table[] = {
+                OPT_CONFIG(&config),
+                OPT_FLAG("--merge", &has_merge, "into a store that has tasks already, behind them"),
+                OPT_JSON(&has_json),
+        };
         struct options o = {
                 .usage = "load [FILE]",
                 .about =
@@ -244,21 +244,11 @@ int cmd_load(int argc, char **argv)
                         "loaded once per dump:\nafter a failure, or kill -9, run the same load again.  A store "
                         "remembers the last 64 dumps that were loaded.\nHosts may run meanwhile: they take up the "
                         "tasks as they come.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
+                OPTIONS_TABLE(table),
+                .words_max = 1,
                 .examples = "  quiver dump -c old.cfg > tasks && quiver load -c new.cfg tasks\n"
                             "  quiver load --merge < tasks\n",
         };
-        struct cli_words w = { 0 };
-        bool has_merge = false;
-        options_start(&o, argc, argv);
-        while (cli_words_next(&w, &o) == OPTION_MERGE)
-                has_merge = true;
-        int code = w.code;
-        if (!w.is_over && w.count > 1)
-                code = options_wrong(&o, "what is %s?", w.words[1]);
-        else if (!w.is_over)
-                code = check_and_load(w.count ? w.words[0] : NULL, w.config, has_merge, w.has_json);
-        cli_words_free(&w);
-        return code;
+        int code;
+        return options_read(&o, argc, argv, &code) ? check_and_load(o.words[0], config, has_merge, has_json) : code;
 }

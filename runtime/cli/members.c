@@ -11,13 +11,12 @@
 #define WATCH_S     2
 #define MOVES_SHOWN 10
 
-enum { OPTION_WATCH = OPTION_OWN, OPTION_MOVES };
-
-static const struct option_spec specs[] = {
-        OPTION_CONFIG_ROW,
-        { OPTION_WATCH, "watch", NULL, "again every 2 s, until it is interrupted" },
-        { OPTION_MOVES, "moves", NULL, "all moves that are remembered, not only the latest ten" },
-        OPTION_JSON_ROW,
+struct members_request {
+        const char *config;
+        const char *verb, *name; /* NULL: only look */
+        bool is_watch;
+        bool all_moves;
+        bool has_json;
 };
 
 static int show(const struct cli_store *s, bool is_json, bool is_watch, bool all_moves)
@@ -61,50 +60,47 @@ static int set_drain(struct cli_store *s, const char *name, bool is_drain)
         return EXIT_DONE;
 }
 
-static int act(struct options *o, const struct cli_words *w, bool is_watch, bool all_moves)
+static int act(struct cli_store *s, void *self)
 {
-        struct cli_store s;
-        bool is_drain = w->count && !strcmp(w->words[0], "drain");
-        if (w->count && !is_drain && strcmp(w->words[0], "activate") != 0)
-                return options_wrong(o, "drain or activate; what is %s?", w->words[0]);
-        if (w->count && w->count != 2)
-                return options_wrong(o, "%s needs the name of one host", w->words[0]);
-        if (w->count && strlen(w->words[1]) > ASSIGN_NAME_MAX)
-                return options_wrong(o, "a host's name has at most %u bytes", ASSIGN_NAME_MAX);
-        int code = cli_open(&s, o->argv[0], w->config);
-        if (code != EXIT_DONE)
-                return code;
-        if (w->count)
-                code = set_drain(&s, w->words[1], is_drain);
-        else
-                do
-                        code = show(&s, w->has_json, is_watch, all_moves);
-                while (is_watch && code == EXIT_DONE && sleep(WATCH_S) == 0);
-        cli_close(&s);
+        const struct members_request *q = self;
+        int code;
+        if (q->verb)
+                return set_drain(s, q->name, !strcmp(q->verb, "drain"));
+        do
+                code = show(s, q->has_json, q->is_watch, q->all_moves);
+        while (q->is_watch && code == EXIT_DONE && sleep(WATCH_S) == 0);
         return code;
 }
 
 int cmd_members(int argc, char **argv)
 {
+        struct members_request q = { 0 };
+        const struct option table[] = {
+                OPT_CONFIG(&q.config),
+                OPT_FLAG("--watch", &q.is_watch, "again every 2 s, until it is interrupted"),
+                OPT_FLAG("--moves", &q.all_moves, "all moves that are remembered, not only the latest ten"),
+                OPT_JSON(&q.has_json),
+        };
         struct options o = {
                 .usage = "members [--watch] [--moves] [--json]\n       quiver members drain|activate NAME",
                 .about = "The hosts of this app: what each was assigned, who leads, and which shards moved and why.\n"
                          "drain: the host of that name gives its shards away and gets none; activate takes that back.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
+                OPTIONS_TABLE(table),
+                .words_max = WORDS_ANY,
                 .examples = "  quiver members\n"
                             "  quiver members --watch\n"
                             "  quiver members drain host-a\n",
         };
-        struct cli_words w = { 0 };
-        bool is_watch = false;
-        bool all_moves = false;
-        options_start(&o, argc, argv);
-        for (int id; (id = cli_words_next(&w, &o)) >= OPTION_OWN;) {
-                is_watch |= id == OPTION_WATCH;
-                all_moves |= id == OPTION_MOVES;
-        }
-        int code = w.is_over ? w.code : act(&o, &w, is_watch, all_moves);
-        cli_words_free(&w);
-        return code;
+        int code;
+        if (!options_read(&o, argc, argv, &code))
+                return code;
+        q.verb = o.words[0];
+        if (q.verb && strcmp(q.verb, "drain") != 0 && strcmp(q.verb, "activate") != 0)
+                return options_wrong(&o, "drain or activate; what is %s?", q.verb);
+        if (q.verb && o.words_count != 2)
+                return options_wrong(&o, "%s needs the name of one host", q.verb);
+        q.name = q.verb ? o.words[1] : NULL;
+        if (q.name && strlen(q.name) > ASSIGN_NAME_MAX)
+                return options_wrong(&o, "a host's name has at most %u bytes", ASSIGN_NAME_MAX);
+        return cli_act(&o, q.config, act, &q);
 }

@@ -16,8 +16,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/options.h"
-
-#define NAME_MAX_BYTES 64
+#include "task/envelope.h"
 
 /* The assembler takes the file as it is; the path counts from the top of the tree, where make runs. */
 #define EMBED(symbol, path)                                                                                            \
@@ -61,20 +60,12 @@ static const struct file cc_files[FILES] = {
 /* What a new plugin is made with. */
 struct recipe {
         const char *name;
-        char identifier[NAME_MAX_BYTES + 1]; /* the name as a part of C identifiers */
+        char identifier[TASK_HANDLER_MAX + 1]; /* the name as a part of C identifiers */
         const struct file *files;
         const char *extension;
         char sdk[PATH_MAX];    /* "" if it was not found */
         char quiver[PATH_MAX]; /* what to type to run this binary */
 };
-
-static bool is_name(const char *name)
-{
-        static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-        static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-        size_t length = strlen(name);
-        return strspn(name, letters) > 0 && length <= NAME_MAX_BYTES && strspn(name, others) == length;
-}
 
 /* The SDK that belongs to this binary: beside build/ in the source tree, in share/ of an installed prefix. */
 static void find_sdk(struct recipe *recipe)
@@ -222,55 +213,36 @@ static void print_next_steps(const struct recipe *recipe)
                 name, name, recipe->quiver, name, name, name);
 }
 
-enum { OPTION_CPP = 256 };
-
-static const struct option_spec specs[] = {
-        { OPTION_CPP, "cpp", NULL, "write it in C++17 instead of C" },
-};
-
-/* EXIT_DONE with recipe->name set, or what to return (EXIT_DONE without a name: help was asked for). */
-static int read_words(struct recipe *recipe, int argc, char **argv)
-{
-        struct options o = {
-                .usage = "new NAME [--cpp]",
-                .about = "Makes the folder NAME with a plugin, a test against the mock host, a Makefile and a README.\n"
-                         "It builds and passes as it is.  A name is a letter, then at most 63 letters, digits, _ or -.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
-                .examples = "  quiver new resize && make -C resize test\n"
-                            "  quiver new geo-lookup --cpp\n",
-        };
-        const char *name = NULL;
-        int id;
-        options_start(&o, argc, argv);
-        while ((id = options_next(&o)) != OPTIONS_END) {
-                if (id == OPTION_CPP) {
-                        recipe->files = cc_files;
-                        recipe->extension = "cc";
-                } else if (id == OPTIONS_WORD && name) {
-                        return options_wrong(&o, "one name, please; \"%s\" is a second one", o.value);
-                } else if (id == OPTIONS_WORD) {
-                        name = o.value;
-                } else {
-                        return id == OPTIONS_HELP ? EXIT_DONE : EXIT_USAGE;
-                }
-        }
-        if (!name)
-                return options_wrong(&o, "say what the plugin is to be called");
-        if (!is_name(name))
-                return options_wrong(&o,
-                        "\"%s\" cannot be a plugin's name: a letter, then at most 63 letters, digits, _ or -", name);
-        recipe->name = name;
-        return EXIT_DONE;
-}
-
 int cmd_new(int argc, char **argv)
 {
         struct recipe recipe = { .files = c_files, .extension = "c" };
         struct error error = { 0 };
-        int exit_code = read_words(&recipe, argc, argv);
+        bool is_cpp = false;
+        const struct option table[] = { OPT_FLAG("--cpp", &is_cpp, "write it in C++17 instead of C") };
+        struct options o = {
+                .usage = "new NAME [--cpp]",
+                .about = "Makes the folder NAME with a plugin, a test against the mock host, a Makefile and a README.\n"
+                         "It builds and passes as it is.  A name is a letter, then at most 63 letters, digits, _ or -.",
+                OPTIONS_TABLE(table),
+                .words_max = 1,
+                .hint = "One name, please",
+                .examples = "  quiver new resize && make -C resize test\n"
+                            "  quiver new geo-lookup --cpp\n",
+        };
+        int code;
+        if (!options_read(&o, argc, argv, &code))
+                return code;
+        recipe.name = o.words[0];
         if (!recipe.name)
-                return exit_code;
+                return options_wrong(&o, "say what the plugin is to be called");
+        if (task_handler_check((struct span){ recipe.name, strlen(recipe.name) }, NULL) < 0)
+                return options_wrong(&o,
+                        "\"%s\" cannot be a plugin's name: a letter, then at most 63 letters, digits, _ or -",
+                        recipe.name);
+        if (is_cpp) {
+                recipe.files = cc_files;
+                recipe.extension = "cc";
+        }
         for (size_t i = 0; recipe.name[i]; i++)
                 recipe.identifier[i] = recipe.name[i] == '-' ? '_' : recipe.name[i];
         find_sdk(&recipe);

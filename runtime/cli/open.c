@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* What the store said about the request; anything else is about the store. */
 static bool is_answer(int r)
@@ -22,28 +23,39 @@ static bool is_answer(int r)
         }
 }
 
+int cli_read_all(int fd, size_t max, struct buffer *to)
+{
+        for (;;) {
+                ssize_t n = read(fd, buffer_reserve(to, 65536), 65536);
+                if (n == 0 || (n < 0 && errno != EINTR))
+                        return n < 0 ? -errno : 0;
+                to->size += n > 0 ? (size_t)n : 0;
+                if (to->size > max)
+                        return -EMSGSIZE;
+        }
+}
+
 int cli_fail(const char *command, int r, const char *text)
 {
         (void)fprintf(stderr, "quiver %s: %s\n", command, text);
         return is_answer(r) ? EXIT_FAILED : EXIT_UNREACHABLE;
 }
 
-int cli_load(struct cli_store *s, const char *command, const char *given_config)
+int cli_load(struct cli_store *s, const char *command, const char *given_config, enum config_reader reader)
 {
         *s = (struct cli_store){ .command = command };
-        struct problems problems = { 0 };
+        struct problems problems = { .reader = reader };
         struct error error = { "" };
-        const char *how = NULL;
         char *path = NULL;
         char text[2048];
-        if (config_find(given_config, &path, &how, &error) < 0)
+        if (config_find(given_config, &path, &s->how, &error) < 0)
                 return cli_fail(s->command, -EINVAL, error.text);
         int r = config_load(path, &s->config, &problems);
-        for (size_t i = 0; r < 0 && i < problems.count; i++)
+        for (size_t i = 0; (r < 0 || reader == READER_HOST) && i < problems.count; i++)
                 (void)fprintf(stderr, "%s\n", problem_format(&problems.items[i], text, sizeof(text)));
         if (r < 0)
                 (void)fprintf(stderr, "quiver %s: %s (%s) is not valid; see: quiver check -c %s\n", s->command, path,
-                        how, path);
+                        s->how, path);
         problems_free(&problems);
         free(path);
         return r < 0 ? EXIT_FAILED : EXIT_DONE;
@@ -52,7 +64,7 @@ int cli_load(struct cli_store *s, const char *command, const char *given_config)
 int cli_open(struct cli_store *s, const char *command, const char *given_config)
 {
         struct error error = { "" };
-        int code = cli_load(s, command, given_config);
+        int code = cli_load(s, command, given_config, READER_ANYBODY);
         if (code != EXIT_DONE)
                 return code;
         int r = client_open_config(&s->config, &s->client, &error);
@@ -71,36 +83,13 @@ void cli_close(struct cli_store *s)
         config_free(&s->config);
 }
 
-int cli_words_next(struct cli_words *w, struct options *o)
+int cli_act(const struct options *o, const char *given_config, int (*act)(struct cli_store *s, void *self), void *self)
 {
-        for (;;) {
-                int id = options_next(o);
-                switch (id) {
-                case 'c':
-                        w->config = o->value;
-                        break;
-                case OPTION_JSON:
-                        w->has_json = true;
-                        break;
-                case OPTIONS_WORD:
-                        if (!w->words)
-                                w->words = calloc((size_t)o->argc, sizeof(*w->words));
-                        if (!w->words)
-                                abort();
-                        w->words[w->count++] = o->value;
-                        break;
-                case OPTIONS_HELP:
-                case OPTIONS_WRONG:
-                        w->is_over = true;
-                        w->code = id == OPTIONS_HELP ? EXIT_DONE : EXIT_USAGE;
-                        return OPTIONS_END;
-                default:
-                        return id;
-                }
-        }
-}
-
-void cli_words_free(struct cli_words *w)
-{
-        free(w->words);
+        struct cli_store s;
+        int code = cli_open(&s, o->command, given_config);
+        if (code != EXIT_DONE)
+                return code;
+        code = act(&s, self);
+        cli_close(&s);
+        return code;
 }

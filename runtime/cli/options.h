@@ -1,4 +1,11 @@
-/* options.h: what every command does with its words: options, help, and a hint for the misspelt. */
+/* options.h: what every command does with its words: options, help, and a hint for the misspelt.
+ *
+ * A command's options are a table.  Each row says what the help shows, and where the value goes:
+ *
+ *         const struct option table[] = {
+ *                 OPT_TEXT("-k, --key KEY", &q.key, "what order is kept for"),
+ *                 OPT_DURATION("--timeout TIME", &q.timeout_ms, 0, "what a start may take"),
+ *         }; */
 #ifndef QUIVER_CLI_OPTIONS_H
 #define QUIVER_CLI_OPTIONS_H
 
@@ -6,50 +13,110 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
+#include "base/strings.h"
+
 /* What every command returns to the shell. */
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_UNREACHABLE = 3 };
 
-/* One option of a command.  `id` is what options_next() returns for it; lower-case letters double as the short form
- * ('c' gives -c), numbers from 256 have none.  `value` names the argument, NULL if it takes none. */
-struct option_spec {
-        int id;
-        const char *name;
-        const char *value;
-        const char *help;
+enum option_kind {
+        OPTION_FLAG,
+        OPTION_TEXT,
+        OPTION_U32,
+        OPTION_U64,
+        OPTION_DURATION,
+        OPTION_SIZE,
+        OPTION_CHOICE,
+        OPTION_LIST,
+        OPTION_CALL
 };
 
-/* A command's words and its help.  `usage` starts after "quiver ". */
+struct option_choice {
+        const char *name; /* NULL ends the list */
+        int32_t value;
+};
+
+struct option {
+        const char *spelling; /* as the help shows it: "-k, --key KEY", "--json" */
+        const char *help;
+        enum option_kind kind;
+        union {
+                bool *flag;
+                const char **text;
+                uint32_t *u32;
+                uint64_t *u64;
+                int32_t *i32;
+                struct strings *list;
+                void *self;
+        } to;
+        uint64_t min, max;
+        const struct option_choice *choices;
+        int (*call)(void *self, const char *value, struct error *error);
+};
+
+#define OPT_ROW(option, what, about, ...)                                                                              \
+        {                                                                                                              \
+                .spelling = (option), .kind = (what), .help = (about), __VA_ARGS__                                     \
+        }
+
+#define OPT_FLAG(option, field, about) OPT_ROW(option, OPTION_FLAG, about, .to.flag = (field))
+/* The text is argv's own. */
+#define OPT_TEXT(option, field, about) OPT_ROW(option, OPTION_TEXT, about, .to.text = (field))
+/* The field is a uint32_t or a uint64_t. */
+#define OPT_NUMBER(option, field, least, most, about)                                                                  \
+        OPT_ROW(option,                                                                                                \
+                (_Generic(*(field), uint32_t                                                                           \
+                          : OPTION_U32, uint64_t                                                                       \
+                          : OPTION_U64)),                                                                              \
+                about, .to.self = (field), .min = (least), .max = (most))
+/* The field is in milliseconds, at least `least_ms`. */
+#define OPT_DURATION(option, field, least_ms, about)                                                                   \
+        OPT_ROW(option, OPTION_DURATION, about, .to.u64 = (field), .min = (least_ms))
+/* The field is in bytes. */
+#define OPT_SIZE(option, field, about) OPT_ROW(option, OPTION_SIZE, about, .to.u64 = (field))
+/* The field is the int32_t that belongs to the name. */
+#define OPT_CHOICE(option, field, names, about)                                                                        \
+        OPT_ROW(option, OPTION_CHOICE, about, .to.i32 = (field), .choices = (names))
+/* It may be given several times: a copy of each is added. */
+#define OPT_LIST(option, field, about) OPT_ROW(option, OPTION_LIST, about, .to.list = (field))
+/* For a value that needs more: `function` returns 0, or -EINVAL with a text that does not name the option. */
+#define OPT_CALL(option, function, owner, about)                                                                       \
+        OPT_ROW(option, OPTION_CALL, about, .to.self = (owner), .call = (function))
+
+/* A command's help, its options, and what it was given.  `usage` starts after "quiver ". */
 struct options {
         const char *usage;
-        const char *about; /* what it does, one or more lines */
-        const struct option_spec *specs;
-        size_t count;
+        const char *about;    /* what it does, one or more lines */
         const char *examples; /* whole lines, NULL: none */
+        const struct option *table;
+        size_t table_count;
+        size_t words_max; /* one word more is refused */
+        const char *hint; /* what is said about that word after "what is WORD?"; NULL: nothing */
 
-        int argc;
-        char **argv;
-        int at;
-        bool only_words;     /* past "--" */
-        const char *cluster; /* the rest of "-abc" */
-        const char *value;   /* of the option returned last */
+        /* Set by options_read(). */
+        const char *command;
+        char **words; /* what is no option, in order, ended by NULL; everything after "--" is among them */
+        size_t words_count;
 };
 
-enum { OPTIONS_END = 0, OPTIONS_WORD = -1, OPTIONS_HELP = -2, OPTIONS_WRONG = -3 };
+#define OPTIONS_TABLE(rows) .table = (rows), .table_count = sizeof(rows) / sizeof((rows)[0])
+#define WORDS_ANY           SIZE_MAX
 
-/* argv[0] is the command's own name. */
-void options_start(struct options *o, int argc, char **argv);
-
-/* The next option's id with o->value set; OPTIONS_WORD with a plain word in o->value (everything after "--" is one);
- * OPTIONS_END; OPTIONS_HELP after it printed the help to standard output (return EXIT_DONE); OPTIONS_WRONG after it
- * said on standard error what is wrong (return EXIT_USAGE). */
-int options_next(struct options *o);
+/* Reads everything that was given, into the fields that the table names; argv[0] is the command's own name, the rest is
+ * put in another order.  False: the command ends with *ret_code, since the help was asked for and printed, or something
+ * is wrong and was said on standard error. */
+bool options_read(struct options *o, int argc, char **argv, int *ret_code);
 
 /* Says "quiver COMMAND: TEXT" and where the help is; returns EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int options_wrong(const struct options *o, const char *format, ...);
 
+/* Whether the option is spelt --NAME. */
+bool option_is(const struct option *option, const char *name, size_t size);
+
+/* Writes the value to the option's field.  0, or -EINVAL with a text that does not name the option. */
+int option_set(const struct option *option, const char *value, struct error *error);
+
 /* A decimal number from `min` to `max` and nothing else; false if it is not. */
 bool options_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_number);
-
-void options_help(const struct options *o);
 
 #endif

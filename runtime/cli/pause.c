@@ -10,100 +10,83 @@
 #include "cli/open.h"
 #include "task/envelope.h"
 
-enum { OPTION_REASON = OPTION_OWN };
-
-static const struct option_spec pause_specs[] = {
-        OPTION_CONFIG_ROW,
-        { OPTION_REASON, "reason", "TEXT", "why, for whoever looks" },
-        OPTION_JSON_ROW,
+struct pause_request {
+        const char *config;
+        const char *handler; /* NULL: all */
+        const char *reason;  /* NULL: resume */
+        bool has_json;
 };
-static const struct option_spec resume_specs[] = { OPTION_CONFIG_ROW, OPTION_JSON_ROW };
 
-static int check_handler(struct options *o, const struct cli_words *w)
+static void report(const struct pause_request *q, bool is_change)
 {
-        struct error error = { "" };
-        if (w->count > 1)
-                return options_wrong(o, "one handler at a time, or none for all; what is %s?", w->words[1]);
-        if (w->count && task_handler_check((struct span){ w->words[0], strlen(w->words[0]) }, &error) < 0)
-                return options_wrong(o, "%s", error.text);
-        return EXIT_DONE;
-}
-
-static void report(const struct cli_words *w, bool is_pause, bool is_change)
-{
-        const char *what = w->count ? w->words[0] : "everything";
-        if (w->has_json) {
-                json_t *json = json_object();
-                (void)json_object_set_new(json, "handler", w->count ? json_string(w->words[0]) : json_null());
-                (void)json_object_set_new(json, "paused", json_boolean(is_pause));
-                (void)json_object_set_new(json, "changed", json_boolean(is_change));
-                cli_json_print(json);
-                return;
-        }
-        if (is_pause)
+        const char *what = q->handler ? q->handler : "everything";
+        if (q->has_json)
+                cli_json_print(json_pack(
+                        "{s:s?, s:b, s:b}", "handler", q->handler, "paused", q->reason != NULL, "changed", is_change));
+        else if (q->reason)
                 (void)printf("%s is paused: what runs ends, nothing more is started. Go on: quiver resume%s%s\n", what,
-                        w->count ? " " : "", w->count ? what : "");
+                        q->handler ? " " : "", q->handler ? what : "");
         else
                 (void)printf("%s %s\n", what, is_change ? "goes on" : "was not paused");
 }
 
-static int set(struct options *o, const struct cli_words *w, bool is_pause, const char *reason)
+static int set(struct cli_store *s, void *self)
 {
-        struct cli_store s;
+        const struct pause_request *q = self;
         char name[sizeof("pause.") + TASK_HANDLER_MAX];
         char *before = NULL;
-        int code = check_handler(o, w);
-        if (code == EXIT_DONE)
-                code = cli_open(&s, o->argv[0], w->config);
-        if (code != EXIT_DONE)
-                return code;
-        (void)snprintf(name, sizeof(name), "pause%s%s", w->count ? "." : "", w->count ? w->words[0] : "");
-        int r = qv_client_get_desired(s.client, name, &before);
+        (void)snprintf(name, sizeof(name), "pause%s%s", q->handler ? "." : "", q->handler ? q->handler : "");
+        int r = qv_client_get_desired(s->client, name, &before);
         if (r == 0 || r == -ENOENT)
-                r = qv_client_set_desired(s.client, name, is_pause ? reason : NULL);
-        if (r < 0)
-                code = cli_fail(s.command, r, qv_client_error());
-        else
-                report(w, is_pause, is_pause != (before != NULL));
+                r = qv_client_set_desired(s->client, name, q->reason);
+        if (r == 0)
+                report(q, (q->reason != NULL) != (before != NULL));
         free(before);
-        cli_close(&s);
-        return code;
+        return r < 0 ? cli_fail(s->command, r, qv_client_error()) : EXIT_DONE;
+}
+
+static int run(struct options *o, struct pause_request *q, int argc, char **argv)
+{
+        struct error error = { "" };
+        int code;
+        o->words_max = 1;
+        o->hint = "It takes one handler, or none for all";
+        if (!options_read(o, argc, argv, &code))
+                return code;
+        q->handler = o->words[0];
+        if (q->handler && task_handler_check((struct span){ q->handler, strlen(q->handler) }, &error) < 0)
+                return options_wrong(o, "%s", error.text);
+        return cli_act(o, q->config, set, q);
 }
 
 int cmd_pause(int argc, char **argv)
 {
+        struct pause_request q = { .reason = "asked for on the command line" };
+        const struct option table[] = {
+                OPT_CONFIG(&q.config),
+                OPT_TEXT("--reason TEXT", &q.reason, "why, for whoever looks"),
+                OPT_JSON(&q.has_json),
+        };
         struct options o = {
                 .usage = "pause [HANDLER] [--reason TEXT]",
                 .about = "No host starts a task of the handler, or of any, until it is resumed. Submitting goes on.",
-                .specs = pause_specs,
-                .count = sizeof(pause_specs) / sizeof(pause_specs[0]),
+                OPTIONS_TABLE(table),
                 .examples = "  quiver pause mail --reason 'provider is down'\n"
                             "  quiver pause\n",
         };
-        struct cli_words w = { 0 };
-        const char *reason = "asked for on the command line";
-        options_start(&o, argc, argv);
-        while (cli_words_next(&w, &o) == OPTION_REASON)
-                reason = o.value;
-        int code = w.is_over ? w.code : set(&o, &w, true, reason);
-        cli_words_free(&w);
-        return code;
+        return run(&o, &q, argc, argv);
 }
 
 int cmd_resume(int argc, char **argv)
 {
+        struct pause_request q = { 0 };
+        const struct option table[] = { OPT_CONFIG(&q.config), OPT_JSON(&q.has_json) };
         struct options o = {
                 .usage = "resume [HANDLER]",
                 .about = "Takes back a pause: that of the handler, or that of everything.",
-                .specs = resume_specs,
-                .count = sizeof(resume_specs) / sizeof(resume_specs[0]),
+                OPTIONS_TABLE(table),
                 .examples = "  quiver resume mail\n"
                             "  quiver resume\n",
         };
-        struct cli_words w = { 0 };
-        options_start(&o, argc, argv);
-        (void)cli_words_next(&w, &o);
-        int code = w.is_over ? w.code : set(&o, &w, false, NULL);
-        cli_words_free(&w);
-        return code;
+        return run(&o, &q, argc, argv);
 }

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/open.h"
 #include "cli/print.h"
@@ -16,20 +15,10 @@
 #define PAGE           256u
 #define FOLLOW_LOOK_MS 250
 
-enum { OPTION_MAX = OPTION_OWN, OPTION_COMMIT, OPTION_FOLLOW, OPTION_LEASE };
-
-static const struct option_spec specs[] = {
-        OPTION_CONFIG_ROW,
-        { OPTION_MAX, "max", "N", "take at most N; else all that are there" },
-        { OPTION_COMMIT, "commit", NULL, "they are done with once they are printed" },
-        { OPTION_LEASE, "lease", "TIME", "without --commit: they come back after TIME (store.results.lease)" },
-        { OPTION_FOLLOW, "follow", NULL, "go on until interrupted" },
-        OPTION_JSON_ROW,
-};
-
 struct results_request {
+        const char *config;
         uint64_t max;
-        uint64_t lease_ms;
+        uint64_t lease_ms; /* 0: store.results.lease */
         bool has_commit;
         bool has_follow;
         bool has_json;
@@ -83,13 +72,18 @@ static int deliver(struct cli_store *s, const struct results_request *request, c
         return EXIT_DONE;
 }
 
-static int run(struct cli_store *s, const struct results_request *request)
+static int take(struct cli_store *s, void *self)
 {
+        const struct results_request *request = self;
+        const struct sigaction on = { .sa_handler = on_interrupt };
+        uint64_t lease_ms = request->lease_ms ? request->lease_ms : s->config.store.results.lease_ms;
         uint64_t left = request->max;
+        (void)sigaction(SIGINT, &on, NULL);
+        (void)sigaction(SIGTERM, &on, NULL);
         while (left && !is_interrupted) {
                 struct qv_client_results results = { 0 };
                 uint32_t want = left < PAGE ? (uint32_t)left : PAGE;
-                int r = qv_client_consume(s->client, want, request->lease_ms, &results);
+                int r = qv_client_consume(s->client, want, lease_ms, &results);
                 if (r < 0)
                         return cli_fail(s->command, r, qv_client_error());
                 size_t count = results.count;
@@ -108,65 +102,28 @@ static int run(struct cli_store *s, const struct results_request *request)
         return EXIT_DONE;
 }
 
-static int take_option(struct options *o, struct results_request *request, int id)
-{
-        struct error error = { "" };
-        switch (id) {
-        case OPTION_MAX:
-                if (!options_number(o->value, 1, UINT32_MAX, &request->max))
-                        return options_wrong(o, "--max: %s is not a number from 1", o->value);
-                return EXIT_DONE;
-        case OPTION_COMMIT:
-                request->has_commit = true;
-                return EXIT_DONE;
-        case OPTION_FOLLOW:
-                request->has_follow = true;
-                return EXIT_DONE;
-        default:
-                if (units_duration_ms(o->value, &request->lease_ms, &error) < 0 || !request->lease_ms)
-                        return options_wrong(o, "--lease: %s is not a time like 30s", o->value);
-                return EXIT_DONE;
-        }
-}
-
 int cmd_results(int argc, char **argv)
 {
+        struct results_request q = { .max = UINT64_MAX };
+        const struct option table[] = {
+                OPT_CONFIG(&q.config),
+                OPT_NUMBER("--max N", &q.max, 1, UINT32_MAX, "take at most N; else all that are there"),
+                OPT_FLAG("--commit", &q.has_commit, "they are done with once they are printed"),
+                OPT_DURATION("--lease TIME", &q.lease_ms, 1,
+                        "without --commit: they come back after TIME (store.results.lease)"),
+                OPT_FLAG("--follow", &q.has_follow, "go on until interrupted"),
+                OPT_JSON(&q.has_json),
+        };
         struct options o = {
                 .usage = "results [--max N] [--commit] [--follow]",
                 .about =
                         "Takes results that nobody holds and prints them, one a line: id, key, handler and data, with\n"
                         "tabs between them. Without --commit they come back when the lease ends.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
+                OPTIONS_TABLE(table),
                 .examples = "  quiver results --max 10\n"
                             "  quiver results --commit --json >> results.jsonl\n"
                             "  quiver results --commit --follow\n",
         };
-        struct cli_words w = { 0 };
-        struct results_request request = { .max = UINT64_MAX };
-        struct cli_store s;
-        int code = EXIT_DONE;
-        options_start(&o, argc, argv);
-        for (int id; code == EXIT_DONE && (id = cli_words_next(&w, &o)) != OPTIONS_END;)
-                code = take_option(&o, &request, id);
-        if (w.is_over)
-                code = w.code;
-        else if (code == EXIT_DONE && w.count)
-                code = options_wrong(&o, "what is %s?", w.words[0]);
-        if (w.is_over || code != EXIT_DONE)
-                goto out;
-        request.has_json = w.has_json;
-        code = cli_open(&s, "results", w.config);
-        if (code != EXIT_DONE)
-                goto out;
-        if (!request.lease_ms)
-                request.lease_ms = s.config.store.results.lease_ms;
-        struct sigaction on = { .sa_handler = on_interrupt };
-        (void)sigaction(SIGINT, &on, NULL);
-        (void)sigaction(SIGTERM, &on, NULL);
-        code = run(&s, &request);
-        cli_close(&s);
-out:
-        cli_words_free(&w);
-        return code;
+        int code;
+        return options_read(&o, argc, argv, &code) ? cli_act(&o, q.config, take, &q) : code;
 }

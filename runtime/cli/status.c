@@ -19,16 +19,6 @@
 #define LINES        24u
 #define HOST_WAIT_MS 5000
 
-enum { OPTION_WATCH = OPTION_OWN, OPTION_FAIL_IF, OPTION_HOST };
-
-static const struct option_spec specs[] = {
-        OPTION_CONFIG_ROW,
-        OPTION_JSON_ROW,
-        { OPTION_WATCH, "watch", NULL, "again every 2 s, until it is interrupted" },
-        { OPTION_FAIL_IF, "fail-if", "WHAT=N", "exit 1 if it is that much: oldest=5m, dead=1, queued=1000, parked=1" },
-        { OPTION_HOST, "host", "NAME", "ask a host on this machine instead: its own document, as JSON" },
-};
-
 /* --- fail-if --- */
 
 /* 0: not asked for. */
@@ -36,8 +26,9 @@ struct limits {
         uint64_t oldest_ms, dead, queued, parked;
 };
 
-static int parse_limit(const struct options *o, const char *text, struct limits *limits)
+static int take_limit(void *self, const char *text, struct error *error)
 {
+        struct limits *limits = self;
         struct {
                 const char *name;
                 uint64_t *to;
@@ -46,21 +37,20 @@ static int parse_limit(const struct options *o, const char *text, struct limits 
                 { "queued=", &limits->queued },
                 { "parked=", &limits->parked },
         };
-        struct error error = { "" };
         if (!strncmp(text, "oldest=", 7)) {
-                if (units_duration_ms(text + 7, &limits->oldest_ms, &error) < 0 || !limits->oldest_ms)
-                        return options_wrong(o, "--fail-if oldest: a time above 0, such as oldest=5m");
-                return EXIT_DONE;
+                if (units_duration_ms(text + 7, &limits->oldest_ms, error) < 0 || !limits->oldest_ms)
+                        return error_set(error, -EINVAL, "oldest: a time above 0, such as oldest=5m");
+                return 0;
         }
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
                 size_t size = strlen(known[i].name);
                 if (strncmp(text, known[i].name, size) != 0)
                         continue;
                 if (!options_number(text + size, 1, UINT64_MAX, known[i].to))
-                        return options_wrong(o, "--fail-if %s: a number from 1", text);
-                return EXIT_DONE;
+                        return error_set(error, -EINVAL, "%s: a number from 1", text);
+                return 0;
         }
-        return options_wrong(o, "--fail-if %s: it is oldest=TIME, dead=N, queued=N or parked=N", text);
+        return error_set(error, -EINVAL, "%s: it is oldest=TIME, dead=N, queued=N or parked=N", text);
 }
 
 static bool is_over(const char *what, uint64_t found, uint64_t limit)
@@ -164,15 +154,13 @@ static int ask_host(const char *config, const char *name)
         struct cli_store s;
         struct error error = { "" };
         json_t *reply;
-        int code = cli_load(&s, "status", config);
+        int code = cli_load(&s, "status", config, READER_ANYBODY);
         if (code != EXIT_DONE)
                 return code;
         int r = control_ask(s.config.state, name, json_pack("{s:s}", "verb", "status"), HOST_WAIT_MS, &reply, &error);
         config_free(&s.config);
-        if (r < 0) {
-                (void)fprintf(stderr, "quiver status: %s\n", error.text);
-                return r == -EREMOTEIO || r == -EEXIST ? EXIT_FAILED : EXIT_UNREACHABLE;
-        }
+        if (r < 0)
+                return control_fail("status", r, &error);
         (void)json_object_del(reply, "ok");
         cli_json_print_wide(reply);
         return EXIT_DONE;
@@ -180,58 +168,43 @@ static int ask_host(const char *config, const char *name)
 
 /* --- the command --- */
 
-struct wishes {
-        struct cli_words words;
+struct status_request {
+        const char *config;
+        const char *host;
         struct limits limits;
         bool is_watch;
-        const char *host;
+        bool has_json;
 };
 
-static int read_wishes(struct options *o, struct wishes *w)
+static int act(struct cli_store *s, void *self)
 {
-        int id;
-        while ((id = cli_words_next(&w->words, o)) != OPTIONS_END) {
-                if (id == OPTION_WATCH)
-                        w->is_watch = true;
-                else if (id == OPTION_HOST)
-                        w->host = o->value;
-                else if (parse_limit(o, o->value, &w->limits) != EXIT_DONE)
-                        return EXIT_USAGE;
-        }
-        if (!w->words.is_over && w->words.count)
-                return options_wrong(o, "what is %s?", w->words.words[0]);
-        return w->words.code;
+        const struct status_request *q = self;
+        return q->is_watch ? watch(s, q->has_json, &q->limits) : show(s, q->has_json, false, &q->limits);
 }
 
 int cmd_status(int argc, char **argv)
 {
+        struct status_request q = { 0 };
+        const struct option table[] = {
+                OPT_CONFIG(&q.config),
+                OPT_JSON(&q.has_json),
+                OPT_FLAG("--watch", &q.is_watch, "again every 2 s, until it is interrupted"),
+                OPT_CALL("--fail-if WHAT=N", take_limit, &q.limits,
+                        "exit 1 if it is that much: oldest=5m, dead=1, queued=1000, parked=1"),
+                OPT_TEXT("--host NAME", &q.host, "ask a host on this machine instead: its own document, as JSON"),
+        };
         struct options o = {
                 .usage = "status [-c FILE] [--json] [--watch] [--fail-if WHAT=N]… [--host NAME]",
                 .about = "Says what the store holds, who owns which shard, how the handlers do, and what is paused.\n"
                          "With --fail-if it is a check: exit 1, saying why, if one of the limits is reached.",
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
+                OPTIONS_TABLE(table),
                 .examples = "  quiver status\n"
                             "  quiver status --watch\n"
                             "  quiver status --fail-if oldest=5m --fail-if dead=1\n"
                             "  quiver status --json | jq .totals.queued\n",
         };
-        struct wishes w = { 0 };
-        struct cli_store s;
-        options_start(&o, argc, argv);
-        int code = read_wishes(&o, &w);
-        if (code != EXIT_DONE || w.words.is_over)
-                goto out;
-        if (w.host) {
-                code = ask_host(w.words.config, w.host);
-                goto out;
-        }
-        code = cli_open(&s, "status", w.words.config);
-        if (code != EXIT_DONE)
-                goto out;
-        code = w.is_watch ? watch(&s, w.words.has_json, &w.limits) : show(&s, w.words.has_json, false, &w.limits);
-        cli_close(&s);
-out:
-        cli_words_free(&w.words);
-        return code;
+        int code;
+        if (!options_read(&o, argc, argv, &code))
+                return code;
+        return q.host ? ask_host(q.config, q.host) : cli_act(&o, q.config, act, &q);
 }

@@ -13,27 +13,6 @@
 #include "view/task.h"
 #include "view/text.h"
 
-enum {
-        OPTION_LINES = OPTION_OWN,
-        OPTION_JSON_LINES,
-        OPTION_BATCH,
-        OPTION_SKIP_BAD,
-        OPTION_WAIT,
-        OPTION_WAIT_FOR,
-};
-
-static const struct option_spec specs[] = {
-        OPTION_CONFIG_ROW,
-        TASK_OPTION_ROWS,
-        { OPTION_WAIT, "wait", NULL, "wait for the outcome; prints the result" },
-        { OPTION_WAIT_FOR, "wait-for", "TIME", "the same, but no longer than TIME" },
-        { OPTION_LINES, "lines", NULL, "read KEY<TAB>PAYLOAD lines from standard input; with --key just PAYLOAD" },
-        { OPTION_JSON_LINES, "json-lines", NULL, "read {\"key\": …, \"payload\": …} lines; see below" },
-        { OPTION_BATCH, "batch", "N", "lines submitted in one step, 1 to 1000 (1000)" },
-        { OPTION_SKIP_BAD, "skip-bad", NULL, "name a bad line and go on, instead of stopping there" },
-        OPTION_JSON_ROW,
-};
-
 /* --- the outcome -------------------------------------------------------------------------------------------------- */
 
 static struct note_event as_noted(const struct qv_client_event *event)
@@ -168,64 +147,24 @@ static void warn_unknown_handler(const struct cli_store *s, const char *handler)
         free(known);
 }
 
-/* --- words -------------------------------------------------------------------------------------------------------- */
+/* --- the command
+ * -------------------------------------------------------------------------------------------------------- */
 
-static int take_option(struct options *o, struct submit_request *request, int id)
+static int submit(struct cli_store *s, void *self)
 {
-        struct error error;
-        uint64_t number = 0;
-        int r = task_options_take(&request->task, id, o->value, &error);
-        if (r < 0)
-                return options_wrong(o, "--%s", error.text);
-        if (r)
-                return EXIT_DONE;
-        switch (id) {
-        case OPTION_WAIT:
-                request->has_wait = true;
-                break;
-        case OPTION_WAIT_FOR:
-                request->has_wait = true;
-                if (units_duration_ms(o->value, &request->wait_ms, &error) < 0 || !request->wait_ms)
-                        return options_wrong(o, "--wait-for: %s is not a time like 10s", o->value);
-                break;
-        case OPTION_LINES:
-                request->is_lines = true;
-                break;
-        case OPTION_JSON_LINES:
-                request->is_json_lines = true;
-                break;
-        case OPTION_BATCH:
-                if (!options_number(o->value, 1, STORE_SUBMIT_TASKS, &number))
-                        return options_wrong(
-                                o, "--batch: %s is not a number from 1 to %u", o->value, STORE_SUBMIT_TASKS);
-                request->batch = (uint32_t)number;
-                break;
-        case OPTION_SKIP_BAD:
-                request->has_skip_bad = true;
-                break;
-        case OPTION_JSON:
-                request->has_json = true;
-                break;
-        default:
-                return EXIT_USAGE;
-        }
-        return EXIT_DONE;
+        struct submit_request *request = self;
+        warn_unknown_handler(s, request->task.task.handler);
+        return request->is_lines || request->is_json_lines ? submit_lines(s, request) : submit_one(s, request);
 }
 
-static int take_word(struct options *o, struct submit_request *request)
-{
-        if (!request->task.task.handler)
-                request->task.task.handler = o->value;
-        else if (!request->payload)
-                request->payload = o->value;
-        else
-                return options_wrong(o, "what is %s? A payload with spaces needs quotes", o->value);
-        return EXIT_DONE;
-}
-
-static int check_words(struct options *o, const struct submit_request *request)
+static int check_words(const struct options *o, struct submit_request *request)
 {
         bool is_stream = request->is_lines || request->is_json_lines;
+        request->has_wait |= request->wait_ms != 0;
+        if (o->words_count)
+                request->task.task.handler = o->words[0];
+        if (o->words_count > 1)
+                request->payload = o->words[1];
         if (request->is_lines && request->is_json_lines)
                 return options_wrong(o, "--lines or --json-lines, not both");
         if (!request->task.task.handler && !request->is_json_lines)
@@ -245,46 +184,40 @@ static const char about[] =
         "have\n"
         "handler, key, lane, delay, unique, attempts, timeout and headers; they win over the options.";
 
+static const char examples[] = "  quiver submit mail --key user-17 '{\"subject\": \"hello\"}'\n"
+                               "  quiver submit resize --wait < photo.jpg -\n"
+                               "  quiver submit mail --key user-17 --delay 10m --unique 1h reminder\n"
+                               "  printf 'user-17\\thello\\nuser-18\\thello\\n' | quiver submit mail --lines\n"
+                               "  echo '{\"handler\": \"mail\", \"key\": \"user-17\", \"payload\": {\"n\": 1}}' |\n"
+                               "          quiver submit --json-lines\n";
+
 int cmd_submit(int argc, char **argv)
 {
+        struct submit_request q = { .batch = STORE_SUBMIT_TASKS, .task = TASK_OPTIONS_INIT };
+        const struct option table[] = {
+                OPT_CONFIG(&q.config),
+                TASK_OPTIONS(&q.task),
+                OPT_FLAG("--wait", &q.has_wait, "wait for the outcome; prints the result"),
+                OPT_DURATION("--wait-for TIME", &q.wait_ms, 1, "the same, but no longer than TIME"),
+                OPT_FLAG("--lines", &q.is_lines,
+                        "read KEY<TAB>PAYLOAD lines from standard input; with --key just PAYLOAD"),
+                OPT_FLAG("--json-lines", &q.is_json_lines, "read {\"key\": …, \"payload\": …} lines; see below"),
+                OPT_NUMBER(
+                        "--batch N", &q.batch, 1, STORE_SUBMIT_TASKS, "lines submitted in one step, 1 to 1000 (1000)"),
+                OPT_FLAG("--skip-bad", &q.has_skip_bad, "name a bad line and go on, instead of stopping there"),
+                OPT_JSON(&q.has_json),
+        };
         struct options o = {
                 .usage = "submit HANDLER [--key KEY] [PAYLOAD|-]",
                 .about = about,
-                .specs = specs,
-                .count = sizeof(specs) / sizeof(specs[0]),
-                .examples = "  quiver submit mail --key user-17 '{\"subject\": \"hello\"}'\n"
-                            "  quiver submit resize --wait < photo.jpg -\n"
-                            "  quiver submit mail --key user-17 --delay 10m --unique 1h reminder\n"
-                            "  printf 'user-17\\thello\\nuser-18\\thello\\n' | quiver submit mail --lines\n"
-                            "  echo '{\"handler\": \"mail\", \"key\": \"user-17\", \"payload\": {\"n\": 1}}' |\n"
-                            "          quiver submit --json-lines\n",
+                OPTIONS_TABLE(table),
+                .words_max = 2,
+                .hint = "A payload with spaces needs quotes",
+                .examples = examples,
         };
-        struct submit_request request = { .batch = STORE_SUBMIT_TASKS };
-        const char *given = NULL;
-        struct cli_store s;
-        int code = EXIT_DONE;
-        task_options_init(&request.task);
-        options_start(&o, argc, argv);
-        for (int id = options_next(&o); id != OPTIONS_END && code == EXIT_DONE; id = options_next(&o)) {
-                if (id == OPTIONS_HELP)
-                        return EXIT_DONE;
-                if (id == 'c')
-                        given = o.value;
-                else if (id == OPTIONS_WORD)
-                        code = take_word(&o, &request);
-                else
-                        code = take_option(&o, &request, id);
-        }
-        if (code == EXIT_DONE)
-                code = check_words(&o, &request);
-        if (code == EXIT_DONE)
-                code = cli_open(&s, "submit", given);
-        if (code == EXIT_DONE) {
-                warn_unknown_handler(&s, request.task.task.handler);
-                code = request.is_lines || request.is_json_lines ? submit_lines(&s, &request)
-                                                                 : submit_one(&s, &request);
-                cli_close(&s);
-        }
-        task_options_free(&request.task);
+        int code;
+        if (options_read(&o, argc, argv, &code) && (code = check_words(&o, &q)) == EXIT_DONE)
+                code = cli_act(&o, q.config, submit, &q);
+        task_options_free(&q.task);
         return code;
 }

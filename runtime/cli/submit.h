@@ -6,6 +6,7 @@
 #include "cli/task_options.h"
 
 struct submit_request {
+        const char *config;
         struct task_options task; /* for lines: what each begins with */
         const char *payload;      /* as given; NULL: none */
         bool is_lines;

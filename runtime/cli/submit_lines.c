@@ -93,8 +93,7 @@ static int check(const struct stream *st, const struct submit_line *line, struct
 static void start_line(const struct stream *st, struct submit_line *line)
 {
         const struct task_options *from = &st->request->task;
-        task_options_init(&line->task);
-        line->task.task = from->task;
+        line->task = (struct task_options){ .task = from->task };
         memcpy(line->task.headers, from->headers, sizeof(from->headers));
         line->task.task.headers = line->task.headers;
 }

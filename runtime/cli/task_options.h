@@ -10,40 +10,35 @@
 #include "cli/options.h"
 #include "task/envelope.h"
 
-enum {
-        TASK_OPTION_LANE = 512,
-        TASK_OPTION_DELAY,
-        TASK_OPTION_UNIQUE,
-        TASK_OPTION_ATTEMPTS,
-        TASK_OPTION_TIMEOUT,
-        TASK_OPTION_HEADER,
-};
-
-/* Rows for a command's table. */
-#define TASK_OPTION_ROWS                                                                                               \
-        { 'k', "key", "KEY", "what order is kept for; none: unordered" },                                              \
-                { TASK_OPTION_LANE, "lane", "LANE", "high, normal or low" },                                           \
-                { TASK_OPTION_DELAY, "delay", "TIME", "start no sooner than in 10s, 5m, 1h" },                         \
-                { TASK_OPTION_UNIQUE, "unique", "TIME", "not if one for handler and key was within TIME" },            \
-                { TASK_OPTION_ATTEMPTS, "attempts", "N", "starts in all, instead of the handler's" },                  \
-                { TASK_OPTION_TIMEOUT, "timeout", "TIME", "what a start may take, instead of the handler's" },         \
-        {                                                                                                              \
-                TASK_OPTION_HEADER, "header", "NAME=VALUE", "say it again for more"                                    \
-        }
-
-/* Zero-initialised is a task with nothing said.  `task` borrows from what it was told and from the rest. */
+/* TASK_OPTIONS_INIT is a task with nothing said.  `task` borrows from what it was told and from the rest. */
 struct task_options {
         struct qv_client_task task;
         struct qv_client_header headers[TASK_HEADERS_MAX];
         char *header_names[TASK_HEADERS_MAX]; /* owned; NULL: borrowed */
         struct buffer payload;                /* where it had to be made */
 };
+#define TASK_OPTIONS_INIT                                                                                              \
+        {                                                                                                              \
+                .task = QV_CLIENT_TASK_INIT                                                                            \
+        }
 
-void task_options_init(struct task_options *t);
 void task_options_free(struct task_options *t);
 
-/* 1: it was one of the rows above; 0: it was not; -EINVAL with the text. */
-int task_options_take(struct task_options *t, int id, const char *value, struct error *error);
+/* Rows for a command's table; `t` is a struct task_options *. */
+#define TASK_OPTIONS(t)                                                                                                \
+        OPT_TEXT("-k, --key KEY", &(t)->task.key, "what order is kept for; none: unordered"),                          \
+                OPT_CHOICE("--lane LANE", &(t)->task.lane, task_lanes, "high, normal or low"),                         \
+                OPT_DURATION("--delay TIME", &(t)->task.delay_ms, 0, "start no sooner than in 10s, 5m, 1h"),           \
+                OPT_DURATION(                                                                                          \
+                        "--unique TIME", &(t)->task.unique_ms, 0, "not if one for handler and key was within TIME"),   \
+                OPT_NUMBER("--attempts N", &(t)->task.attempts, 1, UINT32_MAX,                                         \
+                        "starts in all, instead of the handler's"),                                                    \
+                OPT_DURATION("--timeout TIME", &(t)->task.timeout_ms, 0,                                               \
+                        "what a start may take, instead of the handler's"),                                            \
+                OPT_CALL("--header NAME=VALUE", task_options_take_header, t, "say it again for more")
+
+extern const struct option_choice task_lanes[];
+int task_options_take_header(void *self, const char *value, struct error *error);
 
 /* {"handler", "key", "lane", "delay", "unique", "attempts", "timeout", "headers": {…}, "payload" or "payload_base64"}:
  * what is there replaces what was said before.  A payload that is no text is the JSON itself.  `object` must outlive

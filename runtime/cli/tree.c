@@ -44,7 +44,7 @@ int cli_tree_open(struct cli_tree *t, const char *command, const char *given_con
         struct error error = { "" };
         struct cli_store loaded;
         *t = (struct cli_tree){ .command = command };
-        int code = cli_load(&loaded, command, given_config);
+        int code = cli_load(&loaded, command, given_config, READER_ANYBODY);
         if (code != EXIT_DONE)
                 return code;
         t->config = loaded.config;

@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/command.h"
 #include "coord/coord.h"
 
 /* What still lives after this long is not going to die: it is stuck in the kernel. */

@@ -15,4 +15,7 @@
  * until the leases would have ended by themselves.  Returns how many were given back. */
 uint32_t guard_release(const struct guard_start *start, const struct leases *leases, const char *token);
 
+/* `quiver guard`: started by a host, with the descriptors of order.h.  Returns an exit code. */
+int cmd_guard(int argc, char **argv);
+
 #endif

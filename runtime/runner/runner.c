@@ -21,8 +21,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/command.h"
-#include "cli/options.h"
 #include "runner/fault.h"
 #include "runner/init_repeat.h"
 #include "runner/load.h"
@@ -66,7 +64,7 @@ static void send_message(const struct buffer *message)
                 n = send(control_fd, message->data, message->size, MSG_NOSIGNAL);
         while (n < 0 && errno == EINTR);
         if (n < 0)
-                leave(EXIT_FAILED);
+                leave(EXIT_FAILURE);
 }
 
 static _Noreturn void refuse(const struct error *error)
@@ -74,7 +72,7 @@ static _Noreturn void refuse(const struct error *error)
         struct buffer message = { 0 };
         message_put_refused(&message, error->text);
         send_message(&message);
-        leave(EXIT_FAILED);
+        leave(EXIT_FAILURE);
 }
 
 static void say_ready(void)
@@ -195,7 +193,7 @@ static void *watch_host(void *unused)
                 if (n < 0 && errno == EINTR)
                         continue;
                 if (n <= 0)
-                        _exit(EXIT_FAILED);
+                        _exit(EXIT_FAILURE);
                 if (message_open(&reader, packet, (size_t)n, &kind) == 0 && kind == MESSAGE_LEVEL &&
                         message_get_level(&reader, &level) == 0)
                         runner.logger.level_max = level;
@@ -214,7 +212,7 @@ static int receive_start(struct error *error)
                 n = recv(control_fd, buffer_reserve(&start_bytes, room), room, 0);
         while (n < 0 && errno == EINTR);
         if (n <= 0)
-                leave(EXIT_FAILED);
+                leave(EXIT_FAILURE);
         start_bytes.size = (size_t)n;
         if (message_open(&reader, start_bytes.data, start_bytes.size, &kind) < 0 || kind != MESSAGE_START ||
                 message_get_start(&reader, &runner.start) < 0)
@@ -278,7 +276,7 @@ static int give_up_rights(pid_t parent, struct error *error)
                 r = sandbox_become(runner.start.user, error);
         /* A change of user undoes it. */
         if (!r && sandbox_tie_to_parent(parent) < 0)
-                leave(EXIT_FAILED);
+                leave(EXIT_FAILURE);
         if (!r)
                 r = sandbox_give_up_privileges(error);
         return r ? r : sandbox_confine(&runner.start, &notes, error);
@@ -300,7 +298,7 @@ static _Noreturn void run(pid_t parent)
 {
         struct error error;
         if (sandbox_tie_to_parent(parent) < 0)
-                leave(EXIT_FAILED);
+                leave(EXIT_FAILURE);
         sandbox_leave_terminal();
         sandbox_close_strangers();
         if (receive_start(&error) < 0)
@@ -312,7 +310,7 @@ static _Noreturn void run(pid_t parent)
         if (attach(&error) < 0 || give_up_rights(parent, &error) < 0)
                 refuse(&error);
         if (start_thread(watch_host, 0, WATCH_STACK_SIZE) < 0)
-                leave(EXIT_FAILED);
+                leave(EXIT_FAILURE);
         if (load(&error) < 0 || start_seats(&error) < 0)
                 refuse(&error);
         wait_for(&pool.opened);
@@ -321,7 +319,7 @@ static _Noreturn void run(pid_t parent)
                 refuse(&pool.error);
         say_ready();
         wait_for(&pool.closed);
-        leave(EXIT_DONE);
+        leave(EXIT_SUCCESS);
 }
 
 static bool is_control_socket(int fd)
@@ -336,7 +334,7 @@ int cmd_runner(int argc, char **argv)
         long parent = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
         if (parent <= 0 || parent > INT_MAX || !is_control_socket(RUNNER_FD_CONTROL)) {
                 (void)fprintf(stderr, "quiver runner: a host starts this, never a person; try: quiver try PLUGIN.so\n");
-                return EXIT_USAGE;
+                return 2;
         }
         run((pid_t)parent);
 }

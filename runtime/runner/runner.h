@@ -23,4 +23,8 @@ struct runner {
         _Atomic uint32_t services_missed; /* bit per enum ring_service that was called in vain and logged once */
 };
 
+/* `quiver runner PARENT-PID`: started by a host, with the descriptors of ring/message.h.  Returns only if it was not.
+ */
+int cmd_runner(int argc, char **argv);
+
 #endif

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/command.h"
-#include "guard/order.h"
+#include "guard/guard.h"
 #include "harness.h"
 #include "ring/leases.h"
 

@@ -64,7 +64,7 @@ def test_help_has_examples_and_wrong_words_are_usage_errors(bare, command):
     (["submit", "mail", "--header", "x"], "NAME=VALUE"), (["submit", "mail", "--lines", "--wait"], "quiver results"),
     (["submit", "mail", "--lines", "--json-lines"], "both"), (["submit", "mail", "--lines", "--batch", "0"], "batch"),
     (["submit", "mail", "--lines", "--batch", "5x"], "batch"), (["dead", "list", "--limit", "99999999999"], "limit"),
-    (["submit", "mail", "x", "--skip-bad"], "--lines"), (["submit", "mail", "--wait-for", "soon"], "10s"),
+    (["submit", "mail", "x", "--skip-bad"], "--lines"), (["submit", "mail", "--wait-for", "soon"], "30s"),
     (["status", "x"], "x"), (["task"], "which task"), (["task", "cancel"], "which task"), (["task", "nonsense"], "id"),
     (["dead", "burn"], "requeue"), (["dead", "drop"], "--all"), (["dead", "drop", "a-1", "--all"], "not together"),
     (["dead", "requeue", "zzz"], "id"), (["dead", "list", "a-1"], "quiver task"), (["dead", "list", "--limit", "0"], "limit"),

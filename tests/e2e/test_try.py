@@ -1,5 +1,6 @@
 """quiver try: options, exit codes, what it shows, limits, services, --here, --bench, and how it ends."""
 import base64
+import errno
 import json
 import os
 import shutil
@@ -78,11 +79,18 @@ def run_service(tries, services, name, *options):
     return json.loads(out), err
 
 
-def test_locks_and_ids_live_in_memory(tries, services):
-    task, _ = run_service(tries, services, "lock")
-    assert (task["outcome"], task["result"]) == ("DONE", "1 1")
-    task, _ = run_service(tries, services, "ids")
-    assert (task["outcome"], task["result"]) == ("DONE", "1 2")
+@pytest.mark.parametrize("payload,names", [("lock", ("trylock", "unlock")), ("ids", ("next_id",))])
+def test_a_service_answers_as_on_a_host(tries, services, host, payload, names):
+    host.configure(change=lambda text: text.replace("handlers = {", 'handlers = { served = { plugin = "%s"; };' % services))
+    host.start()
+    on_host = host.cli("submit", "served", "--wait-for", "60s", payload)
+    assert host.stop() == 0
+    for options in ([], ["--here"]):
+        task, err = run_service(tries, services, payload, *options)
+        assert (task["outcome"], task["result"]) == ("DONE", on_host)
+        for name in names:
+            said = f"{name} is not supported by this host; it returns -ENOTSUP"
+            assert (said in err) == (said in host.log()) == (f"{name} {-errno.ENOTSUP}" in on_host)
 
 
 def test_a_follow_up_is_shown(tries, services):

@@ -221,9 +221,10 @@ def test_settings_come_from_a_file_too(vet, build, tmp_path):
     assert "nowhere.cfg" in found(vet(plugin, "--config", "nowhere.cfg", code=1), "file", "error")[0]
 
 
-def test_a_service_works_in_init(vet, build):
-    take = 'uint64_t n; if (host->next_id(host, &n) || host->trylock(host, "l", 1000, &n)) return -1'
-    assert bad(vet(build(source(init=take)), "--quick")) == []
+def test_a_service_in_init_answers_as_on_a_host(vet, build):
+    ask = 'uint64_t n; if (host->next_id(host, &n) != {0} || host->trylock(host, "l", 1000, &n) != {0}) return -1'
+    assert bad(vet(build(source(init=ask.format("-ENOTSUP"))), "--quick")) == []
+    assert found(vet(build(source(init=ask.format("0"))), "--quick", code=1), "load", "error")
 
 
 # --- init and close, many times ---------------------------------------------------------------------------------------

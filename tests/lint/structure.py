@@ -17,7 +17,7 @@ import sys
 # nearest folder above it that is.
 CONTRACTS = {"store", "coord"}
 MAY_INCLUDE = {
-    ".": {"base", "cli"},
+    ".": {"base", "cli", "runner", "guard"},
     "base": set(),
     "config": {"base"},
     "task": {"base"},

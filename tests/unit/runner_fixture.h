@@ -24,10 +24,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/command.h"
 #include "ring/host_side.h"
 #include "ring/leases.h"
 #include "ring/message.h"
+#include "runner/runner.h"
 
 #define WAIT_MS 30000
 #define EPOCH   3u

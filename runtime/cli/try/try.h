@@ -1,22 +1,18 @@
-/* try.h: the parts of `quiver try`: where tasks come from, how what became of them is shown, and the services that a
- * host would do, in memory. */
+/* try.h: the parts of `quiver try`: where tasks come from, and how what became of them is shown. */
 #ifndef QUIVER_CLI_TRY_TRY_H
 #define QUIVER_CLI_TRY_TRY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "base/buffer.h"
-#include "base/error.h"
-#include "host/pool/pool_io.h"
-#include "ring/message.h"
+#include "cli/plugin_args.h"
+#include "cli/plugin_session.h"
+
+#define TRY_BATCH_MAX 128
 
 /* What was asked for on the command line. */
 struct try_request {
-        const char *plugin;
-        const char *handler; /* name that the tasks carry */
+        struct plugin_args args;
         const char *key;     /* NULL: the task's id */
         const char *payload; /* NULL: empty, or read from standard input */
         bool is_lines;       /* a task per line of standard input */
@@ -28,25 +24,19 @@ struct try_request {
         uint64_t timeout_ms, grace_ms, init_ms;
         uint64_t payload_max;
         uint64_t memory_max, processes_max; /* 0: no limit */
-        const char *config;                 /* NULL: none */
-        struct setting_list settings;
-        char handler_text[80]; /* the default handler name: the plugin's file name without its ending */
 };
 
 /* --- what was asked for (try_options.c) --- */
 
-/* 0, EXIT_USAGE after it said what is wrong, or -1 after it showed the help.  Borrows from argv; `settings` is to be
- * freed in every case. */
-int try_options(struct try_request *q, int argc, char **argv);
+/* False: end with *ret_code.  Borrows from argv; q->args is to be freed in every case. */
+bool try_options(struct try_request *q, int argc, char **argv, int *ret_code);
 
 /* One task on its way through. */
 struct try_task {
         struct pool_task pool;
-        struct try_task *next_free;
         char id[32];
-        char *key;
-        char *payload;
-        void *checkpoint;
+        char *line; /* of --lines: its key, a NUL, its payload; NULL: the source has the payload */
+        char *checkpoint;
 };
 
 /* --- where tasks come from (try_tasks.c) --- */
@@ -54,8 +44,7 @@ struct try_task {
 struct try_source {
         const struct try_request *request;
         uint64_t made;
-        char *bytes; /* the payload of --bench, or of standard input */
-        size_t size;
+        struct buffer payload; /* of every task, but for those of --lines */
 
         /* --lines */
         bool is_patient;     /* try_source_next() may wait for standard input */
@@ -65,14 +54,13 @@ struct try_source {
         size_t line_at;      /* where the next line begins */
         size_t looked_until; /* no newline from there to here */
         uint64_t line_number;
-        struct try_task *free;
 };
 
 int try_source_open(struct try_source *s, const struct try_request *request, struct error *error);
 void try_source_close(struct try_source *s);
 /* The next task; NULL at the end, if a line is wrong (then the text is set), or if none has come yet (is_waiting). */
 struct try_task *try_source_next(struct try_source *s, struct error *error);
-void try_source_done(struct try_source *s, struct try_task *task);
+void try_task_free(struct try_task *task);
 /* The task's next start gets a copy of it. */
 void try_task_keep_checkpoint(struct try_task *task, const void *data, size_t size);
 
@@ -83,9 +71,10 @@ struct try_counts {
         uint64_t total;
 };
 
-void try_show_task(const struct try_request *request, const struct try_task *task, const struct settled *settled);
+/* Counts the task and shows it, unless it is one of many that went well. */
+void try_show_settled(const struct try_request *request, struct try_counts *counts, const struct try_task *task,
+        const struct settled *settled);
 void try_show_log(const struct try_request *request, const struct runner_log *log, const char *task_id);
-void try_show_total(const struct try_request *request, const struct try_counts *counts);
 void try_show_error(const struct try_request *request, const char *text);
 
 struct try_bench {
@@ -94,16 +83,8 @@ struct try_bench {
         uint64_t first_ns; /* from the start of the command to the first answer */
         uint64_t runner_bytes;
 };
-void try_show_bench(const struct try_request *request, const struct try_bench *bench);
-
-/* --- a host's services, in memory (try_services.c) --- */
-
-struct try_services;
-struct try_services *try_services_new(void);
-void try_services_free(struct try_services *s);
-/* As pool_io_events.call. */
-int try_services_call(
-        struct try_services *s, enum ring_service service, uint64_t holder, const char *name, uint64_t *number);
+/* The last words: what was counted, or how fast it went.  `bench` is NULL if that means nothing. */
+void try_show_end(const struct try_request *request, const struct try_counts *counts, const struct try_bench *bench);
 
 /* --- in this process, for gdb and valgrind (try_here.c) --- */
 

@@ -1,7 +1,7 @@
 /* try_here.c: `quiver try --here`: the plugin in this very process, for gdb and valgrind.
  *
  * The main thread is the seat and runs nothing but plugin code and the runner's own; a second thread plays the host at
- * the other end of the same ring: it takes the answers, shows them, and answers service calls.  No sandbox, no limits,
+ * the other end of the same ring: it takes the answers and shows them.  No sandbox, no limits,
  * no fault handler: a crash is the debugger's. */
 #include <errno.h>
 #include <poll.h>
@@ -22,7 +22,6 @@
 struct here {
         const struct try_request *request;
         struct try_source *source;
-        struct try_services *services;
         struct ring_host ring;
         struct leases leases;
         struct runner runner;
@@ -48,16 +47,6 @@ static void show_logs(struct here *h)
         }
 }
 
-static void answer_call(struct here *h)
-{
-        struct ring_call_view call;
-        if (!ring_host_has_attention(&h->ring) || !ring_host_call(&h->ring, 0, &call))
-                return;
-        uint64_t number = call.number;
-        int status = try_services_call(h->services, (enum ring_service)call.service, 0, call.name, &number);
-        ring_host_reply(&h->ring, 0, &call, status, number);
-}
-
 /* Shows the answers that are there. */
 static void take_answers(struct here *h)
 {
@@ -70,21 +59,18 @@ static void take_answers(struct here *h)
                         .reply = &reply,
                         .checkpoint = reply.has_checkpoint ? reply.checkpoint : NULL,
                         .checkpoint_size = reply.checkpoint_size };
-                h->counts.total++;
-                h->counts.outcomes[reply.outcome]++;
                 h->has_failed |= reply.outcome != OUTCOME_DONE;
                 show_logs(h);
-                if (!h->request->bench || reply.outcome != OUTCOME_DONE)
-                        try_show_task(h->request, task, &settled);
-                try_source_done(h->source, task);
+                try_show_settled(h->request, &h->counts, task, &settled);
+                try_task_free(task);
         }
 }
 
 /* Hands over what fits, as batches of the asked size.  False once nothing is left to come. */
 static bool hand_over(struct here *h)
 {
-        struct ring_task tasks[128];
-        void *owners[128];
+        struct ring_task tasks[TRY_BATCH_MAX];
+        void *owners[TRY_BATCH_MAX];
         struct error error = { "" };
         while (ring_host_has_room(&h->ring, h->request->batch, 0) && h->ring.free_spills) {
                 uint32_t count = 0;
@@ -115,7 +101,6 @@ static void *play_host(void *arg)
         struct here *h = arg;
         bool has_more = true;
         while (has_more || h->ring.in_flight) {
-                answer_call(h);
                 take_answers(h);
                 if (has_more)
                         has_more = hand_over(h);
@@ -160,24 +145,23 @@ static int open_shared(struct here *h, struct error *error)
 static int open_runner(struct here *h, struct error *error)
 {
         const struct try_request *q = h->request;
-        const char *slash = strrchr(q->plugin, '/');
+        const char *slash = strrchr(q->args.plugin, '/');
         struct runner *r = &h->runner;
-        r->start = (struct runner_start){ .handler = q->handler,
-                .plugin = q->plugin,
-                .label = slash ? slash + 1 : q->plugin,
+        r->start = (struct runner_start){ .handler = q->args.handler,
+                .plugin = q->args.plugin,
+                .label = slash ? slash + 1 : q->args.plugin,
                 .seats = 1,
                 .batch_max = q->batch,
                 .leases = 1,
                 .log_level = LEVEL_DEBUG,
                 .result_max = q->payload_max,
                 .payload_max = q->payload_max,
-                .can_call = 1u << SERVICE_NEXT_ID | 1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK,
-                .settings = q->settings.items,
-                .settings_count = q->settings.count };
+                .settings = q->args.settings.items,
+                .settings_count = q->args.settings.count };
         r->leases = h->leases;
         logger_init(&r->logger, h->control[1], LEVEL_DEBUG, 10000);
-        settings_init(&r->settings, q->settings.items, q->settings.count);
-        return load_plugin(q->plugin, r->start.label, 1, &r->plugin, error);
+        settings_init(&r->settings, q->args.settings.items, q->args.settings.count);
+        return load_plugin(q->args.plugin, r->start.label, 1, &r->plugin, error);
 }
 
 static void close_here(struct here *h)
@@ -189,12 +173,11 @@ static void close_here(struct here *h)
         (void)close(h->bell);
         (void)close(h->control[0]);
         (void)close(h->control[1]);
-        try_services_free(h->services);
 }
 
 int try_here(const struct try_request *request, struct try_source *source)
 {
-        struct here h = { .request = request, .source = source, .services = try_services_new(), .control = { -1, -1 } };
+        struct here h = { .request = request, .source = source, .control = { -1, -1 } };
         struct error error = { "" };
         pthread_t host = 0;
         source->is_patient = true;
@@ -218,12 +201,8 @@ int try_here(const struct try_request *request, struct try_source *source)
         seat_close(&h.seat);
         show_logs(&h);
         seat_free(&h.seat);
-        if (request->bench && !h.has_failed) {
-                struct try_bench bench = { .tasks = h.counts.total, .elapsed_ns = elapsed_ns };
-                try_show_bench(request, &bench);
-        } else {
-                try_show_total(request, &h.counts);
-        }
+        struct try_bench bench = { .tasks = h.counts.total, .elapsed_ns = elapsed_ns };
+        try_show_end(request, &h.counts, h.has_failed ? NULL : &bench);
         close_here(&h);
         return h.has_failed ? EXIT_FAILED : EXIT_DONE;
 }

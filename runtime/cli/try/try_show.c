@@ -108,8 +108,13 @@ static void task_as_text(const struct try_task *task, const struct settled *sett
                 print_bytes("checkpoint", settled->checkpoint, settled->checkpoint_size);
 }
 
-void try_show_task(const struct try_request *request, const struct try_task *task, const struct settled *settled)
+void try_show_settled(const struct try_request *request, struct try_counts *counts, const struct try_task *task,
+        const struct settled *settled)
 {
+        counts->total++;
+        counts->outcomes[settled->outcome]++;
+        if (request->bench && settled->outcome == OUTCOME_DONE)
+                return;
         if (request->is_json)
                 task_as_json(task, settled);
         else
@@ -126,7 +131,7 @@ void try_show_log(const struct try_request *request, const struct runner_log *lo
         if (log->dropped)
                 (void)fprintf(stderr, "%s: %" PRIu32 " lines dropped: over the rate limit\n", source, log->dropped);
         if (log->source == LOG_SERVICE)
-                (void)fprintf(stderr, "%s: %s: %s\n", task_id ? task_id : request->handler,
+                (void)fprintf(stderr, "%s: %s: %s\n", task_id ? task_id : request->args.handler,
                         log_level_name((int)log->level), log->text);
         else
                 (void)fprintf(stderr, "%s: %s\n", source, log->text);
@@ -141,20 +146,17 @@ void try_show_error(const struct try_request *request, const char *text)
                 (void)fprintf(stderr, "quiver try: %s\n", text);
 }
 
-void try_show_total(const struct try_request *request, const struct try_counts *counts)
+static void show_total(const struct try_request *request, const struct try_counts *counts)
 {
-        static const enum outcome all[] = { OUTCOME_DONE, OUTCOME_RETRY, OUTCOME_REJECT, OUTCOME_UNAVAILABLE,
-                OUTCOME_CRASHED, OUTCOME_TIMED_OUT, OUTCOME_INTERRUPTED };
+        struct buffer text = { 0 };
         if (counts->total < 2 || request->is_json)
                 return;
-        (void)printf("%" PRIu64 " tasks:", counts->total);
-        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-                if (counts->outcomes[all[i]])
-                        (void)printf(" %" PRIu64 " %s", counts->outcomes[all[i]], outcome_name(all[i]));
-        (void)putchar('\n');
+        plugin_session_put_outcomes(counts->outcomes, " ", &text);
+        (void)printf("%" PRIu64 " tasks: %s\n", counts->total, buffer_text(&text));
+        buffer_free(&text);
 }
 
-void try_show_bench(const struct try_request *request, const struct try_bench *b)
+static void show_bench(const struct try_request *request, const struct try_bench *b)
 {
         double seconds = (double)b->elapsed_ns / 1e9;
         double rate = seconds > 0 ? (double)b->tasks / seconds : 0;
@@ -174,4 +176,12 @@ void try_show_bench(const struct try_request *request, const struct try_bench *b
                 request->processes, request->processes == 1 ? "" : "es", request->threads,
                 request->threads == 1 ? "" : "s", request->batch, units_format_ns(first, b->first_ns),
                 units_format_bytes(memory, b->runner_bytes));
+}
+
+void try_show_end(const struct try_request *request, const struct try_counts *counts, const struct try_bench *bench)
+{
+        if (request->bench && bench)
+                show_bench(request, bench);
+        else
+                show_total(request, counts);
 }

@@ -5,106 +5,70 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/open.h"
 #include "cli/try/try.h"
 
 #define BENCH_PAYLOAD 100
 #define KEY_MAX       255
 #define READ_SIZE     65536
 
-/* All of standard input, up to the payload's limit. */
-static int read_input(struct try_source *s, struct error *error)
-{
-        struct buffer input = { 0 };
-        for (;;) {
-                uint8_t *at = buffer_reserve(&input, 65536);
-                ssize_t n = read(STDIN_FILENO, at, 65536);
-                if (n < 0 && errno == EINTR)
-                        continue;
-                if (n <= 0)
-                        break;
-                input.size += (size_t)n;
-                if (input.size > s->request->payload_max) {
-                        buffer_free(&input);
-                        return error_set(error, -EMSGSIZE, "standard input is larger than --max-payload");
-                }
-        }
-        s->size = input.size;
-        s->bytes = (char *)input.data;
-        return 0;
-}
-
 int try_source_open(struct try_source *s, const struct try_request *request, struct error *error)
 {
+        struct buffer *payload = &s->payload;
+        int r = 0;
         *s = (struct try_source){ .request = request };
-        if (request->bench) {
-                s->size = request->payload ? strlen(request->payload) : BENCH_PAYLOAD;
-                s->bytes = malloc(s->size + 1);
-                if (!s->bytes)
-                        abort();
-                if (request->payload)
-                        memcpy(s->bytes, request->payload, s->size + 1);
-                else
-                        memset(s->bytes, 'x', s->size);
-                return 0;
-        }
         if (request->payload && !strcmp(request->payload, "-"))
-                return read_input(s, error);
-        return 0;
+                r = cli_read_all(STDIN_FILENO, request->payload_max, payload);
+        else if (request->payload)
+                buffer_put(payload, request->payload, strlen(request->payload));
+        else if (request->bench)
+                buffer_printf(payload, "%0*d", BENCH_PAYLOAD, 0);
+        (void)buffer_text(payload); /* tasks point to it: it does not move from here on */
+        if (r == -EMSGSIZE)
+                return error_set(error, r, "standard input is larger than --max-payload");
+        return r < 0 ? error_set(error, r, "standard input: %s", strerror(-r)) : 0;
 }
 
 void try_source_close(struct try_source *s)
 {
-        while (s->free) {
-                struct try_task *task = s->free;
-                s->free = task->next_free;
-                free(task);
-        }
-        free(s->bytes);
+        buffer_free(&s->payload);
         buffer_free(&s->input);
 }
 
 static struct try_task *new_task(struct try_source *s)
 {
-        struct try_task *task = s->free;
-        if (task)
-                s->free = task->next_free;
-        else if (!(task = malloc(sizeof(*task))))
+        struct try_task *task = calloc(1, sizeof(*task));
+        if (!task)
                 abort();
-        *task = (struct try_task){ 0 };
         (void)snprintf(task->id, sizeof(task->id), "try-%" PRIu64, ++s->made);
         task->pool.owner = task;
         task->pool.task = (struct ring_task){
                 .id = task->id,
                 .key = s->request->key ? s->request->key : task->id,
-                .handler = s->request->handler,
+                .handler = s->request->args.handler,
                 .attempt = 1,
                 .fence_epoch = 1,
                 .fence_start = s->made,
                 .timeout_ms = s->request->timeout_ms,
-                .payload = "",
+                .payload = (const char *)s->payload.data,
+                .payload_size = s->payload.size,
         };
         return task;
 }
 
 void try_task_keep_checkpoint(struct try_task *task, const void *data, size_t size)
 {
-        void *copy = malloc(size + 1);
-        if (!copy)
-                abort();
-        memcpy(copy, data, size);
         free(task->checkpoint);
-        task->checkpoint = copy;
-        task->pool.task.checkpoint = copy;
+        task->checkpoint = text_copy_part(data, size);
+        task->pool.task.checkpoint = task->checkpoint;
         task->pool.task.checkpoint_size = size;
 }
 
-void try_source_done(struct try_source *s, struct try_task *task)
+void try_task_free(struct try_task *task)
 {
         free(task->checkpoint);
-        free(task->key);
-        free(task->payload);
-        task->next_free = s->free;
-        s->free = task;
+        free(task->line);
+        free(task);
 }
 
 static bool can_read_now(void)
@@ -180,15 +144,12 @@ static struct try_task *next_from_line(struct try_source *s, struct error *error
                 return NULL;
         }
         struct try_task *task = new_task(s);
+        task->line = text_copy_part(line, n);
         if (tab) {
-                task->key = strndup(line, (size_t)(tab - line));
-                task->pool.task.key = task->key;
+                task->line[tab - line] = 0;
+                task->pool.task.key = task->line;
         }
-        task->payload = malloc(size + 1);
-        if (!task->payload || (tab && !task->key))
-                abort();
-        memcpy(task->payload, payload, size);
-        task->pool.task.payload = task->payload;
+        task->pool.task.payload = task->line + (payload - line);
         task->pool.task.payload_size = size;
         return task;
 }
@@ -198,15 +159,5 @@ struct try_task *try_source_next(struct try_source *s, struct error *error)
         const struct try_request *q = s->request;
         if (q->is_lines)
                 return next_from_line(s, error);
-        if (s->made >= (q->bench ? q->bench : 1))
-                return NULL;
-        struct try_task *task = new_task(s);
-        if (s->bytes) {
-                task->pool.task.payload = s->bytes;
-                task->pool.task.payload_size = s->size;
-        } else if (q->payload) {
-                task->pool.task.payload = q->payload;
-                task->pool.task.payload_size = strlen(q->payload);
-        }
-        return task;
+        return s->made < (q->bench ? q->bench : 1) ? new_task(s) : NULL;
 }

@@ -4,28 +4,18 @@
 #ifndef QUIVER_CLI_VET_VET_H
 #define QUIVER_CLI_VET_VET_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buffer.h"
-#include "base/setting_list.h"
-#include "base/strings.h"
-#include "cli/plugin_probe.h"
-#include "host/handler/plugin_copy.h"
+#include "cli/plugin_args.h"
+#include "cli/plugin_session.h"
 
 #define VET_PAYLOAD_MAX ((size_t)1 << 20) /* what `quiver try` takes without being asked */
 
 struct vet_request {
-        const char *plugin; /* as it was named */
-        const char *handler;
-        const char *config;  /* --config; NULL */
-        struct strings sets; /* --set, as they were given */
-        struct setting_list settings;
-        struct plugin_copy copy; /* the copy that is looked at and run */
-        uint64_t payloads;
+        struct plugin_args args;
+        struct plugin_session session; /* its copy is looked at and run */
+        uint64_t payloads;             /* 0: as many as is usual */
         uint64_t seed;
-        uint32_t rehearsals;
+        bool is_quick;
         uint64_t init_ms;
         bool is_json;
 };
@@ -64,12 +54,10 @@ void vet_links(const struct vet_request *request, bool is_loaded, struct vet_rep
 
 /* --- in a runner (vet_init.c, vet_payloads.c) --- */
 
-/* The message that starts a runner of this plugin. */
-void vet_start(const struct vet_request *request, uint32_t seats, uint32_t batch_max, struct runner_start *ret);
 /* Loads it, inits and closes it once, then many times.  False: it does not get ready. */
-bool vet_init(const struct vet_request *request, struct plugin_report *ret_probe, struct vet_report *report);
+bool vet_init(struct vet_request *request, struct plugin_report *ret_probe, struct vet_report *report);
 /* Random payloads; with several seats and in batches too if the plugin can. */
-void vet_payloads(const struct vet_request *request, const struct plugin_report *probe, struct vet_report *report);
+void vet_payloads(struct vet_request *request, const struct plugin_report *probe, struct vet_report *report);
 
 /* --- payloads (vet_generate.c) --- */
 

@@ -56,20 +56,20 @@ int vet_put_command(const struct vet_request *request, const char *more, uint64_
 {
         char path[128];
         bool is_typed = can_be_typed(payload);
-        (void)snprintf(
-                path, sizeof(path), "%.64s-%" PRIu64 "-%" PRIu64 ".payload", request->handler, request->seed, number);
+        (void)snprintf(path, sizeof(path), "%.64s-%" PRIu64 "-%" PRIu64 ".payload", request->args.handler,
+                request->seed, number);
         int r = is_typed ? 0 : save(path, payload);
         if (r < 0)
                 return r;
         buffer_printf(to, "quiver try ");
-        put_quoted(to, request->plugin, strlen(request->plugin));
-        if (request->config) {
+        put_quoted(to, request->args.plugin, strlen(request->args.plugin));
+        if (request->args.config) {
                 buffer_printf(to, " --config ");
-                put_quoted(to, request->config, strlen(request->config));
+                put_quoted(to, request->args.config, strlen(request->args.config));
         }
-        for (size_t i = 0; i < request->sets.count; i++) {
+        for (size_t i = 0; i < request->args.sets.count; i++) {
                 buffer_printf(to, " --set ");
-                put_quoted(to, request->sets.items[i], strlen(request->sets.items[i]));
+                put_quoted(to, request->args.sets.items[i], strlen(request->args.sets.items[i]));
         }
         buffer_printf(to, "%s --payload ", more);
         if (is_typed) {

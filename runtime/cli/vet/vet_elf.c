@@ -112,13 +112,13 @@ bool vet_elf(const struct vet_request *request, struct vet_report *report)
         struct error error;
         struct elf elf;
         char size[UNITS_TEXT_MAX];
-        if (load_check_file(request->copy.path, request->copy.label, &error) < 0) {
+        if (load_check_file(request->session.copy.path, request->session.copy.label, &error) < 0) {
                 vet_find(report, VET_ERROR, "file", NULL, "%s", error.text);
                 return false;
         }
-        int fd = open(request->copy.path, O_RDONLY | O_CLOEXEC);
+        int fd = open(request->session.copy.path, O_RDONLY | O_CLOEXEC);
         if (fd < 0 || elf_open(&elf, fd) != ELF_FINE) {
-                vet_find(report, VET_ERROR, "file", NULL, "%s: %s", request->copy.path, strerror(errno));
+                vet_find(report, VET_ERROR, "file", NULL, "%s: %s", request->session.copy.path, strerror(errno));
         } else {
                 vet_find(report, VET_OK, "file", NULL, "a whole shared object for %s, %s",
                         elf_machine_name(elf.header.e_machine), units_format_bytes(size, elf.size));

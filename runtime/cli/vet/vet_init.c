@@ -1,70 +1,21 @@
 /* vet_init.c: does it load, does init like its settings, and what do init and close leave behind? */
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include <quiver/plugin.h>
 
-#include "base/log.h"
-#include "base/units.h"
-#include "cli/try/try.h"
 #include "cli/vet/vet.h"
+#include "task/envelope.h"
 
 #define CLOSE_MS      UINT64_C(5000)
 #define SLOW_INITS    8 /* that a rehearsal may need beyond its time: it always does a few */
-#define NAME_MAX_SIZE 64
-
-void vet_start(const struct vet_request *request, uint32_t seats, uint32_t batch_max, struct runner_start *ret)
-{
-        *ret = (struct runner_start){
-                .has_all_variables = true,
-                .handler = request->handler,
-                .plugin = request->copy.path,
-                .label = request->copy.label,
-                .seats = seats,
-                .batch_max = batch_max,
-                .leases = 1,
-                .log_level = LEVEL_ERROR,
-                .log_rate = 100,
-                .result_max = VET_PAYLOAD_MAX,
-                .payload_max = VET_PAYLOAD_MAX,
-                .can_call = 1u << SERVICE_NEXT_ID | 1u << SERVICE_TRYLOCK | 1u << SERVICE_UNLOCK,
-                .user = "",
-                .settings = request->settings.items,
-                .settings_count = request->settings.count,
-        };
-}
-
-static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
-{
-        return try_services_call(owner, service, holder, name, number);
-}
-
-static void probe(const struct runner_start *start, uint64_t init_ms, struct plugin_report *ret)
-{
-        struct try_services *services = try_services_new();
-        struct plugin_probe_request request = {
-                .start = start, .init_ms = init_ms, .close_ms = CLOSE_MS, .call = on_call, .owner = services
-        };
-        plugin_probe_run(&request, ret);
-        try_services_free(services);
-}
-
-/* What a handler in runtime.cfg may be called: a plugin that is called otherwise confuses whoever reads both. */
-static bool is_good_name(const char *name)
-{
-        size_t n = strlen(name);
-        if (!isalpha((unsigned char)*name) || n > NAME_MAX_SIZE)
-                return false;
-        for (size_t i = 1; i < n; i++)
-                if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
-                        return false;
-        return true;
-}
+#define REPEATS       100
+#define REPEATS_QUICK 20
 
 static void check_table(const struct plugin_report *p, struct vet_report *report)
 {
-        if (!is_good_name(p->name))
+        /* A plugin whose name no handler could have confuses whoever reads runtime.cfg and the log. */
+        if (task_handler_check((struct span){ p->name, strlen(p->name) }, NULL) < 0)
                 vet_find(report, VET_WARNING, "name", "letters, digits, - and _, at most 64, a letter first",
                         "\"%s\" is not a name that a handler could have", p->name);
         if (!*p->version)
@@ -81,8 +32,8 @@ static void check_settings(const struct vet_request *request, const struct plugi
                 vet_find(report, VET_WARNING, "settings",
                         "misspelt?  What a plugin knows it should read in init, whether it needs it or not",
                         "init never read: %s", p->unread);
-        else if (request->settings.count)
-                vet_find(report, VET_OK, "settings", NULL, "init read all %zu", request->settings.count);
+        else if (request->args.settings.count)
+                vet_find(report, VET_OK, "settings", NULL, "init read all %zu", request->args.settings.count);
         else
                 vet_find(report, VET_NOTE, "settings", "--set NAME=VALUE or --config FILE gives it some",
                         "it was given none, so none was checked");
@@ -98,13 +49,13 @@ static void report_leak(
                         what, (double)left / r->count);
 }
 
-static void rehearse(const struct vet_request *request, struct vet_report *report)
+static void rehearse(struct vet_request *request, struct vet_report *report)
 {
-        struct runner_start start;
+        struct plugin_session *session = &request->session;
         struct plugin_report p;
-        vet_start(request, 1, 1, &start);
-        start.rehearsals = request->rehearsals;
-        probe(&start, REHEARSAL_MS + SLOW_INITS * request->init_ms, &p);
+        session->start.rehearsals = request->is_quick ? REPEATS_QUICK : REPEATS;
+        plugin_session_probe(session, REHEARSAL_MS + SLOW_INITS * request->init_ms, CLOSE_MS, &p);
+        session->start.rehearsals = 0;
         if (!p.is_whole) {
                 vet_find(report, VET_ERROR, "init/close",
                         "a runner does it once, but init and close of several seats share one process",
@@ -121,11 +72,9 @@ static void rehearse(const struct vet_request *request, struct vet_report *repor
                         "%" PRIu32 " times: no memory, descriptor or thread left behind", r->count);
 }
 
-bool vet_init(const struct vet_request *request, struct plugin_report *ret_probe, struct vet_report *report)
+bool vet_init(struct vet_request *request, struct plugin_report *ret_probe, struct vet_report *report)
 {
-        struct runner_start start;
-        vet_start(request, 1, 1, &start);
-        probe(&start, request->init_ms, ret_probe);
+        plugin_session_probe(&request->session, request->init_ms, CLOSE_MS, ret_probe);
         if (!ret_probe->is_ready) {
                 vet_find(report, VET_ERROR, "load", NULL, "%s", ret_probe->error);
                 return false;

@@ -155,7 +155,7 @@ void vet_links(const struct vet_request *request, bool is_loaded, struct vet_rep
         struct strings symbols = { 0 };
         struct strings libraries = { 0 };
         char *rest = NULL;
-        if (trace(request->copy.path, &said) < 0) {
+        if (trace(request->session.copy.path, &said) < 0) {
                 vet_find(report, VET_NOTE, "symbols", NULL,
                         "this system's dynamic linker cannot be asked what is missing");
                 return;

@@ -1,16 +1,24 @@
-/* vet_payloads.c: what random payloads do to a plugin, as findings. */
+/* vet_payloads.c: what random payloads do to a plugin, as findings.
+ *
+ * A crash is tried again, alone in a fresh runner: one that happens there too is the payload's, one that does not is
+ * what went before.  A run ends early once enough is known, or the time is over. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <quiver/plugin.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "cli/vet/vet.h"
-#include "cli/vet/vet_random.h"
 
-#define SEATS 4
-#define BATCH 16
+#define SEATS       4
+#define BATCH       16
+#define CRASHES_MAX 3     /* more say nothing new */
+#define STOP_MS     1000  /* a task that runs so long is told to stop, and has as long again to obey */
+#define RUN_MS      60000 /* for one run */
+#define IDLE_MAX    20    /* answers in a row, from the first on, that the service behind it is not there */
 
 /* One way to run them. */
 struct variant {
@@ -23,21 +31,160 @@ struct stops {
         uint64_t obeyed, ignored, obeyed_ms_max;
 };
 
-static void put_outcomes(const struct random_tasks *random_tasks, struct buffer *to)
+struct random_task {
+        struct pool_task pool;
+        uint64_t number;
+        char id[32];
+        struct buffer payload;
+        char *crash; /* what its first crash said; NULL: none yet */
+};
+
+/* One task that went wrong. */
+struct bad_task {
+        uint64_t number;
+        struct buffer payload;
+        char *error;   /* NULL: there is none */
+        bool is_alone; /* it happens in a fresh runner too */
+};
+
+struct random_run {
+        struct vet_request *request;
+        uint64_t made;
+        uint64_t until_ms;
+        bool has_enough; /* offer nothing more */
+
+        uint64_t outcomes[OUTCOME_INTERRUPTED + 1];
+        uint64_t settled;
+        struct bad_task crashes[CRASHES_MAX];
+        size_t crashes_count;
+        uint64_t suspects;    /* that ran while a process died, and nobody knows whose fault it was */
+        struct bad_task deaf; /* the first that went on when it was told to stop */
+        struct stops stops;
+        bool is_late, is_unavailable;
+        char *refusal; /* why a later runner did not get ready; NULL: all did */
+};
+
+/* --- tasks -------------------------------------------------------------------------------------------------------- */
+
+static struct pool_task *next_task(void *owner, bool *ret_is_end)
 {
-        static const enum outcome all[] = { OUTCOME_DONE, OUTCOME_RETRY, OUTCOME_REJECT, OUTCOME_UNAVAILABLE,
-                OUTCOME_CRASHED, OUTCOME_TIMED_OUT, OUTCOME_INTERRUPTED };
-        const char *comma = "";
-        for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-                if (!random_tasks->outcomes[all[i]])
-                        continue;
-                buffer_printf(to, "%s%" PRIu64 " %s", comma, random_tasks->outcomes[all[i]], outcome_name(all[i]));
-                comma = ", ";
-        }
+        struct random_run *run = owner;
+        run->is_late |= clock_boot_ms() >= run->until_ms && run->made < run->request->payloads && !run->has_enough;
+        *ret_is_end = run->is_late || run->has_enough || run->made == run->request->payloads;
+        if (*ret_is_end)
+                return NULL;
+        struct random_task *task = calloc(1, sizeof(*task));
+        if (!task)
+                abort();
+        task->number = run->made++;
+        (void)snprintf(task->id, sizeof(task->id), "vet-%" PRIu64, task->number);
+        vet_generate(run->request->seed, task->number, &task->payload);
+        task->pool.owner = task;
+        task->pool.task = (struct ring_task){
+                .id = task->id,
+                .key = task->id,
+                .handler = run->request->args.handler,
+                .attempt = 1,
+                .fence_epoch = 1,
+                .fence_start = run->made,
+                .timeout_ms = STOP_MS,
+                .payload = task->payload.size ? (const char *)task->payload.data : "",
+                .payload_size = task->payload.size,
+        };
+        return &task->pool;
 }
 
+static void free_task(struct random_task *task)
+{
+        buffer_free(&task->payload);
+        free(task->crash);
+        free(task);
+}
+
+static void keep_bad(struct bad_task *bad, const struct random_task *task, const char *error, bool is_alone)
+{
+        bad->number = task->number;
+        buffer_put(&bad->payload, task->payload.data, task->payload.size);
+        bad->error = text_copy(error);
+        bad->is_alone = is_alone;
+}
+
+static void keep_crash(struct random_run *run, const struct random_task *task, const char *error, bool is_alone)
+{
+        if (run->crashes_count < CRASHES_MAX)
+                keep_bad(&run->crashes[run->crashes_count++], task, error, is_alone);
+        run->has_enough |= run->crashes_count == CRASHES_MAX;
+}
+
+/* True: the task is on its way again, alone, and what this was about will be known then. */
+static bool try_again(struct random_run *run, struct random_task *task, const struct settled *settled)
+{
+        struct plugin_session *session = &run->request->session;
+        if (session->is_giving_up || task->pool.is_suspect)
+                return false;
+        if (settled->is_suspect)
+                run->suspects++;
+        else if (settled->outcome == OUTCOME_CRASHED)
+                task->crash = text_copy(settled->error);
+        else if (settled->outcome != OUTCOME_INTERRUPTED || settled->why != BLAME_NEIGHBOUR)
+                return false;
+        task->pool.is_suspect = true;
+        pool_io_offer(&session->pool_io, &task->pool);
+        return true;
+}
+
+static void note_stop(struct random_run *run, const struct random_task *task, const struct settled *settled)
+{
+        struct stops *stops = &run->stops;
+        if (!task->pool.stopped_ms)
+                return;
+        uint64_t took_ms = clock_boot_ms() - task->pool.stopped_ms;
+        if (settled->reply && took_ms <= STOP_MS) {
+                stops->obeyed++;
+                if (took_ms > stops->obeyed_ms_max)
+                        stops->obeyed_ms_max = took_ms;
+                return;
+        }
+        if (!stops->ignored++)
+                keep_bad(&run->deaf, task, settled->error, true);
+        run->has_enough |= stops->ignored == CRASHES_MAX;
+}
+
+static void on_settled(void *owner, struct pool_task *pool_task, const struct settled *settled)
+{
+        struct random_run *run = owner;
+        struct random_task *task = pool_task->owner;
+        if (settled->outcome != OUTCOME_CRASHED && settled->outcome != OUTCOME_INTERRUPTED)
+                note_stop(run, task, settled);
+        if (try_again(run, task, settled))
+                return;
+        if (!run->request->session.has_cancelled) {
+                run->settled++;
+                run->outcomes[settled->outcome]++;
+                if (settled->outcome == OUTCOME_CRASHED)
+                        keep_crash(run, task, settled->error, true);
+                else if (task->crash)
+                        keep_crash(run, task, task->crash, false);
+                if (run->settled == IDLE_MAX && run->outcomes[OUTCOME_UNAVAILABLE] == IDLE_MAX) {
+                        run->is_unavailable = true;
+                        plugin_session_give_up(&run->request->session);
+                }
+        }
+        free_task(task);
+}
+
+static void on_refused(void *owner, const char *text)
+{
+        struct random_run *run = owner;
+        if (!run->refusal)
+                run->refusal = text_copy(text);
+        plugin_session_give_up(&run->request->session);
+}
+
+/* --- what was found ----------------------------------------------------------------------------------------------- */
+
 static void put_reproduction(
-        const struct vet_request *request, const char *more, const struct random_tasks_case *c, struct buffer *to)
+        const struct vet_request *request, const char *more, const struct bad_task *c, struct buffer *to)
 {
         buffer_printf(to, "see it again: ");
         int r = vet_put_command(request, more, c->number, &c->payload, to);
@@ -46,8 +193,8 @@ static void put_reproduction(
                         request->seed, strerror(-r));
 }
 
-static void report_crash(const struct vet_request *request, const struct variant *v, const struct random_tasks_case *c,
-        struct vet_report *report)
+static void report_crash(
+        const struct vet_request *request, const struct variant *v, const struct bad_task *c, struct vet_report *report)
 {
         struct buffer hint = { 0 };
         if (c->is_alone)
@@ -63,7 +210,7 @@ static void report_crash(const struct vet_request *request, const struct variant
         buffer_free(&hint);
 }
 
-static void report_deaf(const struct vet_request *request, const struct random_tasks_case *c, struct vet_report *report)
+static void report_deaf(const struct vet_request *request, const struct bad_task *c, struct vet_report *report)
 {
         struct buffer hint = { 0 };
         put_reproduction(request, " --timeout 1s --grace 1s", c, &hint);
@@ -76,50 +223,72 @@ static void report_deaf(const struct vet_request *request, const struct random_t
         buffer_free(&hint);
 }
 
-static void report_crowd(const struct vet_request *request, const struct variant *v,
-        const struct random_tasks *random_tasks, struct vet_report *report)
+static void report_run(const struct vet_request *request, const struct variant *v, const struct random_run *run,
+        struct vet_report *report)
 {
         struct buffer outcomes = { 0 };
-        for (size_t i = 0; i < random_tasks->crashes_count; i++)
-                report_crash(request, v, &random_tasks->crashes[i], report);
-        if (random_tasks->suspects && !random_tasks->crashes_count)
+        for (size_t i = 0; i < run->crashes_count; i++)
+                report_crash(request, v, &run->crashes[i], report);
+        if (run->suspects && !run->crashes_count)
                 vet_find(report, VET_ERROR, v->check, "a race between its threads? build it with -fsanitize=thread",
-                        "the process died while %" PRIu64 " tasks ran, and none of them does it alone",
-                        random_tasks->suspects);
-        if (random_tasks->deaf.error)
-                report_deaf(request, &random_tasks->deaf, report);
-        if (random_tasks->refusal)
-                vet_find(report, VET_ERROR, v->check, NULL, "a runner did not get ready: %s", random_tasks->refusal);
-        if (random_tasks->is_unavailable)
+                        "the process died while %" PRIu64 " tasks ran, and none of them does it alone", run->suspects);
+        if (run->deaf.error)
+                report_deaf(request, &run->deaf, report);
+        if (run->refusal)
+                vet_find(report, VET_ERROR, v->check, NULL, "a runner did not get ready: %s", run->refusal);
+        if (run->is_unavailable)
                 vet_find(report, VET_WARNING, v->check,
                         "start what it needs, and say where it is with --set or --config",
-                        "each of the first %d was UNAVAILABLE, so the rest was not tried", CROWD_IDLE_MAX);
-        if (random_tasks->is_late)
+                        "each of the first %d was UNAVAILABLE, so the rest was not tried", IDLE_MAX);
+        if (run->is_late)
                 vet_find(report, VET_NOTE, v->check, "--payloads N asks for fewer",
-                        "time is up: %" PRIu64 " of %" PRIu64 " payloads in %ds", random_tasks->settled,
-                        request->payloads, CROWD_MS / 1000);
-        put_outcomes(random_tasks, &outcomes);
-        vet_find(report,
-                random_tasks->crashes_count || random_tasks->suspects || random_tasks->refusal ? VET_NOTE : VET_OK,
-                v->check, NULL, "%" PRIu64 " random payloads, seed %" PRIu64 ": %s", random_tasks->settled,
-                request->seed, buffer_text(&outcomes));
+                        "time is up: %" PRIu64 " of %" PRIu64 " payloads in %ds", run->settled, request->payloads,
+                        RUN_MS / 1000);
+        plugin_session_put_outcomes(run->outcomes, ", ", &outcomes);
+        vet_find(report, run->crashes_count || run->suspects || run->refusal ? VET_NOTE : VET_OK, v->check, NULL,
+                "%" PRIu64 " random payloads, seed %" PRIu64 ": %s", run->settled, request->seed,
+                buffer_text(&outcomes));
         buffer_free(&outcomes);
 }
 
-static void run_variant(
-        const struct vet_request *request, const struct variant *v, struct stops *stops, struct vet_report *report)
+static void free_bad(struct bad_task *bad)
 {
-        struct random_tasks random_tasks;
+        buffer_free(&bad->payload);
+        free(bad->error);
+}
+
+static void run_variant(
+        struct vet_request *request, const struct variant *v, struct stops *stops, struct vet_report *report)
+{
+        static const struct plugin_session_events events = {
+                .next = next_task, .settled = on_settled, .refused = on_refused
+        };
+        const struct pool_policy policy = {
+                .processes = 1,
+                .threads = v->seats,
+                .batch_max = v->batch_max,
+                .batch_wait_ms = v->batch_max > 1 ? 1 : 0,
+                .grace_ms = STOP_MS,
+                .abort_ms = 1000,
+                .init_ms = request->init_ms,
+                .backoff_ms = 1,
+                .backoff_max_ms = 10,
+                .ring_entries = 256,
+        };
+        struct random_run run = { .request = request, .until_ms = clock_boot_ms() + RUN_MS };
         struct error error;
-        if (random_tasks_run(request, v->seats, v->batch_max, &random_tasks, &error) < 0)
+        if (plugin_session_run(&request->session, &policy, &events, &run, &error) < 0)
                 vet_find(report, VET_ERROR, v->check, NULL, "%s", error.text);
         else
-                report_crowd(request, v, &random_tasks, report);
-        stops->obeyed += random_tasks.obeyed;
-        stops->ignored += random_tasks.ignored;
-        if (random_tasks.obeyed_ms_max > stops->obeyed_ms_max)
-                stops->obeyed_ms_max = random_tasks.obeyed_ms_max;
-        random_tasks_free(&random_tasks);
+                report_run(request, v, &run, report);
+        stops->obeyed += run.stops.obeyed;
+        stops->ignored += run.stops.ignored;
+        if (run.stops.obeyed_ms_max > stops->obeyed_ms_max)
+                stops->obeyed_ms_max = run.stops.obeyed_ms_max;
+        for (size_t i = 0; i < run.crashes_count; i++)
+                free_bad(&run.crashes[i]);
+        free_bad(&run.deaf);
+        free(run.refusal);
 }
 
 static void report_stops(const struct stops *stops, struct vet_report *report)
@@ -135,7 +304,7 @@ static void report_stops(const struct stops *stops, struct vet_report *report)
                 vet_find(report, VET_NOTE, "stop", NULL, "no task ran for 1s, so it is not known whether it stops");
 }
 
-void vet_payloads(const struct vet_request *request, const struct plugin_report *probe, struct vet_report *report)
+void vet_payloads(struct vet_request *request, const struct plugin_report *probe, struct vet_report *report)
 {
         static const struct variant plain = { "payloads", 1, 1 };
         static const struct variant threads = { "threads", SEATS, 1 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/json.h"
+#include "cli/show.h"
 #include "cli/vet/vet.h"
 
 #define INDENT "                        " /* where the texts start */
@@ -52,31 +53,24 @@ void vet_find(
 static void finish_json(
         const struct vet_report *report, const struct vet_request *request, const struct plugin_report *probe)
 {
-        json_t *json = json_object();
+        json_t *json = json_pack("{s:o}", "plugin", cli_json_text(request->args.plugin));
         json_t *list = json_array();
         for (size_t i = 0; i < report->count; i++) {
                 const struct vet_finding *f = &report->findings[i];
-                json_t *finding = json_object();
-                (void)json_object_set_new(finding, "level", json_string(level_names[f->level]));
-                (void)json_object_set_new(finding, "check", json_string(f->check));
-                (void)json_object_set_new(finding, "text", cli_json_text(f->text));
+                json_t *finding = json_pack("{s:s, s:s, s:o}", "level", level_names[f->level], "check", f->check,
+                        "text", cli_json_text(f->text));
                 if (f->hint)
                         (void)json_object_set_new(finding, "hint", cli_json_text(f->hint));
                 (void)json_array_append_new(list, finding);
         }
-        (void)json_object_set_new(json, "plugin", cli_json_text(request->plugin));
         if (probe->is_ready) {
                 (void)json_object_set_new(json, "name", cli_json_text(probe->name));
                 (void)json_object_set_new(json, "version", cli_json_text(probe->version));
         }
-        (void)json_object_set_new(json, "ok", json_boolean(!report->errors));
-        (void)json_object_set_new(json, "errors", json_integer((json_int_t)report->errors));
-        (void)json_object_set_new(json, "warnings", json_integer((json_int_t)report->warnings));
-        (void)json_object_set_new(json, "seed", json_integer((json_int_t)request->seed));
-        (void)json_object_set_new(json, "findings", list);
-        (void)json_dumpf(json, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-        (void)putchar('\n');
-        json_decref(json);
+        (void)json_object_update_new(json,
+                json_pack("{s:b, s:I, s:I, s:I, s:o}", "ok", !report->errors, "errors", (json_int_t)report->errors,
+                        "warnings", (json_int_t)report->warnings, "seed", (json_int_t)request->seed, "findings", list));
+        cli_json_print_wide(json);
 }
 
 void vet_finish(const struct vet_report *report, const struct vet_request *request, const struct plugin_report *probe)
@@ -85,8 +79,8 @@ void vet_finish(const struct vet_report *report, const struct vet_request *reque
                 finish_json(report, request, probe);
                 return;
         }
-        (void)printf("%s: %zu error%s, %zu warning%s\n", request->plugin, report->errors,
-                report->errors == 1 ? "" : "s", report->warnings, report->warnings == 1 ? "" : "s");
+        (void)printf("%s: %zu error%s, %zu warning%s\n", request->args.plugin, report->errors,
+                show_plural(report->errors), report->warnings, show_plural(report->warnings));
 }
 
 void vet_report_free(struct vet_report *report)
