@@ -65,7 +65,7 @@ endif
 ifeq ($(SAN),fuzz)
 LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c) \
             $(wildcard runtime/host/*_doc.c) runtime/host/membership/word_doc.c runtime/host/membership/assign.c runtime/host/membership/assignment.c \
-            runtime/host/membership/assign_quota.c runtime/cli/dump_read.c runtime/cli/json.c runtime/host/shard/window.c runtime/host/shard/pending_outcome.c \
+            runtime/host/membership/assign_quota.c runtime/cli/dump_read.c runtime/view/json.c runtime/host/shard/window.c runtime/host/shard/pending_outcome.c \
             $(wildcard runtime/store/*.c runtime/store/*/*.c)
 LIB_SRC  += $(wildcard runtime/coord/*.c) $(addprefix runtime/coord/local/,log.c replica.c tree.c) \
             $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/host/membership/assigner.c

@@ -8,13 +8,14 @@
 
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/json.h"
 #include "cli/open.h"
 #include "cli/plugin_session.h"
-#include "cli/show.h"
+#include "cli/print.h"
 #include "config/file.h"
 #include "host/harden.h"
 #include "host/pool/runner_settings.h"
+#include "view/json.h"
+#include "view/text.h"
 
 #define HANDLERS_SHOWN 12
 
@@ -42,16 +43,16 @@ static void print_handler(const struct handler_config *h, const struct plugin_re
                 (void)snprintf(loaded, sizeof(loaded), " (%s%s%s)", plugin->name, *plugin->version ? " " : "",
                         plugin->version);
         (void)printf("  %-13s %s%s, %u process%s of %u thread%s, timeout %s, %u attempt%s\n", h->name, h->plugin,
-                loaded, h->processes, h->processes == 1 ? "" : "es", h->threads, show_plural(h->threads),
+                loaded, h->processes, h->processes == 1 ? "" : "es", h->threads, text_plural(h->threads),
                 h->timeout_ms ? units_format_ms(timeout, h->timeout_ms) : "none", h->retry.attempts,
-                show_plural(h->retry.attempts));
+                text_plural(h->retry.attempts));
 }
 
 static void print_summary(const struct check *check)
 {
         const struct config *c = &check->config;
         char ttl[UNITS_TEXT_MAX];
-        (void)printf("app             %s, %u shard%s\n", c->app, c->shards, show_plural(c->shards));
+        (void)printf("app             %s, %u shard%s\n", c->app, c->shards, text_plural(c->shards));
         (void)printf("store           %s\n", c->store.url.text);
         (void)printf("coordination    %s, lease %s\n", c->coordination.url.text, units_format_ms(ttl, c->lease.ttl_ms));
         (void)printf("host            %s, weight %u\n", c->host.name, c->host.weight);
@@ -75,7 +76,7 @@ static void report_text(const struct check *check, bool has_show)
                 (void)fprintf(stderr, "… and %zu more\n", p->left_off);
         if (!check->is_ok) {
                 (void)fprintf(
-                        stderr, "%s (%s): %zu error%s\n", check->path, check->how, p->errors, show_plural(p->errors));
+                        stderr, "%s (%s): %zu error%s\n", check->path, check->how, p->errors, text_plural(p->errors));
                 return;
         }
         if (has_show) {
@@ -93,9 +94,9 @@ static json_t *json_problems(const struct problems *problems)
         for (size_t i = 0; i < problems->count; i++) {
                 const struct problem *p = &problems->items[i];
                 (void)json_array_append_new(
-                        list, json_pack("{s:o, s:o, s:s, s:o}", "file", cli_json_text(p->file), "line",
+                        list, json_pack("{s:o, s:o, s:s, s:o}", "file", view_json_text(p->file), "line",
                                       p->line ? json_integer(p->line) : json_null(), "severity",
-                                      p->is_warning ? "warning" : "error", "text", cli_json_text(p->text)));
+                                      p->is_warning ? "warning" : "error", "text", view_json_text(p->text)));
         }
         return list;
 }
@@ -108,16 +109,16 @@ static json_t *json_plugins(const struct check *check)
                 const struct plugin_report *p = &check->plugins[i];
                 if (p->is_ready)
                         (void)json_array_append_new(
-                                list, json_pack("{s:o, s:o, s:o, s:o}", "handler", cli_json_text(h->name), "plugin",
-                                              cli_json_text(h->plugin_path), "name", cli_json_text(p->name), "version",
-                                              cli_json_text(p->version)));
+                                list, json_pack("{s:o, s:o, s:o, s:o}", "handler", view_json_text(h->name), "plugin",
+                                              view_json_text(h->plugin_path), "name", view_json_text(p->name),
+                                              "version", view_json_text(p->version)));
         }
         return list;
 }
 
 static void report_json(const struct check *check, bool has_show)
 {
-        json_t *json = json_pack("{s:o, s:s, s:b, s:I, s:o}", "file", cli_json_text(check->path), "found", check->how,
+        json_t *json = json_pack("{s:o, s:s, s:b, s:I, s:o}", "file", view_json_text(check->path), "found", check->how,
                 "ok", check->is_ok, "errors", (json_int_t)check->problems.errors, "problems",
                 json_problems(&check->problems));
         if (check->plugins)

@@ -9,9 +9,10 @@
 #include "base/clock.h"
 #include "cli/command.h"
 #include "cli/dead_pick.h"
-#include "cli/json.h"
-#include "cli/print_task.h"
-#include "cli/show.h"
+#include "cli/print.h"
+#include "view/json.h"
+#include "view/task.h"
+#include "view/text.h"
 
 #define LIST_LIMIT 50u
 
@@ -37,13 +38,13 @@ static struct span text_span(const char *text)
 
 static void print_line(const struct store_listed *task)
 {
-        char time[SHOW_TIME_MAX];
-        (void)printf("%.*s  %s  %-10.*s %.*s  ", (int)task->id.size, task->id.data, show_time(time, task->at_ms),
+        char time[TEXT_TIME_MAX];
+        (void)printf("%.*s  %s  %-10.*s %.*s  ", (int)task->id.size, task->id.data, text_time(time, task->at_ms),
                 (int)task->reason.size, task->reason.data, (int)task->envelope.handler.size,
                 task->envelope.handler.size ? task->envelope.handler.data : "");
-        show_bytes(stdout, task->key, TASK_KEY_MAX);
+        cli_bytes_print(task->key, TASK_KEY_MAX);
         (void)printf("  ");
-        show_bytes(stdout, dead_last_error(task), 100);
+        cli_bytes_print(dead_last_error(task), 100);
         (void)putchar('\n');
 }
 
@@ -150,7 +151,7 @@ static int act_on_ids(struct cli_store *s, const struct dead_request *request)
         }
         if (request->has_json) {
                 json_t *o = json_object();
-                cli_json_number(o, done_word(request), acted);
+                view_json_number(o, done_word(request), acted);
                 cli_json_print(o);
         } else {
                 (void)printf("%" PRIu64 " %s\n", acted, done_word(request));
@@ -167,7 +168,7 @@ static bool is_agreed(const struct dead_request *request, const struct dead_surv
         (void)fprintf(stderr, "%s %" PRIu64, request->verb, count);
         if (count < survey->matched)
                 (void)fprintf(stderr, " of %" PRIu64, survey->matched);
-        (void)fprintf(stderr, " task%s", show_plural(survey->matched));
+        (void)fprintf(stderr, " task%s", text_plural(survey->matched));
         dead_filter_print(stderr, &request->filter);
         (void)fprintf(stderr, "? [y/N] ");
         return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
@@ -195,10 +196,10 @@ static void report(
 {
         if (request->has_json) {
                 json_t *o = json_object();
-                cli_json_number(o, "seen", survey->seen);
-                cli_json_number(o, "matched", survey->matched);
-                cli_json_number(o, "chosen", chosen);
-                cli_json_number(o, done_word(request), acted);
+                view_json_number(o, "seen", survey->seen);
+                view_json_number(o, "matched", survey->matched);
+                view_json_number(o, "chosen", chosen);
+                view_json_number(o, done_word(request), acted);
                 cli_json_print(o);
                 return;
         }

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/units.h"
-#include "cli/show.h"
+#include "view/text.h"
 
 static bool is_text(struct span bytes, const char *text)
 {
@@ -50,18 +50,20 @@ bool dead_filter_fits(const struct dead_filter *f, const struct store_listed *ta
 
 void dead_filter_print(FILE *out, const struct dead_filter *f)
 {
-        char time[SHOW_TIME_MAX];
+        char time[TEXT_TIME_MAX];
         const char *separator = "";
         const struct {
                 const char *what;
                 const char *value;
         } parts[] = { { "of handler", f->handler }, { "for the reason", f->reason }, { "with the error", f->error },
-                { "of key", f->key }, { "dead before", f->before_ms ? show_time(time, f->before_ms) : NULL } };
+                { "of key", f->key }, { "dead before", f->before_ms ? text_time(time, f->before_ms) : NULL } };
         for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
                 if (!parts[i].value)
                         continue;
-                (void)fprintf(out, "%s %s ", separator, parts[i].what);
-                show_bytes(out, (struct span){ parts[i].value, strlen(parts[i].value) }, TASK_KEY_MAX);
+                struct buffer value = { 0 };
+                text_put_bytes(&value, (struct span){ parts[i].value, strlen(parts[i].value) }, TASK_KEY_MAX);
+                (void)fprintf(out, "%s %s %s", separator, parts[i].what, buffer_text(&value));
+                buffer_free(&value);
                 separator = ",";
         }
 }

@@ -1,5 +1,8 @@
 /* dump.c: all tasks of a store, for another one. */
+#include "base/units.h"
+#include "cli/command.h"
 #include "cli/dump_format.h"
+#include "view/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,10 +12,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <zlib.h>
-
-#include "base/units.h"
-#include "cli/command.h"
-#include "cli/json.h"
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
@@ -108,12 +107,12 @@ static void put_death(json_t *o, const struct dumping *d, const struct store_lis
                                     : task->reason.data[i];
         (void)snprintf(id, sizeof(id), "dead.%" PRIu64 "-%" PRIu32, task->number, d->shard);
         if (task_id_check(task->id, NULL, NULL) == 0)
-                cli_json_span(o, "id", task->id);
+                view_json_span(o, "id", task->id);
         else
                 (void)json_object_set_new(o, "id", json_string(id));
-        cli_json_span(o, "handler", is_readable ? task->envelope.handler : SPAN_TEXT("unknown"));
-        cli_json_bytes(o, "reason", reason, size);
-        cli_json_number(o, "at_ms", time_in_range(task->at_ms));
+        view_json_span(o, "handler", is_readable ? task->envelope.handler : SPAN_TEXT("unknown"));
+        view_json_bytes(o, "reason", reason, size);
+        view_json_number(o, "at_ms", time_in_range(task->at_ms));
 }
 
 static json_t *task_json(const struct dumping *d, const struct store_listed *task)
@@ -124,19 +123,19 @@ static json_t *task_json(const struct dumping *d, const struct store_listed *tas
         bool is_readable = task->envelope.handler.size != 0;
         enum store_state state = task->state == STATE_DELAYED || task->state == STATE_DEAD ? task->state : STATE_QUEUED;
         (void)json_object_set_new(o, "state", json_string(store_state_name(state)));
-        cli_json_number(o, "shard", d->shard);
+        view_json_number(o, "shard", d->shard);
         (void)json_object_set_new(o, "lane", json_string(lane_name(is_readable ? task->envelope.lane : LANE_NORMAL)));
         if (is_readable)
                 envelope_put(&bytes, &task->envelope);
         else
                 buffer_put(&bytes, task->envelope.payload.data, task->envelope.payload.size);
-        cli_json_bytes(o, "envelope", bytes.data, bytes.size);
+        view_json_bytes(o, "envelope", bytes.data, bytes.size);
         if (!note_is_empty(&task->note)) {
                 note_put(&note, &task->note);
-                cli_json_bytes(o, "note", note.data, note.size);
+                view_json_bytes(o, "note", note.data, note.size);
         }
         if (state == STATE_DELAYED)
-                cli_json_number(o, "due_in_ms", time_in_range(task->due_in_ms));
+                view_json_number(o, "due_in_ms", time_in_range(task->due_in_ms));
         if (state == STATE_DEAD)
                 put_death(o, d, task, is_readable);
         buffer_free(&bytes);
@@ -211,8 +210,8 @@ static void print_held(void *self, const struct store_key_info *key)
                 return;
         }
         json_t *o = json_object();
-        cli_json_span(o, "held", key->key);
-        cli_json_span(o, "reason", key->reason);
+        view_json_span(o, "held", key->key);
+        view_json_span(o, "reason", key->reason);
         write_line(self, o);
 }
 
@@ -223,8 +222,8 @@ static void print_desired(void *self, const struct store_desired *item)
                 return;
         }
         json_t *o = json_object();
-        cli_json_span(o, "desired", item->name);
-        cli_json_span(o, "value", item->value);
+        view_json_span(o, "desired", item->name);
+        view_json_span(o, "value", item->value);
         write_line(self, o);
 }
 
@@ -280,10 +279,10 @@ static void write_head(struct cli_store *s, struct dumping *d)
 {
         json_t *head = json_object();
         (void)json_object_set_new(head, "quiver", json_string("dump"));
-        cli_json_number(head, "version", MOVE_VERSION);
+        view_json_number(head, "version", MOVE_VERSION);
         (void)json_object_set_new(head, "name", json_string(d->name));
         (void)json_object_set_new(head, "app", json_string(s->info->app));
-        cli_json_number(head, "shards", s->info->shards);
+        view_json_number(head, "shards", s->info->shards);
         (void)write_json(d, head);
 }
 

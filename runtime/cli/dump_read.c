@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "cli/dump_format.h"
-#include "cli/json.h"
+#include "view/json.h"
 
 static struct span span_of(const struct buffer *b)
 {
@@ -110,7 +110,7 @@ static int bytes_get(const json_t *o, const char *name, struct buffer *to)
         const json_t *in_base64 = json_object_get(o, coded);
         if (!json_is_string(in_base64))
                 return value || in_base64 ? -EINVAL : -ENOENT;
-        return cli_base64_decode(json_string_value(in_base64), json_string_length(in_base64), to);
+        return view_base64_decode(json_string_value(in_base64), json_string_length(in_base64), to);
 }
 
 /* As a word: letters that can be seen, at most `max`. */

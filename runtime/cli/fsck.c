@@ -6,9 +6,10 @@
 #include "cli/command.h"
 #include "cli/dump_format.h"
 #include "cli/fsck_ids.h"
-#include "cli/json.h"
 #include "cli/open.h"
-#include "cli/show.h"
+#include "cli/print.h"
+#include "view/json.h"
+#include "view/text.h"
 
 struct fsck_request {
         const char *config;
@@ -61,29 +62,29 @@ static void report(struct sum *sum, bool has_json)
         const char *text = buffer_text(&sum->report);
         if (has_json) {
                 json_t *o = json_object();
-                cli_json_number(o, "shards", sum->shards);
-                cli_json_number(o, "tasks", sum->tasks);
-                cli_json_number(o, "problems", sum->problems);
+                view_json_number(o, "shards", sum->shards);
+                view_json_number(o, "tasks", sum->tasks);
+                view_json_number(o, "problems", sum->problems);
                 if (sum->is_repair)
-                        cli_json_number(o, "mended", sum->mended);
-                cli_json_number(o, "equal_ids", sum->equal_ids);
-                cli_json_bytes(o, "report", text, sum->report.size);
+                        view_json_number(o, "mended", sum->mended);
+                view_json_number(o, "equal_ids", sum->equal_ids);
+                view_json_bytes(o, "report", text, sum->report.size);
                 cli_json_print(o);
                 return;
         }
         (void)fputs(text, stderr);
-        (void)printf("%u shard%s, %" PRIu64 " task%s: ", sum->shards, show_plural(sum->shards), sum->tasks,
-                show_plural(sum->tasks));
+        (void)printf("%u shard%s, %" PRIu64 " task%s: ", sum->shards, text_plural(sum->shards), sum->tasks,
+                text_plural(sum->tasks));
         if (!sum->problems && sum->equal_ids)
                 (void)printf("sound; %" PRIu64 " task%s the id of another one\n", sum->equal_ids,
                         sum->equal_ids == 1 ? " has" : "s have");
         else if (!sum->problems)
                 (void)printf("sound\n");
         else if (sum->is_repair)
-                (void)printf("%" PRIu64 " problem%s, %" PRIu64 " mended\n", sum->problems, show_plural(sum->problems),
+                (void)printf("%" PRIu64 " problem%s, %" PRIu64 " mended\n", sum->problems, text_plural(sum->problems),
                         sum->mended);
         else
-                (void)printf("%" PRIu64 " problem%s\n", sum->problems, show_plural(sum->problems));
+                (void)printf("%" PRIu64 " problem%s\n", sum->problems, text_plural(sum->problems));
 }
 
 static int fsck(struct cli_store *s, void *self)

@@ -14,9 +14,10 @@
 
 #include "cli/command.h"
 #include "cli/dump_format.h"
-#include "cli/json.h"
 #include "cli/load.h"
-#include "cli/show.h"
+#include "cli/print.h"
+#include "view/json.h"
+#include "view/text.h"
 
 /* --- the dump ----------------------------------------------------------------------------------------------------- */
 
@@ -139,7 +140,7 @@ static int check_empty(struct cli_store *s, const struct loading *l, bool has_me
         (void)fprintf(stderr,
                 "quiver load: %s is not empty: %" PRIu64 " task%s; nothing was loaded.  To load behind what is there: "
                 "--merge\n",
-                s->config.store.url.text, tasks, show_plural(tasks));
+                s->config.store.url.text, tasks, text_plural(tasks));
         return EXIT_FAILED;
 }
 
@@ -150,11 +151,11 @@ static void report(const struct cli_store *s, const struct loading *l, uint64_t 
         if (has_json) {
                 json_t *o = json_object();
                 (void)json_object_set_new(o, "name", json_string(l->reader->name));
-                cli_json_number(o, "tasks", tasks);
-                cli_json_number(o, "loaded", l->loaded);
-                cli_json_number(o, "were_there", l->were_there);
-                cli_json_number(o, "chunks", l->reader->chunk);
-                cli_json_number(o, "shards", s->info->shards);
+                view_json_number(o, "tasks", tasks);
+                view_json_number(o, "loaded", l->loaded);
+                view_json_number(o, "were_there", l->were_there);
+                view_json_number(o, "chunks", l->reader->chunk);
+                view_json_number(o, "shards", s->info->shards);
                 cli_json_print(o);
                 return;
         }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/json.h"
 #include "cli/open.h"
+#include "cli/print.h"
 #include "task/envelope.h"
 
 struct pause_request {

@@ -13,7 +13,8 @@
 #define PAYLOAD_MAX (UINT64_C(1) << 20)
 #define LOG_RATE    10000
 
-int plugin_session_open(struct plugin_session *s, const char *plugin, enum plugin_copy_source source, struct error *error)
+int plugin_session_open(
+        struct plugin_session *s, const char *plugin, enum plugin_copy_source source, struct error *error)
 {
         *s = (struct plugin_session){ 0 };
         int r = plugin_copy_make_temporary(plugin, source, &s->copy, error);

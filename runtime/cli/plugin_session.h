@@ -55,7 +55,8 @@ struct plugin_session {
 
 /* Makes the private copy.  `start` has what every session has: one seat, no limits, no services that a host has not.
  * 0, or -errno with the text set. */
-int plugin_session_open(struct plugin_session *s, const char *plugin, enum plugin_copy_source source, struct error *error);
+int plugin_session_open(
+        struct plugin_session *s, const char *plugin, enum plugin_copy_source source, struct error *error);
 /* Handles that the caller has put on the loop are closing by now. */
 void plugin_session_close(struct plugin_session *s);
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "view/text.h"
+
 static void print(json_t *object, size_t flags)
 {
         (void)json_dumpf(object, stdout, flags | JSON_PRESERVE_ORDER);
@@ -26,6 +28,13 @@ void cli_text_print(struct buffer *text)
         if (text->size)
                 (void)fwrite(text->data, 1, text->size, stdout);
         buffer_free(text);
+}
+
+void cli_bytes_print(struct span bytes, size_t max)
+{
+        struct buffer text = { 0 };
+        text_put_bytes(&text, bytes, max);
+        cli_text_print(&text);
 }
 
 void cli_clear_screen(void)

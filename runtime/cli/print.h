@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/buffer.h"
+#include "base/span.h"
 
 /* One object a line, on standard output.  Takes the object. */
 void cli_json_print(json_t *object);
@@ -13,6 +14,9 @@ void cli_json_print_wide(json_t *object);
 
 /* The text, on standard output; empties the buffer and frees its memory. */
 void cli_text_print(struct buffer *text);
+
+/* Bytes as text_put_bytes() shows them, on standard output. */
+void cli_bytes_print(struct span bytes, size_t max);
 
 /* Before a text that replaces the one on the screen; nothing if standard output is no terminal. */
 void cli_clear_screen(void);

@@ -3,8 +3,8 @@
 
 #include "cli/command.h"
 #include "cli/control_call.h"
-#include "cli/json.h"
 #include "cli/open.h"
+#include "cli/print.h"
 
 #define ANSWER_MS UINT64_C(60000)    /* to read everything */
 #define WAIT_MS   UINT64_C(90000000) /* a probation lasts a day at most */

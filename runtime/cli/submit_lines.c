@@ -10,9 +10,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/json.h"
-#include "cli/show.h"
+#include "cli/print.h"
 #include "cli/submit.h"
+#include "view/json.h"
+#include "view/text.h"
 
 #define PROGRESS_MS   200
 #define REFUSED_SHOWN 20
@@ -224,17 +225,17 @@ static int report(const struct stream *st)
                 (void)fprintf(stderr, "quiver submit: and %" PRIu64 " more\n", st->refused - REFUSED_SHOWN);
         if (st->request->has_json) {
                 json_t *o = json_object();
-                cli_json_number(o, "submitted", st->stored);
-                cli_json_number(o, "duplicates", st->duplicates);
-                cli_json_number(o, "skipped", st->skipped);
-                cli_json_number(o, "refused", st->refused);
+                view_json_number(o, "submitted", st->stored);
+                view_json_number(o, "duplicates", st->duplicates);
+                view_json_number(o, "skipped", st->skipped);
+                view_json_number(o, "refused", st->refused);
                 cli_json_print(o);
         } else {
                 (void)printf("%" PRIu64 " submitted", st->stored);
                 if (st->duplicates)
                         (void)printf(", %" PRIu64 " there already", st->duplicates);
                 if (st->skipped)
-                        (void)printf(", %" PRIu64 " bad line%s skipped", st->skipped, show_plural(st->skipped));
+                        (void)printf(", %" PRIu64 " bad line%s skipped", st->skipped, text_plural(st->skipped));
                 if (st->refused)
                         (void)printf(", %" PRIu64 " refused", st->refused);
                 (void)printf("\n");

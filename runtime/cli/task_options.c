@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/json.h"
 #include "cli/open.h"
+#include "view/json.h"
 
 const struct option_choice task_lanes[] = { { "high", 1 }, { "normal", 0 }, { "low", -1 }, { NULL, 0 } };
 
@@ -87,7 +87,7 @@ static int take_json_base64(struct task_options *t, const json_t *value, struct 
 {
         buffer_clear(&t->payload);
         if (!json_is_string(value) ||
-                cli_base64_decode(json_string_value(value), json_string_length(value), &t->payload) < 0)
+                view_base64_decode(json_string_value(value), json_string_length(value), &t->payload) < 0)
                 return error_set(error, -EINVAL, "payload_base64: is not base64");
         t->task.payload = t->payload.data;
         t->task.payload_size = t->payload.size;

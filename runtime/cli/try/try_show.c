@@ -4,8 +4,9 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "cli/json.h"
+#include "cli/print.h"
 #include "cli/try/try.h"
+#include "view/json.h"
 
 /* --- JSON: one object a line ------------------------------------------------------------------------------------- */
 
@@ -19,10 +20,10 @@ static json_t *submits_as_json(const struct ring_reply *reply)
                 json_t *one = json_object();
                 (void)json_object_set_new(one, "handler", json_string(submit.handler));
                 if (*submit.key)
-                        cli_json_bytes(one, "key", submit.key, strlen(submit.key));
+                        view_json_bytes(one, "key", submit.key, strlen(submit.key));
                 (void)json_object_set_new(one, "lane", json_integer(submit.lane));
                 (void)json_object_set_new(one, "delay_ms", json_integer((json_int_t)submit.delay_ms));
-                cli_json_bytes(one, "payload", submit.payload, submit.payload_size);
+                view_json_bytes(one, "payload", submit.payload, submit.payload_size);
                 (void)json_array_append_new(list, one);
         }
         return list;
@@ -33,21 +34,21 @@ static void task_as_json(const struct try_task *task, const struct settled *sett
         const struct ring_reply *reply = settled->reply;
         json_t *o = json_object();
         (void)json_object_set_new(o, "id", json_string(task->id));
-        cli_json_bytes(o, "key", task->pool.task.key, strlen(task->pool.task.key));
+        view_json_bytes(o, "key", task->pool.task.key, strlen(task->pool.task.key));
         (void)json_object_set_new(o, "outcome", json_string(outcome_name(settled->outcome)));
         if (reply && reply->ended_ns)
                 (void)json_object_set_new(
                         o, "time_us", json_integer((json_int_t)((reply->ended_ns - reply->started_ns) / 1000)));
         if (*settled->error)
-                cli_json_bytes(o, "error", settled->error, strlen(settled->error));
+                view_json_bytes(o, "error", settled->error, strlen(settled->error));
         if (reply && reply->has_result)
-                cli_json_bytes(o, "result", reply->result, reply->result_size);
+                view_json_bytes(o, "result", reply->result, reply->result_size);
         if (reply && reply->submits_count)
                 (void)json_object_set_new(o, "submits", submits_as_json(reply));
         if (reply && reply->has_retry_after)
                 (void)json_object_set_new(o, "retry_after_ms", json_integer((json_int_t)reply->retry_after_ms));
         if (settled->checkpoint)
-                cli_json_bytes(o, "checkpoint", settled->checkpoint, settled->checkpoint_size);
+                view_json_bytes(o, "checkpoint", settled->checkpoint, settled->checkpoint_size);
         cli_json_print(o);
 }
 

@@ -2,9 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/json.h"
-#include "cli/show.h"
+#include "cli/print.h"
 #include "cli/vet/vet.h"
+#include "view/json.h"
+#include "view/text.h"
 
 #define INDENT "                        " /* where the texts start */
 
@@ -53,19 +54,19 @@ void vet_find(
 static void finish_json(
         const struct vet_report *report, const struct vet_request *request, const struct plugin_report *probe)
 {
-        json_t *json = json_pack("{s:o}", "plugin", cli_json_text(request->args.plugin));
+        json_t *json = json_pack("{s:o}", "plugin", view_json_text(request->args.plugin));
         json_t *list = json_array();
         for (size_t i = 0; i < report->count; i++) {
                 const struct vet_finding *f = &report->findings[i];
                 json_t *finding = json_pack("{s:s, s:s, s:o}", "level", level_names[f->level], "check", f->check,
-                        "text", cli_json_text(f->text));
+                        "text", view_json_text(f->text));
                 if (f->hint)
-                        (void)json_object_set_new(finding, "hint", cli_json_text(f->hint));
+                        (void)json_object_set_new(finding, "hint", view_json_text(f->hint));
                 (void)json_array_append_new(list, finding);
         }
         if (probe->is_ready) {
-                (void)json_object_set_new(json, "name", cli_json_text(probe->name));
-                (void)json_object_set_new(json, "version", cli_json_text(probe->version));
+                (void)json_object_set_new(json, "name", view_json_text(probe->name));
+                (void)json_object_set_new(json, "version", view_json_text(probe->version));
         }
         (void)json_object_update_new(json,
                 json_pack("{s:b, s:I, s:I, s:I, s:o}", "ok", !report->errors, "errors", (json_int_t)report->errors,
@@ -80,7 +81,7 @@ void vet_finish(const struct vet_report *report, const struct vet_request *reque
                 return;
         }
         (void)printf("%s: %zu error%s, %zu warning%s\n", request->args.plugin, report->errors,
-                show_plural(report->errors), report->warnings, show_plural(report->warnings));
+                text_plural(report->errors), report->warnings, text_plural(report->warnings));
 }
 
 void vet_report_free(struct vet_report *report)
