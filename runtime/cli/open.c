@@ -17,6 +17,7 @@ static bool is_answer(int r)
         case EDQUOT:
         case E2BIG:
         case EAGAIN:
+        case ENOSPC:
                 return true;
         default:
                 return false;

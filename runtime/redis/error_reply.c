@@ -26,7 +26,7 @@ static const struct rule {
         { "MISCONF", REPLY_FAILED, -EIO },
         { "NOREPLICAS", REPLY_FAILED, -EIO },
         { "WRONGTYPE", REPLY_FAILED, -EPROTO },
-        { "BADVALUE", REPLY_FAILED, -EPROTO },
+        { "BADVALUE", REPLY_FAILED, -EPROTO }, /* what our own scripts say of a number that is not as it should be */
         { "CROSSSLOT", REPLY_FAILED, -EPROTO },
         { "ERR unknown command", REPLY_FAILED, -EPROTO },
         { "ERR unknown subcommand", REPLY_FAILED, -EPROTO },

@@ -248,6 +248,8 @@ static json_t *totals_as_json(const struct status *status)
         (void)json_object_set(o, "paused", status->paused);
         (void)json_object_set(o, "desired", status->desired);
         view_json_set_text(o, "durability", status->info->durability);
+        if (*status->info->refuses)
+                view_json_set_text(o, "refuses", status->info->refuses);
         return o;
 }
 

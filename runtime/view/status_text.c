@@ -229,6 +229,8 @@ void status_as_text(struct buffer *to, const struct status *status, unsigned lin
         buffer_printf(to, "store     %s, coordination %s\n", status->store,
                 *info->coordination ? info->coordination : "unknown");
         buffer_printf(to, "durable   %s\n", info->durability);
+        if (*info->refuses)
+                buffer_printf(to, "refuses   %s\n", info->refuses);
         put_desired(to, status);
         put_members(to, status, at_least(room / 5));
         put_handlers(to, status, at_least(2 * room / 5));

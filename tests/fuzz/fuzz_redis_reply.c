@@ -348,6 +348,11 @@ static void look_at_tasks(const struct store_task *tasks, uint32_t count)
         }
 }
 
+static void look_at_due(uint64_t due_ms)
+{
+        demand(due_ms <= TASK_NUMBER_MAX || due_ms == STORE_NEVER);
+}
+
 static void on_acquired(struct store_request *request)
 {
         const struct store_acquire *a = (const struct store_acquire *)request;
@@ -355,7 +360,7 @@ static void on_acquired(struct store_request *request)
         if (request->status || a->grant != STORE_GRANTED)
                 return;
         look_at_tasks(a->page.tasks, a->page.tasks_count);
-        demand(a->next_due_ms <= TASK_NUMBER_MAX || a->next_due_ms == STORE_NEVER);
+        look_at_due(a->next_due_ms);
         demand(a->call <= TASK_NUMBER_MAX && a->left_ms <= TASK_NUMBER_MAX && a->stored_epoch <= TASK_NUMBER_MAX);
 }
 
@@ -374,7 +379,7 @@ static void on_advanced(struct store_request *request)
         if (request->status || a->verdict != STORE_OK)
                 return;
         look_at_tasks(a->tasks, a->tasks_count);
-        demand(a->next_due_ms <= TASK_NUMBER_MAX || a->next_due_ms == STORE_NEVER);
+        look_at_due(a->next_due_ms);
         demand(a->controls_count <= STORE_CALL_CONTROLS && a->wanted <= STORE_WANTED_FIRM);
         for (uint32_t i = 0; i < a->controls_count; i++) {
                 demand(a->controls[i].verb <= CONTROL_SKIP && a->controls[i].seq <= STORE_SEQ_MAX);
@@ -469,6 +474,7 @@ static void start_admin(unsigned which)
         static struct store_keys keys;
         static struct store_dead dead;
         static struct store_fsck fsck;
+        static struct store_cancel cancel;
         static struct store_status_list statuses;
         static struct store_desired_get desired;
         switch (which) {
@@ -497,6 +503,11 @@ static void start_admin(unsigned which)
                 store_fsck(store, &fsck);
                 break;
         case 6:
+                cancel =
+                        (struct store_cancel){ .request.done = on_done, .id = SPAN_TEXT("a-1"), .key = SPAN_TEXT("k") };
+                store_cancel(store, &cancel);
+                break;
+        case 7:
                 statuses = (struct store_status_list){ .request.done = on_done };
                 store_status_list(store, &statuses);
                 break;
@@ -579,7 +590,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         /* Owners read most. */
         if (which < 18)
                 start_owner(which % 6);
-        else if (which < 26)
+        else if (which < 27)
                 start_admin(which - 18);
         else
                 start_results(which % 4);

@@ -47,16 +47,23 @@ void shard_tellings_free(struct shard_telling **list)
         }
 }
 
+/* What the store has to move for an outcome: its own bytes, and those of a task that it keeps in another place. */
+static uint64_t outcome_bytes(const struct claimed *c)
+{
+        enum store_outcome_kind kind = c->pending->outcome.kind;
+        bool is_moved = kind == STORE_RETRY || kind == STORE_HOLD || kind == STORE_DEAD || kind == STORE_DIVERT;
+        return c->pending->size + (is_moved ? c->payload.size : 0);
+}
+
 /* Whether the call is full with what it has, or would be with this one.  An outcome that is too large by itself goes
  * alone. */
-static bool is_too_much(
-        const struct shard *s, const struct pending_outcome *pending, uint64_t bytes, uint32_t follow_ups)
+static bool is_too_much(const struct shard *s, const struct claimed *c, uint64_t bytes, uint32_t follow_ups)
 {
         const struct shard_telling *telling = s->telling;
         if (!telling->tasks_count)
                 return false;
-        return telling->outcomes_count + 2 > STORE_CALL_TASKS || bytes + pending->size > STORE_CALL_BYTES ||
-               follow_ups + pending->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
+        return telling->outcomes_count + 2 > STORE_CALL_TASKS || bytes + outcome_bytes(c) > STORE_CALL_BYTES ||
+               follow_ups + c->pending->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
 }
 
 /* What depends on the key as it is now. */
@@ -103,9 +110,9 @@ void shard_gather(struct shard *s)
                 return;
         s->telling = take(s->spare);
         saves_tell(s);
-        while (s->ended && !is_too_much(s, s->ended->pending, bytes, follow_ups)) {
+        while (s->ended && !is_too_much(s, s->ended, bytes, follow_ups)) {
                 struct claimed *c = s->ended;
-                bytes += c->pending->size;
+                bytes += outcome_bytes(c);
                 follow_ups += c->pending->outcome.follow_ups_count;
                 s->ended = c->ended_next;
                 c->ended_next = NULL;
