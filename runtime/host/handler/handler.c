@@ -81,13 +81,13 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
                 dispatch_begin(dispatch, handler->slot, DISPATCH_GONE, 0, now_ms);
                 return;
         }
-        const struct pool *pool = &generation->pool_io.pool;
-        uint32_t room = pool_room(pool);
-        enum dispatch_state state = pool->state == POOL_OPEN ? DISPATCH_OPEN : DISPATCH_DOWN;
+        const struct pool_io *io = &generation->pool_io;
+        uint32_t room = pool_io_room(io);
+        enum dispatch_state state = io->pool.state == POOL_OPEN ? DISPATCH_OPEN : DISPATCH_DOWN;
         dispatch_begin(dispatch, handler->slot, state, room, now_ms);
         while (room && (c = dispatch_next(dispatch, handler->slot, room, now_ms, &shard))) {
                 start(generation, shard, c, now_ms);
-                room = pool_room(pool);
+                room = pool_io_room(io);
         }
 }
 
