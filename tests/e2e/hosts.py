@@ -2,6 +2,7 @@
 import collections
 import json
 import os
+import pathlib
 import signal
 import sqlite3
 import subprocess
@@ -40,9 +41,16 @@ def wait_until(condition, what, seconds=60):
         time.sleep(0.01)
 
 
-def writes_to(pid, paths):
+def words_of(pid):
+    return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+
+
+def is_left_guard(pid, logs):
     try:
-        return os.readlink(f"/proc/{pid}/fd/2") in paths
+        if b"guard" not in words_of(pid)[1:2] or os.readlink(f"/proc/{pid}/fd/2") not in logs:
+            return False
+        parent = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+        return b"run" not in words_of(parent)[1:2]
     except OSError:
         return False  # it is gone, or somebody else's
 
@@ -102,10 +110,9 @@ class Host:
         wait_until(lambda: not self.guards(), "the guards of killed hosts are done: the next test may use that store")
 
     def guards(self):
-        """Processes that still write to one of its logs, besides the host itself."""
+        """Guards that outlive their host and write to one of its logs."""
         logs = {str(path) for path in self.logs}
-        own = self.process.pid if self.process and self.process.poll() is None else None
-        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != own and writes_to(pid, logs)]
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if is_left_guard(pid, logs)]
 
     def cli(self, *words, text=None, code=0):
         done = subprocess.run([self.quiver, *map(str, words), "-c", self.config], input=text, capture_output=True,
