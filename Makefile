@@ -70,7 +70,7 @@ LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runt
 LIB_SRC  += $(wildcard runtime/coord/*.c) $(addprefix runtime/coord/local/,log.c replica.c tree.c) \
             $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/host/membership/assigner.c
 endif
-LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan,$(SAN)),,$B/obj/lua.o)
+LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan,$(SAN)),,$B/obj/embedded.o)
 MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))
 QUIVER   := $B/quiver
 
@@ -132,21 +132,16 @@ $B/obj/%.o: %.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
-# The Redis store's scripts, as C text.
-LUA := runtime/store/redis/lua
-$B/lua.c: $(wildcard $(LUA)/*.lua $(LUA)/lib/*.lua) $(LUA)/embed.awk
+# Files that are part of the binary, as C text: scripts for Redis, templates of `quiver new`.
+EMBEDDED := $(wildcard runtime/*/redis/lua/*.lua sdk/templates/*)
+$B/embedded.c: $(EMBEDDED) $(wildcard runtime/*/redis/lua/lib/*.lua) runtime/base/embed.awk
 	@mkdir -p $(@D)
-	$(call say,LUA)awk -f $(LUA)/embed.awk $(wildcard $(LUA)/*.lua) > $@.new
+	$(call say,TEXT)awk -f runtime/base/embed.awk $(EMBEDDED) > $@.new
 	@mv $@.new $@
 
-$B/obj/lua.o: $B/lua.c $B/flags
+$B/obj/embedded.o: $B/embedded.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
-
-# `quiver new` has the templates in it.
-$B/obj/runtime/cli/new.o: $(wildcard sdk/templates/*)
-# And the coordination driver its scripts.
-$B/obj/runtime/coord/redis/scripts.o: $(wildcard runtime/coord/redis/lua/*.lua)
 
 # A library anew each time: an object whose source is gone must not stay in it.
 $B/libruntime.a: $(LIB_OBJ)

@@ -18,43 +18,30 @@
 #include "cli/options.h"
 #include "task/envelope.h"
 
-/* The assembler takes the file as it is; the path counts from the top of the tree, where make runs. */
-#define EMBED(symbol, path)                                                                                            \
-        __asm__(".pushsection .rodata\n"                                                                               \
-                ".hidden " #symbol ", " #symbol "_end\n"                                                               \
-                ".globl " #symbol ", " #symbol "_end\n" #symbol ":\n"                                                  \
-                ".incbin \"" path "\"\n" #symbol "_end:\n"                                                             \
-                ".popsection\n");                                                                                      \
-        extern const char(symbol)[] __attribute__((visibility("hidden")));                                             \
-        extern const char(symbol##_end)[] __attribute__((visibility("hidden")));
-
-EMBED(template_c, "sdk/templates/my-plugin.c")
-EMBED(template_c_test, "sdk/templates/test_my-plugin.c")
-EMBED(template_cc, "sdk/templates/my-plugin.cc")
-EMBED(template_cc_test, "sdk/templates/test_my-plugin.cc")
-EMBED(template_makefile, "sdk/templates/Makefile")
-EMBED(template_readme, "sdk/templates/README.md")
-EMBED(template_gitignore, "sdk/templates/gitignore")
+/* Made from sdk/templates/ by base/embed.awk. */
+#define TEMPLATE(name) embedded_sdk_templates_##name
+extern const char TEMPLATE(my_plugin_c)[], TEMPLATE(test_my_plugin_c)[], TEMPLATE(my_plugin_cc)[],
+        TEMPLATE(test_my_plugin_cc)[], TEMPLATE(Makefile)[], TEMPLATE(README_md)[], TEMPLATE(gitignore)[];
 
 struct file {
         const char *name; /* in the new folder, before words are replaced */
-        const char *start, *end;
+        const char *text;
 };
 
 #define FILES 5
 static const struct file c_files[FILES] = {
-        { "my-plugin.c", template_c, template_c_end },
-        { "test_my-plugin.c", template_c_test, template_c_test_end },
-        { "Makefile", template_makefile, template_makefile_end },
-        { "README.md", template_readme, template_readme_end },
-        { ".gitignore", template_gitignore, template_gitignore_end },
+        { "my-plugin.c", TEMPLATE(my_plugin_c) },
+        { "test_my-plugin.c", TEMPLATE(test_my_plugin_c) },
+        { "Makefile", TEMPLATE(Makefile) },
+        { "README.md", TEMPLATE(README_md) },
+        { ".gitignore", TEMPLATE(gitignore) },
 };
 static const struct file cc_files[FILES] = {
-        { "my-plugin.cc", template_cc, template_cc_end },
-        { "test_my-plugin.cc", template_cc_test, template_cc_test_end },
-        { "Makefile", template_makefile, template_makefile_end },
-        { "README.md", template_readme, template_readme_end },
-        { ".gitignore", template_gitignore, template_gitignore_end },
+        { "my-plugin.cc", TEMPLATE(my_plugin_cc) },
+        { "test_my-plugin.cc", TEMPLATE(test_my_plugin_cc) },
+        { "Makefile", TEMPLATE(Makefile) },
+        { "README.md", TEMPLATE(README_md) },
+        { ".gitignore", TEMPLATE(gitignore) },
 };
 
 /* What a new plugin is made with. */
@@ -154,7 +141,7 @@ static int write_files(int folder, const struct recipe *recipe, struct error *er
                 buffer_clear(&name);
                 buffer_clear(&text);
                 expand(&name, recipe, file->name, strlen(file->name));
-                expand(&text, recipe, file->start, (size_t)(file->end - file->start));
+                expand(&text, recipe, file->text, strlen(file->text));
                 r = write_file(folder, buffer_text(&name), &text, error);
         }
         buffer_free(&name);

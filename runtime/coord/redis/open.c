@@ -28,7 +28,6 @@ static void on_timer_closed(uv_handle_t *handle)
         void *self = tree->closed_self;
         struct coord_open *failed = tree->opening;
         rtree_watch_free_all(tree);
-        rtree_scripts_free(&tree->scripts);
         explicit_bzero(tree->nonce, sizeof(tree->nonce));
         free_secret(tree->password);
         free_secret(tree->sentinel_password);

@@ -1,4 +1,5 @@
-/* scripts.h: the Lua scripts of the tree, in lua/, as they are sent: each with lua/tree.lua before it. */
+/* scripts.h: the Lua scripts of the tree, in lua/.  They are allow-oom: a server that is full must not take the hosts'
+ * sessions from them, and the tree is small. */
 #ifndef QUIVER_COORD_REDIS_SCRIPTS_H
 #define QUIVER_COORD_REDIS_SCRIPTS_H
 
@@ -20,6 +21,5 @@ struct tree_scripts {
         struct redis_script *pointers[TREE_SCRIPTS];
 };
 void rtree_scripts_init(struct tree_scripts *scripts);
-void rtree_scripts_free(struct tree_scripts *scripts);
 
 #endif

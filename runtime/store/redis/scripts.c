@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define SCRIPT_ROW(script) [SCRIPT_##script] = { .name = #script, .text = lua_##script },
+#define SCRIPT_ROW(script) [SCRIPT_##script] = { .name = #script, .text = SCRIPT_TEXT(script) },
 
 void scripts_init(struct scripts *scripts)
 {

@@ -1,4 +1,4 @@
-/* scripts.h: the Lua scripts, one per operation.  Their text is made from lua/ by lua/embed.awk when Quiver is built.
+/* scripts.h: the Lua scripts, one per operation.  Their text is made from lua/ by base/embed.awk when Quiver is built.
  */
 #ifndef QUIVER_STORE_REDIS_SCRIPTS_H
 #define QUIVER_STORE_REDIS_SCRIPTS_H
@@ -39,8 +39,9 @@
 #define SCRIPT_ENUM(name) SCRIPT_##name,
 enum script_number { SCRIPTS(SCRIPT_ENUM) SCRIPTS_COUNT };
 
-#define SCRIPT_TEXT(name) extern const char lua_##name[];
-SCRIPTS(SCRIPT_TEXT)
+#define SCRIPT_TEXT(name)   embedded_runtime_store_redis_lua_##name##_lua
+#define SCRIPT_EXTERN(name) extern const char SCRIPT_TEXT(name)[];
+SCRIPTS(SCRIPT_EXTERN)
 
 /* A set of one's own: redis_open() writes into it. */
 struct scripts {

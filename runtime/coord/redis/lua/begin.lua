@@ -1,4 +1,7 @@
+#!lua flags=allow-oom
 -- begin: a new session.  ARGV: nonce, ttl.  → OK, changed, number, next end; or BROKEN, changed, why
+--include tree
+
 reap()
 if not is_kind(SESSIONS, 'zset') then
 	return { 'BROKEN', changed, SESSIONS .. ' is not a sorted set; remove it' }

@@ -1,5 +1,8 @@
+#!lua flags=allow-oom
 -- get: KEYS[2]: the node.  → OK, changed, data, version, created, owner (all nil if there is no such node); or BROKEN,
 -- changed, why
+--include tree
+
 reap()
 if not is_kind(KEYS[2], 'hash') then
 	return { 'BROKEN', changed, KEYS[2] .. ' is not a hash' }

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- write: operations, all of them or none.  ARGV: session (0: a visitor), nonce, then for each operation:
 --   kind      k: check, s: set, c: create, d: delete
 --   path
@@ -10,6 +11,8 @@
 --
 -- First every operation is tried on copies of the nodes that it concerns, then all are written down.  A node with a
 -- value that cannot be has no version that anybody could name; who does not name one replaces or deletes it.
+--include tree
+
 
 reap()
 local session = ARGV[1]
