@@ -63,12 +63,11 @@ ifeq ($(SAN),tsan)
 LIB_SRC  := $(wildcard runtime/base/*.c runtime/ring/*.c runtime/base/setting_list.c)
 endif
 ifeq ($(SAN),fuzz)
-LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c) \
-            $(wildcard runtime/host/*_doc.c) runtime/host/membership/word_doc.c runtime/host/membership/assign.c runtime/host/membership/assignment.c \
-            runtime/host/membership/assign_quota.c runtime/cli/dump_read.c runtime/view/json.c runtime/host/shard/window.c runtime/host/shard/pending_outcome.c \
-            $(wildcard runtime/store/*.c runtime/store/*/*.c)
-LIB_SRC  += $(wildcard runtime/coord/*.c) $(addprefix runtime/coord/local/,log.c replica.c tree.c) \
-            $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/host/membership/assigner.c
+LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c runtime/store/*.c \
+              runtime/store/*/*.c runtime/coord/*.c runtime/host/membership/assign*.c runtime/host/membership/*_doc.c) \
+            $(addprefix runtime/coord/local/,log.c replica.c tree.c) $(addprefix runtime/host/shard/,window.c pending_outcome.c) \
+            $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/cli/dump_read.c $(addprefix runtime/view/,json.c text.c)
+LIB_SRC  := $(filter-out %_io.c,$(LIB_SRC))
 endif
 LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan,$(SAN)),,$B/obj/embedded.o)
 MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))

@@ -256,7 +256,8 @@ void redis_open(struct uv_loop_s *loop, struct redis_open *open)
 void redis_close(struct redis *redis, void (*closed)(void *self), void *self)
 {
         (void)redis;
-        closed(self);
+        if (closed)
+                closed(self);
 }
 
 void redis_facts(const struct redis *redis, struct redis_facts *ret_facts)

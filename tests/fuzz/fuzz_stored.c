@@ -38,13 +38,13 @@ static void check_again(struct span bytes, uint32_t shard, uint64_t seq, const s
 {
         struct arena_chunk *arena = NULL;
         struct store_task back;
-        struct span stored = stored_from(&store, shard, bytes, &arena);
+        struct span stored = row_from(&store, shard, bytes, &arena);
         if (t) {
-                demand(stored_read(&store, shard, seq, stored, &arena, &back, NULL) == 0);
+                demand(row_read(&store, shard, seq, stored, &arena, &back, NULL) == 0);
                 demand(span_is(back.envelope.payload, t->envelope.payload) && span_is(back.key, t->key));
                 demand(span_is(back.envelope.id, t->envelope.id));
         } else if (seq <= STORE_SEQ_MAX) {
-                demand(span_is(stored_bytes(stored), bytes));
+                demand(span_is(row_bytes(stored), bytes));
         }
         arena_free(arena);
 }
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct store_task task;
         struct error error = { "" };
         bool is_text = bytes.size && bytes.data[0] == 'q';
-        if (stored_read(&store, shard, seq, bytes, &arena, &task, &error) == 0) {
+        if (row_read(&store, shard, seq, bytes, &arena, &task, &error) == 0) {
                 check_task(&task, shard, seq);
                 if (is_text)
                         check_again(bytes, shard, seq, &task);

@@ -153,7 +153,7 @@ static redisReply *make_names(struct choices *c)
 }
 
 /* What a create of that word of the command makes. */
-static redisReply *make_made(struct choices *c, const struct op *op)
+static redisReply *make_made(struct choices *c, const struct tree_op *op)
 {
         static const char *const ends[] = { "0000000001", "0000000002", "0000000000", "       nan", "00000000001", "",
                 "-000000001" };
@@ -170,7 +170,7 @@ static redisReply *make_made(struct choices *c, const struct op *op)
 }
 
 /* As the script that was asked answers, more often than not. */
-static redisReply *make_reply(struct choices *c, const struct op *op)
+static redisReply *make_reply(struct choices *c, const struct tree_op *op)
 {
         const struct redis_script *asked = op->command.script;
         const struct redis_script *scripts = op->tree->scripts.all;
@@ -336,7 +336,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 if (!choose(&c, 16))
                         answer(command, choose(&c, 2) ? -104 : -5, NULL);
                 else
-                        answer(command, 0, make_reply(&c, (struct op *)command));
+                        answer(command, 0, make_reply(&c, (struct tree_op *)command));
                 if (!choose(&c, 8)) {
                         member_retry(&s.member);
                         leader_retry(&s.leader);
