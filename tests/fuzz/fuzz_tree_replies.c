@@ -42,14 +42,19 @@ void redis_facts(const struct redis *redis, struct redis_facts *ret_facts)
         *ret_facts = (struct redis_facts){ .server = "here", .has_tracking = true };
 }
 
-void rtree_wake_at(struct redis_tree *tree, uint64_t at_ms)
+static uint64_t tick(struct remote *remote, uint64_t now_ms)
 {
-        (void)tree;
-        (void)at_ms;
+        return rtree_session_tick((struct redis_tree *)remote, now_ms);
 }
 
+static const struct remote_hooks hooks = { .make = rtree_request_make,
+        .send = rtree_request_send,
+        .forget = rtree_op_forget,
+        .beat = rtree_beat,
+        .tick = tick };
+
 const struct coord_driver local_driver, zookeeper_driver;
-const struct coord_driver redis_tree_driver = { .scheme = "redis", .start = rtree_request_start };
+const struct coord_driver redis_tree_driver = { .scheme = "redis", .start = remote_start };
 
 /* --- answers --- */
 
@@ -271,12 +276,14 @@ static void open_scene(struct scene *s)
         struct lock_events lock = { .acquired = on_acquired, .lost = ignore, .self = s };
         struct coord_events events = { on_session, on_changed, on_look, s };
         struct coord_options options = { .app = "demo", .session_ms = 10000, .events = &events };
-        coord_base_init(&s->tree.coord, &redis_tree_driver, &options, "redis");
+        coord_base_init(&s->tree.remote.coord, &redis_tree_driver, &options, "redis");
+        s->tree.remote.hooks = &hooks;
+        s->tree.remote.timer_at_ms = 0; /* as if it were about to fire: nobody sets it */
         s->tree.prefix = "quiver:{demo:coord}";
         s->tree.redis = (struct redis *)&s->tree; /* only asked whether it is there */
-        leader_init(&s->leader, &s->tree.coord, "election", "me", &leader, s);
-        lock_init(&s->lock, &s->tree.coord, "one", "me", &lock);
-        member_init(&s->member, &s->tree.coord, "members", "me", &member, s);
+        leader_init(&s->leader, &s->tree.remote.coord, "election", "me", &leader, s);
+        lock_init(&s->lock, &s->tree.remote.coord, "one", "me", &lock);
+        member_init(&s->member, &s->tree.remote.coord, "members", "me", &member, s);
         member_follow(&s->member, true);
         leader_stand(&s->leader, true);
         lock_acquire(&s->lock);
@@ -303,18 +310,13 @@ static struct redis_command *take_sent(void)
 
 static void close_scene(struct scene *s)
 {
-        s->tree.is_closing = true;
-        if (s->tree.beat)
-                rtree_op_forget(s->tree.beat);
-        s->tree.beat = NULL;
-        for (struct coord_request *request = s->tree.coord.requests; request; request = request->next)
-                rtree_request_forget(request);
-        coord_cancel(&s->tree.coord, -125);
+        remote_close(&s->tree.remote, NULL, NULL);
+        coord_cancel(&s->tree.remote.coord, -125);
         while (sent_count)
                 answer(take_sent(), -104, NULL);
         rtree_watch_free_all(&s->tree);
         member_free(&s->member);
-        coord_base_free(&s->tree.coord);
+        coord_base_free(&s->tree.remote.coord);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -327,9 +329,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         open_scene(&s);
         while (c.size) {
                 if (!sent_count)
-                        s.tree.next_beat_ms = 0;
-                (void)rtree_session_tick(&s.tree, clock_boot_ms());
-                rtree_request_finish_refused(&s.tree);
+                        s.tree.remote.next_beat_ms = 0;
+                remote_turn(&s.tree.remote);
                 if (!sent_count)
                         break;
                 struct redis_command *command = take_sent();

@@ -62,7 +62,7 @@ static void on_session_ended(struct tree_op *op)
         struct redis_session_end *ending = op->self;
         ending->status = op->command.status;
         ending->error = op->command.error;
-        struct coord *coord = &op->tree->coord;
+        struct coord *coord = &op->tree->remote.coord;
         rtree_op_free(op);
         rtree_close(coord, on_closed, ending);
 }
@@ -78,12 +78,12 @@ static void on_opened(struct coord_request *request)
         if (!tree->redis) {
                 ending->status =
                         error_set(&ending->error, -ETIMEDOUT, "Redis was not reached; the session ends by itself");
-                rtree_close(&tree->coord, on_closed, ending);
+                rtree_close(&tree->remote.coord, on_closed, ending);
                 return;
         }
         struct tree_op *op = rtree_finish_op(tree, ending->number, ending->nonce, on_session_ended);
         op->self = ending;
-        rtree_op_send(op, tree->coord.session_ms);
+        rtree_op_send(op, tree->remote.coord.session_ms);
 }
 
 void rtree_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
@@ -101,6 +101,6 @@ void rtree_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
         if (!end->request.status && !token_read(end->token, ending))
                 ending->open.request.status =
                         error_set(&ending->open.request.error, -EINVAL, "not the token of a session in Redis");
-        uint64_t patience_ms = end->options.session_ms ? end->options.session_ms : TREE_SESSION_DEFAULT_MS;
+        uint64_t patience_ms = end->options.session_ms ? end->options.session_ms : REMOTE_SESSION_DEFAULT_MS;
         rtree_make(loop, &ending->open, patience_ms);
 }

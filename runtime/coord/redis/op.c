@@ -77,8 +77,9 @@ void rtree_op_send(struct tree_op *op, uint64_t deadline_ms)
         redis_send(op->tree->redis, &op->command);
 }
 
-void rtree_op_forget(struct tree_op *op)
+void rtree_op_forget(void *call)
 {
+        struct tree_op *op = call;
         struct redis_tree *tree = op->tree;
         op->request = NULL;
         op->answered = NULL;

@@ -21,12 +21,9 @@ static void free_secret(char *text)
         free(text);
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void tree_free(struct remote *remote)
 {
-        struct redis_tree *tree = handle->data;
-        void (*closed)(void *self) = tree->closed;
-        void *self = tree->closed_self;
-        struct coord_open *failed = tree->opening;
+        struct redis_tree *tree = (struct redis_tree *)remote;
         rtree_watch_free_all(tree);
         explicit_bzero(tree->nonce, sizeof(tree->nonce));
         free_secret(tree->password);
@@ -35,18 +32,12 @@ static void on_timer_closed(uv_handle_t *handle)
         free(tree->sentinel_user);
         free((char *)tree->redis_url);
         free(tree->prefix);
-        coord_base_free(&tree->coord);
         free(tree);
-        if (failed)
-                coord_finish(&failed->request, failed->request.status);
-        if (closed)
-                closed(self);
 }
 
 static void on_disconnected(void *self)
 {
-        struct redis_tree *tree = self;
-        uv_close((uv_handle_t *)&tree->timer, on_timer_closed);
+        remote_end(self);
 }
 
 static void disconnect(struct redis_tree *tree)
@@ -55,7 +46,7 @@ static void disconnect(struct redis_tree *tree)
         if (tree->is_disconnecting)
                 return;
         tree->is_disconnecting = true;
-        coord_cancel(&tree->coord, -ECANCELED);
+        coord_cancel(&tree->remote.coord, -ECANCELED);
         if (redis)
                 redis_close(redis, on_disconnected, tree);
         else
@@ -72,20 +63,18 @@ static void session_finished(struct tree_op *op)
 void rtree_close(struct coord *coord, void (*closed)(void *self), void *self)
 {
         struct redis_tree *tree = (struct redis_tree *)coord;
-        tree->is_closing = true;
-        tree->closed = closed;
-        tree->closed_self = self;
-        if (tree->beat)
-                rtree_op_forget(tree->beat);
-        tree->beat = NULL;
-        for (struct coord_request *request = coord->requests; request; request = request->next)
-                rtree_request_forget(request);
-        if (tree->redis && tree->number[0])
+        remote_close(&tree->remote, closed, self);
+        tree->remote.has_session = tree->redis && tree->number[0];
+        if (tree->remote.has_session)
                 rtree_op_send(
                         rtree_finish_op(tree, tree->number, tree->nonce, session_finished), coord->session_ms / 2);
-        else
-                tree->number[0] = 0;
-        rtree_wake_at(tree, 0);
+}
+
+/* With a session, its end comes first. */
+static void close_connection(struct remote *remote)
+{
+        if (!remote->has_session)
+                disconnect((struct redis_tree *)remote);
 }
 
 /* --- the connection ---------------------------------------------------------------------------------------------- */
@@ -101,9 +90,10 @@ static void on_rang(void *self, const char *key, size_t size)
 static void on_look(void *self)
 {
         struct redis_tree *tree = self;
+        const struct coord_events *events = &tree->remote.coord.events;
         rtree_watch_clear(tree);
-        if (tree->coord.events.look && tree->coord.session && !tree->is_closing)
-                tree->coord.events.look(tree->coord.events.self);
+        if (events->look && tree->remote.coord.session && !tree->remote.is_closing)
+                events->look(events->self);
 }
 
 static void on_state(void *self, bool is_up, const char *text)
@@ -114,7 +104,7 @@ static void on_state(void *self, bool is_up, const char *text)
         if (is_up)
                 rtree_beat_soon(tree);
         else
-                rtree_suspend(tree);
+                remote_suspend(&tree->remote);
 }
 
 static bool is_final(int status)
@@ -124,35 +114,33 @@ static bool is_final(int status)
 
 static void refuse(struct redis_tree *tree, int status)
 {
-        if (tree->opening) {
-                tree->opening->request.status =
-                        error_set(&tree->opening->request.error, status, "%s", tree->redis_open.error.text);
-                tree->is_closing = true;
-                disconnect(tree);
+        struct coord_open *opening = tree->remote.opening;
+        if (!opening) {
+                remote_refuse_all(&tree->remote, status, tree->redis_open.error.text);
                 return;
         }
-        tree->refusal = tree->redis_open.error;
-        log_event(LEVEL_ERROR, "coordination_refused", "error=%s", LOG_QUOTE(tree->refusal.text));
-        rtree_request_refuse_all(tree, status, tree->refusal.text);
+        opening->request.status = error_set(&opening->request.error, status, "%s", tree->redis_open.error.text);
+        tree->remote.is_closing = true;
+        disconnect(tree);
 }
 
 static void on_connected(struct redis_open *open, int status)
 {
         struct redis_tree *tree = (struct redis_tree *)((char *)open - offsetof(struct redis_tree, redis_open));
         tree->is_connecting = false;
-        if (tree->is_closing)
+        if (tree->remote.is_closing)
                 return;
         if (status) {
-                tree->connect_at_ms = clock_boot_ms() + tree->coord.session_ms / 3;
+                tree->connect_at_ms = clock_boot_ms() + remote_beat_every_ms(&tree->remote);
                 if (is_final(status))
                         refuse(tree, status);
-                rtree_wake_at(tree, tree->connect_at_ms);
+                remote_wake_at(&tree->remote, tree->connect_at_ms);
                 return;
         }
         tree->redis = open->redis;
-        tree->refusal.text[0] = 0;
+        tree->remote.refusal.text[0] = 0;
         tree->opening_by_ms = 0;
-        rtree_request_flush(tree);
+        remote_flush(&tree->remote);
         rtree_beat_soon(tree);
 }
 
@@ -168,62 +156,32 @@ static void start_connecting(struct redis_tree *tree)
                         .name = "quiver-coordination",
                         .scripts = tree->scripts.pointers,
                         .scripts_count = TREE_SCRIPTS,
-                        .wants_bell = !tree->coord.is_visitor,
-                        .deadline_ms = tree->coord.session_ms,
+                        .wants_bell = !tree->remote.coord.is_visitor,
+                        .deadline_ms = tree->remote.coord.session_ms,
                         .events = &tree->redis_events } };
         redis_open(tree->loop, &tree->redis_open);
 }
 
-/* --- the loop ---------------------------------------------------------------------------------------------------- */
-
-static void on_timer(uv_timer_t *timer);
-
-void rtree_wake_at(struct redis_tree *tree, uint64_t at_ms)
+static void tick_connection(struct redis_tree *tree, uint64_t now_ms)
 {
-        uint64_t now_ms = clock_boot_ms();
-        if (tree->timer_at_ms <= at_ms || uv_is_closing((uv_handle_t *)&tree->timer))
-                return;
-        tree->timer_at_ms = at_ms;
-        (void)uv_timer_start(&tree->timer, on_timer, at_ms > now_ms ? at_ms - now_ms : 0, 0);
-}
-
-static void tell_opened(struct redis_tree *tree)
-{
-        struct coord_open *open = tree->opening;
-        tree->opening = NULL;
-        open->coord = &tree->coord;
-        coord_finish(&open->request, 0);
-}
-
-static void turn_opening(struct redis_tree *tree, uint64_t now_ms)
-{
+        struct remote *remote = &tree->remote;
         if (!tree->redis && !tree->is_connecting && now_ms >= tree->connect_at_ms)
                 start_connecting(tree);
-        if (tree->opening && now_ms >= tree->opening_by_ms)
-                tell_opened(tree);
-        if (tree->opening)
-                rtree_wake_at(tree, tree->opening_by_ms);
         if (!tree->redis && !tree->is_connecting)
-                rtree_wake_at(tree, tree->connect_at_ms);
+                remote_wake_at(remote, tree->connect_at_ms);
+        if (!remote->opening)
+                return;
+        if (now_ms >= tree->opening_by_ms)
+                remote_tell_opened(remote);
+        else
+                remote_wake_at(remote, tree->opening_by_ms);
 }
 
-static void on_timer(uv_timer_t *timer)
+static uint64_t tick(struct remote *remote, uint64_t now_ms)
 {
-        struct redis_tree *tree = timer->data;
-        uint64_t now_ms = clock_boot_ms();
-        tree->timer_at_ms = UINT64_MAX;
-        if (!tree->is_closing) {
-                turn_opening(tree, now_ms);
-                rtree_wake_at(tree, rtree_session_tick(tree, now_ms));
-                rtree_request_finish_refused(tree);
-                rtree_wake_at(tree, coord_sweep(&tree->coord, now_ms, rtree_request_forget));
-        }
-        if (!tree->is_closing)
-                return;
-        coord_cancel(&tree->coord, -ECANCELED);
-        /* With a session, its end comes first. */
-        if (!tree->number[0])
-                disconnect(tree);
+        struct redis_tree *tree = (struct redis_tree *)remote;
+        tick_connection(tree, now_ms);
+        return remote->is_closing ? UINT64_MAX : rtree_session_tick(tree, now_ms);
 }
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
@@ -245,6 +203,16 @@ static int choose_redis(struct redis_tree *tree, const struct coord_options *opt
         return 0;
 }
 
+static const struct remote_hooks hooks = {
+        .make = rtree_request_make,
+        .send = rtree_request_send,
+        .forget = rtree_op_forget,
+        .beat = rtree_beat,
+        .tick = tick,
+        .close = close_connection,
+        .free = tree_free,
+};
+
 void rtree_make(struct uv_loop_s *loop, struct coord_open *open, uint64_t patience_ms)
 {
         struct coord_request *request = &open->request;
@@ -252,23 +220,12 @@ void rtree_make(struct uv_loop_s *loop, struct coord_open *open, uint64_t patien
         if (!tree || asprintf(&tree->prefix, "quiver:{%s:coord}", open->options.app ? open->options.app : "") < 0)
                 abort();
         tree->loop = loop;
-        tree->opening = open;
-        tree->timer_at_ms = UINT64_MAX;
-        tree->timer.data = tree;
         tree->redis_events = (struct redis_events){ on_rang, on_look, on_state, tree };
+        tree->opening_by_ms = clock_boot_ms() + patience_ms;
         rtree_scripts_init(&tree->scripts);
-        (void)uv_timer_init(loop, &tree->timer);
         if (!request->status)
                 request->status = choose_redis(tree, &open->options, &request->error);
-        if (request->status) {
-                tree->is_closing = true;
-        } else {
-                coord_base_init(&tree->coord, &redis_tree_driver, &open->options, open->options.url);
-                if (!tree->coord.session_ms)
-                        tree->coord.session_ms = TREE_SESSION_DEFAULT_MS;
-                tree->opening_by_ms = clock_boot_ms() + patience_ms;
-        }
-        rtree_wake_at(tree, 0);
+        remote_init(&tree->remote, &hooks, loop, open, &redis_tree_driver, open->options.url);
 }
 
 static void tree_open(struct uv_loop_s *loop, struct coord_open *open)
@@ -280,7 +237,7 @@ const struct coord_driver redis_tree_driver = {
         .scheme = "redis",
         .open = tree_open,
         .end_session = rtree_end_session,
-        .start = rtree_request_start,
+        .start = remote_start,
         .token = rtree_token,
         .close = rtree_close,
 };

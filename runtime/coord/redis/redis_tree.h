@@ -11,23 +11,18 @@
 #ifndef QUIVER_COORD_REDIS_REDIS_TREE_H
 #define QUIVER_COORD_REDIS_REDIS_TREE_H
 
-#include <uv.h>
-
-#include "coord/driver.h"
 #include "coord/redis/scripts.h"
+#include "coord/remote.h"
 
-#define TREE_NONCE_DIGITS       32
-#define TREE_SESSION_DEFAULT_MS 10000u
+#define TREE_NONCE_DIGITS 32
 
 struct redis_watch;
 struct tree_op;
 
 struct redis_tree {
-        struct coord coord; /* first */
-        char *prefix;       /* "quiver:{demo:coord}" */
+        struct remote remote; /* first */
+        char *prefix;         /* "quiver:{demo:coord}" */
         uv_loop_t *loop;
-        uv_timer_t timer;
-        uint64_t timer_at_ms;
         struct tree_scripts scripts;
 
         /* the connection */
@@ -36,30 +31,20 @@ struct redis_tree {
         struct redis_open redis_open;
         struct redis_events redis_events;
         bool is_connecting;
-        struct redis *redis;        /* NULL: not yet */
-        uint64_t connect_at_ms;     /* the next try */
-        struct error refusal;       /* the server wants nothing of us: why; empty: it does */
-        struct coord_open *opening; /* not yet told */
-        uint64_t opening_by_ms;
+        struct redis *redis;    /* NULL: not yet */
+        uint64_t connect_at_ms; /* the next try */
+        uint64_t opening_by_ms; /* when the opening is told without a connection */
+        bool is_disconnecting;
 
         /* the session */
         char number[24]; /* decimal; "": none */
         char nonce[TREE_NONCE_DIGITS + 1];
-        struct tree_op *beat; /* begin or renew, under way */
-        uint64_t beat_sent_ms;
-        uint64_t next_beat_ms;
-        uint64_t proof_ms; /* when the last one that was answered had been sent */
 
         struct redis_watch *watches;
-
-        bool is_closing, is_disconnecting;
-        void (*closed)(void *self);
-        void *closed_self;
 };
 
 /* --- open.c --- */
 
-void rtree_wake_at(struct redis_tree *tree, uint64_t at_ms);
 /* Finishes the request when there is a connection, when it is clear that there will be none, or after `patience_ms`: a
  * tree may be opened while Redis is down. */
 void rtree_make(struct uv_loop_s *loop, struct coord_open *open, uint64_t patience_ms);
@@ -92,18 +77,18 @@ void rtree_op_word(struct tree_op *op, struct span word);
 void rtree_op_text(struct tree_op *op, const char *text);
 void rtree_op_number(struct tree_op *op, uint64_t number);
 void rtree_op_send(struct tree_op *op, uint64_t deadline_ms);
-/* Nobody waits for it any more: it is freed when it comes back, or at once. */
-void rtree_op_forget(struct tree_op *op);
+/* remote_hooks.forget */
+void rtree_op_forget(void *call);
 void rtree_op_free(struct tree_op *op);
 
 /* --- session.c --- */
 
 /* What is due.  Returns when there is something next. */
 uint64_t rtree_session_tick(struct redis_tree *tree, uint64_t now_ms);
+/* remote_hooks.beat: begins the session, or renews it. */
+void *rtree_beat(struct remote *remote);
 /* The session is over, says `why`. */
 void rtree_expire(struct redis_tree *tree, const char *why);
-/* The connection is gone, or there again. */
-void rtree_suspend(struct redis_tree *tree);
 void rtree_beat_soon(struct redis_tree *tree);
 /* finish.lua for that session; answered() as in rtree_op_new(). */
 struct tree_op *rtree_finish_op(
@@ -111,12 +96,9 @@ struct tree_op *rtree_finish_op(
 
 /* --- request.c --- */
 
-void rtree_request_start(struct coord *coord, struct coord_request *request);
-void rtree_request_forget(struct coord_request *request);
-/* Sends what waits. */
-void rtree_request_flush(struct redis_tree *tree);
-void rtree_request_refuse_all(struct redis_tree *tree, int status, const char *why);
-void rtree_request_finish_refused(struct redis_tree *tree);
+/* remote_hooks.make and .send */
+void *rtree_request_make(struct remote *remote, struct coord_request *request);
+void rtree_request_send(struct remote *remote, struct coord_request *request);
 
 /* --- reply.c --- */
 
@@ -132,8 +114,7 @@ struct span rtree_reply_span(const redisReply *reply, size_t index);
 bool rtree_reply_number(const redisReply *reply, size_t index, uint64_t *ret_number);
 /* Of a node: version, created and owner, from that element on.  False: one of them cannot be. */
 bool rtree_reply_stat(const redisReply *reply, size_t index, struct coord_stat *ret_stat);
-/* The names that are ones, sorted, as children gives them; of the others the log tells. */
-void rtree_reply_names(struct coord *coord, struct coord_children *children, const redisReply *names);
+void rtree_reply_names(struct coord_children *children, const redisReply *names);
 /* Whether `made` is what a create of that path and flags may get. */
 bool rtree_reply_is_made(struct span made, const char *path, unsigned flags);
 /* -ENOENT for NONODE, and so on. */

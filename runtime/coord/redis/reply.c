@@ -1,6 +1,5 @@
 /* What the scripts answer: a word, the keys they changed, and what was asked for. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "coord/redis/redis_tree.h"
@@ -54,34 +53,13 @@ bool rtree_reply_stat(const redisReply *reply, size_t index, struct coord_stat *
         return true;
 }
 
-static int compare_names(const void *a, const void *b)
+void rtree_reply_names(struct coord_children *children, const redisReply *names)
 {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void note_name(struct coord *coord, const char *path, struct span name)
-{
-        struct error text;
-        (void)error_set(&text, 0, "%.512s: a child \"%.*s\", which is no name", path,
-                name.size < 64 ? (int)name.size : 64, name.data ? name.data : "");
-        coord_note(coord, text.text);
-}
-
-void rtree_reply_names(struct coord *coord, struct coord_children *children, const redisReply *names)
-{
-        struct arena_chunk **arena = coord_arena(&children->request);
         size_t count = names && names->type == REDIS_REPLY_ARRAY ? names->elements : 0;
-        children->names = arena_take(arena, (count + 1) * sizeof(*children->names));
-        children->names_count = 0;
-        for (size_t i = 0; i < count; i++) {
-                struct span name = rtree_reply_span(names, i);
-                if (coord_name_is_good(name))
-                        children->names[children->names_count++] = arena_copy(arena, name).data;
-                else
-                        note_name(coord, children->path, name);
-        }
-        if (children->names_count)
-                qsort(children->names, children->names_count, sizeof(*children->names), compare_names);
+        remote_names_begin(children, count);
+        for (size_t i = 0; i < count; i++)
+                remote_names_add(children, rtree_reply_span(names, i));
+        remote_names_end(children);
 }
 
 bool rtree_reply_is_made(struct span made, const char *path, unsigned flags)
@@ -122,7 +100,7 @@ enum reply_verdict rtree_reply_read(struct redis_tree *tree, const redisReply *r
         for (size_t i = 0; changed && changed->type == REDIS_REPLY_ARRAY && i < changed->elements; i++) {
                 struct span key = rtree_reply_span(changed, i);
                 if (key.size && key.data[0] == '!')
-                        coord_note(&tree->coord, key.data + 1);
+                        coord_note(&tree->remote.coord, key.data + 1);
                 else
                         rtree_watch_rang(tree, key.data ? key.data : "", key.size);
         }

@@ -48,7 +48,7 @@ static struct tree_op *make_write(struct redis_tree *tree, struct coord_request 
         static const char *const flags[] = { "p", "pe", "pq", "peq" }; /* by enum coord_flags */
         struct tree_op *op = rtree_op_new(tree, TREE_WRITE, write_answered);
         const char *path = coord_op_path(request);
-        op->needs_session = !tree->coord.is_visitor;
+        op->needs_session = !tree->remote.coord.is_visitor;
         /* The session's two words are put in when it is sent: it may wait for one. */
         rtree_op_text(op, "0");
         rtree_op_text(op, "");
@@ -99,7 +99,14 @@ static struct tree_op *make_op(struct redis_tree *tree, struct coord_request *re
         return make_write(tree, request);
 }
 
-/* --- starting ---------------------------------------------------------------------------------------------------- */
+void *rtree_request_make(struct remote *remote, struct coord_request *request)
+{
+        struct tree_op *op = make_op((struct redis_tree *)remote, request);
+        op->request = request;
+        return op;
+}
+
+/* --- sending ----------------------------------------------------------------------------------------------------- */
 
 #define WORD_NUMBER 4 /* EVALSHA sha 1 key NUMBER NONCE … */
 #define WORD_NONCE  5
@@ -116,81 +123,16 @@ static void put_session(struct tree_op *op)
         (void)snprintf(op->number, sizeof(op->number), "%s", tree->number);
 }
 
-static void send_op(struct redis_tree *tree, struct tree_op *op)
+void rtree_request_send(struct remote *remote, struct coord_request *request)
 {
+        const struct redis_tree *tree = (struct redis_tree *)remote;
+        struct tree_op *op = request->driver;
         uint64_t now_ms = clock_boot_ms();
-        if (!tree->redis || (op->needs_session && !tree->number[0]))
+        if (op->is_out || !tree->redis || (op->needs_session && !tree->number[0]))
                 return;
         if (op->needs_session)
                 put_session(op);
-        rtree_op_send(op, op->request->deadline_ms > now_ms ? op->request->deadline_ms - now_ms : 0);
-}
-
-/* Not from here: done() is never called inside the starting call. */
-static void refuse_later(struct redis_tree *tree, struct coord_request *request, int status, const char *why)
-{
-        request->status = error_set(
-                &request->error, status, "%s %.512s: %s", coord_op_name(request->op), coord_op_path(request), why);
-        rtree_wake_at(tree, 0);
-}
-
-void rtree_request_start(struct coord *coord, struct coord_request *request)
-{
-        struct redis_tree *tree = (struct redis_tree *)coord;
-        if (request->status || tree->is_closing) {
-                rtree_wake_at(tree, 0);
-                return;
-        }
-        if (tree->refusal.text[0]) {
-                refuse_later(tree, request, -EACCES, tree->refusal.text);
-                return;
-        }
-        struct tree_op *op = make_op(tree, request);
-        op->request = request;
-        request->driver = op;
-        request->deadline_ms = clock_boot_ms() + coord->session_ms;
-        rtree_wake_at(tree, request->deadline_ms);
-        send_op(tree, op);
-}
-
-void rtree_request_flush(struct redis_tree *tree)
-{
-        /* Nothing is finished in here, so the list stays as it is. */
-        for (struct coord_request *request = tree->coord.requests; request; request = request->next) {
-                struct tree_op *op = request->driver;
-                if (op && !op->is_out)
-                        send_op(tree, op);
-        }
-}
-
-void rtree_request_forget(struct coord_request *request)
-{
-        struct tree_op *op = request->driver;
-        request->driver = NULL;
-        if (op)
-                rtree_op_forget(op);
-}
-
-void rtree_request_refuse_all(struct redis_tree *tree, int status, const char *why)
-{
-        for (struct coord_request *request = tree->coord.requests; request; request = request->next) {
-                rtree_request_forget(request);
-                refuse_later(tree, request, status, why);
-        }
-}
-
-void rtree_request_finish_refused(struct redis_tree *tree)
-{
-        struct coord_request *request = tree->coord.requests;
-        while (request) {
-                if (request->status < 0) {
-                        coord_finish(request, request->status);
-                        /* Whatever done() did to the list, its beginning is still its beginning. */
-                        request = tree->coord.requests;
-                } else {
-                        request = request->next;
-                }
-        }
+        rtree_op_send(op, request->deadline_ms > now_ms ? request->deadline_ms - now_ms : 0);
 }
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
@@ -238,9 +180,9 @@ static bool read_again(struct tree_op *op)
 {
         int status = op->command.status;
         bool is_lost = status == -ECONNRESET || status == -EROFS || status == -ETIMEDOUT;
-        if (!is_lost || clock_boot_ms() >= op->request->deadline_ms || op->tree->is_closing)
+        if (!is_lost || clock_boot_ms() >= op->request->deadline_ms || op->tree->remote.is_closing)
                 return false;
-        send_op(op->tree, op);
+        rtree_request_send(&op->tree->remote, op->request);
         return true;
 }
 
@@ -306,7 +248,7 @@ static void children_answered(struct tree_op *op)
                 fail_unknown(op);
                 return;
         }
-        rtree_reply_names(&op->tree->coord, (struct coord_children *)op->request, reply->element[2]);
+        rtree_reply_names((struct coord_children *)op->request, reply->element[2]);
         struct ended ended = end(op);
         coord_finish(ended.request, 0);
         end_watches(&ended, true, !is_there);

@@ -41,8 +41,9 @@ static void tell(struct redis_tree *tree, struct redis_watch *watch)
         char path[COORD_PATH_MAX];
         (void)snprintf(path, sizeof(path), "%s", strchr(watch->key, ':') + 1);
         drop(tree, watch);
-        if (tree->coord.events.changed && !tree->is_closing)
-                tree->coord.events.changed(tree->coord.events.self, path);
+        const struct coord_events *events = &tree->remote.coord.events;
+        if (events->changed && !tree->remote.is_closing)
+                events->changed(events->self, path);
 }
 
 struct redis_watch *rtree_watch_begin(struct redis_tree *tree, const char *kind, const char *path)

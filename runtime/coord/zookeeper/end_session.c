@@ -63,7 +63,9 @@ static void on_bell_closed(uv_handle_t *handle)
         url_free(&ending->url);
         explicit_bzero(&ending->id, sizeof(ending->id));
         free(ending);
-        if (status)
+        if (request->status) /* refused at the start */
+                coord_finish(request, request->status);
+        else if (status)
                 coord_finish_error(request, status, "ZooKeeper was not reached; the session ends by itself");
         else
                 coord_finish(request, 0);
@@ -136,28 +138,26 @@ static void on_bell(uv_async_t *bell)
 void zk_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
 {
         struct coord_request *request = &end->request;
-        struct url url = { 0 };
-        clientid_t id = { 0 };
+        struct zk_session_end *ending = calloc(1, sizeof(*ending));
         char *auth = NULL;
-        request->status = token_read(end->token, &id, &request->error);
+        if (!ending)
+                abort();
         if (!request->status)
-                request->status = zk_read_options(&end->options, &url, &auth, &request->error);
-        if (request->status)
-                return;
+                request->status = token_read(end->token, &ending->id, &request->error);
+        if (!request->status)
+                request->status = zk_read_options(&end->options, &ending->url, &auth, &request->error);
         if (auth)
                 explicit_bzero(auth, strlen(auth));
         free(auth);
-        struct zk_session_end *ending = calloc(1, sizeof(*ending));
-        if (!ending)
-                abort();
         ending->end = end;
-        ending->url = url;
-        ending->id = id;
-        ending->session_ms = end->options.session_ms ? end->options.session_ms : SESSION_DEFAULT_MS;
+        ending->session_ms = end->options.session_ms ? end->options.session_ms : REMOTE_SESSION_DEFAULT_MS;
         ending->bell.data = ending->timer.data = ending;
-        explicit_bzero(&id, sizeof(id));
         (void)uv_async_init(loop, &ending->bell, on_bell);
         (void)uv_timer_init(loop, &ending->timer);
+        if (request->status) {
+                uv_close((uv_handle_t *)&ending->timer, on_timer_closed);
+                return;
+        }
         (void)uv_timer_start(&ending->timer, on_timer, ending->session_ms, 0);
         begin(ending);
 }

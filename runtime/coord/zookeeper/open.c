@@ -1,4 +1,4 @@
-/* The driver: a tree is opened and closed; its bell brings what the client's threads posted, its timer what is due. */
+/* The driver: a tree is opened and closed; its bell brings what the client's threads posted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,18 +8,11 @@
 
 #define DEFAULT_USER "quiver"
 
-void zk_ring(struct zk *zk)
-{
-        (void)uv_async_send(&zk->bell);
-}
-
 /* --- closing ----------------------------------------------------------------------------------------------------- */
 
-static void on_freed(uv_handle_t *handle)
+static void zk_free(struct remote *remote)
 {
-        struct zk *zk = handle->data;
-        void (*closed)(void *self) = zk->closed;
-        void *self = zk->closed_self;
+        struct zk *zk = (struct zk *)remote;
         url_free(&zk->url);
         if (zk->auth)
                 explicit_bzero(zk->auth, strlen(zk->auth));
@@ -27,16 +20,12 @@ static void on_freed(uv_handle_t *handle)
         free(zk->auth);
         free(zk->root);
         free(zk->addresses);
-        coord_base_free(&zk->coord);
         free(zk);
-        if (closed)
-                closed(self);
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void on_bell_closed(uv_handle_t *handle)
 {
-        struct zk *zk = handle->data;
-        uv_close((uv_handle_t *)&zk->bell, on_freed);
+        remote_end(handle->data);
 }
 
 static void drop_links(struct zk *zk, bool all)
@@ -53,66 +42,37 @@ static void drop_links(struct zk *zk, bool all)
         }
 }
 
-static void close_if_done(struct zk *zk)
+/* Waits for the links to end their sessions, though not for ever. */
+static void close_links(struct remote *remote)
 {
-        if (uv_is_closing((uv_handle_t *)&zk->timer))
+        struct zk *zk = (struct zk *)remote;
+        if (uv_is_closing((uv_handle_t *)&zk->bell))
                 return;
-        if (zk->links && clock_boot_ms() < zk->close_by_ms)
+        if (zk->links && clock_boot_ms() < zk->close_by_ms) {
+                remote_wake_at(remote, zk->close_by_ms);
                 return;
+        }
         drop_links(zk, true);
-        uv_close((uv_handle_t *)&zk->timer, on_timer_closed);
+        uv_close((uv_handle_t *)&zk->bell, on_bell_closed);
 }
 
 static void zookeeper_close_tree(struct coord *coord, void (*closed)(void *self), void *self)
 {
         struct zk *zk = (struct zk *)coord;
-        zk->is_closing = true;
-        zk->closed = closed;
-        zk->closed_self = self;
+        remote_close(&zk->remote, closed, self);
         zk->close_by_ms = clock_boot_ms() + coord->session_ms;
         zk_session_end(zk, false);
-        for (struct coord_request *request = coord->requests; request; request = request->next)
-                zk_request_forget(request);
         for (struct zk_link *link = zk->links; link; link = link->next)
                 zk_handle_end(link->handle, false);
-        zk_ring(zk);
 }
 
 /* --- the loop ---------------------------------------------------------------------------------------------------- */
 
-static void on_timer(uv_timer_t *timer);
-
-void zk_wake_at(struct zk *zk, uint64_t at_ms)
+static uint64_t tick(struct remote *remote, uint64_t now_ms)
 {
-        uint64_t now_ms = clock_boot_ms();
-        if (zk->timer_at_ms <= at_ms || uv_is_closing((uv_handle_t *)&zk->timer))
-                return;
-        zk->timer_at_ms = at_ms;
-        (void)uv_timer_start(&zk->timer, on_timer, at_ms > now_ms ? at_ms - now_ms : 0, 0);
-}
-
-/* What is due is done, and the timer set for what is next. */
-static void turn(struct zk *zk)
-{
-        if (zk->is_closing) {
-                coord_cancel(&zk->coord, -ECANCELED);
-                zk->timer_at_ms = UINT64_MAX;
-                zk_wake_at(zk, zk->close_by_ms);
-                close_if_done(zk);
-                return;
-        }
-        uint64_t now_ms = clock_boot_ms();
-        uint64_t session_ms = zk_session_tick(zk, now_ms);
-        uint64_t requests_ms = coord_sweep(&zk->coord, now_ms, zk_request_forget);
-        zk->timer_at_ms = UINT64_MAX;
-        zk_wake_at(zk, session_ms < requests_ms ? session_ms : requests_ms);
-        if (zk->is_closing)
-                zk_ring(zk);
-}
-
-static void on_timer(uv_timer_t *timer)
-{
-        turn(timer->data);
+        if (remote->opening)
+                remote_tell_opened(remote);
+        return remote->is_closing ? UINT64_MAX : zk_session_tick((struct zk *)remote, now_ms);
 }
 
 static void take_posts(struct zk *zk, struct zk_link *from)
@@ -124,24 +84,13 @@ static void take_posts(struct zk *zk, struct zk_link *from)
         }
 }
 
-static void tell_opened(struct zk *zk)
-{
-        struct coord_open *open = zk->opening;
-        zk->opening = NULL;
-        open->coord = &zk->coord;
-        coord_finish(&open->request, 0);
-}
-
 static void on_bell(uv_async_t *bell)
 {
         struct zk *zk = bell->data;
-        if (zk->opening)
-                tell_opened(zk);
         for (struct zk_link *link = zk->links; link; link = link->next)
                 take_posts(zk, link);
         drop_links(zk, false);
-        zk_request_finish_refused(zk);
-        turn(zk);
+        remote_turn(&zk->remote);
 }
 
 /* --- opening ----------------------------------------------------------------------------------------------------- */
@@ -160,69 +109,31 @@ int zk_read_options(const struct coord_options *options, struct url *ret_url, ch
         return 0;
 }
 
-/* A request that failed before there was a tree whose bell could ring. */
-struct failure {
-        uv_timer_t timer;
-        struct coord_request *request;
+static const struct remote_hooks hooks = {
+        .make = zk_request_make,
+        .send = zk_request_send,
+        .forget = zk_call_forget,
+        .beat = zk_beat,
+        .tick = tick,
+        .close = close_links,
+        .free = zk_free,
 };
-
-static void on_failure_closed(uv_handle_t *handle)
-{
-        free(handle->data);
-}
-
-static void on_failure(uv_timer_t *timer)
-{
-        struct failure *failure = timer->data;
-        struct coord_request *request = failure->request;
-        uv_close((uv_handle_t *)timer, on_failure_closed);
-        coord_finish(request, request->status);
-}
-
-static void fail_later(struct uv_loop_s *loop, struct coord_request *request)
-{
-        struct failure *failure = calloc(1, sizeof(*failure));
-        if (!failure)
-                abort();
-        failure->request = request;
-        failure->timer.data = failure;
-        (void)uv_timer_init(loop, &failure->timer);
-        (void)uv_timer_start(&failure->timer, on_failure, 0, 0);
-}
 
 static void zookeeper_open(struct uv_loop_s *loop, struct coord_open *open)
 {
         struct coord_request *request = &open->request;
-        struct url url = { 0 };
-        char *auth = NULL;
-        if (!request->status)
-                request->status = zk_read_options(&open->options, &url, &auth, &request->error);
-        if (request->status) {
-                fail_later(loop, request);
-                return;
-        }
         struct zk *zk = calloc(1, sizeof(*zk));
-        if (!zk || asprintf(&zk->root, "%s/%s", url.path, open->options.app) < 0)
+        if (!zk)
                 abort();
-        coord_base_init(&zk->coord, &zookeeper_driver, &open->options, url.text);
-        zk->url = url;
-        zk->auth = auth;
-        zk->acl = auth ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
-        zk->wanted_ms = zk->coord.session_ms = open->options.session_ms ? open->options.session_ms : SESSION_DEFAULT_MS;
-        zk->opening = open;
-        zk->timer_at_ms = UINT64_MAX;
-        zk->bell.data = zk->timer.data = zk;
+        if (!request->status)
+                request->status = zk_read_options(&open->options, &zk->url, &zk->auth, &request->error);
+        remote_init(&zk->remote, &hooks, loop, open, &zookeeper_driver, zk->url.text);
+        if (!request->status && asprintf(&zk->root, "%s/%s", zk->url.path, open->options.app) < 0)
+                abort();
+        zk->acl = zk->auth ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+        zk->wanted_ms = zk->remote.coord.session_ms;
+        zk->bell.data = zk;
         (void)uv_async_init(loop, &zk->bell, on_bell);
-        (void)uv_timer_init(loop, &zk->timer);
-        zk_ring(zk);
-}
-
-static void zookeeper_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
-{
-        if (!end->request.status)
-                zk_end_session(loop, end);
-        if (end->request.status)
-                fail_later(loop, &end->request);
 }
 
 static void zookeeper_token(const struct coord *coord, char ret_token[COORD_TOKEN_MAX])
@@ -233,8 +144,8 @@ static void zookeeper_token(const struct coord *coord, char ret_token[COORD_TOKE
 const struct coord_driver zookeeper_driver = {
         .scheme = "zookeeper",
         .open = zookeeper_open,
-        .end_session = zookeeper_end_session,
-        .start = zk_request_start,
+        .end_session = zk_end_session,
+        .start = remote_start,
         .token = zookeeper_token,
         .close = zookeeper_close_tree,
 };

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "coord/zookeeper/zookeeper.h"
 
 int zk_errno(int rc)
@@ -64,7 +63,7 @@ char *zk_path(const struct zk *zk, const char *path)
         return made;
 }
 
-/* --- starting ---------------------------------------------------------------------------------------------------- */
+/* --- sending ----------------------------------------------------------------------------------------------------- */
 
 static struct zk_call *make_call(struct zk *zk, struct coord_request *request)
 {
@@ -98,88 +97,33 @@ static struct zk_call *make_call(struct zk *zk, struct coord_request *request)
         return call;
 }
 
-/* Not from here: done() is never called inside the starting call. */
-static void refuse_later(struct zk *zk, struct coord_request *request, int status, const char *why)
+void *zk_request_make(struct remote *remote, struct coord_request *request)
 {
-        request->status = error_set(
-                &request->error, status, "%s %.512s: %s", coord_op_name(request->op), coord_op_path(request), why);
-        zk_ring(zk);
-}
-
-/* What cannot be sent now waits: for the connection, or for the end of this session, which is near. */
-static void send_call(struct zk *zk, struct zk_call *call)
-{
-        if (!zk->is_connected || !zk->is_proven)
-                return;
-        int rc = call->is_lost ? ZCONNECTIONLOSS : zk_call_send(call, zk->current->handle);
-        if (rc == ZOK || rc == ZINVALIDSTATE)
-                return;
-        struct coord_request *request = call->request;
-        zk_request_forget(request);
-        refuse_later(zk, request, zk_errno(rc), zerror(rc));
-}
-
-void zk_request_start(struct coord *coord, struct coord_request *request)
-{
-        struct zk *zk = (struct zk *)coord;
-        if (request->status || zk->is_closing) {
-                zk_ring(zk);
-                return;
-        }
-        if (zk->refusal.text[0]) {
-                refuse_later(zk, request, -EACCES, zk->refusal.text);
-                return;
-        }
+        struct zk *zk = (struct zk *)remote;
         struct zk_call *call = make_call(zk, request);
         call->acl = zk->acl;
         call->request = request;
-        request->driver = call;
-        request->deadline_ms = clock_boot_ms() + coord->session_ms;
-        zk_wake_at(zk, request->deadline_ms);
-        send_call(zk, call);
+        return call;
 }
 
-void zk_request_flush(struct zk *zk)
+/* What cannot be sent now waits: for the connection, or for the end of this session, which is near. */
+void zk_request_send(struct remote *remote, struct coord_request *request)
 {
-        /* Nothing is finished in here, so the list stays as it is. */
-        for (struct coord_request *request = zk->coord.requests; request; request = request->next) {
-                struct zk_call *call = request->driver;
-                if (call && !call->is_out)
-                        send_call(zk, call);
-        }
-}
-
-void zk_request_forget(struct coord_request *request)
-{
+        struct zk *zk = (struct zk *)remote;
         struct zk_call *call = request->driver;
-        request->driver = NULL;
-        if (!call)
+        if (call->is_out || !zk->is_connected || !remote_is_proven(remote))
                 return;
+        int rc = call->is_lost ? ZCONNECTIONLOSS : zk_call_send(call, zk->current->handle);
+        if (rc != ZOK && rc != ZINVALIDSTATE)
+                remote_refuse(remote, request, zk_errno(rc), zerror(rc));
+}
+
+void zk_call_forget(void *forgotten)
+{
+        struct zk_call *call = forgotten;
         call->request = NULL;
         if (!call->is_out)
                 zk_call_free(call);
-}
-
-void zk_request_refuse_all(struct zk *zk, int status, const char *why)
-{
-        for (struct coord_request *request = zk->coord.requests; request; request = request->next) {
-                zk_request_forget(request);
-                refuse_later(zk, request, status, why);
-        }
-}
-
-void zk_request_finish_refused(struct zk *zk)
-{
-        struct coord_request *request = zk->coord.requests;
-        while (request) {
-                if (request->status < 0) {
-                        coord_finish(request, request->status);
-                        /* Whatever done() did to the list, its beginning is still its beginning. */
-                        request = zk->coord.requests;
-                } else {
-                        request = request->next;
-                }
-        }
 }
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
@@ -187,7 +131,7 @@ void zk_request_finish_refused(struct zk *zk)
 static void finish(struct zk_call *call, int rc)
 {
         struct coord_request *request = call->request;
-        zk_request_forget(request);
+        remote_forget(request);
         if (rc == ZOK)
                 coord_finish(request, 0);
         else if (rc == ZNOAUTH)
@@ -200,7 +144,7 @@ static void finish(struct zk_call *call, int rc)
 static void go_on(struct zk *zk, struct zk_call *call, enum call_step step)
 {
         call->step = step;
-        send_call(zk, call);
+        zk_request_send(&zk->remote, call->request);
 }
 
 /* Upwards until there is a node to stand on, and then down again.  Nothing that exists is touched: it may be somebody
@@ -271,35 +215,16 @@ static void get_answered(struct zk *zk, struct zk_call *call)
         finish(call, call->rc);
 }
 
-static int compare_names(const void *a, const void *b)
+static void give_names(struct coord_children *children, const struct zk_call *call)
 {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Others can make nodes here, too, with names that no path of ours can have. */
-static void note_name(struct coord *coord, const char *path, const char *name)
-{
-        struct error text;
-        (void)error_set(&text, 0, "%.512s: a child \"%.64s\", which is no name", path, name);
-        coord_note(coord, text.text);
-}
-
-static void give_names(struct zk *zk, struct coord_children *children, const struct zk_call *call)
-{
-        struct arena_chunk **arena = coord_arena(&children->request);
-        children->names = arena_take(arena, (call->count + 1) * sizeof(*children->names));
-        children->names_count = 0;
-        const char *at = arena_copy(arena, (struct span){ call->bytes, call->size }).data;
+        const char *at = call->bytes;
+        remote_names_begin(children, call->count);
         for (uint32_t i = 0; i < call->count; i++) {
-                size_t size = strlen(at);
-                if (coord_name_is_good((struct span){ at, size }))
-                        children->names[children->names_count++] = at;
-                else
-                        note_name(&zk->coord, children->path, at);
-                at += size + 1;
+                struct span name = { at, strlen(at) };
+                remote_names_add(children, name);
+                at += name.size + 1;
         }
-        if (children->names_count)
-                qsort(children->names, children->names_count, sizeof(*children->names), compare_names);
+        remote_names_end(children);
 }
 
 static void children_answered(struct zk *zk, struct zk_call *call)
@@ -310,7 +235,7 @@ static void children_answered(struct zk *zk, struct zk_call *call)
                 return;
         }
         if (call->rc == ZOK)
-                give_names(zk, children, call);
+                give_names(children, call);
         else if (call->rc == ZNONODE)
                 children->names_count = 0;
         finish(call, call->rc == ZNONODE ? ZOK : call->rc);
@@ -350,7 +275,7 @@ void zk_request_answered(struct zk *zk, struct zk_call *call)
         call->is_lost = is_lost(call) && call->step == STEP_CREATE && (call->flags & COORD_EPHEMERAL);
         /* It waits for the next connection, until its deadline. */
         if (may_repeat(call) || call->is_lost) {
-                send_call(zk, call);
+                zk_request_send(&zk->remote, request);
                 return;
         }
         switch (call->step) {
@@ -380,7 +305,7 @@ void zk_request_answered(struct zk *zk, struct zk_call *call)
         case STEP_MULTI: {
                 int r = zk_multi_answer((struct coord_multi *)request, call);
                 int rc = call->rc;
-                zk_request_forget(request);
+                remote_forget(request);
                 if (r)
                         coord_finish_error(request, r, "%s", zerror(rc));
                 else

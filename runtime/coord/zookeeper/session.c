@@ -12,29 +12,16 @@
 #include "base/log.h"
 #include "coord/zookeeper/zookeeper.h"
 
-#define BEATS_PER_SESSION 3
 /* Links that find nobody are replaced after a while: names may have got other addresses. */
 #define LINK_PATIENCE_MS 30000u
 /* When all sessions of a fleet end together, the new ones begin over a while. */
 #define START_SPREAD_MS 100u
 
-static uint64_t beat_every_ms(const struct zk *zk)
-{
-        uint64_t every_ms = zk->coord.session_ms / BEATS_PER_SESSION;
-        return every_ms ? every_ms : 1;
-}
-
-static void suspend(struct zk *zk)
-{
-        if (zk->coord.state == COORD_ALIVE)
-                coord_tell(&zk->coord, COORD_SUSPENDED, zk->coord.session);
-}
-
 /* --- links ------------------------------------------------------------------------------------------------------- */
 
 static void ring(void *self)
 {
-        zk_ring(self);
+        (void)uv_async_send(&((struct zk *)self)->bell);
 }
 
 static void start_link(struct zk *zk, uint64_t now_ms)
@@ -64,55 +51,36 @@ void zk_session_end(struct zk *zk, bool lingers)
         }
         zk_handle_end(zk->current->handle, lingers);
         zk->current = NULL;
-        zk->beat = NULL;
-        zk->is_connected = zk->is_proven = zk->has_root = false;
+        zk->is_connected = zk->has_root = zk->remote.has_session = false;
         explicit_bzero(&zk->id, sizeof(zk->id));
-        for (struct coord_request *request = zk->coord.requests; request; request = request->next) {
-                const struct zk_call *call = request->driver;
-                if (call && call->is_out)
-                        zk_request_forget(request);
-        }
 }
 
-/* The session is over.  What was asked of it ends with it; what is asked from now on, also by those who are told here,
- * is for the next one. */
 static void expire(struct zk *zk, const char *why, bool lingers)
 {
-        bool was_told = zk->coord.state == COORD_ALIVE || zk->coord.state == COORD_SUSPENDED;
-        uint64_t session = zk->coord.session;
-        size_t count = 0;
         zk_session_end(zk, lingers);
         zk->start_at_ms = clock_boot_ms() + (uint64_t)random() % START_SPREAD_MS;
-        if (!was_told)
-                return;
-        for (const struct coord_request *request = zk->coord.requests; request; request = request->next)
-                count++;
-        log_event(LEVEL_INFO, "zookeeper_expired", "session=0x%" PRIx64 " why=%s", session, LOG_QUOTE(why));
-        coord_tell(&zk->coord, COORD_EXPIRED, session);
-        for (struct coord_request *request; count && (request = zk->coord.requests); count--) {
-                zk_request_forget(request);
-                coord_finish_error(request, -EOWNERDEAD, "the session has expired");
-        }
+        remote_expired(&zk->remote, why);
 }
 
 /* --- heartbeat --------------------------------------------------------------------------------------------------- */
 
 /* In a new session the first one makes the app's root: its answer proves as much. */
-static void send_beat(struct zk *zk, uint64_t now_ms)
+void *zk_beat(struct remote *remote)
 {
+        struct zk *zk = (struct zk *)remote;
+        if (!zk->is_connected)
+                return NULL;
         struct zk_call *call = zk_call_new(zk_path(zk, NULL));
         call->acl = zk->acl;
         call->step = STEP_EXISTS;
-        if (!zk->has_root && !zk->coord.is_visitor) {
+        if (!zk->has_root && !remote->coord.is_visitor) {
                 call->step = STEP_PARENT;
                 call->parent_size = strlen(call->path);
         }
-        zk->beat_sent_ms = now_ms;
-        zk->next_beat_ms = now_ms + beat_every_ms(zk);
         if (zk_call_send(call, zk->current->handle) == ZOK)
-                zk->beat = call;
-        else
-                zk_call_free(call);
+                return call;
+        zk_call_free(call);
+        return NULL;
 }
 
 /* The server itself has answered, within this session. */
@@ -122,27 +90,10 @@ static bool is_proof(int rc)
                (rc < ZAPIERROR && rc != ZSESSIONEXPIRED && rc != ZSESSIONMOVED && rc != ZAUTHFAILED && rc != ZCLOSING);
 }
 
-static void prove(struct zk *zk)
-{
-        bool is_new = !zk->is_proven;
-        zk->proof_ms = zk->beat_sent_ms;
-        zk->coord.answered_ms = clock_boot_ms();
-        /* The answer may have lain here while the loop was busy: then it proves nothing any more. */
-        if (zk->coord.answered_ms - zk->proof_ms > zk->coord.session_ms)
-                return;
-        zk->is_proven = true;
-        if (zk->coord.state != COORD_ALIVE)
-                coord_tell(&zk->coord, COORD_ALIVE, (uint64_t)zk->id.client_id);
-        /* Within a session the client arms its watches again by itself. */
-        if (is_new && zk->coord.events.look && !zk->is_closing)
-                zk->coord.events.look(zk->coord.events.self);
-        zk_request_flush(zk);
-}
-
 static void beat_answered(struct zk *zk, struct zk_call *call)
 {
         if (!is_proof(call->rc)) {
-                zk->beat = NULL;
+                zk->remote.beat = NULL;
                 zk_call_free(call);
                 return;
         }
@@ -152,42 +103,41 @@ static void beat_answered(struct zk *zk, struct zk_call *call)
         if (call->rc == ZNOAUTH)
                 log_event(LEVEL_ERROR, "zookeeper_refused",
                         "path=%s what=\"it belongs to another user; look at user and password\"", LOG_QUOTE(zk->root));
-        zk->beat = NULL;
+        zk->remote.beat = NULL;
         zk->has_root = true;
         zk_call_free(call);
-        prove(zk);
+        (void)remote_prove(&zk->remote, (uint64_t)zk->id.client_id, false);
 }
 
 /* --- what the client tells --------------------------------------------------------------------------------------- */
 
 static void connected(struct zk *zk, const struct session_post *session)
 {
+        struct remote *remote = &zk->remote;
         uint64_t now_ms = clock_boot_ms();
         char *server = strdup(session->server);
         if (!server)
                 abort();
-        free(zk->coord.server);
-        zk->coord.server = server;
-        zk->coord.session_ms = session->session_ms;
-        zk->refusal.text[0] = 0;
+        free(remote->coord.server);
+        remote->coord.server = server;
+        remote->coord.session_ms = session->session_ms;
+        remote->refusal.text[0] = 0;
         zk->is_connected = true;
         if (session->id.client_id != zk->id.client_id) {
                 zk->id = session->id;
-                zk->proof_ms = now_ms;
+                remote->has_session = true;
+                remote->proof_ms = now_ms;
         }
-        if (!zk->beat)
-                send_beat(zk, now_ms);
-        if (zk->is_proven)
-                zk_request_flush(zk);
+        if (!remote->beat)
+                remote_send_beat(remote, now_ms);
+        remote_flush(remote);
 }
 
 static void refused(struct zk *zk)
 {
-        (void)error_set(&zk->refusal, 0, "ZooKeeper refused the authentication; look at user and password");
-        log_event(LEVEL_ERROR, "zookeeper_refused", "what=\"the authentication; look at user and password\"");
         expire(zk, "authentication refused", false);
         zk->start_at_ms = clock_boot_ms() + zk->wanted_ms;
-        zk_request_refuse_all(zk, -EACCES, zk->refusal.text);
+        remote_refuse_all(&zk->remote, -EACCES, "ZooKeeper refused the authentication; look at user and password");
 }
 
 static void session_changed(struct zk *zk, const struct session_post *session)
@@ -200,21 +150,22 @@ static void session_changed(struct zk *zk, const struct session_post *session)
                 refused(zk);
         } else {
                 zk->is_connected = false;
-                suspend(zk);
+                remote_suspend(&zk->remote);
         }
 }
 
 static void changed(struct zk *zk, const char *path)
 {
+        const struct coord_events *events = &zk->remote.coord.events;
         size_t size = strlen(zk->root);
-        if (zk->coord.events.changed && !strncmp(path, zk->root, size) && path[size] == '/')
-                zk->coord.events.changed(zk->coord.events.self, path + size + 1);
+        if (events->changed && !strncmp(path, zk->root, size) && path[size] == '/')
+                events->changed(events->self, path + size + 1);
 }
 
 static void answered(struct zk *zk, struct zk_call *call)
 {
         call->is_out = false;
-        if (call == zk->beat)
+        if (call == zk->remote.beat)
                 beat_answered(zk, call);
         else if (call->request)
                 zk_request_answered(zk, call);
@@ -226,12 +177,12 @@ static void failed(struct zk *zk, const struct failed_post *post)
 {
         log_event(LEVEL_WARN, "zookeeper_unreachable", "error=%s", LOG_QUOTE(post->error.text));
         zk_session_end(zk, false);
-        zk->start_at_ms = clock_boot_ms() + zk->wanted_ms / BEATS_PER_SESSION;
+        zk->start_at_ms = clock_boot_ms() + zk->wanted_ms / REMOTE_BEATS;
 }
 
 void zk_session_take(struct zk *zk, struct zk_link *from, struct post *post)
 {
-        bool is_ours = from == zk->current && !zk->is_closing;
+        bool is_ours = from == zk->current && !zk->remote.is_closing;
         if (post->kind == POST_GONE)
                 from->is_gone = true;
         /* Answers are freed where their calls are. */
@@ -252,17 +203,6 @@ void zk_session_take(struct zk *zk, struct zk_link *from, struct post *post)
 
 /* --- time -------------------------------------------------------------------------------------------------------- */
 
-static void tick_beat(struct zk *zk, uint64_t now_ms)
-{
-        if (now_ms < zk->next_beat_ms)
-                return;
-        zk->next_beat_ms = now_ms + beat_every_ms(zk);
-        if (zk->beat)
-                suspend(zk);
-        else if (zk->is_connected)
-                send_beat(zk, now_ms);
-}
-
 uint64_t zk_session_tick(struct zk *zk, uint64_t now_ms)
 {
         if (!zk->current && now_ms >= zk->start_at_ms)
@@ -270,16 +210,14 @@ uint64_t zk_session_tick(struct zk *zk, uint64_t now_ms)
         if (!zk->current)
                 return zk->start_at_ms;
         zk_handle_pulse(zk->current->handle);
-        if (zk->id.client_id && now_ms - zk->proof_ms > zk->coord.session_ms) {
+        if (remote_is_over(&zk->remote, now_ms)) {
                 expire(zk, "no answer for a session's time", true);
                 return zk->start_at_ms;
         }
-        if (!zk->id.client_id && now_ms - zk->started_ms > LINK_PATIENCE_MS) {
+        if (!zk->remote.has_session && now_ms - zk->started_ms > LINK_PATIENCE_MS) {
                 zk_session_end(zk, false);
                 zk->start_at_ms = now_ms;
                 return now_ms;
         }
-        tick_beat(zk, now_ms);
-        uint64_t over_ms = zk->proof_ms + zk->coord.session_ms + 1;
-        return zk->id.client_id && over_ms < zk->next_beat_ms ? over_ms : zk->next_beat_ms;
+        return remote_beat_tick(&zk->remote, now_ms);
 }
