@@ -32,6 +32,21 @@ def test_other_clients_can_read_who_is_there(fleet):
     assert len(client.smembers(f"{prefix}children:members")) == 1
 
 
+def test_the_leader_reads_the_assignment_once(fleet):
+    """What it was assigned itself and what it decides upon come from one read."""
+    fleet.start("a")
+    fleet.wait_even()
+    node = "quiver:{test:coord}:node:assign"
+    reads = 0
+    with fleet.backing.client.monitor() as monitor:
+        fleet.backing.client.hset(node, "data", "of nobody")
+        for command in (seen["command"] for seen in monitor.listen()):
+            if command.startswith("EVALSHA") and "quiver-assign" in command:
+                break  # the leader replaces it
+            reads += command.startswith("EVALSHA") and node in command
+    assert reads == 1
+
+
 class WithFolder(OnRedis):
     """The agreements are in a folder: they do not mind what happens between a host and Redis."""
 

@@ -1,4 +1,4 @@
-/* assigner_io.c: while this host leads: reads the assignment, tells the assigner who is there, writes what it decides.
+/* assigner_io.c: while this host leads: tells the assigner who is there and what is assigned, writes what it decides.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -94,60 +94,43 @@ static void fail(struct host *h, const struct coord_request *request)
                 log_event(LEVEL_WARN, "assign", "text=%s", LOG_QUOTE(request->error.text));
 }
 
-/* A node that is not there is made, and one that cannot be read is replaced. */
-static bool may_go_on(const struct coord_request *request)
-{
-        return request->status == 0 || request->status == -ENOENT || request->status == -EBADMSG;
-}
-
 static void on_moves(struct coord_request *request)
 {
         struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.work.get.request));
         struct assigner_work *w = &h->membership.work;
+        const struct assign_node *node = &h->membership.node;
         struct error error = { "" };
         struct span moves = { "", 0 };
         w->is_busy = false;
-        if (!may_go_on(request)) {
+        /* A node that is not there is made, and one that cannot be read is replaced. */
+        if (request->status && request->status != -ENOENT && request->status != -EBADMSG) {
                 fail(h, request);
                 return;
         }
         w->has_moves = request->status != -ENOENT;
         if (request->status == 0)
                 moves = w->get.data;
-        struct span assign = { (const char *)w->assign.data, w->assign.size };
-        if (assigner_read(&h->membership.assigner, w->has_assign, assign, w->version, moves, clock_boot_ms(), &error) <
-                0) {
+        struct span assign = { (const char *)node->text.data, node->text.size };
+        if (assigner_read(
+                    &h->membership.assigner, node->exists, assign, node->version, moves, clock_boot_ms(), &error) < 0) {
                 w->again_ms = clock_boot_ms() + AGAIN_MS;
                 log_event(LEVEL_ERROR, "assign", "node=%s text=%s", MEMBERSHIP_ASSIGN, LOG_QUOTE(error.text));
         }
         membership_step(h);
 }
 
-static void on_assign(struct coord_request *request)
-{
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.work.get.request));
-        struct assigner_work *w = &h->membership.work;
-        w->is_busy = false;
-        if (!may_go_on(request)) {
-                fail(h, request);
-                return;
-        }
-        w->has_assign = request->status != -ENOENT;
-        w->version = request->status == 0 ? w->get.stat.version : COORD_ANY_VERSION;
-        buffer_clear(&w->assign);
-        if (request->status == 0)
-                buffer_put(&w->assign, w->get.data.data, w->get.data.size);
-        w->is_busy = true;
-        w->get = (struct coord_get){ .request.done = on_moves, .path = MEMBERSHIP_MOVES };
-        coord_get(h->membership.coord, &w->get);
-}
-
+/* What membership.c has read of the assignment is used here, too.  If it has to be read first, this is called again
+ * when it is there; after a failure the timer reads it again. */
 static void read_all(struct host *h)
 {
-        struct assigner_work *w = &h->membership.work;
-        w->is_busy = true;
-        w->get = (struct coord_get){ .request.done = on_assign, .path = MEMBERSHIP_ASSIGN };
-        coord_get(h->membership.coord, &w->get);
+        struct membership *m = &h->membership;
+        if (m->node.is_current) {
+                m->work.is_busy = true;
+                m->work.get = (struct coord_get){ .request.done = on_moves, .path = MEMBERSHIP_MOVES };
+                coord_get(m->coord, &m->work.get);
+        } else if (!m->is_getting && !m->must_get) {
+                membership_read_assign(h);
+        }
 }
 
 /* --- writing --- */
@@ -169,6 +152,7 @@ static void on_written(struct coord_request *request)
         struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.work.multi.request));
         struct membership *m = &h->membership;
         m->work.is_busy = false;
+        m->node.is_current = false;
         if (request->status == 0) {
                 m->work.has_moves = true;
                 log_moves(&m->assigner.plan);

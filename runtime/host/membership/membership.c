@@ -13,8 +13,6 @@
 /* While something is not as it should be, it is tried again so often. */
 #define RETRY_MS 500
 
-static void read_assign(struct host *h);
-
 /* --- what is assigned --- */
 
 static bool is_us(const struct host *h, const struct assign_owner *owner)
@@ -82,27 +80,44 @@ static uint64_t take_assign(struct host *h, struct span text)
         return r == 0 ? m->assignment.generation : 0;
 }
 
+static void keep_node(struct membership *m)
+{
+        int status = m->get.request.status;
+        struct assign_node *node = &m->node;
+        node->is_current = !m->must_get;
+        node->exists = status != -ENOENT;
+        node->version = status == 0 ? m->get.stat.version : COORD_ANY_VERSION;
+        buffer_clear(&node->text);
+        if (status == 0)
+                buffer_put(&node->text, m->get.data.data, m->get.data.size);
+}
+
 static void on_assign(struct coord_request *request)
 {
         struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.get.request));
         struct membership *m = &h->membership;
+        uint64_t generation = 0;
         m->is_getting = false;
         if (request->status == -ECANCELED)
                 return;
-        if (request->status == 0)
-                assigner_saw(&m->assigner, take_assign(h, m->get.data), clock_boot_ms());
-        else if (request->status == -ENOENT || request->status == -EBADMSG) /* the leader replaces it */
-                assigner_saw(&m->assigner, 0, clock_boot_ms());
-        else
+        /* The leader makes the node, and replaces what cannot be read. */
+        if (request->status == 0 || request->status == -ENOENT || request->status == -EBADMSG) {
+                keep_node(m);
+                if (request->status == 0)
+                        generation = take_assign(h, m->get.data);
+                assigner_saw(&m->assigner, generation, clock_boot_ms());
+        } else {
                 m->must_get = true; /* the timer tries again */
+        }
         if ((request->status == 0 || request->status == -EBADMSG) && m->must_get)
-                read_assign(h);
+                membership_read_assign(h);
         membership_step(h);
 }
 
-static void read_assign(struct host *h)
+void membership_read_assign(struct host *h)
 {
         struct membership *m = &h->membership;
+        m->node.is_current = false;
         m->must_get = true;
         if (m->is_getting)
                 return;
@@ -199,7 +214,7 @@ static void on_session(void *self, enum coord_state state, uint64_t session)
         member_session(&m->member, state, session);
         leader_session(&m->leader, state, session);
         if (state == COORD_ALIVE)
-                read_assign(h);
+                membership_read_assign(h);
         membership_step(h);
 }
 
@@ -210,7 +225,7 @@ static void on_changed(void *self, const char *path)
         if (!m->is_started)
                 return;
         if (!strcmp(path, MEMBERSHIP_ASSIGN))
-                read_assign(h);
+                membership_read_assign(h);
         member_changed(&m->member, path);
         leader_changed(&m->leader, path);
         membership_step(h);
@@ -222,7 +237,7 @@ static void on_look(void *self)
         struct membership *m = &h->membership;
         if (!m->is_started)
                 return;
-        read_assign(h);
+        membership_read_assign(h);
         member_look(&m->member);
         leader_look(&m->leader);
         membership_step(h);
@@ -233,7 +248,7 @@ static void on_timer(uv_timer_t *timer)
         struct host *h = timer->data;
         struct membership *m = &h->membership;
         if (m->must_get && !m->is_getting)
-                read_assign(h);
+                membership_read_assign(h);
         member_retry(&m->member);
         leader_retry(&m->leader);
         membership_step(h);
@@ -320,7 +335,7 @@ void membership_start(struct host *h)
                         explicit_bzero(token, sizeof(token));
                 }
         }
-        read_assign(h);
+        membership_read_assign(h);
         membership_step(h);
 }
 
@@ -366,6 +381,7 @@ void membership_free(struct host *h)
                 assigner_free(&m->assigner);
         }
         assignment_free(&m->assignment);
+        buffer_free(&m->node.text);
         buffer_free(&m->doc);
         buffer_free(&m->work.assign);
         buffer_free(&m->work.moves);

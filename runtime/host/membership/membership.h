@@ -25,16 +25,21 @@
 
 struct host;
 
+/* The node `assign` as last read. */
+struct assign_node {
+        bool is_current; /* the tree has told of no change since */
+        bool exists;
+        uint64_t version; /* COORD_ANY_VERSION: the node cannot be read, and may be replaced */
+        struct buffer text;
+};
+
 /* What the assigner asks of the tree; one thing at a time. */
 struct assigner_work {
         bool is_busy;
-        bool has_moves;       /* the node is there */
-        uint64_t again_ms;    /* not before: the last try failed */
-        struct buffer assign; /* as read, or to be written */
-        struct buffer moves;
-        bool has_assign;
-        uint64_t version;
-        struct coord_get get;
+        bool has_moves;              /* the node is there */
+        uint64_t again_ms;           /* not before: the last try failed */
+        struct buffer assign, moves; /* to be written */
+        struct coord_get get;        /* of the moves */
         struct coord_multi multi;
         struct coord_multi_op ops[3];
 };
@@ -51,10 +56,11 @@ struct membership {
         uv_timer_t timer;
         uint64_t session;
         bool was_lost;    /* the last one expired, and no other followed yet */
-        uint64_t calm_ms; /* after that: not before this are others called gone */
+        uint64_t calm_ms; /* until then no member is declared gone: its session may have been lost with ours */
 
-        struct coord_get get; /* of the assignment */
+        struct coord_get get; /* of the assignment, watched: this host reads it here only */
         bool is_getting, must_get;
+        struct assign_node node;      /* for the assigner */
         struct assignment assignment; /* as last read */
         bool is_standing_by;          /* it is from a newer Quiver */
 

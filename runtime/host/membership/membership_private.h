@@ -15,6 +15,8 @@ extern const struct leader_events membership_leader_events;
 
 /* Does what the assigner wants next, if it wants something. */
 void membership_assign(struct host *h, uint64_t now_ms);
+/* Reads the assignment, with a watch, unless that is under way; then it is read once more. */
+void membership_read_assign(struct host *h);
 /* After every event: goes as far as possible, and sets the timer. */
 void membership_step(struct host *h);
 
