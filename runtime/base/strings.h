@@ -1,4 +1,4 @@
-/* texts.h: copies of strings, one by one and in lists.
+/* strings.h: copies of strings, one by one and in lists.
  *
  * As everywhere in Quiver, running out of memory ends the process: a configuration is a few kilobytes. */
 #ifndef QUIVER_BASE_STRINGS_H

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/file.h"
 #include "base/strings.h"
-#include "config/file.h"
 
 /* How the rest of a URL is written. */
 enum form { FORM_PATH, FORM_HOSTS, FORM_WORD };

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/open.h"
 #include "cli/plugin_session.h"
 #include "cli/print.h"
-#include "config/file.h"
 #include "host/harden.h"
 #include "host/pool/runner_settings.h"
 #include "view/json.h"
@@ -186,7 +186,7 @@ static void check_state(const struct config *config, struct problems *problems)
         if (fd >= 0)
                 (void)close(fd);
         (void)snprintf(prefix, sizeof(prefix), "state folder %s: ", config->state);
-        file_judge(problems, (struct config_place){ .file = config->path }, prefix, &trust);
+        problems_judge(problems, (struct config_place){ .file = config->path }, prefix, &trust);
         problems_sort(problems);
 }
 

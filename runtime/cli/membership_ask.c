@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "base/strings.h"
+#include "config/connect.h"
 #include "coord/coord.h"
 
 #define PATIENCE_MS 5000

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "config/connect.h"
 
 struct opening {
         struct coord_open open;

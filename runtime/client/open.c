@@ -6,6 +6,7 @@
 #include "client/admin.h"
 #include "client/call.h"
 #include "client/sized_struct.h"
+#include "config/connect.h"
 
 static _Thread_local struct error last_error;
 
@@ -22,35 +23,20 @@ const char *qv_client_error(void)
 
 static int open_config(const struct config *config, bool may_create, struct qv_client **ret_client, struct error *error)
 {
-        const struct store_config *store = &config->store;
         struct config_secrets secrets;
         int r = config_secrets_read(config, false, &secrets, error);
         if (r < 0) {
                 explicit_bzero(&secrets, sizeof(secrets));
                 return r;
         }
-        struct store_options options = {
-                .url = store->url.text,
-                .app = config->app,
-                .user = store->user,
-                .password = *secrets.store ? secrets.store : NULL,
-                .sentinel_user = store->sentinel.user,
-                .sentinel_password = *secrets.store_sentinel ? secrets.store_sentinel : NULL,
-                .wait_replicas = store->wait_replicas,
-                .shards = config->shards,
-                .may_create = may_create,
-                /* Not the coordination: that is between hosts, and recorded by the first of them. */
-                .sync = store->synchronous == SYNCHRONOUS_NORMAL ? STORE_SYNC_NORMAL : STORE_SYNC_FULL,
-                .payload_max = store->payload_max_bytes,
-                .backlog_max = store->backlog_max,
-                .results_max = store->results.count_max,
-                .results_age_ms = store->results.age_max_ms,
-        };
+        /* Without the coordination: that is between hosts, and recorded by the first of them. */
+        struct store_options options = store_options_of(config, &secrets);
+        options.may_create = may_create;
         r = client_open(&options, ret_client, error);
         explicit_bzero(&secrets, sizeof(secrets));
         if (r == -ENOENT && !may_create)
                 return error_set(error, r, "there is no store at %s yet; a host makes it: quiver run -c %s",
-                        store->url.text, config->path);
+                        config->store.url.text, config->path);
         return r;
 }
 

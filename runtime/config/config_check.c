@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/units.h"
-#include "config/file.h"
 #include "config/names.h"
 #include "config/read.h"
 
@@ -75,7 +75,7 @@ static void check_secret(struct config_tree *t, const char *group, const struct 
         if (!r && trust.verdict != FILE_TRUST_SOUND) {
                 char prefix[PATH_MAX + 80];
                 (void)snprintf(prefix, sizeof(prefix), "%s: %s: ", path, secret->file);
-                file_judge(t->problems, place, prefix, &trust);
+                problems_judge(t->problems, place, prefix, &trust);
         } else if (r && secret->file)
                 problems_error(t->problems, place, "%s: %s", path, error.text);
         else if (r) /* whoever checks need not have the host's environment */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/units.h"
-#include "config/file.h"
 
 static void *member(const struct field *f, void *base)
 {

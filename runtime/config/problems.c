@@ -48,6 +48,17 @@ void problems_warn(struct problems *p, struct config_place place, const char *fo
         va_end(args);
 }
 
+void problems_judge(struct problems *p, struct config_place place, const char *prefix, const struct file_trust *trust)
+{
+        if (p->reader == READER_ANYBODY || trust->verdict == FILE_TRUST_SOUND)
+                return;
+        /* Whoever checks need not be the user who is going to run the host. */
+        if (p->reader == READER_CHECK && trust->verdict == FILE_TRUST_STRANGER)
+                problems_warn(p, place, "%s%s", prefix, trust->why.text);
+        else
+                problems_error(p, place, "%s%s", prefix, trust->why.text);
+}
+
 static bool is_before(const struct problem *a, const struct problem *b)
 {
         int files = strcmp(a->file, b->file);

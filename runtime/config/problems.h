@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file_trust.h"
+
 #define PROBLEMS_MAX 50
 
 struct problem {
@@ -38,6 +40,10 @@ __attribute__((format(printf, 3, 4))) void problems_error(
         struct problems *p, struct config_place place, const char *format, ...);
 __attribute__((format(printf, 3, 4))) void problems_warn(
         struct problems *p, struct config_place place, const char *format, ...);
+
+/* A file, described by `prefix`, that others than its owner could have written is a problem if a host is to believe in
+ * it. */
+void problems_judge(struct problems *p, struct config_place place, const char *prefix, const struct file_trust *trust);
 
 /* By file and line; those of one line stay in the order in which they were found. */
 void problems_sort(struct problems *p);

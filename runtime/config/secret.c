@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "config/config.h"
-#include "config/file.h"
 
 static int keep(const char *text, size_t size, char ret_password[SECRET_MAX], struct error *error)
 {

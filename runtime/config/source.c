@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/strings.h"
-#include "config/file.h"
 
 /* A file that is being read.  One that includes itself is found by what it is, not by its name. */
 struct open_file {
@@ -132,7 +132,7 @@ static void open_included(struct source *s, const char *name, const char *path, 
                 fail(s, -ELOOP, place, "@include \"%s\": more than %d files within files", name, SOURCE_INCLUDE_MAX);
         else
                 open_text(s, path, (const char *)b.data, b.size, &st);
-        file_judge(s->problems, (struct config_place){ path, 0 }, "", &trust);
+        problems_judge(s->problems, (struct config_place){ path, 0 }, "", &trust);
         buffer_free(&b);
 }
 
@@ -187,7 +187,7 @@ int source_open(struct source *s, const char *path, const char *text, size_t siz
                 open_text(s, path, text, size, NULL);
         else
                 open_text(s, path, (const char *)b.data, b.size, &st);
-        file_judge(problems, (struct config_place){ path, 0 }, "", &trust);
+        problems_judge(problems, (struct config_place){ path, 0 }, "", &trust);
         buffer_free(&b);
         return s->failed;
 }

@@ -1,8 +1,8 @@
 /* coord.h: a small tree that all hosts of an app share: who is a member, who leads, what was decided.
  *
  * The contract that every driver meets (local: a folder; zookeeper; redis) and that tests/contract/test_coord checks.
- * Membership, leadership, locks, id slots and rooms are recipes above it (member.h, leader.h, lock.h, slot.h, room.h),
- * written once; nothing above this file knows which driver it has.
+ * Membership, leadership and locks are recipes above it (member.h, leader.h, lock.h), written once; nothing above this
+ * file knows which driver it has.
  *
  * The tree.  Nodes have a name, up to COORD_DATA_MAX bytes, a version that grows with each set, a creation id that no
  * other node ever had, and children.  A path is relative to the app's own root and has no leading slash:
@@ -78,11 +78,6 @@ struct coord_options {
         const struct coord_events *events; /* NULL: a visitor: no watches, no ephemeral nodes, and no session if the
                                               driver can do without */
 };
-
-/* Those of a configuration, without events; borrows from both. */
-struct config;
-struct config_secrets;
-struct coord_options coord_options_of(const struct config *config, const struct config_secrets *secrets);
 
 struct coord_request {
         void (*done)(struct coord_request *request);

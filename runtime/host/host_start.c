@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "config/connect.h"
 #include "host/host_parts.h"
 
 static int open_guard(struct host *h, struct error *error)
@@ -187,31 +188,17 @@ static void on_bell_look(void *self)
 
 void host_open_store(struct host *h)
 {
-        const struct config *c = h->config;
+        struct store_options *options = &h->open.options;
         struct coord_info coordination;
         coord_info(h->membership.coord, &coordination);
         h->bell = (struct store_bell){ .shard = on_bell, .desired = on_bell_desired, .look = on_bell_look, .self = h };
         h->open.request.done = on_store_open;
-        h->open.options = (struct store_options){
-                .url = c->store.url.text,
-                .app = c->app,
-                .user = c->store.user,
-                .password = *h->secrets.store ? h->secrets.store : NULL,
-                .sentinel_user = c->store.sentinel.user,
-                .sentinel_password = *h->secrets.store_sentinel ? h->secrets.store_sentinel : NULL,
-                .wait_replicas = c->store.wait_replicas,
-                .shards = c->shards,
-                .coordination = coordination.url,
-                .may_create = true,
-                .is_host = true,
-                .sync = c->store.synchronous == SYNCHRONOUS_FULL ? STORE_SYNC_FULL : STORE_SYNC_NORMAL,
-                .payload_max = c->store.payload_max_bytes,
-                .backlog_max = c->store.backlog_max,
-                .results_max = c->store.results.count_max,
-                .results_age_ms = c->store.results.age_max_ms,
-                .bell = &h->bell,
-        };
-        memcpy(h->open.options.nonce, h->nonce, sizeof(h->nonce));
+        *options = store_options_of(h->config, &h->secrets);
+        options->coordination = coordination.url;
+        options->may_create = true;
+        options->is_host = true;
+        options->bell = &h->bell;
+        memcpy(options->nonce, h->nonce, sizeof(h->nonce));
         store_open(&h->loop, &h->open);
 }
 

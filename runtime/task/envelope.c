@@ -15,7 +15,7 @@
 /* The other fields are bounded one by one and fit into what is left. */
 #define HEADERS_SIZE_MAX (TASK_HEAD_MAX - 1024u)
 
-enum field {
+enum envelope_field {
         FIELD_KEY,
         FIELD_HANDLER,
         FIELD_ID,
@@ -129,7 +129,8 @@ static int number_parse(struct span text, uint64_t *ret_value)
         return 0;
 }
 
-static int number_field(enum field field, struct span value, uint64_t max, uint64_t *ret_value, struct error *error)
+static int number_field(
+        enum envelope_field field, struct span value, uint64_t max, uint64_t *ret_value, struct error *error)
 {
         uint64_t number;
         if (number_parse(value, &number) || number > max)
@@ -139,7 +140,7 @@ static int number_field(enum field field, struct span value, uint64_t max, uint6
         return 0;
 }
 
-static int value_parse(struct envelope *e, enum field field, struct span value, struct error *error)
+static int value_parse(struct envelope *e, enum envelope_field field, struct span value, struct error *error)
 {
         uint64_t attempts = 0;
         int r;
@@ -176,11 +177,11 @@ static int value_parse(struct envelope *e, enum field field, struct span value, 
         }
 }
 
-static enum field field_find(struct span name)
+static enum envelope_field field_find(struct span name)
 {
         for (unsigned i = 0; i < FIELDS; i++)
                 if (span_is(name, field_names[i]))
-                        return (enum field)i;
+                        return (enum envelope_field)i;
         return FIELDS;
 }
 
@@ -253,7 +254,7 @@ static int line_parse(struct progress *p, struct span line, struct error *error)
                 return error_set(error, -EBADMSG, "key: must be the first line");
         if (is_header(name))
                 return header_parse(p, line, name, value, error);
-        enum field field = field_find(name);
+        enum envelope_field field = field_find(name);
         if (field == FIELDS)
                 return has_control(name) ? error_set(error, -EBADMSG, "a name holds a control character")
                                          : error_set(error, -EBADMSG, "%.*s: unknown name",
@@ -341,7 +342,7 @@ int envelope_check(const struct envelope *e, struct error *error)
         return headers_fit(e->headers, error);
 }
 
-static void put_span(struct buffer *to, enum field field, struct span value)
+static void put_span(struct buffer *to, enum envelope_field field, struct span value)
 {
         char *at = (char *)buffer_reserve(to, field_names[field].size + value.size + 2);
         char *start = at;
@@ -352,7 +353,7 @@ static void put_span(struct buffer *to, enum field field, struct span value)
         to->size += (size_t)(at - start);
 }
 
-static void put_number(struct buffer *to, enum field field, uint64_t value)
+static void put_number(struct buffer *to, enum envelope_field field, uint64_t value)
 {
         char digits[20];
         size_t at = sizeof(digits);

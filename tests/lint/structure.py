@@ -19,7 +19,7 @@ CONTRACTS = {"store", "coord"}
 MAY_INCLUDE = {
     ".": {"base", "cli", "runner", "guard"},
     "base": set(),
-    "config": {"base"},
+    "config": {"base", "store", "coord"},
     "task": {"base"},
     "ring": {"base"},
     "redis": {"base"},

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/connect.h"
 #include "host/host_parts.h"
 #include "host/membership/membership_private.h"
 
@@ -295,13 +296,12 @@ static void on_open(struct coord_request *request)
 void membership_open(struct host *h)
 {
         struct membership *m = &h->membership;
-        const struct config *c = h->config;
         (void)uv_timer_init(&h->loop, &m->timer);
         m->timer.data = h;
         m->events = (struct coord_events){ .session = on_session, .changed = on_changed, .look = on_look, .self = h };
         m->open = (struct coord_open){
                 .request.done = on_open,
-                .options = coord_options_of(c, &h->secrets),
+                .options = coord_options_of(h->config, &h->secrets),
         };
         m->open.options.events = &m->events;
         coord_open(&h->loop, &m->open);

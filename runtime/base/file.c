@@ -1,4 +1,4 @@
-#include "config/file.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,18 +58,6 @@ int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *
         if (!r && ret_stat)
                 *ret_stat = st;
         return r;
-}
-
-void file_judge(
-        struct problems *problems, struct config_place place, const char *prefix, const struct file_trust *trust)
-{
-        if (problems->reader == READER_ANYBODY || trust->verdict == FILE_TRUST_SOUND)
-                return;
-        /* Whoever checks need not be the user who is going to run the host. */
-        if (problems->reader == READER_CHECK && trust->verdict == FILE_TRUST_STRANGER)
-                problems_warn(problems, place, "%s%s", prefix, trust->why.text);
-        else
-                problems_error(problems, place, "%s%s", prefix, trust->why.text);
 }
 
 char *file_folder(const char *path)

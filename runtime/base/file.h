@@ -1,6 +1,6 @@
-/* file.h: reading a small file that somebody named, whatever it turns out to be. */
-#ifndef QUIVER_CONFIG_FILE_H
-#define QUIVER_CONFIG_FILE_H
+/* file.h: reading a small file that somebody named, whatever it turns out to be; paths that are relative to one. */
+#ifndef QUIVER_BASE_FILE_H
+#define QUIVER_BASE_FILE_H
 
 #include <stddef.h>
 #include <sys/stat.h>
@@ -8,17 +8,12 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file_trust.h"
-#include "config/problems.h"
 
 /* Reads a regular file of at most `size_max` bytes to the end of `b`; fills *ret_stat if not NULL, and *ret_trust if
  * not NULL: who else could have written what was read.  Never blocks on a pipe or device.  0, or a negative errno with
  * a text that does not name the path. */
 int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *ret_stat, struct file_trust *ret_trust,
         struct error *error);
-
-/* Makes a problem of a file that is not sound, if a host is to believe in it. */
-void file_judge(
-        struct problems *problems, struct config_place place, const char *prefix, const struct file_trust *trust);
 
 /* The absolute folder that `path` stands in, symbolic links resolved; free().  If there is none, the nearest guess. */
 char *file_folder(const char *path);
