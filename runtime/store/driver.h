@@ -7,33 +7,42 @@
 #include "store/results.h"
 #include "store/store.h"
 
-enum store_op {
-        OP_OPEN,
-        OP_SUBMIT,
-        OP_ACQUIRE,
-        OP_IN_FLIGHT,
-        OP_ADVANCE,
-        OP_RENEW,
-        OP_RELEASE,
-        OP_FORWARD,
-        OP_CONSUME,
-        OP_COMMIT,
-        OP_REPLY,
-        OP_COUNT,
-        OP_LIST,
-        OP_FIND,
-        OP_CANCEL,
-        OP_DEAD,
-        OP_KEYS,
-        OP_KEY_ACT,
-        OP_DESIRED_GET,
-        OP_DESIRED_SET,
-        OP_STATUS_PUT,
-        OP_STATUS_LIST,
-        OP_IMPORT,
-        OP_FSCK,
-        OPS
+/* What must be true when an operation is answered; a driver may do more. */
+enum store_kind {
+        STORE_READ,    /* nothing was written: a snapshot will do */
+        STORE_RELAXED, /* a power failure may undo it: the lease it belongs to is over then anyway */
+        STORE_DURABLE  /* as durable as the store was configured to be */
 };
+
+/* Every operation, named once: its number is OP_NUMBER, a driver's function for it DRIVER_FUNCTION(), and TEXT is what
+ * an error of it begins with. */
+#define STORE_OPERATIONS(X)                                                                                            \
+        X(SUBMIT, submit, "submit", STORE_DURABLE)                                                                     \
+        X(ACQUIRE, acquire, "acquire", STORE_RELAXED)                                                                  \
+        X(IN_FLIGHT, in_flight, "in flight", STORE_RELAXED)                                                            \
+        X(ADVANCE, advance, "advance", STORE_DURABLE)                                                                  \
+        X(RENEW, renew, "renew", STORE_RELAXED)                                                                        \
+        X(RELEASE, release, "release", STORE_RELAXED)                                                                  \
+        X(FORWARD, forward, "forward", STORE_READ)                                                                     \
+        X(CONSUME, consume, "consume", STORE_RELAXED)                                                                  \
+        X(COMMIT, commit, "commit", STORE_DURABLE)                                                                     \
+        X(REPLY, reply, "reply", STORE_RELAXED)                                                                        \
+        X(COUNT, count, "count", STORE_READ)                                                                           \
+        X(LIST, list, "list", STORE_READ)                                                                              \
+        X(FIND, find, "find", STORE_READ)                                                                              \
+        X(CANCEL, cancel_task, "cancel", STORE_DURABLE)                                                                \
+        X(DEAD, dead, "dead", STORE_DURABLE)                                                                           \
+        X(KEYS, keys, "keys", STORE_READ)                                                                              \
+        X(KEY_ACT, key_act, "key", STORE_DURABLE)                                                                      \
+        X(DESIRED_GET, desired_get, "desired state", STORE_READ)                                                       \
+        X(DESIRED_SET, desired_set, "desired state", STORE_DURABLE)                                                    \
+        X(STATUS_PUT, status_put, "status", STORE_RELAXED)                                                             \
+        X(STATUS_LIST, status_list, "status", STORE_READ)                                                              \
+        X(IMPORT, import, "load", STORE_DURABLE)                                                                       \
+        X(FSCK, fsck, "fsck", STORE_READ)
+
+#define STORE_OPERATION_NUMBER(number, function, text, kind) OP_##number,
+enum store_op { OP_OPEN, STORE_OPERATIONS(STORE_OPERATION_NUMBER) OPS };
 
 struct store_driver {
         const char *scheme; /* of the URL, up to its colon or plus */

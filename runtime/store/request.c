@@ -3,32 +3,8 @@
 #include <assert.h>
 #include <errno.h>
 
-static const char *const op_names[OPS] = {
-        [OP_OPEN] = "open",
-        [OP_SUBMIT] = "submit",
-        [OP_ACQUIRE] = "acquire",
-        [OP_IN_FLIGHT] = "in flight",
-        [OP_ADVANCE] = "advance",
-        [OP_RENEW] = "renew",
-        [OP_RELEASE] = "release",
-        [OP_FORWARD] = "forward",
-        [OP_CONSUME] = "consume",
-        [OP_COMMIT] = "commit",
-        [OP_REPLY] = "reply",
-        [OP_COUNT] = "count",
-        [OP_LIST] = "list",
-        [OP_FIND] = "find",
-        [OP_CANCEL] = "cancel",
-        [OP_DEAD] = "dead",
-        [OP_KEYS] = "keys",
-        [OP_KEY_ACT] = "key",
-        [OP_DESIRED_GET] = "desired state",
-        [OP_DESIRED_SET] = "desired state",
-        [OP_STATUS_PUT] = "status",
-        [OP_STATUS_LIST] = "status",
-        [OP_IMPORT] = "load",
-        [OP_FSCK] = "fsck",
-};
+#define OPERATION_TEXT(number, function, text, kind) [OP_##number] = (text),
+static const char *const op_names[OPS] = { [OP_OPEN] = "open", STORE_OPERATIONS(OPERATION_TEXT) };
 
 const char *store_op_name(unsigned op)
 {

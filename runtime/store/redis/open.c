@@ -364,31 +364,8 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
 
 /* --- operations -------------------------------------------------------------------------------------------------- */
 
-static redis_operation *const operations[OPS] = {
-        [OP_SUBMIT] = redis_submit,
-        [OP_ACQUIRE] = redis_acquire,
-        [OP_IN_FLIGHT] = redis_in_flight,
-        [OP_ADVANCE] = redis_advance,
-        [OP_RENEW] = redis_renew,
-        [OP_RELEASE] = redis_release,
-        [OP_FORWARD] = redis_forward,
-        [OP_CONSUME] = redis_consume,
-        [OP_COMMIT] = redis_commit,
-        [OP_REPLY] = redis_reply,
-        [OP_COUNT] = redis_count,
-        [OP_LIST] = redis_list,
-        [OP_FIND] = redis_find,
-        [OP_CANCEL] = redis_cancel_task,
-        [OP_DEAD] = redis_dead,
-        [OP_KEYS] = redis_keys,
-        [OP_KEY_ACT] = redis_key_act,
-        [OP_DESIRED_GET] = redis_desired_get,
-        [OP_DESIRED_SET] = redis_desired_set,
-        [OP_STATUS_PUT] = redis_status_put,
-        [OP_STATUS_LIST] = redis_status_list,
-        [OP_IMPORT] = redis_import,
-        [OP_FSCK] = redis_fsck,
-};
+#define OPERATION(number, function, text, kind) [OP_##number] = redis_##function,
+static redis_operation *const operations[OPS] = { STORE_OPERATIONS(OPERATION) };
 
 static void start(struct store *store, struct store_request *request)
 {

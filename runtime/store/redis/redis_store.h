@@ -193,9 +193,7 @@ void replies_look(struct redis_store *s);
 /* --- operations -------------------------------------------------------------------------------------------------- */
 
 typedef void redis_operation(struct redis_store *s, struct store_request *request);
-redis_operation redis_submit, redis_acquire, redis_in_flight, redis_advance, redis_renew, redis_release, redis_forward,
-        redis_consume, redis_commit, redis_reply, redis_count, redis_list, redis_find, redis_cancel_task, redis_dead,
-        redis_keys, redis_key_act, redis_desired_get, redis_desired_set, redis_status_put, redis_status_list,
-        redis_import, redis_fsck;
+#define REDIS_OPERATION(number, function, text, kind) redis_operation redis_##function;
+STORE_OPERATIONS(REDIS_OPERATION)
 
 #endif

@@ -98,10 +98,8 @@ bool reply_must_announce(const struct store_reply *reply);
 
 /* What each operation does inside a transaction, on the writer's thread.  Failures stick to s->db. */
 typedef void sqlite_operation(struct sqlite_store *s, struct store_request *request);
-sqlite_operation sqlite_submit, sqlite_acquire, sqlite_in_flight, sqlite_advance, sqlite_renew, sqlite_release,
-        sqlite_forward, sqlite_consume, sqlite_commit, sqlite_reply, sqlite_count, sqlite_list, sqlite_find,
-        sqlite_cancel, sqlite_dead, sqlite_keys, sqlite_key_act, sqlite_desired_get, sqlite_desired_set,
-        sqlite_status_put, sqlite_status_list, sqlite_import, sqlite_fsck;
+#define SQLITE_OPERATION(number, function, text, kind) sqlite_operation sqlite_##function;
+STORE_OPERATIONS(SQLITE_OPERATION)
 
 /* An operation says no, without having changed anything; the rest of the group goes on. */
 __attribute__((format(printf, 3, 4))) void operation_refuse(

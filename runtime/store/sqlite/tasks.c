@@ -366,7 +366,7 @@ static bool cancel_parked(
         return true;
 }
 
-void sqlite_cancel(struct sqlite_store *s, struct store_request *request)
+void sqlite_cancel_task(struct sqlite_store *s, struct store_request *request)
 {
         struct store_cancel *cancel = (struct store_cancel *)request;
         uint32_t number = 0;

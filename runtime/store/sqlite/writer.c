@@ -16,50 +16,21 @@
  * few. */
 #define BRIEF_OUTCOMES 4u
 
-enum kind {
-        KIND_READ,    /* a snapshot will do */
-        KIND_RELAXED, /* losing it to a power failure loses nothing: the lease is over then anyway */
-        KIND_DURABLE
-};
-
+#define OPERATION(number, function, text, kind) [OP_##number] = { sqlite_##function, kind },
 static const struct {
         sqlite_operation *run;
-        enum kind kind;
-} operations[OPS] = {
-        [OP_SUBMIT] = { sqlite_submit, KIND_DURABLE },
-        [OP_ACQUIRE] = { sqlite_acquire, KIND_RELAXED },
-        [OP_IN_FLIGHT] = { sqlite_in_flight, KIND_RELAXED },
-        [OP_ADVANCE] = { sqlite_advance, KIND_DURABLE },
-        [OP_RENEW] = { sqlite_renew, KIND_RELAXED },
-        [OP_RELEASE] = { sqlite_release, KIND_RELAXED },
-        [OP_FORWARD] = { sqlite_forward, KIND_READ },
-        [OP_CONSUME] = { sqlite_consume, KIND_RELAXED },
-        [OP_COMMIT] = { sqlite_commit, KIND_DURABLE },
-        [OP_REPLY] = { sqlite_reply, KIND_RELAXED },
-        [OP_COUNT] = { sqlite_count, KIND_READ },
-        [OP_LIST] = { sqlite_list, KIND_READ },
-        [OP_FIND] = { sqlite_find, KIND_READ },
-        [OP_CANCEL] = { sqlite_cancel, KIND_DURABLE },
-        [OP_DEAD] = { sqlite_dead, KIND_DURABLE },
-        [OP_KEYS] = { sqlite_keys, KIND_READ },
-        [OP_KEY_ACT] = { sqlite_key_act, KIND_DURABLE },
-        [OP_DESIRED_GET] = { sqlite_desired_get, KIND_READ },
-        [OP_DESIRED_SET] = { sqlite_desired_set, KIND_DURABLE },
-        [OP_STATUS_PUT] = { sqlite_status_put, KIND_RELAXED },
-        [OP_STATUS_LIST] = { sqlite_status_list, KIND_READ },
-        [OP_IMPORT] = { sqlite_import, KIND_DURABLE },
-        [OP_FSCK] = { sqlite_fsck, KIND_READ },
-};
+        enum store_kind kind;
+} operations[OPS] = { STORE_OPERATIONS(OPERATION) };
 
-static enum kind kind_of(const struct store_request *request)
+static enum store_kind kind_of(const struct store_request *request)
 {
         /* A claim alone may be lost: its tasks are then still queued. */
         if (request->op == OP_ADVANCE && !((const struct store_advance *)request)->outcomes_count)
-                return KIND_RELAXED;
+                return STORE_RELAXED;
         if (request->op == OP_REPLY && !reply_must_announce((const struct store_reply *)request))
-                return KIND_READ;
+                return STORE_READ;
         if (request->op == OP_FSCK && ((const struct store_fsck *)request)->is_repair)
-                return KIND_DURABLE;
+                return STORE_DURABLE;
         return operations[request->op].kind;
 }
 
@@ -78,16 +49,16 @@ static void run(struct database *db, enum statement statement)
         (void)query_run(&q);
 }
 
-static void begin(struct sqlite_store *s, enum kind kind)
+static void begin(struct sqlite_store *s, enum store_kind kind)
 {
-        run(&s->db, kind == KIND_READ ? STATEMENT_BEGIN_READ : STATEMENT_BEGIN);
+        run(&s->db, kind == STORE_READ ? STATEMENT_BEGIN_READ : STATEMENT_BEGIN);
         fair_lock_got(&s->lock);
         shard_table_begin(&s->shards, &s->db);
 }
 
-static void sync_for(struct sqlite_store *s, enum kind kind)
+static void sync_for(struct sqlite_store *s, enum store_kind kind)
 {
-        bool is_full = kind == KIND_DURABLE && s->sync == STORE_SYNC_FULL;
+        bool is_full = kind == STORE_DURABLE && s->sync == STORE_SYNC_FULL;
         if (is_full != s->is_full_sync)
                 database_exec(&s->db, is_full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
         s->is_full_sync = is_full;
@@ -136,9 +107,9 @@ static bool is_brief(const struct store_request *request)
         return request->op == OP_ADVANCE && advance->outcomes_count && advance->outcomes_count <= BRIEF_OUTCOMES;
 }
 
-static enum kind strongest(const struct request_list *list, enum kind kind)
+static enum store_kind strongest(const struct request_list *list, enum store_kind kind)
 {
-        for (const struct store_request *r = list->first; r && kind < KIND_DURABLE; r = r->next)
+        for (const struct store_request *r = list->first; r && kind < STORE_DURABLE; r = r->next)
                 if (!r->status && kind_of(r) > kind)
                         kind = kind_of(r);
         return kind;
@@ -170,7 +141,7 @@ static struct store_request *transact(struct sqlite_store *s, struct request_lis
 {
         struct request_list done = { 0 };
         struct store_request *request;
-        enum kind kind = strongest(rest, strongest(brief, KIND_READ));
+        enum store_kind kind = strongest(rest, strongest(brief, STORE_READ));
         bool has_brief = brief->first;
         sync_for(s, kind);
         begin(s, kind);
@@ -181,7 +152,7 @@ static struct store_request *transact(struct sqlite_store *s, struct request_lis
                 if ((request = list_take(rest)))
                         execute(s, request, &done);
         while (request && clock_boot_ns() - start_ns < limit_ns(s, has_brief));
-        if (kind != KIND_READ)
+        if (kind != STORE_READ)
                 shard_table_flush(&s->shards, &s->db);
         run(&s->db, STATEMENT_COMMIT);
         if (s->db.failure)
