@@ -5,7 +5,7 @@
 
 #include "coord/request.h"
 
-/* A driver adds its line. */
+/* Each driver has a line here. */
 static const struct coord_driver *const drivers[] = {
         &local_driver,
         &zookeeper_driver,
@@ -26,7 +26,7 @@ static void check_path(struct coord_request *request, const char *path)
         }
 }
 
-/* Room for the digits that are appended. */
+/* The name must leave room for the digits that are appended. */
 static void check_sequential(struct coord_request *request, const char *path)
 {
         const char *slash = strrchr(path, '/');
@@ -65,7 +65,8 @@ static int options_check(const struct coord_options *options, struct error *erro
         return 0;
 }
 
-/* Never NULL: some driver has to bring the bad news, since done() must not be called inside the starting call. */
+/* Never NULL: a driver has to finish a refused request, too, because done() must not be called inside the starting
+ * call. */
 static const struct coord_driver *choose(struct coord_request *request, const struct coord_options *options)
 {
         const char *url = options->url ? options->url : "";

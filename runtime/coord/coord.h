@@ -44,13 +44,13 @@ struct uv_loop_s;
 
 enum coord_state {
         COORD_CONNECTING, /* no session yet */
-        COORD_ALIVE,      /* the authority answered lately */
-        COORD_SUSPENDED, /* it did not; the session may or may not still be there.  Nothing that hangs on it is lost yet
-                          */
-        COORD_EXPIRED,   /* it is gone, and so is every ephemeral node of it; a new one follows by itself */
+        COORD_ALIVE,      /* the authority has answered recently */
+        COORD_SUSPENDED, /* it has not answered: the session may be there or not, and nothing that depends on it is lost
+                            yet */
+        COORD_EXPIRED,   /* the session is gone with all its ephemeral nodes; the driver begins a new one by itself */
 };
 
-/* What a tree tells its opener, on the loop, never inside a call. */
+/* What a tree tells its opener: on the loop, never inside a call of the opener. */
 struct coord_events {
         /* The session changed: `session` is its number, which stands as `owner` in its ephemeral nodes; a new one after
          * each EXPIRED (which names the one that is gone).  Told in order, none left out; CONNECTING is not told. */
@@ -68,15 +68,15 @@ struct coord_options {
         const char
                 *url; /* local:FOLDER  zookeeper://h1:2181,h2/ROOT  redis (the store's) or redis://… as a store's url */
         const char *app;
-        uint64_t session_ms;  /* wanted; the authority may change it: coord_info */
+        uint64_t session_ms;  /* as wanted; the authority may change it, and coord_info() tells */
         const char *user;     /* NULL: none */
         const char *password; /* NULL: none; wiped by the caller after done() of the open */
         /* For url "redis": where the store is, with its own user and password. */
         const char *store_url, *store_user, *store_password;
-        /* What Sentinels ask for: those of a Redis of its own, and the store's. */
+        /* User and password for the Sentinels: of a Redis of the tree's own, and of the store's. */
         const char *sentinel_user, *sentinel_password, *store_sentinel_user, *store_sentinel_password;
-        const struct coord_events *events; /* NULL: a visitor: no watches, no ephemeral nodes, and no session if the
-                                              driver can do without */
+        const struct coord_events *events; /* NULL: a visitor, which has no watches, no ephemeral nodes, and no session
+                                              if the driver can do without one */
 };
 
 struct coord_request {
@@ -100,8 +100,8 @@ struct coord_open {
         struct coord *coord; /* use it from done() on; the session may still be CONNECTING */
 };
 
-/* Does not wait for a session: a host must be able to start while coordination is down (it then waits, and says so).
- * Fails only for what will not heal: -EINVAL (url), -EACCES, -ENOTSUP, -EPROTO. */
+/* Does not wait for a session: a host must be able to start while coordination is down.  Fails only for reasons that do
+ * not go away by themselves: -EINVAL (url), -EACCES, -ENOTSUP, -EPROTO. */
 void coord_open(struct uv_loop_s *loop, struct coord_open *open);
 
 /* Ends the session (its ephemeral nodes go at once), ends everything under way and frees the tree; `closed` is called
@@ -111,11 +111,11 @@ void coord_close(struct coord *coord, void (*closed)(void *self), void *self);
 struct coord_info {
         const char *driver; /* "local", "zookeeper", "redis" */
         const char *url;    /* as recorded in the store, without secrets; for local with the machine's id */
-        const char *server; /* who answered last; "" */
+        const char *server; /* the server that answered last; "": none yet */
         enum coord_state state;
         uint64_t session;     /* 0: none */
-        uint64_t session_ms;  /* as negotiated */
-        uint64_t answered_ms; /* clock_boot_ms() of the last proof of life; 0: never */
+        uint64_t session_ms;  /* as agreed with the authority */
+        uint64_t answered_ms; /* clock_boot_ms() when the authority last answered; 0: never */
 };
 void coord_info(const struct coord *coord, struct coord_info *ret_info);
 
@@ -133,9 +133,9 @@ void coord_end_session(struct uv_loop_s *loop, struct coord_end_session *end);
 /* --- nodes --- */
 
 struct coord_stat {
-        uint64_t created; /* creation id: grows over the whole tree; no node made anew has an old one's */
+        uint64_t created; /* creation id: grows over the whole tree, so a node that is made again has another one */
         uint64_t version; /* 0 when made */
-        uint64_t owner;   /* the session of an ephemeral node; 0: it stays */
+        uint64_t owner;   /* the session of an ephemeral node; 0: the node is permanent */
 };
 
 enum coord_flags { COORD_EPHEMERAL = 1, COORD_SEQUENTIAL = 2 };
@@ -149,7 +149,7 @@ struct coord_create {
         struct span data;
         unsigned flags;
 
-        const char *made; /* the path it got */
+        const char *made; /* the path of the node */
         struct coord_stat stat;
 };
 void coord_create(struct coord *coord, struct coord_create *create);
@@ -171,7 +171,7 @@ struct coord_set {
         struct coord_request request;
         const char *path;
         struct span data;
-        uint64_t version; /* it must be this one, or COORD_ANY_VERSION */
+        uint64_t version; /* the version that the node must have, or COORD_ANY_VERSION */
 
         struct coord_stat stat;
 };
@@ -196,7 +196,7 @@ struct coord_children {
 };
 void coord_children(struct coord *coord, struct coord_children *children);
 
-/* All of them or none, in one step.  The request's status is that of the first that failed. */
+/* Executes all operations or none, in one step.  The request's status is that of the first operation that failed. */
 enum coord_multi_kind { COORD_CHECK, COORD_SET, COORD_CREATE, COORD_DELETE };
 
 struct coord_multi_op {
@@ -206,7 +206,7 @@ struct coord_multi_op {
         uint64_t version; /* CHECK (COORD_ANY_VERSION: it is there), SET, DELETE */
         unsigned flags;   /* CREATE */
 
-        int status; /* on failure: of the one that failed; 0 for the others */
+        int status; /* on failure: why this one failed; 0 for the others */
         struct coord_stat stat;
 };
 

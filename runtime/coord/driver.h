@@ -23,7 +23,7 @@ struct coord_driver {
         /* Makes a tree from open->options and finishes the request; options are read before that, or copied.  If its
          * status is negative already, it only has to be finished.  Never finishes it before it returns. */
         void (*open)(struct uv_loop_s *loop, struct coord_open *open);
-        /* As open: without a tree. */
+        /* The same rules as for open; there is no tree. */
         void (*end_session)(struct uv_loop_s *loop, struct coord_end_session *end);
         /* Executes a request that coord.c has checked, in the order of starting.  If its status is negative already, it
          * only has to be finished, and not before this returns.  Sets request->deadline_ms if coord_sweep() is to end
@@ -34,30 +34,30 @@ struct coord_driver {
         void (*close)(struct coord *coord, void (*closed)(void *self), void *self);
 };
 
-/* Those that coord.c knows: one line there and one here for each. */
+/* The drivers that coord.c knows.  A new one needs a line here and one there. */
 extern const struct coord_driver local_driver;
 extern const struct coord_driver zookeeper_driver;
 extern const struct coord_driver redis_tree_driver;
 
 #define COORD_NOTED_MAX 64u
 
-/* Drivers embed this first.  coord_base_init() fills in what is known at the start; the rest is the driver's to keep
- * true: coord_info() shows it. */
+/* Drivers embed this first. coord_base_init() fills in what is known at the start.  The driver keeps the rest true,
+ * because coord_info() shows it. */
 struct coord {
         const struct coord_driver *driver;
         char *app;
         char *url;
         char *server; /* NULL: nobody answered yet */
         struct coord_events events;
-        bool is_visitor; /* no events were asked for: it neither watches nor makes ephemeral nodes */
+        bool is_visitor; /* opened without events: it neither watches nor makes ephemeral nodes */
         enum coord_state state;
         uint64_t session;
         uint64_t session_ms;
         uint64_t answered_ms;
-        struct coord_request *requests; /* under way, in order of starting; coord.c puts them in, finish takes them out
-                                         */
+        struct coord_request *requests; /* under way, in order of starting; coord_begin() puts them in, coord_finish()
+                                           takes them out */
         struct coord_request *requests_last;
-        uint64_t noted[COORD_NOTED_MAX]; /* hashes of what coord_note() has said lately */
+        uint64_t noted[COORD_NOTED_MAX]; /* hashes of the last texts that coord_note() has logged */
         unsigned noted_count;
 };
 
@@ -67,7 +67,7 @@ void coord_base_init(
 /* Frees what base_init allocated, and `server`; not the struct. */
 void coord_base_free(struct coord *coord);
 
-/* The session is now in that state: notes it and tells the owner.  Call it for each change, in order. */
+/* Records the session's new state and tells the owner.  Call it for each change, in order. */
 void coord_tell(struct coord *coord, enum coord_state state, uint64_t session);
 
 /* The arena of the request's reply. */
@@ -81,7 +81,7 @@ __attribute__((format(printf, 3, 4))) void coord_finish_error(
         struct coord_request *request, int status, const char *format, ...);
 
 /* Finishes, with -ETIMEDOUT, requests whose deadline_ms is not 0 and has passed.  Returns the next deadline, or
- * UINT64_MAX.  `forget` (or NULL) is called for each before done(): the driver lets go of it. */
+ * UINT64_MAX.  `forget` (or NULL) is called for each before done(), so that the driver drops its own reference. */
 uint64_t coord_sweep(struct coord *coord, uint64_t now_ms, void (*forget)(struct coord_request *request));
 /* Finishes all that are under way with `status` (-ECANCELED on close), also those that done() starts meanwhile. */
 void coord_cancel(struct coord *coord, int status);
@@ -90,13 +90,15 @@ void coord_cancel(struct coord *coord, int status);
 const char *coord_op_name(unsigned op);
 const char *coord_op_path(const struct coord_request *request);
 
-/* "members/3f2a" as it is shown to people and checked: 0 or -EINVAL / -E2BIG. */
+/* Checks a path such as "members/3f2a": 0 or -EINVAL / -E2BIG. */
 int coord_path_check(const char *path, struct error *error);
-/* One name of it.  What an authority lists and is none is left out: nobody could ask for it. */
+/* Whether it can be one name of a path.  Other names that an authority lists are left out, since no path can name them.
+ */
 #define COORD_NAME_MAX 255u
 bool coord_name_is_good(struct span name);
 
-/* Something in the tree cannot be, says `text`, which names it: in the log once, however often it is read. */
+/* Logs that a value in the tree is invalid; `text` names it.  Each text is logged once, however often the value is
+ * read. */
 void coord_note(struct coord *coord, const char *text);
 
 #endif

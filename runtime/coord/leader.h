@@ -1,9 +1,9 @@
-/* leader.h: one of several is the leader.
+/* leader.h: elects one leader among several candidates.
  *
- * The front of a line (queue.h): whoever came first leads, each other waits for the one before it.
+ * The leader is the first in a queue (queue.h); each of the others waits for the one before it.
  *
- * Whoever leads may not know that it no longer does (a session ends at the authority first).  So what a leader writes
- * is written by coord_multi() together with leader_check(): it fails if the node is gone. */
+ * A leader may have lost its leadership without knowing it, because a session ends at the authority first.  So a leader
+ * writes with coord_multi() and puts leader_check() first: the write fails if its node is gone. */
 #ifndef QUIVER_COORD_LEADER_H
 #define QUIVER_COORD_LEADER_H
 
@@ -11,35 +11,35 @@
 
 struct leader_events {
         void (*gained)(void *self);
-        void (*lost)(void *self); /* after gained(), once: resigned, the session ended, or somebody took the node away
-                                   */
+        void (*lost)(void *self); /* called once after gained(): it resigned, its session ended, or somebody removed its
+                                     node */
 };
 
 struct leader {
         struct queue queue;
         const struct leader_events *events;
         void *self;
-        struct error failure; /* the last that was said */
+        struct error failure; /* the last error that was logged */
 };
 
-/* `path`: of the election; `nonce` tells the candidates apart.  Both are copied. */
+/* `path` is that of the election; `nonce` is different for each candidate.  Both are copied. */
 void leader_init(struct leader *l, struct coord *coord, const char *path, const char *nonce,
         const struct leader_events *events, void *self);
 
-/* Stands for election, and stays a candidate through lost sessions; or resigns. */
+/* True: becomes a candidate, and remains one when a session is lost.  False: resigns. */
 void leader_stand(struct leader *l, bool is_standing);
 bool leader_is_leading(const struct leader *l);
-/* Nothing is left to try again. */
+/* Nothing waits to be tried again. */
 bool leader_is_settled(const struct leader *l);
 
 /* While leading: the check that goes first into a multi.  Borrows the path until the multi is done. */
 struct coord_multi_op leader_check(const struct leader *l);
 
-/* To be handed on from the tree's events. */
+/* The owner of the tree passes the tree's events on to these. */
 void leader_session(struct leader *l, enum coord_state state, uint64_t session);
 void leader_changed(struct leader *l, const char *path);
 void leader_look(struct leader *l);
-/* Tries again what failed; for a timer. */
+/* Tries again what failed; call it from a timer. */
 void leader_retry(struct leader *l);
 
 #endif

@@ -10,7 +10,7 @@ static void on_front(void *self, uint64_t token)
                 lock->events.acquired(lock->events.self, token);
 }
 
-/* Who held a lock and lost it must know before it stands in the queue again: so it leaves. */
+/* A holder that lost the lock must learn of it before it waits for the lock again, so it leaves the queue. */
 static void on_lost(void *self)
 {
         struct lock *lock = self;

@@ -1,17 +1,17 @@
 /* lock.h: a lock that processes of an app share, given in order of arrival.
  *
- * It is held until it is released or lost: with the session, or because somebody removed our node.  Whoever protects
- * something with it that others can reach too hands the token on and refuses older ones.  Time is the caller's:
- * lock_release() also ends waiting. */
+ * It is held until it is released or lost: lost with the session, or because somebody removed our node.  Whatever it
+ * protects should be given the token with each access, and refuse a token that is older than one it has seen.  There is
+ * no timeout: the caller ends waiting with lock_release(). */
 #ifndef QUIVER_COORD_LOCK_H
 #define QUIVER_COORD_LOCK_H
 
 #include "coord/queue.h"
 
 struct lock_events {
-        void (*acquired)(void *self, uint64_t token); /* the token grows with every holder */
-        void (*busy)(void *self); /* after lock_try(): somebody has it, and we are not in the queue */
-        void (*lost)(void *self); /* we had it.  Out of the queue; acquire it again if you like */
+        void (*acquired)(void *self, uint64_t token); /* each holder gets a larger token */
+        void (*busy)(void *self); /* after lock_try(): another process holds it, and we do not wait for it */
+        void (*lost)(void *self); /* we no longer hold it and do not wait for it; it can be acquired again */
         void (*released)(void *self);
         void (*failed)(void *self, int status, const char *text);
         void *self;
@@ -23,18 +23,18 @@ struct lock {
         bool is_try;
 };
 
-/* The lock NAME of the app; `nonce`: ours, another one for each struct lock of that name. */
+/* The lock NAME of the app; `nonce` must be different for each struct lock of that name. */
 void lock_init(
         struct lock *lock, struct coord *coord, const char *name, const char *nonce, const struct lock_events *events);
 /* Waits in the queue until it is acquired. */
 void lock_acquire(struct lock *lock);
-/* Acquires it if it is free, or says busy. */
+/* Acquires it if it is free; else busy() is called. */
 void lock_try(struct lock *lock);
-/* Gives it up, or stops waiting for it.  True: released() follows; false: there was nothing to give up. */
+/* Releases it, or stops waiting for it.  True: released() follows; false: we neither held it nor waited. */
 bool lock_release(struct lock *lock);
 bool lock_is_held(const struct lock *lock);
 
-/* The tree's events. */
+/* The owner of the tree passes the tree's events on to these. */
 void lock_session(struct lock *lock, enum coord_state state, uint64_t session);
 void lock_changed(struct lock *lock, const char *path);
 void lock_look(struct lock *lock);

@@ -25,7 +25,7 @@ static void on_set(struct coord_request *request)
         if (request->status == 0)
                 m->told_edition = m->sent_edition;
         else
-                m->is_there = false; /* look again */
+                m->is_there = false; /* the node is looked at again */
         if (request->status == 0 || request->status == -ENOENT)
                 tend(m);
 }
@@ -90,10 +90,11 @@ static void on_got(struct coord_request *request)
                 m->is_there = false;
                 create(m);
         } else if (request->status == -EBADMSG || m->get.stat.owner != m->session) {
-                delete (m); /* an earlier session's, which would go when that does, or nobody's */
+                delete (m); /* the node of an earlier session, which ends with that session, or a node that no session
+                               holds */
         } else {
                 if (!m->is_there)
-                        m->told_edition = 0; /* whatever it says */
+                        m->told_edition = 0; /* whatever version it has */
                 m->is_there = m->is_watched = true;
                 tend(m);
         }
@@ -158,12 +159,12 @@ static void drop_mate(struct member_mate *mate)
         mate->is_told = false;
         mate->is_listed = false;
         if (mate->is_getting)
-                return; /* its answer is still to come, and frees it */
+                return; /* its answer has not come yet; when it comes, the mate is freed */
         HASH_DEL(m->mates, mate);
         free(mate);
 }
 
-/* Nobody's node: no session ends it.  Not a member, until it changes. */
+/* A node that no session holds would never be deleted.  It is no member until it changes. */
 static void ignore_mate(struct member_mate *mate)
 {
         struct member *m = mate->of;
@@ -183,7 +184,7 @@ static void tell_known(struct member *m, bool is_known)
         m->events->known(m->self, is_known);
 }
 
-/* Everything asked for was answered. */
+/* Tells that all members are known, once every question has been answered. */
 static void check_known(struct member *m)
 {
         bool is_settled = m->is_following && !m->is_listing && !m->must_list && !m->getting;
@@ -214,7 +215,7 @@ static void on_mate(struct coord_request *request)
 {
         struct member_mate *mate = (struct member_mate *)((char *)request - offsetof(struct member_mate, get.request));
         struct member *m = mate->of;
-        int status = request->status; /* the request goes with the mate */
+        int status = request->status; /* the request is part of the mate */
         mate->is_getting = false;
         m->getting--;
         if (!mate->is_listed) {
@@ -224,7 +225,7 @@ static void on_mate(struct coord_request *request)
                 if (mate->is_stale)
                         ask_mate(mate);
         } else if (status == -ENOENT) {
-                /* Gone since it was listed; if it is made again the list says so. */
+                /* The node was deleted after it was listed.  If it is made again, the list changes, too. */
                 drop_mate(mate);
         } else if (status == 0 || status == -EBADMSG) {
                 ignore_mate(mate);
@@ -274,8 +275,8 @@ static void note_listed(struct member *m, const char *name)
         mate->is_listed = true;
 }
 
-/* Who is not in the list has left; of those who are, all have to be read that may have been made anew: a list has no
- * creation ids. */
+/* A member that is not in the list has left.  A list has no creation ids, so every node in it that may have been made
+ * again has to be read. */
 static void diff(struct member *m, bool is_look)
 {
         struct member_mate *mate;

@@ -1,11 +1,12 @@
-/* member.h: being a member of a group in the tree, and following who the others are.
+/* member.h: being a member of a group in the tree, and following the other members.
  *
- * A recipe above coord.h, a machine of its own: no loop and no clock, only the tree's answers.  A member is an
- * ephemeral node GROUP/NAME with data; its name holds a nonce, so that no two members ever share one.  After a lost
+ * A recipe above coord.h: a machine without a loop and without a clock, driven by the tree's answers.  A member is an
+ * ephemeral node GROUP/NAME with data; the name contains a nonce, so that no two members ever share one.  After a lost
  * session it joins again by itself.
  *
- * Following, it tells of the others, itself included: joined, changed, left, each exactly once and in order of what it
- * saw.  A node that was deleted and made again between two looks has left and joined: creation ids tell them apart. */
+ * While it follows, it reports every member, itself included: joined, changed, left, each exactly once and in the order
+ * in which it saw them.  A node that was deleted and made again between two looks is reported as left and joined; its
+ * creation id shows it. */
 #ifndef QUIVER_COORD_MEMBER_H
 #define QUIVER_COORD_MEMBER_H
 
@@ -18,11 +19,11 @@ struct member_events {
         void (*joined)(void *self, const char *name, uint64_t created, struct span data);
         void (*changed)(void *self, const char *name, uint64_t created, struct span data);
         void (*left)(void *self, const char *name);
-        /* All that there are have been told of; false: that may no longer be so, a new look is under way. */
+        /* True: every member has been reported.  False: some may be missing, and a new look is under way. */
         void (*known)(void *self, bool is_known);
 };
 
-/* One of the others, as far as it is known. */
+/* One member, as far as it is known. */
 struct member_mate {
         UT_hash_handle hh;
         struct member *of;
@@ -31,7 +32,7 @@ struct member_mate {
         bool is_told;    /* joined() was called for `created` */
         bool is_stale;   /* its data has to be read (again) */
         bool is_listed;  /* in the latest list */
-        bool is_ignored; /* it cannot be read, or no session holds it */
+        bool is_ignored; /* it cannot be read, or no session holds it: it is no member */
         uint64_t created, version;
         char path[COORD_PATH_MAX];
 };
@@ -41,16 +42,16 @@ struct member {
         const struct member_events *events;
         void *self;
         char group[COORD_PATH_MAX];
-        char path[COORD_PATH_MAX]; /* our own node; "": only follows */
-        uint64_t session;          /* 0: none that lives */
+        char path[COORD_PATH_MAX]; /* our own node; "": we only follow the others */
+        uint64_t session;          /* 0: none is alive */
 
         struct buffer data;    /* wanted in the node */
         struct buffer sending; /* what the request under way points to */
         uint64_t data_edition; /* grows with each member_set() */
-        uint64_t told_edition; /* … that the node has */
-        bool is_wanted;        /* there should be a node */
-        bool is_there;         /* there is, and it is this session's */
-        bool is_watched;       /* … and we hear of it when somebody takes it away */
+        uint64_t told_edition; /* the edition that the node has */
+        bool is_wanted;        /* we want to be a member */
+        bool is_there;         /* the node exists and belongs to this session */
+        bool is_watched;       /* a watch tells us when somebody removes our node */
         bool is_busy;          /* a request about it is under way */
         uint64_t sent_edition;
         union {
@@ -71,27 +72,27 @@ struct member {
         uint32_t getting;
 };
 
-/* `name` NULL: only follows.  Names and the group's path are copied. */
+/* `name` NULL: only follows the others.  The name and the group's path are copied. */
 void member_init(struct member *m, struct coord *coord, const char *group, const char *name,
         const struct member_events *events, void *self);
-/* After the tree was closed. */
+/* To be called after the tree was closed. */
 void member_free(struct member *m);
 
 /* Joins with this data, or changes it. */
 void member_set(struct member *m, struct span data);
-/* Leaves: the node goes. */
+/* Leaves the group: the node is deleted. */
 void member_leave(struct member *m);
-/* The node is there, with the data last set. */
+/* Whether the node exists with the data that was set last, or is gone if we left. */
 bool member_is_settled(const struct member *m);
 
-/* Whether to tell of the others.  Stopping forgets them all, without a word. */
+/* Starts or stops following the members.  Stopping forgets them all, and reports nothing. */
 void member_follow(struct member *m, bool is_following);
 
-/* To be handed on from the tree's events. */
+/* The owner of the tree passes the tree's events on to these. */
 void member_session(struct member *m, enum coord_state state, uint64_t session);
 void member_changed(struct member *m, const char *path);
 void member_look(struct member *m);
-/* Tries again what failed; for a timer, while there is something unsettled. */
+/* Tries again what failed; call it from a timer while member_is_settled() is false. */
 void member_retry(struct member *m);
 
 #endif

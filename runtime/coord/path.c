@@ -1,4 +1,4 @@
-/* Names and paths, wherever they come from: callers, the authority, a file. */
+/* Checks names and paths, whether they come from a caller, the authority or a file. */
 #include <errno.h>
 #include <string.h>
 

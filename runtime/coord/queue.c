@@ -24,7 +24,7 @@ static struct queue *line_of(struct coord_request *request)
         return (struct queue *)((char *)request - offsetof(struct queue, request));
 }
 
-/* Our node is gone, or was never ours. */
+/* Forgets our node: it is gone, or was never ours. */
 static void lose(struct queue *queue)
 {
         bool was_front = queue->is_front;
@@ -51,8 +51,8 @@ static void fail(struct queue *queue)
 
 static bool is_ours(const struct queue *queue, const char *name);
 
-/* The authority gave us a place that is none, since somebody has changed its numbers.  It is given up, and another is
- * tried for after the next look. */
+/* The authority gave us a name without a valid number, because somebody has changed its sequence.  The node is given
+ * up, and another one is made after the next look. */
 static void refuse_place(struct queue *queue)
 {
         queue->step = QUEUE_REMOVE;
@@ -77,7 +77,7 @@ static void created(struct queue *queue)
         }
 }
 
-/* The number at the end of a name; names begin with whatever their makers like.  NULL: it is not of this queue. */
+/* The number at the end of a name, which may begin with anything.  NULL: it is no name of this queue. */
 static const char *number_of(const char *name)
 {
         size_t size = strlen(name);
@@ -85,8 +85,7 @@ static const char *number_of(const char *name)
         return strspn(number, "0123456789") == SEQUENCE_DIGITS ? number : NULL;
 }
 
-/* Whether the node of that name is one of ours.  There may be several: one whose making got no answer, or a late one.
- */
+/* Whether the node of that name is ours.  There may be several: of a create that got no answer, or a late one. */
 static bool is_ours(const struct queue *queue, const char *name)
 {
         const char *ticket = queue->ticket + strlen(queue->path) + 1;
@@ -99,7 +98,7 @@ static void take_place(struct queue *queue, const char *name)
         (void)snprintf(queue->own, sizeof(queue->own), "%.*s/%.255s", (int)(COORD_PATH_MAX - 257), queue->path, name);
 }
 
-/* Our lowest place, if there is one. */
+/* Our node with the lowest number, if there is one. */
 static void found(struct queue *queue)
 {
         const char *own = NULL;
@@ -126,7 +125,8 @@ static void verified(struct queue *queue)
                 queue->token = queue->get.stat.created;
                 queue->step = queue->wants ? QUEUE_LOOK : QUEUE_REMOVE;
         } else if (!status || status == -EBADMSG) {
-                queue->step = QUEUE_REMOVE; /* an earlier session's, which would vanish under us, or nobody's */
+                queue->step = QUEUE_REMOVE; /* the node of an earlier session, which would be deleted with it, or a node
+                                               that no session holds */
         } else if (status == -ENOENT) {
                 lose(queue);
         } else if (!is_unknown(status)) {
@@ -157,7 +157,7 @@ static void looked(struct queue *queue)
                 return;
         }
         if (before && is_ours(queue, before)) {
-                /* Nobody waits for oneself. */
+                /* We do not wait for a second node of our own: it is deleted. */
                 take_place(queue, before);
                 queue->step = QUEUE_VERIFY;
                 return;
@@ -169,7 +169,7 @@ static void looked(struct queue *queue)
 
 static void watching(struct queue *queue)
 {
-        /* One that cannot be read is there, and is watched. */
+        /* A node whose value is invalid exists, and is watched like any other. */
         int status = queue->request.status == -EBADMSG ? 0 : queue->request.status;
         bool is_own = !strcmp(queue->watched, queue->own);
         if (is_unknown(status))
@@ -223,7 +223,7 @@ static void removed(struct queue *queue)
         queue->step = QUEUE_FIND;
 }
 
-/* Of a node with children nothing is removed, and one that somebody was quicker with is gone. */
+/* A node that has children again is not deleted, and one that another process deleted first is gone. */
 static void tidied(struct queue *queue)
 {
         if (is_unknown(queue->request.status))
@@ -280,9 +280,9 @@ static void on_done(struct coord_request *request)
         if (request->status == -ECANCELED)
                 return;
         if (request->status == -EOWNERDEAD)
-                queue->session = 0; /* until the next one is told */
+                queue->session = 0; /* until the next session is reported */
         if (queue->is_stale || request->status == -EOWNERDEAD) {
-                /* A place that was got after all is found by its ticket. */
+                /* A node that was made although no answer came is found by the id in its name. */
                 if (queue->step == QUEUE_CREATE)
                         queue->step = QUEUE_FIND;
                 queue->is_stale = false;

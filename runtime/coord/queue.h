@@ -12,15 +12,17 @@
 
 /* On the loop, never inside a call of ours other than queue_session/changed/look. */
 struct queue_events {
-        /* We are at the front.  `token` grows with every holder: others can refuse what comes with an older one. */
+        /* We are at the front.  Each holder gets a larger `token`, so that others can refuse a request with an older
+         * one. */
         void (*front)(void *self, uint64_t token);
-        /* We are no longer, and did not leave: the session is gone, or the node was removed.  A new place follows. */
+        /* We are no longer at the front and did not leave: the session is gone, or our node was removed.  We take a new
+         * place by ourselves. */
         void (*lost)(void *self);
-        /* Somebody is before us. */
+        /* Another process is before us. */
         void (*behind)(void *self);
         /* queue_leave() is done: our node is gone. */
         void (*left)(void *self);
-        /* It cannot go on; tried again after the next look(). */
+        /* A request failed; it is tried again after the next look(). */
         void (*failed)(void *self, int status, const char *text);
         void *self;
 };
@@ -28,13 +30,13 @@ struct queue_events {
 enum queue_step {
         QUEUE_REST,   /* nothing to do until something happens */
         QUEUE_CREATE, /* take a place */
-        QUEUE_FIND,   /* have we got one?  Nothing is assumed: an answer may be lost, or late */
-        QUEUE_VERIFY, /* is it this session's? */
-        QUEUE_LOOK,   /* who is before us? */
-        QUEUE_WATCH,  /* be told when that one goes, or our own */
-        LINE_CLEAR,   /* remove a place before us that no session holds: it would never go */
-        QUEUE_REMOVE, /* give the place up */
-        LINE_TIDY,    /* remove the line's own node, if nobody else is in it */
+        QUEUE_FIND,   /* look whether we have one: the answer to the create may have been lost, or come late */
+        QUEUE_VERIFY, /* check that the node belongs to this session */
+        QUEUE_LOOK,   /* look who is before us */
+        QUEUE_WATCH,  /* watch the node before us, and our own */
+        LINE_CLEAR,   /* delete a node before us that no session holds: it would never be deleted otherwise */
+        QUEUE_REMOVE, /* delete our node */
+        LINE_TIDY,    /* delete the queue's own node, if nobody else is in it */
 };
 
 #define QUEUE_ID_MAX 64u
@@ -45,19 +47,20 @@ struct queue {
         char path[COORD_PATH_MAX];    /* of the queue */
         char ticket[COORD_PATH_MAX];  /* path/ID-: what our nodes' names begin with */
         char own[COORD_PATH_MAX];     /* our node; "": none */
-        char watched[COORD_PATH_MAX]; /* what we are told about */
+        char watched[COORD_PATH_MAX]; /* the path that we watch */
         uint64_t token;               /* creation id of our node */
         uint64_t session;             /* 0: none */
         enum queue_step step;
-        bool wants;      /* to be in the queue */
+        bool wants;      /* we want to be in the queue */
         bool is_leaving; /* left() is to be told */
         bool is_front;
-        bool is_busy;       /* a request is under way … */
-        bool is_stale;      /* … of a session that is over */
-        bool has_news;      /* something happened meanwhile */
-        bool is_failed;     /* until the next look */
-        bool removes_empty; /* a line that nobody stands in leaves no node; whoever comes next makes it again */
-        bool is_untidy;     /* we may have made it */
+        bool is_busy;       /* a request is under way */
+        bool is_stale;      /* the request under way belongs to a session that is over */
+        bool has_news;      /* something changed while the request was under way */
+        bool is_failed;     /* a request failed; nothing is tried until the next look */
+        bool removes_empty; /* the queue's node is deleted when the last one leaves; whoever comes next makes it again
+                             */
+        bool is_untidy;     /* we may have made the queue's node, so it has to be deleted */
         union {
                 struct coord_request request;
                 struct coord_create create;
@@ -67,15 +70,15 @@ struct queue {
         };
 };
 
-/* `path`: of the queue; `id`: a nonce of ours, at most QUEUE_ID_MAX bytes. */
+/* `path` is that of the queue; `id` is a nonce of ours of at most QUEUE_ID_MAX bytes. */
 void queue_init(
         struct queue *queue, struct coord *coord, const char *path, const char *id, const struct queue_events *events);
-/* Takes a place, and takes it again whenever it was lost. */
+/* Enters the queue, and enters it again whenever the place was lost. */
 void queue_enter(struct queue *queue);
-/* Gives it up.  Not at the front from now on.  True: left() follows; false: we had no place. */
+/* Leaves the queue; from now on we are not at the front.  True: left() follows; false: we had no place. */
 bool queue_leave(struct queue *queue);
 
-/* The tree's events. */
+/* The owner of the tree passes the tree's events on to these. */
 void queue_session(struct queue *queue, enum coord_state state, uint64_t session);
 void queue_changed(struct queue *queue, const char *path);
 void queue_look(struct queue *queue);

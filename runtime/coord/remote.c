@@ -97,7 +97,7 @@ static void finish_refused(struct remote *remote)
         while (request) {
                 if (request->status < 0) {
                         coord_finish(request, request->status);
-                        /* Whatever done() did to the list, its beginning is still its beginning. */
+                        /* done() may have changed the list anywhere: start over from its beginning. */
                         request = remote->coord.requests;
                 } else {
                         request = request->next;

@@ -148,7 +148,7 @@ uint64_t coord_sweep(struct coord *coord, uint64_t now_ms, void (*forget)(struct
                 if (forget)
                         forget(request);
                 coord_finish_error(request, -ETIMEDOUT, "no answer within the session's timeout");
-                /* Whatever done() did to the list, its beginning is still its beginning. */
+                /* done() may have changed the list anywhere: start over from its beginning. */
                 request = coord->requests;
                 next_ms = UINT64_MAX;
         }

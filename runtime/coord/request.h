@@ -10,7 +10,7 @@ void coord_prepare(struct coord_request *request, enum coord_op op);
 void coord_begin(struct coord *coord, struct coord_request *request, enum coord_op op);
 /* Hands it to the driver, which also finishes it if it was refused. */
 void coord_start(struct coord_request *request);
-/* It was called wrongly; the first reason stays. */
+/* Marks the request as called wrongly.  If that happens twice, the first reason is kept. */
 void coord_refuse(struct coord_request *request, int status, const char *what);
 
 #endif

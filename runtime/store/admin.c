@@ -1,4 +1,4 @@
-/* Starting what results.h and admin.h offer: checks, then the driver. */
+/* Starts the operations of results.h and admin.h: checks the request, then hands it to the driver. */
 #include "store/admin.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ uint64_t store_counts_queued(const struct store_counts *c)
         return queued;
 }
 
-/* Any command finds a task by its id's last part. */
+/* The last part of an id names the shard. */
 static void check_id(struct store_request *request, struct span id)
 {
         uint32_t shard;

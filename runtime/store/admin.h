@@ -32,15 +32,15 @@ struct store_counts {
         uint64_t parked;
         uint64_t dead;
         uint64_t results;
-        uint64_t controls; /* asked for and not yet taken up by the owner */
-        uint64_t keys;     /* that have a side queue or are held */
+        uint64_t controls; /* controls that the owner has not taken yet */
+        uint64_t keys;     /* keys that have a side queue or are held */
         uint64_t outbox;
         /* since the store was made; each task that was submitted is in exactly one state, done or dropped:
          * submitted = queued + delayed + in_flight + parked + dead + done + dropped */
         uint64_t submitted; /* follow-ups too; a requeued one is not counted again */
         uint64_t done;
-        uint64_t dropped;         /* dead ones that someone dropped */
-        uint64_t results_dropped; /* over cap or age */
+        uint64_t dropped;         /* dead tasks that a person dropped */
+        uint64_t results_dropped; /* results dropped because they were too many or too old */
         uint64_t oldest_ms;       /* the age of the task that was queued first; 0 if none */
         /* the lease */
         uint64_t epoch;
@@ -59,7 +59,7 @@ uint64_t store_counts_queued(const struct store_counts *c);
 struct store_count {
         struct store_request request;
         uint32_t first_shard;
-        uint32_t shards;             /* how many from there; cut at the end */
+        uint32_t shards;             /* how many shards from first_shard on */
         struct store_counts *counts; /* room for `shards` */
 
         uint32_t counted;
@@ -145,9 +145,9 @@ struct store_dead {
         const uint64_t *numbers;
         uint32_t numbers_count; /* ≤ STORE_CALL_TASKS */
 
-        uint32_t looked; /* at so many of the numbers, at least one: ask again with the rest */
+        uint32_t looked; /* how many of the numbers were looked at, at least one: ask again with the rest */
         uint32_t acted;
-        uint32_t unreadable; /* of those looked at: their records are not Quiver's, and stay as they are */
+        uint32_t unreadable; /* of those looked at: records that Quiver did not write; they stay as they are */
         uint32_t refused;    /* REQUEUE, of those looked at: they are dead as "too long", and stay so */
         uint64_t last;       /* the highest number given so far, before this request */
 };
@@ -156,10 +156,10 @@ void store_dead(struct store *store, struct store_dead *dead);
 /* --- keys -------------------------------------------------------------------------------------------------------- */
 
 enum store_key_state {
-        KEY_FREE,    /* nothing special: its tasks are claimed as they come */
+        KEY_FREE,    /* its tasks are claimed in order of arrival */
         KEY_WAITING, /* more tasks than its share of the window; the rest waits in its side queue */
         KEY_PARKED,  /* its head task waits for its retry */
-        KEY_HELD     /* waits for a person */
+        KEY_HELD     /* it waits for a person */
 };
 const char *store_key_state_name(enum store_key_state state);
 
@@ -311,8 +311,8 @@ struct store_fsck {
         bool is_repair;
 
         uint64_t tasks;     /* seen */
-        uint32_t problems;  /* 0: sound */
-        uint32_t mended;    /* of these */
+        uint32_t problems;  /* 0: the shard is sound */
+        uint32_t mended;    /* problems that were repaired */
         struct span report; /* one line each, the first 64; of a repair all */
 };
 void store_fsck(struct store *store, struct store_fsck *fsck);

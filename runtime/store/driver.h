@@ -91,7 +91,7 @@ struct arena_chunk **request_arena(struct store_request *request);
 
 /* Calls done() and frees the reply.  On the loop only.  The request must not be touched afterwards. */
 void request_finish(struct store_request *request, int status);
-/* All of a list, since the store is closed. */
+/* Finishes all requests of a list with -ECANCELED, since the store is closed. */
 void requests_cancel(struct store_request *list);
 
 /* Fills the driver-independent part of a store from options, with defaults for what is zero. */

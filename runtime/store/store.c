@@ -52,7 +52,7 @@ void store_open(struct uv_loop_s *loop, struct store_open *open)
                         return;
                 }
         }
-        /* Some driver has to bring the news: done() must not be called from here. */
+        /* A driver has to finish the request, because done() must not be called inside the starting call. */
         if (!request->status)
                 request->status = error_set(&request->error, -ENOTSUP,
                         "store url \"%s\": unknown scheme; sqlite:PATH and redis://HOST:PORT are two", url);

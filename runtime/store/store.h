@@ -68,28 +68,29 @@ struct store_clock {
 
 enum store_sync {
         STORE_SYNC_FULL,  /* a submit or outcome that returned survives a power failure */
-        STORE_SYNC_NORMAL /* … survives the death of any process; a power failure may take the last moments */
+        STORE_SYNC_NORMAL /* it survives the death of any process; a power failure may undo the last moments */
 };
 
 struct store_options {
         const char *url;                               /* sqlite:PATH, or any of the four kinds of redis/redis.h */
         const char *app;                               /* [a-z0-9_-]{1,64} */
         const char *user, *password;                   /* Redis; NULL: none */
-        const char *sentinel_user, *sentinel_password; /* … of its Sentinels themselves */
+        const char *sentinel_user, *sentinel_password; /* for the Sentinels themselves */
         uint32_t wait_replicas; /* Redis: a submit or outcome counts when so many replicas have it, too */
         /* The number of shards and the coordination URL are recorded when the store is made and are authoritative:
          * whoever names others is refused with -EINVAL, both in the text.  0 and NULL: take what is recorded.  A URL
          * with a server in common names the same coordination (base/url.h), and is recorded in place of the other. */
         uint32_t shards;
         const char *coordination;
-        bool may_create;                 /* make it if it is not there; else -ENOENT */
-        bool is_host;                    /* does the house-keeping (checkpoints); at least one opener should */
-        enum store_sync sync;            /* SQLite */
-        uint64_t payload_max;            /* bytes; 0: 1 MiB */
-        uint64_t backlog_max;            /* tasks waiting in one shard (queued, delayed, side queues); 0: no limit */
-        uint64_t results_max;            /* results kept in one shard; over it the oldest go, counted.  0: 10 000 */
-        uint64_t results_age_ms;         /* … and this old; 0: 1 day */
-        uint8_t nonce[STORE_NONCE_SIZE]; /* who we are: under this name the doorbell finds us.  All zero: no doorbell */
+        bool may_create;      /* make it if it is not there; else -ENOENT */
+        bool is_host;         /* does the housekeeping (checkpoints); at least one opener should be one */
+        enum store_sync sync; /* SQLite */
+        uint64_t payload_max; /* bytes; 0: 1 MiB */
+        uint64_t backlog_max; /* tasks waiting in one shard (queued, delayed, side queues); 0: no limit */
+        uint64_t
+                results_max; /* results kept in one shard; beyond that the oldest are dropped and counted.  0: 10 000 */
+        uint64_t results_age_ms;         /* results older than this are dropped, too; 0: 1 day */
+        uint8_t nonce[STORE_NONCE_SIZE]; /* our name for the doorbell.  All zero: no doorbell */
         const struct store_clock *clock; /* NULL: the machine's */
         const struct store_bell *bell;   /* NULL: do not listen */
 };
@@ -115,11 +116,12 @@ struct store_info {
         const char *driver; /* "sqlite", "redis" */
         const char *app;
         const char *coordination; /* "" if none is recorded yet */
-        const char *durability;   /* in plain words, what a crash may lose */
+        const char *durability;   /* what a crash may lose, as a text for people */
         const char *refuses; /* why it takes no submits, and what to do, as of the last open, count or renewal; "": it
                                 does */
         uint32_t shards;
-        uint32_t calls_max; /* advances at once: more would only stand in line at the store; 0: the more the better */
+        uint32_t calls_max; /* how many advances to have under way at once: more would only wait at the store; 0: no
+                               limit */
 };
 
 /* Opens or makes a store.  -ENOENT (not there), -EINVAL (disagrees with what is recorded), -EPROTO (not ours, or from a
@@ -225,7 +227,7 @@ struct store_acquire {
 
         enum store_grant grant;
         uint64_t busy_ms;                 /* BUSY: the lease ends then, if it is not renewed */
-        uint8_t holder[STORE_NONCE_SIZE]; /* BUSY: whose it is */
+        uint8_t holder[STORE_NONCE_SIZE]; /* BUSY: who holds it */
         uint64_t stored_epoch;
         uint64_t call;    /* GRANTED: the last call's number */
         uint64_t left_ms; /* GRANTED: the lease lasts so long from now */
@@ -326,7 +328,7 @@ struct store_advance {
         const struct store_outcome *outcomes;
         uint32_t outcomes_count; /* ≤ STORE_CALL_TASKS */
         uint32_t want_tasks;     /* claim at most so many; cut to STORE_CALL_TASKS */
-        uint32_t want_bytes;     /* … and about so many bytes, but one task always; 0: STORE_CALL_BYTES */
+        uint32_t want_bytes;     /* claim about so many bytes, but always one task; 0: STORE_CALL_BYTES */
 
         enum store_verdict verdict;
         struct store_task *tasks;
@@ -335,7 +337,7 @@ struct store_advance {
         uint32_t controls_count;
         uint32_t gone;        /* outcomes of tasks that are no longer in flight */
         uint32_t set_aside;   /* tasks that claiming made dead */
-        bool has_more;        /* claim again */
+        bool has_more;        /* more can be claimed: call again */
         bool has_outbox;      /* follow-ups for other shards wait: call store_forward() */
         uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time */
         enum store_wanted wanted;

@@ -1,4 +1,4 @@
-/* Into the folder and out of it. */
+/* Opening and leaving the folder. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

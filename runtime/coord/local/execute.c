@@ -98,7 +98,7 @@ int worker_execute(struct worker *worker, struct job *job, struct error *error)
                 return 0;
         }
         if (job->op == COORD_OP_GET || job->op == COORD_OP_CHILDREN) {
-                /* What was finished before this was started is in it. */
+                /* A read sees every change that was finished before it was started. */
                 r = replica_catch_up(&worker->replica, error);
                 if (r)
                         return r;

@@ -13,7 +13,7 @@
 enum job_kind {
         /* to the worker, and back when done */
         JOB_REQUEST,
-        JOB_BEAT, /* the loop lives */
+        JOB_BEAT, /* the loop is alive */
         JOB_STOP,
         /* to the loop */
         JOB_OPENED,

@@ -106,7 +106,7 @@ static void opened(struct local_coord *local, struct job *job)
         open->request.status = job->status;
         open->request.error = job->error;
         if (job->status) {
-                begin_end(local); /* done() is called when all is gone */
+                begin_end(local); /* done() is called when the thread and the handles are gone */
                 return;
         }
         local->open = NULL;
@@ -128,7 +128,7 @@ static void fail_orphans(struct local_coord *local, uint64_t session)
                 }
                 forget(request);
                 coord_finish_error(request, -EOWNERDEAD, "the session expired before it was done");
-                /* Those that done() has started are of no session. */
+                /* Requests that done() has started belong to no session yet. */
                 request = local->coord.requests;
         }
 }
@@ -275,7 +275,7 @@ static void local_open(uv_loop_t *loop, struct coord_open *open)
                 open->request.status = worker_start(worker, &open->request.error);
                 local->has_worker = !open->request.status;
         }
-        /* Refused: the end comes from the loop, as every end. */
+        /* A refused request is finished on the loop, like every other. */
         if (open->request.status)
                 (void)uv_async_send(&local->async);
 }
@@ -284,7 +284,7 @@ static void local_start(struct coord *coord, struct coord_request *request)
 {
         struct local_coord *local = (struct local_coord *)coord;
         if (local->is_closing)
-                return; /* is ended with the others */
+                return; /* it is cancelled with the others */
         struct job *job = job_from_request(request);
         job->session = coord->session;
         request->driver = job;

@@ -12,11 +12,11 @@ struct replica {
         int dir_fd; /* borrowed */
         struct log log;
         struct local_tree tree;
-        uint64_t writer;      /* random: whose records are ours */
-        uint64_t call;        /* number of our last one */
-        bool is_own_seen;     /* it has been read back … */
-        int own_status;       /* … and this is what it came to */
-        uint64_t own_session; /* for one that opened a session */
+        uint64_t writer;      /* random; marks the records that are ours */
+        uint64_t call;        /* number of our last record */
+        bool is_own_seen;     /* our last record has been read back, and own_status is its outcome */
+        int own_status;       /* the outcome of our last record */
+        uint64_t own_session; /* the number of the session, if the record opened one */
         struct tree_change *own_change;
         bool is_sealed;
         bool has_changed;  /* something was read since this was last cleared */

@@ -20,7 +20,7 @@ struct own_session {
 int own_session_hold(struct own_session *own, const struct folder *folder, uint64_t session_ms, uint64_t now_ms,
         struct error *error);
 void own_session_beat(struct own_session *own, uint64_t now_ms);
-/* Lets go of it and removes its files. */
+/* Unlocks the file and removes the session's files. */
 void own_session_drop(struct own_session *own, const struct folder *folder);
 
 /* --- the others -------------------------------------------------------------------------------------------------- */
@@ -30,8 +30,8 @@ struct peer {
         uint8_t nonce[TREE_NONCE_SIZE];
         int fd;              /* its file; -1: not open */
         int pidfd;           /* -1: none */
-        uint64_t beat;       /* as it stood in the file … */
-        uint64_t counted_ms; /* … and the time since when it counts */
+        uint64_t beat;       /* the heartbeat as last read from the file */
+        uint64_t counted_ms; /* when `beat` last changed: the session's age counts from here */
         uint64_t session_ms;
         struct peer *next;
 };
@@ -39,7 +39,7 @@ struct peer {
 struct peers {
         int epoll_fd; /* borrowed: where pidfds are put */
         struct peer *first;
-        uint64_t due_ms; /* when somebody will be overdue; UINT64_MAX: nobody */
+        uint64_t due_ms; /* when the next session will be overdue; UINT64_MAX: none */
 };
 
 /* Looks at every session of the tree but `own_id`.  Returns the number of one that is dead or overdue, 0 if none is;

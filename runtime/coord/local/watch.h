@@ -1,7 +1,7 @@
-/* watch.h: what somebody wants to hear about.
+/* watch.h: which nodes are watched.
  *
- * A watch remembers what its reader saw; it fires when that is no longer so.  However late or seldom the log is read,
- * no change is missed. */
+ * A watch remembers what its reader saw, and fires when the tree shows something else.  So no change is missed, however
+ * late or seldom the log is read. */
 #ifndef QUIVER_COORD_LOCAL_WATCH_H
 #define QUIVER_COORD_LOCAL_WATCH_H
 
@@ -22,14 +22,14 @@ struct local_watch {
         char path[];
 };
 
-/* Zero-initialised is none. */
+/* Zero-initialised means no watches. */
 struct watches {
         struct local_watch *first;
 };
 
 /* Arms it with what the tree has now; one that is armed keeps what its first reader saw. */
 void watch_arm(struct watches *watches, const struct local_tree *tree, enum watch_kind kind, const char *path);
-/* Takes out one that fires; NULL: none does.  The caller frees it. */
+/* Removes a watch that fires and returns it; NULL: none fires.  The caller frees it. */
 struct local_watch *watch_fired(struct watches *watches, const struct local_tree *tree);
 void watches_free(struct watches *watches);
 

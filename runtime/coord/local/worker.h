@@ -11,7 +11,7 @@
 #include "coord/local/watch.h"
 
 struct worker {
-        /* set before the thread starts */
+        /* Set before the thread starts. */
         char *where;
         char *app;
         uint64_t session_ms;
@@ -41,15 +41,15 @@ struct worker {
         struct job_list waiting; /* requests that are to be done */
         struct job_list beats;
         struct job_list out;  /* for the loop, when what was written is safe */
-        uint64_t troubled_ms; /* since when nothing works; 0: all is well */
-        struct error told;    /* the last trouble that was logged */
+        uint64_t troubled_ms; /* since when the folder cannot be used; 0: it can */
+        struct error told;    /* the last error that was logged */
 };
 
 /* Both threads. */
 int worker_start(struct worker *worker, struct error *error);
 void worker_post(struct worker *worker, struct job *job);
 void worker_take(struct worker *worker, struct job_list *ret_list);
-/* After JOB_STOP came back. */
+/* To be called after JOB_STOP came back. */
 void worker_join(struct worker *worker);
 
 /* connect.c: on the thread. */

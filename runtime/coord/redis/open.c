@@ -1,4 +1,4 @@
-/* The driver: a tree is opened and closed; its connection, and its timer. */
+/* The driver: opens and closes a tree and its connection. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/strings.h"
 #include "coord/redis/redis_tree.h"
 
-/* How long an opening waits for what will not heal: a wrong password, too old a server. */
+/* How long an opening waits for errors that do not go away by themselves: a wrong password, too old a server. */
 #define OPENING_MS 500u
 
 /* --- closing ----------------------------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ void rtree_close(struct coord *coord, void (*closed)(void *self), void *self)
                         rtree_finish_op(tree, tree->number, tree->nonce, session_finished), coord->session_ms / 2);
 }
 
-/* With a session, its end comes first. */
+/* A session is ended before the connection is. */
 static void close_connection(struct remote *remote)
 {
         if (!remote->has_session)
@@ -99,7 +99,7 @@ static void on_look(void *self)
 static void on_state(void *self, bool is_up, const char *text)
 {
         struct redis_tree *tree = self;
-        if (tree->redis) /* before, whoever opens it waits for the session */
+        if (tree->redis) /* at first the opener waits for the session anyway */
                 log_event(LEVEL_INFO, "coordination_redis", "up=%d text=%s", is_up, LOG_QUOTE(text));
         if (is_up)
                 rtree_beat_soon(tree);

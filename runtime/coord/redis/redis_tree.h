@@ -122,13 +122,14 @@ int rtree_reply_errno(struct span word);
 
 /* --- watch.c --- */
 
-/* A read that watches is sent: a ring may come before its answer does. */
+/* A read that watches is sent; Redis may report a change before the answer comes. */
 struct redis_watch *rtree_watch_begin(struct redis_tree *tree, const char *kind, const char *path);
-/* It is answered; `is_armed`: whoever asked wants to know.  Tells at once what has rung meanwhile. */
+/* The read is answered.  `is_armed`: the reader is to be told of changes.  A change that was reported meanwhile is told
+ * at once. */
 void rtree_watch_end(struct redis_tree *tree, struct redis_watch *watch, bool is_armed);
 /* "node:PATH" or "children:PATH" was written. */
 void rtree_watch_rang(struct redis_tree *tree, const char *key, size_t size);
-/* Rings may have been lost: nothing is armed any more. */
+/* Reports of changes may have been lost: disarms every watch. */
 void rtree_watch_clear(struct redis_tree *tree);
 void rtree_watch_free_all(struct redis_tree *tree);
 

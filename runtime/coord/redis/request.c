@@ -49,7 +49,7 @@ static struct tree_op *make_write(struct redis_tree *tree, struct coord_request 
         struct tree_op *op = rtree_op_new(tree, TREE_WRITE, write_answered);
         const char *path = coord_op_path(request);
         op->needs_session = !tree->remote.coord.is_visitor;
-        /* The session's two words are put in when it is sent: it may wait for one. */
+        /* The session's number and nonce are filled in when the op is sent: there may be no session yet. */
         rtree_op_text(op, "0");
         rtree_op_text(op, "");
         if (request->op == COORD_OP_CREATE) {
@@ -76,7 +76,7 @@ static struct tree_op *make_get(struct redis_tree *tree, const struct coord_get 
         return op;
 }
 
-/* Of a node that is not there: that it is made is to be told, too. */
+/* If the node is not there, its creation is to be told, too: so the node itself is watched as well. */
 static struct tree_op *make_children(struct redis_tree *tree, const struct coord_children *children)
 {
         struct tree_op *op = rtree_op_new(tree, TREE_CHILDREN, children_answered);
@@ -137,7 +137,7 @@ void rtree_request_send(struct remote *remote, struct coord_request *request)
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
 
-/* Takes the op apart from its request: watches are told after done(). */
+/* An op that has ended: its request is finished first, then its watches are told. */
 struct ended {
         struct redis_tree *tree;
         struct coord_request *request;
@@ -159,7 +159,7 @@ static void end_watches(const struct ended *ended, bool is_armed, bool is_second
         rtree_watch_end(ended->tree, ended->watch[1], is_second_armed);
 }
 
-/* -ECONNREFUSED and the like: it was not sent, and its time is over. */
+/* After -ECONNREFUSED and the like the op was never sent, and its time is over. */
 static int failure(const struct tree_op *op)
 {
         int status = op->command.status;
@@ -186,7 +186,7 @@ static bool read_again(struct tree_op *op)
         return true;
 }
 
-/* It is there, and cannot be used: that it changes is told all the same. */
+/* The node exists, but its value is invalid.  The watch stays armed, so that a change of it is told. */
 static void fail_broken(struct tree_op *op, struct span why)
 {
         struct error copy;
@@ -201,7 +201,7 @@ static void fail_unknown(struct tree_op *op)
         fail(op, -EPROTO, "Redis gave an answer that Quiver does not know");
 }
 
-/* False: it has been dealt with. */
+/* False: the op has ended with an error, or was sent again. */
 static bool is_answer(struct tree_op *op)
 {
         if (op->command.status) {
@@ -254,7 +254,7 @@ static void children_answered(struct tree_op *op)
         end_watches(&ended, true, !is_there);
 }
 
-/* False: it is not what was asked for. */
+/* False: the reply does not fit the request. */
 static bool give_made(struct coord_request *request, const redisReply *made)
 {
         if (request->op == COORD_OP_CREATE) {
@@ -276,7 +276,7 @@ static bool give_made(struct coord_request *request, const redisReply *made)
         return true;
 }
 
-/* Which one failed and why. */
+/* Fails the request with the operation and the reason that the script named. */
 static void write_failed(struct tree_op *op)
 {
         struct coord_request *request = op->request;
@@ -289,7 +289,7 @@ static void write_failed(struct tree_op *op)
         fail(op, status, status == -EBADMSG ? "a key of the tree has a value that cannot be" : strerror(-status));
 }
 
-/* Its session is over; if it is still ours, that is news. */
+/* The op's session is over.  If it is our current one, we learn of that here. */
 static void write_expired(struct tree_op *op)
 {
         struct redis_tree *tree = op->tree;

@@ -15,7 +15,7 @@ enum tree_script {
         TREE_SCRIPTS,
 };
 
-/* A set of one's own: redis_open() writes into it. */
+/* Each tree has its own set, since redis_open() writes into it. */
 struct tree_scripts {
         struct redis_script all[TREE_SCRIPTS];
         struct redis_script *pointers[TREE_SCRIPTS];

@@ -1,8 +1,8 @@
 /* The session: a lease in the server's time.
  *
- * It is renewed every third of its time, and an answered renewal proves that it is alive as of its sending.  Without
- * proof for its whole time it is over for us, and, by the server's own clock, there soon after: then or when somebody
- * comes by its nodes go. */
+ * It is renewed every third of its time, and an answered renewal proves that it was alive when the renewal was sent.
+ * Without proof for its whole time it is over for us.  By the server's own clock it ends soon after, and the next
+ * script that anybody runs removes its nodes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,9 +15,10 @@
 #include "base/units.h"
 #include "coord/redis/redis_tree.h"
 
-/* After a renewal that failed at once. */
+/* When to send the next renewal after one that failed at once. */
 #define AGAIN_MS 100u
-/* Whoever is first past a session's end clears it away; the others come later and find nothing to do. */
+/* When a session ends, every host comes to remove it.  Spread over this time, the first one does, and the others find
+ * nothing to do. */
 #define REAP_SPREAD_MS 50u
 
 void rtree_beat_soon(struct redis_tree *tree)
@@ -42,7 +43,7 @@ static void forgotten(struct tree_op *op)
         rtree_op_free(op);
 }
 
-/* Its nodes need not wait for its time to run out, if the server hears of it. */
+/* Ends the session at the server, if it can be reached, so that its nodes go before its time has run out. */
 static void finish_old(struct redis_tree *tree)
 {
         if (tree->redis && !tree->remote.is_closing)
@@ -69,14 +70,14 @@ static void note_server(struct redis_tree *tree, const char *server)
         coord->server = strdup(server);
 }
 
-/* `next_end_ms`: when somebody's session ends; UINT64_MAX: nobody knows. */
+/* `next_end_ms`: when the next session of any host ends; UINT64_MAX: unknown. */
 static void prove(struct redis_tree *tree, uint64_t next_end_ms)
 {
         struct remote *remote = &tree->remote;
         struct redis_facts facts;
         redis_facts(tree->redis, &facts);
         note_server(tree, facts.server);
-        /* Without a bell everybody looks at every beat. */
+        /* Without key tracking the owner has to look at every heartbeat. */
         if (!remote_prove(remote, strtoull(tree->number, NULL, 10), !facts.has_tracking))
                 return;
         uint64_t now_ms = remote->coord.answered_ms;

@@ -1,20 +1,21 @@
-/* Which keys somebody waits for.
+/* Which keys are watched.
  *
- * Redis rings once for a key that was read.  The ring comes on another connection than the answer, so it may come
- * first: a watch counts from the moment its read is sent, and a ring meanwhile is told after the answer.  Redis does
- * not ring for what we wrote ourselves; the scripts tell what they changed, and that goes the same way. */
+ * Redis reports one change of a key that was read (key tracking).  The report comes on another connection than the
+ * answer, so it may come first: a watch counts from the moment its read is sent, and a change that is reported
+ * meanwhile is told after the answer.  Redis does not report what we wrote ourselves; the scripts return what they
+ * changed, and that is handled in the same way. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coord/redis/redis_tree.h"
 
-/* A handful in all: a list will do. */
+/* There are only a few, so a list is enough. */
 struct redis_watch {
         struct redis_watch *next;
         unsigned reads; /* under way */
         bool is_armed;  /* a change is to be told */
-        bool has_rung;  /* while reads were under way */
+        bool has_rung;  /* a change was reported while reads were under way */
         size_t size;
         char key[]; /* "node:PATH", "children:PATH" */
 };

@@ -20,7 +20,7 @@ enum call_step {
         STEP_MULTI,
 };
 
-/* One more than was asked for: see multi.c. */
+/* One more than a request may have: multi.c may add an operation. */
 #define CALL_OPS_MAX (COORD_MULTI_MAX + 1)
 
 struct call_multi {
@@ -28,7 +28,8 @@ struct call_multi {
         zoo_op_t ops[CALL_OPS_MAX];
         zoo_op_result_t results[CALL_OPS_MAX];
         struct Stat stats[CALL_OPS_MAX];
-        char made[CALL_OPS_MAX][1]; /* the client wants to tell the names of created nodes; they are known */
+        char made[CALL_OPS_MAX]
+                 [1]; /* the client insists on writing the names of created nodes somewhere; we know them */
         char *paths[CALL_OPS_MAX];
 };
 
@@ -38,7 +39,7 @@ struct zk_call {
         struct coord_request *request; /* NULL: nobody waits for it */
         enum call_step step;
         bool is_out;  /* sent, and not collected */
-        bool is_lost; /* the connection was, and with it the answer */
+        bool is_lost; /* the connection was lost, and with it the answer */
         char *path;   /* absolute */
         size_t parent_size;
         struct span data;

@@ -1,4 +1,4 @@
-/* Several operations in one step. */
+/* Requests of several operations in one step. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -44,8 +44,8 @@ struct zk_call *zk_multi_call(struct zk *zk, struct coord_multi *multi)
                 abort();
         for (uint32_t i = 0; i < multi->ops_count; i++)
                 add(zk, call->multi, &multi->ops[i]);
-        /* A create within a multi tells no creation id.  It is the number of the transaction, and a set tells that: of
-         * the app's root, if there is no other. */
+        /* A create within a multi returns no creation id.  The id is the number of the transaction, which a set
+         * returns; so a multi without a set gets one more, of the app's root. */
         if (has_kind(multi, COORD_CREATE) && !has_kind(multi, COORD_SET))
                 add(zk, call->multi, &(struct coord_multi_op){ .kind = COORD_SET, .version = COORD_ANY_VERSION });
         return call;
@@ -77,7 +77,7 @@ int zk_multi_answer(struct coord_multi *multi, const struct zk_call *call)
                 give_stats(multi, call, multi->request.coord->session);
                 return 0;
         }
-        /* Those after the one that failed say that they were not tried. */
+        /* The operations after the one that failed report that they were not tried. */
         for (uint32_t i = 0; i < multi->ops_count; i++) {
                 int rc = call->multi->results[i].err;
                 if (rc != ZOK && rc != ZRUNTIMEINCONSISTENCY) {

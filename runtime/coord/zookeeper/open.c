@@ -1,4 +1,4 @@
-/* The driver: a tree is opened and closed; its bell brings what the client's threads posted. */
+/* The driver: opens and closes a tree, and takes what the client's threads have posted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static void drop_links(struct zk *zk, bool all)
         }
 }
 
-/* Waits for the links to end their sessions, though not for ever. */
+/* Waits until the links have ended their sessions, but not longer than close_by_ms. */
 static void close_links(struct remote *remote)
 {
         struct zk *zk = (struct zk *)remote;

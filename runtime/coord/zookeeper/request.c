@@ -1,4 +1,5 @@
-/* Requests as operations of ZooKeeper.  Most are one; a missing parent or a watch on what is not there takes more. */
+/* Requests as operations of ZooKeeper.  Most need one operation; a missing parent, or a watch on a missing node, needs
+ * more. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,7 @@ void *zk_request_make(struct remote *remote, struct coord_request *request)
         return call;
 }
 
-/* What cannot be sent now waits: for the connection, or for the end of this session, which is near. */
+/* A call that cannot be sent now waits for the connection, or for the end of this session, which is near. */
 void zk_request_send(struct remote *remote, struct coord_request *request)
 {
         struct zk *zk = (struct zk *)remote;
@@ -140,15 +141,15 @@ static void finish(struct zk_call *call, int rc)
                 coord_finish_error(request, zk_errno(rc), "%s", zerror(rc));
 }
 
-/* Sends it again, as that operation.  Whatever is between two operations may be repeated. */
+/* Sends the call again, as another operation. */
 static void go_on(struct zk *zk, struct zk_call *call, enum call_step step)
 {
         call->step = step;
         zk_request_send(&zk->remote, call->request);
 }
 
-/* Upwards until there is a node to stand on, and then down again.  Nothing that exists is touched: it may be somebody
- * else's, who lets us make nodes below it and nothing more. */
+/* Goes up until a node exists, and then down again, making each.  A node that exists is not touched: it may belong to
+ * another user, who lets us make nodes below it and nothing more. */
 bool zk_parent_next(struct zk_call *call, size_t path_size)
 {
         size_t size = call->parent_size;
@@ -166,7 +167,7 @@ bool zk_parent_next(struct zk_call *call, size_t path_size)
         return true;
 }
 
-/* Of the path without its last name.  There is one: the app's root is above every node. */
+/* The size of the path without its last name.  There is always a parent: the app's root is above every node. */
 static size_t parents_size(const struct zk_call *call)
 {
         return (size_t)(strrchr(call->path, '/') - call->path);
@@ -191,7 +192,7 @@ static void create_answered(struct zk *zk, struct zk_call *call)
                 return;
         }
         if (call->rc == ZOK && strncmp(call->bytes, call->path, strlen(call->path)) != 0) {
-                call->rc = ZRUNTIMEINCONSISTENCY; /* not what was asked for */
+                call->rc = ZRUNTIMEINCONSISTENCY; /* it is another node than the one that was asked for */
         } else if (call->rc == ZOK) {
                 const char *made = call->bytes + strlen(zk->root) + 1;
                 create->made = arena_copy(coord_arena(&create->request), (struct span){ made, strlen(made) }).data;
@@ -203,7 +204,7 @@ static void create_answered(struct zk *zk, struct zk_call *call)
 static void get_answered(struct zk *zk, struct zk_call *call)
 {
         struct coord_get *get = (struct coord_get *)call->request;
-        /* A read that fails arms nothing. */
+        /* A read that failed has armed no watch. */
         if (call->rc == ZNONODE && call->watch) {
                 go_on(zk, call, STEP_EXISTS);
                 return;
@@ -241,7 +242,7 @@ static void children_answered(struct zk *zk, struct zk_call *call)
         finish(call, call->rc == ZNONODE ? ZOK : call->rc);
 }
 
-/* The watch is armed for the making of the node, unless it was made just now. */
+/* The watch for the creation of the node is armed, unless the node has been made in the meantime. */
 static void exists_answered(struct zk *zk, struct zk_call *call)
 {
         bool is_get = call->request->op == COORD_OP_GET;
@@ -263,7 +264,7 @@ static bool is_lost(const struct zk_call *call)
 static bool may_repeat(const struct zk_call *call)
 {
         if (call->rc == ZSESSIONMOVED)
-                return true; /* the server did not even look at it */
+                return true; /* the server has not executed it */
         return is_lost(call) && (call->step == STEP_GET || call->step == STEP_CHILDREN || call->step == STEP_EXISTS ||
                                         call->step == STEP_PARENT);
 }
@@ -271,7 +272,8 @@ static bool may_repeat(const struct zk_call *call)
 void zk_request_answered(struct zk *zk, struct zk_call *call)
 {
         struct coord_request *request = call->request;
-        /* Whether an ephemeral node was made is known if the session turns out to be over: it is gone in any case. */
+        /* Whether a lost create of an ephemeral node took effect does not matter if the session turns out to be over:
+         * then the node is gone in any case. */
         call->is_lost = is_lost(call) && call->step == STEP_CREATE && (call->flags & COORD_EPHEMERAL);
         /* It waits for the next connection, until its deadline. */
         if (may_repeat(call) || call->is_lost) {

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "coord/zookeeper/zookeeper.h"
 
-/* Links that find nobody are replaced after a while: names may have got other addresses. */
+/* A link that reaches no server is replaced after this time: the names may have other addresses now. */
 #define LINK_PATIENCE_MS 30000u
-/* When all sessions of a fleet end together, the new ones begin over a while. */
+/* When all sessions of a fleet end together, the new ones begin spread over this time. */
 #define START_SPREAD_MS 100u
 
 /* --- links ------------------------------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static void expire(struct zk *zk, const char *why, bool lingers)
 
 /* --- heartbeat --------------------------------------------------------------------------------------------------- */
 
-/* In a new session the first one makes the app's root: its answer proves as much. */
+/* In a new session the first heartbeat makes the app's root; its answer proves the session, too. */
 void *zk_beat(struct remote *remote)
 {
         struct zk *zk = (struct zk *)remote;
@@ -83,7 +83,7 @@ void *zk_beat(struct remote *remote)
         return NULL;
 }
 
-/* The server itself has answered, within this session. */
+/* Whether the answer came from the server, within this session. */
 static bool is_proof(int rc)
 {
         return rc == ZOK ||

@@ -28,14 +28,14 @@ struct zk {
         char *root; /* "/quiver/demo" */
         char *auth; /* USER:PASSWORD, or NULL */
         const struct ACL_vector *acl;
-        uint64_t wanted_ms; /* of a session */
+        uint64_t wanted_ms; /* the session's timeout that we ask for */
         uv_async_t bell;
 
         struct zk_link *links;
         struct zk_link *current; /* one of them; NULL: none, until start_at_ms */
         uint64_t start_at_ms;
         uint64_t started_ms;
-        char *addresses; /* of the last link that had any; NULL: none yet */
+        char *addresses; /* numeric, of the last link that had resolved the names; NULL: none yet */
 
         clientid_t id;     /* of the session; client_id 0: none */
         bool is_connected; /* the client says so: what is sent now goes out */
@@ -54,7 +54,7 @@ int zk_read_options(const struct coord_options *options, struct url *ret_url, ch
 uint64_t zk_session_tick(struct zk *zk, uint64_t now_ms);
 /* remote_hooks.beat */
 void *zk_beat(struct remote *remote);
-/* Takes the post. */
+/* Handles a post and frees it. */
 void zk_session_take(struct zk *zk, struct zk_link *from, struct post *post);
 /* Ends the current link, if there is one; `lingers` as zk_handle_end(). */
 void zk_session_end(struct zk *zk, bool lingers);
@@ -72,7 +72,7 @@ void zk_request_answered(struct zk *zk, struct zk_call *call);
 bool zk_parent_next(struct zk_call *call, size_t path_size);
 int zk_errno(int rc);
 struct coord_stat zk_stat(const struct Stat *stat);
-/* The version as ZooKeeper counts. */
+/* A version in ZooKeeper's type. */
 int32_t zk_version(uint64_t version);
 
 /* --- multi.c --- */

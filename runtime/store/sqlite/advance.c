@@ -151,7 +151,7 @@ static uint32_t settle_plain(struct sqlite_store *s, struct sqlite_shard_row *sh
 {
         uint64_t seqs[STORE_CALL_TASKS];
         uint32_t plain = 0;
-        uint32_t known = 0; /* … and in flight: beyond what is taken a task is queued */
+        uint32_t known = 0; /* of these, tasks that are in flight: a number above the last claimed one is queued */
         uint32_t removed = 0;
         for (; plain < count && is_plain(&outcomes[plain]); plain++) {
                 uint64_t seq = outcomes[plain].task.seq;

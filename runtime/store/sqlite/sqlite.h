@@ -59,7 +59,7 @@ struct sqlite_store {
         pthread_mutex_t mutex;
         pthread_cond_t wake;
         struct request_list todo;
-        bool has_brief; /* … in it; read without the mutex, as a hint */
+        bool has_brief; /* `todo` has a brief request; read without the mutex, as a hint */
         struct store_request *finished;
         struct store_request **finished_tail;
         bool is_stopping;
@@ -81,7 +81,7 @@ struct sqlite_store {
 /* writer.c */
 void writer_post(struct sqlite_store *s, struct store_request *request); /* loop */
 void *writer_main(void *store);
-/* Signals are the loop's affair. */
+/* Blocks all signals on this thread: the loop handles them. */
 void thread_block_signals(void);
 
 /* open.c: on the writer's thread. */
@@ -153,8 +153,8 @@ bool shard_has_work(struct sqlite_store *s, const struct sqlite_shard_row *shard
 struct claim {
         struct store_task *tasks;
         uint32_t count;
-        uint32_t room;     /* … at most */
-        uint32_t has_room; /* … before `tasks` has to grow */
+        uint32_t room;     /* how many tasks it may have */
+        uint32_t has_room; /* how many tasks fit before `tasks` has to grow */
         uint64_t bytes;
         uint32_t set_aside;
         struct arena_chunk **arena;

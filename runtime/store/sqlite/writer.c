@@ -8,9 +8,9 @@
 #include "store/sqlite/checkpoint.h"
 #include "store/sqlite/sqlite.h"
 
-/* Others wait for the lock meanwhile. */
+/* A transaction lasts so long at most: other processes wait for the lock meanwhile. */
 #define TRANSACTION_NS (4 * NS_PER_MS)
-/* … or here, for the answer to something brief. */
+/* The same while a brief request waits for its answer. */
 #define HURRIED_NS (NS_PER_MS / 2)
 /* An advance with so few outcomes is brief: a key's next task may wait for each of them, and hardly anybody else for so
  * few. */
