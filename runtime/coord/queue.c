@@ -19,7 +19,7 @@ void queue_init(
                 path, (int)QUEUE_ID_MAX, id);
 }
 
-static struct queue *line_of(struct coord_request *request)
+static struct queue *queue_of(struct coord_request *request)
 {
         return (struct queue *)((char *)request - offsetof(struct queue, request));
 }
@@ -113,7 +113,7 @@ static void found(struct queue *queue)
                 if (is_ours(queue, name) && (!own || strcmp(number_of(name), number_of(own)) < 0))
                         own = name;
         }
-        queue->step = own ? QUEUE_VERIFY : queue->wants ? QUEUE_CREATE : queue->is_untidy ? LINE_TIDY : QUEUE_REST;
+        queue->step = own ? QUEUE_VERIFY : queue->wants ? QUEUE_CREATE : queue->is_untidy ? QUEUE_TIDY : QUEUE_REST;
         if (own)
                 take_place(queue, own);
 }
@@ -157,7 +157,7 @@ static void looked(struct queue *queue)
                 return;
         }
         if (before && is_ours(queue, before)) {
-                /* We do not wait for a second node of our own: it is deleted. */
+                /* The place before ours is ours, too: we take that one. */
                 take_place(queue, before);
                 queue->step = QUEUE_VERIFY;
                 return;
@@ -183,7 +183,7 @@ static void watching(struct queue *queue)
                 return;
         }
         if (!is_own && !queue->request.status && !queue->get.stat.owner) {
-                queue->step = LINE_CLEAR;
+                queue->step = QUEUE_CLEAR;
                 return;
         }
         queue->step = status ? QUEUE_LOOK : QUEUE_REST;
@@ -205,7 +205,7 @@ static void cleared(struct queue *queue)
                 fail(queue);
                 return;
         }
-        log_event(LEVEL_WARN, "line", "node=%s text=%s", queue->watched,
+        log_event(LEVEL_WARN, "queue", "node=%s text=%s", queue->watched,
                 LOG_QUOTE("a place that no session held; it is removed"));
         queue->step = QUEUE_LOOK;
 }
@@ -259,13 +259,13 @@ static void answered(struct queue *queue)
         case QUEUE_WATCH:
                 watching(queue);
                 break;
-        case LINE_CLEAR:
+        case QUEUE_CLEAR:
                 cleared(queue);
                 break;
         case QUEUE_REMOVE:
                 removed(queue);
                 break;
-        case LINE_TIDY:
+        case QUEUE_TIDY:
                 tidied(queue);
                 break;
         case QUEUE_REST:
@@ -275,7 +275,7 @@ static void answered(struct queue *queue)
 
 static void on_done(struct coord_request *request)
 {
-        struct queue *queue = line_of(request);
+        struct queue *queue = queue_of(request);
         queue->is_busy = false;
         if (request->status == -ECANCELED)
                 return;
@@ -320,13 +320,13 @@ static void start(struct queue *queue)
                 queue->get = (struct coord_get){ .request = request, .path = queue->watched, .watch = true };
                 coord_get(queue->coord, &queue->get);
                 break;
-        case LINE_CLEAR:
+        case QUEUE_CLEAR:
         case QUEUE_REMOVE:
-        case LINE_TIDY:
+        case QUEUE_TIDY:
                 queue->del = (struct coord_delete){ .request = request,
-                        .path = queue->step == LINE_CLEAR  ? queue->watched
-                                : queue->step == LINE_TIDY ? queue->path
-                                                           : queue->own,
+                        .path = queue->step == QUEUE_CLEAR  ? queue->watched
+                                : queue->step == QUEUE_TIDY ? queue->path
+                                                            : queue->own,
                         .version = COORD_ANY_VERSION };
                 coord_delete(queue->coord, &queue->del);
                 break;

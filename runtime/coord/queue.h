@@ -34,9 +34,9 @@ enum queue_step {
         QUEUE_VERIFY, /* check that the node belongs to this session */
         QUEUE_LOOK,   /* look who is before us */
         QUEUE_WATCH,  /* watch the node before us, and our own */
-        LINE_CLEAR,   /* delete a node before us that no session holds: it would never be deleted otherwise */
+        QUEUE_CLEAR,  /* delete a node before us that no session holds: it would never be deleted otherwise */
         QUEUE_REMOVE, /* delete our node */
-        LINE_TIDY,    /* delete the queue's own node, if nobody else is in it */
+        QUEUE_TIDY,   /* delete the queue's own node, if nobody else is in it */
 };
 
 #define QUEUE_ID_MAX 64u

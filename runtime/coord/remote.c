@@ -43,7 +43,7 @@ void remote_tell_opened(struct remote *remote)
         coord_finish(&open->request, 0);
 }
 
-static void forget_beat(struct remote *remote)
+void remote_forget_beat(struct remote *remote)
 {
         if (remote->beat)
                 remote->hooks->forget(remote->beat);
@@ -55,7 +55,7 @@ void remote_close(struct remote *remote, void (*closed)(void *self), void *self)
         remote->is_closing = true;
         remote->closed = closed;
         remote->closed_self = self;
-        forget_beat(remote);
+        remote_forget_beat(remote);
         for (struct coord_request *request = remote->coord.requests; request; request = request->next)
                 remote_forget(request);
         remote_wake_at(remote, 0);
@@ -239,7 +239,7 @@ void remote_expired(struct remote *remote, const char *why)
         uint64_t session = coord->session;
         size_t count = 0;
         remote->has_session = false;
-        forget_beat(remote);
+        remote_forget_beat(remote);
         if (!remote_is_proven(remote))
                 return;
         for (const struct coord_request *request = coord->requests; request; request = request->next)

@@ -95,6 +95,8 @@ bool remote_is_proven(const struct remote *remote);
 bool remote_is_over(const struct remote *remote, uint64_t now_ms);
 uint64_t remote_beat_every_ms(const struct remote *remote);
 void remote_send_beat(struct remote *remote, uint64_t now_ms);
+/* Ignores the answer to the heartbeat under way, if there is one. */
+void remote_forget_beat(struct remote *remote);
 /* Sends the heartbeat if it is due.  If the one before has no answer yet, the session is suspended instead.  Returns
  * when there is something next. */
 uint64_t remote_beat_tick(struct remote *remote, uint64_t now_ms);

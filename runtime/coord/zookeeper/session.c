@@ -51,6 +51,7 @@ void zk_session_end(struct zk *zk, bool lingers)
         }
         zk_handle_end(zk->current->handle, lingers);
         zk->current = NULL;
+        remote_forget_beat(&zk->remote);
         zk->is_connected = zk->has_root = zk->remote.has_session = false;
         explicit_bzero(&zk->id, sizeof(zk->id));
 }

@@ -15,7 +15,7 @@ struct member_quota {
         const struct assign_member *member;
         enum quota_role role;
         bool is_listed; /* among the previous assignment's owners */
-        bool is_giver;  /* … or its givers */
+        bool is_giver;  /* among the members that shards are taken from */
         uint32_t have;  /* shards that it owns, kept up to date as they are moved */
         uint32_t had;   /* the same in the previous assignment */
         uint32_t quota;

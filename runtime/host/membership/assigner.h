@@ -46,7 +46,7 @@ struct assigner {
         struct error failure; /* why the last plan could not be made; "": it could */
 
         uint64_t urgent_ms;  /* when to plan what cannot wait; UINT64_MAX: nothing */
-        uint64_t planned_ms; /* … and what can */
+        uint64_t planned_ms; /* when to plan what can wait; UINT64_MAX: nothing */
         uint64_t wait_until_ms;
 };
 
