@@ -80,9 +80,9 @@ MUTANTS = [
     ("redis: what is claimed stays in its lane", "runtime/store/redis/lua/advance.lua",
      "redis.call('LTRIM', list, n, -1)", "do end", [CONTRACT("store_redis")]),
     ("redis: what is too much is claimed", "runtime/store/redis/lua/advance.lua",
-     "if is_long or (bytes >= want_bytes and p > 0) then", "if is_long then", [CONTRACT("store_redis")]),
+     "if size > most or (bytes >= enough and p > 0) then", "if size > most then", [CONTRACT("store_redis")]),
     ("redis: what is too long is requeued", "runtime/store/redis/lua/dead.lua",
-     "elseif verb == 0 and d[5] == 'too long' then", "elseif false then", [CONTRACT("store_redis")]),
+     "if verb == 0 and d[5] == 'too long' then", "if false then", [CONTRACT("store_redis")]),
 
     # --- a dump's chunks are taken once
     ("sqlite: a chunk is taken again", "runtime/store/sqlite/import.c",

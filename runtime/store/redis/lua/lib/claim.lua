@@ -80,6 +80,19 @@ local function long_settle(lane)
 	trouble('task %s.%.0f-%s: too long, %d bytes; it is dead', lane_names[lane], last[lane], shard_number, size)
 end
 
+-- How many bytes the list's first node has at least, which is found out without reading it: there are no more nodes than
+-- elements.
+local function head_least(list)
+	local bytes = redis.pcall('MEMORY', 'USAGE', list, 'SAMPLES', 1)
+	return type(bytes) == 'number' and (bytes - 512) / redis.call('LLEN', list) or 0
+end
+
+-- True if a first node of so many bytes can only be one element longer than `limit`: one of several elements has at most
+-- 64 KiB, and what is allocated at most a quarter more than what is needed.
+local function is_certainly_longer(least, limit)
+	return least > 1.25 * limit + 131072
+end
+
 -- What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns.
 local function lanes_claim(max)
 	local looks = 256
