@@ -73,6 +73,9 @@ struct store_listed {
         uint64_t due_in_ms; /* DELAYED */
         uint64_t at_ms;     /* DEAD: since when */
         struct span reason; /* DEAD */
+        /* DEAD as "too long", and kept apart: how many bytes it has, of which `envelope` has only the first.  0: all of
+         * it is here. */
+        uint64_t long_bytes;
 };
 
 /* Tasks of one shard in one state, in order.
@@ -138,6 +141,7 @@ struct store_dead {
         uint32_t page_tasks;
 
         uint32_t acted;
+        uint32_t refused; /* REQUEUE: how many are dead as "too long", and stay so */
         bool is_end;
 };
 void store_dead(struct store *store, struct store_dead *dead);

@@ -93,9 +93,13 @@ int store_task_place(const struct store *store, uint32_t shard, struct arena_chu
         struct error *error);
 
 /* A task as it stands in a log: its bytes, and the seq it has or will have.  Fills id (made from the seq if the
- * envelope has none) and key.  0, or -EBADMSG / -EPROTO / -EXDEV (another shard's) with the reason. */
+ * envelope has none) and key.  0, or -EBADMSG / -EPROTO / -EMSGSIZE (too long) /
+ * -EXDEV (another shard's) with the reason. */
 int store_task_read(const struct store *store, uint32_t shard, uint64_t seq, struct span bytes,
         struct arena_chunk **arena, struct store_task *ret_task, struct error *error);
+
+/* What is recorded as the reason of a task for which that returned an error. */
+struct span store_set_aside_reason(int error);
 
 /* The name a request's error text begins with: "submit", "advance", … */
 const char *store_op_name(unsigned op);

@@ -1,6 +1,8 @@
 /* An owner's call: outcomes in, tasks out, the lease renewed. */
 #include <errno.h>
+#include <inttypes.h>
 
+#include "base/log.h"
 #include "store/redis/msgpack.h"
 #include "store/redis/redis_store.h"
 
@@ -135,17 +137,17 @@ static void read_tasks(struct claimed *c, struct op *op, const redisReply *reply
         }
 }
 
-/* A script reads tasks in portions before it knows how large they are. */
-static void learn_size(struct redis_store *s, const struct claimed *c)
+/* Comes after the blocks, if at all: how many tasks were too long and are dead, and lines about them and about records
+ * that cannot be read.  Returns how many are dead. */
+static uint32_t read_troubles(const struct call *call, const redisReply *reply)
 {
-        uint64_t largest = 1;
-        for (uint32_t i = 0; i < c->count; i++)
-                if (c->tasks[i].envelope.payload.size > largest)
-                        largest = c->tasks[i].envelope.payload.size;
-        if (!c->count)
-                return;
-        uint64_t fit = STORE_CALL_BYTES / largest;
-        s->chunk = fit < 1 ? 1 : fit > STORE_CALL_TASKS ? STORE_CALL_TASKS : (uint32_t)fit;
+        size_t count = reply_count(reply);
+        const redisReply *troubles = count % 3 == 1 ? reply->element[count - 1] : NULL;
+        const redisReply *lines = reply_at(troubles, 1);
+        for (size_t i = 0; i < reply_count(lines); i++)
+                log_event(LEVEL_ERROR, "bad-record", "app=%s shard=%" PRIu32 " text=%s", call->op->s->store.app,
+                        call->shard, LOG_QUOTE(lines->element[i]->str ? lines->element[i]->str : ""));
+        return (uint32_t)reply_number(reply_at(troubles, 0));
 }
 
 static bool has_replies(const struct store_advance *advance)
@@ -193,10 +195,9 @@ static void advance_answer(struct call *call, const redisReply *reply)
         read_controls(advance, reply->element[REPLY_CONTROLS]);
         claimed_init(&c, op, call->shard, count_tasks(reply), reply_number(reply->element[REPLY_NOW]));
         read_tasks(&c, op, reply);
-        learn_size(op->s, &c);
         advance->tasks = c.tasks;
         advance->tasks_count = c.count;
-        advance->set_aside = c.dead_count;
+        advance->set_aside = c.dead_count + read_troubles(call, reply);
         if (has_replies(advance))
                 replies_look(op->s);
         (void)claimed_set_aside(&c, op, &advance->lease, aside_answer);
@@ -218,7 +219,7 @@ void redis_advance(struct redis_store *s, struct store_request *request)
         call_put_number(call, advance->lease.ttl_ms);
         call_put_number(call, advance->want_tasks);
         call_put_number(call, advance->want_bytes);
-        call_put_number(call, s->chunk);
+        call_put_number(call, s->store.payload_max + TASK_HEAD_MAX);
         struct span packed = { 0 };
         if (!is_plain_call)
                 packed = pack_outcomes(&s->store, advance, request_arena(request));

@@ -295,7 +295,6 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
         s->wait_replicas = options->wait_replicas;
         if (s->wait_replicas)
                 name_waiter(s);
-        s->chunk = 16;
         s->is_cluster = !strncmp(options->url, "redis+cluster:", 14);
         s->store.calls_max = s->is_cluster ? CLUSTER_CALLS_MAX : CALLS_MAX;
         s->url = strdup(options->url);

@@ -47,7 +47,6 @@ struct redis_store {
         struct store_request **deferred_tail;
         struct store_request *waiting; /* store_reply requests that wait for a ring */
         uint64_t poll_ms;              /* how often to look where Redis does not ring; 0: it does */
-        uint32_t chunk;                /* how many tasks of the size seen last make up one call's bytes */
 
         uint32_t wait_replicas; /* a submit waits for so many */
         char wait_name[32];     /* … and knows what it wrote by this, and a number */

@@ -77,8 +77,10 @@ static void row_read(
                 to->note = (struct task_note){ 0 };
         if (state == STATE_DELAYED)
                 to->due_in_ms = reply_number(reply_at(row, 4));
-        if (state == STATE_DEAD)
+        if (state == STATE_DEAD) {
                 to->at_ms = reply_number(reply_at(row, 4));
+                to->long_bytes = reply_number(reply_at(row, 7));
+        }
 }
 
 /* --- list -------------------------------------------------------------------------------------------------------- */
@@ -200,6 +202,7 @@ static void dead_answer(struct call *call, const redisReply *reply)
         dead->acted = (uint32_t)reply_number(reply_at(reply, 0));
         dead->cursor.major = reply_number(reply_at(reply, 1));
         dead->is_end = reply_number(reply_at(reply, 2)) != 0;
+        dead->refused = (uint32_t)reply_number(reply_at(reply, 3));
         if (dead->verb == DEAD_REQUEUE && dead->acted)
                 bell_own_write(call->op->s, call->shard);
 }
@@ -208,7 +211,7 @@ void redis_dead(struct redis_store *s, struct store_request *request)
 {
         struct store_dead *dead = (struct store_dead *)request;
         uint32_t ids = dead->ids ? dead->ids_count : 0;
-        dead->acted = 0;
+        dead->acted = dead->refused = 0;
         dead->is_end = true;
         if (dead->ids && !ids) {
                 op_defer(s, request);

@@ -115,7 +115,7 @@ static void log_remove(struct sqlite_store *s, const struct shard *shard, uint64
 static void set_aside(struct sqlite_store *s, struct shard *shard, struct claim *claim, uint64_t seq, struct span bytes,
         int why, const struct error *error)
 {
-        struct span reason = why == -EXDEV ? SPAN_TEXT("misplaced") : SPAN_TEXT("malformed");
+        struct span reason = store_set_aside_reason(why);
         log_remove(s, shard, seq);
         dead_put_bytes(
                 s, shard, seq, reason, (struct span){ error->text, strlen(error->text) }, bytes, (struct span){ 0 });

@@ -15,15 +15,18 @@ local epoch, nonce, ttl = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local is_held, is_ours = state == 'held', holder == nonce
 stored = tonumber(stored)
 
+if not stored or not tonumber(fields[2] or 0) or not tonumber(fields[3] or 0) or not tonumber(fields[4] or 0) then
+	error({ err = 'CORRUPT ' .. shard .. ': its lease cannot be read: ' .. string.sub(fields[1] or '', 1, 64) })
+end
 if epoch < stored or (epoch == stored and not is_ours) then
 	return { 2, stored }
 end
 
 local left = is_held and left_ms(fields[2], fields[3]) or 0
 if epoch > stored and is_held and not is_ours and left > 0 then
+	local want = want_read(fields[5], stored)
 	-- A cut must last: else it would begin anew with every look at it.
 	redis.call('HSET', shard, 'until', now + left)
-	local want = want_read(fields[5], stored)
 	if not want or want.epoch <= epoch then
 		local firm = 0
 		if ARGV[4] == '1' then
@@ -43,6 +46,10 @@ local till = now + ttl
 if is_refused(want) then
 	till, ttl = tonumber(fields[2] or 0), tonumber(fields[3] or 0)
 end
+local page, has_more = {}, 0
+if tonumber(ARGV[6]) > 0 then
+	page, has_more = flight_page(0, tonumber(ARGV[6]))
+end
 redis.call('HSET', shard, 'lease', 'held ' .. ARGV[1] .. ' ' .. nonce, 'until', till, 'ttl', ttl, 'call', call, 'last', '',
 	'returned', 0)
 for _, name in ipairs({ 'high', 'normal', 'low', 'done' }) do
@@ -50,10 +57,6 @@ for _, name in ipairs({ 'high', 'normal', 'low', 'done' }) do
 end
 if fields[5] and not want then
 	redis.call('HDEL', shard, 'want')
-end
-local page, has_more = {}, 0
-if tonumber(ARGV[6]) > 0 then
-	page, has_more = flight_page(0, tonumber(ARGV[6]))
 end
 local next_due, is_queued, controls = look()
 local has_work = is_queued or controls > 0 or next_due == 0 or redis.call('EXISTS', at .. 'outbox') == 1

@@ -1,10 +1,12 @@
 #!lua flags=allow-oom
 -- advance: commits outcomes, renews the lease, claims more.
--- ARGV: lease, call, ttl, want, want_bytes, chunk, outcomes (msgpack: results_max, results_age, outcomes; or ''), seqs that
--- are simply done.  The common case comes first and stands alone: what it does not call it need not even define.
+-- ARGV: lease, call, ttl, want, want_bytes, the longest envelope allowed, outcomes (msgpack: results_max, results_age,
+-- outcomes; or ''), seqs that are simply done.  The common case comes first and stands alone: what it does not call it need not even define.
 -- → bits (1 has_more, 2 has_outbox, 4 has_keys, 8 refused, 16 and 32 wanted), now, left, gone, next_due, controls, blocks.
 -- A block is tasks of consecutive seqs: the first seq, their envelopes, their notes ('': none has one); each list packed
--- into one string, which is read faster than so many.
+-- into one string, which is read faster than so many.  Last, if there are any: how many tasks were too
+-- long and are dead, and a line about each of them and about each record that cannot be read.
+--include portion
 local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
 local at = string.sub(shard, 1, -6)
 local flight = at .. 'flight'
@@ -16,14 +18,15 @@ local call, last_call = tonumber(ARGV[2]), tonumber(fields[2])
 if call ~= last_call + 1 and call ~= last_call then
 	return 'FENCED'
 end
-local want, want_bytes, chunk = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local want, want_bytes, limit = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- Which lanes to look at if nothing is out of the ordinary; none if something is.  Every call costs a microsecond, and
 -- each that reads makes Redis remember all bell keys once more: everything that is usually not there is asked for at once.
 local first_lane, last_lane
 local next_due, has_keys = -1, 0
 local last = { [0] = 0, tonumber(fields[6]), 0 }
-if call > last_call and ARGV[7] == '' and not fields[3] and not fields[4] then
+local done_before = tonumber(fields[5])
+if call > last_call and ARGV[7] == '' and not fields[3] and not fields[4] and last[1] and done_before then
 	local there = redis.call('EXISTS', at .. 'keys', at .. 'notes', at .. 'outbox', delayed, control, KEYS[2], KEYS[4])
 	if there == 0 then
 		first_lane, last_lane = 1, 1
@@ -48,45 +51,63 @@ if first_lane ~= 1 then
 	last[0], last[2] = tonumber(others[1]), tonumber(others[2])
 end
 
+-- How many there are in each lane; asking shows that it is a list.  What is not as it should be is named further below.
+local lane_counts = {}
 if first_lane then
+	local in_flight = redis.pcall('HLEN', flight)
+	local is_as_always = type(in_flight) == 'number'
+	for lane = first_lane, last_lane do
+		lane_counts[lane] = redis.pcall('LLEN', KEYS[lane + 2])
+		is_as_always = is_as_always and last[lane] and type(lane_counts[lane]) == 'number'
+	end
+	first_lane = is_as_always and first_lane
+end
+
+-- The common case: nothing below can fail.  It leaves alone what is long, or may be, and returns nil if that comes first.
+local function advance_plainly()
 	local clock = redis.call('TIME')
 	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0 }
 	local count, removed = #ARGV - 7, 0
-	local put, p, bytes, ranges, failed = {}, 0, 0, '', nil
+	local put, p, bytes, ranges, is_long = {}, 0, 0, '', false
 	local set = { 'call', ARGV[2], 'until', string.format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
 	for lane = first_lane, last_lane do
-		local seq, all = lane * 281474976710656 + last[lane], nil
+		local list, left, seq, all = KEYS[lane + 2], lane_counts[lane], lane * 281474976710656 + last[lane], nil
 		local first = seq + 1
-		while want > 0 and not failed and (bytes < want_bytes or p == 0) do
-			local asked = chunk < want and chunk or want
-			local some = redis.pcall('LPOP', KEYS[lane + 2], asked) or {}
-			local n = #some
-			failed = some.err and some
-			for i = 1, n do
-				if bytes >= want_bytes and p > 0 then
-					for j = n, i, -1 do
-						redis.call('LPUSH', KEYS[lane + 2], some[j])
-						some[j] = nil
-					end
+		while want > 0 and left > 0 and not is_long and (bytes < want_bytes or p == 0) do
+			local most = left < want and left or want
+			local asked, is_large = portion(list, most < 8 and 8 or most)
+			asked = asked < most and asked or most
+			is_long = is_large and asked == 1 and most > 1
+			if is_long then
+				break
+			end
+			local some, n = redis.call('LRANGE', list, 0, asked - 1), 0
+			for i = 1, asked do
+				local size = #some[i]
+				is_long = size > limit
+				if is_long or (bytes >= want_bytes and p > 0) then
 					break
 				end
 				-- As text: Redis would print a number with %.17g, which costs more than all the rest.
-				seq = seq + 1
+				seq, n = seq + 1, i
 				put[p + 1] = string.format('%d', seq)
 				put[p + 2] = some[i]
-				bytes, p = bytes + #some[i], p + 2
+				bytes, p = bytes + size, p + 2
 			end
-			want = want - #some
+			if n > 0 then
+				redis.call('LTRIM', list, n, -1)
+			end
+			want, left = want - n, left - n
+			for i = n + 1, asked do
+				some[i] = nil
+			end
 			if not all then
 				all = some
 			else
-				for i = 1, #some do
+				for i = 1, n do
 					all[#all + 1] = some[i]
 				end
-			end
-			if n < asked then
-				break
 			end
 		end
 		if seq >= first then
@@ -96,26 +117,23 @@ if first_lane then
 			local n = #reply
 			reply[n + 1], reply[n + 2], reply[n + 3] = first, cmsgpack.pack(all), ''
 		end
-	end
-	if count > 0 and not failed then
-		removed = redis.pcall('HDEL', flight, unpack(ARGV, 8))
-		failed = type(removed) == 'table' and removed
-	end
-	if p > 0 and not failed then
-		local added = redis.pcall('HSET', flight, unpack(put))
-		failed = type(added) == 'table' and added
-	end
-	if failed then
-		-- A key is of another type.  What was taken goes back where it was: nothing has changed.
-		for i = p, 2, -2 do
-			redis.call('LPUSH', KEYS[math.floor(put[i - 1] / 281474976710656) + 2], put[i])
+		if is_long then
+			break
 		end
-		return failed
+	end
+	if is_long and p == 0 then
+		return nil
+	end
+	if count > 0 then
+		removed = redis.call('HDEL', flight, unpack(ARGV, 8))
+	end
+	if p > 0 then
+		redis.call('HSET', flight, unpack(put))
 	end
 	local n = #set
 	set[n + 1], set[n + 2] = 'last', ranges
 	if removed > 0 then
-		set[n + 3], set[n + 4] = 'done', string.format('%d', fields[5] + removed)
+		set[n + 3], set[n + 4] = 'done', string.format('%d', done_before + removed)
 	end
 	redis.call('HSET', shard, unpack(set))
 	-- The last read, which rings: of what we have written.  The rest was read before, and is not there.
@@ -130,6 +148,10 @@ if first_lane then
 	return reply
 end
 
+local reply = first_lane and advance_plainly()
+if reply then
+	return reply
+end
 --include shard
 --include look
 --include lease
@@ -141,11 +163,21 @@ end
 --include results
 --include marks
 
+local numbers = check_numbers('high', 'normal', 'low', 'done', 'returned', 'applied', 'last_delayed', 'last_dead', 'last_result',
+	'results_dropped')
+last[0], last[1], last[2], done_before = numbers[1], numbers[2], numbers[3], numbers[4]
 local epoch = tonumber(string.match(ARGV[1], ' (%d+) '))
 local want_record = want_read(fields[3], epoch)
 local blocks, count = {}, 0 -- what is claimed: first seq, envelopes, notes, and so on
 local ranges = {}
-local put = {}              -- … for the in-flight table
+local put = {}              -- the same, for the in-flight table
+local troubles = {}         -- lines about records that cannot be read, and tasks that are too long
+local moved = 0             -- bytes that this call has moved from one place to another: a call is bounded by them
+local long_count = 0        -- how many of them are such tasks
+
+local function trouble(...)
+	troubles[#troubles + 1] = string.format(...)
+end
 
 local function claim_add(seq, bytes, note)
 	local n = #ranges
@@ -173,23 +205,36 @@ local function answer(controls, gone, refused, till)
 		reply[i + 7] = cmsgpack.pack(blocks[i + 1])
 		reply[i + 8] = cmsgpack.pack(blocks[i + 2])
 	end
+	if #troubles > 0 then
+		reply[#reply + 1] = { long_count, troubles }
+	end
 	return reply
 end
 
-local function controls_show(list)
+-- What was asked for, as far as it can be read; false for what cannot.
+local function controls_read(list)
 	local controls = {}
 	for i, entry in ipairs(list) do
-		local c = cmsgpack.unpack(entry)
-		controls[i] = { c[1], c[2], c[4], c[5] }
+		controls[i] = record_read(entry, 'number', 'string', 'string', 'string', 'number') or false
 	end
 	return controls
+end
+
+local function controls_show(controls)
+	local rows = {}
+	for _, c in ipairs(controls) do
+		if c then
+			rows[#rows + 1] = { c[1], c[2], c[4], c[5] }
+		end
+	end
+	return rows
 end
 
 -- The answer to the last call was lost: what it claimed is in flight and is returned again.
 if call == last_call then
 	local saved = redis.call('HMGET', shard, 'last', 'until', 'returned')
 	for first, n in string.gmatch(saved[1] or '', '(%d+) (%d+)') do
-		for seq = tonumber(first), first + n - 1 do
+		for seq = tonumber(first), first + math.min(n, 256) - 1 do
 			local bytes = redis.call('HGET', flight, seq)
 			if bytes then
 				claim_add(seq, bytes, redis.call('HGET', notes, seq))
@@ -198,17 +243,16 @@ if call == last_call then
 	end
 	local returned = tonumber(saved[3] or 0)
 	local list = returned > 0 and redis.call('LRANGE', control, 0, returned - 1) or {}
-	return answer(controls_show(list), 0, false, saved[2])
+	return answer(controls_show(controls_read(list)), 0, false, saved[2])
 end
 
 local results_max, results_age, outcomes = 0, 0, {}
 if ARGV[7] ~= '' then
 	results_max, results_age, outcomes = unpack(cmsgpack.unpack(ARGV[7]))
 end
-local room, has_dead, has_results, has_follow_ups = want, false, false, false
+local room, has_results, has_follow_ups = want, false, false
 for _, o in ipairs(outcomes) do
 	room = room + o[9]
-	has_dead = has_dead or o[1] == 3
 	has_results = has_results or o[11] == 1
 	has_follow_ups = has_follow_ups or #o[16] > 0
 end
@@ -229,9 +273,7 @@ has_keys = size('HLEN', 'keys') > 0
 for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', due = 'ZCARD', side = 'ZCARD' }) do
 	size(command, name)
 end
-if has_dead or has_controls then
-	check_types('dead', 'deadnumbers', 'deadids')
-end
+check_types('dead', 'deadnumbers', 'deadids') -- what is too long becomes dead when it is met
 if has_results then
 	check_types('results', 'resultdata', 'leased', 'consumers')
 end
@@ -247,17 +289,17 @@ local function controls_take()
 	if not has_controls then
 		return {}
 	end
-	local saved = redis.call('HMGET', shard, 'returned', 'applied')
-	local returned, applied = tonumber(saved[1] or 0), tonumber(saved[2] or 0)
+	local returned, applied = numbers[5], numbers[6]
+	local list = controls_read(redis.call('LRANGE', control, returned, returned + 63))
 	if returned > 0 then
 		redis.call('LTRIM', control, returned, -1)
 		applied = applied - returned
 	end
-	local list = redis.call('LRANGE', control, 0, 63)
-	for i, entry in ipairs(list) do
-		if i > applied then
-			local c = cmsgpack.unpack(entry)
+	for i, c in ipairs(list) do
+		if i > applied and c then
 			control_apply(c[1], c[2], c[3])
+		elseif not c then
+			trouble('control: an entry cannot be read; it is passed over')
 		end
 	end
 	if returned > 0 or #list > 0 then
@@ -295,5 +337,5 @@ for i, range in ipairs(ranges) do
 	remembered[i] = string.format('%.0f %.0f ', range[1], range[2])
 end
 redis.call('HSET', shard, 'call', call, 'until', till, 'ttl', ARGV[3], 'high', last[0], 'normal', last[1], 'low', last[2],
-	'done', fields[5] + done, 'last', table.concat(remembered))
+	'done', done_before + done, 'last', table.concat(remembered))
 return answer(controls, gone, refused, till)

@@ -12,6 +12,7 @@ local state, number, id, name = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], A
 local QUEUED, DELAYED, IN_FLIGHT, PARKED = 0, 1, 2, 3
 check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'side', 'parked', 'later',
 	'dead', 'deadnumbers', 'deadids')
+check_numbers('last_dead')
 
 local function is_meant(bytes, seq)
 	return bytes and task_id(bytes, seq) == id
@@ -58,7 +59,7 @@ end
 local function cancel_delayed()
 	local member = hex(number)
 	local packed = redis.call('HGET', at .. 'later', member)
-	local task = packed and cmsgpack.unpack(packed)
+	local task = packed and later_read(packed)
 	local seq = task and task[1] * LANE + number
 	if not task or not is_meant(task[2], seq) then
 		return -1

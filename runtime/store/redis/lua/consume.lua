@@ -1,10 +1,11 @@
-#!lua
+#!lua flags=allow-oom
 -- consume: the oldest results that nobody holds.  ARGV: consumer, lease_ms, max, results_max, results_age.
 -- → per result: number, at, id, key, handler, data
 --include shard
 --include results
 
 check_types('shard', 'results', 'resultdata', 'leased', 'consumers')
+check_numbers('results_dropped')
 results_trim(64, tonumber(ARGV[4]), tonumber(ARGV[5]))
 local held, held_count = {}, 0
 for _, number in ipairs(redis.call('ZRANGEBYSCORE', leased, '(' .. now, '+inf')) do
@@ -18,8 +19,8 @@ for _, number in ipairs(max > 0 and redis.call('ZRANGE', results, 0, held_count 
 		break
 	end
 	local packed = not held[number] and redis.call('HGET', resultdata, number)
-	if packed then
-		local r = cmsgpack.unpack(packed)
+	local r = packed and result_read(packed)
+	if r then
 		redis.call('ZADD', leased, now + ARGV[2], number)
 		redis.call('HSET', consumers, number, ARGV[1])
 		for _, value in ipairs({ tonumber(number), r[4], r[1], r[2], r[3], r[5] }) do

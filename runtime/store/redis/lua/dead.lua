@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- dead: requeues (0) or drops (1) dead tasks.  ARGV: verb, handler ('': any), cursor, page, ids.  Without ids: a page.
--- → acted, cursor, is_end
+-- → acted, cursor, is_end, how many were refused since they are too long to be requeued
 --include shard
 --include note
 --include log
@@ -8,7 +8,8 @@
 check_types('shard', 'dead', 'deadnumbers', 'deadids', 'high', 'normal', 'low', 'notes')
 local verb, handler, cursor, page = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local last = lasts()
-local acted, bytes = 0, 0
+check_numbers('dropped')
+local acted, bytes, refused = 0, 0, 0
 
 -- Fresh budgets; history and checkpoint stay.
 local function requeue(d)
@@ -18,10 +19,17 @@ local function requeue(d)
 	append(d[3], d[6], note_write(n), last)
 end
 
+-- What is too long would be so again.  One that cannot be read stays, for fsck.
 local function act(number, d)
-	if verb == 0 then
+	if not d then
+		return
+	elseif verb == 0 and d[5] == 'too long' then
+		refused = refused + 1
+		return
+	elseif verb == 0 then
 		requeue(d)
 	else
+		redis.call('UNLINK', at .. 'long.' .. string.format('%.0f', number))
 		redis.call('HINCRBY', shard, 'dropped', 1)
 	end
 	redis.call('HDEL', at .. 'dead', number)
@@ -32,7 +40,7 @@ local function act(number, d)
 end
 
 local function get(number)
-	return cmsgpack.unpack(redis.call('HGET', at .. 'dead', number))
+	return dead_read(redis.call('HGET', at .. 'dead', number))
 end
 
 for i = 5, #ARGV do
@@ -54,9 +62,9 @@ if #ARGV == 4 then
 		local number = tonumber(text)
 		local d = get(number)
 		cursor = number
-		if handler == '' or d[2] == handler then
+		if handler == '' or (d and d[2] == handler) then
 			act(number, d)
 		end
 	end
 end
-return { acted, cursor, is_end }
+return { acted, cursor, is_end, refused }

@@ -6,6 +6,7 @@
 
 check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'notes', 'dead', 'deadnumbers', 'deadids')
 local last = lasts()
+check_numbers('last_delayed', 'last_dead')
 for i = 1, #ARGV, 8 do
 	local state, lane, bytes, note, when, id = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3],
 		tonumber(ARGV[i + 4]), ARGV[i + 5]

@@ -9,10 +9,10 @@
 
 check_types('shard', 'control', 'keys', 'due', 'side', 'parked', 'notes', 'dead', 'deadnumbers', 'deadids')
 local verb, name, reason = tonumber(ARGV[1]), ARGV[2], ARGV[3]
-local fields = redis.call('HMGET', shard, 'lease', 'returned')
-local is_held = string.sub(fields[1] or '', 1, 5) == 'held '
+local returned = check_numbers('returned', 'last_dead')[1]
+local is_held = string.sub(redis.call('HGET', shard, 'lease') or '', 1, 5) == 'held '
 -- A hold may be on its way to the owner, so that the key is not held yet.
-local may_come = is_held and redis.call('LLEN', control) > tonumber(fields[2] or 0)
+local may_come = is_held and redis.call('LLEN', control) > returned
 local k = key_get(name)
 if verb ~= 1 and not may_come and (not k or k.state == 'waiting') then
 	return -1

@@ -13,7 +13,8 @@ local rows = {}
 local function show(name)
 	local k = key_get(name)
 	local seq = k and side_head(k)
-	local head = seq and task_id(redis.call('HGET', parked, seq), seq) or ''
+	local bytes = seq and redis.call('HGET', parked, seq)
+	local head = bytes and task_id(bytes, seq) or ''
 	if k then
 		rows[#rows + 1] = { name, STATES[k.state], k.since, k.tasks, k.state == 'held' and 0 or math.max(0, k.due - now),
 			k.reason, head }

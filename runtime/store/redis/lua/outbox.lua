@@ -5,12 +5,20 @@
 if redis.call('HGET', shard, 'lease') ~= ARGV[1] then
 	return 'FENCED'
 end
-local rows = { tonumber(redis.call('HGET', shard, 'outbox_base') or 0), redis.call('HGET', at .. 'sent', 'born') or '' }
+check_types('outbox', 'sent')
+local rows = { check_numbers('outbox_base')[1], redis.call('HGET', at .. 'sent', 'born') or '' }
 local bytes = 0
 for from = 0, 255, 16 do
 	local some = redis.call('LRANGE', at .. 'outbox', from, from + 15)
 	for _, packed in ipairs(some) do
-		local entry = cmsgpack.unpack(packed)
+		local entry = record_read(packed, 'number', 'number', 'number', 'number', 'string')
+		if not entry then
+			-- What is before it can go; it must not be forgotten with them.
+			if #rows > 2 then
+				return rows
+			end
+			error({ err = 'CORRUPT ' .. at .. 'outbox: its first entry cannot be read' })
+		end
 		rows[#rows + 1] = entry[1]
 		rows[#rows + 1] = entry[2]
 		rows[#rows + 1] = packed

@@ -8,8 +8,8 @@ table.sort(nonces)
 local rows = {}
 for _, nonce in ipairs(nonces) do
 	local packed = redis.call('HGET', KEYS[1], nonce)
-	if packed then
-		local d = cmsgpack.unpack(packed)
+	local is_read, d = pcall(cmsgpack.unpack, packed or '')
+	if is_read and type(d) == 'table' and type(d[1]) == 'number' and type(d[2]) == 'string' then
 		rows[#rows + 1] = nonce
 		rows[#rows + 1] = math.max(0, now - d[1])
 		rows[#rows + 1] = d[2]

@@ -1,19 +1,24 @@
 -- The part of advance that claims.  Works on advance's own variables.
 -- Delayed tasks whose time has come join the log, behind what is there.
 local function delayed_join()
-	local moved = 0
 	for _, number in ipairs(redis.call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, 256)) do
 		local packed = redis.call('HGET', at .. 'later', number)
-		redis.call('ZREM', delayed, number)
-		redis.call('HDEL', at .. 'later', number)
-		if packed then
-			local task = cmsgpack.unpack(packed)
+		local task = packed and later_read(packed)
+		if packed and not task then
+			-- It is kept, and is never due.
+			redis.call('ZADD', delayed, '+inf', number)
+			trouble('delayed %s: its record cannot be read', number)
+		else
+			redis.call('ZREM', delayed, number)
+			redis.call('HDEL', at .. 'later', number)
+		end
+		if task then
 			append(task[1], task[2], task[3], last)
 			lane_sizes[task[1]] = lane_sizes[task[1]] + 1
 			has_notes = has_notes or task[3] ~= ''
 			moved = moved + #task[2]
 		end
-		if moved >= 1048576 then
+		if moved >= PORTION_BYTES then
 			break
 		end
 	end
@@ -27,8 +32,13 @@ local function due_take(max)
 	end
 	for _, name in ipairs(redis.call('ZRANGEBYSCORE', due_keys, '-inf', now, 'LIMIT', 0, max)) do
 		local k = key_get(name)
-		if k then
+		if k and k.is_unreadable then
+			redis.call('ZADD', due_keys, '+inf', name)
+			trouble('key %s: its record cannot be read', name)
+		elseif k then
 			side_take(k, 1)
+		else
+			redis.call('ZREM', due_keys, name)
 		end
 	end
 end
@@ -43,7 +53,7 @@ local function lane_settle(lane, seq, bytes)
 		marks[lane] = marks[lane] - 1
 		return
 	end
-	bytes_claimed = bytes_claimed + #bytes
+	bytes_claimed, moved = bytes_claimed + #bytes, moved + #bytes
 	local k = has_keys and key_get(task_key(bytes, seq))
 	if k then
 		local field = string.format('%d', seq)
@@ -59,29 +69,49 @@ local function lane_settle(lane, seq, bytes)
 	end
 end
 
+-- The head of a lane, longer than any task may be: dead, without having been in flight.
+local function long_settle(lane)
+	last[lane] = last[lane] + 1
+	lane_sizes[lane] = lane_sizes[lane] - 1
+	local seq = lane * LANE + last[lane]
+	local size = dead_put_long(lane, seq, limit, note_get(seq))
+	note_remove(string.format('%d', seq))
+	moved, long_count = moved + size, long_count + 1
+	trouble('task %s.%.0f-%s: too long, %d bytes; it is dead', lane_names[lane], last[lane], shard_number, size)
+end
+
 -- What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns.
 local function lanes_claim(max)
 	local looks = 256
 	local stop = math.min(count + max, room)
 	for lane = 0, 2 do
-		local from = 0
-		while lane_sizes[lane] > from and count < stop and looks > 0 and (bytes_claimed < want_bytes or looks == 256) do
-			local asked = math.min(stop - count, looks, chunk)
-			local some = redis.call('LRANGE', lanes[lane], from, from + asked - 1)
-			for _, bytes in ipairs(some) do
-				if looks < 256 and bytes_claimed >= want_bytes then
+		while lane_sizes[lane] > 0 and count < stop and looks > 0 and moved < PORTION_BYTES and
+			(bytes_claimed < want_bytes or looks == 256) do
+			if is_head_longer(lanes[lane], limit) then
+				looks = looks - 1
+				long_settle(lane)
+			else
+				local taken, is_long = 0, false
+				local asked = portion(lanes[lane], math.min(stop - count, looks, lane_sizes[lane]))
+				for _, bytes in ipairs(redis.call('LRANGE', lanes[lane], 0, asked - 1)) do
+					is_long = #bytes > limit
+					if is_long or (looks < 256 and bytes_claimed >= want_bytes) then
+						break
+					end
+					taken, looks = taken + 1, looks - 1
+					lane_settle(lane, lane * LANE + last[lane] + taken, bytes)
+				end
+				if taken > 0 then
+					redis.call('LTRIM', lanes[lane], taken, -1)
+				end
+				last[lane], lane_sizes[lane] = last[lane] + taken, lane_sizes[lane] - taken
+				if is_long then
+					looks = looks - 1
+					long_settle(lane)
+				elseif taken == 0 then
 					break
 				end
-				from, looks = from + 1, looks - 1
-				lane_settle(lane, lane * LANE + last[lane] + from, bytes)
 			end
-			if #some < asked then
-				break
-			end
-		end
-		if from > 0 then
-			redis.call('LTRIM', lanes[lane], from, -1)
-			last[lane] = last[lane] + from
 		end
 	end
 end

@@ -1,5 +1,7 @@
 -- Keys that are not free, and the queues in which their tasks wait.
 -- …keys: key → "STATE SINCE TASKS DUE REASON".  …due: every such key by due time, held ones at +inf.
+-- A record that cannot be read is kept as it is.  Its tasks wait in their queue, as those of a key that is held, until fsck
+-- mends it or the key is given a new state.
 -- …side: members KEY NUL hex(seq), all of score 0: a key's queue is a lexical range.  …parked: seq → envelope.
 local keys, due_keys, side, parked = at .. 'keys', at .. 'due', at .. 'side', at .. 'parked'
 local WAITING_MS = 30000 -- as STORE_WAITING_MS
@@ -12,16 +14,28 @@ local function key_get(name)
 		k = false
 		if text then
 			local state, since, tasks, due, reason = string.match(text, '^(%a+) (%d+) (%d+) (%d+) (.*)$')
-			k = { name = name, state = state, since = tonumber(since), tasks = tonumber(tasks), due = tonumber(due),
-				reason = reason }
+			local is_read = (state == 'waiting' or state == 'parked' or state == 'held') and #since <= 16 and #tasks <= 16 and
+				#due <= 16
+			k = is_read and { name = name, state = state, since = tonumber(since), tasks = tonumber(tasks),
+				due = tonumber(due), reason = reason } or
+				{ name = name, state = 'held', since = 0, tasks = 0, due = 0, is_unreadable = true,
+				reason = 'its record cannot be read; quiver fsck --repair mends it' }
 		end
 		known[name] = k
 	end
 	return k
 end
 
+-- How many tasks wait for a key, counted.
+local function side_count(name)
+	return redis.call('ZLEXCOUNT', side, '[' .. name .. '\0', '(' .. name .. '\1')
+end
+
 local function key_set(name, state, due, reason)
 	local k = key_get(name) or { name = name, tasks = 0 }
+	if k.is_unreadable then
+		k.is_unreadable, k.tasks = false, side_count(name)
+	end
 	k.state, k.due, k.reason, k.since, k.is_changed = state, due, reason, now, true
 	known[name] = k
 	return k
@@ -30,7 +44,7 @@ end
 -- Writes what has changed.  A key without tasks that is not held becomes free.
 local function keys_save()
 	for name, k in pairs(known) do
-		if k and k.is_changed then
+		if k and k.is_changed and not k.is_unreadable then
 			k.is_changed = false
 			if k.tasks == 0 and k.state ~= 'held' then
 				redis.call('HDEL', keys, name)
@@ -51,15 +65,16 @@ local function side_put(k, seq, bytes)
 	k.tasks, k.is_changed = k.tasks + 1, true
 end
 
--- Up to `max` heads of a key's queue.
-local function side_members(k, max)
-	return redis.call('ZRANGEBYLEX', side, '[' .. k.name .. '\0', '(' .. k.name .. '\1', 'LIMIT', 0, max)
+-- Up to `max` heads of a key's queue, or of what comes after the first `from` of them.
+local function side_members(k, max, from)
+	return redis.call('ZRANGEBYLEX', side, '[' .. k.name .. '\0', '(' .. k.name .. '\1', 'LIMIT', from or 0, max)
 end
 
 -- The seq of the first one, or nil.
 local function side_head(k)
 	local member = side_members(k, 1)[1]
-	return member and tonumber(string.sub(member, -16), 16)
+	local seq = member and tonumber(string.sub(member, -16), 16)
+	return seq and lanes[math.floor(seq / LANE)] and seq
 end
 
 -- Takes one task out of its key's queue; returns its bytes.
@@ -67,7 +82,7 @@ local function side_remove(k, seq)
 	local bytes = redis.call('HGET', parked, seq)
 	redis.call('ZREM', side, k.name .. '\0' .. hex(seq))
 	redis.call('HDEL', parked, seq)
-	k.tasks, k.is_changed = k.tasks - 1, true
+	k.tasks, k.is_changed = math.max(0, k.tasks - 1), true
 	return bytes
 end
 
@@ -83,7 +98,7 @@ local function control_apply(verb, name, reason)
 	end
 	if verb == 4 then
 		local seq = side_head(k)
-		if seq then
+		if seq and redis.call('HEXISTS', parked, seq) == 1 then
 			local note = redis.call('HGET', notes, seq)
 			redis.call('HDEL', notes, seq)
 			dead_put_bytes(seq, side_remove(k, seq), note, 'skipped', '')

@@ -4,6 +4,9 @@ local function want_read(text, epoch)
 		return nil
 	end
 	local e, till, firm, drain = string.match(text, '^(%d+) (%d+) (%d+) (%d+) ')
+	if not e then
+		return nil -- nobody's: it is replaced, or removed
+	end
 	local want = { epoch = tonumber(e), till = tonumber(till), firm = tonumber(firm), drain = tonumber(drain) }
 	return want.epoch > epoch and want.till > now and want or nil
 end

@@ -14,6 +14,6 @@ local function delay(lane, due, bytes, note)
 end
 
 local function lasts()
-	local l = redis.call('HMGET', shard, 'high', 'normal', 'low')
-	return { [0] = tonumber(l[1] or 0), tonumber(l[2] or 0), tonumber(l[3] or 0) }
+	local l = check_numbers('high', 'normal', 'low')
+	return { [0] = l[1], l[2], l[3] }
 end

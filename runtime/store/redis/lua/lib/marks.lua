@@ -4,6 +4,9 @@ local MARK = 'cancelled'
 
 local function marks_read(text)
 	local h, n, l = string.match(text or '0 0 0', '^(%d+) (%d+) (%d+)$')
+	if not h then
+		error({ err = 'CORRUPT ' .. shard .. ': its field gone is not three numbers: ' .. string.sub(text, 1, 64) })
+	end
 	return { [0] = tonumber(h), tonumber(n), tonumber(l) }
 end
 

@@ -18,7 +18,7 @@ local function note_read(bytes)
 		local name, value = string.match(line, '^(%a+):(.*)$')
 		if name == 'event' then
 			n.events[#n.events + 1] = line
-		elseif name then
+		elseif type(n[name]) == 'number' then
 			n[name] = tonumber(value) or 0
 		end
 		from = stop + 1

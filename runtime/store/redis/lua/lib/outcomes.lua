@@ -2,14 +2,34 @@
 local done, gone, results_put = 0, 0, 0
 local DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = 0, 1, 2, 3, 4, 5, 6, 7
 
+-- Up to `max` tasks from the head of a key's queue that are there with their bytes.  What is not a task, or has none, is
+-- passed over and stays, for fsck; beyond so many of them the queue is taken for unreadable.  No more than a call's bytes:
+-- HSTRLEN tells sizes without reading, and 0 of what is not there.  Also returns whether that was why there are no more.
+local SIDE_PASSED_MAX = 16
+local function side_read(k, max)
+	local members, seqs, passed = {}, {}, 0
+	for _, member in ipairs(max > 0 and side_members(k, max + SIDE_PASSED_MAX) or {}) do
+		local seq = tonumber(string.sub(member, -16), 16)
+		local field = seq and lanes[math.floor(seq / LANE)] and string.format('%d', seq)
+		local size = field and redis.call('HSTRLEN', parked, field) or 0
+		if #seqs == max then
+			break
+		elseif moved > 0 and moved + size > PORTION_BYTES then
+			return members, seqs, passed, true
+		elseif size > 0 then
+			seqs[#seqs + 1], members[#members + 1] = field, member
+			moved = moved + size
+		else
+			passed = passed + 1
+		end
+	end
+	return members, seqs, passed, false
+end
+
 -- Moves up to `max` heads of a key's queue back in flight.
 local function side_take(k, max)
-	local members = side_members(k, math.min(max, room - count))
-	if #members > 0 then
-		local seqs = {}
-		for i, member in ipairs(members) do
-			seqs[i] = string.format('%d', tonumber(string.sub(member, -16), 16))
-		end
+	local members, seqs, passed, is_cut = side_read(k, math.min(max, room - count))
+	if #seqs > 0 then
 		local tasks = redis.call('HMGET', parked, unpack(seqs))
 		local their_notes = has_notes and redis.call('HMGET', notes, unpack(seqs)) or {}
 		for i, seq in ipairs(seqs) do
@@ -19,7 +39,17 @@ local function side_take(k, max)
 		end
 		redis.call('HDEL', parked, unpack(seqs))
 		redis.call('ZREM', side, unpack(members))
-		k.tasks = k.tasks - #members
+		k.tasks = math.max(0, k.tasks - #members)
+	end
+	if passed > 0 then
+		trouble('key %s: %d places in its queue are of no task', k.name, passed)
+	end
+	if is_cut and #seqs == 0 then
+		k.due, k.is_changed = now, true -- the next call has room for it
+		return
+	elseif passed > 0 and #seqs == 0 then
+		key_set(k.name, 'held', 0, 'its queue cannot be read; quiver fsck --repair mends it')
+		return
 	end
 	k.state, k.due, k.is_changed = 'waiting', now + WAITING_MS, true
 end
@@ -30,7 +60,7 @@ local function follow_up(f)
 	if target >= 0 then
 		-- Not below the time: should the server fail over and lose the last of them, none of these numbers is given again.
 		local before = redis.call('HGET', at .. 'sent', target)
-		local number = math.max(tonumber(before or 0) + 1, clock[1] * 1000000 + clock[2])
+		local number = math.max((tonumber(before or 0) or 0) + 1, clock[1] * 1000000 + clock[2])
 		if not before then
 			redis.call('HSETNX', at .. 'sent', 'born', clock[1] .. clock[2])
 		end
@@ -120,6 +150,7 @@ local function settle(o)
 	if not bytes then
 		return false
 	end
+	moved = moved + #bytes
 	if kind == DEAD then
 		local note = note_get(seq)
 		redis.call('HDEL', flight, seq)
@@ -137,7 +168,7 @@ end
 
 local function refill(name, max)
 	local k = max > 0 and key_get(name)
-	if k and k.state == 'waiting' then
+	if k and k.state == 'waiting' and not k.is_unreadable then
 		side_take(k, max)
 	end
 end

@@ -1,6 +1,6 @@
 -- What must be true of a shard, part by part.  Whoever includes this says whether it `mends` what is not.
 local part, cursor = tonumber(ARGV[1]), ARGV[2]
-local SLICE = 500
+local SLICE, SLICE_BYTES = 500, 262144
 local problems, tasks, mended = {}, 0, 0
 
 -- `mend` makes it good, and `cure` says how; nil: that takes a person.
@@ -20,9 +20,18 @@ local function same(what, a, b)
 	end
 end
 
+-- How many at once: HSCAN reads values, too, which may be large.
+local function slice_count(command, name)
+	local bytes = command == 'HSCAN' and redis.pcall('MEMORY', 'USAGE', at .. name, 'SAMPLES', 64)
+	if type(bytes) ~= 'number' then
+		return command == 'HSCAN' and bytes and 1 or SLICE -- not allowed here; or it is not there, or has no values
+	end
+	return math.max(1, math.min(SLICE, math.floor(SLICE_BYTES * redis.call('HLEN', at .. name) / bytes)))
+end
+
 -- Pairs of a hash or sorted set, a slice at a time.
 local function slice(command, name, see)
-	local page = redis.call(command, at .. name, cursor, 'COUNT', SLICE)
+	local page = redis.call(command, at .. name, cursor, 'COUNT', slice_count(command, name))
 	for i = 1, #page[2], 2 do
 		see(page[2][i], page[2][i + 1])
 	end
@@ -41,16 +50,11 @@ local function add(name, score, member)
 	end
 end
 
--- How many tasks wait for a key, counted.
-local function side_count(name)
-	return redis.call('ZLEXCOUNT', side, '[' .. name .. '\0', '(' .. name .. '\1')
-end
-
 -- The key's record as its queue says; a key that had none is due now.
 local function recount(name)
 	return function()
 		local k = key_get(name)
-		if not k or not k.state then
+		if not k or k.is_unreadable then
 			k = key_set(name, 'parked', now, 'mended')
 		end
 		k.tasks, k.is_changed = side_count(name), true
@@ -97,7 +101,7 @@ end
 parts[3] = function()
 	return slice('HSCAN', 'keys', function(name)
 		local k = key_get(name)
-		if not k or not k.state then
+		if not k or k.is_unreadable then
 			problem('it is due now', recount(name), 'key %s: its record cannot be read', name)
 			return
 		end
@@ -158,8 +162,10 @@ parts[7] = function()
 end
 
 parts[8] = function()
-	return slice('HSCAN', 'later', function(member)
-		if not redis.call('ZSCORE', delayed, member) then
+	return slice('HSCAN', 'later', function(member, record)
+		if not later_read(record) then
+			problem(nil, nil, 'delayed %s: its record cannot be read', member)
+		elseif not redis.call('ZSCORE', delayed, member) then
 			problem('it is due now', add('delayed', now, member), 'delayed %s waits for no time', member)
 		end
 	end)
@@ -183,8 +189,8 @@ end
 
 parts[11] = function()
 	return slice('HSCAN', 'dead', function(number, record)
-		local is_read, fields = pcall(cmsgpack.unpack, record)
-		if not is_read or type(fields) ~= 'table' or not tonumber(number) then
+		local fields = dead_read(record)
+		if not fields or not tonumber(number) then
 			problem(nil, nil, 'dead number %s cannot be read', number)
 			return
 		end
@@ -194,6 +200,9 @@ parts[11] = function()
 		end
 		if not redis.call('ZSCORE', at .. 'deadnumbers', number) then
 			problem('added', add('deadnumbers', number, number), 'dead %s is not listed', tostring(fields[1]))
+		end
+		if fields[8] and redis.call('EXISTS', at .. 'long.' .. number) == 0 then
+			problem(nil, nil, 'dead %s is too long, and its bytes are not there', fields[1])
 		end
 	end)
 end

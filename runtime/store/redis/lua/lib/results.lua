@@ -9,6 +9,10 @@ local function result_remove(number)
 	return redis.call('ZREM', results, number)
 end
 
+local function result_read(data)
+	return record_read(data, 'string', 'string', 'string', 'number', 'string')
+end
+
 -- Over cap or age the oldest go, whoever holds them: a limit that a stuck consumer can lift is none.
 local function results_trim(max, cap, age)
 	local count = redis.call('ZCARD', results)
@@ -16,7 +20,8 @@ local function results_trim(max, cap, age)
 	while dropped < max and dropped < count do
 		local oldest = redis.call('ZRANGE', results, 0, 0)[1]
 		local data = redis.call('HGET', resultdata, oldest)
-		if data and count - dropped <= cap and cmsgpack.unpack(data)[4] + age > now then
+		local result = data and result_read(data)
+		if data and count - dropped <= cap and (not result or result[4] + age > now) then
 			break
 		end
 		result_remove(oldest)

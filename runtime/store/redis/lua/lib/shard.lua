@@ -1,4 +1,10 @@
--- What every script of a shard begins with.  KEYS: shard, high, normal, low, delayed, control; these ring (see README).
+-- What every script of a shard begins with.
+--
+-- The rule for all of them: what is read is read and checked before the first write.  Redis keeps what a script has written
+-- before it fails, so nothing may fail after that: types by check_types(), numbers that are counted on by check_numbers(),
+-- packed records by record_read(), which says nil of what it cannot read instead of failing.  Such a record stays where it
+-- is, fsck names it, and the script goes on without it.  tests/e2e/test_redis_scripts.py runs every script against all of it.
+--  KEYS: shard, high, normal, low, delayed, control; these ring (see README).
 -- In a Cluster there is one more, which does not exist: see call.c.
 -- All other keys of the shard have the same hash tag and are named from the first.
 local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
@@ -23,6 +29,44 @@ local function check_types(...)
 			error({ err = 'WRONGTYPE ' .. at .. name .. ' is a ' .. is .. ', Quiver wants a ' .. TYPES[name] })
 		end
 	end
+end
+
+-- The shard's own fields of these names, as numbers; 0 for what is not there.  HINCRBY fails on anything else.
+local function check_numbers(...)
+	local names = { ... }
+	local values = redis.call('HMGET', shard, ...)
+	for i, text in ipairs(values) do
+		local is_number = not text or (#text <= 16 and string.find(text, '^%d+$'))
+		if not is_number then
+			error({ err = 'CORRUPT ' .. shard .. ': its field ' .. names[i] .. ' is no number: ' .. string.sub(text, 1, 64) })
+		end
+		values[i] = tonumber(text or 0)
+	end
+	return values
+end
+
+-- What is packed in `bytes`, if it begins with values of these types; else nil.
+local function record_read(bytes, ...)
+	local is_read, record = pcall(cmsgpack.unpack, bytes or '')
+	if not is_read or type(record) ~= 'table' then
+		return nil
+	end
+	for i, wanted_type in ipairs({ ... }) do
+		if type(record[i]) ~= wanted_type then
+			return nil
+		end
+	end
+	return record
+end
+
+local function later_read(bytes)
+	local task = record_read(bytes, 'number', 'string', 'string')
+	return task and lanes[task[1]] and task
+end
+
+local function dead_read(bytes)
+	local d = record_read(bytes, 'string', 'string', 'number', 'number', 'string', 'string', 'string')
+	return d and lanes[d[3]] and d
 end
 
 local function hex(number)
