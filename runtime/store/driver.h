@@ -55,6 +55,7 @@ struct store {
         char *app;
         char *coordination;
         char *durability;
+        char refuses[512]; /* as in store_info */
         uint32_t shards;
         uint32_t calls_max; /* as in store_info */
         uint64_t payload_max;

@@ -70,6 +70,7 @@ void store_info(const struct store *store, struct store_info *ret_info)
                 .app = store->app,
                 .coordination = store->coordination,
                 .durability = store->durability,
+                .refuses = store->refuses,
                 .shards = store->shards,
                 .calls_max = store->calls_max };
 }

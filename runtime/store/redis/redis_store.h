@@ -1,6 +1,7 @@
 /* redis_store.h: the store on Redis.  Everything is on the loop; what is atomic is a script (lua/).
  *
  *         open.c      opening, what is recorded, closing                     bell.c    the doorbell
+ *         writable.c  whether the server takes writes
  *         call.c      an operation is one or more commands; answers          scripts.c, msgpack.c
  *         submit.c    lease.c  advance.c  claimed.c  forward.c               the hot path
  *         results.c   reply.c                                                what handlers returned
@@ -132,6 +133,13 @@ bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE]);
 
 /* A host records the app anew if the server has lost it. */
 void record_check(struct redis_store *s);
+
+/* --- writable.c -------------------------------------------------------------------------------------------------- */
+
+/* What a server said that takes no writes, in words that say what to do. */
+void refusal_describe(const struct redis_store *s, const struct redis_command *command, char *text, size_t size);
+/* Asks whether it does, besides what the operation is for; store.refuses has the answer. */
+void writable_ask(struct op *op);
 
 /* --- bell.c ------------------------------------------------------------------------------------------------------ */
 

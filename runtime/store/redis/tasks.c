@@ -49,7 +49,9 @@ void redis_count(struct redis_store *s, struct store_request *request)
                 call->answer = count_answer;
                 call_send(call);
         }
-        if (!op->pending)
+        if (op->pending)
+                writable_ask(op);
+        else
                 op_defer(s, request);
 }
 

@@ -40,7 +40,7 @@ local function act(number, d)
 end
 
 local function get(number)
-	return dead_read(redis.call('HGET', at .. 'dead', number))
+	return number and dead_read(redis.call('HGET', at .. 'dead', number))
 end
 
 for i = 5, #ARGV do
@@ -61,7 +61,7 @@ if #ARGV == 4 then
 		end
 		local number = tonumber(text)
 		local d = get(number)
-		cursor = number
+		cursor = number or cursor
 		if handler == '' or (d and d[2] == handler) then
 			act(number, d)
 		end

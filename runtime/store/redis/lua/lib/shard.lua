@@ -31,7 +31,10 @@ local function check_types(...)
 	end
 end
 
--- The shard's own fields of these names, as numbers; 0 for what is not there.  HINCRBY fails on anything else.
+-- The shard's own fields of these names, as numbers; 0 for what is not there.  HINCRBY fails on anything else.  A number
+-- that is lost would be given again, and what has it already overwritten.
+local NUMBERED = { last_delayed = 'later', last_dead = 'dead', last_result = 'resultdata', high = 'flight', normal = 'flight',
+	low = 'flight' }
 local function check_numbers(...)
 	local names = { ... }
 	local values = redis.call('HMGET', shard, ...)
@@ -39,6 +42,9 @@ local function check_numbers(...)
 		local is_number = not text or (#text <= 16 and string.find(text, '^%d+$'))
 		if not is_number then
 			error({ err = 'CORRUPT ' .. shard .. ': its field ' .. names[i] .. ' is no number: ' .. string.sub(text, 1, 64) })
+		end
+		if not text and NUMBERED[names[i]] and redis.call('EXISTS', at .. NUMBERED[names[i]]) == 1 then
+			error({ err = 'CORRUPT ' .. shard .. ': its field ' .. names[i] .. ' is lost, but there are entries that it numbers' })
 		end
 		values[i] = tonumber(text or 0)
 	end
