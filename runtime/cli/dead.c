@@ -145,10 +145,10 @@ static int act_on_all(
                 int r = client_dead(
                         s->client, i, verb, (struct span){ 0 }, text_span(request->handler), &acted, &error);
                 *ret_acted += acted;
-                if (r < 0) {
+                if (r < 0)
                         code = cli_fail(s->command, r, error.text);
+                if (r < 0 && r != -EMSGSIZE)
                         break;
-                }
         }
         free(counts);
         return code;

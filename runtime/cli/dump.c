@@ -81,6 +81,11 @@ static json_t *task_json(const struct dumping *d, const struct store_listed *tas
 static void print_task(void *self, const struct store_listed *task)
 {
         struct dumping *d = self;
+        if (task->long_bytes) {
+                (void)fprintf(stderr, "quiver dump: %.*s is left out: too long (%" PRIu64 " bytes), and dead\n",
+                        (int)task->id.size, task->id.data, task->long_bytes);
+                return;
+        }
         cli_json_print(task_json(d, task));
         d->tasks++;
 }

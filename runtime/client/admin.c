@@ -126,13 +126,21 @@ int client_dead(struct qv_client *client, uint32_t shard, enum store_dead_verb v
         call.dead.handler = handler;
         call.dead.page_tasks = STORE_CALL_TASKS;
         uint64_t acted = 0;
+        uint64_t refused = 0;
         do {
                 int r = client_call(client, &call, error);
                 if (r < 0)
                         return r;
                 acted += call.dead.acted;
+                refused += call.dead.refused;
         } while (!id.size && !call.dead.is_end);
         *ret_acted = acted;
+        if (refused)
+                return error_set(error, -EMSGSIZE,
+                        "shard %u: %llu too long to be requeued, dead as before; drop it, or raise max_payload and "
+                        "submit it "
+                        "again",
+                        shard, (unsigned long long)refused);
         return 0;
 }
 

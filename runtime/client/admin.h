@@ -39,7 +39,8 @@ int client_cancel(struct qv_client *client, struct span id, bool *ret_is_pending
 int client_list(struct qv_client *client, uint32_t shard, enum store_state state, struct span handler, uint32_t max,
         void (*each)(void *self, const struct store_listed *task), void *self, struct error *error);
 
-/* Requeues or drops dead tasks: the one with `id`; or, if that is empty, all of the shard, or all of a handler. */
+/* Requeues or drops dead tasks: the one with `id`; or, if that is empty, all of the shard, or all of a handler.
+ * -EMSGSIZE, with *ret_acted set: all but some that are too long to be requeued. */
 int client_dead(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, struct span id,
         struct span handler, uint64_t *ret_acted, struct error *error);
 

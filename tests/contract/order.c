@@ -287,6 +287,55 @@ static void what_no_host_can_run_is_set_aside_with_its_bytes(void **state)
         assert_non_null(strstr(F(w, "%.*s", (int)event.text.size, event.text.data).data, "shard 2"));
 }
 
+/* Whatever its size: some are short of being too long for a script to touch. */
+static void what_is_too_long_is_dead_until_it_is_dropped(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        const size_t sizes[] = { 1024 * 1024 + 1, 2 * 1024 * 1024, 5 * 1024 * 1024 };
+        char *bytes = malloc(6 * 1024 * 1024);
+        assert_non_null(bytes);
+        for (unsigned i = 0; i < 3; i++) {
+                int head = sprintf(bytes, "qv1\nkey:k\nhandler:h\n\n");
+                memset(bytes + head, 'x', sizes[i]);
+                driver->push(w->place, 0, LANE_NORMAL, F(w, "qv1\nkey:k\nhandler:h\n\n%u", i));
+                driver->push(w->place, 0, LANE_NORMAL, (struct span){ bytes, (size_t)head + sizes[i] });
+        }
+        free(bytes);
+        driver->push(w->place, 0, LANE_NORMAL, T("qv1\nkey:k\nhandler:h\n\n3"));
+        const char *claimed = "";
+        unsigned set_aside = 0;
+        struct store_advance a = { .has_more = true };
+        for (unsigned call = 0; a.has_more && call < 20; call++) {
+                a = claim(w, &o, 10);
+                claimed = F(w, "%s%s", claimed, payloads(w, a.tasks, a.tasks_count)).data;
+                set_aside += a.set_aside;
+        }
+        for (unsigned i = 0; i < 4; i++)
+                assert_non_null(strchr(claimed, (int)('0' + i)));
+        assert_int_equal(set_aside, 3);
+        struct store_list l = list(w, 0, STATE_DEAD);
+        unsigned seen = 0;
+        for (;; list_next(w, &l)) {
+                for (unsigned i = 0; i < l.tasks_count; i++, seen++) {
+                        assert_true(span_is(l.tasks[i].reason, T("too long")));
+                        assert_int_equal(dead_act(w, DEAD_REQUEUE, l.tasks[i].id, "").refused, 1);
+                }
+                if (l.is_end)
+                        break;
+        }
+        assert_int_equal(seen, 3);
+        assert_int_equal(dead_act(w, DEAD_REQUEUE, (struct span){ 0 }, "").acted, 0);
+        assert_int_equal(counts(w, 0).dead, 3);
+        expect_sound(w);
+        unsigned dropped = 0;
+        for (unsigned page = 0; page < 3; page++)
+                dropped += dead_act(w, DEAD_DROP, (struct span){ 0 }, "").acted;
+        assert_int_equal(dropped, 3);
+        assert_int_equal(counts(w, 0).dead, 0);
+        expect_sound(w);
+}
+
 static void a_foreign_not_before_waits(void **state)
 {
         struct world *w = *state;
@@ -385,6 +434,7 @@ const struct CMUnitTest order_tests[] = {
         IN_WORLD_4(keys_go_to_their_shards),
         IN_WORLD(a_foreign_push_is_claimed_in_order),
         IN_WORLD_4(what_no_host_can_run_is_set_aside_with_its_bytes),
+        IN_WORLD(what_is_too_long_is_dead_until_it_is_dropped),
         IN_WORLD(a_foreign_not_before_waits),
         IN_WORLD(delayed_tasks_join_when_due_in_order_of_due),
         IN_WORLD(delayed_tasks_keep_their_lane),

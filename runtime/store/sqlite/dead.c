@@ -85,6 +85,7 @@ static void act(struct sqlite_store *s, struct shard *shard, struct store_dead *
                 struct query q = query(&s->db, STATEMENT_DEAD_GET);
                 bind_number(&q, id);
                 bool is_there = query_row(&q);
+                bool is_long = is_there && span_is(column_span(&q, 3), SPAN_TEXT("too long"));
                 enum lane lane = is_there ? (enum lane)column_number(&q, 0) : LANE_NORMAL;
                 struct span bytes = { 0 };
                 struct span note = { 0 };
@@ -93,6 +94,10 @@ static void act(struct sqlite_store *s, struct shard *shard, struct store_dead *
                         note = arena_copy(arena, column_span(&q, 2));
                 }
                 query_end(&q);
+                if (is_long) {
+                        dead->refused++;
+                        return;
+                }
                 if (is_there)
                         requeue(s, shard, lane, bytes, note);
         } else {
@@ -142,7 +147,7 @@ void sqlite_dead(struct sqlite_store *s, struct store_request *request)
         struct shard *shard = shard_write(s, dead->shard);
         uint64_t ids[STORE_CALL_TASKS];
         uint32_t count = 0;
-        dead->acted = 0;
+        dead->acted = dead->refused = 0;
         dead->is_end = true;
         if (!dead->ids)
                 count = page_find(s, dead, ids);
