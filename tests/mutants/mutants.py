@@ -57,8 +57,12 @@ MUTANTS = [
      "if call ~= last_call + 1 and call ~= last_call then", "if false then", [CONTRACT("store_redis")]),
     ("redis: a repeat is done again", "runtime/store/redis/lua/advance.lua",
      "if call > last_call and ARGV[7]", "if ARGV[7]", [CONTRACT("store_redis")]),
-    ("redis: what is too much is not put back", "runtime/store/redis/lua/advance.lua",
-     "redis.call('LPUSH', KEYS[lane + 2], some[j])", "do end", [CONTRACT("store_redis")]),
+    ("redis: what is claimed stays in its lane", "runtime/store/redis/lua/advance.lua",
+     "redis.call('LTRIM', list, n, -1)", "do end", [CONTRACT("store_redis")]),
+    ("redis: what is too much is claimed", "runtime/store/redis/lua/advance.lua",
+     "if is_long or (bytes >= want_bytes and p > 0) then", "if is_long then", [CONTRACT("store_redis")]),
+    ("redis: what is too long is requeued", "runtime/store/redis/lua/dead.lua",
+     "elseif verb == 0 and d[5] == 'too long' then", "elseif false then", [CONTRACT("store_redis")]),
 
     # --- the owner's own deadline, and what it holds
     ("shard: starts past its deadline", "runtime/host/shard.c",
