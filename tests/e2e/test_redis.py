@@ -187,7 +187,7 @@ def test_a_full_server_refuses_submits_and_drains(redis_host, tmp_path):
     wait_until(host.starts, "the first one waits at the gate")
     with host.redis.client() as client:
         client.config_set("maxmemory", client.info("memory")["used_memory"] - 1)
-        said = host.cli("submit", "work", "--key", "x", "9999", code=3)
+        said = host.cli("submit", "work", "--key", "x", "9999", code=1)
         assert said == ""
         gate.touch()
         host.wait_done(200)

@@ -99,7 +99,7 @@ static void read_controls(struct store_advance *advance, const redisReply *list)
 }
 
 /* The reply, as lua/advance.lua says; the blocks come last. */
-enum { REPLY_BITS, REPLY_NOW, REPLY_LEFT, REPLY_GONE, REPLY_DUE, REPLY_CONTROLS, REPLY_BLOCKS };
+enum { REPLY_BITS, REPLY_NOW, REPLY_LEFT, REPLY_GONE, REPLY_DUE, REPLY_CONTROLS, REPLY_TROUBLES, REPLY_BLOCKS };
 enum { BIT_MORE = 1, BIT_OUTBOX = 2, BIT_KEYS = 4, BIT_REFUSED = 8, BITS_WANTED_SHIFT = 4 };
 
 /* How many tasks all blocks have. */
@@ -137,12 +137,11 @@ static void read_tasks(struct claimed *c, struct op *op, const redisReply *reply
         }
 }
 
-/* Comes after the blocks, if at all: how many tasks were too long and are dead, and lines about them and about records
- * that cannot be read.  Returns how many are dead. */
-static uint32_t read_troubles(const struct call *call, const redisReply *reply)
+/* Tasks that were too long and are dead, and records that cannot be read: a line about each.  Returns how many are
+ * dead.
+ */
+static uint32_t read_troubles(const struct call *call, const redisReply *troubles)
 {
-        size_t count = reply_count(reply);
-        const redisReply *troubles = count % 3 == 1 ? reply->element[count - 1] : NULL;
         const redisReply *lines = reply_at(troubles, 1);
         for (size_t i = 0; i < reply_count(lines); i++)
                 log_event(LEVEL_ERROR, "bad-record", "app=%s shard=%" PRIu32 " text=%s", call->op->s->store.app,
@@ -197,7 +196,7 @@ static void advance_answer(struct call *call, const redisReply *reply)
         read_tasks(&c, op, reply);
         advance->tasks = c.tasks;
         advance->tasks_count = c.count;
-        advance->set_aside = c.dead_count + read_troubles(call, reply);
+        advance->set_aside = c.dead_count + read_troubles(call, reply->element[REPLY_TROUBLES]);
         if (has_replies(advance))
                 replies_look(op->s);
         (void)claimed_set_aside(&c, op, &advance->lease, aside_answer);

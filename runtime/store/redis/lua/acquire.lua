@@ -18,7 +18,9 @@ stored = tonumber(stored)
 if not stored or not tonumber(fields[2] or 0) or not tonumber(fields[3] or 0) or not tonumber(fields[4] or 0) then
 	error({ err = 'CORRUPT ' .. shard .. ': its lease cannot be read: ' .. string.sub(fields[1] or '', 1, 64) })
 end
-check_numbers('high', 'normal', 'low')
+if fields[1] then
+	check_numbers('high', 'normal', 'low') -- they are there since the first one acquired it
+end
 if epoch < stored or (epoch == stored and not is_ours) then
 	return { 2, stored }
 end

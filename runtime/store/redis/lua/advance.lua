@@ -2,10 +2,10 @@
 -- advance: commits outcomes, renews the lease, claims more.
 -- ARGV: lease, call, ttl, want, want_bytes, the longest envelope allowed, outcomes (msgpack: results_max, results_age,
 -- outcomes; or ''), seqs that are simply done.  The common case comes first and stands alone: what it does not call it need not even define.
--- → bits (1 has_more, 2 has_outbox, 4 has_keys, 8 refused, 16 and 32 wanted), now, left, gone, next_due, controls, blocks.
--- A block is tasks of consecutive seqs: the first seq, their envelopes, their notes ('': none has one); each list packed
--- into one string, which is read faster than so many.  Last, if there are any: how many tasks were too
--- long and are dead, and a line about each of them and about each record that cannot be read.
+-- → bits (1 has_more, 2 has_outbox, 4 has_keys, 8 refused, 16 and 32 wanted), now, left, gone, next_due, controls, troubles,
+-- blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about each
+-- record that cannot be read.  A block is tasks of consecutive seqs: the first seq, their envelopes, their notes ('': none
+-- has one); each list packed into one string, which is read faster than so many.
 --include portion
 local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
 local at = string.sub(shard, 1, -6)
@@ -51,39 +51,45 @@ if first_lane ~= 1 then
 	last[0], last[2] = tonumber(others[1]), tonumber(others[2])
 end
 
--- How many there are in each lane; asking shows that it is a list.  What is not as it should be is named further below.
-local lane_counts = {}
-if first_lane then
-	local in_flight = redis.pcall('HLEN', flight)
-	local is_as_always = type(in_flight) == 'number'
-	for lane = first_lane, last_lane do
-		lane_counts[lane] = redis.pcall('LLEN', KEYS[lane + 2])
-		is_as_always = is_as_always and last[lane] and type(lane_counts[lane]) == 'number'
-	end
-	first_lane = is_as_always and first_lane
+local function is_countable(command, key)
+	return type(redis.pcall(command, key)) == 'number'
 end
 
--- The common case: nothing below can fail.  It leaves alone what is long, or may be, and returns nil if that comes first.
+-- The common case.  Returns nil, having changed nothing, if a key is not what it should be, or if what is or may be long
+-- comes first.  In one lane that is found out by trying: flight is the first to be written.  Where a lane is written before
+-- that, all are looked at first.
 local function advance_plainly()
+	local is_checked = last_lane == 2
+	if is_checked and not (last[0] and last[2] and is_countable('HLEN', flight) and is_countable('LLEN', KEYS[2]) and
+		is_countable('LLEN', KEYS[3]) and is_countable('LLEN', KEYS[4])) then
+		return nil
+	end
 	local clock = redis.call('TIME')
 	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0 }
+	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0, 0 }
 	local count, removed = #ARGV - 7, 0
-	local put, p, bytes, ranges, is_long = {}, 0, 0, '', false
+	local put, p, bytes, ranges, is_long, trims = {}, 0, 0, '', false, {}
 	local set = { 'call', ARGV[2], 'until', string.format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
 	for lane = first_lane, last_lane do
-		local list, left, seq, all = KEYS[lane + 2], lane_counts[lane], lane * 281474976710656 + last[lane], nil
+		local list, seq, all, is_more = KEYS[lane + 2], lane * 281474976710656 + last[lane], nil, true
 		local first = seq + 1
-		while want > 0 and left > 0 and not is_long and (bytes < want_bytes or p == 0) do
-			local most = left < want and left or want
-			local asked, is_large = portion(list, most < 8 and 8 or most)
-			asked = asked < most and asked or most
-			is_long = is_large and asked == 1 and most > 1
+		while want > 0 and is_more and (bytes < want_bytes or p == 0) do
+			local asked, is_large = portion(list, want < 8 and 8 or want)
+			asked = asked < want and asked or want
+			is_long = is_large and asked == 1 and want > 1
 			if is_long then
 				break
 			end
-			local some, n = redis.call('LRANGE', list, 0, asked - 1), 0
-			for i = 1, asked do
+			if is_large and not is_checked and not is_countable('HLEN', flight) then
+				return nil
+			end
+			is_checked = is_checked or is_large
+			local some, n = redis.pcall('LRANGE', list, 0, asked - 1), 0
+			if some.err then
+				return nil
+			end
+			local got = #some
+			for i = 1, got do
 				local size = #some[i]
 				is_long = size > limit
 				if is_long or (bytes >= want_bytes and p > 0) then
@@ -95,11 +101,14 @@ local function advance_plainly()
 				put[p + 2] = some[i]
 				bytes, p = bytes + size, p + 2
 			end
-			if n > 0 then
+			is_more = is_large and n == asked
+			if is_large and n > 0 then
 				redis.call('LTRIM', list, n, -1)
+			elseif n > 0 then
+				trims[#trims + 1], trims[#trims + 2] = list, n
 			end
-			want, left = want - n, left - n
-			for i = n + 1, asked do
+			want = want - n
+			for i = n + 1, got do
 				some[i] = nil
 			end
 			if not all then
@@ -125,10 +134,13 @@ local function advance_plainly()
 		return nil
 	end
 	if count > 0 then
-		removed = redis.call('HDEL', flight, unpack(ARGV, 8))
+		removed = redis.pcall('HDEL', flight, unpack(ARGV, 8))
 	end
-	if p > 0 then
-		redis.call('HSET', flight, unpack(put))
+	if type(removed) ~= 'number' or (p > 0 and type(redis.pcall('HSET', flight, unpack(put))) ~= 'number') then
+		return nil
+	end
+	for i = 1, #trims, 2 do
+		redis.call('LTRIM', trims[i], trims[i + 1], -1)
 	end
 	local n = #set
 	set[n + 1], set[n + 2] = 'last', ranges
@@ -199,14 +211,11 @@ local function answer(controls, gone, refused, till)
 	local due, is_queued = look()
 	local bits = ((is_queued or due == 0) and 1 or 0) + 2 * redis.call('EXISTS', at .. 'outbox') +
 		4 * redis.call('EXISTS', at .. 'keys') + (refused and 8 or 0) + 16 * wanted(want_record)
-	local reply = { bits, now, left_ms(till, ARGV[3]), gone, due, controls }
+	local reply = { bits, now, left_ms(till, ARGV[3]), gone, due, controls, #troubles > 0 and { long_count, troubles } or 0 }
 	for i = 1, #blocks, 3 do
-		reply[i + 6] = blocks[i]
-		reply[i + 7] = cmsgpack.pack(blocks[i + 1])
-		reply[i + 8] = cmsgpack.pack(blocks[i + 2])
-	end
-	if #troubles > 0 then
-		reply[#reply + 1] = { long_count, troubles }
+		reply[i + 7] = blocks[i]
+		reply[i + 8] = cmsgpack.pack(blocks[i + 1])
+		reply[i + 9] = cmsgpack.pack(blocks[i + 2])
 	end
 	return reply
 end
@@ -250,9 +259,10 @@ local results_max, results_age, outcomes = 0, 0, {}
 if ARGV[7] ~= '' then
 	results_max, results_age, outcomes = unpack(cmsgpack.unpack(ARGV[7]))
 end
-local room, has_results, has_follow_ups = want, false, false
+local room, has_dead, has_results, has_follow_ups = want, false, false, false
 for _, o in ipairs(outcomes) do
 	room = room + o[9]
+	has_dead = has_dead or o[1] == 3
 	has_results = has_results or o[11] == 1
 	has_follow_ups = has_follow_ups or #o[16] > 0
 end
@@ -273,7 +283,9 @@ has_keys = size('HLEN', 'keys') > 0
 for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', due = 'ZCARD', side = 'ZCARD' }) do
 	size(command, name)
 end
-check_types('dead', 'deadnumbers', 'deadids') -- what is too long becomes dead when it is met
+if has_dead or has_controls then
+	check_types('dead', 'deadnumbers', 'deadids')
+end
 if has_results then
 	check_types('results', 'resultdata', 'leased', 'consumers')
 end

@@ -87,30 +87,30 @@ local function lanes_claim(max)
 	for lane = 0, 2 do
 		while lane_sizes[lane] > 0 and count < stop and looks > 0 and moved < PORTION_BYTES and
 			(bytes_claimed < want_bytes or looks == 256) do
-			if is_head_longer(lanes[lane], limit) then
-				looks = looks - 1
-				long_settle(lane)
-			else
-				local taken, is_long = 0, false
-				local asked = portion(lanes[lane], math.min(stop - count, looks, lane_sizes[lane]))
-				for _, bytes in ipairs(redis.call('LRANGE', lanes[lane], 0, asked - 1)) do
-					is_long = #bytes > limit
-					if is_long or (looks < 256 and bytes_claimed >= want_bytes) then
-						break
-					end
-					taken, looks = taken + 1, looks - 1
-					lane_settle(lane, lane * LANE + last[lane] + taken, bytes)
-				end
-				if taken > 0 then
-					redis.call('LTRIM', lanes[lane], taken, -1)
-				end
-				last[lane], lane_sizes[lane] = last[lane] + taken, lane_sizes[lane] - taken
-				if is_long then
-					looks = looks - 1
-					long_settle(lane)
-				elseif taken == 0 then
+			local taken = 0
+			local asked, is_large = portion(lanes[lane], math.min(stop - count, looks, lane_sizes[lane]))
+			local is_long = is_large and asked == 1 and is_head_longer(lanes[lane], limit)
+			for _, bytes in ipairs(is_long and {} or redis.call('LRANGE', lanes[lane], 0, asked - 1)) do
+				is_long = #bytes > limit
+				if is_long or (looks < 256 and bytes_claimed >= want_bytes) then
 					break
 				end
+				taken, looks = taken + 1, looks - 1
+				lane_settle(lane, lane * LANE + last[lane] + taken, bytes)
+			end
+			if taken > 0 then
+				redis.call('LTRIM', lanes[lane], taken, -1)
+				last[lane], lane_sizes[lane] = last[lane] + taken, lane_sizes[lane] - taken
+			end
+			local wrong = is_long and wrong_type('dead', 'deadnumbers', 'deadids')
+			if wrong then
+				trouble('a task is too long, and stays where it is: %s', wrong)
+				return
+			elseif is_long then
+				looks = looks - 1
+				long_settle(lane)
+			elseif taken == 0 then
+				break
 			end
 		end
 	end

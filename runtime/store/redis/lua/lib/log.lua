@@ -14,6 +14,12 @@ local function delay(lane, due, bytes, note)
 end
 
 local function lasts()
-	local l = check_numbers('high', 'normal', 'low')
+	local l = redis.call('HMGET', shard, 'high', 'normal', 'low')
+	for i = 1, 3 do
+		l[i] = tonumber(l[i] or 0)
+		if not l[i] then
+			error({ err = 'CORRUPT ' .. shard .. ': its field ' .. lane_names[i - 1] .. ' is no number' })
+		end
+	end
 	return { [0] = l[1], l[2], l[3] }
 end

@@ -61,6 +61,16 @@ local function recount(name)
 	end
 end
 
+-- The shard's count has come as far as this number: it would be given again, and what has it overwritten.
+local function counted(field, number, what)
+	local last = tonumber(redis.call('HGET', shard, field) or 0) or 0
+	if number and number > last then
+		problem('counted', function()
+			redis.call('HSET', shard, field, string.format('%.0f', number))
+		end, '%s %.0f: %s is %.0f', what, number, field, last)
+	end
+end
+
 local parts = {}
 
 -- Every task of a side queue has its bytes, its key, and is nowhere else.
@@ -168,6 +178,7 @@ parts[8] = function()
 		elseif not redis.call('ZSCORE', delayed, member) then
 			problem('it is due now', add('delayed', now, member), 'delayed %s waits for no time', member)
 		end
+		counted('last_delayed', tonumber(member, 16), 'delayed')
 	end)
 end
 
@@ -194,6 +205,7 @@ parts[11] = function()
 			problem(nil, nil, 'dead number %s cannot be read', number)
 			return
 		end
+		counted('last_dead', tonumber(number), 'dead')
 		local member = tostring(fields[1]) .. '\0' .. hex(tonumber(number))
 		if not redis.call('ZSCORE', at .. 'deadids', member) then
 			problem('added', add('deadids', 0, member), 'dead %s is not found by its id', tostring(fields[1]))
@@ -231,6 +243,7 @@ parts[14] = function()
 		if tonumber(number) and not redis.call('ZSCORE', at .. 'results', number) then
 			problem('listed', add('results', number, number), 'result %s is not listed', number)
 		end
+		counted('last_result', tonumber(number), 'result')
 	end)
 end
 

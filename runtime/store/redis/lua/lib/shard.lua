@@ -21,13 +21,21 @@ local TYPES = { shard = 'hash', high = 'list', normal = 'list', low = 'list', de
 	dead = 'hash', deadnumbers = 'zset', deadids = 'zset', results = 'zset', resultdata = 'hash', leased = 'zset',
 	consumers = 'hash', outbox = 'list', sent = 'hash', taken = 'hash' }
 
--- Nothing may be half done: whoever writes asks first whether all that it may touch is what it should be.
-local function check_types(...)
+-- What is wrong with the first of these keys that is of another type than it should be; nil: nothing.
+local function wrong_type(...)
 	for _, name in ipairs({ ... }) do
 		local is = redis.call('TYPE', at .. name).ok
 		if is ~= 'none' and is ~= TYPES[name] then
-			error({ err = 'WRONGTYPE ' .. at .. name .. ' is a ' .. is .. ', Quiver wants a ' .. TYPES[name] })
+			return at .. name .. ' is a ' .. is .. ', Quiver wants a ' .. TYPES[name]
 		end
+	end
+end
+
+-- Nothing may be half done: whoever writes asks first whether all that it may touch is what it should be.
+local function check_types(...)
+	local wrong = wrong_type(...)
+	if wrong then
+		error({ err = 'WRONGTYPE ' .. wrong })
 	end
 end
 
@@ -39,11 +47,9 @@ local function check_numbers(...)
 	local names = { ... }
 	local values = redis.call('HMGET', shard, ...)
 	for i, text in ipairs(values) do
-		local is_number = not text or (#text <= 16 and string.find(text, '^%d+$'))
-		if not is_number then
+		if text and not (#text <= 16 and string.find(text, '^%d+$')) then
 			error({ err = 'CORRUPT ' .. shard .. ': its field ' .. names[i] .. ' is no number: ' .. string.sub(text, 1, 64) })
-		end
-		if not text and NUMBERED[names[i]] and redis.call('EXISTS', at .. NUMBERED[names[i]]) == 1 then
+		elseif not text and NUMBERED[names[i]] and redis.call('EXISTS', at .. NUMBERED[names[i]]) == 1 then
 			error({ err = 'CORRUPT ' .. shard .. ': its field ' .. names[i] .. ' is lost, but there are entries that it numbers' })
 		end
 		values[i] = tonumber(text or 0)
