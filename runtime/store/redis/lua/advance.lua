@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- advance: commits outcomes, renews the lease, claims more.
 -- ARGV: lease, call, ttl, want, want_bytes, the longest envelope allowed, outcomes (msgpack: results_max, results_age,
--- outcomes; or ''), seqs that are simply done.  The common case comes first and stands alone: what it does not call it need not even define.
+-- outcomes; or ''), seqs that are simply done.  The common case comes first and stands alone: what it does not call it need
+-- not even define.
 -- → bits (1 has_more, 2 has_outbox, 4 has_keys, 8 refused, 16 and 32 wanted), now, left, gone, next_due, controls, troubles,
 -- blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about each
 -- record that cannot be read.  A block is tasks of consecutive seqs: the first seq, their envelopes, their notes ('': none

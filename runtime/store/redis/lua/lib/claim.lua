@@ -89,11 +89,11 @@ local function lanes_claim(max)
 			(bytes_claimed < want_bytes or looks == 256) do
 			local taken = 0
 			local asked, is_large = portion(lanes[lane], math.min(stop - count, looks, lane_sizes[lane]))
-			local may_be_large = is_large and asked == 1
-			if may_be_large and moved > PORTION_BYTES / 2 then
+			local least = is_large and asked == 1 and head_least(lanes[lane]) or 0
+			local is_long = is_certainly_longer(least, limit)
+			if moved > 0 and moved + least > 1.25 * PORTION_BYTES then
 				return -- it would be too much for this call; the next one begins with it
 			end
-			local is_long = may_be_large and is_head_longer(lanes[lane], limit)
 			for _, bytes in ipairs(is_long and {} or redis.call('LRANGE', lanes[lane], 0, asked - 1)) do
 				is_long = #bytes > limit
 				if is_long or (looks < 256 and bytes_claimed >= want_bytes) then

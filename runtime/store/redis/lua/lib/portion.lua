@@ -20,9 +20,15 @@ local function portion(list, asked)
 	return math.max(1, math.min(asked, math.floor(32768 * redis.call('LLEN', list) / bytes))), true
 end
 
--- True if the list's first element is certainly longer than `limit`, which is found out without reading it: in a node
--- with others, where that is at most 64 KiB, it would not be.
-local function is_head_longer(list, limit)
+-- How many bytes the list's first node has at least, which is found out without reading it: there are no more nodes than
+-- elements.
+local function head_least(list)
 	local bytes = redis.pcall('MEMORY', 'USAGE', list, 'SAMPLES', 1)
-	return type(bytes) == 'number' and (bytes - 512) / redis.call('LLEN', list) > 1.25 * limit + 131072
+	return type(bytes) == 'number' and (bytes - 512) / redis.call('LLEN', list) or 0
+end
+
+-- True if a first node of so many bytes can only be one element longer than `limit`: one of several elements has at most
+-- 64 KiB, and what is allocated at most a quarter more than what is needed.
+local function is_certainly_longer(least, limit)
+	return least > 1.25 * limit + 131072
 end
