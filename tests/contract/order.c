@@ -1,4 +1,5 @@
 /* Order, lanes, seq, paging, payloads, limits, what a foreign producer may get wrong. */
+#include "call.h"
 #include "harness.h"
 
 static void tasks_come_in_the_order_of_submit(void **state)
@@ -188,6 +189,25 @@ static void a_full_backlog_refuses_and_drains(void **state)
         struct owner o = own(w, 0, 1, 1);
         (void)claim(w, &o, 1);
         (void)submit(w, "b", "3");
+}
+
+static void keep_count(struct world *w, struct store_request *request)
+{
+        (void)w;
+        (void)request;
+}
+
+static void a_call_stops_at_the_bytes_that_were_wanted(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        for (unsigned i = 0; i < 20; i++)
+                (void)submit(w, "k", F(w, "%0400u", i).data);
+        struct store_advance a = { .lease = o.lease, .call = o.call + 1, .want_tasks = 20, .want_bytes = 1000 };
+        assert_int_equal(CALL(w, store_advance, &a, keep_count), 0);
+        assert_in_range(a.tasks_count, 1, 4);
+        assert_true(a.has_more);
+        assert_int_equal(counts(w, 0).queued[LANE_NORMAL], 20 - a.tasks_count);
 }
 
 static void a_call_returns_no_more_than_its_bytes(void **state)
@@ -429,6 +449,7 @@ const struct CMUnitTest order_tests[] = {
         IN_WORLD(payloads_may_hold_anything),
         IN_WORLD(bad_tasks_are_refused_one_by_one),
         IN_WORLD(a_full_backlog_refuses_and_drains),
+        IN_WORLD(a_call_stops_at_the_bytes_that_were_wanted),
         IN_WORLD(a_call_returns_no_more_than_its_bytes),
         IN_WORLD_4(tasks_without_a_key_run_on_any_shard),
         IN_WORLD_4(keys_go_to_their_shards),
