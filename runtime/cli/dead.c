@@ -151,6 +151,8 @@ static const char *done_word(const struct request *request)
         return verb_of(request) == DEAD_DROP ? "dropped" : "requeued";
 }
 
+#define TOO_LONG "too long to be requeued, dead as before; drop it, or raise max_payload and submit it again"
+
 static int act_on_ids(struct cli_store *s, const struct request *request)
 {
         struct error error = { "" };
@@ -166,6 +168,8 @@ static int act_on_ids(struct cli_store *s, const struct request *request)
                 if (r == 0 && dead.unreadable)
                         r = error_set(
                                 &error, -EINVAL, "dead task %s cannot be read and stays: quiver fsck", request->ids[i]);
+                else if (r == 0 && dead.refused)
+                        r = error_set(&error, -EMSGSIZE, "dead task %s: " TOO_LONG, request->ids[i]);
                 else if (r == 0 && !dead.acted)
                         r = error_set(&error, -ENOENT, "no dead task %s; where it is: quiver task %s", request->ids[i],
                                 request->ids[i]);
@@ -254,6 +258,10 @@ static int act_on_all(struct cli_store *s, const struct request *request)
         if (dead.unreadable) {
                 (void)fprintf(stderr, "quiver dead: %" PRIu32 " cannot be read and stay as they are: quiver fsck\n",
                         dead.unreadable);
+                code = code == EXIT_DONE ? EXIT_FAILED : code;
+        }
+        if (dead.refused) {
+                (void)fprintf(stderr, "quiver dead: %" PRIu32 " " TOO_LONG "\n", dead.refused);
                 code = code == EXIT_DONE ? EXIT_FAILED : code;
         }
         dead_survey_free(&survey);

@@ -160,6 +160,11 @@ static void print_task(void *self, const struct store_listed *task)
         struct dumping *d = self;
         if (is_nothing(d, task))
                 return;
+        if (task->long_bytes) {
+                leave_out(d, "%.*s is too long (%" PRIu64 " bytes), and dead", (int)task->id.size, task->id.data,
+                        task->long_bytes);
+                return;
+        }
         write_line(d, task_json(d, task));
         move_progress(&d->progress, ++d->tasks);
 }

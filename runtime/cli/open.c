@@ -16,6 +16,7 @@ static bool is_answer(int r)
         case EDQUOT:
         case E2BIG:
         case EAGAIN:
+        case ENOSPC:
                 return true;
         default:
                 return false;

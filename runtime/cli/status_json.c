@@ -38,6 +38,8 @@ static json_t *totals_of(const struct cli_store *s, const struct status *status)
         (void)json_object_set(o, "paused", status->paused);
         (void)json_object_set(o, "desired", status->desired);
         (void)json_object_set_new(o, "durability", json_string(s->info->durability));
+        if (*s->info->refuses)
+                (void)json_object_set_new(o, "refuses", json_string(s->info->refuses));
         return o;
 }
 

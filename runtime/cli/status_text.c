@@ -199,6 +199,8 @@ void status_print_text(const struct cli_store *s, struct status *status, unsigne
         (void)printf("store     %s, coordination %s\n", s->config.store.url.text,
                 *s->info->coordination ? s->info->coordination : "unknown");
         (void)printf("durable   %s\n", s->info->durability);
+        if (*s->info->refuses)
+                (void)printf("refuses   %s\n", s->info->refuses);
         print_desired(status);
         print_members(status, at_least(room / 5));
         print_handlers(status, at_least(2 * room / 5));

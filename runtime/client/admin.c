@@ -145,6 +145,7 @@ int client_dead_numbers(struct qv_client *client, uint32_t shard, enum store_dea
                 at += call.dead.looked;
                 dead->acted += call.dead.acted;
                 dead->unreadable += call.dead.unreadable;
+                dead->refused += call.dead.refused;
         }
         return 0;
 }

@@ -44,8 +44,8 @@ int client_list(struct qv_client *client, uint32_t shard, enum store_state state
 /* Requeues or drops the dead task with `id`; if that is empty, none: ret_dead->last is then what is asked for. */
 int client_dead_id(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, struct span id,
         struct store_dead *ret_dead, struct error *error);
-/* The same for the numbers that client_list() showed, as many as there are; adds to dead->acted and dead->unreadable,
- * also for what was done before it failed. */
+/* The same for the numbers that client_list() showed, as many as there are; adds to dead->acted, dead->unreadable and
+ * dead->refused, also for what was done before it failed. */
 int client_dead_numbers(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, const uint64_t *numbers,
         size_t count, struct store_dead *dead, struct error *error);
 

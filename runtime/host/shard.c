@@ -108,13 +108,22 @@ void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now
         };
 }
 
+/* What the store has to move for an outcome: its own bytes, and those of a task that it keeps, elsewhere. */
+static uint64_t outcome_bytes(const struct claimed *c)
+{
+        enum store_outcome_kind kind = c->draft->outcome.kind;
+        bool is_moved = kind == STORE_RETRY || kind == STORE_HOLD || kind == STORE_DEAD || kind == STORE_DIVERT;
+        return c->draft->size + (is_moved ? c->payload.size : 0);
+}
+
 /* Whether the call is full with what it has, or would be with this one.  An outcome that is too large by itself goes
  * alone. */
-static bool is_too_much(const struct shard *s, const struct outcome_draft *draft, uint64_t bytes, uint32_t follow_ups)
+static bool is_too_much(const struct shard *s, const struct claimed *c, uint64_t bytes, uint32_t follow_ups)
 {
+        const struct outcome_draft *draft = c->draft;
         if (!s->telling_count)
                 return false;
-        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + draft->size > STORE_CALL_BYTES ||
+        return s->outcomes_count + 2 > STORE_CALL_TASKS || bytes + outcome_bytes(c) > STORE_CALL_BYTES ||
                follow_ups + draft->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
 }
 
@@ -159,9 +168,9 @@ static void gather(struct shard *s)
         uint64_t bytes = 0;
         uint32_t follow_ups = 0;
         saves_tell(s);
-        while (s->ended && !is_too_much(s, s->ended->draft, bytes, follow_ups)) {
+        while (s->ended && !is_too_much(s, s->ended, bytes, follow_ups)) {
                 struct claimed *c = s->ended;
-                bytes += c->draft->size;
+                bytes += outcome_bytes(c);
                 follow_ups += c->draft->outcome.follow_ups_count;
                 s->ended = c->ended_next;
                 c->ended_next = NULL;

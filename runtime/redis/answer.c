@@ -26,7 +26,7 @@ static const struct rule {
         { "MISCONF", ANSWER_FAILED, -EIO },
         { "NOREPLICAS", ANSWER_FAILED, -EIO },
         { "WRONGTYPE", ANSWER_FAILED, -EPROTO },
-        { "BADVALUE", ANSWER_FAILED, -EPROTO },
+        { "BADVALUE", ANSWER_FAILED, -EPROTO }, /* what our own scripts say of a number that is not as it should be */
         { "CROSSSLOT", ANSWER_FAILED, -EPROTO },
         { "ERR unknown command", ANSWER_FAILED, -EPROTO },
         { "ERR unknown subcommand", ANSWER_FAILED, -EPROTO },

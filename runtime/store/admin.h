@@ -73,6 +73,9 @@ struct store_listed {
         uint64_t due_in_ms; /* DELAYED */
         uint64_t at_ms;     /* DEAD: since when */
         struct span reason; /* DEAD */
+        /* DEAD as "too long", and kept apart: how many bytes it has, of which `envelope` has only the first.  0: all of
+         * it is here. */
+        uint64_t long_bytes;
 };
 
 /* Tasks of one shard in one state, in order.
@@ -140,6 +143,7 @@ struct store_dead {
         uint32_t looked; /* at so many of the numbers, at least one: ask again with the rest */
         uint32_t acted;
         uint32_t unreadable; /* of those looked at: their records are not Quiver's, and stay as they are */
+        uint32_t refused;    /* REQUEUE, of those looked at: they are dead as "too long", and stay so */
         uint64_t last;       /* the highest number given so far, before this request */
 };
 void store_dead(struct store *store, struct store_dead *dead);

@@ -55,6 +55,7 @@ struct store {
         char *app;
         char *coordination;
         char *durability;
+        char refuses[512]; /* as in store_info */
         uint32_t shards;
         uint32_t calls_max; /* as in store_info */
         uint64_t payload_max;
@@ -93,9 +94,13 @@ int store_task_place(const struct store *store, uint32_t shard, struct arena_chu
         struct error *error);
 
 /* A task as it stands in a log: its bytes, and the seq it has or will have.  Fills id (made from the seq if the
- * envelope has none) and key.  0, or -EBADMSG / -EPROTO / -EXDEV (another shard's) with the reason. */
+ * envelope has none) and key.  0, or -EBADMSG / -EPROTO / -EMSGSIZE (too long) /
+ * -EXDEV (another shard's) with the reason. */
 int store_task_read(const struct store *store, uint32_t shard, uint64_t seq, struct span bytes,
         struct arena_chunk **arena, struct store_task *ret_task, struct error *error);
+
+/* What is recorded as the reason of a task for which that returned an error. */
+struct span store_set_aside_reason(int error);
 
 /* Says that the shard does not have the chunk before; the request then ends with -EAGAIN. */
 void import_refuse(struct store_import *import);

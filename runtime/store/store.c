@@ -70,6 +70,7 @@ void store_info(const struct store *store, struct store_info *ret_info)
                 .app = store->app,
                 .coordination = store->coordination,
                 .durability = store->durability,
+                .refuses = store->refuses,
                 .shards = store->shards,
                 .calls_max = store->calls_max };
 }
@@ -275,7 +276,7 @@ int store_task_place(const struct store *store, uint32_t shard, struct arena_chu
         if (task->seq > STORE_SEQ_MAX)
                 return error_set(error, -EBADMSG, "seq %" PRIu64 ": no lane has such a number", task->seq);
         if (e->payload.size > store->payload_max)
-                return error_set(error, -EBADMSG, "payload: %zu bytes, at most %" PRIu64 " are allowed",
+                return error_set(error, -EMSGSIZE, "payload: %zu bytes, at most %" PRIu64 " are allowed",
                         e->payload.size, store->payload_max);
         if (e->key.size && shard_of_key(e->key, store->shards) != shard)
                 return error_set(error, -EXDEV, "key: belongs to shard %u of %u, was pushed to shard %u",
@@ -293,6 +294,13 @@ int store_task_place(const struct store *store, uint32_t shard, struct arena_chu
         }
         task->key = e->key.size ? e->key : e->id;
         return 0;
+}
+
+struct span store_set_aside_reason(int error)
+{
+        if (error == -EXDEV)
+                return SPAN_TEXT("misplaced");
+        return error == -EMSGSIZE ? SPAN_TEXT("too long") : SPAN_TEXT("malformed");
 }
 
 int store_task_read(const struct store *store, uint32_t shard, uint64_t seq, struct span bytes,

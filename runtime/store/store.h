@@ -116,6 +116,8 @@ struct store_info {
         const char *app;
         const char *coordination; /* "" if none is recorded yet */
         const char *durability;   /* in plain words, what a crash may lose */
+        const char *refuses; /* why it takes no submits, and what to do, as of the last open, count or renewal; "": it
+                                does */
         uint32_t shards;
         uint32_t calls_max; /* advances at once: more would only stand in line at the store; 0: the more the better */
 };

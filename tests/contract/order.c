@@ -1,4 +1,5 @@
 /* Order, lanes, seq, paging, payloads, limits, what a foreign producer may get wrong. */
+#include "call.h"
 #include "harness.h"
 
 static void tasks_come_in_the_order_of_submit(void **state)
@@ -190,6 +191,25 @@ static void a_full_backlog_refuses_and_drains(void **state)
         (void)submit(w, "b", "3");
 }
 
+static void keep_count(struct world *w, struct store_request *request)
+{
+        (void)w;
+        (void)request;
+}
+
+static void a_call_stops_at_the_bytes_that_were_wanted(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        for (unsigned i = 0; i < 20; i++)
+                (void)submit(w, "k", F(w, "%0400u", i).data);
+        struct store_advance a = { .lease = o.lease, .call = o.call + 1, .want_tasks = 20, .want_bytes = 1000 };
+        assert_int_equal(CALL(w, store_advance, &a, keep_count), 0);
+        assert_in_range(a.tasks_count, 1, 4);
+        assert_true(a.has_more);
+        assert_int_equal(counts(w, 0).queued[LANE_NORMAL], 20 - a.tasks_count);
+}
+
 static void a_call_returns_no_more_than_its_bytes(void **state)
 {
         struct world *w = *state;
@@ -287,6 +307,61 @@ static void what_no_host_can_run_is_set_aside_with_its_bytes(void **state)
         assert_non_null(strstr(F(w, "%.*s", (int)event.text.size, event.text.data).data, "shard 2"));
 }
 
+/* Whatever its size: some are short of being too long for a script to touch. */
+static void what_is_too_long_is_dead_until_it_is_dropped(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        const size_t sizes[] = { 1024 * 1024 + 1, 2 * 1024 * 1024, 5 * 1024 * 1024 };
+        char *bytes = malloc(6 * 1024 * 1024);
+        assert_non_null(bytes);
+        for (unsigned i = 0; i < 3; i++) {
+                int head = sprintf(bytes, "qv1\nkey:k\nhandler:h\n\n");
+                memset(bytes + head, 'x', sizes[i]);
+                driver->push(w->place, 0, LANE_NORMAL, F(w, "qv1\nkey:k\nhandler:h\n\n%u", i));
+                driver->push(w->place, 0, LANE_NORMAL, (struct span){ bytes, (size_t)head + sizes[i] });
+        }
+        free(bytes);
+        driver->push(w->place, 0, LANE_NORMAL, T("qv1\nkey:k\nhandler:h\n\n3"));
+        const char *claimed = "";
+        unsigned set_aside = 0;
+        struct store_advance a = { .has_more = true };
+        for (unsigned call = 0; a.has_more && call < 20; call++) {
+                a = claim(w, &o, 10);
+                claimed = F(w, "%s%s", claimed, payloads(w, a.tasks, a.tasks_count)).data;
+                set_aside += a.set_aside;
+        }
+        for (unsigned i = 0; i < 4; i++)
+                assert_non_null(strchr(claimed, (int)('0' + i)));
+        assert_int_equal(set_aside, 3);
+        struct store_list l = list(w, 0, STATE_DEAD);
+        unsigned seen = 0;
+        uint64_t numbers[3] = { 0 };
+        for (;; list_next(w, &l)) {
+                for (unsigned i = 0; i < l.tasks_count && seen < 3; i++) {
+                        numbers[seen++] = l.tasks[i].number;
+                        assert_true(span_is(l.tasks[i].reason, T("too long")));
+                        assert_int_equal(dead_act(w, DEAD_REQUEUE, l.tasks[i].id).refused, 1);
+                }
+                if (l.is_end)
+                        break;
+        }
+        assert_int_equal(seen, 3);
+        for (unsigned i = 0; i < 3; i++) {
+                struct store_dead again = dead_act_on(w, DEAD_REQUEUE, &numbers[i], 1);
+                assert_int_equal(again.acted, 0);
+                assert_int_equal(again.refused, 1);
+        }
+        assert_int_equal(counts(w, 0).dead, 3);
+        expect_sound(w);
+        unsigned dropped = 0;
+        for (unsigned i = 0; i < 3; i++)
+                dropped += dead_act_on(w, DEAD_DROP, &numbers[i], 1).acted;
+        assert_int_equal(dropped, 3);
+        assert_int_equal(counts(w, 0).dead, 0);
+        expect_sound(w);
+}
+
 static void a_foreign_not_before_waits(void **state)
 {
         struct world *w = *state;
@@ -380,11 +455,13 @@ const struct CMUnitTest order_tests[] = {
         IN_WORLD(payloads_may_hold_anything),
         IN_WORLD(bad_tasks_are_refused_one_by_one),
         IN_WORLD(a_full_backlog_refuses_and_drains),
+        IN_WORLD(a_call_stops_at_the_bytes_that_were_wanted),
         IN_WORLD(a_call_returns_no_more_than_its_bytes),
         IN_WORLD_4(tasks_without_a_key_run_on_any_shard),
         IN_WORLD_4(keys_go_to_their_shards),
         IN_WORLD(a_foreign_push_is_claimed_in_order),
         IN_WORLD_4(what_no_host_can_run_is_set_aside_with_its_bytes),
+        IN_WORLD(what_is_too_long_is_dead_until_it_is_dropped),
         IN_WORLD(a_foreign_not_before_waits),
         IN_WORLD(delayed_tasks_join_when_due_in_order_of_due),
         IN_WORLD(delayed_tasks_keep_their_lane),

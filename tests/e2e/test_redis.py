@@ -4,6 +4,7 @@ import json
 import pathlib
 import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -186,7 +187,7 @@ def test_a_full_server_refuses_submits_and_drains(redis_host, tmp_path):
     wait_until(host.starts, "the first one waits at the gate")
     with host.redis.client() as client:
         client.config_set("maxmemory", client.info("memory")["used_memory"] - 1)
-        said = host.cli("submit", "work", "--key", "x", "9999", code=3)
+        said = host.cli("submit", "work", "--key", "x", "9999", code=1)
         assert said == ""
         gate.touch()
         host.wait_done(200)
@@ -369,6 +370,45 @@ def test_what_was_claimed_and_not_judged_is_judged_by_the_next_owner(redis_host)
     assert "malformed" in host.cli("dead", "list")
     assert "sound" in host.cli("fsck")
     assert host.stop() == 0
+
+
+def test_what_is_too_long_is_moved_once_and_never_read_again(redis_host):
+    """A script that read it would stop the server for milliseconds per MiB, and all that read it again, for ever."""
+    host = redis_host.configure(shards=1, work="").start()
+    host.submit(make_tasks(3, 1)[0])
+    host.wait_done(3)
+    assert host.stop() == 0
+    lane, count, size = "quiver:{test:0}:normal", 20, 2 << 20
+    with host.redis.client() as client:
+        for n in range(100):
+            client.rpush(lane, f"qv1\nkey:short{n % 7}\nhandler:work\n\n{n}")
+        for n in range(count):
+            client.rpush(lane, f"qv1\nkey:long{n}\nhandler:work\n\n".encode() + b"x" * size)
+        for n in range(100, 200):
+            client.rpush(lane, f"qv1\nkey:short{n % 7}\nhandler:work\n\n{n}")
+        client.config_resetstat()
+        host.start()
+        host.wait_done(203)
+        wait_until(lambda: client.hlen("quiver:{test:0}:dead") == count, "the long ones are dead")
+        spent = client.info("commandstats")
+        assert spent["cmdstat_lmove"]["calls"] == count
+        assert "cmdstat_lpush" not in spent, "it was read, and put back"
+        assert client.memory_usage("quiver:{test:0}:dead", samples=0) < size / 4, "their bytes are elsewhere"
+        longs = client.keys("quiver:{test:0}:long.*")
+        assert len(longs) == count and all(client.memory_usage(key) > size for key in longs)
+        listed = host.cli("dead", "list")
+        assert listed.count("too long") == count and "long7" in listed and "2097180 bytes" in listed
+        assert "too long" in host.log() and "event=bad-record" in host.log()
+        assert len(host.cli("dead", "list", "--json")) < 4096 * count
+        assert "sound" in host.cli("fsck")
+        done = subprocess.run([host.quiver, "dead", "requeue", "--all", "-c", host.config], capture_output=True, text=True)
+        assert done.returncode == 1 and "too long to be requeued" in done.stderr, done
+        assert client.hlen("quiver:{test:0}:dead") == count
+        assert host.stop() == 0
+        assert len(host.cli("dump")) < 100000
+        assert f"{count} dropped" in host.cli("dead", "drop", "--all")
+        assert client.keys("quiver:{test:0}:long.*") == []
+        assert "sound" in host.cli("fsck")
 
 
 def test_a_server_that_stalls_beyond_the_lease_doubles_nothing(redis_host):

@@ -1,5 +1,6 @@
 """Every bad state of a Redis: what a user is told, that the host waits or refuses, and that nothing is half done."""
 import contextlib
+import json
 import subprocess
 import threading
 
@@ -63,6 +64,58 @@ def test_a_server_that_cannot_save_takes_nothing_until_it_can(site_host, server)
         site_host.wait_for_log("MISCONF")
         server.do("CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
     assert not any(e.key == "x" for e in site_host.ledger())
+
+
+def fill(site_host):
+    """Tasks that nobody works on yet, so that there is something to look at and to work off."""
+    site_host.start()
+    site_host.stop()
+    site_host.submit([{"handler": "work", "key": f"k{n % KEYS}", "payload": f"{n}"} for n in range(TASKS)])
+    return {f"k{k}": list(range(k, TASKS, KEYS)) for k in range(KEYS)}
+
+
+LOOKS = (["status"], ["dead", "list"], ["fsck"], ["key", "list"], ["results"], ["dump"])
+
+
+def test_a_full_server_refuses_submits_and_is_looked_at_and_worked_off(site_host, server):
+    expected = fill(site_host)
+    server.do("CONFIG", "SET", "maxmemory", "1000000")
+    for words in LOOKS:
+        site_host.cli(*words)
+    assert "Redis is full (maxmemory 1000000): submits are refused, hosts go on; raise maxmemory" in site_host.cli("status")
+    assert "Redis is full" in json.loads(site_host.cli("status", "--json"))["totals"]["refuses"]
+    for words in (["submit", "work", "--key", "x", "9"], ["submit", "work", "--key", "x", "--delay", "1h", "9"]):
+        done = subprocess.run([site_host.quiver, *words, "-c", site_host.config], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and "Redis is full (maxmemory 1000000): submits are refused" in done.stderr, done
+    site_host.start()
+    site_host.wait_for_log("event=store-refuses")
+    site_host.wait_empty()
+    assert "sound" in site_host.cli("fsck")
+    site_host.cli("pause", "work")
+    site_host.cli("resume", "work")
+    server.do("CONFIG", "SET", "maxmemory", "0")
+    site_host.wait_for_log("event=store-writable")
+    assert "Redis is full" not in site_host.cli("status")
+    site_host.submit_one({"handler": "work", "key": "late", "payload": "7"})
+    site_host.wait_empty()
+    assert site_host.stop() == 0
+    check_ledger(site_host.ledger(), {**expected, "late": [7]})
+
+
+def test_a_server_without_its_replicas_is_looked_at_and_says_what_to_do(site_host, server):
+    expected = fill(site_host)
+    server.do("CONFIG", "SET", "min-replicas-to-write", "1")
+    for words in LOOKS:
+        site_host.cli(*words)
+    assert "lower min-replicas-to-write" in site_host.cli("status")
+    said = refused(site_host, "submit", "work", "--key", "x", "9")
+    assert "NOREPLICAS" in said and "lower min-replicas-to-write" in said
+    site_host.start(is_ready=False)
+    site_host.wait_for_log("NOREPLICAS")
+    server.do("CONFIG", "SET", "min-replicas-to-write", "0")
+    site_host.wait_empty()
+    assert site_host.stop() == 0
+    check_ledger(site_host.ledger(), expected)
 
 
 def answers(server, word):

@@ -139,6 +139,42 @@ def test_what_a_shard_says_of_itself_is_counted_anew(redis_host):
     assert host.starts()[-1] == 3
 
 
+def test_a_corrupt_record_costs_no_task_and_stops_no_other(redis_host):
+    """Tasks that wait for a key whose record is damaged under a host: they stay until it is mended, and others run."""
+    host = redis_host.configure(shards=1, work="").start()
+    host.submit([{"handler": "work", "key": "other", "payload": "1"}])
+    host.wait_done(1)
+    assert host.stop() == 0
+    with host.redis.client() as client:
+        client.hset(AT + "keys", "k", "parked 1 3 1 why")
+        first = int(client.hget(AT + "shard", "normal"))
+        client.hset(AT + "shard", "normal", first + 3)
+        for number in range(first + 1, first + 4):
+            client.hset(AT + "parked", FIRST + number, ENVELOPE % ("k", 10 + number))
+            client.zadd(AT + "side", {side("k", FIRST + number): 0})
+        client.hset(AT + "keys", "k", "parked")
+        client.zadd(AT + "due", {"k": 1})
+        pack(client, "later", "0000000000000001", 1, ENVELOPE % ("h", 5))  # it lacks a value
+        client.zadd(AT + "delayed", {"0000000000000001": 1})
+        client.hset(AT + "shard", "last_delayed", 1)
+        host.start()
+        host.submit([{"handler": "work", "key": "other", "payload": "2"}])
+        host.wait_done(2)
+        host.wait_for_log("key k: its record cannot be read")
+        host.wait_for_log("delayed 0000000000000001: its record cannot be read")
+        said = host.cli("fsck", "--json", code=1)
+        assert "key k: its record cannot be read" in said and "delayed 0000000000000001: its record" in said
+        assert "cannot be read" in host.cli("key", "list")
+        assert client.hlen(AT + "parked") == 3 and client.hget(AT + "keys", "k") == b"parked"
+        assert client.hexists(AT + "later", "0000000000000001")
+        assert host.stop() == 0
+        assert "key k: its record cannot be read; mended" in host.cli("fsck", "--repair", "--json", code=1)
+    host.start()
+    host.wait_done(5)
+    assert host.stop() == 0
+    assert host.starts("k") == [10 + first + n for n in (1, 2, 3)]
+
+
 def test_a_repair_is_refused_while_a_host_runs(redis_host):
     host = redis_host.configure(shards=1, work="").start()
     host.wait_for_log("event=acquired")

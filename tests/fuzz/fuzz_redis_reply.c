@@ -160,23 +160,35 @@ static redisReply *reply_any(unsigned depth)
 /* --- replies as they should be --------------------------------------------------------------------------------------
  */
 
-/* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, e: an envelope, o: a note, p: envelopes packed; in
- * brackets: a list, whose rows may be repeated. */
+/* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, e: an envelope, o: a note, p: envelopes packed,
+ * z: 0, x: troubles; in brackets: a list, whose rows may be repeated. */
 static const char *const shapes[] = {
         "inniniditi[seoi]", /* acquire; its first is 0: granted */
         "i[seoi]t",         /* in flight */
-        "itnidisp.",        /* advance, nothing asked for */
-        "itnid[nhhs]spp",   /* advance with controls, a block */
+        "itnidizsp.",       /* advance, nothing asked for */
+        "itnid[nhhs]xspp",  /* advance with controls, troubles, a block */
         "idiin",            /* renew */
         "nnnnnnnnnnnnnnnihnint",
-        "ni[nseonehh]", /* list, find: rows are lists, made of the same */
-        "nin",          /* dead */
-        "nteehp",       /* consume */
-        "nnp",          /* outbox */
+        "ni[nseonehhn]", /* list, find: rows are lists, made of the same */
+        "nnnnn",         /* dead */
+        "nteehp",        /* consume */
+        "nnp",           /* outbox */
         "n",
         "idp",
         ".ni[h]nn",
 };
+
+/* How many tasks were too long, and lines. */
+static redisReply *reply_troubles(void)
+{
+        redisReply *troubles = reply_array(2);
+        redisReply *lines = reply_array(take_byte() % 3);
+        for (size_t i = 0; i < lines->elements; i++)
+                lines->element[i] = reply_any(2);
+        troubles->element[0] = reply_integer(take_byte() & 3);
+        troubles->element[1] = lines;
+        return troubles;
+}
 
 static redisReply *reply_value(char what)
 {
@@ -195,6 +207,10 @@ static redisReply *reply_value(char what)
                         (long long)((uint64_t)(take_byte() % LANES) << STORE_SEQ_LANE_SHIFT | take_byte()));
         case 'p':
                 return reply_packed();
+        case 'z':
+                return reply_integer(0);
+        case 'x':
+                return reply_troubles();
         case 'h':
                 text = texts[6];
                 break;

@@ -77,8 +77,12 @@ MUTANTS = [
      "if call ~= last_call + 1 and call ~= last_call then", "if false then", [CONTRACT("store_redis")]),
     ("redis: a repeat is done again", "runtime/store/redis/lua/advance.lua",
      "if call > last_call and ARGV[7]", "if ARGV[7]", [CONTRACT("store_redis")]),
-    ("redis: what is too much is not put back", "runtime/store/redis/lua/advance.lua",
-     "redis.call('LPUSH', KEYS[lane + 2], some[j])", "do end", [CONTRACT("store_redis")]),
+    ("redis: what is claimed stays in its lane", "runtime/store/redis/lua/advance.lua",
+     "redis.call('LTRIM', list, n, -1)", "do end", [CONTRACT("store_redis")]),
+    ("redis: what is too much is claimed", "runtime/store/redis/lua/advance.lua",
+     "if size > most or (bytes >= enough and p > 0) then", "if size > most then", [CONTRACT("store_redis")]),
+    ("redis: what is too long is requeued", "runtime/store/redis/lua/dead.lua",
+     "if verb == 0 and d[5] == 'too long' then", "if false then", [CONTRACT("store_redis")]),
 
     # --- a dump's chunks are taken once
     ("sqlite: a chunk is taken again", "runtime/store/sqlite/import.c",

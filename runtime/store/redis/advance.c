@@ -1,6 +1,8 @@
 /* An owner's call: outcomes in, tasks out, the lease renewed. */
 #include <errno.h>
+#include <inttypes.h>
 
+#include "base/log.h"
 #include "store/redis/msgpack.h"
 #include "store/redis/redis_store.h"
 
@@ -102,7 +104,7 @@ static void read_controls(struct op *op, struct store_advance *advance, const re
 }
 
 /* The reply, as lua/advance.lua says; the blocks come last. */
-enum { REPLY_BITS, REPLY_NOW, REPLY_LEFT, REPLY_GONE, REPLY_DUE, REPLY_CONTROLS, REPLY_BLOCKS };
+enum { REPLY_BITS, REPLY_NOW, REPLY_LEFT, REPLY_GONE, REPLY_DUE, REPLY_CONTROLS, REPLY_TROUBLES, REPLY_BLOCKS };
 enum { BIT_MORE = 1, BIT_OUTBOX = 2, BIT_KEYS = 4, BIT_REFUSED = 8, BITS_WANTED_SHIFT = 4 };
 #define BITS_MAX (STORE_WANTED_FIRM << BITS_WANTED_SHIFT | 15)
 
@@ -149,17 +151,19 @@ static void read_tasks(struct claimed *c, struct op *op, const redisReply *reply
         }
 }
 
-/* A script reads tasks in portions before it knows how large they are. */
-static void learn_size(struct redis_store *s, const struct claimed *c)
+/* Tasks that were too long and are dead, and records that cannot be read: a line about each.  Returns how many are
+ * dead. */
+static uint32_t read_troubles(const struct call *call, const redisReply *troubles)
 {
-        uint64_t largest = 1;
-        for (uint32_t i = 0; i < c->count; i++)
-                if (c->tasks[i].envelope.payload.size > largest)
-                        largest = c->tasks[i].envelope.payload.size;
-        if (!c->count)
-                return;
-        uint64_t fit = STORE_CALL_BYTES / largest;
-        s->chunk = fit < 1 ? 1 : fit > STORE_CALL_TASKS ? STORE_CALL_TASKS : (uint32_t)fit;
+        const redisReply *lines = reply_at(troubles, 1);
+        if (!reply_count(troubles))
+                return (uint32_t)answer_number(call->op, troubles, 0, "troubles");
+        for (size_t i = 0; i < reply_count(lines); i++) {
+                struct span line = reply_span(lines->element[i]);
+                log_event(LEVEL_ERROR, "bad-record", "app=%s shard=%" PRIu32 " text=%s", call->op->s->store.app,
+                        call->shard, LOG_QUOTE(line.size ? line.data : ""));
+        }
+        return (uint32_t)answer_number(call->op, reply_at(troubles, 0), STORE_CALL_TASKS, "number of long tasks");
 }
 
 static bool has_replies(const struct store_advance *advance)
@@ -208,10 +212,9 @@ static void advance_answer(struct call *call, const redisReply *reply)
         uint64_t now_ms = answer_number(op, reply->element[REPLY_NOW], TASK_NUMBER_MAX, "time");
         claimed_init(&c, op, call->shard, count_tasks(op, reply), now_ms);
         read_tasks(&c, op, reply);
-        learn_size(op->s, &c);
         advance->tasks = c.tasks;
         advance->tasks_count = c.count;
-        advance->set_aside = c.dead_count;
+        advance->set_aside = c.dead_count + read_troubles(call, reply->element[REPLY_TROUBLES]);
         if (has_replies(advance))
                 replies_look(op->s);
         (void)claimed_set_aside(&c, op, &advance->lease, aside_answer);
@@ -233,7 +236,7 @@ void redis_advance(struct redis_store *s, struct store_request *request)
         call_put_number(call, advance->lease.ttl_ms);
         call_put_number(call, advance->want_tasks);
         call_put_number(call, advance->want_bytes);
-        call_put_number(call, s->chunk);
+        call_put_number(call, s->store.payload_max + TASK_HEAD_MAX);
         struct span packed = { 0 };
         if (!is_plain_call)
                 packed = pack_outcomes(&s->store, advance, request_arena(request));

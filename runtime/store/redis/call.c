@@ -60,7 +60,9 @@ static void on_done(struct redis_command *command)
         } else if (call->failed && command->status != -ECANCELED) {
                 call->failed(call);
         } else {
-                op_fail(op, command->status, "%s: %s", store_op_name(op->request->op), command->error.text);
+                char text[512];
+                refusal_describe(op->s, command, text, sizeof(text));
+                op_fail(op, command->status, "%s: %s", store_op_name(op->request->op), text);
         }
         op_answered(op);
 }

@@ -35,8 +35,7 @@ void claimed_add(struct claimed *c, struct op *op, uint64_t seq, struct span byt
         int r = store_task_read(&op->s->store, c->shard, seq, bytes, request_arena(op->request), task, &error);
         c->bytes += bytes.size;
         if (r) {
-                aside_add(c, seq, 0, r == -EXDEV ? SPAN_TEXT("misplaced") : SPAN_TEXT("malformed"),
-                        (struct span){ error.text, strlen(error.text) });
+                aside_add(c, seq, 0, store_set_aside_reason(r), (struct span){ error.text, strlen(error.text) });
                 c->dead_count++;
                 return;
         }

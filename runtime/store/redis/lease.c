@@ -192,6 +192,8 @@ void redis_renew(struct redis_store *s, struct store_request *request)
         call_put(version, key_of_app(op, "app"));
         call_put(version, SPAN_TEXT("desired_version"));
         call_send_tracked(version);
+        if (s->is_host)
+                writable_ask(op);
 }
 
 /* --- release ----------------------------------------------------------------------------------------------------- */

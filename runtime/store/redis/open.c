@@ -131,15 +131,21 @@ static int facts_check(struct redis_store *s, struct error *error)
 
 /* --- what is recorded -------------------------------------------------------------------------------------------- */
 
-static struct call *record_call(
-        struct op *op, uint32_t shards, const char *coordination, bool may_create, const char *replaces)
+/* Reads only: also a server that takes no writes is opened. */
+static struct call *open_call(struct op *op)
 {
-        struct call *call = call_script_keys(op, SCRIPT_open, 1, 5);
+        struct call *call = call_script_keys(op, SCRIPT_open, 1, 0);
+        call_put(call, (struct span){ op->s->app_key, strlen(op->s->app_key) });
+        return call;
+}
+
+static struct call *record_call(struct op *op, uint32_t shards, const char *coordination, const char *replaces)
+{
+        struct call *call = call_script_keys(op, SCRIPT_record, 1, 4);
         call_put(call, (struct span){ op->s->app_key, strlen(op->s->app_key) });
         call_put(call, SPAN_TEXT(SCHEMA));
         call_put_number(call, shards);
         call_put(call, (struct span){ coordination, strlen(coordination) });
-        call_put_number(call, may_create);
         call_put(call, (struct span){ replaces, strlen(replaces) });
         return call;
 }
@@ -186,6 +192,12 @@ static int record_read(
         return agree(s, options, error);
 }
 
+/* The servers that others are compared with stay as they were recorded; the next one who opens it tries again. */
+static void not_recorded(struct call *call)
+{
+        log_event(LEVEL_WARN, "store", "app=%s text=%s", call->op->s->store.app, LOG_QUOTE(call->command.error.text));
+}
+
 static void record_answer(struct call *call, const redisReply *reply)
 {
         struct store_open *open = (struct store_open *)call->op->request;
@@ -197,9 +209,27 @@ static void record_answer(struct call *call, const redisReply *reply)
         /* The same place with other servers: from now on these are what others are compared with. */
         struct span before = { s->store.coordination, strlen(s->store.coordination) + 1 };
         before = arena_copy(request_arena(call->op->request), before);
-        call_send_tracked(record_call(call->op, s->store.shards, ours, false, before.data));
+        struct call *again = record_call(call->op, s->store.shards, ours, before.data);
+        again->failed = not_recorded;
+        call_send_tracked(again);
         free(s->store.coordination);
         s->store.coordination = strdup(ours);
+}
+
+static void open_answer(struct call *call, const redisReply *reply)
+{
+        struct store_open *open = (struct store_open *)call->op->request;
+        const struct store_options *options = &open->options;
+        const char *coordination = options->coordination ? options->coordination : "";
+        bool is_there = reply_count(reply) != 0;
+        bool lacks_coordination = is_there && *coordination && !reply_span(reply_at(reply, 2)).size;
+        if (is_there ? lacks_coordination : options->may_create) {
+                struct call *record = record_call(call->op, options->shards, coordination, "");
+                record->answer = record_answer;
+                call_send_tracked(record);
+                return;
+        }
+        record_answer(call, reply);
 }
 
 static void recorded(struct op *op)
@@ -227,6 +257,16 @@ static void check_answer(struct call *call, const redisReply *reply)
                         call->op->s->store.app);
 }
 
+static void check_found(struct call *call, const redisReply *reply)
+{
+        struct redis_store *s = call->op->s;
+        if (reply_count(reply))
+                return;
+        struct call *record = record_call(call->op, s->store.shards, s->store.coordination, "");
+        record->answer = check_answer;
+        call_send_tracked(record);
+}
+
 static void check_done(struct store_request *request)
 {
         struct redis_store *s = (struct redis_store *)request->store;
@@ -239,8 +279,8 @@ void record_check(struct redis_store *s)
                 return;
         s->is_checking = true;
         s->checking = (struct store_request){ .store = &s->store, .op = OP_OPEN, .done = check_done };
-        struct call *call = record_call(op_begin(s, &s->checking), s->store.shards, s->store.coordination, true, "");
-        call->answer = check_answer;
+        struct call *call = open_call(op_begin(s, &s->checking));
+        call->answer = check_found;
         call_send_tracked(call);
 }
 
@@ -250,7 +290,6 @@ static void on_opened(struct redis_open *redis_open, int status)
 {
         struct redis_store *s = (struct redis_store *)((char *)redis_open - offsetof(struct redis_store, redis_open));
         struct store_open *open = s->open;
-        const struct store_options *options = &open->options;
         if (status) {
                 open->request.status =
                         error_set(&open->request.error, status, "%s: %s", s->url, redis_open->error.text);
@@ -264,10 +303,10 @@ static void on_opened(struct redis_open *redis_open, int status)
                 return;
         }
         struct op *op = op_begin(s, &open->request);
-        struct call *call = record_call(
-                op, options->shards, options->coordination ? options->coordination : "", options->may_create, "");
+        struct call *call = open_call(op);
         op->after = recorded;
-        call->answer = record_answer;
+        call->answer = open_answer;
+        writable_ask(op);
         call_send_tracked(call);
 }
 
@@ -295,7 +334,6 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
         s->wait_replicas = options->wait_replicas;
         if (s->wait_replicas)
                 name_waiter(s);
-        s->chunk = 16;
         s->is_cluster = !strncmp(options->url, "redis+cluster:", 14);
         s->store.calls_max = s->is_cluster ? CLUSTER_CALLS_MAX : CALLS_MAX;
         s->url = strdup(options->url);

@@ -1,6 +1,7 @@
 /* redis_store.h: the store on Redis.  Everything is on the loop; what is atomic is a script (lua/).
  *
  *         open.c      opening, what is recorded, closing                     bell.c    the doorbell
+ *         writable.c  whether the server takes writes
  *         call.c      an operation is one or more commands; answers          scripts.c, msgpack.c
  *         submit.c    lease.c  advance.c  claimed.c  forward.c               the hot path
  *         results.c   reply.c                                                what handlers returned
@@ -47,7 +48,6 @@ struct redis_store {
         struct store_request **deferred_tail;
         struct store_request *waiting; /* store_reply requests that wait for a ring */
         uint64_t poll_ms;              /* how often to look where Redis does not ring; 0: it does */
-        uint32_t chunk;                /* how many tasks of the size seen last make up one call's bytes */
 
         uint32_t wait_replicas; /* a submit waits for so many */
         char wait_name[32];     /* … and knows what it wrote by this, and a number */
@@ -140,6 +140,13 @@ bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE]);
 
 /* A host records the app anew if the server has lost it. */
 void record_check(struct redis_store *s);
+
+/* --- writable.c -------------------------------------------------------------------------------------------------- */
+
+/* What a server said that takes no writes, in words that say what to do. */
+void refusal_describe(const struct redis_store *s, const struct redis_command *command, char *text, size_t size);
+/* Asks whether it does, besides what the operation is for; store.refuses has the answer. */
+void writable_ask(struct op *op);
 
 /* --- bell.c ------------------------------------------------------------------------------------------------------ */
 

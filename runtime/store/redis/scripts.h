@@ -25,6 +25,7 @@
         X(list)                                                                                                        \
         X(open)                                                                                                        \
         X(outbox)                                                                                                      \
+        X(record)                                                                                                      \
         X(release)                                                                                                     \
         X(renew)                                                                                                       \
         X(repair)                                                                                                      \
@@ -32,7 +33,8 @@
         X(status_list)                                                                                                 \
         X(status_put)                                                                                                  \
         X(submit)                                                                                                      \
-        X(take)
+        X(take)                                                                                                        \
+        X(writable)
 
 #define SCRIPT_ENUM(name) SCRIPT_##name,
 enum script_number { SCRIPTS(SCRIPT_ENUM) SCRIPTS_COUNT };

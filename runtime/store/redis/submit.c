@@ -119,7 +119,7 @@ static void failed(struct call *call)
                         submit->items[i].status = call->command.status;
         if (!sub->state.failure) {
                 sub->state.failure = call->command.status;
-                sub->state.error = call->command.error;
+                refusal_describe(call->op->s, &call->command, sub->state.error.text, sizeof(sub->state.error.text));
         }
 }
 

@@ -50,7 +50,9 @@ void redis_count(struct redis_store *s, struct store_request *request)
                 call->answer = count_answer;
                 call_send(call);
         }
-        if (!op->pending)
+        if (op->pending)
+                writable_ask(op);
+        else
                 op_defer(s, request);
 }
 
@@ -82,8 +84,10 @@ static void row_read(
                 to->note = (struct task_note){ 0 };
         if (state == STATE_DELAYED)
                 to->due_in_ms = answer_number(op, reply_at(row, 4), TASK_NUMBER_MAX, "due time");
-        if (state == STATE_DEAD)
+        if (state == STATE_DEAD) {
                 to->at_ms = answer_number(op, reply_at(row, 4), TASK_NUMBER_MAX, "time");
+                to->long_bytes = answer_number(op, reply_at(row, 8), TASK_NUMBER_MAX, "size");
+        }
 }
 
 /* --- list -------------------------------------------------------------------------------------------------------- */
@@ -206,6 +210,7 @@ static void dead_answer(struct call *call, const redisReply *reply)
         dead->looked = (uint32_t)answer_number(call->op, reply_at(reply, 1), dead->numbers_count, "looked");
         dead->unreadable = (uint32_t)answer_number(call->op, reply_at(reply, 2), STORE_CALL_TASKS, "unreadable");
         dead->last = answer_number(call->op, reply_at(reply, 3), TASK_NUMBER_MAX, "last");
+        dead->refused = (uint32_t)answer_number(call->op, reply_at(reply, 4), STORE_CALL_TASKS, "refused");
         if (dead->numbers_count && !dead->looked)
                 op_bad_answer(call->op);
         if (dead->verb == DEAD_REQUEUE && dead->acted)
@@ -215,7 +220,7 @@ static void dead_answer(struct call *call, const redisReply *reply)
 void redis_dead(struct redis_store *s, struct store_request *request)
 {
         struct store_dead *dead = (struct store_dead *)request;
-        dead->acted = dead->looked = dead->unreadable = 0;
+        dead->acted = dead->looked = dead->unreadable = dead->refused = 0;
         dead->last = 0;
         unsigned args = 2 + dead->ids_count + dead->numbers_count;
         struct call *call = call_script(op_begin(s, request), SCRIPT_dead, dead->shard, args);

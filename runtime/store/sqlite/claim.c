@@ -49,9 +49,8 @@ static void log_remove(struct sqlite_store *s, const struct shard *shard, uint64
 
 void stray_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray)
 {
-        struct span reason = stray->why == -EXDEV ? SPAN_TEXT("misplaced") : SPAN_TEXT("malformed");
-        dead_put_bytes(s, shard, stray->seq, reason, (struct span){ stray->error.text, strlen(stray->error.text) },
-                stray->task, stray->note);
+        dead_put_bytes(s, shard, stray->seq, store_set_aside_reason(stray->why),
+                (struct span){ stray->error.text, strlen(stray->error.text) }, stray->task, stray->note);
 }
 
 void flight_bury(struct sqlite_store *s, struct shard *shard, const struct stray *stray)

@@ -87,7 +87,8 @@ static void act(struct sqlite_store *s, struct shard *shard, struct store_dead *
         struct query q = query(&s->db, STATEMENT_DEAD_GET);
         bind_number(&q, id);
         bool is_there = query_row(&q);
-        uint64_t lane = is_there ? column_number(&q, 0) : LANE_NORMAL;
+        bool is_long = is_there && span_is(column_span(&q, 3), SPAN_TEXT("too long"));
+        enum lane lane = is_there ? column_lane(&q, 0) : LANE_NORMAL;
         struct span bytes = { 0 };
         struct span note = { 0 };
         if (is_there && dead->verb == DEAD_REQUEUE) {
@@ -97,12 +98,12 @@ static void act(struct sqlite_store *s, struct shard *shard, struct store_dead *
         query_end(&q);
         if (!is_there)
                 return;
-        if (lane >= LANES) {
-                dead->unreadable++;
+        if (is_long && dead->verb == DEAD_REQUEUE) {
+                dead->refused++;
                 return;
         }
         if (dead->verb == DEAD_REQUEUE)
-                requeue(s, shard, (enum lane)lane, bytes, note);
+                requeue(s, shard, lane, bytes, note);
         else
                 shard->dropped++;
         q = query(&s->db, STATEMENT_DEAD_REMOVE);
@@ -127,7 +128,7 @@ void sqlite_dead(struct sqlite_store *s, struct store_request *request)
 {
         struct store_dead *dead = (struct store_dead *)request;
         struct shard *shard = shard_read(s, dead->shard);
-        dead->acted = dead->looked = dead->unreadable = 0;
+        dead->acted = dead->looked = dead->unreadable = dead->refused = 0;
         dead->last = shard->last_dead;
         if (dead->ids_count || dead->numbers_count)
                 shard = shard_write(s, dead->shard);

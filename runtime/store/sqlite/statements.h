@@ -57,7 +57,7 @@ STATEMENT(DELAYED_PAGE, "SELECT id, task, note, lane, due FROM delayed WHERE sha
 
 STATEMENT(DEAD_PUT,
         "INSERT INTO dead(id, task_id, handler, lane, at, reason, task, note) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
-STATEMENT(DEAD_GET, "SELECT lane, task, note FROM dead WHERE id = ?1")
+STATEMENT(DEAD_GET, "SELECT lane, task, note, reason FROM dead WHERE id = ?1")
 STATEMENT(DEAD_BY_ID, "SELECT id FROM dead WHERE task_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT 1")
 STATEMENT(DEAD_REMOVE, "DELETE FROM dead WHERE id = ?1")
 STATEMENT(DEAD_PAGE, "SELECT id, task, note, lane, at, reason, task_id, handler FROM dead WHERE id > ?1 AND id <= ?2 "

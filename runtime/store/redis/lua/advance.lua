@@ -1,10 +1,13 @@
 #!lua flags=allow-oom
 -- advance: commits outcomes, renews the lease, claims more.
--- ARGV: lease, call, ttl, want, want_bytes, chunk, outcomes (msgpack: results_max, results_age, outcomes; or ''), seqs that
--- are simply done.  The common case comes first and stands alone: what it does not call it need not even define.
--- → bits (1 has_more, 2 has_outbox, 4 has_keys, 8 refused, 16 and 32 wanted), now, left, gone, next_due, controls, blocks.
--- A block is tasks of consecutive seqs: the first seq, their envelopes, their notes ('': none has one); each list packed
--- into one string, which is read faster than so many.
+-- ARGV: lease, call, ttl, want, want_bytes, the longest envelope allowed, outcomes (msgpack: results_max, results_age,
+-- outcomes; or ''), seqs that are simply done.  The common case comes first and stands alone: what it does not call it need
+-- not even define.
+-- → bits (1 has_more, 2 has_outbox, 4 has_keys, 8 refused, 16 and 32 wanted), now, left, gone, next_due, controls, troubles,
+-- blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about each
+-- record that cannot be read.  A block is tasks of consecutive seqs: the first seq, their envelopes, their notes ('': none
+-- has one); each list packed into one string, which is read faster than so many.
+--include portion
 local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
 local at = string.sub(shard, 1, -6)
 local flight = at .. 'flight'
@@ -25,7 +28,7 @@ local call, last_call = tonumber(ARGV[2]), counted('call', fields[2])
 if call ~= last_call + 1 and call ~= last_call then
 	return 'FENCED'
 end
-local want, want_bytes, chunk = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local want, want_bytes, limit = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- Which lanes to look at if nothing is out of the ordinary; none if something is.  Every call costs a microsecond, and
 -- each that reads makes Redis remember all bell keys once more: everything that is usually not there is asked for at once.
@@ -58,45 +61,76 @@ if first_lane ~= 1 then
 	last[0], last[2] = counted('high', others[1]), counted('low', others[2])
 end
 
-if first_lane then
+local function is_countable(command, key)
+	return type(redis.pcall(command, key)) == 'number'
+end
+
+-- The common case.  Returns nil, having changed nothing, if a key is not what it should be, or if what is or may be long
+-- comes first.  In one lane that is found out by trying: flight is the first to be written.  Where a lane is written before
+-- that, all are looked at first.
+local function advance_plainly()
+	local is_checked = last_lane == 2
+	if is_checked and not (is_countable('HLEN', flight) and is_countable('LLEN', KEYS[2]) and
+		is_countable('LLEN', KEYS[3]) and is_countable('LLEN', KEYS[4])) then
+		return nil
+	end
 	local clock = redis.call('TIME')
 	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0 }
+	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0, 0 }
 	local count, removed = #ARGV - 7, 0
-	local put, p, bytes, ranges, failed = {}, 0, 0, '', nil
+	local put, p, bytes, ranges, is_long, trims = {}, 0, 0, '', false, {}
+	local most, enough = limit, want_bytes -- a local variable is read faster
 	local set = { 'call', ARGV[2], 'until', string.format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
 	for lane = first_lane, last_lane do
-		local seq, all = lane * 281474976710656 + last[lane], nil
+		local list, seq, all, is_more = KEYS[lane + 2], lane * 281474976710656 + last[lane], nil, true
 		local first = seq + 1
-		while want > 0 and not failed and (bytes < want_bytes or p == 0) do
-			local asked = chunk < want and chunk or want
-			local some = redis.pcall('LPOP', KEYS[lane + 2], asked) or {}
-			local n = #some
-			failed = some.err and some
-			for i = 1, n do
-				if bytes >= want_bytes and p > 0 then
-					for j = n, i, -1 do
-						redis.call('LPUSH', KEYS[lane + 2], some[j])
-						some[j] = nil
-					end
+		while want > 0 and is_more and (bytes < want_bytes or p == 0) do
+			local asked, is_large = portion(list, want < 8 and 8 or want)
+			asked = asked < want and asked or want
+			is_long = is_large and asked == 1 and want > 1
+			if is_long then
+				break
+			end
+			-- What is read in several portions is removed from the list portion by portion.
+			is_large = is_large and asked < want
+			if is_large and not is_checked and not is_countable('HLEN', flight) then
+				return nil
+			end
+			is_checked = is_checked or is_large
+			local some, n = redis.pcall('LRANGE', list, 0, asked - 1), 0
+			if some.err then
+				return nil
+			end
+			local got = #some
+			for i = 1, got do
+				local task = some[i]
+				local size = #task
+				if size > most or (bytes >= enough and p > 0) then
+					is_long = size > most
 					break
 				end
 				-- As text: Redis would print a number with %.17g, which costs more than all the rest.
-				seq = seq + 1
+				seq, n = seq + 1, i
 				put[p + 1] = string.format('%d', seq)
-				put[p + 2] = some[i]
-				bytes, p = bytes + #some[i], p + 2
+				put[p + 2] = task
+				bytes, p = bytes + size, p + 2
 			end
-			want = want - #some
+			is_more = is_large and n == asked
+			if is_large and n > 0 then
+				redis.call('LTRIM', list, n, -1)
+			elseif n > 0 then
+				trims[#trims + 1], trims[#trims + 2] = list, n
+			end
+			want = want - n
+			for i = n + 1, got do
+				some[i] = nil
+			end
 			if not all then
 				all = some
 			else
-				for i = 1, #some do
+				for i = 1, n do
 					all[#all + 1] = some[i]
 				end
-			end
-			if n < asked then
-				break
 			end
 		end
 		if seq >= first then
@@ -106,21 +140,21 @@ if first_lane then
 			local n = #reply
 			reply[n + 1], reply[n + 2], reply[n + 3] = first, cmsgpack.pack(all), ''
 		end
-	end
-	if count > 0 and not failed then
-		removed = redis.pcall('HDEL', flight, unpack(ARGV, 8))
-		failed = type(removed) == 'table' and removed
-	end
-	if p > 0 and not failed then
-		local added = redis.pcall('HSET', flight, unpack(put))
-		failed = type(added) == 'table' and added
-	end
-	if failed then
-		-- A key is of another type.  What was taken goes back where it was: nothing has changed.
-		for i = p, 2, -2 do
-			redis.call('LPUSH', KEYS[math.floor(put[i - 1] / 281474976710656) + 2], put[i])
+		if is_long then
+			break
 		end
-		return failed
+	end
+	if is_long and p == 0 then
+		return nil
+	end
+	if count > 0 then
+		removed = redis.pcall('HDEL', flight, unpack(ARGV, 8))
+	end
+	if type(removed) ~= 'number' or (p > 0 and type(redis.pcall('HSET', flight, unpack(put))) ~= 'number') then
+		return nil
+	end
+	for i = 1, #trims, 2 do
+		redis.call('LTRIM', trims[i], trims[i + 1], -1)
 	end
 	local n = #set
 	set[n + 1], set[n + 2] = 'last', ranges
@@ -140,6 +174,10 @@ if first_lane then
 	return reply
 end
 
+local reply = first_lane and advance_plainly()
+if reply then
+	return reply
+end
 --include shard
 --include look
 --include lease
@@ -155,7 +193,14 @@ local epoch = tonumber(string.match(ARGV[1], ' (%d+) '))
 local want_record = want_read(fields[3], epoch)
 local blocks, count = {}, 0 -- what is claimed: first seq, envelopes, notes, and so on
 local ranges = {}
-local put = {}              -- … for the in-flight table
+local put = {}              -- the same, for the in-flight table
+local troubles = {}         -- lines about records that cannot be read, and tasks that are too long
+local moved = 0             -- bytes that this call has moved from one place to another: a call is bounded by them
+local long_count = 0        -- how many of them are such tasks
+
+local function trouble(...)
+	troubles[#troubles + 1] = string.format(...)
+end
 
 local function claim_add(seq, bytes, note)
 	local n = #ranges
@@ -177,24 +222,32 @@ local function answer(controls, gone, refused, till)
 	local due, is_queued = look()
 	local bits = ((is_queued or due == 0) and 1 or 0) + 2 * redis.call('EXISTS', at .. 'outbox') +
 		4 * redis.call('EXISTS', at .. 'keys') + (refused and 8 or 0) + 16 * wanted(want_record)
-	local reply = { bits, now, left_ms(till, ARGV[3]), gone, due, controls }
+	local reply = { bits, now, left_ms(till, ARGV[3]), gone, due, controls, #troubles > 0 and { long_count, troubles } or 0 }
 	for i = 1, #blocks, 3 do
-		reply[i + 6] = blocks[i]
-		reply[i + 7] = cmsgpack.pack(blocks[i + 1])
-		reply[i + 8] = cmsgpack.pack(blocks[i + 2])
+		reply[i + 7] = blocks[i]
+		reply[i + 8] = cmsgpack.pack(blocks[i + 1])
+		reply[i + 9] = cmsgpack.pack(blocks[i + 2])
 	end
 	return reply
 end
 
-local function controls_show(list)
+-- What was asked for, as far as it can be read; false for what cannot.
+local function controls_read(list)
 	local controls = {}
-	for _, entry in ipairs(list) do
-		local c = control_read(entry)
-		if c then
-			controls[#controls + 1] = { c[1], c[2], c[4], c[5] }
-		end
+	for i, entry in ipairs(list) do
+		controls[i] = control_read(entry) or false
 	end
 	return controls
+end
+
+local function controls_show(controls)
+	local rows = {}
+	for _, c in ipairs(controls) do
+		if c then
+			rows[#rows + 1] = { c[1], c[2], c[4], c[5] }
+		end
+	end
+	return rows
 end
 
 -- The answer to the last call was lost: what it claimed is in flight and is returned again.
@@ -218,7 +271,7 @@ if call == last_call then
 	end
 	local returned = math.min(whole(saved[3]) or 0, 64)
 	local list = returned > 0 and redis.call('LRANGE', control, 0, returned - 1) or {}
-	return answer(controls_show(list), 0, false, saved[2])
+	return answer(controls_show(controls_read(list)), 0, false, saved[2])
 end
 
 local results_max, results_age, outcomes = 0, 0, {}
@@ -270,17 +323,16 @@ local function controls_take()
 	end
 	local saved = redis.call('HMGET', shard, 'returned', 'applied')
 	local returned, applied = math.min(whole(saved[1]) or 0, 64), whole(saved[2]) or 0
+	local list = controls_read(redis.call('LRANGE', control, returned, returned + 63))
 	if returned > 0 then
 		redis.call('LTRIM', control, returned, -1)
 		applied = math.max(0, applied - returned)
 	end
-	local list = redis.call('LRANGE', control, 0, 63)
-	for i, entry in ipairs(list) do
-		if i > applied then
-			local c = control_read(entry)
-			if c then
-				control_apply(c[1], c[2], c[3])
-			end
+	for i, c in ipairs(list) do
+		if i > applied and c then
+			control_apply(c[1], c[2], c[3])
+		elseif not c then
+			trouble('control: an entry cannot be read; it is passed over')
 		end
 	end
 	if returned > 0 or #list > 0 then

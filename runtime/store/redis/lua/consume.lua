@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- consume: the oldest results that nobody holds.  ARGV: consumer, lease_ms, max, results_max, results_age.
 -- → per result: number, at, id, key, handler, data
 --include shard
@@ -18,14 +18,15 @@ for _, number in ipairs(max > 0 and redis.call('ZRANGE', results, 0, held_count 
 	if count == max or bytes >= 1048576 then
 		break
 	end
-	local r = not held[number] and whole(number) and result_read(number)
+	local packed = not held[number] and whole(number) and redis.call('HGET', resultdata, number)
+	local r = packed and result_read(packed)
 	if r then
 		redis.call('ZADD', leased, now + ARGV[2], number)
 		redis.call('HSET', consumers, number, ARGV[1])
 		for _, value in ipairs({ tonumber(number), r[4], r[1], r[2], r[3], r[5] }) do
 			rows[#rows + 1] = value
 		end
-		count, bytes = count + 1, bytes + #r[5]
+		count, bytes = count + 1, bytes + #packed
 	end
 end
 return rows

@@ -6,6 +6,7 @@
 --include lease
 --include task
 --include marks
+--include portion
 
 local f = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'want', 'gone', 'returned', 'done', 'dropped', 'results_dropped')
 local state, epoch, holder = lease_read(f[1])
@@ -17,7 +18,8 @@ local marks = marks_read(f[5])
 local queued, oldest = {}, 0
 for lane = 0, 2 do
 	queued[lane] = math.max(0, redis.call('LLEN', lanes[lane]) - marks[lane])
-	local first = redis.call('LINDEX', lanes[lane], 0)
+	-- One that may be long is not read for its age alone.
+	local first = portion(lanes[lane], 8) > 1 and redis.call('LINDEX', lanes[lane], 0)
 	local submitted = first and whole(task_field(first, 'submitted')) or 0
 	if submitted > 0 and submitted < now and (oldest == 0 or submitted < oldest) then
 		oldest = submitted

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
 -- dead: requeues (0) or drops (1) dead tasks.  ARGV: verb, how many ids, the ids, then numbers.  Reads and checks all of
--- them before it writes.  → acted, numbers looked at, records that cannot be read, the highest number given
+-- them before it writes.  → acted, numbers looked at, records that cannot be read, the highest number given, how many were
+-- refused since they are too long to be requeued
 --include shard
 --include note
 --include log
@@ -9,7 +10,7 @@ check_types('shard', 'dead', 'deadnumbers', 'deadids', 'high', 'normal', 'low', 
 local verb, ids = tonumber(ARGV[1]), tonumber(ARGV[2])
 check_counts('high', 'normal', 'low', 'dropped', 'last_dead')
 local last = lasts()
-local chosen, is_chosen, bytes, unreadable = {}, {}, 0, 0
+local chosen, is_chosen, bytes, unreadable, refused = {}, {}, 0, 0, 0
 
 -- A number without a record was requeued or dropped by somebody else.
 local function choose(number)
@@ -17,20 +18,23 @@ local function choose(number)
 	if not record then
 		return
 	end
-	-- As dead_put wrote it: id, handler, lane, at, reason, envelope, note.
-	local d = record_read(record, 'string', 'string', 'number', 'number', 'string', 'string')
+	local d = dead_read(record)
 	if not d or not lanes[d[3]] then
 		unreadable = unreadable + 1
 		return
 	end
 	is_chosen[number] = true
+	if verb == 0 and d[5] == 'too long' then
+		refused = refused + 1 -- it would be so again
+		return
+	end
 	chosen[#chosen + 1] = { number, d }
 	bytes = bytes + #d[6]
 end
 
 -- Fresh budgets; history and checkpoint stay.
 local function requeue(d)
-	local n = note_read(type(d[7]) == 'string' and d[7] or '')
+	local n = note_read(d[7])
 	n.attempts, n.crashes, n.interruptions, n.suspect = 0, 0, 0, 0
 	note_event(n, 'requeued', '')
 	append(d[3], d[6], note_write(n), last)
@@ -54,10 +58,11 @@ for _, entry in ipairs(chosen) do
 	if verb == 0 then
 		requeue(d)
 	else
+		redis.call('UNLINK', at .. 'long.' .. number)
 		redis.call('HINCRBY', shard, 'dropped', 1)
 	end
 	redis.call('HDEL', at .. 'dead', number)
 	redis.call('ZREM', at .. 'deadnumbers', number)
 	redis.call('ZREM', at .. 'deadids', d[1] .. '\0' .. hex(entry[1]))
 end
-return { #chosen, looked, unreadable, highest }
+return { #chosen, looked, unreadable, highest, refused }

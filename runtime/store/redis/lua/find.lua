@@ -7,6 +7,7 @@
 --include page
 --include marks
 --include rows
+--include portion
 
 local id, state, cursor, left = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local bytes = 0
@@ -29,7 +30,9 @@ local function find_queued()
 	for lane = math.floor(cursor / LANE), 2 do
 		local index = math.max(0, cursor - lane * LANE - last[lane])
 		while true do
-			local some = redis.call('LRANGE', lanes[lane], index, index + 63)
+			local fit, is_large = portion(lanes[lane], 1024)
+			local asked = math.min(fit, is_large and 8 or 64)
+			local some = redis.call('LRANGE', lanes[lane], index, index + asked - 1)
 			for _, task in ipairs(some) do
 				index = index + 1
 				cursor = lane * LANE + last[lane] + index
@@ -38,7 +41,7 @@ local function find_queued()
 					return r
 				end
 			end
-			if #some < 64 then
+			if #some < asked then
 				break
 			end
 			if is_tired() then

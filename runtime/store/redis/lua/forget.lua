@@ -2,13 +2,11 @@
 -- forget: what has arrived leaves the outbox.  ARGV: lease, base, count.  A repeat finds another base.  → has_more
 --include shard
 
-local fields = redis.call('HMGET', shard, 'lease', 'outbox_base')
-if fields[1] ~= ARGV[1] then
+if redis.call('HGET', shard, 'lease') ~= ARGV[1] then
 	return 'FENCED'
 end
 check_types('outbox')
-check_counts('outbox_base')
-if tonumber(fields[2] or 0) == tonumber(ARGV[2]) then
+if check_counts('outbox_base').outbox_base == tonumber(ARGV[2]) then
 	redis.call('LTRIM', at .. 'outbox', ARGV[3], -1)
 	redis.call('HINCRBY', shard, 'outbox_base', ARGV[3])
 end

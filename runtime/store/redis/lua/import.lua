@@ -10,18 +10,13 @@ TYPES.imports = 'hash'
 check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'notes', 'dead', 'deadnumbers', 'deadids', 'imports')
 local imports, source, number, after = at .. 'imports', ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local SOURCES_MAX = 64
-local EXACT = 9007199254740991
-
-local function refuse(key, field, value)
-	error({ err = 'WRONGTYPE ' .. key .. ' ' .. field .. ' is ' .. string.format('%q', value) .. ', Quiver wants a number' })
-end
 
 -- A record is the highest number taken, and when.
 local function import_read(name, record)
 	local taken, when = string.match(record, '^(%d+) (%d+)$')
-	taken, when = tonumber(taken), tonumber(when)
-	if not taken or not when or taken > EXACT or when > EXACT then
-		refuse(imports, name, record)
+	taken, when = whole(taken), whole(when)
+	if not taken or not when then
+		error({ err = string.format('BADVALUE %s: %s is "%s"', imports, name, (string.gsub(string.sub(record, 1, 64), '%c', '?'))) })
 	end
 	return taken, when
 end

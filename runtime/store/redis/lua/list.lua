@@ -7,6 +7,7 @@
 --include page
 --include marks
 --include rows
+--include portion
 
 local state, cursor, left, bytes = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), 0
 local QUEUED, DELAYED, IN_FLIGHT, PARKED = 0, 1, 2, 3
@@ -26,7 +27,8 @@ end
 local function list_lane(lane, last, marks)
 	local index = math.max(0, cursor - lane * LANE - last)
 	while not is_full() do
-		local asked = math.min(left, 32)
+		local fit, is_large = portion(lanes[lane], 1024)
+		local asked = math.min(left, fit, is_large and 8 or 32)
 		local some = redis.call('LRANGE', lanes[lane], index, index + asked - 1)
 		for _, task in ipairs(some) do
 			if is_full() then

@@ -1,21 +1,12 @@
-#!lua
--- open: what is recorded about the app, and recording it.  KEYS: quiver:{APP}:app.
--- ARGV: schema, shards (0: not said), coordination ('': not said), may_create, the coordination that it replaces.  → schema, shards, coordination, is_new; or nothing
+#!lua flags=no-writes
+-- open: what is recorded about the app.  KEYS: quiver:{APP}:app.  → schema, shards, coordination; or nothing
+-- A server that takes no writes (it is full, or lacks replicas) must still be looked at, and worked off.
 local app = KEYS[1]
-local is, is_new = redis.call('TYPE', app).ok, 0
-if is ~= 'none' and is ~= 'hash' then
+local is = redis.call('TYPE', app).ok
+if is == 'none' then
+	return {}
+elseif is ~= 'hash' then
 	return redis.error_reply('WRONGTYPE ' .. app .. ' is a ' .. is .. ', Quiver wants a hash')
 end
-if is == 'none' then
-	if ARGV[4] ~= '1' then
-		return {}
-	end
-	is_new = 1
-	redis.call('HSET', app, 'schema', ARGV[1], 'shards', ARGV[2] == '0' and 64 or ARGV[2])
-end
 local f = redis.call('HMGET', app, 'schema', 'shards', 'coordination')
-if f[1] == ARGV[1] and ARGV[3] ~= '' and (not f[3] or f[3] == ARGV[5]) then
-	redis.call('HSET', app, 'coordination', ARGV[3])
-	f[3] = ARGV[3]
-end
-return { f[1] or '', f[2] or '', f[3] or '', is_new }
+return { f[1] or '', f[2] or '', f[3] or '' }

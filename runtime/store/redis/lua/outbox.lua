@@ -7,6 +7,7 @@
 if redis.call('HGET', shard, 'lease') ~= ARGV[1] then
 	return 'FENCED'
 end
+check_types('outbox', 'sent')
 local rows = { check_counts('outbox_base').outbox_base, redis.call('HGET', at .. 'sent', 'born') or '' }
 local bytes = 0
 for from = 0, 255, 16 do

@@ -39,6 +39,13 @@ local function submit(lane, not_before, wait, unique_ms, scope, id, bytes)
 	return 0
 end
 
+for i = 4, #ARGV, 7 do
+	local name = at .. 'unique:' .. ARGV[i + 4]
+	local is = tonumber(ARGV[i + 3]) > 0 and redis.call('TYPE', name).ok or 'none'
+	if is ~= 'none' and is ~= 'string' then
+		error({ err = 'WRONGTYPE ' .. name .. ' is a ' .. is .. ', Quiver wants a string' })
+	end
+end
 if ARGV[2] ~= '' then
 	redis.call('HSET', at .. 'wait.' .. ARGV[2], ARGV[3], 1)
 	redis.call('PEXPIRE', at .. 'wait.' .. ARGV[2], 60000)

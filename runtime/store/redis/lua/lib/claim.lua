@@ -1,13 +1,13 @@
 -- The part of advance that claims.  Works on advance's own variables.
 -- Delayed tasks whose time has come join the log, behind what is there.
 local function delayed_join()
-	local moved = 0
 	for _, number in ipairs(redis.call('ZRANGEBYSCORE', delayed, '-inf', now, 'LIMIT', 0, 256)) do
 		local packed = redis.call('HGET', at .. 'later', number)
 		local task = packed and later_read(packed)
 		if packed and not task then
 			-- It is kept, and is never due.
 			redis.call('ZADD', delayed, '+inf', number)
+			trouble('delayed %s: its record cannot be read', number)
 		else
 			redis.call('ZREM', delayed, number)
 			redis.call('HDEL', at .. 'later', number)
@@ -18,7 +18,7 @@ local function delayed_join()
 			has_notes = has_notes or task[3] ~= ''
 			moved = moved + #task[2]
 		end
-		if moved >= 1048576 then
+		if moved >= PORTION_BYTES then
 			break
 		end
 	end
@@ -34,6 +34,7 @@ local function due_take(max)
 		local k = key_get(name)
 		if k and k.is_unreadable then
 			redis.call('ZADD', due_keys, '+inf', name)
+			trouble('key %s: its record cannot be read', name)
 		elseif k then
 			side_take(k, 1)
 		else
@@ -52,7 +53,7 @@ local function lane_settle(lane, seq, bytes)
 		marks[lane] = marks[lane] - 1
 		return
 	end
-	bytes_claimed = bytes_claimed + #bytes
+	bytes_claimed, moved = bytes_claimed + #bytes, moved + #bytes
 	local k = has_keys and key_get(task_key(bytes, seq))
 	if k then
 		local field = string.format('%d', seq)
@@ -68,29 +69,66 @@ local function lane_settle(lane, seq, bytes)
 	end
 end
 
+-- The head of a lane, longer than any task may be: dead, without having been in flight.
+local function long_settle(lane)
+	last[lane] = last[lane] + 1
+	lane_sizes[lane] = lane_sizes[lane] - 1
+	local seq = lane * LANE + last[lane]
+	local size = dead_put_long(lane, seq, limit, note_get(seq))
+	note_remove(string.format('%d', seq))
+	moved, long_count = moved + size, long_count + 1
+	trouble('task %s.%.0f-%s: too long, %d bytes; it is dead', lane_names[lane], last[lane], shard_number, size)
+end
+
+-- How many bytes the list's first node has at least, which is found out without reading it: there are no more nodes than
+-- elements.
+local function head_least(list)
+	local bytes = redis.pcall('MEMORY', 'USAGE', list, 'SAMPLES', 1)
+	return type(bytes) == 'number' and (bytes - 512) / redis.call('LLEN', list) or 0
+end
+
+-- True if a first node of so many bytes can only be one element longer than `limit`: one of several elements has at most
+-- 64 KiB, and what is allocated at most a quarter more than what is needed.
+local function is_certainly_longer(least, limit)
+	return least > 1.25 * limit + 131072
+end
+
 -- What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns.
 local function lanes_claim(max)
 	local looks = 256
 	local stop = math.min(count + max, room)
 	for lane = 0, 2 do
-		local from = 0
-		while lane_sizes[lane] > from and count < stop and looks > 0 and (bytes_claimed < want_bytes or looks == 256) do
-			local asked = math.min(stop - count, looks, chunk)
-			local some = redis.call('LRANGE', lanes[lane], from, from + asked - 1)
-			for _, bytes in ipairs(some) do
-				if looks < 256 and bytes_claimed >= want_bytes then
+		while lane_sizes[lane] > 0 and count < stop and looks > 0 and moved < PORTION_BYTES and
+			(bytes_claimed < want_bytes or looks == 256) do
+			local taken = 0
+			local asked, is_large = portion(lanes[lane], math.min(stop - count, looks, lane_sizes[lane]))
+			local least = is_large and asked == 1 and head_least(lanes[lane]) or 0
+			local is_long = is_certainly_longer(least, limit)
+			if moved > 0 and moved + least > 1.25 * PORTION_BYTES then
+				return -- it would be too much for this call; the next one begins with it
+			end
+			for _, bytes in ipairs(is_long and {} or redis.call('LRANGE', lanes[lane], 0, asked - 1)) do
+				is_long = #bytes > limit
+				if is_long or (looks < 256 and bytes_claimed >= want_bytes) then
 					break
 				end
-				from, looks = from + 1, looks - 1
-				lane_settle(lane, lane * LANE + last[lane] + from, bytes)
+				taken, looks = taken + 1, looks - 1
+				lane_settle(lane, lane * LANE + last[lane] + taken, bytes)
 			end
-			if #some < asked then
+			if taken > 0 then
+				redis.call('LTRIM', lanes[lane], taken, -1)
+				last[lane], lane_sizes[lane] = last[lane] + taken, lane_sizes[lane] - taken
+			end
+			local wrong = is_long and wrong_type('dead', 'deadnumbers', 'deadids')
+			if wrong then
+				trouble('a task is too long, and stays where it is: %s', wrong)
+				return
+			elseif is_long then
+				looks = looks - 1
+				long_settle(lane)
+			elseif taken == 0 then
 				break
 			end
-		end
-		if from > 0 then
-			redis.call('LTRIM', lanes[lane], from, -1)
-			last[lane] = last[lane] + from
 		end
 	end
 end

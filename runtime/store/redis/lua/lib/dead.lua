@@ -29,6 +29,23 @@ local function dead_put_bytes(seq, bytes, note, reason, text)
 		reply_ms = whole(task_field(bytes, 'reply')) or 0, bytes = bytes, note = note }, reason, text, 0)
 end
 
+-- A queued task that is longer than any may be, the first of its lane.  Its bytes move to a list of their own, which is
+-- not read again by any script: the record has how many they are and the first of them.  Returns how many.
+local LONG_SHOWN = 1024
+local function dead_put_long(lane, seq, limit, note)
+	-- It has its number before its record is complete, since the list is named after it.
+	local number = record_add('last_dead', 'dead', 10, decimal, '')
+	local bytes = redis.call('LMOVE', lanes[lane], at .. 'long.' .. decimal(number), 'LEFT', 'RIGHT')
+	local n = note_read(note)
+	note_event(n, 'dead', string.format('%d bytes, at most %d are allowed', #bytes, limit))
+	local id = string.format('%s.%.0f-%s', lane_names[lane], seq % LANE, shard_number)
+	redis.call('HSET', at .. 'dead', number, cmsgpack.pack({ id, 'unknown', lane, now, 'too long',
+		string.sub(bytes, 1, LONG_SHOWN), note_write(n), #bytes }))
+	redis.call('ZADD', at .. 'deadnumbers', number, number)
+	redis.call('ZADD', at .. 'deadids', 0, id .. '\0' .. hex(number))
+	return #bytes
+end
+
 -- A task that stands in …flight or …parked under a number that the shard has not given becomes dead with its bytes.
 -- Returns how many bytes these were; nil if there is no such task.
 local function stray_bury(name, field)

@@ -79,23 +79,27 @@ local function side_field(member)
 	return string.format('%.0f', tonumber(string.sub(member, -16), 16) or 0)
 end
 
--- Up to `max` heads of a key's queue: their members, seqs and bytes.  And the members that are none, because nobody gave
--- the number, or nothing is there under it.
-local function side_read(k, max, last)
-	local heads, strays, fields = {}, {}, {}
-	local members = side_members(k, max)
-	for i, member in ipairs(members) do
-		fields[i] = side_field(member)
-	end
-	local tasks = #fields > 0 and redis.call('HMGET', parked, unpack(fields)) or {}
-	for i, member in ipairs(members) do
-		if tasks[i] and #member == #k.name + 17 and seq_is_given(tonumber(fields[i]), last) then
-			heads[#heads + 1] = { member, fields[i], tasks[i] }
+-- Up to `max` heads of a key's queue: their members and where their bytes are.  And the members that are none, because
+-- nobody gave the number, or nothing is there under it.  Of both together no more than `room` bytes, but the first if
+-- `is_first`: HSTRLEN tells sizes without reading, and 0 of what is not there.  How many bytes these are, and whether that
+-- was why there are no more.
+local function side_read(k, max, last, room, is_first)
+	local members, seqs, strays, bytes = {}, {}, {}, 0
+	for i, member in ipairs(max > 0 and side_members(k, max) or {}) do
+		local field = side_field(member)
+		local size = redis.call('HSTRLEN', parked, field)
+		if bytes + size > room and not (is_first and i == 1) then
+			return members, seqs, strays, bytes, true
+		end
+		bytes = bytes + size
+		if (size > 0 or redis.call('HEXISTS', parked, field) == 1) and #member == #k.name + 17 and
+			seq_is_given(tonumber(field), last) then
+			members[#members + 1], seqs[#seqs + 1] = member, field
 		else
 			strays[#strays + 1] = member
 		end
 	end
-	return heads, strays
+	return members, seqs, strays, bytes, false
 end
 
 -- Sets these aside.
@@ -133,10 +137,10 @@ local function control_apply(verb, name, reason)
 		return
 	end
 	if verb == 4 then
-		local heads, strays = side_read(k, 1, lasts())
+		local _, seqs, strays = side_read(k, 1, lasts(), 0, true)
 		side_bury(k, strays)
-		if heads[1] then
-			local seq = tonumber(heads[1][2])
+		if seqs[1] then
+			local seq = tonumber(seqs[1])
 			local note = redis.call('HGET', notes, seq)
 			redis.call('HDEL', notes, seq)
 			dead_put_bytes(seq, side_remove(k, seq), note, 'skipped', '')

@@ -2,27 +2,28 @@
 local done, gone, results_put = 0, 0, 0
 local DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = 0, 1, 2, 3, 4, 5, 6, 7
 
--- Moves up to `max` heads of a key's queue back in flight.
+-- Moves up to `max` heads of a key's queue back in flight, and no more than a call's bytes.
 local function side_take(k, max)
-	local heads, strays = side_read(k, math.min(max, room - count), last)
-	side_bury(k, strays)
-	if #heads > 0 then
-		local members, seqs = {}, {}
-		for i, head in ipairs(heads) do
-			members[i], seqs[i] = head[1], head[2]
-		end
+	local members, seqs, strays, bytes, is_cut = side_read(k, math.min(max, room - count), last, PORTION_BYTES - moved, moved == 0)
+	moved = moved + bytes
+	if #strays > 0 then
+		side_bury(k, strays)
+		trouble('key %s: %d places in its queue are of no task; what stood there is dead', k.name, #strays)
+	end
+	if #seqs > 0 then
+		local tasks = redis.call('HMGET', parked, unpack(seqs))
 		local their_notes = has_notes and redis.call('HMGET', notes, unpack(seqs)) or {}
-		for i, head in ipairs(heads) do
-			put[#put + 1] = head[2]
-			put[#put + 1] = head[3]
-			claim_add(tonumber(head[2]), head[3], their_notes[i])
+		for i, seq in ipairs(seqs) do
+			put[#put + 1] = seq
+			put[#put + 1] = tasks[i]
+			claim_add(tonumber(seq), tasks[i], their_notes[i])
 		end
 		redis.call('HDEL', parked, unpack(seqs))
 		redis.call('ZREM', side, unpack(members))
 		k.tasks = k.tasks - #members
 	end
-	-- Behind what was set aside the next call goes on at once: nobody would refill the key.
-	local is_next = #heads == 0 and #strays > 0
+	-- Behind what was set aside, or had no room, the next call goes on at once: nobody would refill the key.
+	local is_next = #seqs == 0 and (#strays > 0 or is_cut)
 	k.state, k.due, k.is_changed = 'waiting', is_next and now or now + WAITING_MS, true
 end
 
@@ -122,6 +123,7 @@ local function settle(o)
 	if not bytes then
 		return false
 	end
+	moved = moved + #bytes
 	if kind == DEAD then
 		local note = note_get(seq)
 		redis.call('HDEL', flight, seq)

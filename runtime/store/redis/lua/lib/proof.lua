@@ -1,6 +1,6 @@
 -- What must be true of a shard, part by part.  Whoever includes this says whether it `mends` what is not.
 local part, cursor = tonumber(ARGV[1]), ARGV[2]
-local SLICE = 500
+local SLICE, SLICE_BYTES = 500, 262144
 local problems, tasks, mended = {}, 0, 0
 
 -- `mend` makes it good, and `cure` says how; nil: that takes a person.
@@ -20,9 +20,18 @@ local function same(what, a, b)
 	end
 end
 
+-- How many at once: HSCAN reads values, too, which may be large.
+local function slice_count(command, name)
+	local bytes = command == 'HSCAN' and redis.pcall('MEMORY', 'USAGE', at .. name, 'SAMPLES', 64)
+	if type(bytes) ~= 'number' then
+		return command == 'HSCAN' and bytes and 1 or SLICE -- not allowed here; or it is not there, or has no values
+	end
+	return math.max(1, math.min(SLICE, math.floor(SLICE_BYTES * redis.call('HLEN', at .. name) / bytes)))
+end
+
 -- Pairs of a hash or sorted set, a slice at a time.
 local function slice(command, name, see)
-	local page = redis.call(command, at .. name, cursor, 'COUNT', SLICE)
+	local page = redis.call(command, at .. name, cursor, 'COUNT', slice_count(command, name))
 	for i = 1, #page[2], 2 do
 		see(page[2][i], page[2][i + 1])
 	end
@@ -93,6 +102,18 @@ local COUNTED_ANEW = {
 	call = function() return now end,
 }
 
+-- The shard's count has come as far as this number.
+local counts = nil
+local function counted(name, number, what)
+	counts = counts or counts_read(COUNTS, function() end)
+	if number and number <= COUNT_MAX and number > (counts[name] or 0) then
+		problem('counted', function()
+			redis.call('HSET', shard, name, string.format('%.0f', number))
+			counts[name] = number
+		end, '%s %.0f: %s is %.0f', what, number, name, counts[name] or 0)
+	end
+end
+
 local parts = {}
 
 -- What the shard says of itself can be read; first, since the rest is measured by it.
@@ -101,7 +122,7 @@ parts[1] = function()
 		local count = COUNTED_ANEW[name]
 		problem('counted anew', function()
 			redis.call('HSET', shard, name, string.format('%.0f', count and count() or 0))
-		end, '%s: "%s" is no number', name, string.sub(text, 1, 64))
+		end, '%s: "%s" is no number', name, string.sub(text or 'lost', 1, 64))
 	end)
 	local f = redis.call('HMGET', shard, 'lease', 'gone')
 	if f[1] and not lease_read(f[1]) then
@@ -220,10 +241,13 @@ parts[#parts + 1] = function()
 end
 
 parts[#parts + 1] = function()
-	return slice('HSCAN', 'later', function(member)
-		if not redis.call('ZSCORE', delayed, member) then
+	return slice('HSCAN', 'later', function(member, record)
+		if not later_read(record) then
+			problem(nil, nil, 'delayed %s: its record cannot be read', member)
+		elseif not redis.call('ZSCORE', delayed, member) then
 			problem('it is due now', add('delayed', now, member), 'delayed %s waits for no time', member)
 		end
+		counted('last_delayed', whole(tonumber(member, 16)), 'delayed')
 	end)
 end
 
@@ -247,17 +271,21 @@ end
 
 parts[#parts + 1] = function()
 	return slice('HSCAN', 'dead', function(number, record)
-		local fields = record_read(record, 'string', 'string', 'number', 'number', 'string', 'string', 'string')
-		if not fields or not whole(number) then
+		local fields = dead_read(record)
+		if not fields or not lanes[fields[3]] or not whole(number) then
 			problem(nil, nil, 'dead number %s cannot be read', number)
 			return
 		end
+		counted('last_dead', whole(number), 'dead')
 		local member = fields[1] .. '\0' .. hex(whole(number))
 		if not redis.call('ZSCORE', at .. 'deadids', member) then
 			problem('added', add('deadids', 0, member), 'dead %s is not found by its id', fields[1])
 		end
 		if not redis.call('ZSCORE', at .. 'deadnumbers', number) then
 			problem('added', add('deadnumbers', number, number), 'dead %s is not listed', fields[1])
+		end
+		if fields[8] and redis.call('EXISTS', at .. 'long.' .. number) == 0 then
+			problem(nil, nil, 'dead %s is too long, and its bytes are not there', fields[1])
 		end
 	end)
 end
@@ -286,6 +314,7 @@ parts[#parts + 1] = function()
 		if whole(number) and not redis.call('ZSCORE', at .. 'results', number) then
 			problem('listed', add('results', number, number), 'result %s is not listed', number)
 		end
+		counted('last_result', whole(number), 'result')
 	end)
 end
 

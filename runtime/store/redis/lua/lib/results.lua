@@ -2,9 +2,9 @@
 -- …consumers who that is.
 local results, resultdata, leased, consumers = at .. 'results', at .. 'resultdata', at .. 'leased', at .. 'consumers'
 
--- Id, key, handler, at, data; nil if there is none, or it cannot be read.
-local function result_read(number)
-	return record_read(redis.call('HGET', resultdata, number) or '', 'string', 'string', 'string', 'number', 'string')
+-- Id, key, handler, at, data; nil if it cannot be read.
+local function result_read(packed)
+	return record_read(packed, 'string', 'string', 'string', 'number', 'string')
 end
 
 local function result_remove(number)
@@ -20,8 +20,10 @@ local function results_trim(max, cap, age)
 	local dropped = 0
 	while dropped < max and dropped < count do
 		local oldest = redis.call('ZRANGE', results, 0, 0)[1]
-		local result = result_read(oldest)
-		if result and count - dropped <= cap and result[4] + age > now then
+		local packed = redis.call('HGET', resultdata, oldest)
+		local result = packed and result_read(packed)
+		-- One that cannot be read has no age: it stays for as long as there is room.
+		if packed and count - dropped <= cap and (not result or result[4] + age > now) then
 			break
 		end
 		result_remove(oldest)

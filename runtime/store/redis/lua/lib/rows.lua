@@ -1,5 +1,5 @@
--- Tasks as list and find show them: number, seq, envelope, note, due or at, reason, id, key.  Of one whose record or bytes
--- cannot be read there is what can be shown: it is to be found and cancelled as well.
+-- Tasks as list and find show them: number, seq, envelope, note, due or at, reason, id, key, and of one that
+-- is too long its size.  Of one whose record or bytes cannot be read there is what can be shown: it is to be found and cancelled as well.
 local function row(number, seq, bytes, note, when, reason, id, key)
 	return { number, seq, bytes, note or '', when or 0, reason or '', id, key }
 end
@@ -35,8 +35,9 @@ end
 
 local function row_dead(number)
 	local packed = redis.call('HGET', at .. 'dead', number) or ''
-	local d = record_read(packed, 'string', 'string', 'number', 'number', 'string', 'string', 'string')
-		or { nil, 'unknown', 1, 0, 'malformed', packed, '' }
+	local d = dead_read(packed) or { nil, 'unknown', 1, 0, 'malformed', packed, '' }
 	number = whole(number) or 0
-	return row(number, math.min(d[3], 3) * LANE + number % LANE, d[6], d[7], d[4], d[5], d[1])
+	local r = row(number, math.min(d[3], 3) * LANE + number % LANE, d[6], d[7], d[4], d[5], d[1])
+	r[9] = whole(d[8]) or 0 -- the envelope is then only the first of so many bytes
+	return r
 end

@@ -1,4 +1,11 @@
--- What every script of a shard begins with.  KEYS: shard, high, normal, low, delayed, control; these ring (see README).
+-- What every script of a shard begins with.
+--
+-- The rule for all of them: what is read is read and checked before the first write.  Redis keeps what a script has written
+-- before it fails, so nothing may fail after that: types by check_types(), numbers that are counted on by check_counts(),
+-- packed records by record_read(), which says nil of what it cannot read instead of failing.  Such a record stays where it
+-- is, fsck names it, and the script goes on without it.  tests/e2e/test_redis_scripts.py runs every script against all of it.
+--
+-- KEYS: shard, high, normal, low, delayed, control; these ring (see README).
 -- In a Cluster there is one more, which does not exist: see call.c.
 -- All other keys of the shard have the same hash tag and are named from the first.
 local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
@@ -15,13 +22,21 @@ local TYPES = { shard = 'hash', high = 'list', normal = 'list', low = 'list', de
 	dead = 'hash', deadnumbers = 'zset', deadids = 'zset', results = 'zset', resultdata = 'hash', leased = 'zset',
 	consumers = 'hash', outbox = 'list', sent = 'hash', taken = 'hash' }
 
--- Nothing may be half done: whoever writes asks first whether all that it may touch is what it should be.
-local function check_types(...)
+-- What is wrong with the first of these keys that is of another type than it should be; nil: nothing.
+local function wrong_type(...)
 	for _, name in ipairs({ ... }) do
 		local is = redis.call('TYPE', at .. name).ok
 		if is ~= 'none' and is ~= TYPES[name] then
-			error({ err = 'WRONGTYPE ' .. at .. name .. ' is a ' .. is .. ', Quiver wants a ' .. TYPES[name] })
+			return at .. name .. ' is a ' .. is .. ', Quiver wants a ' .. TYPES[name]
 		end
+	end
+end
+
+-- Nothing may be half done: whoever writes asks first whether all that it may touch is what it should be.
+local function check_types(...)
+	local wrong = wrong_type(...)
+	if wrong then
+		error({ err = 'WRONGTYPE ' .. wrong })
 	end
 end
 
@@ -38,24 +53,29 @@ local function whole(text)
 	return number and number >= 0 and number <= 9007199254740991 and number or nil
 end
 
+-- `value` is false if it is lost.
 local function bad_value(name, value)
-	error({ err = string.format('BADVALUE %s: %s is "%s"; stop all hosts of the app, then quiver fsck --repair', shard, name,
-		string.gsub(string.sub(value, 1, 64), '%c', '?')) })
+	local is = value and string.gsub(string.sub(value, 1, 64), '%c', '?')
+	error({ err = string.format('BADVALUE %s: %s is %s; stop all hosts of the app, then quiver fsck --repair', shard, name,
+		is and '"' .. is .. '"' or 'lost, though tasks have numbers of it') })
 end
 
 -- The numbers that scripts count on.
 local COUNTS = { 'high', 'normal', 'low', 'call', 'done', 'dropped', 'results_dropped', 'last_delayed', 'last_dead',
 	'last_result', 'outbox_base' }
+-- A lane's numbers are 48 bits of a seq, and there must be room for more; the others may grow as well.
+local COUNT_MAX, LANE_MAX = 9007194959773695, LANE - 4294967296
 
--- By name; of one that is no number `see` is told.  One that is not there is 0.
+-- By name; of one that is no number `see` is told, as of one with leading zeros, on which HINCRBY fails.  One that is not
+-- there is 0, but a lane's is lost if something is in flight: it is there since the first one acquired the shard.
 local function counts_read(names, see)
 	local counts = {}
 	for i, text in ipairs(redis.call('HMGET', shard, unpack(names))) do
 		local name = names[i]
+		local is_lane = name == 'high' or name == 'normal' or name == 'low'
 		counts[name] = whole(text or '0')
-		-- A lane's numbers are 48 bits of a seq, and there must be room for more; the others may grow as well.
-		if not counts[name] or counts[name] > 9007194959773695 or (name == lane_names[0] or name == lane_names[1] or
-			name == lane_names[2]) and counts[name] > LANE - 4294967296 then
+		if not counts[name] or counts[name] > (is_lane and LANE_MAX or COUNT_MAX) or (text and string.find(text, '^0%d')) or
+			(is_lane and not text and redis.call('HEXISTS', shard, 'lease') + redis.call('EXISTS', flight) == 2) then
 			see(name, text)
 		end
 	end
@@ -101,7 +121,13 @@ local function decimal(number)
 	return string.format('%.0f', number)
 end
 
+-- As delay() wrote it: lane, envelope, note.
 local function later_read(packed)
 	local task = record_read(packed, 'number', 'string', 'string')
 	return task and lanes[task[1]] and task
+end
+
+-- As dead_put() wrote it: id, handler, lane, at, reason, envelope, note; of one that is too long also how many bytes it has.
+local function dead_read(packed)
+	return record_read(packed, 'string', 'string', 'number', 'number', 'string', 'string', 'string')
 end

@@ -1,0 +1,317 @@
+"""Every script of the store on Redis against a shard in which one thing is not as it should be.
+
+A script that fails must have changed nothing, and one that does not fail must not have lost a task: Redis keeps what a
+script wrote before it failed.  What is wrong is every key in turn of another type, and every field, element and member in
+turn replaced by something that nobody wrote.
+"""
+import json
+import re
+
+import pytest
+
+from servers import RedisServer
+
+redis = pytest.importorskip("redis")
+
+AT = "quiver:{t:0}:"
+LANE = 1 << 48
+LEASE = "held 5 aa"
+KEYS = [AT + name for name in ("shard", "high", "normal", "low", "delayed", "control")]
+APP = ["quiver:{t}:app", "quiver:{t}:desired"]
+STATUS = ["quiver:{t}:status", "quiver:{t}:statusends"]
+LIMIT = 1 << 20
+PARTS = 16  # of fsck
+
+
+def assemble(root, name):
+    """A script as the build embeds it."""
+    folder = root / "runtime" / "store" / "redis" / "lua"
+    return re.sub(r"^--include (\w+)$", lambda m: (folder / "lib" / f"{m[1]}.lua").read_text(),
+                  (folder / f"{name}.lua").read_text(), flags=re.M)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with RedisServer(tmp_path_factory.mktemp("scripts") / "redis", "--rdbcompression", "no") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    with server.client() as made:
+        yield made
+
+
+def envelope(key, marker, more=""):
+    return f"qv1\nkey:{key}\nhandler:h\nid:{marker}-0\n{more}\n{marker} payload"
+
+
+def seq(number):
+    return LANE + number
+
+
+def side(key, number):
+    return f"{key}\0{seq(number):016x}"
+
+
+class Shard:
+    """A shard with something in every place, and its image to begin again from."""
+
+    def __init__(self, client):
+        self.client = client
+        client.flushall()
+        self.fill()
+        self.image = self.dump()
+
+    def pack(self, value):
+        return self.client.eval("return cmsgpack.pack(cjson.decode(ARGV[1]))", 0, json.dumps(value))
+
+    def fill(self):
+        c = self.client
+        c.hset(AT + "shard", mapping={
+            "lease": LEASE, "until": 1, "ttl": 1000, "call": 8, "last": f"{seq(1)} 2", "high": 0, "normal": 10, "low": 0,
+            "done": 3, "dropped": 1, "results_dropped": 0, "gone": "0 1 0", "returned": 1, "applied": 1, "last_delayed": 2,
+            "last_dead": 2, "last_result": 2, "outbox_base": 0, "want": "9 99999999999999 0 1000 bb"})
+        c.rpush(AT + "high", envelope("k9", "high-1"))
+        c.rpush(AT + "normal", envelope("k1", "queued-1"), "cancelled", envelope("k8", "queued-2"))
+        c.rpush(AT + "low", envelope("k7", "low-1"))
+        for n in (1, 2, 3, 4, 5):
+            c.hset(AT + "flight", seq(n), envelope(f"f{n}", f"flight-{n}"))
+        c.hset(AT + "notes", mapping={seq(1): "qn1\nattempts:1\n\n", seq(6): "qn1\nattempts:2\n\n"})
+        c.hset(AT + "keys", mapping={"k1": "parked 1 2 1 no", "k2": "held 1 1 0 me", "k3": "waiting 1 1 1 share"})
+        c.zadd(AT + "due", {"k1": 1, "k2": "inf", "k3": 1})
+        c.zadd(AT + "side", {side("k1", 6): 0, side("k1", 7): 0, side("k2", 8): 0, side("k3", 9): 0})
+        c.hset(AT + "parked", mapping={seq(6): envelope("k1", "parked-6"), seq(7): envelope("k1", "parked-7"),
+                                       seq(8): envelope("k2", "parked-8"), seq(9): envelope("k3", "parked-9")})
+        c.zadd(AT + "delayed", {f"{1:016x}": 1, f"{2:016x}": 99999999999999})
+        c.hset(AT + "later", mapping={f"{1:016x}": self.pack([1, envelope("d1", "later-1"), ""]),
+                                      f"{2:016x}": self.pack([1, envelope("d2", "later-2"), ""])})
+        for n in (1, 2):
+            c.hset(AT + "dead", n, self.pack([f"dead-{n}-0", "h", 1, 1, "rejected", envelope("e", f"dead-{n}"), ""]))
+            c.zadd(AT + "deadnumbers", {n: n})
+            c.zadd(AT + "deadids", {f"dead-{n}-0\0{n:016x}": 0})
+            c.zadd(AT + "results", {n: n})
+            c.hset(AT + "resultdata", n, self.pack([f"r{n}-0", "k", "h", 99999999999999, f"result-{n}"]))
+        c.zadd(AT + "leased", {1: 99999999999999})
+        c.hset(AT + "consumers", 1, "cc")
+        c.rpush(AT + "control", self.pack([1, "k5", "me", "", 0]), self.pack([4, "k1", "me", "", 0]))
+        c.rpush(AT + "outbox", self.pack([3, 7, 1, 0, envelope("o", "outbox-1")]))
+        c.hset(AT + "sent", mapping={3: 7, "born": 1})
+        c.hset(AT + "taken", "4.1", 5)
+        c.hset(AT + "imports", "source", "4 1")
+        c.hset(APP[0], mapping={"schema": 1, "shards": 1, "coordination": "local:/x", "desired_version": 3})
+        c.hset(APP[1], "pause.h", "x")
+        c.hset(STATUS[0], "aa", self.pack([1, "document"]))
+        c.zadd(STATUS[1], {"aa": 99999999999999, "gone": 1})
+
+    def dump(self):
+        keys = sorted(self.client.keys())
+        pipe = self.client.pipeline(transaction=False)
+        for key in keys:
+            pipe.dump(key)
+        return dict(zip(keys, pipe.execute()))
+
+    def restore(self):
+        pipe = self.client.pipeline(transaction=False)
+        pipe.flushall()
+        for key, value in self.image.items():
+            pipe.restore(key, 0, value)
+        pipe.execute()
+
+
+def markers(image):
+    """Tasks and results that stand anywhere."""
+    return set(re.findall(rb"((?:high|low|queued|flight|parked|later|dead|outbox|new)-\d) payload|(result-\d)",
+                          b"\n".join(image.values())))
+
+
+def outcome(kind, number, key, *, cost=1, delay=1000, refill=2, reply=0, result=0, follow_ups=()):
+    return [kind, seq(number), f"flight-{number}-0", key, "h", reply, cost, delay, refill, 0, result, "rejected", "no",
+            "data", "", list(follow_ups)]
+
+
+DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = range(8)
+
+
+def calls(shard):
+    """Name, script, keys, arguments, and the tasks that the call may end."""
+    def advance(name, outcomes=None, seqs=(), may_end=(), want=256, call=9):
+        packed = shard.pack([100, 1000, outcomes]) if outcomes else ""
+        return (name, "advance", KEYS, [LEASE, call, 1000, want, LIMIT, LIMIT, packed, *map(seq, seqs)], may_end)
+
+    follow_ups = [[0, 1, 0, 0, envelope("n", "new-1")], [4, 1, 0, 0, envelope("n", "new-2")],
+                  [0, 1, 0, 5000, envelope("n", "new-3")]]
+    return [
+        advance("advance claims"),
+        advance("advance again", call=8),
+        advance("advance plainly done", seqs=(1, 2), may_end=("flight-1", "flight-2")),
+        advance("advance done", [outcome(DONE, 1, "k3"), outcome(DONE, 2, "k3", result=1),
+                                 outcome(DONE, 3, "f3", reply=1000, follow_ups=follow_ups)],
+                may_end=("flight-1", "flight-2", "flight-3", "new-1", "new-2", "new-3")),
+        advance("advance all kinds", [outcome(RETRY, 1, "k1"), outcome(HOLD, 2, "k2"), outcome(DEAD, 3, "k3"),
+                                      outcome(DIVERT, 4, "k1", cost=0), outcome(START, 5, "f5", cost=0),
+                                      outcome(INTERRUPTED, 5, "f5", cost=3), outcome(CHECKPOINT, 5, "f5", cost=0)]),
+        ("acquire", "acquire", KEYS, [9, "bb", 1000, 0, 1000, 256], ()),
+        ("acquire firmly", "acquire", KEYS, [9, "bb", 1000, 1, 1000, 256], ()),
+        ("acquire again", "acquire", KEYS, [5, "aa", 1000, 0, 1000, 256], ()),
+        ("aside", "aside", KEYS, [LEASE, shard.pack([[seq(1), 0, "malformed", "no"], [seq(2), 99999999999999, "", ""]])], ()),
+        ("cancel queued", "cancel", KEYS, [0, seq(13), "queued-2-0", "k8"], ()),
+        ("cancel delayed", "cancel", KEYS, [1, 1, "later-1-0", "d1"], ()),
+        ("cancel in flight", "cancel", KEYS, [2, seq(1), "flight-1-0", "f1"], ()),
+        ("cancel parked", "cancel", KEYS, [3, seq(6), "parked-6-0", "k1"], ()),
+        ("commit", "commit", KEYS, ["cc", 1], ("result-1",)),
+        ("consume", "consume", KEYS, ["dd", 1000, 10, 100, 1000], ()),
+        ("dead requeue", "dead", KEYS, [0, 0, 1, 2], ()),
+        ("dead requeue ids", "dead", KEYS, [0, 2, "dead-1-0", "dead-2-0"], ()),
+        ("dead drop", "dead", KEYS, [1, 0, 1, 2], ("dead-1", "dead-2")),
+        ("desired set", "desired", APP, [1, "pause.g", "x", 10], ()),
+        ("desired remove", "desired", APP, [0, "pause.h", "", 10], ()),
+        ("forget", "forget", KEYS, [LEASE, 0, 1], ("outbox-1",)),
+        ("import", "import", KEYS, ["source", 5, 0, 0, 1, envelope("i", "new-1"), "", 0, "new-1-0", "h", "",
+                                    1, 1, envelope("i", "new-2"), "", 5000, "new-2-0", "h", "",
+                                    4, 1, envelope("i", "new-3"), "", 1, "new-3-0", "h", "no"], ()),
+        ("in_flight", "in_flight", KEYS, [LEASE, 0, 256], ()),
+        *((f"key_act {verb} {key}", "key_act", KEYS, [verb, key, "me"], ()) for verb in (1, 2, 3, 4) for key in ("k1", "k2")),
+        ("record", "record", APP[:1], [1, 1, "local:/y", "local:/x"], ()),
+        ("release", "release", KEYS, ["5 aa", 9, "free"], ()),
+        ("renew", "renew", KEYS, [LEASE, 1000], ()),
+        ("status_put", "status_put", STATUS, ["bb", "document", 1000], ()),
+        ("submit", "submit", KEYS, [100, "name", "1.1", 1, 0, 0, 0, "", "new-1-0", envelope("s", "new-1"),
+                                    1, 0, 5000, 0, "", "new-2-0", envelope("s", "new-2"),
+                                    1, 0, 0, 1000, "h:s", "new-3-0", envelope("s", "new-3")], ()),
+        ("take", "take", KEYS, ["4.1", shard.pack([0, 6, 1, 0, envelope("t", "new-1")]),
+                                shard.pack([0, 7, 1, 99999999999999, envelope("t", "new-2")])], ()),
+    ]
+
+
+GARBAGE = (b"", b"parked", b"\x93\x01\xa1", b"99999999999999999999", b"007")
+
+
+def corruptions(shard):
+    """What may be wrong: a name, and what makes it so."""
+    c = shard.client
+
+    def wrong_type(key):
+        c.delete(key)
+        c.set(key, "of another type")
+
+    def list_set(key, index, value):
+        c.lset(key, index, value)
+
+    def renamed(key, member, other):
+        score = c.zscore(key, member)
+        c.zrem(key, member)
+        c.zadd(key, {other: score})
+
+    yield "nothing", lambda: None
+    yield "unique", lambda: c.rpush(AT + "unique:h:s", "of another type")
+    yield "waits", lambda: c.rpush(AT + "wait.name", "of another type")
+    for key in sorted(shard.image):
+        yield f"{key} of another type", lambda key=key: wrong_type(key)
+        kind = c.type(key)
+        if kind == b"hash":
+            for field in c.hkeys(key):
+                for value in GARBAGE:
+                    yield f"{key} {field} is {value}", lambda key=key, field=field, value=value: c.hset(key, field, value)
+                yield f"{key} {field} is gone", lambda key=key, field=field: c.hdel(key, field)
+        elif kind == b"list":
+            for index in range(c.llen(key)):
+                for value in GARBAGE:
+                    yield f"{key} {index} is {value}", lambda key=key, i=index, value=value: list_set(key, i, value)
+        elif kind == b"zset":
+            for member in c.zrange(key, 0, -1):
+                yield f"{key} {member} is gone", lambda key=key, member=member: c.zrem(key, member)
+                for other in (b"garbage", b"", member[:-4] + b"zzzz"):
+                    yield f"{key} {member} is {other}", lambda key=key, m=member, o=other: renamed(key, m, o)
+
+
+def run(client, sha, keys, args):
+    """The reply, or the error."""
+    try:
+        return client.evalsha(sha, len(keys), *keys, *args)
+    except redis.exceptions.ResponseError as error:
+        return error
+
+
+def test_a_script_that_fails_has_changed_nothing_and_one_that_does_not_loses_no_task(root, client):
+    shard = Shard(client)
+    wrong = list(corruptions(shard))
+    made = [(name, client.script_load(assemble(root, script)), keys, args, {m.encode() for m in may_end})
+            for name, script, keys, args, may_end in calls(shard)]
+    writers = {path.stem for path in (root / "runtime" / "store" / "redis" / "lua").glob("*.lua")
+               if "flags=no-writes" not in path.read_text().splitlines()[0]}
+    assert writers - {script for _, script, *_ in calls(shard)} == {"repair", "writable"}, "a script that is not run here"
+    bad = []
+    for what, corrupt in wrong:
+        for name, sha, keys, args, may_end in made:
+            shard.restore()
+            corrupt()
+            before = shard.dump()
+            answer = run(client, sha, keys, args)
+            after = shard.dump()
+            if isinstance(answer, Exception):
+                if what == "nothing":
+                    bad.append(f"{name}: {answer}")
+                if after != before:
+                    changed = sorted(k for k in {*before, *after} if before.get(k) != after.get(k))
+                    bad.append(f"{what}: {name} failed and had changed {changed}: {answer}")
+            else:
+                lost = {a or b for a, b in markers(before) - markers(after)} - may_end
+                if lost:
+                    bad.append(f"{what}: {name} lost {lost}")
+    assert not bad, f"{len(bad)}:\n" + "\n".join(bad[:40])
+
+
+def reads(shard):
+    """Scripts that only look; a person has nothing else to find out with what is wrong."""
+    yield from (("find", KEYS, ["queued-2-0", state, 0, 100]) for state in range(5))
+    yield from (("list", KEYS, [state, 0, 100]) for state in range(5))
+    yield from (("fsck", KEYS, [part, 0]) for part in range(1, PARTS + 1))
+    yield from (("keys", KEYS, ["", 0, 100]), ("keys", KEYS, ["k1", 0, 1]), ("status_list", STATUS, [10]), ("count", KEYS, []))
+
+
+RECORDS = ("keys", "later", "dead", "resultdata", "status", "deadnumbers", "due", "delayed", "control", "notes")
+
+
+def test_a_record_that_cannot_be_read_hides_no_other(root, client):
+    shard = Shard(client)
+    scripts = {name: client.script_load(assemble(root, name)) for name, *_ in reads(shard)}
+    bad = []
+    for what, corrupt in corruptions(shard):
+        if "of another type" in what or not what.startswith(tuple(f"b'{AT}{r}'" for r in RECORDS) + (f"b'{STATUS[0]}'",)):
+            continue
+        for name, keys, args in reads(shard):
+            shard.restore()
+            corrupt()
+            answer = run(client, scripts[name], keys, args)
+            if isinstance(answer, Exception):
+                bad.append(f"{what}: {name} {args}: {answer}")
+    assert not bad, f"{len(bad)}:\n" + "\n".join(bad[:40])
+
+
+def fsck(shard, root):
+    sha = shard.client.script_load(assemble(root, "fsck"))
+    lines = []
+    for part in range(1, PARTS + 1):
+        cursor = b"0"
+        while cursor:
+            cursor, _, problems, *_ = shard.client.evalsha(sha, len(KEYS), *KEYS, part, cursor)
+            lines += [line.decode() for line in problems]
+    return lines
+
+
+def test_a_key_whose_record_is_corrupt_is_named_and_keeps_its_tasks(root, client):
+    """Of three tasks that waited for it none is gone, and others go on."""
+    shard = Shard(client)
+    client.hset(AT + "keys", "k1", "parked")
+    client.hdel(AT + "shard", "want")
+    client.delete(AT + "control")
+    before = client.hgetall(AT + "parked")
+    reply = client.eval(assemble(root, "advance"), len(KEYS), *KEYS, LEASE, 9, 1000, 256, LIMIT, LIMIT, "")
+    assert client.hget(AT + "keys", "k1") == b"parked"
+    assert {f: v for f, v in client.hgetall(AT + "parked").items() if b"key:k1" in v}.items() >= {
+        f: v for f, v in before.items() if b"key:k1" in v}.items()
+    assert any(b"key k1: its record cannot be read" in line for line in reply[6][1])
+    assert any("key k1: its record cannot be read" in line for line in fsck(shard, root))
+    assert b"parked-9" in b"".join(client.hgetall(AT + "flight").values()), "another key's task was not taken"
+    assert client.zscore(AT + "due", "k1") == float("inf"), "it would be met again at once, for ever"
