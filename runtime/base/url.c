@@ -260,6 +260,15 @@ static bool has_common_host(const struct url *a, const struct url *b)
         return !a->hosts_count && !b->hosts_count;
 }
 
+/* "local:PATH?machine=NAME&id=ID": one place if the id is the same, or path and machine are. */
+static bool is_same_folder(const char *a, const char *b)
+{
+        static const char mark[] = "&id=";
+        const char *a_id = strstr(a, mark), *b_id = strstr(b, mark);
+        size_t a_size = a_id ? (size_t)(a_id - a) : strlen(a), b_size = b_id ? (size_t)(b_id - b) : strlen(b);
+        return (a_id && b_id && !strcmp(a_id, b_id)) || (a_size == b_size && !memcmp(a, b, a_size));
+}
+
 bool url_is_same_coordination(const char *text, const char *other)
 {
         struct url a = { 0 }, b = { 0 };
@@ -267,8 +276,9 @@ bool url_is_same_coordination(const char *text, const char *other)
         bool is_same = !strcmp(text, other);
         if (!is_same && !url_parse(text, URL_FOR_COORDINATION, "/", &a, &ignored) &&
                 !url_parse(other, URL_FOR_COORDINATION, "/", &b, &ignored))
-                is_same = a.kind == b.kind && is_same_text(a.path, b.path) && is_same_text(a.master, b.master) &&
-                          a.database == b.database && has_common_host(&a, &b);
+                is_same = a.kind == b.kind &&
+                          (a.kind == URL_LOCAL ? is_same_folder(a.path, b.path) : is_same_text(a.path, b.path)) &&
+                          is_same_text(a.master, b.master) && a.database == b.database && has_common_host(&a, &b);
         url_free(&a);
         url_free(&b);
         return is_same;

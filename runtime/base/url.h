@@ -54,7 +54,7 @@ int url_parse(const char *text, enum url_use use, const char *folder, struct url
 
 /* Whether two coordination URLs, as they were written, name one place.  Of several servers one in common is enough, in
  * whatever order they stand: a server belongs to one ensemble, and a list may grow, shrink and be replaced bit by bit.
- */
+ * A folder is the same by its id, or by its path on the same machine. */
 bool url_is_same_coordination(const char *text, const char *other);
 
 /* One of the four kinds of Redis store. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "coord/harness.h"
+#include "coord/local/identity.h"
 
 static const char *path_in(struct world *w, const char *name)
 {
@@ -202,6 +203,50 @@ static void two_apps_share_a_folder(void **state)
         assert_int_equal(stat(path_in(*state, "/coord-test"), &st), 0);
 }
 
+/* What one looks like to identity_ensure(): `fd` is the folder, `machine` what it calls itself. */
+static bool is_known_as(int fd, const char *machine, const char *host, const char *boot, char id[IDENTITY_ID_MAX])
+{
+        struct identity_facts facts = { 0 };
+        (void)snprintf(facts.machine_id, sizeof(facts.machine_id), "%s", machine);
+        (void)snprintf(facts.host_name, sizeof(facts.host_name), "%s", host);
+        (void)snprintf(facts.boot_id, sizeof(facts.boot_id), "%s", boot);
+        return identity_ensure(fd, &facts, id);
+}
+
+static void a_folder_is_recognised_while_one_fact_of_its_machine_holds(void **state)
+{
+        char first[IDENTITY_ID_MAX], id[IDENTITY_ID_MAX];
+        int fd = open(path_in(*state, ""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_true(is_known_as(fd, "", "bare", "boot-1", first));
+        /* A package makes /etc/machine-id; the machine is renamed; it is started again. */
+        assert_true(is_known_as(fd, "m", "bare", "boot-1", id));
+        assert_string_equal(id, first);
+        assert_true(is_known_as(fd, "m", "named", "boot-1", id));
+        assert_true(is_known_as(fd, "m", "named", "boot-2", id));
+        assert_string_equal(id, first);
+        /* A copy on another machine, which leaves it as it is. */
+        assert_false(is_known_as(fd, "other", "elsewhere", "boot-3", id));
+        assert_true(is_known_as(fd, "m", "named", "boot-2", id));
+        assert_string_equal(id, first);
+        (void)close(fd);
+}
+
+static void an_identity_that_cannot_be_read_is_none(void **state)
+{
+        char id[IDENTITY_ID_MAX];
+        int fd = open(path_in(*state, ""), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        static const char *const texts[] = { "", "quiver-identity 1\n", "quiver-identity 1\nxyz\nm\nh\nb\n", "\n\n\n" };
+        for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+                FILE *f = fopen(path_in(*state, "/identity"), "we");
+                assert_non_null(f);
+                (void)fputs(texts[i], f);
+                (void)fclose(f);
+                assert_false(is_known_as(fd, "m", "h", "b", id));
+        }
+        (void)close(fd);
+}
+
 static void the_url_names_the_machine(void **state)
 {
         struct client *c = join(*state);
@@ -211,6 +256,9 @@ static void the_url_names_the_machine(void **state)
         const char *machine = strstr(info.url, "?machine=");
         assert_non_null(machine);
         assert_true(strlen(machine) > strlen("?machine="));
+        const char *id = strstr(machine, "&id=");
+        assert_non_null(id);
+        assert_int_equal(strlen(id), strlen("&id=") + IDENTITY_ID_MAX - 1);
 }
 
 int main(void)
@@ -228,6 +276,8 @@ int main(void)
                 IN_WORLD(hosts_meet_again_after_the_folder_was_wiped),
                 IN_WORLD(a_log_that_grows_is_written_anew),
                 IN_WORLD(two_apps_share_a_folder),
+                IN_WORLD(a_folder_is_recognised_while_one_fact_of_its_machine_holds),
+                IN_WORLD(an_identity_that_cannot_be_read_is_none),
                 IN_WORLD(the_url_names_the_machine),
         };
         (void)unsetenv("QUIVER_COORD_DRIVER");

@@ -462,3 +462,21 @@ def test_a_host_that_starts_later_finds_the_pause(host):
     wait_until(lambda: "its handler is paused" in host.cli("key", "k"), "the key waits")
     host.cli("resume")
     host.wait_done(1)
+
+
+def test_a_folder_that_is_moved_is_taken_along(quiver, root, tmp_path):
+    """Store and agreements stand in it; its path is not what they are recognised by."""
+    first = tmp_path / "first"
+    first.mkdir()
+    host = Host(quiver, root / "build" / "test-plugins", first)
+    host.configure(work="").start()
+    assert host.stop() == 0
+    moved = tmp_path / "moved"
+    first.rename(moved)
+    again = Host(quiver, root / "build" / "test-plugins", moved)
+    try:
+        again.configure(work="").start()
+        again.submit([task("k", "1")])
+        wait_until(lambda: again.sum("done") == 1, "it runs on")
+    finally:
+        again.close()

@@ -166,6 +166,12 @@ static void a_coordination_is_the_same_by_its_servers(void **state)
                 { "redis+sentinel://a,b/m", "redis+sentinel://a,b/n", false },
                 { "local:/x", "local:/x", true },
                 { "local:/x", "local:/y", false },
+                { "local:/x?machine=a&id=1", "local:/x?machine=b&id=1", true },
+                { "local:/x?machine=a&id=1", "local:/y?machine=a&id=1", true },
+                { "local:/x?machine=a&id=1", "local:/x?machine=a&id=2", true },
+                { "local:/x?machine=a", "local:/x?machine=a&id=2", true },
+                { "local:/x?machine=a&id=1", "local:/x?machine=b&id=2", false },
+                { "local:/x?machine=a&id=1", "local:/x?machine=b", false },
                 { "what a Quiver to come wrote", "what a Quiver to come wrote", true },
                 { "what a Quiver to come wrote", "zookeeper://a", false },
         };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file_trust.h"
+#include "coord/local/identity.h"
 
 bool folder_is_hopeless(int status)
 {
@@ -103,21 +104,13 @@ void folder_sweep(const struct folder *folder, const uint8_t nonce[TREE_NONCE_SI
         (void)unlinkat(folder->fd, name, 0);
 }
 
-static void machine_id(char *id, size_t size)
-{
-        FILE *f = fopen("/etc/machine-id", "re");
-        if (!f || !fgets(id, (int)size, f) || id[0] == '\n')
-                (void)gethostname(id, size);
-        if (f)
-                (void)fclose(f);
-        id[size - 1] = 0;
-        id[strcspn(id, "\n")] = 0;
-}
-
-void folder_url(const char *where, char *ret_url, size_t size)
+void folder_url(const struct folder *folder, const char *where, char *ret_url, size_t size)
 {
         char real[PATH_MAX];
-        char id[128] = "";
-        machine_id(id, sizeof(id));
-        (void)snprintf(ret_url, size, "local:%s?machine=%s", realpath(where, real) ? real : where, id);
+        char id[IDENTITY_ID_MAX];
+        struct identity_facts facts;
+        identity_read_facts(&facts);
+        bool has_id = folder->fd >= 0 && identity_ensure(folder->fd, &facts, id);
+        (void)snprintf(ret_url, size, "local:%s?machine=%s%s%s", realpath(where, real) ? real : where,
+                *facts.machine_id ? facts.machine_id : facts.host_name, has_id ? "&id=" : "", has_id ? id : "");
 }

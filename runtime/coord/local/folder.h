@@ -3,7 +3,8 @@
  *         FOLDER/coord-APP/        0700, the user's own
  *                 log-N            the tree (log.h)
  *                 session-NONCE    held locked by a living process, which writes its heartbeat into it (session.h)
- *                 bell-NONCE       where that process hears that the log has grown (bell.h) */
+ *                 bell-NONCE       where that process hears that the log has grown (bell.h)
+ *                 identity         which folder this is (identity.h) */
 #ifndef QUIVER_COORD_LOCAL_FOLDER_H
 #define QUIVER_COORD_LOCAL_FOLDER_H
 
@@ -31,7 +32,8 @@ void folder_name(char name[FOLDER_NAME_MAX], const char *what, const uint8_t non
 /* Removes what a session that has ended may have left. */
 void folder_sweep(const struct folder *folder, const uint8_t nonce[TREE_NONCE_SIZE]);
 
-/* "local:FOLDER?machine=ID", as it is recorded in the store: the same folder on another machine is another place. */
-void folder_url(const char *where, char *ret_url, size_t size);
+/* "local:FOLDER?machine=MACHINE&id=ID", as it is recorded in the store: the same path on another machine is another
+ * place, and a folder with the same id (identity.h) is the same one. */
+void folder_url(const struct folder *folder, const char *where, char *ret_url, size_t size);
 
 #endif

@@ -183,7 +183,7 @@ static void tell_opened(struct worker *worker, int status, const struct error *e
 {
         struct job *note = job_new(JOB_OPENED);
         char url[FOLDER_PATH_MAX + 256];
-        folder_url(worker->where, url, sizeof(url));
+        folder_url(&worker->folder, worker->where, url, sizeof(url));
         note->url = strdup(url);
         if (folder_is_hopeless(status)) {
                 note->status = status == -EPROTO || status == -EINVAL ? status : -EACCES;
