@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "host/host_parts.h"
-#include "host/status.h"
+#include "host/host_private.h"
 
 #define CONTROL_SECOND_MAX 96
 
@@ -19,15 +18,17 @@ static void answer_ping(void *owner, struct control_call *call, const json_t *re
 
 static void answer_status(void *owner, struct control_call *call, const json_t *request)
 {
-        json_t *document = host_status_make(owner);
+        const struct host *h = owner;
+        json_t *document = host_status_make(&h->status_doc);
         (void)request;
-        reload_report(owner, document);
+        reload_report(&h->reload, document);
         control_reply(call, document);
 }
 
 static void answer_reload(void *owner, struct control_call *call, const json_t *request)
 {
-        reload_ask(owner, "quiver reload", call, json_is_true(json_object_get(request, "dry_run")),
+        struct host *h = owner;
+        reload_ask(&h->reload, "quiver reload", call, json_is_true(json_object_get(request, "dry_run")),
                 json_is_true(json_object_get(request, "wait")));
 }
 
@@ -42,7 +43,7 @@ void host_open_control(struct host *h)
         struct error error = { "" };
         char second[CONTROL_SECOND_MAX];
         uint32_t nonce;
-        memcpy(&nonce, h->nonce, sizeof(nonce));
+        memcpy(&nonce, h->membership.nonce, sizeof(nonce));
         (void)snprintf(second, sizeof(second), "%.80s-%08" PRIx32, h->config->host.name, nonce);
         struct control_options options = {
                 .folder = h->config->state,

@@ -2,24 +2,19 @@
  *
  * A shard (shard.h) knows what to ask the store next; a pool (pool_io.h) runs a handler's tasks.  Before the loop
  * sleeps, pump() feeds the pools from the shards' windows and makes the calls that shards want.  Everything else is a
- * callback that hands a reply or an answer to the machine it belongs to. */
+ * callback that hands a reply or an answer to the machine it belongs to.  host_start.c and host_stop.c are what happens
+ * before and after, each as a list of steps; host_events.c is what the parts have to tell each other. */
 #include "host/host.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "host/host_parts.h"
-
-#define GATHER_MS 10
-
-static void cut_short(struct host *h);
+#include "host/host_private.h"
 
 /* What a burst took is given back once it is over: the allocator would keep it. */
 static void give_memory_back(struct host *h)
@@ -41,44 +36,42 @@ static void on_timer(uv_timer_t *timer)
         h->timer_ms = UINT64_MAX;
         if (now_ms >= h->renew_at_ms) {
                 h->renew_at_ms = now_ms + h->limits.ttl_ms / 3;
-                if (h->store && !h->is_closing)
+                if (h->store && h->phase != HOST_CLOSING)
                         shards_renew(&h->shards, now_ms);
                 give_memory_back(h);
         }
-        if (h->is_stopping && now_ms >= h->cut_ms)
-                cut_short(h);
+        if (h->phase == HOST_DRAINING && now_ms >= h->cut_ms)
+                host_cut(h);
         if (now_ms >= h->give_up_ms)
                 host_give_up(h);
-        handlers_tick(h, now_ms);
-}
-
-/* The service manager hears of a reload, of its end, and that the loop goes round. */
-static void tell_manager(struct host *h, uint64_t now_ms)
-{
-        bool is_busy = reload_is_busy(h);
-        if (is_busy && !h->is_told_busy)
-                notify_reloading(&h->notify);
-        else if (!is_busy && h->is_told_busy)
-                notify_say(&h->notify, "READY=1\nSTATUS=%s", "Running");
-        h->is_told_busy = is_busy;
-        notify_beat(&h->notify, now_ms);
+        handlers_tick(&h->handlers, now_ms);
 }
 
 static void set_timer(struct host *h, uint64_t now_ms)
 {
-        uint64_t due_ms = handlers_due_ms(h);
+        uint64_t due_ms = handlers_due_ms(&h->handlers);
         due_ms = h->renew_at_ms < due_ms ? h->renew_at_ms : due_ms;
         due_ms = h->notify.beat_at_ms < due_ms ? h->notify.beat_at_ms : due_ms;
-        if (h->is_stopping && h->cut_ms < due_ms)
-                due_ms = h->cut_ms;
-        if (h->give_up_ms < due_ms)
-                due_ms = h->give_up_ms;
+        due_ms = h->phase == HOST_DRAINING && h->cut_ms < due_ms ? h->cut_ms : due_ms;
+        due_ms = h->give_up_ms < due_ms ? h->give_up_ms : due_ms;
         uint64_t shards_ms = call_schedule_due_ms(&h->shards.schedule);
         due_ms = shards_ms < due_ms ? shards_ms : due_ms;
         if (due_ms == h->timer_ms)
                 return;
         h->timer_ms = due_ms;
         (void)uv_timer_start(&h->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+}
+
+/* The service manager hears of a reload, of its end, and that the loop goes round. */
+static void tell_manager(struct host *h, uint64_t now_ms)
+{
+        bool is_busy = reload_is_busy(&h->reload);
+        if (is_busy && !h->is_told_busy)
+                notify_reloading(&h->notify);
+        else if (!is_busy && h->is_told_busy)
+                notify_say(&h->notify, "READY=1\nSTATUS=%s", "Running");
+        h->is_told_busy = is_busy;
+        notify_beat(&h->notify, now_ms);
 }
 
 /* Other hosts may have the handler, or somebody has to do something. */
@@ -95,24 +88,24 @@ static void pump(uv_prepare_t *prepare)
 {
         struct host *h = prepare->data;
         uint64_t now_ms = clock_boot_ms();
-        if (!h->store || h->is_closing) {
+        if (!h->store || h->phase == HOST_CLOSING) {
                 pools_flush(&h->pools);
                 return;
         }
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                handler_feed(h->handlers[i], now_ms);
+        handlers_feed(&h->handlers, now_ms);
         /* A handler may have put something back for one that was fed before it. */
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
         tell_unserved(&h->dispatch.routes);
         pools_flush(&h->pools);
         shards_call(&h->shards, now_ms);
         h->was_busy |= call_schedule_is_busy(&h->shards.schedule);
+        reload_look(&h->reload);
         tell_manager(h, now_ms);
         set_timer(h, now_ms);
-        host_status_watch(h, now_ms);
-        if (h->is_stopping)
-                host_finish(h);
+        host_status_watch(&h->status_doc, now_ms);
+        if (h->phase > HOST_RUNNING)
+                host_stop_go_on(h);
 }
 
 static void on_check(uv_check_t *check)
@@ -121,74 +114,45 @@ static void on_check(uv_check_t *check)
         pools_collect(&h->pools);
 }
 
-/* --- end --- */
-
-void host_close_handles(void *self)
-{
-        struct host *h = self;
-        control_close(h->control);
-        host_status_close(h);
-        pools_close(&h->pools);
-        uv_close((uv_handle_t *)&h->prepare, NULL);
-        uv_close((uv_handle_t *)&h->check, NULL);
-        uv_close((uv_handle_t *)&h->timer, NULL);
-        uv_close((uv_handle_t *)&h->terminate, NULL);
-        uv_close((uv_handle_t *)&h->interrupt, NULL);
-        uv_close((uv_handle_t *)&h->hang_up, NULL);
-}
-
-/* Stopping: shards first (their outcomes), then pools, then the store. */
-void host_finish(struct host *h)
-{
-        for (uint32_t i = 0; i < h->shards.count && !h->has_given_up; i++)
-                if (h->shards.list[i].shard.state != SHARD_AWAY || h->shards.list[i].shard.is_calling)
-                        return;
-        if (!handlers_stop(h) || (!h->has_given_up && !host_status_withdraw(h)))
-                return;
-        log_event(LEVEL_INFO, "stopped", "host=%s", h->config->host.name);
-        host_close(h);
-}
-
-/* No more patience: what runs is interrupted, at no cost, and is the next owner's. */
-static void cut_short(struct host *h)
-{
-        h->cut_ms = UINT64_MAX;
-        host_set_patience(h);
-        log_event(LEVEL_WARN, "cut-short", "text=%s", LOG_QUOTE("tasks still running are interrupted at no cost"));
-        handlers_cut(h);
-}
+/* --- signals --- */
 
 static void on_signal(uv_signal_t *signal, int number)
 {
         struct host *h = signal->data;
-        if (h->is_stopping && h->cut_ms == UINT64_MAX) {
+        switch (h->phase) {
+        case HOST_STARTING:
+        case HOST_RUNNING:
+                host_stop(h, number);
+                break;
+        case HOST_DRAINING:
+                host_cut(h);
+                break;
+        case HOST_CUTTING:
                 host_give_up(h);
-                return;
+                break;
+        case HOST_GIVEN_UP:
+        case HOST_CLOSING:
+                break;
         }
-        if (h->is_stopping) {
-                cut_short(h);
-                return;
-        }
-        log_event(
-                LEVEL_INFO, "stopping", "signal=%s drain_ms=%" PRIu64, sigabbrev_np(number), h->config->lease.drain_ms);
-        h->is_stopping = true;
-        reload_end(h);
-        notify_say(&h->notify, "STOPPING=1\nSTATUS=%s", "Finishing what runs");
-        h->cut_ms = clock_boot_ms() + h->config->lease.drain_ms;
-        membership_leave(h);
-        for (uint32_t i = 0; i < h->shards.count; i++)
-                shard_leave(&h->shards.list[i].shard, clock_boot_ms());
 }
 
 static void on_hang_up(uv_signal_t *signal, int number)
 {
+        struct host *h = signal->data;
         (void)number;
-        reload_ask(signal->data, "SIGHUP", NULL, false, false);
+        reload_ask(&h->reload, "SIGHUP", NULL, false, false);
 }
 
-/* --- start --- */
+void host_catch_signals(struct host *h)
+{
+        (void)uv_signal_start(&h->terminate, on_signal, SIGTERM);
+        (void)uv_signal_start(&h->interrupt, on_signal, SIGINT);
+        (void)uv_signal_start(&h->hang_up, on_hang_up, SIGHUP);
+}
 
-static void start_handles(struct host *h)
+/* --- from the first to the last turn --- */
+
+static void start_loop(struct host *h)
 {
         (void)uv_prepare_init(&h->loop, &h->prepare);
         (void)uv_check_init(&h->loop, &h->check);
@@ -197,12 +161,9 @@ static void start_handles(struct host *h)
         (void)uv_signal_init(&h->loop, &h->interrupt);
         (void)uv_signal_init(&h->loop, &h->hang_up);
         h->prepare.data = h->check.data = h->timer.data = h->terminate.data = h->interrupt.data = h->hang_up.data = h;
+        h->timer_ms = h->renew_at_ms = h->give_up_ms = UINT64_MAX;
         (void)uv_prepare_start(&h->prepare, pump);
         (void)uv_check_start(&h->check, on_check);
-        pools_init(&h->pools, &h->loop);
-        (void)uv_signal_start(&h->terminate, on_signal, SIGTERM);
-        (void)uv_signal_start(&h->interrupt, on_signal, SIGINT);
-        (void)uv_signal_start(&h->hang_up, on_hang_up, SIGHUP);
 }
 
 int host_run(const struct config *config, struct error *error)
@@ -210,31 +171,19 @@ int host_run(const struct config *config, struct error *error)
         struct host *h = calloc(1, sizeof(*h));
         if (!h)
                 return error_set(error, -ENOMEM, "out of memory");
-        h->config = config;
-        notify_open(&h->notify);
-        h->timer_ms = UINT64_MAX;
-        h->renew_at_ms = h->cut_ms = h->give_up_ms = UINT64_MAX;
-        h->limits = (struct shard_limits){ .ttl_ms = config->lease.ttl_ms,
-                .drain_ms = config->lease.drain_ms,
-                .gather_ms = GATHER_MS,
-                .window_tasks = config->window.tasks,
-                .window_bytes = config->window.bytes };
-        int r = host_open_folders(h, error);
-        if (r == 0 && getrandom(h->nonce, sizeof(h->nonce), 0) != sizeof(h->nonce))
-                r = error_set(error, -EIO, "no random numbers to be had");
-        if (r == 0) {
-                memcpy(&h->random, h->nonce, sizeof(h->random));
-                (void)uv_loop_init(&h->loop);
-                start_handles(h);
-                host_status_init(h);
-                host_open_control(h);
-                membership_open(h);
-                (void)uv_run(&h->loop, UV_RUN_DEFAULT);
-                (void)uv_loop_close(&h->loop);
-                r = h->status;
-                if (r < 0)
-                        *error = h->error;
+        int r = uv_loop_init(&h->loop);
+        if (r < 0) {
+                free(h);
+                return error_set(error, r, "cannot make the loop: %s", strerror(-r));
         }
+        h->config = config;
+        start_loop(h);
+        host_start(h);
+        (void)uv_run(&h->loop, UV_RUN_DEFAULT);
+        (void)uv_loop_close(&h->loop);
+        r = h->status;
+        if (r < 0)
+                *error = h->error;
         host_free(h);
         free(h);
         return r;

@@ -1,46 +1,29 @@
-/* host_start.c: what a host does before its loop runs for real, and after. */
+/* host_start.c: how a host starts: the list of steps stands at the end.
+ *
+ * The loop runs already, so that a step may wait for an answer.  If a step fails, or a signal comes meanwhile,
+ * host_close() closes what was opened so far. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/units.h"
 #include "config/connect.h"
-#include "host/host_parts.h"
+#include "host/host_private.h"
 
-static int open_guard(struct host *h, struct error *error)
-{
-        const struct config *c = h->config;
-        struct guard_start start = {
-                .ttl_ms = c->lease.ttl_ms,
-                .leases = h->leases.count,
-                .app = c->app,
-                .store_url = c->store.url.text,
-                .store_user = c->store.user,
-                .store_password = h->secrets.store,
-                .store_sentinel_user = c->store.sentinel.user,
-                .store_sentinel_password = h->secrets.store_sentinel,
-                .coord_url = c->coordination.url.text,
-                .coord_user = c->coordination.user,
-                .coord_password = h->secrets.coordination,
-                .coord_sentinel_user = c->coordination.sentinel.user,
-                .coord_sentinel_password = h->secrets.coordination_sentinel,
-        };
-        memcpy(start.nonce, h->nonce, sizeof(start.nonce));
-        int r = guard_client_open(&h->guard, &h->loop, &h->leases, &start, error);
-        h->has_guard = r == 0;
-        return r;
-}
-
+#define GATHER_MS 10
 #define SEATS_MAX 128 /* what one call tells the store, and time for outcomes besides */
 
-uint32_t host_count_seats(const struct config *config)
+/* What a step returns beside 0 and -errno: host_start_go_on() will be called. */
+#define WAITS 1
+
+/* --- settings --- */
+
+/* Tasks that run at once, at most.  Another host of this app is taken to have as many. */
+static uint32_t count_seats(const struct config *config)
 {
         uint64_t seats = 0;
         for (size_t i = 0; i < config->handlers_count; i++) {
@@ -48,73 +31,6 @@ uint32_t host_count_seats(const struct config *config)
                 seats += (uint64_t)handler->processes * handler->threads * handler->batch.max;
         }
         return seats < SEATS_MAX ? (uint32_t)seats : SEATS_MAX;
-}
-
-/* --- what the shards need the host for --- */
-
-static uint64_t on_now_ms(void *self)
-{
-        (void)self;
-        return clock_boot_ms();
-}
-
-static void on_stop(void *self, struct claimed *claimed)
-{
-        (void)self;
-        pool_io_cancel(claimed->pool_task.pool_io, &claimed->pool_task);
-}
-
-static void on_failed(void *self, const struct shard *shard, const char *text)
-{
-        (void)self;
-        log_event(LEVEL_ERROR, "store", "shard=%" PRIu32 " text=%s", shard->number, LOG_QUOTE(text));
-}
-
-static void on_stale(void *self)
-{
-        membership_report(self);
-}
-
-static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
-{
-        struct host *h = self;
-        membership_store_seen(h, is_answered);
-        if (!is_answered)
-                return;
-        membership_reconcile(h);
-        if (desired_version != h->desired_version)
-                host_ask_desired(h);
-}
-
-static const struct shards_events shards_events = {
-        .now_ms = on_now_ms, .stop = on_stop, .failed = on_failed, .stale = on_stale, .renewed = on_renewed
-};
-
-static int open_shards(struct host *h, const struct store_info *info, struct error *error)
-{
-        h->limits.seats = host_count_seats(h->config);
-        h->shards = (struct shards){ .store = h->store,
-                .dispatch = &h->dispatch,
-                .leases = &h->leases,
-                .assignment = &h->membership.assignment,
-                .limits = &h->limits,
-                .events = &shards_events,
-                .self = h };
-        if (dispatch_init(&h->dispatch, info->shards, &h->limits) < 0 ||
-                shards_init(&h->shards, info->calls_max, h->config->window.per_key) < 0)
-                return error_set(error, -ENOMEM, "out of memory");
-        int r = leases_create(&h->leases, info->shards);
-        if (r < 0)
-                return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
-        r = open_guard(h, error);
-        for (size_t i = 0; r == 0 && i < h->config->handlers_count; i++)
-                r = handler_open(h, &h->config->handlers[i], error);
-        return r;
-}
-
-void host_nonce_text(const struct host *h, char ret_text[2 * STORE_NONCE_SIZE + 1])
-{
-        (void)units_hex(ret_text, h->nonce, sizeof(h->nonce));
 }
 
 void host_warn_of_root(struct host *h)
@@ -132,129 +48,246 @@ void host_warn_of_root(struct host *h)
         buffer_free(&names);
 }
 
+void host_apply_config(struct host *h)
+{
+        const struct config *c = h->config;
+        h->membership.weight = c->host.weight;
+        h->limits = (struct shard_limits){ .ttl_ms = c->lease.ttl_ms,
+                .drain_ms = c->lease.drain_ms,
+                .gather_ms = GATHER_MS,
+                .window_tasks = c->window.tasks,
+                .window_bytes = c->window.bytes,
+                .seats = count_seats(c) };
+        if (h->has_guard)
+                guard_client_ttl(&h->guard, c->lease.ttl_ms);
+        for (uint32_t i = 0; i < h->shards.count; i++) {
+                struct shard *s = &h->shards.list[i].shard;
+                s->lease.ttl_ms = c->lease.ttl_ms;
+                s->window.per_key = c->window.per_key;
+                shard_stir(s);
+        }
+}
+
+/* --- steps, in their order --- */
+
+/* Gives each part what it needs of the others.  Nothing is opened yet. */
+static int connect_parts(struct host *h, struct error *error)
+{
+        (void)error;
+        notify_open(&h->notify);
+        pools_init(&h->pools, &h->loop);
+        h->membership.name = h->config->host.name;
+        h->membership.members_max = h->config->coordination.members_max;
+        h->membership.events = &host_membership_events;
+        h->membership.self = h;
+        membership_init(&h->membership, &h->loop);
+        h->handlers.dispatch = &h->dispatch;
+        h->handlers.pools = &h->pools;
+        h->handlers.leases = &h->leases;
+        h->handlers.copies = h->copies;
+        h->handlers.events = &host_handlers_events;
+        h->handlers.self = h;
+        h->reload = (struct reload){ .loop = &h->loop,
+                .config = h->config,
+                .handlers = &h->handlers,
+                .events = &host_reload_events,
+                .self = h };
+        h->status_doc.view = (struct host_status_view){
+                .membership = &h->membership, .shards = &h->shards, .handlers = &h->handlers
+        };
+        host_status_init(&h->status_doc, &h->loop);
+        host_apply_config(h);
+        return 0;
+}
+
+static int read_secrets(struct host *h, struct error *error)
+{
+        return config_secrets_read(h->config, true, &h->secrets, error);
+}
+
+static int make_state_folder(struct host *h, struct error *error)
+{
+        if (mkdir(h->config->state, 0700) < 0 && errno != EEXIST)
+                return error_set(error, -errno, "state folder %s: %s", h->config->state, strerror(errno));
+        return 0;
+}
+
+static int open_plugin_copies(struct host *h, struct error *error)
+{
+        h->copies_fd = plugin_copies_open(h->config->state, h->copies, error);
+        return h->copies_fd < 0 ? h->copies_fd : 0;
+}
+
+static int draw_nonce(struct host *h, struct error *error)
+{
+        uint8_t *nonce = h->membership.nonce;
+        if (getrandom(nonce, STORE_NONCE_SIZE, 0) != STORE_NONCE_SIZE)
+                return error_set(error, -EIO, "no random numbers to be had");
+        memcpy(&h->handlers.random, nonce, sizeof(h->handlers.random));
+        return 0;
+}
+
+static int catch_signals(struct host *h, struct error *error)
+{
+        (void)error;
+        host_catch_signals(h);
+        return 0;
+}
+
+static int open_control(struct host *h, struct error *error)
+{
+        (void)error;
+        host_open_control(h);
+        return 0;
+}
+
+static int open_coordination(struct host *h, struct error *error)
+{
+        struct coord_options options = coord_options_of(h->config, &h->secrets);
+        (void)error;
+        membership_open(&h->membership, &h->loop, &options);
+        return WAITS;
+}
+
 static void on_store_open(struct store_request *request)
 {
         struct host *h = (struct host *)((char *)request - offsetof(struct host, open.request));
-        struct store_info info;
-        if (request->status < 0) {
-                h->status = error_set(&h->error, request->status, "%s", request->error.text);
-                host_close(h);
-                return;
-        }
-        h->store = h->open.store;
-        if (h->is_stopping) {
-                host_close(h);
-                return;
-        }
-        store_info(h->open.store, &info);
-        log_event(LEVEL_INFO, "store", "driver=%s app=%s shards=%" PRIu32 " durability=%s", info.driver, info.app,
-                info.shards, LOG_QUOTE(info.durability));
-        h->status = open_shards(h, &info, &h->error);
-        if (h->status < 0) {
-                handlers_cut(h);
-                host_close(h);
-                return;
-        }
-        h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
-        membership_start(h);
-        host_ask_desired(h);
-        char nonce[2 * STORE_NONCE_SIZE + 1];
-        host_nonce_text(h, nonce);
-        log_event(LEVEL_INFO, "running", "host=%s handlers=%" PRIu32 " pid=%d nonce=%s", h->config->host.name,
-                h->handlers_count, (int)getpid(), nonce);
-        host_warn_of_root(h);
-        notify_say(&h->notify, "READY=1\nSTATUS=%s", "Running");
-        reload_begin(h);
+        if (request->status == 0)
+                h->store = h->open.store;
+        host_start_go_on(h, request->status, request->error.text);
 }
 
-static void on_bell(void *self, uint32_t shard)
-{
-        struct host *h = self;
-        if (shard < h->shards.count)
-                shard_rang(&h->shards.list[shard].shard);
-}
-
-static void on_bell_desired(void *self)
-{
-        host_ask_desired(self);
-}
-
-static void on_bell_look(void *self)
-{
-        struct host *h = self;
-        for (uint32_t i = 0; i < h->shards.count; i++)
-                shard_rang(&h->shards.list[i].shard);
-}
-
-void host_open_store(struct host *h)
+static int open_store(struct host *h, struct error *error)
 {
         struct store_options *options = &h->open.options;
         struct coord_info coordination;
+        (void)error;
         coord_info(h->membership.coord, &coordination);
-        h->bell = (struct store_bell){ .shard = on_bell, .desired = on_bell_desired, .look = on_bell_look, .self = h };
+        h->bell = host_bell;
+        h->bell.self = h;
         h->open.request.done = on_store_open;
         *options = store_options_of(h->config, &h->secrets);
         options->coordination = coordination.url;
         options->may_create = true;
         options->is_host = true;
         options->bell = &h->bell;
-        memcpy(options->nonce, h->nonce, sizeof(h->nonce));
+        memcpy(options->nonce, h->membership.nonce, sizeof(options->nonce));
         store_open(&h->loop, &h->open);
+        return WAITS;
 }
 
-int host_open_folders(struct host *h, struct error *error)
+static int make_shards(struct host *h, struct error *error)
 {
-        int r = config_secrets_read(h->config, true, &h->secrets, error);
-        if (r < 0)
-                return r;
-        if (mkdir(h->config->state, 0700) < 0 && errno != EEXIST)
-                return error_set(error, -errno, "state folder %s: %s", h->config->state, strerror(errno));
-        h->copies_fd = plugin_copies_open(h->config->state, h->copies, error);
-        return h->copies_fd < 0 ? h->copies_fd : 0;
+        struct store_info info;
+        store_info(h->store, &info);
+        log_event(LEVEL_INFO, "store", "driver=%s app=%s shards=%" PRIu32 " durability=%s", info.driver, info.app,
+                info.shards, LOG_QUOTE(info.durability));
+        h->shards = (struct shards){ .store = h->store,
+                .dispatch = &h->dispatch,
+                .leases = &h->leases,
+                .assignment = &h->membership.assignment,
+                .nonce = h->membership.nonce,
+                .limits = &h->limits,
+                .events = &host_shards_events,
+                .self = h };
+        if (dispatch_init(&h->dispatch, info.shards, &h->limits) < 0 ||
+                shards_init(&h->shards, info.calls_max, h->config->window.per_key) < 0)
+                return error_set(error, -ENOMEM, "out of memory");
+        int r = leases_create(&h->leases, info.shards);
+        return r < 0 ? error_set(error, r, "cannot make the lease page: %s", strerror(-r)) : 0;
 }
 
-/* --- the end: coordination, guard, store, and then the loop's own handles --- */
-
-static void on_guard_gone(void *self)
+static int start_guard(struct host *h, struct error *error)
 {
-        struct host *h = self;
-        struct store *store = h->store;
-        h->store = NULL;
-        if (store)
-                store_close(store, host_close_handles, h);
-        else
-                host_close_handles(h);
+        const struct config *c = h->config;
+        struct guard_start start = {
+                .ttl_ms = c->lease.ttl_ms,
+                .leases = h->leases.count,
+                .app = c->app,
+                .store_url = c->store.url.text,
+                .store_user = c->store.user,
+                .store_password = h->secrets.store,
+                .store_sentinel_user = c->store.sentinel.user,
+                .store_sentinel_password = h->secrets.store_sentinel,
+                .coord_url = c->coordination.url.text,
+                .coord_user = c->coordination.user,
+                .coord_password = h->secrets.coordination,
+                .coord_sentinel_user = c->coordination.sentinel.user,
+                .coord_sentinel_password = h->secrets.coordination_sentinel,
+        };
+        memcpy(start.nonce, h->membership.nonce, sizeof(start.nonce));
+        int r = guard_client_open(&h->guard, &h->loop, &h->leases, &start, error);
+        h->has_guard = r == 0;
+        return r;
 }
 
-static void on_membership_closed(void *self)
+static int open_handlers(struct host *h, struct error *error)
 {
-        struct host *h = self;
-        if (h->has_guard)
-                guard_client_close(&h->guard, on_guard_gone, h);
-        else
-                on_guard_gone(h);
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < h->config->handlers_count; i++)
+                r = handlers_open(&h->handlers, h->config, &h->config->handlers[i], error);
+        return r;
 }
 
-void host_close(struct host *h)
+static int join(struct host *h, struct error *error)
 {
-        if (h->is_closing)
+        (void)error;
+        h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
+        membership_start(&h->membership, h->shards.count);
+        host_ask_desired(h);
+        return 0;
+}
+
+static int say_ready(struct host *h, struct error *error)
+{
+        char nonce[NONCE_TEXT_SIZE];
+        (void)error;
+        h->phase = HOST_RUNNING;
+        membership_nonce_text(&h->membership, nonce);
+        log_event(LEVEL_INFO, "running", "host=%s handlers=%" PRIu32 " pid=%d nonce=%s", h->config->host.name,
+                h->handlers.count, (int)getpid(), nonce);
+        host_warn_of_root(h);
+        notify_say(&h->notify, "READY=1\nSTATUS=%s", "Running");
+        reload_begin(&h->reload);
+        return 0;
+}
+
+/* --- the list --- */
+
+static int (*const steps[])(struct host *h, struct error *error) = {
+        connect_parts,
+        read_secrets,
+        make_state_folder,
+        open_plugin_copies, /* in the state folder */
+        draw_nonce,         /* who we are, for the control socket, the tree, the store and the guard */
+        catch_signals,      /* From here on a signal ends the host in good order, and no sooner. */
+        open_control,       /* in the state folder; a host without it does its work all the same */
+        open_coordination,  /* waits */
+        open_store,         /* waits; notes down which coordination its hosts use */
+        make_shards,        /* as many as the store has, and the page that shows their leases to runners */
+        start_guard,        /* before the first runner; needs that page */
+        open_handlers,      /* each has its plugin copied, and a pool without a process */
+        join,               /* after the handlers: our node in the tree names them, and shards come to us from now on */
+        say_ready,
+};
+
+void host_start(struct host *h)
+{
+        int r = 0;
+        while (r == 0 && h->steps < sizeof(steps) / sizeof(steps[0]))
+                r = steps[h->steps++](h, &h->error);
+        if (r >= 0)
                 return;
-        h->is_closing = true;
-        membership_close(h, on_membership_closed);
+        h->status = r;
+        host_close(h);
 }
 
-void host_free(struct host *h)
+void host_start_go_on(struct host *h, int status, const char *text)
 {
-        handlers_free(h);
-        notify_close(&h->notify);
-        membership_free(h);
-        guard_client_free(&h->guard);
-        explicit_bzero(&h->secrets, sizeof(h->secrets));
-        if (*h->copies)
-                plugin_copies_close(h->copies, h->copies_fd);
-        shards_free(&h->shards);
-        dispatch_free(&h->dispatch);
-        host_status_free(h);
-        leases_free(&h->leases);
-        shared_config_free(h->shared);
+        if (status < 0)
+                h->status = error_set(&h->error, status, "%s", text);
+        if (status < 0 || h->phase != HOST_STARTING)
+                host_close(h);
+        else
+                host_start(h);
 }

@@ -1,39 +1,154 @@
-/* host_stop.c: the end of a host that cannot say goodbye: its store does not answer. */
+/* host_stop.c: how a host stops.
+ *
+ *         host_stop()       a signal: nobody starts a reload, the leader's place and the shards are given up, what runs
+ *                           may end within lease.drain
+ *         host_cut()        a second signal, or the drain is over: what still runs is interrupted
+ *         host_give_up()    a third signal, or the store does not answer: it is not waited for any more
+ *         host_stop_go_on() in every turn of the loop: shards released → runners gone → status withdrawn → host_close()
+ *         host_close()      leaves the tree → dismisses the guard → closes the store → closes the loop's handles
+ *         host_free()       after the loop
+ *
+ * A start that fails, or that a signal interrupts, goes to host_close() at once. */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "host/host_parts.h"
+#include "host/host_private.h"
 
 /* After the cut, and after any lease that we have: from then on nobody waits for us. */
 #define SLACK_MS 500
 
-void host_set_patience(struct host *h)
+void host_stop(struct host *h, int signal_number)
 {
-        uint64_t end_ms = clock_boot_ms() + h->limits.ttl_ms + SLACK_MS;
-        if (end_ms < h->give_up_ms)
-                h->give_up_ms = end_ms;
+        uint64_t now_ms = clock_boot_ms();
+        log_event(LEVEL_INFO, "stopping", "signal=%s drain_ms=%" PRIu64, sigabbrev_np(signal_number),
+                h->config->lease.drain_ms);
+        h->phase = HOST_DRAINING;
+        h->cut_ms = now_ms + h->config->lease.drain_ms;
+        reload_end(&h->reload);
+        h->handlers.is_leaving = true;
+        notify_say(&h->notify, "STOPPING=1\nSTATUS=%s", "Finishing what runs");
+        membership_leave(&h->membership);
+        shards_leave(&h->shards, now_ms);
+}
+
+void host_cut(struct host *h)
+{
+        h->phase = HOST_CUTTING;
+        h->give_up_ms = clock_boot_ms() + h->limits.ttl_ms + SLACK_MS;
+        log_event(LEVEL_WARN, "cut-short", "text=%s", LOG_QUOTE("tasks still running are interrupted at no cost"));
+        handlers_cut(&h->handlers);
 }
 
 void host_give_up(struct host *h)
 {
-        uint32_t shards = 0;
+        uint32_t shards = shards_count_held(&h->shards);
         uint64_t outcomes = 0;
         h->give_up_ms = UINT64_MAX;
-        if (h->has_given_up)
+        if (h->phase != HOST_CUTTING || !shards)
                 return;
         for (uint32_t i = 0; i < h->shards.count; i++) {
                 const struct shard *s = &h->shards.list[i].shard;
-                shards += s->state != SHARD_AWAY || s->is_calling;
                 outcomes += s->ended_count + shard_telling_count(s);
         }
-        if (!shards)
-                return;
-        h->has_given_up = true;
+        h->phase = HOST_GIVEN_UP;
         h->status = error_set(&h->error, -EIO,
                 "stopped without a word from the store: %" PRIu32 " shards were not released (their leases end by "
                 "themselves), and %" PRIu64 " outcomes were not told (those tasks will run again)",
                 shards, outcomes);
         log_event(LEVEL_ERROR, "gave-up", "shards=%" PRIu32 " outcomes=%" PRIu64, shards, outcomes);
+}
+
+void host_stop_go_on(struct host *h)
+{
+        bool has_given_up = h->phase == HOST_GIVEN_UP;
+        if (!has_given_up && shards_count_held(&h->shards))
+                return;
+        if (!handlers_stop(&h->handlers))
+                return;
+        if (!has_given_up && !host_status_withdraw(&h->status_doc))
+                return;
+        log_event(LEVEL_INFO, "stopped", "host=%s", h->config->host.name);
+        host_close(h);
+}
+
+/* --- closing --- */
+
+static void close_next(void *self);
+
+static void leave_tree(struct host *h)
+{
+        membership_close(&h->membership, close_next);
+}
+
+static void dismiss_guard(struct host *h)
+{
+        if (h->has_guard)
+                guard_client_close(&h->guard, close_next, h);
+        else
+                close_next(h);
+}
+
+static void close_store(struct host *h)
+{
+        struct store *store = h->store;
+        h->store = h->shards.store = NULL;
+        if (store)
+                store_close(store, close_next, h);
+        else
+                close_next(h);
+}
+
+/* The loop ends when these are closed. */
+static void close_handles(struct host *h)
+{
+        control_close(h->control);
+        host_status_close(&h->status_doc);
+        pools_close(&h->pools);
+        uv_close((uv_handle_t *)&h->prepare, NULL);
+        uv_close((uv_handle_t *)&h->check, NULL);
+        uv_close((uv_handle_t *)&h->timer, NULL);
+        uv_close((uv_handle_t *)&h->terminate, NULL);
+        uv_close((uv_handle_t *)&h->interrupt, NULL);
+        uv_close((uv_handle_t *)&h->hang_up, NULL);
+}
+
+/* Each goes on with the next by close_next(), at once if it has nothing to close.  The guard is dismissed after the
+ * session has ended, so that a host that dies on the way still has one. */
+static void (*const close_steps[])(struct host *h) = { leave_tree, dismiss_guard, close_store, close_handles };
+
+static void close_next(void *self)
+{
+        struct host *h = self;
+        close_steps[h->close_steps++](h);
+}
+
+void host_close(struct host *h)
+{
+        if (h->phase == HOST_CLOSING)
+                return;
+        h->phase = HOST_CLOSING;
+        /* After a start that failed, somebody may have asked for a reload, and some handlers may be open. */
+        reload_end(&h->reload);
+        handlers_cut(&h->handlers);
+        close_next(h);
+}
+
+void host_free(struct host *h)
+{
+        handlers_free(&h->handlers);
+        notify_close(&h->notify);
+        membership_free(&h->membership);
+        guard_client_free(&h->guard);
+        explicit_bzero(&h->secrets, sizeof(h->secrets));
+        if (*h->copies)
+                plugin_copies_close(h->copies, h->copies_fd);
+        shards_free(&h->shards);
+        dispatch_free(&h->dispatch);
+        host_status_free(&h->status_doc);
+        leases_free(&h->leases);
+        shared_config_free(h->shared);
 }

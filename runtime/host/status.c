@@ -5,42 +5,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "host/host_parts.h"
 
 #define WATCH_MS    100
 #define PENDING_MAX 64 /* that are named */
-#define NONCE_TEXT  (2 * STORE_NONCE_SIZE + 1)
-
-void host_status_count(struct outcome_counts *counts, enum outcome outcome)
-{
-        switch (outcome) {
-        case OUTCOME_DONE:
-                counts->done++;
-                break;
-        case OUTCOME_RETRY:
-                counts->retried++;
-                break;
-        case OUTCOME_REJECT:
-                counts->rejected++;
-                break;
-        case OUTCOME_CRASHED:
-                counts->crashed++;
-                break;
-        case OUTCOME_TIMED_OUT:
-                counts->timed_out++;
-                break;
-        case OUTCOME_UNAVAILABLE:
-        case OUTCOME_INTERRUPTED:
-                break; /* it will run again, as if this had not been */
-        }
-}
 
 /* --- the document --- */
 
 static const char *state_of(const struct handler *handler)
 {
         const struct generation *current = handler_current(handler);
-        if (handler->host->dispatch.pools[handler->slot].is_paused)
+        if (handler->all->dispatch->pools[handler->slot].is_paused)
                 return "paused";
         if (!current)
                 return handler->rollout.candidate ? "starting" : "removed";
@@ -134,51 +108,53 @@ static json_t *make_handler(const struct handler *handler, bool has_ages)
 }
 
 /* Shards that another is to have, and that stay as long as a call runs which a move must not cut. */
-static void put_pending_moves(json_t *document, const struct host *h)
+static void put_pending_moves(json_t *document, const struct shards *all)
 {
         json_t *shards = json_array();
-        for (uint32_t i = 0; i < h->shards.count && json_array_size(shards) < PENDING_MAX; i++)
-                if (shard_is_move_pending(&h->shards.list[i].shard))
+        for (uint32_t i = 0; i < all->count && json_array_size(shards) < PENDING_MAX; i++)
+                if (shard_is_move_pending(&all->list[i].shard))
                         (void)json_array_append_new(shards, json_integer(i));
         if (json_array_size(shards))
                 (void)json_object_set(document, "move_pending", shards);
         json_decref(shards);
 }
 
-static json_t *make(const struct host *h, bool has_ages)
+static json_t *make(const struct host_status *r, bool has_ages)
 {
-        const struct host_status *r = &h->status_doc;
-        char nonce[NONCE_TEXT];
+        const struct membership *membership = r->view.membership;
+        const struct shards *shards = r->view.shards;
+        const struct handlers *all = r->view.handlers;
+        char nonce[NONCE_TEXT_SIZE];
         uint64_t owned = 0;
         uint64_t fenced = 0;
         json_t *handlers = json_array();
-        host_nonce_text(h, nonce);
-        for (uint32_t i = 0; i < h->shards.count; i++) {
-                const struct shard *s = &h->shards.list[i].shard;
+        membership_nonce_text(membership, nonce);
+        for (uint32_t i = 0; i < shards->count; i++) {
+                const struct shard *s = &shards->list[i].shard;
                 owned += shard_is_held(s);
                 fenced += s->fenced;
         }
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                if (h->handlers[i]->rollout.newest)
-                        (void)json_array_append_new(handlers, make_handler(h->handlers[i], has_ages));
+        for (uint32_t i = 0; i < all->count; i++)
+                if (all->list[i]->rollout.newest)
+                        (void)json_array_append_new(handlers, make_handler(all->list[i], has_ages));
         json_t *document = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:o}", "name",
-                h->config->host.name, "nonce", nonce, "state", h->is_stopping ? "draining" : "running", "weight",
-                (json_int_t)h->config->host.weight, "pid", (json_int_t)getpid(), "shards", (json_int_t)owned, "fenced",
+                membership->name, "nonce", nonce, "state", membership->is_leaving ? "draining" : "running", "weight",
+                (json_int_t)membership->weight, "pid", (json_int_t)getpid(), "shards", (json_int_t)owned, "fenced",
                 (json_int_t)fenced, "rates", "done", r->done_rate, "retried", r->retried_rate, "failed", r->failed_rate,
                 "handlers", handlers);
-        const struct routes *routes = &h->dispatch.routes;
+        const struct routes *routes = &all->dispatch->routes;
         json_t *unserved = routes->unserved_count ? json_array() : NULL;
         for (uint32_t i = 0; i < routes->unserved_count; i++)
                 (void)json_array_append_new(unserved, text(routes->unserved[i]));
         if (unserved)
                 (void)json_object_set_new(document, "unserved", unserved);
-        put_pending_moves(document, h);
+        put_pending_moves(document, shards);
         return document;
 }
 
-json_t *host_status_make(struct host *h)
+json_t *host_status_make(const struct host_status *r)
 {
-        return make(h, true);
+        return make(r, true);
 }
 
 static void drop_zeroes(json_t *handlers)
@@ -228,18 +204,18 @@ static char *as_text(json_t *document)
 
 static void on_due(uv_timer_t *timer);
 
-static void set_due(struct host *h, uint64_t due_ms, uint64_t now_ms)
+static void set_due(struct host_status *r, uint64_t due_ms, uint64_t now_ms)
 {
-        struct host_status *r = &h->status_doc;
         if (due_ms >= r->due_ms)
                 return;
         r->due_ms = due_ms;
         (void)uv_timer_start(&r->timer, on_due, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
-static uint64_t refresh_ms(const struct host *h)
+static uint64_t refresh_ms(const struct host_status *r)
 {
-        return h->limits.ttl_ms > HOST_STATUS_PACE_MS ? h->limits.ttl_ms : HOST_STATUS_PACE_MS;
+        uint64_t ttl_ms = r->view.shards->limits->ttl_ms;
+        return ttl_ms > HOST_STATUS_PACE_MS ? ttl_ms : HOST_STATUS_PACE_MS;
 }
 
 static double per_second(uint64_t now, uint64_t before, uint64_t ms)
@@ -247,12 +223,12 @@ static double per_second(uint64_t now, uint64_t before, uint64_t ms)
         return ms && now > before ? (double)(now - before) * 1000 / (double)ms : 0;
 }
 
-static void measure(struct host *h, uint64_t now_ms)
+static void measure(struct host_status *r, uint64_t now_ms)
 {
-        struct host_status *r = &h->status_doc;
+        const struct handlers *all = r->view.handlers;
         struct outcome_counts sum = { 0 };
-        for (uint32_t i = 0; i < h->handlers_count; i++) {
-                const struct outcome_counts *counts = &h->handlers[i]->counts;
+        for (uint32_t i = 0; i < all->count; i++) {
+                const struct outcome_counts *counts = &all->list[i]->counts;
                 sum.done += counts->done;
                 sum.retried += counts->retried;
                 sum.rejected += counts->rejected;
@@ -270,8 +246,7 @@ static void measure(struct host *h, uint64_t now_ms)
 
 static void on_put(struct store_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, status_doc.put.request));
-        struct host_status *r = &h->status_doc;
+        struct host_status *r = (struct host_status *)((char *)request - offsetof(struct host_status, put.request));
         r->is_putting = false;
         r->is_withdrawn = r->is_leaving;
         if (request->status < 0) {
@@ -280,93 +255,89 @@ static void on_put(struct store_request *request)
         }
 }
 
-static void put(struct host *h, char *document, uint64_t now_ms)
+static void put(struct host_status *r, char *document, uint64_t now_ms)
 {
-        struct host_status *r = &h->status_doc;
         free(r->document);
         r->document = document;
         r->put = (struct store_status_put){ .request.done = on_put,
                 .document = { document ? document : "", document ? strlen(document) : 0 },
-                .keep_ms = 3 * refresh_ms(h) };
-        memcpy(r->put.nonce, h->nonce, sizeof(r->put.nonce));
+                .keep_ms = 3 * refresh_ms(r) };
+        memcpy(r->put.nonce, r->view.membership->nonce, sizeof(r->put.nonce));
         r->put_ms = now_ms;
         r->is_putting = true;
-        store_status_put(h->store, &r->put);
+        store_status_put(r->view.shards->store, &r->put);
 }
 
 /* What it says now, but for ages.  The caller's. */
-static char *what_it_says(const struct host *h, bool *ret_is_news)
+static char *what_it_says(const struct host_status *r, bool *ret_is_news)
 {
-        char *says = as_text(make(h, false));
-        *ret_is_news = !h->status_doc.written || strcmp(says, h->status_doc.written) != 0;
+        char *says = as_text(make(r, false));
+        *ret_is_news = !r->written || strcmp(says, r->written) != 0;
         return says;
 }
 
 static void on_due(uv_timer_t *timer)
 {
-        struct host *h = timer->data;
-        struct host_status *r = &h->status_doc;
+        struct host_status *r = timer->data;
         uint64_t now_ms = clock_boot_ms();
         bool is_news;
         r->due_ms = UINT64_MAX;
-        if (!h->store || r->is_leaving)
+        if (!r->view.shards->store || r->is_leaving)
                 return;
-        measure(h, now_ms);
-        char *says = what_it_says(h, &is_news);
-        if (!r->is_putting && (is_news || now_ms - r->put_ms >= refresh_ms(h))) {
-                put(h, as_text(make(h, true)), now_ms);
+        measure(r, now_ms);
+        char *says = what_it_says(r, &is_news);
+        if (!r->is_putting && (is_news || now_ms - r->put_ms >= refresh_ms(r))) {
+                put(r, as_text(make(r, true)), now_ms);
                 free(r->written);
                 r->written = says;
         } else {
                 free(says);
         }
         /* After news there is more: at least that the rates are zero again. */
-        set_due(h, now_ms + (is_news ? HOST_STATUS_PACE_MS : refresh_ms(h)), now_ms);
+        set_due(r, now_ms + (is_news ? HOST_STATUS_PACE_MS : refresh_ms(r)), now_ms);
 }
 
-void host_status_watch(struct host *h, uint64_t now_ms)
+void host_status_watch(struct host_status *r, uint64_t now_ms)
 {
-        struct host_status *r = &h->status_doc;
         bool is_news;
-        if (!h->store || r->is_leaving || r->due_ms <= now_ms + HOST_STATUS_PACE_MS)
+        if (!r->view.shards->store || r->is_leaving || r->due_ms <= now_ms + HOST_STATUS_PACE_MS)
                 return;
         /* The loop wakes often just now: look once for all. */
         if (now_ms < r->watched_ms + WATCH_MS) {
-                set_due(h, now_ms + HOST_STATUS_PACE_MS, now_ms);
+                set_due(r, now_ms + HOST_STATUS_PACE_MS, now_ms);
                 return;
         }
         r->watched_ms = now_ms;
-        free(what_it_says(h, &is_news));
+        free(what_it_says(r, &is_news));
         if (is_news)
-                set_due(h, r->put_ms + HOST_STATUS_PACE_MS, now_ms);
+                set_due(r, r->put_ms + HOST_STATUS_PACE_MS, now_ms);
 }
 
 /* --- start and end --- */
 
-void host_status_init(struct host *h)
+void host_status_init(struct host_status *r, uv_loop_t *loop)
 {
-        (void)uv_timer_init(&h->loop, &h->status_doc.timer);
-        h->status_doc.timer.data = h;
-        h->status_doc.due_ms = UINT64_MAX;
+        (void)uv_timer_init(loop, &r->timer);
+        r->timer.data = r;
+        r->due_ms = UINT64_MAX;
 }
 
-bool host_status_withdraw(struct host *h)
+bool host_status_withdraw(struct host_status *r)
 {
-        struct host_status *r = &h->status_doc;
         if (r->is_withdrawn || r->is_putting)
                 return r->is_withdrawn;
         r->is_leaving = true;
-        put(h, NULL, clock_boot_ms());
+        put(r, NULL, clock_boot_ms());
         return false;
 }
 
-void host_status_close(struct host *h)
+void host_status_close(struct host_status *r)
 {
-        uv_close((uv_handle_t *)&h->status_doc.timer, NULL);
+        uv_close((uv_handle_t *)&r->timer, NULL);
 }
 
-void host_status_free(struct host *h)
+void host_status_free(struct host_status *r)
 {
-        free(h->status_doc.document);
-        free(h->status_doc.written);
+        free(r->document);
+        free(r->written);
 }

@@ -21,20 +21,22 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "ring/pack.h"
+#include "host/handler/handlers.h"
+#include "host/membership/membership.h"
+#include "host/shard/shard_io.h"
 #include "store/admin.h"
 
 #define HOST_STATUS_PACE_MS 2000u
 
-struct host;
-
-/* How a handler's tasks ended here, since this host started: the handler's answers, and what ended it without one. */
-struct outcome_counts {
-        uint64_t done, retried, rejected, crashed, timed_out;
+/* What a host reports of. */
+struct host_status_view {
+        const struct membership *membership; /* its name, nonce and weight, and whether it leaves */
+        const struct shards *shards; /* without a store: there is nowhere to write to, not yet or not any more */
+        const struct handlers *handlers;
 };
-void host_status_count(struct outcome_counts *counts, enum outcome outcome);
 
 struct host_status {
+        struct host_status_view view; /* set by the caller */
         uv_timer_t timer;
         uint64_t due_ms; /* the timer's; UINT64_MAX: not set */
         struct store_status_put put;
@@ -49,15 +51,15 @@ struct host_status {
 };
 
 /* The document as it is now, with everything in it.  The caller's. */
-json_t *host_status_make(struct host *h);
+json_t *host_status_make(const struct host_status *r);
 
-void host_status_init(struct host *h);
+void host_status_init(struct host_status *r, uv_loop_t *loop);
 /* Before the loop sleeps: sees to it that a change is written in time. */
-void host_status_watch(struct host *h, uint64_t now_ms);
+void host_status_watch(struct host_status *r, uint64_t now_ms);
 /* Leaving: removes the document.  True once that is done, or cannot be; ask again after the next turn of the loop. */
-bool host_status_withdraw(struct host *h);
+bool host_status_withdraw(struct host_status *r);
 /* Closes the timer.  The memory is freed by host_status_free(), after the loop. */
-void host_status_close(struct host *h);
-void host_status_free(struct host *h);
+void host_status_close(struct host_status *r);
+void host_status_free(struct host_status *r);
 
 #endif

@@ -209,8 +209,6 @@ void sim_fleet_report(struct sim_host *h);
 void sim_fleet_chair(struct sim_host *h);
 /* Tries again what failed. */
 void sim_fleet_tick(struct sim_host *h);
-/* As membership_reconcile(). */
-void sim_fleet_reconcile(struct sim_host *h);
 
 /* --- the promises: sim_check.c --- */
 

@@ -1,4 +1,4 @@
-/* sim_fleet.c: a host as one of several: as runtime/host/membership/membership.c and membership_assign.c have it. */
+/* sim_fleet.c: a host as one of several: as runtime/host/membership/membership.c and assigner_io.c have it. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,24 +7,6 @@
 #include "sim.h"
 
 static void read_assign(struct sim_host *h);
-
-static bool is_ours(const struct sim_host *h, uint32_t shard)
-{
-        const struct assignment *a = &h->assignment;
-        const struct assign_owner *owner = shard < a->shards_count ? assignment_owner(a, shard) : NULL;
-        return owner && !memcmp(owner->nonce, h->nonce, sizeof(h->nonce));
-}
-
-static void apply(struct sim_host *h)
-{
-        const struct assignment *a = &h->assignment;
-        for (uint32_t i = 0; i < SHARDS && !h->is_leaving; i++) {
-                if (is_ours(h, i))
-                        shard_assign(&h->shards.list[i].shard, h->nonce, a->slots[i].epoch, a->slots[i].is_firm);
-                else
-                        shard_unassign(&h->shards.list[i].shard, h->sim->now_ms);
-        }
-}
 
 static void on_assign(struct coord_request *request)
 {
@@ -35,7 +17,8 @@ static void on_assign(struct coord_request *request)
         if (request->status == 0 && assign_doc_parse(h->get.data, &read, &error) == 0) {
                 assignment_free(&h->assignment);
                 h->assignment = read;
-                apply(h);
+                if (!h->is_leaving)
+                        shards_assign(&h->shards, false, h->sim->now_ms);
         } else if (request->status != -ENOENT) {
                 h->must_get = true;
         }
@@ -200,15 +183,6 @@ void sim_fleet_tick(struct sim_host *h)
                 read_assign(h);
         member_retry(&h->member);
         leader_retry(&h->leader);
-}
-
-void sim_fleet_reconcile(struct sim_host *h)
-{
-        for (uint32_t i = 0; i < SHARDS && i < h->assignment.shards_count && !h->is_leaving; i++)
-                if (h->shards.list[i].shard.state == SHARD_AWAY && is_ours(h, i) &&
-                        h->shards.list[i].shard.stale_epoch < h->assignment.slots[i].epoch)
-                        shard_assign(&h->shards.list[i].shard, h->nonce, h->assignment.slots[i].epoch,
-                                h->assignment.slots[i].is_firm);
 }
 
 void sim_fleet_open(struct sim_host *h)

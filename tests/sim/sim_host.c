@@ -68,9 +68,10 @@ static void on_stale(void *self)
 
 static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
 {
+        struct sim_host *h = self;
         (void)desired_version;
-        if (is_answered)
-                sim_fleet_reconcile(self);
+        if (is_answered && !h->is_leaving)
+                shards_reconcile(&h->shards);
 }
 
 static const struct shards_events shards_events = {
@@ -285,6 +286,7 @@ static void open_shards(struct sim_host *h)
                 .dispatch = &h->dispatch,
                 .leases = &h->leases,
                 .assignment = &h->assignment,
+                .nonce = h->nonce,
                 .limits = &h->limits,
                 .events = &shards_events,
                 .self = h };
@@ -368,7 +370,6 @@ void sim_host_leave(struct sim_host *h)
                 return;
         h->is_leaving = true;
         leader_stand(&h->leader, false);
-        for (uint32_t i = 0; i < SHARDS; i++)
-                shard_leave(&h->shards.list[i].shard, h->sim->now_ms);
+        shards_leave(&h->shards, h->sim->now_ms);
         sim_fleet_report(h);
 }

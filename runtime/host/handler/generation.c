@@ -51,12 +51,12 @@ static void make_start(const struct generation *s, struct runner_start *ret)
         ret->leases = s->leases;
 }
 
-int generation_open(struct generation *s, struct pools *pools, const struct leases *leases, uint32_t leases_count,
+int generation_open(struct generation *s, struct pools *pools, const struct leases *leases,
         const struct pool_io_events *events, struct error *error)
 {
         struct pool_policy policy;
         struct runner_start start;
-        s->leases = leases_count;
+        s->leases = leases->count;
         make_policy(s->settings, &policy);
         make_start(s, &start);
         int r = pool_io_init(&s->pool_io, pools, &policy, &start, leases, events, s);

@@ -29,7 +29,7 @@ struct generation {
 struct generation *generation_new(struct handler *handler, struct shared_config *shared, const struct config *config,
         const struct handler_config *settings, const struct plugin_copy *copy);
 /* Makes the io.  0, or -errno with the text set. */
-int generation_open(struct generation *s, struct pools *pools, const struct leases *leases, uint32_t leases_count,
+int generation_open(struct generation *s, struct pools *pools, const struct leases *leases,
         const struct pool_io_events *events, struct error *error);
 /* The same version with other settings, none of which its runners were started with. */
 void generation_adjust(struct generation *s, struct shared_config *shared, const struct config *config,

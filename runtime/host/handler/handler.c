@@ -7,14 +7,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "host/handler/desired.h"
-#include "host/host_parts.h"
+#include "host/handler/handlers.h"
 #include "host/shard/retry.h"
 
-static double random_fraction(struct host *h)
+static double random_fraction(struct handlers *all)
 {
-        h->random = h->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        return (double)(h->random >> 11) / 9007199254740992.0;
+        all->random = all->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        return (double)(all->random >> 11) / 9007199254740992.0;
 }
 
 static void pack_headers(struct claimed *c)
@@ -73,7 +72,7 @@ static void start(struct generation *generation, struct shard *shard, struct cla
 
 void handler_feed(struct handler *handler, uint64_t now_ms)
 {
-        struct dispatch *dispatch = &handler->host->dispatch;
+        struct dispatch *dispatch = handler->all->dispatch;
         struct generation *generation = handler_current(handler);
         struct shard *shard;
         struct claimed *c;
@@ -127,6 +126,30 @@ static void note_outage(
         }
 }
 
+static void count(struct outcome_counts *counts, enum outcome outcome)
+{
+        switch (outcome) {
+        case OUTCOME_DONE:
+                counts->done++;
+                break;
+        case OUTCOME_RETRY:
+                counts->retried++;
+                break;
+        case OUTCOME_REJECT:
+                counts->rejected++;
+                break;
+        case OUTCOME_CRASHED:
+                counts->crashed++;
+                break;
+        case OUTCOME_TIMED_OUT:
+                counts->timed_out++;
+                break;
+        case OUTCOME_UNAVAILABLE:
+        case OUTCOME_INTERRUPTED:
+                break; /* It will run again, as if this had not been. */
+        }
+}
+
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {
         struct generation *generation = owner;
@@ -134,7 +157,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         struct shard *shard = task->owner;
         struct claimed *c = (struct claimed *)task;
         struct pending_outcome *pending = NULL;
-        host_status_count(&handler->counts, settled->outcome);
+        count(&handler->counts, settled->outcome);
         note_outage(handler, generation, settled, clock_boot_ms());
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);
@@ -149,7 +172,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         judged.is_excused = is_fresh(c) && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
         if (tells_of_version(c, settled->outcome))
                 handler_task_ended(handler, generation, settled->outcome);
-        if (retry_judge(generation->settings, c, &judged, random_fraction(handler->host), &pending) == VERDICT_AGAIN)
+        if (retry_judge(generation->settings, c, &judged, random_fraction(handler->all), &pending) == VERDICT_AGAIN)
                 shard_again(shard, c, clock_boot_ms());
         else
                 shard_ended(shard, c, pending, clock_boot_ms());
@@ -189,14 +212,14 @@ static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
 
 static void on_spawned(void *owner, pid_t pid)
 {
-        const struct generation *generation = owner;
-        guard_client_spawned(&generation->handler->host->guard, pid);
+        const struct handlers *all = ((const struct generation *)owner)->handler->all;
+        all->events->spawned(all->self, pid);
 }
 
 static void on_reaped(void *owner, pid_t pid)
 {
-        const struct generation *generation = owner;
-        guard_client_reaped(&generation->handler->host->guard, pid);
+        const struct handlers *all = ((const struct generation *)owner)->handler->all;
+        all->events->reaped(all->self, pid);
 }
 
 static void on_refused(void *owner, const char *text)
@@ -241,52 +264,3 @@ const struct pool_io_events handler_pool_events = {
         .stopped = on_pool_stopped,
         .closed = generation_closed,
 };
-
-void handler_describe(const struct handler *handler, struct member_doc *doc)
-{
-        const struct generation *current = handler_current(handler);
-        if (current)
-                member_doc_add_handler(doc, handler->name, current->plugin_version);
-}
-
-/* --- the desired state --- */
-
-static void set_paused(struct handler *handler, bool is_paused, struct span reason)
-{
-        struct dispatch *dispatch = &handler->host->dispatch;
-        if (dispatch->pools[handler->slot].is_paused == is_paused)
-                return;
-        char text[256];
-        (void)snprintf(text, sizeof(text), "%.*s", (int)reason.size, reason.data ? reason.data : "");
-        log_event(LEVEL_INFO, is_paused ? "paused" : "resumed", "handler=%s reason=%s", handler->name, LOG_QUOTE(text));
-        dispatch_pause(dispatch, handler->slot, is_paused, clock_boot_ms());
-}
-
-static void on_desired(struct store_request *request)
-{
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, desired.request));
-        h->is_asking = false;
-        if (request->status < 0)
-                return;
-        h->desired_version = h->desired.version;
-        membership_desired(h, h->desired.items, h->desired.items_count);
-        for (uint32_t i = 0; i < h->handlers_count; i++) {
-                struct span reason = { "", 0 };
-                struct handler *handler = h->handlers[i];
-                const struct rollout_version *target = rollout_target(&handler->rollout);
-                if (target)
-                        set_paused(handler,
-                                desired_is_paused(h->desired.items, h->desired.items_count,
-                                        ((const struct generation *)target)->settings, &reason),
-                                reason);
-        }
-}
-
-void host_ask_desired(struct host *h)
-{
-        if (h->is_asking || !h->store)
-                return;
-        h->is_asking = true;
-        h->desired = (struct store_desired_get){ .request.done = on_desired };
-        store_desired_get(h->store, &h->desired);
-}

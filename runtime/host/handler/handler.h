@@ -11,10 +11,8 @@
 #include "host/handler/generation.h"
 #include "host/handler/outage.h"
 #include "host/handler/rollout.h"
-#include "host/membership/member_doc.h"
-#include "host/status.h"
 
-struct host;
+struct handlers;
 
 /* Events of a rollout that arose while an earlier one's actions were performed. */
 struct rollout_queue {
@@ -23,11 +21,14 @@ struct rollout_queue {
         bool is_stepping;
 };
 
-/* A handler and the generations that run it.  Its slot is what windows call its pool; it stays as long as one of them
- * is alive, so also a while after the handler was removed. */
+/* How a handler's tasks ended here, since this host started: the handler's answers, and what ended it without one. */
+struct outcome_counts {
+        uint64_t done, retried, rejected, crashed, timed_out;
+};
+
 struct handler {
-        struct host *host;
-        uint32_t slot;
+        struct handlers *all;
+        uint32_t slot; /* among them */
         char name[NAME_HANDLER_MAX + 1];
         struct rollout rollout; /* of generations */
         struct rollout_queue rollout_queue;
@@ -43,25 +44,20 @@ static inline struct generation *handler_current(const struct handler *handler)
         return (struct generation *)handler->rollout.current;
 }
 
+/* The generation that serves or is about to; NULL: the handler was removed. */
+static inline struct generation *handler_target(const struct handler *handler)
+{
+        return (struct generation *)rollout_target(&handler->rollout);
+}
+
 /* --- handler.c --- */
 
 extern const struct pool_io_events handler_pool_events;
 /* Tasks from the shards' windows to the pool, while it has room. */
 void handler_feed(struct handler *handler, uint64_t now_ms);
-/* What the host's node in the tree says about the handler. */
-void handler_describe(const struct handler *handler, struct member_doc *doc);
-/* Reads the desired state again and does what it says. */
-void host_ask_desired(struct host *h);
 
 /* --- rollout_io.c --- */
 
-/* A handler of the configuration that the host starts with: its private copy of the plugin and its pool.  0, or -errno
- * with the text set. */
-int handler_open(struct host *h, const struct handler_config *settings, struct error *error);
-/* The handler of that name; NULL: none. */
-struct handler *handler_find(const struct host *h, const char *name);
-/* The handler of that name, a new one if there is none. */
-struct handler *handler_ensure(struct host *h, const char *name);
 /* Something happened to one of its generations. */
 void handler_rollout_event(struct handler *handler, enum rollout_event_kind kind, struct generation *generation);
 void handler_task_ended(struct handler *handler, struct generation *generation, enum outcome outcome);
@@ -69,14 +65,5 @@ void handler_task_ended(struct handler *handler, struct generation *generation, 
 void handler_route(struct handler *handler);
 /* How its generations succeed each other, as `target` was configured. */
 void handler_set_policy(struct handler *handler, const struct generation *target);
-/* What fell due. */
-void handlers_tick(struct host *h, uint64_t now_ms);
-uint64_t handlers_due_ms(const struct host *h);
-/* Leaving: ends every generation.  True once no process is left; ask again. */
-bool handlers_stop(struct host *h);
-/* Ends every generation at once: what runs is interrupted. */
-void handlers_cut(struct host *h);
-/* After the loop. */
-void handlers_free(struct host *h);
 
 #endif

@@ -8,24 +8,18 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "host/handler/reload_plan.h"
-#include "host/host_parts.h"
 
 /* One reload, from the reading to the end of what it does at once. */
 struct reload_job {
         uv_work_t work;
-        struct host *host;
+        struct reload *reload;
         struct reload_read read;
         struct reload_asker *askers;
         json_t *plan;
         bool must_reread; /* what was known when it was read is not so any more */
 };
 
-static void begin(struct host *h);
-
-static struct generation *target_of(const struct handler *handler)
-{
-        return handler ? (struct generation *)rollout_target(&handler->rollout) : NULL;
-}
+static void begin(struct reload *r);
 
 /* --- who asked --- */
 
@@ -51,58 +45,60 @@ static void free_asker(struct reload_asker *asker)
         free(asker);
 }
 
-static void answer(struct reload_asker *asker, json_t *reply)
+static void answer(const struct reload *r, struct reload_asker *asker, json_t *reply)
 {
-        if (asker->call)
-                control_reply(asker->call, reply);
+        if (asker->caller)
+                r->events->reply(asker->caller, reply);
         else
                 json_decref(reply);
         free_asker(asker);
 }
 
-void reload_ask(struct host *h, const char *by, struct control_call *call, bool is_dry, bool is_patient)
+void reload_ask(struct reload *r, const char *by, void *caller, bool is_dry, bool is_patient)
 {
         struct reload_asker *asker = calloc(1, sizeof(*asker));
         if (!asker)
                 abort();
-        asker->call = call;
+        asker->caller = caller;
         asker->is_dry = is_dry;
         asker->is_patient = is_patient && !is_dry;
         (void)snprintf(asker->by, sizeof(asker->by), "%s", by);
-        append(&h->reload.askers, asker);
-        if (h->is_stopping || h->is_closing)
-                reload_end(h); /* nobody will serve it any more */
+        append(&r->askers, asker);
+        if (r->state == RELOAD_OVER)
+                reload_end(r);
         else
-                begin(h);
+                begin(r);
 }
 
-static bool are_settled(const struct host *h)
+static bool are_settled(const struct handlers *all)
 {
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                if (!rollout_is_settled(&h->handlers[i]->rollout))
+        for (uint32_t i = 0; i < all->count; i++)
+                if (!rollout_is_settled(&all->list[i]->rollout))
                         return false;
         return true;
 }
 
-void reload_look(struct host *h)
+void reload_look(struct reload *r)
 {
+        const struct history *history = &r->handlers->history;
         struct reload_asker *asker;
-        if (!h->reload.waiters || !are_settled(h))
+        if (!r->waiters || !are_settled(r->handlers))
                 return;
-        while ((asker = take(&h->reload.waiters))) {
-                bool has_failed = history_has_failed(&h->reload.history, asker->reload);
-                answer(asker,
+        while ((asker = take(&r->waiters))) {
+                bool has_failed = history_has_failed(history, asker->reload);
+                answer(r, asker,
                         json_pack("{s:I, s:b, s:O, s:o}", "reload", (json_int_t)asker->reload, "failed", has_failed,
-                                "handlers", asker->plan, "outcomes", history_json(&h->reload.history, asker->reload)));
+                                "handlers", asker->plan, "outcomes", history_json(history, asker->reload)));
         }
 }
 
-void reload_end(struct host *h)
+void reload_end(struct reload *r)
 {
         struct reload_asker *asker;
-        while ((asker = take(&h->reload.askers)) || (asker = take(&h->reload.waiters))) {
-                if (asker->call)
-                        control_refuse(asker->call, "the host is stopping");
+        r->state = RELOAD_OVER;
+        while ((asker = take(&r->askers)) || (asker = take(&r->waiters))) {
+                if (asker->caller)
+                        r->events->refuse(asker->caller, "the host is stopping");
                 free_asker(asker);
         }
 }
@@ -112,11 +108,12 @@ void reload_end(struct host *h)
 static void refuse(struct reload_job *job, json_t *problems)
 {
         struct reload_asker *asker;
-        log_event(LEVEL_ERROR, "reload-refused", "reload=%" PRIu32 " problems=%zu hint=%s", job->host->reload.number,
+        log_event(LEVEL_ERROR, "reload-refused", "reload=%" PRIu32 " problems=%zu hint=%s", job->reload->number,
                 json_array_size(problems), LOG_QUOTE("nothing was changed; try: quiver check"));
         while ((asker = take(&job->askers)))
-                answer(asker, json_pack("{s:I, s:b, s:O}", "reload", (json_int_t)job->host->reload.number, "failed", 1,
-                                      "problems", problems));
+                answer(job->reload, asker,
+                        json_pack("{s:I, s:b, s:O}", "reload", (json_int_t)job->reload->number, "failed", 1, "problems",
+                                problems));
         json_decref(problems);
 }
 
@@ -138,10 +135,10 @@ static void show_problems(const struct problems *found, json_t *problems)
 }
 
 /* Settings that only a new process can take up. */
-static void find_restarts(const struct host *h, const struct config *next, json_t *problems)
+static void find_restarts(const struct config *now, const struct config *next, json_t *problems)
 {
         struct config_changes changes = { 0 };
-        config_compare(h->config, next, &changes);
+        config_compare(now, next, &changes);
         for (size_t i = 0; i < changes.count; i++) {
                 char text[ERROR_TEXT_MAX];
                 if (changes.items[i].effect != EFFECT_RESTART)
@@ -162,32 +159,38 @@ static void note(struct reload_job *job, const char *name, enum plan_verb verb, 
         json_t *json = json_string(text);
         if (verb != PLAN_KEEP)
                 log_event(verb == PLAN_REFUSE || verb == PLAN_HOLD_BACK ? LEVEL_ERROR : LEVEL_INFO, "plan",
-                        "reload=%" PRIu32 " handler=%s action=%s why=%s", job->host->reload.number, name,
+                        "reload=%" PRIu32 " handler=%s action=%s why=%s", job->reload->number, name,
                         LOG_QUOTE(plan_verb_name(verb)), LOG_QUOTE(text));
         (void)json_array_append_new(job->plan, json_pack("{s:s, s:s, s:o}", "handler", name, "action",
                                                        plan_verb_name(verb), "why", json ? json : json_string("")));
         buffer_free(why);
 }
 
+static bool is_removed(const struct handler *handler, const struct config *next)
+{
+        return handler_target(handler) && !config_handler(next, handler->name);
+}
+
 /* Every handler's part of the plan, logged before any of it is carried out; the verbs go to `verbs`. */
 static void make_plan(struct reload_job *job, enum plan_verb *verbs)
 {
-        const struct host *h = job->host;
+        const struct handlers *all = job->reload->handlers;
         const struct config *next = &job->read.shared->config;
         job->plan = json_array();
         for (size_t i = 0; i < next->handlers_count; i++) {
                 const struct reload_item *item = &job->read.items[i];
-                const struct handler *handler = handler_find(h, item->handler->name);
+                const struct handler *handler = handlers_find(all, item->handler->name);
                 struct buffer why = { 0 };
-                verbs[i] = plan_item(item, handler ? &handler->rollout : NULL, target_of(handler), &why);
+                verbs[i] = plan_item(
+                        item, handler ? &handler->rollout : NULL, handler ? handler_target(handler) : NULL, &why);
                 if ((verbs[i] == PLAN_ADD || verbs[i] == PLAN_REPLACE) && !item->is_staged && !job->read.is_dry)
                         job->must_reread = true;
                 note(job, item->handler->name, verbs[i], &why);
         }
-        for (uint32_t i = 0; i < h->handlers_count; i++) {
+        for (uint32_t i = 0; i < all->count; i++) {
                 struct buffer why = { 0 };
-                if (target_of(h->handlers[i]) && !config_handler(next, h->handlers[i]->name))
-                        note(job, h->handlers[i]->name, PLAN_REMOVE, &why);
+                if (is_removed(all->list[i], next))
+                        note(job, all->list[i]->name, PLAN_REMOVE, &why);
         }
 }
 
@@ -195,9 +198,8 @@ static void make_plan(struct reload_job *job, enum plan_verb *verbs)
 
 static struct history_entry *record(struct reload_job *job, const struct reload_item *item)
 {
-        struct host *h = job->host;
-        struct history_entry *entry = history_add(&h->reload.history, item->handler->name);
-        entry->reload = h->reload.number;
+        struct history_entry *entry = history_add(&job->reload->handlers->history, item->handler->name);
+        entry->reload = job->reload->number;
         entry->file_hash = item->id.file_hash;
         (void)snprintf(entry->by, sizeof(entry->by), "%s", job->askers->by);
         return entry;
@@ -205,7 +207,7 @@ static struct history_entry *record(struct reload_job *job, const struct reload_
 
 static void propose(struct reload_job *job, struct reload_item *item)
 {
-        struct handler *handler = handler_ensure(job->host, item->handler->name);
+        struct handler *handler = handlers_ensure(job->reload->handlers, item->handler->name);
         struct shared_config *shared = job->read.shared;
         struct generation *generation = generation_new(handler, shared, &shared->config, item->handler, &item->copy);
         item->is_staged = false;
@@ -225,13 +227,13 @@ static void lift_quarantine(struct generation *current)
 
 static void carry_out_item(struct reload_job *job, struct reload_item *item, enum plan_verb verb)
 {
-        struct handler *handler = handler_find(job->host, item->handler->name);
+        struct handler *handler = handlers_find(job->reload->handlers, item->handler->name);
         struct shared_config *shared = job->read.shared;
         switch (verb) {
         case PLAN_KEEP:
         case PLAN_ADJUST:
-                generation_adjust(target_of(handler), shared, &shared->config, item->handler);
-                handler_set_policy(handler, target_of(handler));
+                generation_adjust(handler_target(handler), shared, &shared->config, item->handler);
+                handler_set_policy(handler, handler_target(handler));
                 handler_route(handler);
                 lift_quarantine(handler_current(handler));
                 break;
@@ -250,77 +252,53 @@ static void carry_out_item(struct reload_job *job, struct reload_item *item, enu
         }
 }
 
-static void take_settings(struct host *h, struct shared_config *shared)
-{
-        const struct config *next = &shared->config;
-        struct shared_config *before = h->shared;
-        h->shared = shared_config_get(shared);
-        h->config = next;
-        host_warn_of_root(h);
-        log_set_level((enum log_level)next->log.level);
-        h->limits.ttl_ms = next->lease.ttl_ms;
-        if (h->has_guard)
-                guard_client_ttl(&h->guard, next->lease.ttl_ms);
-        uint64_t renew_at_ms = clock_boot_ms() + next->lease.ttl_ms / 3;
-        h->renew_at_ms = renew_at_ms < h->renew_at_ms ? renew_at_ms : h->renew_at_ms;
-        h->limits.drain_ms = next->lease.drain_ms;
-        h->limits.seats = host_count_seats(next);
-        h->limits.window_tasks = next->window.tasks;
-        h->limits.window_bytes = next->window.bytes;
-        for (uint32_t i = 0; i < h->shards.count; i++) {
-                h->shards.list[i].shard.lease.ttl_ms = next->lease.ttl_ms;
-                h->shards.list[i].shard.window.per_key = next->window.per_key;
-                shard_stir(&h->shards.list[i].shard);
-        }
-        shared_config_free(before);
-}
-
 static void carry_out(struct reload_job *job, const enum plan_verb *verbs)
 {
-        struct host *h = job->host;
+        struct reload *r = job->reload;
+        const struct handlers *all = r->handlers;
         const struct config *next = &job->read.shared->config;
-        take_settings(h, job->read.shared);
-        routes_forget_unserved(&h->dispatch.routes);
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                if (target_of(h->handlers[i]) && !config_handler(next, h->handlers[i]->name))
-                        handler_rollout_event(h->handlers[i], ROLLOUT_WITHDRAWN, NULL);
+        r->config = next;
+        r->events->take(r->self, job->read.shared);
+        routes_forget_unserved(&all->dispatch->routes);
+        for (uint32_t i = 0; i < all->count; i++)
+                if (is_removed(all->list[i], next))
+                        handler_rollout_event(all->list[i], ROLLOUT_WITHDRAWN, NULL);
         for (size_t i = 0; i < next->handlers_count; i++)
                 carry_out_item(job, &job->read.items[i], verbs[i]);
-        host_ask_desired(h);
-        membership_report(h);
+        r->events->taken(r->self);
 }
 
 static void report(struct reload_job *job, bool has_failed)
 {
-        struct host *h = job->host;
+        struct reload *r = job->reload;
         struct reload_asker *asker;
         log_event(LEVEL_INFO, job->read.is_dry ? "reload-dry" : "reloaded", "reload=%" PRIu32 " by=%s failed=%s",
-                h->reload.number, LOG_QUOTE(job->askers->by), has_failed ? "true" : "false");
+                r->number, LOG_QUOTE(job->askers->by), has_failed ? "true" : "false");
         while ((asker = take(&job->askers))) {
-                asker->reload = h->reload.number;
+                asker->reload = r->number;
                 asker->plan = json_incref(job->plan);
                 if (asker->is_patient)
-                        append(&h->reload.waiters, asker);
+                        append(&r->waiters, asker);
                 else
-                        answer(asker, json_pack("{s:I, s:b, s:O}", "reload", (json_int_t)asker->reload, "failed",
-                                              has_failed, "handlers", job->plan));
+                        answer(r, asker,
+                                json_pack("{s:I, s:b, s:O}", "reload", (json_int_t)asker->reload, "failed", has_failed,
+                                        "handlers", job->plan));
         }
-        reload_look(h);
 }
 
 /* --- from reading to the end --- */
 
 static void finish(struct reload_job *job)
 {
+        struct reload *r = job->reload;
         json_decref(job->plan);
         job->plan = NULL;
         reload_read_free(&job->read);
-        job->host->reload.job = NULL;
-        while (job->askers) /* once more, before those who came later */
-                append(&job->host->reload.askers, take(&job->askers));
-        struct host *h = job->host;
+        r->job = NULL;
+        while (job->askers) /* What they asked for has to be read again. */
+                append(&r->askers, take(&job->askers));
         free(job);
-        begin(h);
+        begin(r);
 }
 
 static void go_through(struct reload_job *job)
@@ -328,7 +306,7 @@ static void go_through(struct reload_job *job)
         json_t *problems = json_array();
         show_problems(&job->read.problems, problems);
         if (job->read.status == 0)
-                find_restarts(job->host, &job->read.shared->config, problems);
+                find_restarts(job->reload->config, &job->read.shared->config, problems);
         if (job->read.status < 0 || json_array_size(problems)) {
                 refuse(job, problems);
                 return;
@@ -358,42 +336,41 @@ static void on_work(uv_work_t *work)
 static void on_read(uv_work_t *work, int status)
 {
         struct reload_job *job = work->data;
-        struct host *h = job->host;
+        struct reload *r = job->reload;
         (void)status;
-        bool is_over = h->is_stopping || h->is_closing;
-        if (!is_over)
+        if (r->state != RELOAD_OVER)
                 go_through(job);
         finish(job);
-        if (is_over)
-                reload_end(h);
+        if (r->state == RELOAD_OVER)
+                reload_end(r);
 }
 
-static void begin(struct host *h)
+static void begin(struct reload *r)
 {
-        struct reload *r = &h->reload;
-        if (r->job || !r->askers || !h->store || h->is_stopping || h->is_closing)
+        const struct handlers *all = r->handlers;
+        if (r->job || !r->askers || r->state != RELOAD_SERVED)
                 return;
         struct reload_job *job = calloc(1, sizeof(*job));
         if (!job)
                 abort();
-        job->host = h;
+        job->reload = r;
         job->work.data = job;
         /* All who want the same are served at once. */
         bool is_dry = r->askers->is_dry;
         while (r->askers && r->askers->is_dry == is_dry)
                 append(&job->askers, take(&r->askers));
-        job->read.path = strdup(h->config->path);
-        job->read.copies = h->copies;
+        job->read.path = strdup(r->config->path);
+        job->read.copies = all->copies;
         job->read.is_dry = is_dry;
-        job->read.known = calloc(h->handlers_count + 1, sizeof(*job->read.known));
+        job->read.known = calloc(all->count + 1, sizeof(*job->read.known));
         if (!job->read.path || !job->read.known)
                 abort();
-        for (uint32_t i = 0; i < h->handlers_count; i++) {
-                const struct generation *target = target_of(h->handlers[i]);
+        for (uint32_t i = 0; i < all->count; i++) {
+                const struct generation *target = handler_target(all->list[i]);
                 struct reload_known *known = &job->read.known[job->read.known_count];
                 if (!target)
                         continue;
-                (void)snprintf(known->name, sizeof(known->name), "%s", h->handlers[i]->name);
+                (void)snprintf(known->name, sizeof(known->name), "%s", all->list[i]->name);
                 known->id = target->version.id;
                 job->read.known_count++;
         }
@@ -401,20 +378,21 @@ static void begin(struct host *h)
         r->job = job;
         log_event(LEVEL_INFO, "reload", "reload=%" PRIu32 " by=%s file=%s", r->number, LOG_QUOTE(job->askers->by),
                 LOG_QUOTE(job->read.path));
-        (void)uv_queue_work(&h->loop, &job->work, on_work, on_read);
+        (void)uv_queue_work(r->loop, &job->work, on_work, on_read);
 }
 
-void reload_begin(struct host *h)
+void reload_begin(struct reload *r)
 {
-        begin(h);
+        r->state = RELOAD_SERVED;
+        begin(r);
 }
 
-bool reload_is_busy(const struct host *h)
+bool reload_is_busy(const struct reload *r)
 {
-        if (h->reload.job || h->reload.askers)
+        if (r->job || r->askers)
                 return true;
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                if (target_of(h->handlers[i]) != handler_current(h->handlers[i]))
+        for (uint32_t i = 0; i < r->handlers->count; i++)
+                if (handler_target(r->handlers->list[i]) != handler_current(r->handlers->list[i]))
                         return true;
         return false;
 }
@@ -433,17 +411,18 @@ static json_t *generation_json(const struct generation *generation)
                 g->watched_until_ms != 0);
 }
 
-void reload_report(const struct host *h, json_t *document)
+void reload_report(const struct reload *r, json_t *document)
 {
         size_t i;
         json_t *item;
         json_array_foreach(json_object_get(document, "handlers"), i, item)
         {
-                const struct handler *handler = handler_find(h, json_string_value(json_object_get(item, "name")));
+                const struct handler *handler =
+                        handlers_find(r->handlers, json_string_value(json_object_get(item, "name")));
                 json_t *list = json_array();
                 for (const struct rollout_version *g = handler ? handler->rollout.newest : NULL; g; g = g->older)
                         (void)json_array_append_new(list, generation_json((const struct generation *)g));
                 (void)json_object_set_new(item, "generations", list);
         }
-        (void)json_object_set_new(document, "reloads", history_json(&h->reload.history, UINT32_MAX));
+        (void)json_object_set_new(document, "reloads", history_json(&r->handlers->history, UINT32_MAX));
 }

@@ -9,47 +9,71 @@
 #ifndef QUIVER_HOST_HANDLER_RELOAD_H
 #define QUIVER_HOST_HANDLER_RELOAD_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <uv.h>
 
-#include "host/control.h"
-#include "host/handler/reload_history.h"
+#include "config/shared.h"
+#include "host/handler/handlers.h"
 
-struct host;
+/* What a reload needs its host for. */
+struct reload_events {
+        /* Answers a caller of reload_ask(), exactly once: with `reply`, which is taken, or with an error. */
+        void (*reply)(void *caller, json_t *reply);
+        void (*refuse)(void *caller, const char *text);
+        /* The configuration is right, and in force from now on: takes a share of it, and those settings that are not a
+         * handler's own.  The handlers follow. */
+        void (*take)(void *self, struct shared_config *shared);
+        /* All handlers have followed, or are about to. */
+        void (*taken)(void *self);
+};
 
 /* Somebody who wants a reload. */
 struct reload_asker {
         struct reload_asker *next;
-        struct control_call *call; /* NULL: a signal */
-        bool is_dry;               /* only say what would happen */
-        bool is_patient;           /* answer when it is known how it went */
-        uint32_t reload;           /* the one that served it */
+        void *caller;    /* to be answered; NULL: a signal */
+        bool is_dry;     /* only say what would happen */
+        bool is_patient; /* answer when it is known how it went */
+        uint32_t reload; /* the one that served it */
         char by[64];
         json_t *plan; /* what was planned for each handler */
 };
 
+enum reload_state {
+        RELOAD_NOT_YET, /* The host is starting: who asks has to wait. */
+        RELOAD_SERVED,
+        RELOAD_OVER, /* The host is stopping: who asks is refused. */
+};
+
 struct reload {
+        enum reload_state state;
         uint32_t number;              /* of the latest */
         struct reload_job *job;       /* the one that is being read */
         struct reload_asker *askers;  /* wait for the next */
         struct reload_asker *waiters; /* wait for how it went */
-        struct history history;
+
+        /* Set by the caller. */
+        uv_loop_t *loop;
+        const struct config *config; /* in force */
+        struct handlers *handlers;
+        const struct reload_events *events;
+        void *self; /* theirs */
 };
 
-/* As soon as the host runs and nothing else is being read. */
-void reload_ask(struct host *h, const char *by, struct control_call *call, bool is_dry, bool is_patient);
+/* As soon as the host runs and nothing else is being read.  `caller` NULL: nobody waits for an answer. */
+void reload_ask(struct reload *r, const char *by, void *caller, bool is_dry, bool is_patient);
 /* The host runs now: serves who has asked already. */
-void reload_begin(struct host *h);
-/* Something has settled: answers who waited for it. */
-void reload_look(struct host *h);
+void reload_begin(struct reload *r);
+/* Before the loop sleeps: if all has settled, answers who waited for it. */
+void reload_look(struct reload *r);
 /* The host ends: tells everybody. */
-void reload_end(struct host *h);
+void reload_end(struct reload *r);
 
 /* Whether a reload is being read, or a new version of a handler has yet to serve or be refused. */
-bool reload_is_busy(const struct host *h);
+bool reload_is_busy(const struct reload *r);
 
 /* What the host says about its handlers' versions: adds "reloads", and "generations" to each handler. */
-void reload_report(const struct host *h, json_t *document);
+void reload_report(const struct reload *r, json_t *document);
 
 #endif

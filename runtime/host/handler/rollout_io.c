@@ -7,57 +7,11 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "host/host_parts.h"
+#include "host/handler/handlers.h"
 
 static struct generation *generation_of(struct rollout_version *g)
 {
         return (struct generation *)g;
-}
-
-/* --- handlers --- */
-
-struct handler *handler_find(const struct host *h, const char *name)
-{
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                if (!strcmp(h->handlers[i]->name, name))
-                        return h->handlers[i];
-        return NULL;
-}
-
-/* A place whose last generation is gone. */
-static struct handler *find_deserted(const struct host *h)
-{
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                if (!h->handlers[i]->rollout.newest)
-                        return h->handlers[i];
-        return NULL;
-}
-
-static struct handler *add_handler(struct host *h)
-{
-        struct handler **handlers = realloc(h->handlers, (h->handlers_count + 1) * sizeof(struct handler *));
-        struct handler *handler = calloc(1, sizeof(*handler));
-        if (!handlers || !handler)
-                abort();
-        h->handlers = handlers;
-        handlers[h->handlers_count++] = handler;
-        handler->slot = dispatch_add_pool(&h->dispatch);
-        return handler;
-}
-
-struct handler *handler_ensure(struct host *h, const char *name)
-{
-        struct handler *handler = handler_find(h, name);
-        if (handler)
-                return handler;
-        handler = find_deserted(h);
-        if (!handler)
-                handler = add_handler(h);
-        free(handler->rollout_queue.events);
-        *handler = (struct handler){ .host = h, .slot = handler->slot };
-        dispatch_clear_pool(&h->dispatch, handler->slot);
-        (void)snprintf(handler->name, sizeof(handler->name), "%s", name);
-        return handler;
 }
 
 void handler_set_policy(struct handler *handler, const struct generation *target)
@@ -126,15 +80,15 @@ static const char *tell_log(const struct generation *generation, enum rollout_ne
         return "";
 }
 
-static void tell(struct host *h, const struct rollout_action *action)
+static void tell(struct handlers *all, const struct rollout_action *action)
 {
         struct generation *generation = generation_of(action->version);
         const struct generation *other = (const struct generation *)action->other;
         const char *outcome = tell_log(generation, action->news, other);
         struct history_entry *entry =
-                history_find(&h->reload.history, generation->settings->name, generation->version.number);
+                history_find(&all->history, generation->settings->name, generation->version.number);
         char text[256] = "";
-        if (!entry || (h->is_stopping && action->news == NEWS_WITHDRAWN))
+        if (!entry || (all->is_leaving && action->news == NEWS_WITHDRAWN))
                 return;
         if (action->news == NEWS_REFUSED)
                 (void)snprintf(text, sizeof(text), "%.255s", generation->words);
@@ -153,7 +107,7 @@ static void tell(struct host *h, const struct rollout_action *action)
 
 void handler_route(struct handler *handler)
 {
-        struct host *h = handler->host;
+        struct handlers *all = handler->all;
         const struct generation *current = handler_current(handler);
         uint64_t routes = 0;
         handler->routed = current;
@@ -161,25 +115,25 @@ void handler_route(struct handler *handler)
                 const char *name = current->settings->tasks.items[i];
                 routes = hash_bytes(routes ? routes : HASH_START, (const uint8_t *)name, strlen(name) + 1);
         }
-        if (routes == handler->routes || h->is_stopping)
+        if (routes == handler->routes || all->is_leaving)
                 return;
         handler->routes = routes;
-        dispatch_serve(&h->dispatch, handler->slot, current ? &current->settings->tasks : NULL, clock_boot_ms());
+        dispatch_serve(all->dispatch, handler->slot, current ? &current->settings->tasks : NULL, clock_boot_ms());
 }
 
 static void start(struct handler *handler, struct generation *generation)
 {
-        struct host *h = handler->host;
+        struct handlers *all = handler->all;
         struct error error = { "" };
         const struct generation *current = handler_current(handler);
-        struct history_entry *entry = history_find(&h->reload.history, handler->name, generation->version.number);
+        struct history_entry *entry = history_find(&all->history, handler->name, generation->version.number);
         if (entry)
                 history_set(entry, "starting", "");
         /* As many as do the work now, so that the change is not felt. */
         uint32_t size = current ? pool_io_size(&current->pool_io) : 1;
         size = size < generation->settings->processes ? size : generation->settings->processes;
         generation->version.runners_wanted = size ? size : 1;
-        if (generation_open(generation, &h->pools, &h->leases, h->shards.count, &handler_pool_events, &error) == 0) {
+        if (generation_open(generation, all->pools, all->leases, &handler_pool_events, &error) == 0) {
                 pool_io_warm(&generation->pool_io, generation->version.runners_wanted);
                 return;
         }
@@ -232,7 +186,7 @@ static void perform(struct handler *handler, const struct rollout_action *action
                 generation_free(generation);
                 break;
         case ROLLOUT_TELL:
-                tell(handler->host, action);
+                tell(handler->all, action);
                 break;
         }
 }
@@ -245,7 +199,7 @@ static void step(struct handler *handler, const struct rollout_event *event)
                 perform(handler, &actions.list[i]);
         if (handler->routed != handler_current(handler)) {
                 handler_route(handler);
-                membership_report(handler->host);
+                handler->all->events->changed(handler->all->self);
         }
 }
 
@@ -270,7 +224,6 @@ static void post(struct handler *handler, const struct rollout_event *event)
                 step(handler, &next);
         }
         queue->is_stepping = false;
-        reload_look(handler->host);
 }
 
 void handler_rollout_event(struct handler *handler, enum rollout_event_kind kind, struct generation *generation)
@@ -285,77 +238,4 @@ void handler_task_ended(struct handler *handler, struct generation *generation, 
         if (rollout_is_on_probation(&generation->version))
                 post(handler, &(struct rollout_event){
                                       .kind = ROLLOUT_ENDED, .version = &generation->version, .outcome = outcome });
-}
-
-/* --- for the loop --- */
-
-void handlers_tick(struct host *h, uint64_t now_ms)
-{
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                if (now_ms >= rollout_due_ms(&h->handlers[i]->rollout))
-                        handler_rollout_event(h->handlers[i], ROLLOUT_TICK, NULL);
-}
-
-uint64_t handlers_due_ms(const struct host *h)
-{
-        uint64_t due_ms = UINT64_MAX;
-        for (uint32_t i = 0; i < h->handlers_count; i++) {
-                uint64_t at_ms = rollout_due_ms(&h->handlers[i]->rollout);
-                due_ms = at_ms < due_ms ? at_ms : due_ms;
-        }
-        return due_ms;
-}
-
-/* --- start and end --- */
-
-int handler_open(struct host *h, const struct handler_config *settings, struct error *error)
-{
-        struct plugin_copy copy = { 0 };
-        int r = plugin_copy_make(settings->plugin_path, plugin_copy_source_of(h->config), h->copies, &copy, error);
-        if (r < 0)
-                return error_prefix(error, r, "handler %s", settings->name);
-        struct handler *handler = handler_ensure(h, settings->name);
-        struct generation *generation = generation_new(handler, NULL, h->config, settings, &copy);
-        r = generation_open(generation, &h->pools, &h->leases, h->shards.count, &handler_pool_events, error);
-        if (r < 0) {
-                generation_free(generation);
-                return r;
-        }
-        handler_set_policy(handler, generation);
-        rollout_found(&handler->rollout, &generation->version, clock_boot_ms());
-        handler_route(handler);
-        struct history_entry *entry = history_add(&h->reload.history, settings->name);
-        entry->generation = generation->version.number;
-        entry->file_hash = copy.hash;
-        (void)snprintf(entry->by, sizeof(entry->by), "start");
-        history_set(entry, "good", "");
-        return 0;
-}
-
-bool handlers_stop(struct host *h)
-{
-        bool is_over = true;
-        for (uint32_t i = 0; i < h->handlers_count; i++) {
-                struct handler *handler = h->handlers[i];
-                if (handler->rollout.current || handler->rollout.candidate)
-                        handler_rollout_event(handler, ROLLOUT_WITHDRAWN, NULL);
-                is_over &= !handler->rollout.newest;
-        }
-        return is_over;
-}
-
-void handlers_cut(struct host *h)
-{
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                if (h->handlers[i]->rollout.newest)
-                        handler_rollout_event(h->handlers[i], ROLLOUT_CUT, NULL);
-}
-
-void handlers_free(struct host *h)
-{
-        for (uint32_t i = 0; i < h->handlers_count; i++) {
-                free(h->handlers[i]->rollout_queue.events);
-                free(h->handlers[i]);
-        }
-        free(h->handlers);
 }

@@ -6,52 +6,46 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "host/host_parts.h"
 #include "host/membership/membership_private.h"
 
 #define AGAIN_MS 1000
 
-static struct host *host_of(void *self)
-{
-        return self;
-}
-
 /* --- who is there --- */
 
-static void told(struct host *h, const char *name, uint64_t created, struct span data)
+static void told(struct membership *m, const char *name, uint64_t created, struct span data)
 {
         struct error error = { "" };
-        int r = assigner_member(&h->membership.assigner, name, created, data, clock_boot_ms(), &error);
+        int r = assigner_member(&m->assigner, name, created, data, clock_boot_ms(), &error);
         if (r < 0)
                 log_event(LEVEL_WARN, "member", "node=%s text=%s hint=%s", name, LOG_QUOTE(error.text),
                         LOG_QUOTE("it gets no shards"));
-        membership_step(h);
+        membership_step(m);
 }
 
 static void on_joined(void *self, const char *name, uint64_t created, struct span data)
 {
         log_event(LEVEL_INFO, "member-joined", "node=%s", name);
-        told(host_of(self), name, created, data);
+        told(self, name, created, data);
 }
 
 static void on_changed(void *self, const char *name, uint64_t created, struct span data)
 {
-        told(host_of(self), name, created, data);
+        told(self, name, created, data);
 }
 
 static void on_left(void *self, const char *name)
 {
-        struct host *h = self;
+        struct membership *m = self;
         log_event(LEVEL_INFO, "member-left", "node=%s", name);
-        assigner_left(&h->membership.assigner, name, clock_boot_ms());
-        membership_step(h);
+        assigner_left(&m->assigner, name, clock_boot_ms());
+        membership_step(m);
 }
 
 static void on_known(void *self, bool is_known)
 {
-        struct host *h = self;
-        assigner_know(&h->membership.assigner, is_known, clock_boot_ms());
-        membership_step(h);
+        struct membership *m = self;
+        assigner_know(&m->assigner, is_known, clock_boot_ms());
+        membership_step(m);
 }
 
 const struct member_events membership_member_events = {
@@ -61,16 +55,15 @@ const struct member_events membership_member_events = {
         .known = on_known,
 };
 
-static void lead(struct host *h, bool is_leading)
+static void lead(struct membership *m, bool is_leading)
 {
-        struct membership *m = &h->membership;
-        log_event(LEVEL_INFO, is_leading ? "leading" : "not-leading", "host=%s", h->config->host.name);
+        log_event(LEVEL_INFO, is_leading ? "leading" : "not-leading", "host=%s", m->name);
         assigner_free(&m->assigner);
-        assigner_init(&m->assigner, h->shards.count, h->config->coordination.members_max);
+        assigner_init(&m->assigner, m->shards_count, m->members_max);
         assigner_wait(&m->assigner, m->calm_ms);
         assigner_lead(&m->assigner, is_leading, clock_boot_ms());
         member_follow(&m->member, is_leading);
-        membership_step(h);
+        membership_step(m);
 }
 
 static void on_gained(void *self)
@@ -87,49 +80,47 @@ const struct leader_events membership_leader_events = { .gained = on_gained, .lo
 
 /* --- reading --- */
 
-static void fail(struct host *h, const struct coord_request *request)
+static void fail(struct membership *m, const struct coord_request *request)
 {
-        h->membership.work.again_ms = clock_boot_ms() + AGAIN_MS;
+        m->work.again_ms = clock_boot_ms() + AGAIN_MS;
         if (request->status != -ECANCELED)
                 log_event(LEVEL_WARN, "assign", "text=%s", LOG_QUOTE(request->error.text));
 }
 
 static void on_moves(struct coord_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.work.get.request));
-        struct assigner_work *w = &h->membership.work;
-        const struct assign_node *node = &h->membership.node;
+        struct membership *m = (struct membership *)((char *)request - offsetof(struct membership, work.get.request));
+        struct assigner_work *w = &m->work;
+        const struct assign_node *node = &m->node;
         struct error error = { "" };
         struct span moves = { "", 0 };
         w->is_busy = false;
         /* A node that is not there is made, and one that cannot be read is replaced. */
         if (request->status && request->status != -ENOENT && request->status != -EBADMSG) {
-                fail(h, request);
+                fail(m, request);
                 return;
         }
         w->has_moves = request->status != -ENOENT;
         if (request->status == 0)
                 moves = w->get.data;
         struct span assign = { (const char *)node->text.data, node->text.size };
-        if (assigner_read(
-                    &h->membership.assigner, node->exists, assign, node->version, moves, clock_boot_ms(), &error) < 0) {
+        if (assigner_read(&m->assigner, node->exists, assign, node->version, moves, clock_boot_ms(), &error) < 0) {
                 w->again_ms = clock_boot_ms() + AGAIN_MS;
                 log_event(LEVEL_ERROR, "assign", "node=%s text=%s", MEMBERSHIP_ASSIGN, LOG_QUOTE(error.text));
         }
-        membership_step(h);
+        membership_step(m);
 }
 
 /* What membership.c has read of the assignment is used here, too.  If it has to be read first, this is called again
  * when it is there; after a failure the timer reads it again. */
-static void read_all(struct host *h)
+static void read_all(struct membership *m)
 {
-        struct membership *m = &h->membership;
         if (m->node.is_current) {
                 m->work.is_busy = true;
                 m->work.get = (struct coord_get){ .request.done = on_moves, .path = MEMBERSHIP_MOVES };
                 coord_get(m->coord, &m->work.get);
         } else if (!m->is_getting && !m->must_get) {
-                membership_read_assign(h);
+                membership_read_assign(m);
         }
 }
 
@@ -149,18 +140,17 @@ static void log_moves(const struct assign_plan *plan)
 
 static void on_written(struct coord_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.work.multi.request));
-        struct membership *m = &h->membership;
+        struct membership *m = (struct membership *)((char *)request - offsetof(struct membership, work.multi.request));
         m->work.is_busy = false;
         m->node.is_current = false;
         if (request->status == 0) {
                 m->work.has_moves = true;
                 log_moves(&m->assigner.plan);
         } else {
-                fail(h, request);
+                fail(m, request);
         }
         assigner_wrote(&m->assigner, request->status, m->work.ops[1].stat.version, clock_boot_ms());
-        membership_step(h);
+        membership_step(m);
 }
 
 static struct coord_multi_op put(const char *path, const struct buffer *data, bool exists, uint64_t version)
@@ -172,9 +162,8 @@ static struct coord_multi_op put(const char *path, const struct buffer *data, bo
 }
 
 /* Together with the proof that we still lead. */
-static void write_all(struct host *h)
+static void write_all(struct membership *m)
 {
-        struct membership *m = &h->membership;
         struct assigner_work *w = &m->work;
         w->ops[0] = leader_check(&m->leader);
         w->ops[1] = put(MEMBERSHIP_ASSIGN, &w->assign, m->assigner.exists, m->assigner.version);
@@ -184,16 +173,15 @@ static void write_all(struct host *h)
         coord_multi(m->coord, &w->multi);
 }
 
-void membership_assign(struct host *h, uint64_t now_ms)
+void membership_assign(struct membership *m, uint64_t now_ms)
 {
-        struct membership *m = &h->membership;
         struct assigner_work *w = &m->work;
         if (w->is_busy || !m->session || now_ms < w->again_ms || !leader_is_leading(&m->leader))
                 return;
         if (assigner_wants_read(&m->assigner))
-                read_all(h);
+                read_all(m);
         else if (assigner_plan(&m->assigner, now_ms, clock_wall_ms(), &w->assign, &w->moves))
-                write_all(h);
+                write_all(m);
         else if (m->assigner.failure.text[0])
                 log_event(LEVEL_ERROR, "assign", "text=%s", LOG_QUOTE(m->assigner.failure.text));
         m->assigner.failure.text[0] = 0;

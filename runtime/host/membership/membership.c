@@ -7,8 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "config/connect.h"
-#include "host/host_parts.h"
+#include "base/units.h"
 #include "host/membership/membership_private.h"
 
 /* While something is not as it should be, it is tried again so often. */
@@ -16,46 +15,15 @@
 
 /* --- what is assigned --- */
 
-static bool is_us(const struct host *h, const struct assign_owner *owner)
-{
-        return owner && !memcmp(owner->nonce, h->nonce, sizeof(h->nonce));
-}
-
-static void apply(struct host *h, uint64_t now_ms)
-{
-        const struct assignment *a = &h->membership.assignment;
-        if (h->is_stopping)
-                return;
-        for (uint32_t i = 0; i < h->shards.count; i++) {
-                struct shard *s = &h->shards.list[i].shard;
-                bool is_ours = i < a->shards_count && is_us(h, assignment_owner(a, i)) && !h->membership.is_standing_by;
-                if (is_ours)
-                        shard_assign(s, h->nonce, a->slots[i].epoch, a->slots[i].is_firm);
-                else
-                        shard_unassign(s, now_ms);
-        }
-}
-
-void membership_reconcile(struct host *h)
-{
-        const struct assignment *a = &h->membership.assignment;
-        for (uint32_t i = 0; i < a->shards_count && i < h->shards.count && !h->is_stopping; i++) {
-                struct shard *s = &h->shards.list[i].shard;
-                if (s->state == SHARD_AWAY && s->stale_epoch < a->slots[i].epoch && is_us(h, assignment_owner(a, i)))
-                        shard_assign(s, h->nonce, a->slots[i].epoch, a->slots[i].is_firm);
-        }
-}
-
 /* Returns its generation; 0: it cannot be read. */
-static uint64_t take_assign(struct host *h, struct span text)
+static uint64_t take_assign(struct membership *m, struct span text)
 {
-        struct membership *m = &h->membership;
         struct assignment read = { 0 };
         struct error error = { "" };
         int r = assign_doc_parse(text, &read, &error);
-        if (r == 0 && read.shards_count != h->shards.count) {
+        if (r == 0 && read.shards_count != m->shards_count) {
                 r = error_set(&error, -EBADMSG, "it is for %" PRIu32 " shards, the store has %" PRIu32,
-                        read.shards_count, h->shards.count);
+                        read.shards_count, m->shards_count);
                 assignment_free(&read);
         }
         if (r == 0 && read.generation > ASSIGN_GENERATION_MAX) {
@@ -77,7 +45,7 @@ static uint64_t take_assign(struct host *h, struct span text)
                 assignment_free(&m->assignment);
                 m->assignment = read;
         }
-        apply(h, clock_boot_ms());
+        m->events->assigned(m->self);
         return r == 0 ? m->assignment.generation : 0;
 }
 
@@ -95,8 +63,7 @@ static void keep_node(struct membership *m)
 
 static void on_assign(struct coord_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.get.request));
-        struct membership *m = &h->membership;
+        struct membership *m = (struct membership *)((char *)request - offsetof(struct membership, get.request));
         uint64_t generation = 0;
         m->is_getting = false;
         if (request->status == -ECANCELED)
@@ -105,19 +72,18 @@ static void on_assign(struct coord_request *request)
         if (request->status == 0 || request->status == -ENOENT || request->status == -EBADMSG) {
                 keep_node(m);
                 if (request->status == 0)
-                        generation = take_assign(h, m->get.data);
+                        generation = take_assign(m, m->get.data);
                 assigner_saw(&m->assigner, generation, clock_boot_ms());
         } else {
                 m->must_get = true; /* the timer tries again */
         }
         if ((request->status == 0 || request->status == -EBADMSG) && m->must_get)
-                membership_read_assign(h);
-        membership_step(h);
+                membership_read_assign(m);
+        membership_step(m);
 }
 
-void membership_read_assign(struct host *h)
+void membership_read_assign(struct membership *m)
 {
-        struct membership *m = &h->membership;
         m->node.is_current = false;
         m->must_get = true;
         if (m->is_getting)
@@ -130,29 +96,23 @@ void membership_read_assign(struct host *h)
 
 /* --- what we say of ourselves --- */
 
-static void describe(struct host *h, struct member_doc *doc)
+static void describe(struct membership *m, struct member_doc *doc)
 {
-        const struct membership *m = &h->membership;
-        *doc = (struct member_doc){ .member = { .weight = h->config->host.weight,
+        *doc = (struct member_doc){ .member = { .weight = m->weight,
                                             .is_draining = m->is_drained || m->is_leaving,
                                             .sees_store = !m->has_lost_store } };
-        memcpy(doc->member.nonce, h->nonce, sizeof(h->nonce));
-        (void)snprintf(doc->member.name, sizeof(doc->member.name), "%s", h->config->host.name);
-        for (uint32_t i = 0; i < h->handlers_count; i++)
-                handler_describe(h->handlers[i], doc);
-        for (uint32_t i = 0; i < h->shards.count; i++)
-                if (h->shards.list[i].shard.stale_epoch)
-                        member_doc_add_stale(doc, i, h->shards.list[i].shard.stale_epoch);
+        memcpy(doc->member.nonce, m->nonce, sizeof(m->nonce));
+        (void)snprintf(doc->member.name, sizeof(doc->member.name), "%s", m->name);
+        m->events->describe(m->self, doc);
 }
 
-void membership_report(struct host *h)
+void membership_report(struct membership *m)
 {
         static struct member_doc doc;
-        struct membership *m = &h->membership;
         struct buffer text = { 0 };
         if (!m->is_started)
                 return;
-        describe(h, &doc);
+        describe(m, &doc);
         member_doc_put(&text, &doc);
         if (text.size == m->doc.size && !memcmp(text.data, m->doc.data, text.size)) {
                 buffer_free(&text);
@@ -163,48 +123,50 @@ void membership_report(struct host *h)
         member_set(&m->member, (struct span){ (const char *)text.data, text.size });
 }
 
-void membership_store_seen(struct host *h, bool is_seen)
+void membership_store_seen(struct membership *m, bool is_seen)
 {
-        if (h->membership.has_lost_store != is_seen)
+        if (m->has_lost_store != is_seen)
                 return;
-        h->membership.has_lost_store = !is_seen;
-        membership_report(h);
+        m->has_lost_store = !is_seen;
+        membership_report(m);
 }
 
-void membership_desired(struct host *h, const struct store_desired *items, size_t count)
+void membership_desired(struct membership *m, const struct store_desired *items, size_t count)
 {
-        struct membership *m = &h->membership;
         char name[128];
-        int size = snprintf(name, sizeof(name), "drain.%s", h->config->host.name);
+        int size = snprintf(name, sizeof(name), "drain.%s", m->name);
         bool is_drained = false;
         for (size_t i = 0; i < count; i++)
                 is_drained |= span_is(items[i].name, (struct span){ name, (size_t)size });
         if (is_drained != m->is_drained)
-                log_event(LEVEL_INFO, is_drained ? "draining" : "active", "host=%s", h->config->host.name);
+                log_event(LEVEL_INFO, is_drained ? "draining" : "active", "host=%s", m->name);
         m->is_drained = is_drained;
-        membership_report(h);
+        membership_report(m);
 }
 
 /* --- the tree's events --- */
 
 static const char *const state_names[] = { "connecting", "alive", "suspended", "expired" };
 
+static void tell_session(const struct membership *m)
+{
+        char token[COORD_TOKEN_MAX] = "";
+        coord_token(m->coord, token);
+        m->events->session(m->self, token);
+        explicit_bzero(token, sizeof(token));
+}
+
 static void on_session(void *self, enum coord_state state, uint64_t session)
 {
-        struct host *h = self;
-        struct membership *m = &h->membership;
+        struct membership *m = self;
         struct coord_info info;
-        char token[COORD_TOKEN_MAX] = "";
         coord_info(m->coord, &info);
         log_event(state == COORD_ALIVE ? LEVEL_INFO : LEVEL_WARN, "coordination",
                 "state=%s driver=%s session=%" PRIx64 " timeout_ms=%" PRIu64 "%s%s", state_names[state], info.driver,
                 session, info.session_ms, *info.server ? " server=" : "", info.server);
         if (state == COORD_ALIVE && session != m->session) {
                 m->session = session;
-                coord_token(m->coord, token);
-                if (h->has_guard)
-                        guard_client_session(&h->guard, token);
-                explicit_bzero(token, sizeof(token));
+                tell_session(m);
                 if (m->was_lost)
                         m->calm_ms = clock_boot_ms() + info.session_ms;
                 m->was_lost = false;
@@ -215,53 +177,49 @@ static void on_session(void *self, enum coord_state state, uint64_t session)
         member_session(&m->member, state, session);
         leader_session(&m->leader, state, session);
         if (state == COORD_ALIVE)
-                membership_read_assign(h);
-        membership_step(h);
+                membership_read_assign(m);
+        membership_step(m);
 }
 
 static void on_changed(void *self, const char *path)
 {
-        struct host *h = self;
-        struct membership *m = &h->membership;
+        struct membership *m = self;
         if (!m->is_started)
                 return;
         if (!strcmp(path, MEMBERSHIP_ASSIGN))
-                membership_read_assign(h);
+                membership_read_assign(m);
         member_changed(&m->member, path);
         leader_changed(&m->leader, path);
-        membership_step(h);
+        membership_step(m);
 }
 
 static void on_look(void *self)
 {
-        struct host *h = self;
-        struct membership *m = &h->membership;
+        struct membership *m = self;
         if (!m->is_started)
                 return;
-        membership_read_assign(h);
+        membership_read_assign(m);
         member_look(&m->member);
         leader_look(&m->leader);
-        membership_step(h);
+        membership_step(m);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-        struct host *h = timer->data;
-        struct membership *m = &h->membership;
+        struct membership *m = timer->data;
         if (m->must_get && !m->is_getting)
-                membership_read_assign(h);
+                membership_read_assign(m);
         member_retry(&m->member);
         leader_retry(&m->leader);
-        membership_step(h);
+        membership_step(m);
 }
 
-void membership_step(struct host *h)
+void membership_step(struct membership *m)
 {
-        struct membership *m = &h->membership;
         uint64_t now_ms = clock_boot_ms();
         if (!m->is_started || !m->coord || m->closed)
                 return;
-        membership_assign(h, now_ms);
+        membership_assign(m, now_ms);
         /* What is under way comes back here by itself. */
         uint64_t due_ms = m->work.is_busy ? UINT64_MAX : assigner_due_ms(&m->assigner);
         if (due_ms < m->work.again_ms)
@@ -280,102 +238,95 @@ void membership_step(struct host *h)
 
 static void on_open(struct coord_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, membership.open.request));
-        if (request->status < 0) {
-                h->status = error_set(&h->error, request->status, "%s", request->error.text);
-                host_close(h);
-                return;
-        }
-        h->membership.coord = h->membership.open.coord;
-        if (h->is_stopping)
-                host_close(h);
-        else
-                host_open_store(h);
+        struct membership *m = (struct membership *)((char *)request - offsetof(struct membership, open.request));
+        if (request->status == 0)
+                m->coord = m->open.coord;
+        m->events->opened(m->self, request->status, request->error.text);
 }
 
-void membership_open(struct host *h)
+void membership_nonce_text(const struct membership *m, char ret_text[NONCE_TEXT_SIZE])
 {
-        struct membership *m = &h->membership;
-        (void)uv_timer_init(&h->loop, &m->timer);
-        m->timer.data = h;
-        m->events = (struct coord_events){ .session = on_session, .changed = on_changed, .look = on_look, .self = h };
-        m->open = (struct coord_open){
-                .request.done = on_open,
-                .options = coord_options_of(h->config, &h->secrets),
-        };
-        m->open.options.events = &m->events;
-        coord_open(&h->loop, &m->open);
+        (void)units_hex(ret_text, m->nonce, sizeof(m->nonce));
 }
 
-void membership_start(struct host *h)
+void membership_init(struct membership *m, uv_loop_t *loop)
 {
-        struct membership *m = &h->membership;
+        (void)uv_timer_init(loop, &m->timer);
+        m->timer.data = m;
+}
+
+void membership_open(struct membership *m, uv_loop_t *loop, const struct coord_options *options)
+{
+        m->coord_events =
+                (struct coord_events){ .session = on_session, .changed = on_changed, .look = on_look, .self = m };
+        m->open = (struct coord_open){ .request.done = on_open, .options = *options };
+        m->open.options.events = &m->coord_events;
+        coord_open(loop, &m->open);
+}
+
+void membership_start(struct membership *m, uint32_t shards_count)
+{
         struct coord_info info;
-        char nonce[2 * STORE_NONCE_SIZE + 1];
+        char nonce[NONCE_TEXT_SIZE];
         char name[256];
-        host_nonce_text(h, nonce);
-        (void)snprintf(name, sizeof(name), "%.200s.%s", h->config->host.name, nonce);
-        member_init(&m->member, m->coord, MEMBERSHIP_MEMBERS, name, &membership_member_events, h);
-        leader_init(&m->leader, m->coord, MEMBERSHIP_ELECTION, nonce, &membership_leader_events, h);
-        assigner_init(&m->assigner, h->shards.count, h->config->coordination.members_max);
+        membership_nonce_text(m, nonce);
+        (void)snprintf(name, sizeof(name), "%.200s.%s", m->name, nonce);
+        member_init(&m->member, m->coord, MEMBERSHIP_MEMBERS, name, &membership_member_events, m);
+        leader_init(&m->leader, m->coord, MEMBERSHIP_ELECTION, nonce, &membership_leader_events, m);
+        m->shards_count = shards_count;
+        assigner_init(&m->assigner, shards_count, m->members_max);
         m->is_started = true;
         coord_info(m->coord, &info);
         if (info.state != COORD_ALIVE)
                 log_event(LEVEL_INFO, "coordination", "state=%s driver=%s text=%s", state_names[info.state],
                         info.driver, LOG_QUOTE("no shard is taken before it answers"));
-        membership_report(h);
+        membership_report(m);
         leader_stand(&m->leader, true);
         if (info.session) {
                 member_session(&m->member, COORD_ALIVE, info.session);
                 leader_session(&m->leader, COORD_ALIVE, info.session);
-                if (m->session && h->has_guard) {
-                        char token[COORD_TOKEN_MAX] = "";
-                        coord_token(m->coord, token);
-                        guard_client_session(&h->guard, token);
-                        explicit_bzero(token, sizeof(token));
-                }
+                if (m->session)
+                        tell_session(m);
         }
-        membership_read_assign(h);
-        membership_step(h);
+        membership_read_assign(m);
+        membership_step(m);
 }
 
-void membership_leave(struct host *h)
+void membership_leave(struct membership *m)
 {
-        struct membership *m = &h->membership;
         m->is_leaving = true;
         if (!m->is_started)
                 return;
         leader_stand(&m->leader, false);
-        membership_report(h);
-        membership_step(h);
+        membership_report(m);
+        membership_step(m);
 }
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-        struct host *h = handle->data;
-        h->membership.closed(h);
+        struct membership *m = handle->data;
+        m->closed(m->self);
 }
 
 static void on_coord_closed(void *self)
 {
-        struct host *h = self;
-        uv_close((uv_handle_t *)&h->membership.timer, on_timer_closed);
+        struct membership *m = self;
+        uv_close((uv_handle_t *)&m->timer, on_timer_closed);
 }
 
-void membership_close(struct host *h, void (*closed)(void *self))
+void membership_close(struct membership *m, void (*closed)(void *self))
 {
-        struct coord *coord = h->membership.coord;
-        h->membership.closed = closed;
-        h->membership.coord = NULL;
+        struct coord *coord = m->coord;
+        m->closed = closed;
+        m->coord = NULL;
         if (coord)
-                coord_close(coord, on_coord_closed, h);
+                coord_close(coord, on_coord_closed, m);
         else
-                on_coord_closed(h);
+                on_coord_closed(m);
 }
 
-void membership_free(struct host *h)
+void membership_free(struct membership *m)
 {
-        struct membership *m = &h->membership;
         if (m->is_started) {
                 member_free(&m->member);
                 assigner_free(&m->assigner);

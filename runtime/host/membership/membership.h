@@ -23,7 +23,17 @@
 #include "host/membership/assigner.h"
 #include "store/admin.h"
 
-struct host;
+/* What membership needs its host for. */
+struct membership_events {
+        /* The tree is open, so membership_start() may follow (0), or cannot be opened: -errno, and why. */
+        void (*opened)(void *self, int status, const char *text);
+        /* There is a session, whose token a guard needs to end it. */
+        void (*session)(void *self, const char *token);
+        /* The assignment was read: it says which shards to seek. */
+        void (*assigned)(void *self);
+        /* Adds handlers and stale shards to what our node says. */
+        void (*describe)(void *self, struct member_doc *doc);
+};
 
 /* The node `assign` as last read. */
 struct assign_node {
@@ -45,7 +55,16 @@ struct assigner_work {
 };
 
 struct membership {
-        struct coord_events events;
+        /* Who we are, and whom to tell; set by the caller. */
+        const char *name;
+        uint8_t nonce[STORE_NONCE_SIZE];
+        uint32_t weight;
+        uint32_t members_max;
+        const struct membership_events *events;
+        void *self; /* theirs */
+
+        uint32_t shards_count; /* 0: not started */
+        struct coord_events coord_events;
         struct coord_open open;
         struct coord *coord; /* NULL: not open */
         struct member member;
@@ -55,8 +74,9 @@ struct membership {
         bool is_started; /* the three above are there */
         uv_timer_t timer;
         uint64_t session;
-        bool was_lost;    /* the last one expired, and no other followed yet */
-        uint64_t calm_ms; /* until then no member is declared gone: its session may have been lost with ours */
+        bool was_lost; /* the last one expired, and no other followed yet */
+        /* After a lost session no member is declared gone before this: it may have lost its own, too. */
+        uint64_t calm_ms;
 
         struct coord_get get; /* of the assignment, watched: this host reads it here only */
         bool is_getting, must_get;
@@ -69,27 +89,30 @@ struct membership {
         bool is_leaving;     /* the host stops */
         bool has_lost_store; /* it does not answer */
 
-        void (*closed)(void *self);
+        void (*closed)(void *self); /* not NULL: it is closing */
 };
 
-/* Opens the tree; host_open_store() follows, or the host ends. */
-void membership_open(struct host *h);
+#define NONCE_TEXT_SIZE (2 * STORE_NONCE_SIZE + 1)
+void membership_nonce_text(const struct membership *m, char ret_text[NONCE_TEXT_SIZE]);
+
+/* Before all else. */
+void membership_init(struct membership *m, uv_loop_t *loop);
+/* Opens the tree. */
+void membership_open(struct membership *m, uv_loop_t *loop, const struct coord_options *options);
 /* The store is open, so the number of shards is known: joins, stands for election, reads what is assigned. */
-void membership_start(struct host *h);
+void membership_start(struct membership *m, uint32_t shards_count);
 
 /* Something that our node tells of may have changed. */
-void membership_report(struct host *h);
+void membership_report(struct membership *m);
 /* The store answered, or did not. */
-void membership_store_seen(struct host *h, bool is_seen);
+void membership_store_seen(struct membership *m, bool is_seen);
 /* The desired state was read. */
-void membership_desired(struct host *h, const struct store_desired *items, size_t count);
-/* A shard that should be ours and is not, though nothing is known to stand in the way, is sought again. */
-void membership_reconcile(struct host *h);
+void membership_desired(struct membership *m, const struct store_desired *items, size_t count);
 
 /* Stopping: resigns and says so, for others to take over. */
-void membership_leave(struct host *h);
-/* Ends the session; `closed` is called with the host when that is done. */
-void membership_close(struct host *h, void (*closed)(void *self));
-void membership_free(struct host *h);
+void membership_leave(struct membership *m);
+/* Ends the session; `closed` is called with `self` of the events when that is done.  Also if nothing was opened. */
+void membership_close(struct membership *m, void (*closed)(void *self));
+void membership_free(struct membership *m);
 
 #endif

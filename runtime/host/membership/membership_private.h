@@ -14,10 +14,10 @@ extern const struct member_events membership_member_events;
 extern const struct leader_events membership_leader_events;
 
 /* Does what the assigner wants next, if it wants something. */
-void membership_assign(struct host *h, uint64_t now_ms);
+void membership_assign(struct membership *m, uint64_t now_ms);
 /* Reads the assignment, with a watch, unless that is under way; then it is read once more. */
-void membership_read_assign(struct host *h);
+void membership_read_assign(struct membership *m);
 /* After every event: goes as far as possible, and sets the timer. */
-void membership_step(struct host *h);
+void membership_step(struct membership *m);
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -36,6 +37,62 @@ void shards_free(struct shards *all)
         all->renewals = NULL;
         all->count = 0;
 }
+
+/* --- which are ours --- */
+
+static bool is_ours(const struct shards *all, uint32_t shard)
+{
+        const struct assignment *a = all->assignment;
+        const struct assign_owner *owner = shard < a->shards_count ? assignment_owner(a, shard) : NULL;
+        return owner && !memcmp(owner->nonce, all->nonce, STORE_NONCE_SIZE);
+}
+
+static void seek(struct shards *all, uint32_t shard)
+{
+        const struct assign_slot *slot = &all->assignment->slots[shard];
+        shard_assign(&all->list[shard].shard, all->nonce, slot->epoch, slot->is_firm);
+}
+
+void shards_assign(struct shards *all, bool is_standing_by, uint64_t now_ms)
+{
+        for (uint32_t i = 0; i < all->count; i++) {
+                if (is_ours(all, i) && !is_standing_by)
+                        seek(all, i);
+                else
+                        shard_unassign(&all->list[i].shard, now_ms);
+        }
+}
+
+void shards_reconcile(struct shards *all)
+{
+        for (uint32_t i = 0; i < all->count; i++) {
+                const struct shard *s = &all->list[i].shard;
+                if (s->state == SHARD_AWAY && is_ours(all, i) && s->stale_epoch < all->assignment->slots[i].epoch)
+                        seek(all, i);
+        }
+}
+
+void shards_leave(struct shards *all, uint64_t now_ms)
+{
+        for (uint32_t i = 0; i < all->count; i++)
+                shard_leave(&all->list[i].shard, now_ms);
+}
+
+uint32_t shards_count_held(const struct shards *all)
+{
+        uint32_t held = 0;
+        for (uint32_t i = 0; i < all->count; i++)
+                held += all->list[i].shard.state != SHARD_AWAY || all->list[i].shard.is_calling;
+        return held;
+}
+
+void shards_rang(struct shards *all)
+{
+        for (uint32_t i = 0; i < all->count; i++)
+                shard_rang(&all->list[i].shard);
+}
+
+/* --- calls and replies --- */
 
 static uint64_t now(const struct shard_io *io)
 {

@@ -55,7 +55,8 @@ struct shards {
         struct call_schedule schedule;
         struct dispatch *dispatch;
         struct leases *leases;               /* what runners may start */
-        const struct assignment *assignment; /* who is a member */
+        const struct assignment *assignment; /* who should own what */
+        const uint8_t *nonce;                /* which of its owners we are */
         const struct shard_limits *limits;
         const struct shards_events *events;
         void *self; /* theirs */
@@ -71,6 +72,18 @@ struct shards {
 int shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key);
 /* Accepts what was never initialised, but zeroed. */
 void shards_free(struct shards *all);
+
+/* The assignment was read: seeks the shards that it gives to us, and leaves the others; `is_standing_by`: leaves all.
+ */
+void shards_assign(struct shards *all, bool is_standing_by, uint64_t now_ms);
+/* A shard that should be ours and is not, though nothing is known to stand in the way, is sought again. */
+void shards_reconcile(struct shards *all);
+/* The host stops: leaves all, each once what it has claimed is settled. */
+void shards_leave(struct shards *all, uint64_t now_ms);
+/* Shards that are not left yet. */
+uint32_t shards_count_held(const struct shards *all);
+/* The store may have something for them. */
+void shards_rang(struct shards *all);
 
 /* Makes the calls that are due; the replies come back to the shards. */
 void shards_call(struct shards *all, uint64_t now_ms);

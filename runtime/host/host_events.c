@@ -1,0 +1,188 @@
+/* host_events.c: what a host's parts tell it, and whom it tells of that.  Each callback hands on, and decides nothing.
+ */
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "host/host_private.h"
+
+/* --- shards --- */
+
+static uint64_t on_now_ms(void *self)
+{
+        (void)self;
+        return clock_boot_ms();
+}
+
+static void on_task_stop(void *self, struct claimed *claimed)
+{
+        (void)self;
+        pool_io_cancel(claimed->pool_task.pool_io, &claimed->pool_task);
+}
+
+static void on_call_failed(void *self, const struct shard *shard, const char *text)
+{
+        (void)self;
+        log_event(LEVEL_ERROR, "store", "shard=%" PRIu32 " text=%s", shard->number, LOG_QUOTE(text));
+}
+
+static void on_stale(void *self)
+{
+        struct host *h = self;
+        membership_report(&h->membership);
+}
+
+static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
+{
+        struct host *h = self;
+        membership_store_seen(&h->membership, is_answered);
+        if (!is_answered)
+                return;
+        if (h->phase == HOST_RUNNING)
+                shards_reconcile(&h->shards);
+        if (desired_version != h->desired_version)
+                host_ask_desired(h);
+}
+
+const struct shards_events host_shards_events = {
+        .now_ms = on_now_ms, .stop = on_task_stop, .failed = on_call_failed, .stale = on_stale, .renewed = on_renewed
+};
+
+/* --- handlers --- */
+
+static void on_spawned(void *self, pid_t pid)
+{
+        struct host *h = self;
+        guard_client_spawned(&h->guard, pid);
+}
+
+static void on_reaped(void *self, pid_t pid)
+{
+        struct host *h = self;
+        guard_client_reaped(&h->guard, pid);
+}
+
+static void on_handlers_changed(void *self)
+{
+        struct host *h = self;
+        membership_report(&h->membership);
+}
+
+const struct handlers_events host_handlers_events = {
+        .spawned = on_spawned, .reaped = on_reaped, .changed = on_handlers_changed
+};
+
+/* --- membership --- */
+
+static void on_tree_open(void *self, int status, const char *text)
+{
+        host_start_go_on(self, status, text);
+}
+
+static void on_session(void *self, const char *token)
+{
+        struct host *h = self;
+        if (h->has_guard)
+                guard_client_session(&h->guard, token);
+}
+
+static void on_assigned(void *self)
+{
+        struct host *h = self;
+        if (h->phase <= HOST_RUNNING)
+                shards_assign(&h->shards, h->membership.is_standing_by, clock_boot_ms());
+}
+
+static void on_describe(void *self, struct member_doc *doc)
+{
+        const struct host *h = self;
+        handlers_describe(&h->handlers, doc);
+        for (uint32_t i = 0; i < h->shards.count; i++)
+                if (h->shards.list[i].shard.stale_epoch)
+                        member_doc_add_stale(doc, i, h->shards.list[i].shard.stale_epoch);
+}
+
+const struct membership_events host_membership_events = {
+        .opened = on_tree_open, .session = on_session, .assigned = on_assigned, .describe = on_describe
+};
+
+/* --- reload --- */
+
+static void on_reply(void *caller, json_t *reply)
+{
+        control_reply(caller, reply);
+}
+
+static void on_refuse(void *caller, const char *text)
+{
+        control_refuse(caller, "%s", text);
+}
+
+static void on_take(void *self, struct shared_config *shared)
+{
+        struct host *h = self;
+        struct shared_config *before = h->shared;
+        h->shared = shared_config_get(shared);
+        h->config = &shared->config;
+        host_warn_of_root(h);
+        log_set_level((enum log_level)h->config->log.level);
+        host_apply_config(h);
+        uint64_t renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
+        h->renew_at_ms = renew_at_ms < h->renew_at_ms ? renew_at_ms : h->renew_at_ms;
+        shared_config_free(before);
+}
+
+static void on_taken(void *self)
+{
+        struct host *h = self;
+        host_ask_desired(h);
+        membership_report(&h->membership);
+}
+
+const struct reload_events host_reload_events = {
+        .reply = on_reply, .refuse = on_refuse, .take = on_take, .taken = on_taken
+};
+
+/* --- the store's doorbell --- */
+
+static void on_bell_shard(void *self, uint32_t shard)
+{
+        struct host *h = self;
+        if (shard < h->shards.count)
+                shard_rang(&h->shards.list[shard].shard);
+}
+
+static void on_bell_desired(void *self)
+{
+        host_ask_desired(self);
+}
+
+static void on_bell_look(void *self)
+{
+        struct host *h = self;
+        shards_rang(&h->shards);
+}
+
+const struct store_bell host_bell = { .shard = on_bell_shard, .desired = on_bell_desired, .look = on_bell_look };
+
+/* --- the desired state --- */
+
+static void on_desired(struct store_request *request)
+{
+        struct host *h = (struct host *)((char *)request - offsetof(struct host, desired.request));
+        h->is_asking = false;
+        if (request->status < 0)
+                return;
+        h->desired_version = h->desired.version;
+        membership_desired(&h->membership, h->desired.items, h->desired.items_count);
+        handlers_desired(&h->handlers, h->desired.items, h->desired.items_count);
+}
+
+void host_ask_desired(struct host *h)
+{
+        if (h->is_asking || !h->store)
+                return;
+        h->is_asking = true;
+        h->desired = (struct store_desired_get){ .request.done = on_desired };
+        store_desired_get(h->store, &h->desired);
+}

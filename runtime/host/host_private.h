@@ -1,0 +1,132 @@
+/* host_private.h: a host's parts, for the files that make one of them: host.c (the loop), host_start.c, host_stop.c,
+ * host_events.c (what the parts tell each other) and control_verbs.c.  No part knows its host: each has what it needs
+ * in a struct of its own, and tells of what happens through a table of callbacks. */
+#ifndef QUIVER_HOST_HOST_PRIVATE_H
+#define QUIVER_HOST_HOST_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "config/shared.h"
+#include "host/control.h"
+#include "host/guard_client.h"
+#include "host/handler/dispatch.h"
+#include "host/handler/handlers.h"
+#include "host/handler/plugin_copies.h"
+#include "host/handler/reload.h"
+#include "host/membership/membership.h"
+#include "host/notify.h"
+#include "host/shard/shard_io.h"
+#include "host/status.h"
+#include "ring/leases.h"
+#include "store/admin.h"
+#include "store/store.h"
+
+/* A host goes through them in this order, and may leave some out. */
+enum host_phase {
+        HOST_STARTING,
+        HOST_RUNNING,
+        HOST_DRAINING, /* It stops: what runs may end, until cut_ms. */
+        HOST_CUTTING,  /* What still runs was interrupted; the store is waited for, until give_up_ms. */
+        HOST_GIVEN_UP, /* The store did not answer, and is not waited for any more. */
+        HOST_CLOSING,  /* No task is left here: what was opened is closed. */
+};
+
+struct host {
+        enum host_phase phase;
+        uint32_t steps;       /* of the start that were begun */
+        uint32_t close_steps; /* of the close that were begun */
+        uint64_t cut_ms;
+        uint64_t give_up_ms; /* UINT64_MAX: not CUTTING */
+        int status;          /* negative: what the host ends with */
+        struct error error;
+
+        const struct config *config;  /* in force */
+        struct shared_config *shared; /* holds `config`; NULL: it is the one that the host was started with */
+        struct config_secrets secrets;
+        struct shard_limits limits; /* those of `config` */
+        bool is_root_told;          /* The log says which plugins run as root. */
+
+        uv_loop_t loop;
+        uv_prepare_t prepare; /* before the loop sleeps: pump() */
+        uv_check_t check;     /* after it woke: the runners' answers */
+        uv_timer_t timer;
+        uint64_t timer_ms; /* what it is set to; UINT64_MAX: nothing */
+        uv_signal_t terminate, interrupt, hang_up;
+        uint64_t renew_at_ms; /* when all leases are renewed next */
+        bool was_busy;        /* since memory was last given back */
+
+        struct notify notify;
+        bool is_told_busy;       /* The service manager knows of a reload under way. */
+        struct control *control; /* NULL: there is none */
+        struct host_status status_doc;
+        struct guard_client guard;
+        bool has_guard;
+
+        struct store *store; /* NULL: not open */
+        struct store_open open;
+        struct store_bell bell;
+        struct store_desired_get desired;
+        uint64_t desired_version; /* as last read */
+        bool is_asking;           /* for the desired state */
+
+        struct membership membership;
+        struct leases leases;
+        struct shards shards;
+        struct dispatch dispatch;
+        struct pools pools;
+        char copies[PLUGIN_COPIES_PATH_MAX]; /* "": not open */
+        int copies_fd;                       /* holds its lock */
+        struct handlers handlers;
+        struct reload reload;
+};
+
+/* --- host.c --- */
+
+/* From now on SIGTERM and SIGINT stop the host, and SIGHUP asks for a reload. */
+void host_catch_signals(struct host *h);
+
+/* --- host_start.c --- */
+
+/* Takes the steps of the start, up to one that has to wait for an answer. */
+void host_start(struct host *h);
+/* What the start waited for has come (0), or not: -errno, and why. */
+void host_start_go_on(struct host *h, int status, const char *text);
+/* There is another `config`: what follows from it for the parts, but for the handlers. */
+void host_apply_config(struct host *h);
+/* Says once which handlers' plugins run as root: a mistake of theirs is then root's. */
+void host_warn_of_root(struct host *h);
+
+/* --- host_stop.c --- */
+
+/* Begins to stop: what runs may end within lease.drain. */
+void host_stop(struct host *h, int signal_number);
+/* No more patience: what runs is interrupted, at no cost, and is the next owner's. */
+void host_cut(struct host *h);
+/* The store has had long enough: says what remains untold, and does not wait for it. */
+void host_give_up(struct host *h);
+/* While it stops, before the loop sleeps: goes as far as it can now. */
+void host_stop_go_on(struct host *h);
+/* Closes whatever was opened, and ends the loop. */
+void host_close(struct host *h);
+/* After the loop. */
+void host_free(struct host *h);
+
+/* --- host_events.c --- */
+
+extern const struct shards_events host_shards_events;
+extern const struct handlers_events host_handlers_events;
+extern const struct membership_events host_membership_events;
+extern const struct reload_events host_reload_events;
+extern const struct store_bell host_bell; /* without `self` */
+
+/* Reads the desired state again and does what it says. */
+void host_ask_desired(struct host *h);
+
+/* --- control_verbs.c --- */
+
+/* The control socket.  Without one the host goes on, and says so. */
+void host_open_control(struct host *h);
+
+#endif
