@@ -3,7 +3,8 @@
 
     tests/lint/structure.py [FOLDER]        (default: the tree that this file is in)
 
-- Who may include whom: the rooms and their allowed neighbours stand in MAY_INCLUDE.
+- Who may include whom: the rooms and their allowed neighbours stand in MAY_INCLUDE.  A header NAME_private.h is for its
+  own folder.  A host's parts do not know struct host.
 - A struct, union or enum tag is defined once in all of runtime/, so that grep finds the one place.
 - A file that a comment names exists.
 - A comment stands alone: none begins with "…".
@@ -32,13 +33,22 @@ MAY_INCLUDE = {
     "coord/redis": {"base", "coord", "redis"},
     "runner": {"base", "ring"},
     "guard": {"base", "ring", "store", "coord"},
-    "host": {"base", "config", "task", "ring", "store", "coord", "guard"},
+    # host/ itself puts its rooms together; none of them knows it.
+    "host": {"base", "config", "task", "ring", "store", "coord", "guard", "host/shard", "host/handler", "host/pool",
+             "host/membership"},
+    "host/shard": {"base", "config", "task", "ring", "store", "host/handler", "host/pool", "host/membership"},
+    "host/handler": {"base", "config", "task", "ring", "store", "host/shard", "host/pool", "host/membership"},
+    "host/pool": {"base", "config", "task", "ring", "host/handler"},
+    "host/membership": {"base", "config", "store", "coord"},
     "view": {"base", "task", "store", "host/membership"},
     "client": {"base", "config", "task", "store"},
     "cli": {"base", "config", "task", "ring", "coord", "client", "view", "host", "runner", "guard"},
 }
 # Where a room's files may reach a driver: the one file that opens it by its URL.
 OPENS_DRIVERS = {"store/open.c", "coord/open.c"}
+# The files that put a host together out of its parts.
+KNOW_THE_HOST = {f"host/{name}" for name in ("host_private.h", "host.c", "host_start.c", "host_stop.c", "host_events.c",
+                                             "control_verbs.c")}
 
 OLD_WORDS = "berth|station|crew|lineage|succession|chair|guardian|keeper|scout"
 
@@ -67,8 +77,12 @@ def is_below(room, other):
 def check_includes(path, text):
     room = room_of(path)
     for match in INCLUDE.finditer(text):
-        other = room_of(pathlib.PurePosixPath(match[1]))
-        folder = str(pathlib.PurePosixPath(match[1]).parent)
+        header = pathlib.PurePosixPath(match[1])
+        other = room_of(header)
+        folder = str(header.parent)
+        if header.name.endswith("_private.h") and header.parent != path.parent:
+            yield line_of(text, match.start()), f"{match[1]} is private to {folder}/"
+            continue
         if is_below(other, room) and str(path) in OPENS_DRIVERS:
             continue
         if other == room or any(is_below(folder, allowed) and (other == allowed or allowed not in CONTRACTS)
@@ -87,6 +101,12 @@ def check_comments(path, text, known):
                 yield at, f"a comment names {name}, which does not exist"
 
 
+def check_host(path, text):
+    """A host's parts do not know their host: those files do that put it together."""
+    for match in re.finditer(r"\bstruct host\b", text) if str(path) not in KNOW_THE_HOST else ():
+        yield line_of(text, match.start()), "struct host is known to its own files only"
+
+
 def check_words(text):
     for match in re.finditer(rf"\b(?:{OLD_WORDS})s?\b|(?<![a-z])(?:{OLD_WORDS})s?_|_(?:{OLD_WORDS})s?(?![a-z])", text,
                              re.IGNORECASE):
@@ -103,7 +123,8 @@ def check_tree(root):
     for source in sources:
         path = pathlib.PurePosixPath(source.relative_to(runtime))
         text = source.read_text()
-        found = [*check_includes(path, text), *check_comments(path, text, known), *check_words(text)]
+        found = [*check_includes(path, text), *check_host(path, text), *check_comments(path, text, known),
+                 *check_words(text)]
         for match in TAG.finditer(text):
             where = f"runtime/{path}:{line_of(text, match.start())}"
             if match[1] in tags:

@@ -11,8 +11,8 @@
 
 #define PLUGIN_COPIES_PATH_MAX 4096
 
-/* Refuses a state folder that somebody else could write to or replace (trust.h), with -EPERM.  Otherwise removes what
- * dead hosts have left in it, and makes a folder of our own, which only we can enter.  Returns the descriptor that
+/* Refuses a state folder that somebody else could write to or replace (file_trust.h), with -EPERM.  Otherwise removes
+ * what dead hosts have left in it, and makes a folder of our own, which only we can enter.  Returns the descriptor that
  * holds its lock, or -errno with the text. */
 int plugin_copies_open(const char *state, char ret_path[PLUGIN_COPIES_PATH_MAX], struct error *error);
 /* Removes the folder, which has to be empty by now, and lets go of it. */

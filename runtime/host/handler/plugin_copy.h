@@ -20,7 +20,8 @@ struct plugin_copy {
 
 /* Whose file is copied. */
 enum plugin_copy_source {
-        PLUGIN_TRUSTED, /* a host's: refused with -EPERM if somebody else could have written or replaced it (trust.h) */
+        PLUGIN_TRUSTED,  /* a host's: refused with -EPERM if somebody else could have written or replaced it
+                            (file_trust.h) */
         PLUGIN_ANYBODYS, /* taken as it is, by those who try their own, and with reload.world_writable = "allow" */
 };
 struct config;

@@ -24,8 +24,8 @@ enum generation_state {
         GENERATION_CANDIDATE, /* its runners start */
         GENERATION_CURRENT,   /* serves */
         GENERATION_DRAINING,  /* starts nothing; what runs may end */
-        GENERATION_STOPPING,  /* … was told to stop */
-        GENERATION_ENDING,    /* … is killed */
+        GENERATION_STOPPING,  /* starts nothing; what runs was told to stop */
+        GENERATION_ENDING,    /* its runners are being killed */
         GENERATION_RESTING,   /* has no process; kept for a rollback */
 };
 
@@ -43,7 +43,7 @@ struct rollout_version {
         enum generation_state state;
         uint64_t since_ms;         /* entered this state */
         uint32_t runners_wanted;   /* CANDIDATE: must be ready */
-        uint32_t runners_ready;    /* … are */
+        uint32_t runners_ready;    /* CANDIDATE: are ready */
         uint64_t watched_until_ms; /* CURRENT: on probation until then; 0: it is good */
         /* On probation: tasks that ended so. */
         uint32_t done, failed, crashed, rejected, unavailable;
@@ -51,7 +51,7 @@ struct rollout_version {
 
 struct rollout_policy {
         uint64_t drain_ms;        /* what runs gets to end in when its generation is replaced */
-        uint64_t grace_ms;        /* … and after it was told to stop */
+        uint64_t grace_ms;        /* what runs gets to end in after it was told to stop */
         uint64_t probation_ms;    /* 0: none */
         uint32_t probation_tasks; /* it ends early when so many were done */
         uint32_t crashes_max;     /* so many crashes, and more than one for ten done: rolled back */
@@ -78,7 +78,7 @@ enum rollout_event_kind {
         ROLLOUT_ENDED,     /* generation, outcome: a task of it */
         ROLLOUT_EMPTY,     /* generation: no process is left */
         ROLLOUT_WITHDRAWN, /* the handler is not to be served any more */
-        ROLLOUT_CUT,       /* … and at once */
+        ROLLOUT_CUT,       /* the handler is not to be served any more, and what runs is not waited for */
         ROLLOUT_TICK,
 };
 
