@@ -253,6 +253,7 @@ def test_two_hosts_of_one_name_are_both_reached(quiver, host, tmp_path):
     second.config, second.logs = host.config, list(host.logs)
     try:
         second.start()
+        del second.logs[:-1]  # the other is the first one's, which goes on writing it
         names = sorted(p.name[:-5] for p in (host.folder / "state").glob("*.sock"))
         assert len(names) == 2 and names[0] == "a" and names[1].startswith("a-")
         pids = {json.loads(host.cli("status", "--host", name))["pid"] for name in names}

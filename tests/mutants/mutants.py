@@ -128,6 +128,10 @@ MUTANTS = [
     ("shard: sought under its old epoch", "runtime/host/shard/shard_lease.c",
      "seek(s, s->lease.nonce, s->epoch > s->lease.epoch ? s->epoch : s->lease.epoch);",
      "seek(s, s->lease.nonce, s->lease.epoch);", [UNIT("shard_move")]),
+    ("shards: who stands by takes its shards back", "runtime/host/shard/shard_io.c",
+     "owner && !all->is_standing_by && !memcmp", "owner && !memcmp", [UNIT("shard_assign")]),
+    ("shards: a stale epoch is tried again", "runtime/host/shard/shard_io.c",
+     "is_ours(all, i) && s->stale_epoch < all->assignment->slots[i].epoch)", "is_ours(all, i))", [UNIT("shard_assign")]),
 
     # --- who gets the next seat
     ("dispatch: two suspects at once", "runtime/host/handler/dispatch.c",

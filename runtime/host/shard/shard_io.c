@@ -44,7 +44,7 @@ static bool is_ours(const struct shards *all, uint32_t shard)
 {
         const struct assignment *a = all->assignment;
         const struct assign_owner *owner = shard < a->shards_count ? assignment_owner(a, shard) : NULL;
-        return owner && !memcmp(owner->nonce, all->nonce, STORE_NONCE_SIZE);
+        return owner && !all->is_standing_by && !memcmp(owner->nonce, all->nonce, STORE_NONCE_SIZE);
 }
 
 static void seek(struct shards *all, uint32_t shard)
@@ -55,8 +55,9 @@ static void seek(struct shards *all, uint32_t shard)
 
 void shards_assign(struct shards *all, bool is_standing_by, uint64_t now_ms)
 {
+        all->is_standing_by = is_standing_by;
         for (uint32_t i = 0; i < all->count; i++) {
-                if (is_ours(all, i) && !is_standing_by)
+                if (is_ours(all, i))
                         seek(all, i);
                 else
                         shard_unassign(&all->list[i].shard, now_ms);

@@ -61,6 +61,7 @@ struct shards {
         const struct shards_events *events;
         void *self; /* theirs */
 
+        bool is_standing_by; /* Nothing is ours, whatever the assignment says. */
         struct store_renew renew;
         struct store_renewal *renewals;
         uint64_t renew_sent_ms;
@@ -73,8 +74,8 @@ int shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key);
 /* Accepts what was never initialised, but zeroed. */
 void shards_free(struct shards *all);
 
-/* The assignment was read: seeks the shards that it gives to us, and leaves the others; `is_standing_by`: leaves all.
- */
+/* The assignment was read: seeks the shards that it gives to us, and leaves the others.  `is_standing_by`: what stands
+ * in the tree is from a newer Quiver, and the assignment is an older one: leaves all, until it is called again. */
 void shards_assign(struct shards *all, bool is_standing_by, uint64_t now_ms);
 /* A shard that should be ours and is not, though nothing is known to stand in the way, is sought again. */
 void shards_reconcile(struct shards *all);
