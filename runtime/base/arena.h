@@ -1,4 +1,4 @@
-/* arena.h: memory that is given piece by piece and freed at once: the reply of one request. */
+/* arena.h: memory that is allocated piece by piece and freed all at once, such as the reply to one request. */
 #ifndef QUIVER_BASE_ARENA_H
 #define QUIVER_BASE_ARENA_H
 
@@ -11,7 +11,7 @@ struct arena_chunk;
 
 /* Zeroed memory, aligned for anything, valid until arena_free().  Running out of memory ends the process. */
 void *arena_take(struct arena_chunk **arena, size_t size);
-/* The same, but not zeroed: for what is filled in at once. */
+/* As arena_take(), but not zeroed: for memory that the caller overwrites at once. */
 void *arena_room(struct arena_chunk **arena, size_t size);
 /* A copy of `bytes`, followed by a NUL that is not counted. */
 struct span arena_copy(struct arena_chunk **arena, struct span bytes);

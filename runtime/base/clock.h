@@ -1,7 +1,7 @@
-/* clock.h: the time, in one unit and from two clocks.
+/* clock.h: the time, from two clocks.
  *
- * Whatever measures a lease, a deadline or a delay uses clock_boot_ns(): it goes on while the machine sleeps and never
- * steps.  Wall time is for people only. */
+ * Leases, deadlines and delays are measured with clock_boot_ns(): that clock runs on while the machine is suspended and
+ * never steps.  Wall time is only shown to people. */
 #ifndef QUIVER_BASE_CLOCK_H
 #define QUIVER_BASE_CLOCK_H
 
@@ -11,7 +11,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  UINT64_C(1000000000)
 
-/* CLOCK_BOOTTIME; a vDSO call, no system call. */
+/* CLOCK_BOOTTIME.  The vDSO answers it without a system call. */
 static inline uint64_t clock_boot_ns(void)
 {
         struct timespec t;

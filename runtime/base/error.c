@@ -35,7 +35,7 @@ int error_prefix(struct error *error, int r, const char *format, ...)
 
 #define NEAREST_MAX 64
 
-/* Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`; case does not count. */
+/* The number of edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`; case is ignored. */
 static size_t edit_distance(const char *a, const char *b)
 {
         size_t rows[3][NEAREST_MAX + 1];
@@ -71,7 +71,7 @@ const char *error_nearest(const char *word, const char *const *known, size_t cou
         size_t allowed = strlen(word) / 3 + 1;
         for (size_t i = 0; i < count; i++) {
                 size_t distance = edit_distance(word, known[i]);
-                /* "stat" is short for "status", however long the rest is. */
+                /* An abbreviation ("stat" for "status") is one edit away, however long the rest of the name is. */
                 if (distance > 0 && strlen(word) >= 3 && !strncasecmp(word, known[i], strlen(word)))
                         distance = 1;
                 if (distance <= allowed && distance < strlen(known[i])) {

@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MAX  40 /* as many as the kernel follows */
+#define LINKS_MAX  40 /* the kernel's own limit */
 #define GROUPS_MAX 256
 
-/* A way through the file system. */
+/* A path that is being walked, one name after the other. */
 struct walk {
-        int dir;             /* where we are */
-        char at[PATH_MAX];   /* the same as text, for messages; "" is the root */
-        char rest[PATH_MAX]; /* what is still to go, no slash before it */
+        int dir;             /* descriptor of the folder that the walk has reached */
+        char at[PATH_MAX];   /* path of that folder, for messages; "" is the root */
+        char rest[PATH_MAX]; /* the part of the path that is left, without a leading slash */
         char name[NAME_MAX + 1];
         unsigned links;
         struct file_trust *trust;
@@ -38,7 +38,7 @@ static bool is_our_group(gid_t group)
         return false;
 }
 
-/* As a shell takes it. */
+/* `path`, quoted for a shell. */
 static const char *quote(const char *path, char *text, size_t size)
 {
         static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+@:,";
@@ -59,7 +59,7 @@ static void judge(const struct walk *w, const struct stat *st, enum thing thing)
         struct file_trust *t = w->trust;
         if (thing == ON_THE_WAY)
                 (void)snprintf(what, sizeof(what), "its folder %s", path);
-        /* The worst that is found on the way counts, and the first of several. */
+        /* The worst verdict on the path counts; among equal ones, the first. */
         if (t->verdict < FILE_TRUST_EVERYBODY && has_mode && (st->st_mode & S_IWOTH)) {
                 t->verdict = FILE_TRUST_EVERYBODY;
                 (void)error_set(&t->why, 0, "everybody on this machine can write to %s; chmod %s %s", what,
@@ -76,9 +76,9 @@ static void judge(const struct walk *w, const struct stat *st, enum thing thing)
         }
 }
 
-/* --- the way --- */
+/* --- the walk --- */
 
-/* Takes the next name; false at the end.  After it `rest` is empty if that was the last. */
+/* Moves the next name from `rest` to `name`; false at the end.  `rest` is empty afterwards if it was the last name. */
 static bool next_name(struct walk *w)
 {
         char *rest = w->rest;
@@ -94,7 +94,7 @@ static bool next_name(struct walk *w)
         return true;
 }
 
-/* Puts `path` before what is still to go. */
+/* Puts `path` in front of `rest`. */
 static int go_first(struct walk *w, const char *path)
 {
         char joined[sizeof(w->rest)];
@@ -126,7 +126,7 @@ static int go_to_root(struct walk *w)
         return 0;
 }
 
-/* Keeps the text in step with the descriptor. */
+/* Appends `name` to `at`, so that the text follows the descriptor. */
 static int append_name(struct walk *w)
 {
         size_t size = strlen(w->at);
@@ -142,7 +142,7 @@ static int append_name(struct walk *w)
         return n < 0 || (size_t)n >= sizeof(w->at) - size ? -ENAMETOOLONG : 0;
 }
 
-/* `fd` is the link's own. */
+/* Continues with the target of a symbolic link.  `fd` is open on the link itself. */
 static int follow(struct walk *w, int fd)
 {
         char target[PATH_MAX];
@@ -154,13 +154,13 @@ static int follow(struct walk *w, int fd)
         if (!size || (size_t)size == sizeof(target))
                 return size ? -ENAMETOOLONG : -ENOENT;
         target[size] = 0;
-        /* What it names is relative to the folder that it lies in. */
+        /* A relative target starts at the folder that holds the link. */
         *strrchr(w->at, '/') = 0;
         int r = *target == '/' ? go_to_root(w) : 0;
         return r < 0 ? r : go_first(w, target);
 }
 
-/* One name further.  0, or -errno. */
+/* Enters the folder `name`, or follows it if it is a symbolic link.  0 or -errno. */
 static int step(struct walk *w)
 {
         struct stat st;
@@ -183,13 +183,13 @@ static int step(struct walk *w)
         return r;
 }
 
-/* The last name.  The descriptor; -ELOOP: it is a link. */
+/* Opens the last name.  Returns the descriptor; -ELOOP if it is a symbolic link; or another -errno. */
 static int open_last(struct walk *w, enum file_trust_kind kind)
 {
         struct stat st;
         if (fstatat(w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
                 return -ELOOP;
-        /* Without O_NONBLOCK the open of a pipe would wait for its writer. */
+        /* Without O_NONBLOCK, opening a pipe would block until it has a writer. */
         int how = kind == FILE_TRUST_OF_FILE ? O_RDONLY | O_NONBLOCK | O_NOCTTY : O_PATH | O_DIRECTORY;
         int fd = openat(w->dir, w->name, how | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
@@ -220,7 +220,7 @@ static int go(struct walk *w, const char *path, enum file_trust_kind kind)
         }
         if (r == 0 && *w->rest)
                 r = -ENAMETOOLONG;
-        /* Nothing but slashes, or a link to "." or to the root: it ends where we are. */
+        /* The path was only slashes, or ended in a link to "." or to the root: it names the folder reached. */
         if (r == 0)
                 (void)snprintf(w->name, sizeof(w->name), ".");
         return r < 0 ? r : open_last(w, kind);

@@ -1,12 +1,13 @@
-/* file_trust.h: opens what a host is about to believe in, and says who else on this machine could have put it there.
+/* file_trust.h: opens a file or folder that a host relies on, and reports who else on this machine could have written
+ * it.
  *
- * The one check of owner and mode that there is: for the state folder, plugins, the configuration and password files.
- * It goes along the path by descriptors, one name after the other, symbolic links included, and looks at each thing
- * through the descriptor that it then uses.  So what was looked at is what is opened.
+ * This is the only check of owner and mode: the state folder, plugins, the configuration and password files all go
+ * through it.  It walks the path by descriptors, one name after the other, symbolic links included, and checks each
+ * file or folder through the descriptor that it goes on to use, so what was checked is what is opened.
  *
- * A thing is sound if it and every folder on the way belong to root or to our user, and nobody else can write to them:
- * not everybody, and no group but root's and those that we are in.  In a folder like /tmp, where only owners may
- * replace what is theirs, it is enough that the entry belongs to root or us. */
+ * A path is sound if its target and every folder on the way belong to root or to our user, and nobody else can write
+ * to them: neither everybody nor a group, except root's and those that we are in.  In a folder with the sticky bit,
+ * such as /tmp, where only owners may replace their entries, it is enough that the entry belongs to root or to us. */
 #ifndef QUIVER_BASE_FILE_TRUST_H
 #define QUIVER_BASE_FILE_TRUST_H
 
@@ -14,23 +15,25 @@
 
 enum file_trust_verdict {
         FILE_TRUST_SOUND,
-        FILE_TRUST_STRANGER,  /* a user or a group that is not ours and not root's; to another user it may be sound */
-        FILE_TRUST_EVERYBODY, /* everybody on this machine can write to it, or replace it */
+        FILE_TRUST_STRANGER,  /* a user or group that is neither ours nor root's can write to it; sound for another user
+                               */
+        FILE_TRUST_EVERYBODY, /* everybody on this machine can write to it or replace it */
 };
 
 struct file_trust {
         enum file_trust_verdict verdict;
-        struct error why; /* if it is not sound: who can do what, and the command that mends it */
+        struct error why; /* if it is not sound: who can write, and the command that corrects it */
 };
 
 enum file_trust_kind {
         FILE_TRUST_OF_FILE,
-        FILE_TRUST_FOLDER,       /* one that we write in: nobody else may, even where only owners may replace */
-        FILE_TRUST_FOLDER_ABOVE, /* one in which only an entry of our own counts, as in those on the way */
+        FILE_TRUST_FOLDER,       /* a folder that we write in: nobody else may write to it, sticky bit or not */
+        FILE_TRUST_FOLDER_ABOVE, /* the parent of our entry, checked as every folder on the way: the sticky bit is
+                                    enough */
 };
 
-/* Opens `path`: a file for reading, not blocking, a folder as a place (O_PATH).  Returns the descriptor, whatever the
- * verdict is, and fills *ret; or -errno with the text set. */
+/* Opens `path`: a file for reading and without blocking, a folder with O_PATH.  Returns the descriptor, whatever the
+ * verdict in *ret is; or -errno with the text set. */
 int file_trust_open(const char *path, enum file_trust_kind kind, struct file_trust *ret, struct error *error);
 
 #endif

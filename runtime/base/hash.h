@@ -1,4 +1,4 @@
-/* hash.h: FNV-1a, to tell things apart; it proves nothing. */
+/* hash.h: FNV-1a, to tell values apart.  Not cryptographic: equal hashes do not prove equal input. */
 #ifndef QUIVER_BASE_HASH_H
 #define QUIVER_BASE_HASH_H
 
@@ -7,7 +7,7 @@
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-/* Goes on from `hash`, or from HASH_START. */
+/* The hash of the bytes that gave `hash`, followed by these; start with HASH_START. */
 static inline uint64_t hash_bytes(uint64_t hash, const uint8_t *data, size_t size)
 {
         for (size_t i = 0; i < size; i++)

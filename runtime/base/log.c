@@ -57,7 +57,7 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
                         n += (size_t)m < sizeof(line) - n - 1 ? (size_t)m : sizeof(line) - n - 2;
         }
         line[n++] = '\n';
-        /* A log that cannot be written is no reason to stop working. */
+        /* A write that fails is ignored: the host goes on working without its log. */
         ssize_t written = write(STDERR_FILENO, line, n);
         (void)written;
 }
@@ -81,7 +81,7 @@ const char *log_quote(char *text, size_t size, const char *value)
         size_t n = 0;
         text[n++] = '"';
         for (const unsigned char *c = (const unsigned char *)value; *c; c++) {
-                /* Room for the longest escape, and after it still for dots, quote and NUL. */
+                /* There must be room for the longest escape and, after it, for dots, quote and NUL. */
                 if (n + 9 > size) {
                         memcpy(text + n, "...", 3);
                         n += 3;

@@ -2,7 +2,7 @@
  *
  *         2026-11-16T10:00:00.123Z info event=takeover shard=7 epoch=42 from=host-a after_ms=10312
  *
- * A line is one write(2), so lines of several processes do not mix.  Error means that someone must act. */
+ * A line is one write(2), so lines of several processes do not mix.  Level error means that someone must act. */
 #ifndef QUIVER_BASE_LOG_H
 #define QUIVER_BASE_LOG_H
 
@@ -13,20 +13,20 @@ enum log_level { LEVEL_ERROR, LEVEL_WARN, LEVEL_INFO, LEVEL_DEBUG };
 
 #define LOG_LINE_MAX 4096
 
-/* Lines above this level are not written.  LEVEL_INFO at start. */
+/* Drops lines that are more detailed than `level`.  LEVEL_INFO until the first call. */
 void log_set_level(enum log_level level);
 enum log_level log_level_get(void);
 /* "error", "warn", "info", "debug"; "unknown" for anything else. */
 const char *log_level_name(int level);
-/* False if there is no such level. */
+/* False if no level has that name. */
 bool log_level_parse(const char *name, enum log_level *ret_level);
 
-/* `event` is one lower-case word; `format` gives the rest as key=value pairs.  Values that may hold spaces go through
- * log_quote(). */
+/* `event` is lower case, its words joined by hyphens; `format` gives the rest of the line as key=value pairs.  Values
+ * that may hold spaces go through log_quote(). */
 __attribute__((format(printf, 3, 4))) void log_event(enum log_level level, const char *event, const char *format, ...);
 
-/* `value` as a logfmt value: as it is, or in double quotes with control characters, quotes and backslashes escaped, cut
- * to fit `size` bytes (at least 8).  Returns `text`. */
+/* Writes `value` as a logfmt value: unchanged, or in double quotes with control characters, quotes and backslashes
+ * escaped; cut to fit `size` bytes (at least 8).  Returns `text`. */
 const char *log_quote(char *text, size_t size, const char *value);
 /* log_quote() into a buffer that lives to the end of the enclosing block. */
 #define LOG_QUOTE(value) log_quote((char[1024]){ 0 }, 1024, (value))

@@ -1,4 +1,4 @@
-/* span.h: bytes of somebody else's, with their number. */
+/* span.h: a borrowed range of bytes: a pointer and a size. */
 #ifndef QUIVER_BASE_SPAN_H
 #define QUIVER_BASE_SPAN_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Bytes that someone else owns; not NUL-terminated. */
+/* Does not own the bytes; they are not NUL-terminated. */
 struct span {
         const char *data;
         size_t size;

@@ -34,7 +34,7 @@ char *text_printf(const char *format, ...)
 
 void *array_grow(void *items, size_t count, size_t size)
 {
-        /* Room doubles: it is full exactly when the count is a power of two, or zero. */
+        /* The capacity doubles, so the array is full exactly when the count is zero or a power of two. */
         if ((count & (count - 1)) == 0) {
                 items = reallocarray(items, count ? 2 * count : 1, size);
                 if (!items)

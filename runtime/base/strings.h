@@ -1,6 +1,6 @@
-/* strings.h: copies of strings, one by one and in lists.
+/* strings.h: copies of strings, single and in lists.
  *
- * As everywhere in Quiver, running out of memory ends the process: a configuration is a few kilobytes. */
+ * Running out of memory ends the process, as everywhere in Quiver. */
 #ifndef QUIVER_BASE_STRINGS_H
 #define QUIVER_BASE_STRINGS_H
 
@@ -18,11 +18,11 @@ char *text_copy(const char *text);
 char *text_copy_part(const char *text, size_t size);
 __attribute__((format(printf, 1, 2))) char *text_printf(const char *format, ...);
 
-/* One more element at the end of `items`, which holds `count` of `size` bytes each and may move: returns the new array,
- * with the new element zeroed. */
+/* Appends a zeroed element to `items`, an array of `count` elements of `size` bytes each.  Returns the array, which may
+ * have moved. */
 void *array_grow(void *items, size_t count, size_t size);
 
-/* Adds a copy. */
+/* Appends a copy of `text`. */
 void strings_add(struct strings *t, const char *text);
 bool strings_has(const struct strings *t, const char *text);
 void strings_free(struct strings *t);

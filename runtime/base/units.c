@@ -20,7 +20,7 @@ static const struct unit size_units[] = { { "", 1 }, { "B", 1 }, { "K", 1024 }, 
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Beyond 2^53 a double no longer counts one by one; nothing here needs that much. */
+/* Above 2^53 a double no longer holds every integer; no setting needs a larger value. */
 #define UNITS_LARGEST 9007199254740992.0
 
 static int parse(const char *text, const struct unit *units, size_t count, const char *example, uint64_t *ret,
@@ -29,7 +29,7 @@ static int parse(const char *text, const struct unit *units, size_t count, const
         char *end = NULL;
         if (!text || *text < '0' || *text > '9')
                 return error_set(error, -EINVAL, "\"%s\" is not %s", text ? text : "", example);
-        /* Only plain decimals: strtod would also take 0x10, 1e9 and inf. */
+        /* Plain decimals only: strtod() also accepts 0x10, 1e9 and inf. */
         size_t digits = strspn(text, "0123456789.");
         double number = strtod(text, &end);
         if (end != text + digits)

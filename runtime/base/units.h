@@ -7,16 +7,17 @@
 
 #include "base/error.h"
 
-/* A duration: a decimal number and one of ms, s, m, h, d ("1.5s", "250ms").  A bare 0 is allowed, any other bare
- * number is not: whoever wrote it meant some unit.  0, or -EINVAL / -ERANGE with the text set. */
+/* Reads a duration: a decimal number and one of ms, s, m, h, d ("1.5s", "250ms").  A bare 0 is allowed; any other bare
+ * number is refused, because its unit would be a guess.  0, or -EINVAL / -ERANGE with the text set. */
 int units_duration_ms(const char *text, uint64_t *ret_ms, struct error *error);
 
-/* A size: a decimal number and one of B, K/KB/KiB, M/MB/MiB, G/GB/GiB, all powers of 1024; a bare number is bytes. */
+/* Reads a size: a decimal number and one of B, K/KB/KiB, M/MB/MiB, G/GB/GiB, all powers of 1024; a bare number is
+ * bytes. */
 int units_size_bytes(const char *text, uint64_t *ret_bytes, struct error *error);
 
 #define UNITS_TEXT_MAX 32
 
-/* The shortest exact or two-digit form: "250ms", "1.5s", "10m", "3d".  Returns `text`. */
+/* For people, rounded to at most one decimal: "250ms", "1.5s", "10m", "3d".  Returns `text`. */
 const char *units_format_ms(char text[UNITS_TEXT_MAX], uint64_t ms);
 
 /* The same from nanoseconds, down to "0.4us". */

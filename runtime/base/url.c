@@ -8,15 +8,15 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-/* How the rest of a URL is written. */
+/* What follows the scheme of a URL. */
 enum form { FORM_PATH, FORM_HOSTS, FORM_WORD };
 
 struct scheme {
-        const char *name; /* up to what its form begins with */
+        const char *name; /* the scheme, without the ":" or "://" that the form begins with */
         enum url_kind kind;
         enum url_use use;
         enum form form;
-        uint16_t port; /* unless the URL says another */
+        uint16_t port; /* the default port */
         bool is_one_host;
 };
 
@@ -74,7 +74,7 @@ static const struct scheme *find_scheme(const char *text, size_t size, enum url_
         return NULL;
 }
 
-/* A decimal of at most `most` that ends the text. */
+/* Reads `text`, all of it, as a decimal number of at most `most`. */
 static bool parse_decimal(const char *text, long most, long *ret)
 {
         size_t size = strlen(text);
@@ -180,7 +180,7 @@ static int parse_master(struct url *url, char *tail, struct error *error)
         return slash ? parse_database(url, slash + 1, error) : 0;
 }
 
-/* What follows the hosts; `tail` is past the slash, NULL if there is none. */
+/* Parses what follows the hosts; `tail` begins after the slash and is NULL if there is none. */
 static int parse_tail(struct url *url, char *tail, struct error *error)
 {
         if (url->kind == URL_ZOOKEEPER)
@@ -196,7 +196,7 @@ static int parse_tail(struct url *url, char *tail, struct error *error)
 
 static int parse_authority(struct url *url, char *rest, const struct scheme *scheme, struct error *error)
 {
-        /* Looked for in all of it: a password may hold a slash. */
+        /* The whole rest is searched, not only the host part: a password may hold a slash. */
         if (strchr(rest, '@'))
                 return error_set(error, -EINVAL,
                         "a URL holds no user or password; write user = \"…\" and password_file or password_env beside "

@@ -4,9 +4,10 @@
  *         redis+unix:PATH[?db=DATABASE]            redis+sentinel://HOST[:PORT],…/MASTER[/DATABASE]
  *         redis+cluster://HOST[:PORT],…
  *         local:FOLDER                             zookeeper://HOST[:PORT],…[/CHROOT]
- *         redis (the store's), or one of the four above
+ *         redis (the store's own), or one of the four Redis forms
  *
- * A URL never holds a user or password: they have settings of their own. */
+ * The first five name a store, the others a coordination service.  A URL never holds a user or password: they have
+ * settings of their own. */
 #ifndef QUIVER_BASE_URL_H
 #define QUIVER_BASE_URL_H
 
@@ -38,10 +39,10 @@ struct url_host {
         uint16_t port;
 };
 
-/* Zero-initialised is none.  Fields that a kind does not have are NULL or 0. */
+/* Zero-initialised means that no URL is set.  Fields that a kind does not use are NULL or 0. */
 struct url {
         enum url_kind kind;
-        char *text; /* the whole URL, its path absolute; fit to be shown */
+        char *text; /* the whole URL, its path absolute; holds no secret */
         char *path; /* sqlite: the file; redis+unix: the socket; local: the folder; zookeeper: the chroot */
         struct url_host *hosts;
         size_t hosts_count;
@@ -49,15 +50,15 @@ struct url {
         uint32_t database; /* redis, redis+unix, redis+sentinel */
 };
 
-/* Paths start at `folder`.  0 or -EINVAL with the text set, which repeats no part that could be a password. */
+/* Relative paths start at `folder`.  0, or -EINVAL with the text set; the text repeats no part that could be a
+ * password. */
 int url_parse(const char *text, enum url_use use, const char *folder, struct url *ret_url, struct error *error);
 
-/* Whether two coordination URLs, as they were written, name one place.  Of several servers one in common is enough, in
- * whatever order they stand: a server belongs to one ensemble, and a list may grow, shrink and be replaced bit by bit.
- * A folder is the same by its id, or by its path on the same machine. */
+/* Whether two coordination URLs, as written, name the same service.  Of several servers one in common is enough, in any
+ * order: a server belongs to one ensemble, and its list of servers may grow, shrink and be replaced step by step. */
 bool url_is_same_coordination(const char *text, const char *other);
 
-/* One of the four kinds of Redis store. */
+/* Whether it names a Redis server of its own: one of the four Redis forms. */
 bool url_is_redis(const struct url *url);
 
 void url_free(struct url *url);

@@ -12,7 +12,7 @@
 #define HEADER_PREFIX    "header."
 #define HEADER_NAME_MAX  64u
 #define HEADER_VALUE_MAX 1024u
-/* The other fields are bounded one by one and fit into what is left. */
+/* The remaining 1 KiB holds all other fields, each of which has a limit of its own. */
 #define HEADERS_SIZE_MAX (TASK_HEAD_MAX - 1024u)
 
 enum envelope_field {
@@ -204,7 +204,7 @@ static int headers_fit(struct span headers, struct error *error)
         return 0;
 }
 
-/* Splits one line at its first colon. */
+/* Splits a line at its first colon. */
 static int line_split(struct span line, struct span *ret_name, struct span *ret_value, struct error *error)
 {
         const char *colon = memchr(line.data, ':', line.size);
@@ -222,7 +222,7 @@ static bool is_header(struct span name)
         return name.size > HEADER_PREFIX_SIZE && !memcmp(name.data, HEADER_PREFIX, HEADER_PREFIX_SIZE);
 }
 
-/* Where parse stands: which names it has seen, and where the headers began. */
+/* The state of envelope_parse(): the names that it has seen, and where the headers begin. */
 struct progress {
         unsigned seen;
         unsigned headers;
@@ -275,7 +275,7 @@ int envelope_parse(const void *data, size_t size, struct envelope *ret_envelope,
                 return error_set(error, -EPROTO, "not a qv1 envelope");
         struct envelope e = { .lane = LANE_NORMAL };
         struct progress p = { .envelope = &e };
-        /* A head without an end must not make us search a whole payload for it. */
+        /* The search is bounded, so that a head without an empty line does not cost a scan of the whole payload. */
         size_t head = size < TASK_HEAD_MAX ? size : TASK_HEAD_MAX;
         const char *end = at + head;
         for (at += magic;;) {

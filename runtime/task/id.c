@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-/* By character.  Every id that is claimed goes through here. */
+/* Characters that an id may hold.  A table, because every claimed id is checked. */
 static const bool is_good[256] = {
         ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true, ['.'] = true, ['_'] = true, ['-'] = true
 };
@@ -35,8 +35,8 @@ int task_id_check(struct span id, uint32_t *ret_shard, struct error *error)
         return 0;
 }
 
-/* splitmix64 over a state of this thread's own, seeded by the kernel: one id costs no system call.  The clock goes in
- * so that a forked child and its parent part ways. */
+/* splitmix64 over per-thread state that getrandom() seeds once, so an id costs no system call.  The clock is mixed in
+ * so that a forked child does not repeat its parent's ids. */
 static uint64_t chance(void)
 {
         static _Thread_local uint64_t state;
@@ -95,7 +95,7 @@ size_t task_id_make(char id[TASK_ID_MAX + 1], uint32_t shard)
 
 static bool take_base32(const char *at, unsigned digits, uint64_t *ret_value)
 {
-        /* By character: its value + 1. */
+        /* The value of each character, plus 1; 0 marks a character that is no digit. */
         static const uint8_t values[256] = { ['0'] = 1,
                 ['1'] = 2,
                 ['2'] = 3,

@@ -1,7 +1,7 @@
-/* id.h: a task's id, which says where the task is: it ends in `-` and its shard's number.
+/* id.h: a task's id.  It ends in `-` and the number of the task's shard, so any command can find the task.
  *
- * Ids are for people and for finding things again.  Order and identity inside a store go by seq; two producers that
- * give the same id harm only whoever looks for it. */
+ * Order and identity inside a store go by seq, not by id.  If two producers use the same id, only a search for that id
+ * is affected. */
 #ifndef QUIVER_TASK_ID_H
 #define QUIVER_TASK_ID_H
 
@@ -9,23 +9,24 @@
 
 #define SHARDS_MAX 4096u
 
-/* Letters, digits, `.`, `_`, `-`, at most TASK_ID_MAX in all; then `-` and a shard below SHARDS_MAX.  0 or -EINVAL.
- * ret_shard may be NULL. */
+/* Checks an id: letters, digits, `.`, `_`, `-`, then `-` and a shard below SHARDS_MAX; at most TASK_ID_MAX bytes in
+ * all. 0, or -EINVAL with the text set.  ret_shard may be NULL. */
 int task_id_check(struct span id, uint32_t *ret_shard, struct error *error);
 
-/* A new id: 9 letters of time, 11 of chance (55 bits), the shard.  NUL-terminated; returns its length.  Any thread. */
+/* Makes a new id: 9 characters of time, 11 random ones (55 bits), the shard.  NUL-terminated; returns its length.  Any
+ * thread. */
 size_t task_id_make(char id[TASK_ID_MAX + 1], uint32_t shard);
 
-/* An id as task_id_make() makes them is 100 bits and the shard.  Packs one that ends in `shard`, and says when it was
- * made; false if it is another kind of id. */
+/* An id from task_id_make() is 100 bits and the shard.  task_id_pack() packs one that ends in `shard` and returns when
+ * it was made; false if it is an id of another form. */
 #define TASK_ID_PACKED_SIZE 13u
 #define TASK_ID_MADE_ROOM   32u /* for the text and its NUL */
 bool task_id_pack(struct span id, uint32_t shard, uint8_t ret_packed[TASK_ID_PACKED_SIZE], uint64_t *ret_made_ms);
-/* The text again, NUL-terminated; returns its length. */
+/* Writes the id as text again, NUL-terminated; returns its length. */
 size_t task_id_unpack(
         const uint8_t packed[TASK_ID_PACKED_SIZE], uint32_t shard, char id[TASK_ID_MADE_ROOM], uint64_t *ret_made_ms);
 
-/* The shard a new task without a key goes to: any will do. */
+/* A random shard, for a new task without a key. */
 uint32_t task_id_any_shard(uint32_t shards);
 
 #endif

@@ -28,7 +28,7 @@ static bool begins_with(struct span line, const char *name, struct span *ret_res
         return true;
 }
 
-/* The decimal number at the start of *text, moving past it; -EBADMSG if there is none. */
+/* Reads the decimal number at the start of *text and moves *text past it; -EBADMSG if there is none. */
 static int number_take(struct span *text, uint64_t *ret_value)
 {
         uint64_t value = 0;
@@ -142,7 +142,7 @@ void note_add_event(struct task_note *note, struct buffer *scratch, uint64_t at_
         struct span oldest;
         for (size_t count = events_count(kept); count >= NOTE_EVENTS_MAX; count--)
                 (void)line_next(&kept, &oldest);
-        /* The old events may stand in the very scratch that is about to move. */
+        /* The old events may point into `scratch`, which is about to move. */
         struct buffer events = { 0 };
         buffer_put(&events, kept.data, kept.size);
         buffer_printf(&events, EVENT "%" PRIu64 " %s", at_ms, kind);
@@ -160,7 +160,7 @@ void note_add_event(struct task_note *note, struct buffer *scratch, uint64_t at_
         note->events = (struct span){ (const char *)events.data, events.size };
 }
 
-/* A stored count may be any: it does not begin anew. */
+/* The count comes from the store and may have any value: it stops at the maximum instead of wrapping. */
 static void count_up(uint32_t *count)
 {
         if (*count < NOTE_COUNT_MAX)

@@ -1,4 +1,4 @@
-/* note.h: what a store remembers of a task besides its envelope.
+/* note.h: what a store keeps about a task besides its envelope.
  *
  *         qn1
  *         attempts:2
@@ -9,33 +9,33 @@
  *
  *         checkpoint, any bytes, to the end
  *
- * Most tasks never have one: it is written when a task fails, is marked or saves a checkpoint. */
+ * Most tasks never have a note: it is written when a task fails, is marked as started or saves a checkpoint. */
 #ifndef QUIVER_TASK_NOTE_H
 #define QUIVER_TASK_NOTE_H
 
 #include "task/envelope.h"
 
-#define NOTE_EVENTS_MAX     8u   /* the latest; older ones are forgotten */
+#define NOTE_EVENTS_MAX     8u   /* only the latest are kept */
 #define NOTE_TEXT_MAX       512u /* bytes of one event's text; longer is cut */
 #define NOTE_CHECKPOINT_MAX 4096u
-#define NOTE_COUNT_MAX      (UINT32_MAX - 1) /* of attempts, crashes, interruptions: one more can be counted */
+#define NOTE_COUNT_MAX      (UINT32_MAX - 1) /* of attempts, crashes, interruptions: adding one does not overflow */
 
-/* What an event cost the task.  Each is counted apart; only attempts and crashes are charged to it. */
+/* What an event cost the task.  Each kind is counted apart; only attempts and crashes use up the task's budget. */
 enum task_cost {
-        COST_NONE,        /* nobody's fault: handler not there, database down */
-        COST_ATTEMPT,     /* the handler said no */
+        COST_NONE,        /* the task waited: its handler is not served, a database is down */
+        COST_ATTEMPT,     /* the handler returned a failure */
         COST_CRASH,       /* the handler died or hung */
-        COST_INTERRUPTION /* our doing: shutdown, reload, a neighbour, a lost lease */
+        COST_INTERRUPTION /* Quiver ended it: shutdown, reload, a crash of a neighbour, a lost lease */
 };
 
-/* Zero is a task to which nothing has happened.  Spans are borrowed. */
+/* Zero-initialised is the note of a task to which nothing has happened.  Spans are borrowed. */
 struct task_note {
         uint32_t attempts;
         uint32_t crashes;
         uint32_t interruptions;
-        uint64_t started_epoch; /* a suspect's durable mark: it was started in this epoch and has not ended; 0: none */
-        bool is_suspect;        /* it was running when something died: run it alone */
-        struct span events;     /* note_event_next() reads them */
+        uint64_t started_epoch; /* a suspect was started in this epoch and has not ended; 0: no such mark */
+        bool is_suspect;        /* the task was running when its runner or host died: it runs alone */
+        struct span events;     /* read with note_event_next() */
         struct span checkpoint;
 };
 
@@ -50,14 +50,14 @@ int note_parse(const void *data, size_t size, struct task_note *ret_note);
 void note_put(struct buffer *to, const struct task_note *note);
 bool note_is_empty(const struct task_note *note);
 
-/* Adds an event in `scratch`, to which note->events then points; forgets the oldest if there are too many.  Control
+/* Adds an event, and drops the oldest if there are too many.  note->events then points into `scratch`.  Control
  * characters in `text` become spaces. */
 void note_add_event(struct task_note *note, struct buffer *scratch, uint64_t at_ms, const char *kind, struct span text);
 
-/* Counts the cost and adds the event that goes with it. */
+/* Counts the cost and adds its event. */
 void note_charge(struct task_note *note, struct buffer *scratch, uint64_t at_ms, enum task_cost cost, struct span text);
 
-/* The first event of *events, oldest first, moving *events past it; false at the end. */
+/* Reads the first (oldest) event of *events and moves *events past it; false at the end. */
 bool note_event_next(struct span *events, struct note_event *ret_event);
 
 #endif

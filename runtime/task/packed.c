@@ -7,7 +7,7 @@ enum {
         IS_PACKED = 0x80,
         HAS_MADE_ID = 1,
         HAS_GIVEN_ID = 2,
-        HAS_DELAY = 4, /* submitted, counted from the made id's time */
+        HAS_DELAY = 4, /* `submitted` is stored as the time since the id was made */
         HAS_SUBMITTED = 8,
         HAS_MORE = 16,
         KNOWN = IS_PACKED | 31
@@ -15,7 +15,7 @@ enum {
 
 enum { MORE_NOT_BEFORE = 1, MORE_UNIQUE = 2, MORE_ATTEMPTS = 4, MORE_TIMEOUT = 8, MORE_REPLY = 16, MORE_HEADERS = 32 };
 
-#define NUMBER_SIZE 10u /* of 64 bits, at most */
+#define NUMBER_SIZE 10u /* the most bytes that a 64-bit number takes */
 
 /* --- writing ----------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ void packed_put_head(struct buffer *to, const struct envelope *e, uint32_t shard
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Past the end everything is empty or zero, and is_bad. */
+/* A read past the end gives an empty or zero value and sets is_bad. */
 struct unpacking {
         struct span left;
         bool is_bad;
@@ -169,7 +169,7 @@ int packed_parse(struct span bytes, uint32_t shard, char id[TASK_ID_MADE_ROOM], 
                 take_more(&u, &e);
         if (u.is_bad || (flags | KNOWN) != KNOWN || !(flags & IS_PACKED))
                 return error_set(error, -EBADMSG, "packed: cut short, or of a newer Quiver");
-        /* An id that was made here needs no check: whatever its bits, it is one. */
+        /* A made id needs no check: every pattern of its bits is a valid id. */
         if (envelope_check(&e, error))
                 return -EBADMSG;
         if (id_size)
