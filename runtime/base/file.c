@@ -31,7 +31,7 @@ static int read_all(int fd, size_t size_max, struct buffer *b, struct error *err
         }
 }
 
-/* O_NONBLOCK: opening a pipe that nobody writes to must not hang. */
+/* O_NONBLOCK: opening a pipe without a writer must not block. */
 static int open_plain(const char *path, struct error *error)
 {
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -75,7 +75,7 @@ char *file_resolve(const char *folder, const char *path)
 {
         if (path[0] == '/')
                 return text_copy(path);
-        /* The folder has no symbolic links, so that leading ".." can be taken off it one by one. */
+        /* `folder` has no symbolic links, so each leading ".." removes its last name. */
         size_t size = strlen(folder);
         for (;;) {
                 if (!strncmp(path, "./", 2)) {

@@ -18,7 +18,7 @@ int file_read(const char *path, size_t size_max, struct buffer *b, struct stat *
 /* The absolute folder that `path` stands in, symbolic links resolved; free().  If there is none, the nearest guess. */
 char *file_folder(const char *path);
 
-/* `path` seen from the absolute `folder`; free(). */
+/* `path`, made absolute from the absolute `folder`; the caller frees it. */
 char *file_resolve(const char *folder, const char *path);
 
 #endif

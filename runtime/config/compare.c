@@ -12,7 +12,7 @@ static void add(struct config_changes *changes, enum config_effect effect, char 
                 changes->effect = effect;
 }
 
-/* What is shown is the whole value: equal text, equal value. */
+/* field_format() writes values in full, so two values are equal exactly if their texts are. */
 static bool is_equal(const struct field *f, const void *before, const void *after)
 {
         struct buffer a = { 0 };
@@ -66,7 +66,7 @@ void config_compare_handlers(
         const struct handler_config *before, const struct handler_config *after, struct config_changes *changes)
 {
         compare_group(&handler_table, before, after, "", changes);
-        /* The same name in another `plugins` folder is another file. */
+        /* A changed `plugins` folder makes the same name another file. */
         if (!strcmp(before->plugin, after->plugin) && strcmp(before->plugin_path, after->plugin_path) != 0)
                 add(changes, EFFECT_GENERATION, text_copy("plugin"));
 }

@@ -1,9 +1,9 @@
 /* config.h: runtime.cfg as checked plain structs.
  *
- * A configuration is a value: load it, hand it around as const, free it; nothing here is global, and two can be
- * compared. What is in it was checked: units converted, paths absolute, names valid, defaults filled in.  The settings
- * themselves (name, type, default, range, meaning) stand in table.c and nowhere else; `quiver check --reference` prints
- * them. */
+ * A configuration is a value: load it, pass it on as const, free it.  Nothing here is global, and two configurations
+ * can be compared.  A loaded configuration has been checked: units are converted, paths absolute, names valid, defaults
+ * filled in.  The settings themselves (name, type, default, range, meaning) are defined in table.c only;
+ * `quiver check --reference` prints them. */
 #ifndef QUIVER_CONFIG_CONFIG_H
 #define QUIVER_CONFIG_CONFIG_H
 
@@ -19,13 +19,13 @@
 #include "base/url.h"
 #include "config/problems.h"
 
-/* Where a password is; the configuration itself never holds one. */
+/* Where to read a password; the configuration itself never holds one. */
 struct secret_config {
         char *file; /* at most one of the two is set */
         char *environment;
 };
 
-/* What the Sentinels themselves ask for; the servers that they watch have a user and password of their own. */
+/* The login for the Sentinels themselves; the servers that they monitor have a user and password of their own. */
 struct sentinel_config {
         char *user; /* NULL: none */
         struct secret_config password;
@@ -106,19 +106,19 @@ struct limits_config {
         uint64_t cpu_ms;
         uint32_t descriptors;
         uint32_t processes;
-        struct strings read; /* both empty: the file system is not confined */
+        struct strings read; /* if both lists are empty, the file system is not confined */
         struct strings write;
 };
 
 enum world_writable { WORLD_WRITABLE_REFUSE, WORLD_WRITABLE_ALLOW };
 
-/* How new versions of handlers are taken up. */
+/* How a host replaces a handler's version with a new one. */
 struct reload_config {
         uint64_t probation_ms; /* 0: none */
         uint32_t tasks;
         uint32_t crashes;
-        uint32_t failures;    /* 0: only at the end of the probation */
-        uint32_t generations; /* of one handler, that have processes */
+        uint32_t failures;    /* roll back after so many; 0: decide only at the end of the probation */
+        uint32_t generations; /* the most generations of one handler that may have processes at once */
         int world_writable;   /* enum world_writable */
 };
 
@@ -126,12 +126,12 @@ enum on_exhausted { ON_EXHAUSTED_DEAD, ON_EXHAUSTED_HOLD };
 
 struct handler_config {
         char *name;
-        char *file; /* where it is defined, for messages */
+        char *file; /* the file that defines the handler, for messages */
         uint32_t line;
 
         char *plugin;         /* as written: "echo.so" */
         char *plugin_path;    /* absolute */
-        struct strings tasks; /* the task names it serves */
+        struct strings tasks; /* the task names that the handler serves */
 
         uint32_t processes;
         uint32_t threads;
@@ -151,12 +151,12 @@ struct handler_config {
         uint64_t payload_max_bytes;
         uint64_t result_max_bytes;
 
-        struct strings environment;   /* variables that runners get besides the usual ones */
-        struct setting_list settings; /* for the plugin */
+        struct strings environment;   /* variables that runners inherit besides the usual ones */
+        struct setting_list settings; /* the plugin's own settings */
 };
 
 struct config {
-        char *path; /* the file, as it was named */
+        char *path; /* the configuration file, as it was named */
 
         char *app;
         uint32_t shards;
@@ -174,16 +174,17 @@ struct config {
         size_t handlers_count;
 };
 
-/* Which file: `given` (from -c) if not NULL, else $QUIVER_CONFIG, ./etc/runtime.cfg, /etc/quiver/runtime.cfg, the first
- * of the latter two that exists.  *ret_path is the caller's to free, *ret_how says why that one ("-c",
- * "$QUIVER_CONFIG", "found in the working directory" …).  0, or -ENOENT with a text that names every place. */
+/* Chooses the configuration file: `given` (from -c) if not NULL, else $QUIVER_CONFIG, else the first of
+ * ./etc/runtime.cfg and /etc/quiver/runtime.cfg that exists.  The caller frees *ret_path; *ret_how says why this file
+ * was chosen ("-c", "$QUIVER_CONFIG", "found in the working directory" …).  0, or -ENOENT with a text that names every
+ * place. */
 int config_find(const char *given, char **ret_path, const char **ret_how, struct error *error);
 
-/* Reads and checks the whole file.  0: *ret_config is to be freed with config_free().  A negative errno: it is
- * untouched. Either way everything found is added to `problems`: after 0 there can only be warnings. */
+/* Reads and checks the whole file.  0: the caller frees *ret_config with config_free().  On a negative errno it is
+ * untouched.  Either way everything found is added to `problems`; after 0 these are only warnings. */
 int config_load(const char *path, struct config *ret_config, struct problems *problems);
 
-/* The same from memory, as if it stood in the file `path`. */
+/* As config_load(), with `text` as the content of the file `path`. */
 int config_parse(const char *path, const char *text, size_t size, struct config *ret_config, struct problems *problems);
 
 void config_free(struct config *config);
@@ -193,38 +194,39 @@ const struct handler_config *config_handler(const struct config *config, const c
 /* The handler that serves tasks of that name, or NULL. */
 const struct handler_config *config_serving(const struct config *config, const char *task);
 
-/* The settings of one plugin out of `path`, which is either a whole runtime.cfg (it has `handlers`), or just settings:
- * the inside of a handler's `config = { … }`.
+/* Reads the settings of one plugin from `path`, which is either a whole runtime.cfg (it has `handlers`) or only
+ * settings: the inside of a handler's `config = { … }`.
  *
  * From a whole runtime.cfg it takes the handler named `which`, or else the only handler whose plugin has the same file
  * name as `which` ("./build/echo.so" finds plugin = "echo.so").  Nothing else in that file is checked.
- * 0 with *ret_settings for setting_list_free(); -ENOENT if no handler fits, -EEXIST if several do, others; the text has
- * file and line, and says what there is. */
+ * 0: free *ret_settings with setting_list_free().  -ENOENT if no handler matches, -EEXIST if several do, or another
+ * errno; the text is set. */
 int config_load_settings(const char *path, const char *which, struct setting_list *ret_settings, struct error *error);
 
 #define SECRET_MAX 1024
 
-/* Reads the password, without the newline at the end of a file; fills *ret_trust if it comes from one, unless NULL.  0;
- * -ENOENT if neither is set (no text); others with the text set.  Wipe it with explicit_bzero() after use. */
+/* Reads the password, without the newline at the end of a file.  If it comes from a file and ret_trust is not NULL,
+ * fills *ret_trust.  0; -ENOENT without a text if neither file nor variable is set; another errno with the text set.
+ * The caller wipes the password with explicit_bzero() after use. */
 int config_secret(const struct secret_config *secret, char ret_password[SECRET_MAX], struct file_trust *ret_trust,
         struct error *error);
 
-/* Every password there is; "" where there is none. */
+/* All passwords of a configuration; "" where none is set. */
 struct config_secrets {
         char store[SECRET_MAX], store_sentinel[SECRET_MAX];
         char coordination[SECRET_MAX], coordination_sentinel[SECRET_MAX];
 };
 
-/* Reads them all.  `forget`, for a host: refuses a file that others could have written, and wipes the variables, so
- * that neither whoever is started from here on nor /proc/PID/environ has them.  0, or -errno with the text set.  Wipe
- * it with explicit_bzero() after use, failed or not. */
+/* Reads all passwords.  With `forget`, which a host uses, it refuses a file that others could have written, and wipes
+ * the environment variables, so that neither child processes nor /proc/PID/environ have them.  0, or -errno with the
+ * text set.  The caller wipes *ret with explicit_bzero() after use, on failure too. */
 int config_secrets_read(const struct config *config, bool forget, struct config_secrets *ret, struct error *error);
 
-/* What it takes to put a changed setting to work, in growing order. */
+/* What a changed setting needs to take effect, in ascending order. */
 enum config_effect {
-        EFFECT_LIVE,       /* nothing: the next use has it */
+        EFFECT_LIVE,       /* nothing: the next use reads the new value */
         EFFECT_GENERATION, /* new runners for that handler */
-        EFFECT_RESTART,    /* a new host process: reload refuses it */
+        EFFECT_RESTART,    /* a new host process; a reload refuses the change */
 };
 
 struct config_change {
@@ -236,25 +238,25 @@ struct config_change {
 struct config_changes {
         struct config_change *items;
         size_t count;
-        enum config_effect effect; /* the greatest of them; EFFECT_LIVE if there are none */
+        enum config_effect effect; /* the highest effect of all changes; EFFECT_LIVE if there are none */
 };
 
-/* All but the handlers.  Adds to *changes. */
+/* Compares everything but the handlers.  Adds to *changes. */
 void config_compare(const struct config *before, const struct config *after, struct config_changes *changes);
-/* Two versions of one handler.  Adds to *changes. */
+/* Compares two versions of one handler.  Adds to *changes. */
 void config_compare_handlers(
         const struct handler_config *before, const struct handler_config *after, struct config_changes *changes);
-/* Tells apart what runners are started with: changes with every setting whose change takes a new generation. */
+/* A hash of everything that runners are started with: every setting whose effect is EFFECT_GENERATION. */
 uint64_t config_handler_hash(const struct handler_config *handler);
 void config_changes_free(struct config_changes *changes);
 
-/* Every setting with its value, as a file that could be loaded; what may be a secret is replaced by "***". */
+/* Prints every setting with its value in the syntax of runtime.cfg; possible secrets are replaced by "***". */
 void config_show(const struct config *config, FILE *out);
-/* The same as one JSON object; plugin settings flattened. */
+/* As config_show(), as one JSON object with the plugin settings flattened. */
 struct json_t;
 struct json_t *config_show_json(const struct config *config);
 
-/* Every setting there is, in Markdown. */
+/* Prints the reference of all settings in Markdown. */
 void config_reference(FILE *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* config_check.c: what follows from other settings, and what has to fit together. */
+/* config_check.c: defaults that depend on other settings, and checks that involve several settings. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "config/names.h"
 #include "config/read.h"
 
-/* The place of a setting, if it is set. */
+/* The place of a setting; if it is not set, the file as a whole. */
 static struct config_place place_of(const struct config_tree *t, const char *path)
 {
         const struct config_setting_t *s = tree_find(t, path);
@@ -53,7 +53,7 @@ static void finish_coordination(struct config_tree *t, struct config *config)
                         "coordination.user needs password_file or password_env beside it");
 }
 
-/* The password itself is looked at now, so that a wrong path is not found out at the first reconnect. */
+/* Reads the password now, so that a wrong path is not discovered at the first reconnect. */
 static void check_secret(struct config_tree *t, const char *group, const struct secret_config *secret)
 {
         char password[SECRET_MAX];
@@ -78,7 +78,7 @@ static void check_secret(struct config_tree *t, const char *group, const struct 
                 problems_judge(t->problems, place, prefix, &trust);
         } else if (r && secret->file)
                 problems_error(t->problems, place, "%s: %s", path, error.text);
-        else if (r) /* whoever checks need not have the host's environment */
+        else if (r) /* a warning: `quiver check` may run without the host's environment */
                 problems_warn(t->problems, place, "%s: %s", path, error.text);
         else if (secret->file && !stat(secret->file, &st) && (st.st_mode & (S_IRWXG | S_IRWXO)))
                 problems_warn(t->problems, place, "%s: %s is open to others (mode %03o); chmod 600 %s", path,
@@ -134,7 +134,7 @@ static void check_tasks(struct config_tree *t, const struct config *config, size
                 }
 }
 
-/* A host wipes these variables, so that no handler can find them. */
+/* Refuses variables that no handler can have: runners remove QUIVER_*, and a host wipes those that hold a password. */
 static void check_environment(struct config_tree *t, const struct config *config, const struct handler_config *h)
 {
         const struct secret_config *secrets[] = { &config->store.password, &config->store.sentinel.password,

@@ -148,7 +148,7 @@ struct setting_unit {
         const char *name;
 };
 
-/* Exact: in the largest unit that divides it. */
+/* Writes the exact value, in the largest unit that divides it. */
 static void format_in_units(uint64_t value, const struct setting_unit *units, struct buffer *b)
 {
         if (!value) {
@@ -173,7 +173,7 @@ void field_format_number(const struct field *f, double value, struct buffer *b)
         else if (f->type == FIELD_COUNT)
                 buffer_printf(b, "%.0f", value);
         else if (value == floor(value))
-                buffer_printf(b, "%.1f", value); /* libconfig has no integer that is a float */
+                buffer_printf(b, "%.1f", value); /* libconfig takes a number without a point for an integer */
         else
                 buffer_printf(b, "%.15g", value);
 }
@@ -246,7 +246,7 @@ bool field_format(const struct field *f, const void *base, struct buffer *b)
         return false;
 }
 
-/* --- gone -------------------------------------------------------------------------------------------------------- */
+/* --- freeing ----------------------------------------------------------------------------------------------------- */
 
 static void handlers_free(struct config *config)
 {

@@ -1,16 +1,17 @@
-/* field.h: one setting's value: from text, to text, and gone.  What the types are, table.h says. */
+/* field.h: parses, formats and frees the value of one setting.  table.h defines the types. */
 #ifndef QUIVER_CONFIG_FIELD_H
 #define QUIVER_CONFIG_FIELD_H
 
 #include "base/buffer.h"
 #include "config/table.h"
 
-/* Sets the member of the struct at `base` from a text, as a file or a default gives it; for lists, adds one element.
- * Paths start at `folder`.  Not for groups.  0, or -EINVAL / -ERANGE with the text set and the member as it was. */
+/* Sets the field's member of the struct at `base` from a text, as a file or a default gives it; for lists, adds one
+ * element.  Relative paths start at `folder`.  Not for groups.  0, or -EINVAL / -ERANGE with the text set and the
+ * member unchanged. */
 int field_parse(const struct field *f, const char *text, const char *folder, void *base, struct error *error);
 
-/* Appends the value as one would write it in the file, in full: text that was parsed and formatted gives the same
- * value.  False, and nothing is appended, if it is not set.  Not for groups. */
+/* Appends the value as it would stand in the file, in full: parsing the result gives the same value.  If the value is
+ * not set, appends nothing and returns false.  Not for groups. */
 bool field_format(const struct field *f, const void *base, struct buffer *b);
 
 /* Appends a number of this field's unit: "10s", "64MiB", "0.5". */

@@ -26,7 +26,7 @@ static void skip(struct lexer *l, const char *to)
                         l->line++;
 }
 
-/* Past blanks and comments.  False at a comment that never ends. */
+/* Skips white space and comments.  False if a comment does not end. */
 static bool skip_space(struct lexer *l)
 {
         for (;;) {
@@ -71,7 +71,7 @@ static const char *string_end(const char *at, const char **ret_problem)
                                 return NULL;
                         }
                 } else if (!*at) {
-                        at--; /* let the loop see the end */
+                        at--; /* the loop must see the NUL */
                 }
         }
         return at + 1;

@@ -1,4 +1,4 @@
-/* lexer.h: the words of one configuration file, in libconfig's syntax. */
+/* lexer.h: splits the text of one configuration file, in libconfig's syntax, into tokens. */
 #ifndef QUIVER_CONFIG_LEXER_H
 #define QUIVER_CONFIG_LEXER_H
 
@@ -15,7 +15,7 @@ enum token_kind {
         TOKEN_STRING,
         TOKEN_MARK,    /* one of = : ; , { } [ ] ( ) */
         TOKEN_INCLUDE, /* the whole line; the path is between the quotes */
-        TOKEN_BAD,     /* lexer.error says why; nothing follows */
+        TOKEN_BAD,     /* a mistake that lexer.error describes; no token follows */
 };
 
 struct token {
@@ -26,7 +26,7 @@ struct token {
 };
 
 struct lexer {
-        const char *text; /* NUL-terminated, no other NUL, lines end in LF */
+        const char *text; /* ends in its only NUL; lines end in LF */
         const char *at;
         uint32_t line;
         struct error error;
@@ -35,13 +35,14 @@ struct lexer {
 void lexer_init(struct lexer *l, const char *text);
 void lexer_next(struct lexer *l, struct token *ret_token);
 
-/* The path of a TOKEN_INCLUDE; free(). */
+/* The path of a TOKEN_INCLUDE; the caller frees it. */
 char *lexer_include_path(const struct token *token);
 
-/* What a TOKEN_STRING says, escapes resolved, appended to `b`. */
+/* Appends the value of a TOKEN_STRING to `b`, escapes resolved. */
 void lexer_string(const struct token *token, struct buffer *b);
 
-/* A TOKEN_NUMBER.  32 bits, unless an L follows, so that no reader of the file cuts it silently. */
+/* The value of a TOKEN_NUMBER.  An integer has 32 bits unless an L follows it: other readers of the file would cut a
+ * larger one silently. */
 struct lexer_number {
         enum { LEXER_INT, LEXER_INT64, LEXER_FLOAT } kind;
         long long integer;

@@ -1,4 +1,4 @@
-/* load_settings.c: the settings of one plugin, for those who run it without a host. */
+/* load_settings.c: the settings of one plugin, for commands that run it without a host. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static int find_handler(const struct config_setting_t *handlers, const char *whi
         const struct config_setting_t *second = NULL;
         for (int i = 0; i < config_setting_length(handlers); i++) {
                 const struct config_setting_t *h = config_setting_get_elem(handlers, (unsigned int)i);
-                /* Not by libconfig's lookup, to which "echo.so" is the "so" in "echo". */
+                /* libconfig's lookup would take "echo.so" for the member "so" of "echo". */
                 if (!strcmp(config_setting_name(h), which)) {
                         *ret_handler = h;
                         return 0;

@@ -11,7 +11,7 @@
 #define DIGITS  "0123456789"
 #define LETTERS LOWER UPPER
 
-/* 1 to `most` characters out of `set`, the first one out of `first`. */
+/* Whether `text` is 1 to `most` characters of `set` and begins with one of `first`. */
 static bool is_made_of(const char *text, const char *first, const char *set, size_t most)
 {
         size_t size = strlen(text);
@@ -55,7 +55,7 @@ int name_check_environment(const char *text, struct error *error)
 {
         if (is_made_of(text, LETTERS "_", LETTERS DIGITS "_", 128))
                 return 0;
-        /* Not repeated: some write the password itself here. */
+        /* The message does not repeat the text: some people write the password itself here. */
         return error_set(error, -EINVAL, "that is not the name of an environment variable: A-Z, a-z, 0-9 and _");
 }
 

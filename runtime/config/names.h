@@ -1,4 +1,4 @@
-/* names.h: what names may look like. */
+/* names.h: which names a configuration may use. */
 #ifndef QUIVER_CONFIG_NAMES_H
 #define QUIVER_CONFIG_NAMES_H
 

@@ -8,7 +8,7 @@
 struct parser {
         struct source *source;
         struct arena_chunk **arena;
-        struct token token; /* the one at hand */
+        struct token token; /* the current token */
         const struct source_file *file;
         unsigned depth;
 };
@@ -34,7 +34,7 @@ static bool is_mark(const struct parser *p, const char *marks)
         return mark && strchr(marks, mark);
 }
 
-/* TOKEN_BAD has said what is wrong already. */
+/* A TOKEN_BAD has already added its own problem. */
 static int syntax_error(const struct parser *p)
 {
         if (p->token.kind == TOKEN_BAD)
@@ -47,7 +47,7 @@ static int syntax_error(const struct parser *p)
         return -EINVAL;
 }
 
-/* What is open when a word comes that does not belong there. */
+/* The innermost open group, list or array, for the message about a misplaced token. */
 struct opened {
         char mark; /* 0: the file itself */
         char closing;
@@ -69,7 +69,7 @@ static int wrong_end(const struct parser *p, const struct opened *opened)
         return -EINVAL;
 }
 
-/* NULL after it said why not. */
+/* Adds an empty setting.  NULL after adding a problem. */
 static struct config_setting_t *add(struct parser *p, struct config_setting_t *parent, const char *name, int type)
 {
         struct setting_place *at = arena_take(p->arena, sizeof(*at));
@@ -107,7 +107,7 @@ static int add_number(struct parser *p, struct config_setting_t *parent, const c
         return 0;
 }
 
-/* Texts that follow each other are one. */
+/* Consecutive strings form one string. */
 static int add_string(struct parser *p, struct config_setting_t *parent, const char *name)
 {
         struct config_setting_t *s = add(p, parent, name, CONFIG_TYPE_STRING);
@@ -145,7 +145,7 @@ static int add_bool(struct parser *p, struct config_setting_t *parent, const cha
 static int parse_value(struct parser *p, struct config_setting_t *parent, const char *name);
 static int parse_settings(struct parser *p, struct config_setting_t *group, const struct opened *opened);
 
-/* The elements of an array are of one type. */
+/* All elements of an array must have one type. */
 static int check_element(const struct parser *p, const struct config_setting_t *list, struct config_place place)
 {
         const struct config_setting_t *last =
@@ -214,7 +214,7 @@ static int parse_value(struct parser *p, struct config_setting_t *parent, const 
         return syntax_error(p);
 }
 
-/* NAME = VALUE, and perhaps a semicolon or comma. */
+/* Parses NAME = VALUE and the optional semicolon or comma after it. */
 static int parse_setting(struct parser *p, struct config_setting_t *group)
 {
         char name[256];

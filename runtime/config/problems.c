@@ -19,7 +19,7 @@ __attribute__((format(printf, 4, 0))) static void add(
                 return;
         }
         (void)vsnprintf(text, sizeof(text), format, args);
-        /* What a file says is repeated here, and may end up on a terminal. */
+        /* The text may quote the file and may be printed on a terminal, so it must not hold control characters. */
         for (char *c = text; *c; c++)
                 if ((unsigned char)*c < ' ' || *c == 0x7f)
                         *c = '?';

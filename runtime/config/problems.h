@@ -17,20 +17,20 @@ struct problem {
         char *text; /* one line, printable */
 };
 
-/* For whom a configuration is read.  What others on the machine could have written is a problem for a host only, which
- * runs what it says as its own user. */
+/* For whom a configuration is read.  A file that others on the machine could have written is a problem only for a host,
+ * which runs what the file names as its own user. */
 enum config_reader { READER_ANYBODY, READER_CHECK, READER_HOST };
 
-/* Zero-initialised is empty.  Beyond PROBLEMS_MAX they are only counted. */
+/* Zero-initialised is empty.  Problems beyond PROBLEMS_MAX are counted but not kept. */
 struct problems {
-        enum config_reader reader; /* set by whoever loads */
+        enum config_reader reader; /* set by the caller before loading */
         struct problem *items;
         size_t count;
-        size_t errors; /* those that are not warnings, counted all */
+        size_t errors; /* all problems that are not warnings, kept or not */
         size_t left_off;
 };
 
-/* A place in a file; borrowed. */
+/* A place in a file; the name is borrowed. */
 struct config_place {
         const char *file;
         uint32_t line;

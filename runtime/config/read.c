@@ -184,7 +184,7 @@ static void read_field(
         }
 }
 
-/* Before the file is looked at, so that a wrong value leaves a right one behind. */
+/* Runs before the file's value is read, so that a refused value leaves the default in place. */
 static void set_default(struct config_tree *t, const struct field *f, void *base)
 {
         struct error error;
@@ -205,7 +205,7 @@ static void unknown(struct config_tree *t, const struct group *group, const stru
                 problems_error(t->problems, tree_place(t, s), "no setting \"%s\" in %s", name, path);
 }
 
-/* `s` is NULL if the file does not have the group; `name` is what it would be called, "" for the file itself. */
+/* `s` is NULL if the file does not have the group; `name` is the group's dotted name, "" for the file itself. */
 static void read_group(struct config_tree *t, const struct group *group, const struct config_setting_t *s,
         const char *name, void *base)
 {

@@ -20,7 +20,7 @@ static int keep(const char *text, size_t size, char ret_password[SECRET_MAX], st
 static int from_file(const char *path, char ret_password[SECRET_MAX], struct file_trust *ret_trust, struct error *error)
 {
         struct buffer b = { 0 };
-        (void)buffer_reserve(&b, 32768); /* does not move while it is read: no copy stays behind */
+        (void)buffer_reserve(&b, 32768); /* never reallocated while reading, so no copy stays behind in freed memory */
         int r = file_read(path, SECRET_MAX + 1, &b, NULL, ret_trust, error);
         size_t size = b.size;
         while (size && (b.data[size - 1] == '\n' || b.data[size - 1] == '\r'))
@@ -46,7 +46,7 @@ int config_secret(const struct secret_config *secret, char ret_password[SECRET_M
         return r ? error_prefix(error, r, "$%s", secret->environment) : 0;
 }
 
-/* Also out of the memory that /proc/PID/environ shows. */
+/* Overwrites the value in place as well, since /proc/PID/environ shows that memory. */
 static void forget_variable(const char *name)
 {
         char *value = getenv(name);
@@ -55,7 +55,7 @@ static void forget_variable(const char *name)
         (void)unsetenv(name);
 }
 
-/* What a host reads is believed in; it is looked at again since it may have changed since the file was checked. */
+/* A host checks the file's owner and mode again: it may have changed since the configuration was checked. */
 static int read_secret(const struct secret_config *from, bool is_host, char *to, struct error *error)
 {
         struct file_trust trust = { .verdict = FILE_TRUST_SOUND };
@@ -86,7 +86,7 @@ int config_secrets_read(const struct config *config, bool forget, struct config_
                 if (r < 0)
                         return error_prefix(error, r, "%s", all[i].group);
         }
-        /* Only when all are read: two may be in one variable. */
+        /* Variables are wiped after all were read: two passwords may use the same variable. */
         for (size_t i = 0; i < count && forget; i++)
                 if (all[i].from->environment)
                         forget_variable(all[i].from->environment);

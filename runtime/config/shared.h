@@ -1,6 +1,6 @@
-/* shared.h: a configuration that several hold: a host, and the generations that were started with it.
+/* shared.h: a reference-counted configuration, held by the host and by each generation that was started with it.
  *
- * On the loop's thread only, but for loading. */
+ * Used on the loop's thread only; shared_config_load() may be called on any thread. */
 #ifndef QUIVER_CONFIG_SHARED_H
 #define QUIVER_CONFIG_SHARED_H
 
@@ -11,11 +11,12 @@ struct shared_config {
         uint32_t users;
 };
 
-/* config_load() with one user.  0, or -errno with what is wrong in `problems`. */
+/* config_load() into a new object with one reference.  0, or -errno with the reasons in `problems`. */
 int shared_config_load(const char *path, struct shared_config **ret, struct problems *problems);
-/* One user more; returns it.  NULL is a configuration that somebody else owns for good. */
+/* Adds a reference and returns `shared`.  NULL stands for a configuration that outlives all its users, and stays NULL.
+ */
 struct shared_config *shared_config_get(struct shared_config *shared);
-/* One user less; the last one frees it.  Accepts NULL. */
+/* Drops a reference; the last one frees the configuration.  Accepts NULL. */
 void shared_config_free(struct shared_config *shared);
 
 #endif

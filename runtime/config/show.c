@@ -1,4 +1,4 @@
-/* show.c: a configuration as text and as JSON, without what may be a secret. */
+/* show.c: a configuration as text and as JSON, with possible secrets replaced. */
 #include <ctype.h>
 #include <jansson.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 #define HIDDEN "***"
 
-/* Only plugins' settings can hold a secret: Quiver's own are in files or the environment.  The name gives it away, or
- * the user:password@ of a URL or the password= of a connection string. */
+/* Only plugin settings can hold a secret; Quiver's own passwords are in files or the environment.  A secret is
+ * recognised by the setting's name, by user:password@ in a URL or by password= in a connection string. */
 static bool is_secret(const struct setting *s)
 {
         static const char *const words[] = { "password", "passwd", "passphrase", "secret", "token", "credential",
@@ -31,13 +31,13 @@ static void indent(FILE *out, int depth)
         (void)fprintf(out, "%*s", 2 * depth, "");
 }
 
-/* The part of a dotted name at `at`, which follows the prefix. */
+/* The length of the part of a dotted name that begins at `at`. */
 static size_t part_size(const char *at)
 {
         return strcspn(at, ".");
 }
 
-/* How many settings from `from` on, before `to`, have the same part at `prefix`. */
+/* How many settings, from `from` on and before `to`, have the same part at offset `prefix`. */
 static size_t same_part(const struct setting_list *s, size_t from, size_t to, size_t prefix)
 {
         const char *name = s->items[from].name;

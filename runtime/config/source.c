@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 
-/* A file that is being read.  One that includes itself is found by what it is, not by its name. */
+/* A file that is being read.  Device and inode reveal a file that includes itself, whatever its name. */
 struct open_file {
         struct open_file *outer;
         const struct source_file *file;
@@ -33,7 +33,7 @@ __attribute__((format(printf, 4, 5))) static void fail(
                 s->failed = error;
 }
 
-/* Bytes of the valid UTF-8 character at `at`, of `left` bytes; 0 if it is none. */
+/* The size of the UTF-8 character at `at`, where `left` bytes are left; 0 if it is not valid. */
 static size_t utf8_size(const unsigned char *at, size_t left)
 {
         size_t size = *at < 0x80                  ? 1
@@ -46,14 +46,14 @@ static size_t utf8_size(const unsigned char *at, size_t left)
         for (size_t i = 1; i < size; i++)
                 if ((at[i] & 0xc0) != 0x80)
                         return 0;
-        /* Too long, a surrogate, or past U+10FFFF. */
+        /* An overlong form, a surrogate, or beyond U+10FFFF. */
         if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) || (*at == 0xf0 && at[1] < 0x90) ||
                 (*at == 0xf4 && at[1] > 0x8f))
                 return 0;
         return size;
 }
 
-/* Without a byte order mark and with lines that end in LF.  NULL after it said what is wrong. */
+/* A copy of the text without byte order mark and with LF line ends.  NULL after adding a problem. */
 static char *clean_text(struct source *s, const char *path, const char *text, size_t size)
 {
         struct buffer clean = { 0 };
@@ -77,7 +77,7 @@ static char *clean_text(struct source *s, const char *path, const char *text, si
         return (char *)clean.data;
 }
 
-/* `from`: what the file is, for those that include themselves; NULL: a text that is no file. */
+/* `from` identifies the file, to find one that includes itself; NULL for a text from memory. */
 static void open_text(struct source *s, const char *path, const char *text, size_t size, const struct stat *from)
 {
         s->bytes += size;

@@ -1,7 +1,7 @@
-/* source.h: the words of a configuration file and of what it includes, in order, each with the file it stands in.
+/* source.h: the tokens of a configuration file and of the files that it includes, in order, each with its file.
  *
- * An included file's words stand in place of its @include.  Includes are looked for from the folder of the file that
- * names them, may not go round in a circle, and are bounded in depth and size. */
+ * The tokens of an included file stand in place of its @include.  The path of an include is relative to the folder of
+ * the file that names it.  Includes must not form a cycle, and their depth and size are bounded. */
 #ifndef QUIVER_CONFIG_SOURCE_H
 #define QUIVER_CONFIG_SOURCE_H
 
@@ -15,27 +15,27 @@
 #define SOURCE_INCLUDE_MAX 10                    /* files within files */
 
 struct source_file {
-        struct source_file *next; /* the one that was read after it */
-        char *path;               /* as messages name it */
-        char *folder;             /* absolute: where its relative paths start */
+        struct source_file *next; /* the file that was opened next */
+        char *path;               /* for messages */
+        char *folder;             /* absolute; the file's relative paths start here */
         char *text;
 };
 
 /* Zero-initialised is empty. */
 struct source {
         struct problems *problems;
-        struct source_file *files; /* the first is the one that was asked for; they stay until source_free() */
+        struct source_file *files; /* the first is the main file; all stay valid until source_free() */
         struct source_file **files_end;
-        struct open_file *open; /* being read; outermost last */
+        struct open_file *open; /* files that are being read, the outermost last */
         size_t bytes;
-        int failed; /* the first negative errno: what was read is not the whole */
+        int failed; /* the first negative errno: some file could not be read */
 };
 
-/* Opens the file (text = NULL), or `text` as if it stood there.  0, or a negative errno; what is wrong is added to
- * `problems`, also later.  source_free() it in any case. */
+/* Opens the file, or reads `text` as its content if that is not NULL.  0, or a negative errno.  This and later calls
+ * add to `problems`.  The caller must call source_free() in any case. */
 int source_open(struct source *s, const char *path, const char *text, size_t size, struct problems *problems);
-/* The next word, and the file that it stands in.  TOKEN_END: that was all.  An include that cannot be read is a problem
- * and no words; after a TOKEN_BAD, whose problem was added, comes TOKEN_END. */
+/* The next token and its file; TOKEN_END after the last.  An include that cannot be read adds a problem and no tokens.
+ * A TOKEN_BAD has added its problem, and TOKEN_END follows it. */
 void source_next(struct source *s, struct token *ret_token, const struct source_file **ret_file);
 void source_free(struct source *s);
 

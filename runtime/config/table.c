@@ -13,7 +13,7 @@
 #define MIB    (1024 * KIB)
 #define TIB    (1024 * 1024 * MIB)
 
-/* Where a member is; does not compile if it is not of that type. */
+/* The offset of a member; does not compile if the member has another type. */
 #define AT(owner, member, member_type)                                                                                 \
         (offsetof(struct owner, member) +                                                                              \
                 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((struct owner *)0)->member), member_type)     \
@@ -45,7 +45,7 @@
                 .name = (n), .type = FIELD_CHOICE, .offset = AT(owner, m, int), .fallback = (def), .choices = (words), \
                 .effect = EFFECT_##eff, .help = (h)                                                                    \
         }
-/* Texts have no default but may be left out: `els` says what holds then; NULL if they have to be set. */
+/* A text has no default.  `els` describes what applies without it; NULL if the text is required. */
 #define TEXT(n, owner, m, els, look, eff, h)                                                                           \
         {                                                                                                              \
                 .name = (n), .type = FIELD_TEXT, .offset = AT(owner, m, char *), .otherwise = (els), .check = (look),  \
@@ -98,7 +98,7 @@ static const struct field results_fields[] = {
 };
 static const struct group results_table = TABLE(results_fields);
 
-/* Sentinels have passwords of their own, apart from those of the servers that they watch. */
+/* Sentinels have passwords of their own, apart from those of the servers that they monitor. */
 static const struct field sentinel_fields[] = {
         TEXT("user", sentinel_config, user, "none", name_check_user, RESTART, "Their ACL user."),
         PATH("password_file", sentinel_config, password.file, NULL, "none", RESTART,

@@ -1,5 +1,5 @@
-/* table.h: what a setting is.  The settings themselves are in table.c; reading, checking, showing, comparing and the
- * reference all go by these rows, so that nothing about a setting is written twice. */
+/* table.h: the description of a setting.  The settings themselves are in table.c.  Reading, checking, showing,
+ * comparing and the reference all use these rows, so nothing about a setting is written twice. */
 #ifndef QUIVER_CONFIG_TABLE_H
 #define QUIVER_CONFIG_TABLE_H
 
@@ -8,7 +8,7 @@
 
 #include "config/config.h"
 
-/* What stands in the file → what stands in the struct. */
+/* The form in the file → the type of the struct's member. */
 enum field_type {
         FIELD_COUNT,    /* an integer → uint32_t */
         FIELD_NUMBER,   /* a float or integer → double */
@@ -32,12 +32,12 @@ struct field {
         enum field_type type;
         enum config_effect effect;
         size_t offset;
-        const char *fallback;  /* the default, as text; NULL: see below */
-        const char *otherwise; /* without a default: what holds then, for people; NULL: it has to be set */
+        const char *fallback;  /* the default as text; NULL: there is none, see `otherwise` */
+        const char *otherwise; /* what applies if it is not set and has no default, for people; NULL: it is required */
         double min;            /* counts, numbers, durations (ms), sizes (bytes) */
         double max;
         const char *const *choices; /* NULL-terminated */
-        /* Looks at a text (each, in a list) further: 0 or -EINVAL with the text set.  May be NULL. */
+        /* An additional check of a text, or of each text of a list: 0, or -EINVAL with the error set.  May be NULL. */
         int (*check)(const char *text, struct error *error);
         const struct group *group;
         const char *help;
@@ -52,9 +52,9 @@ struct group {
 extern const struct group config_table;  /* struct config */
 extern const struct group handler_table; /* struct handler_config */
 
-/* NULL if there is none. */
+/* The field of that name; NULL if there is none. */
 const struct field *group_field(const struct group *group, const char *name);
-/* The name that was most likely meant, or NULL. */
+/* The field name closest to a misspelt one, or NULL. */
 const char *group_nearest(const struct group *group, const char *name);
 
 #endif

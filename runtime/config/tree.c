@@ -110,7 +110,7 @@ bool tree_scalar(const struct config_setting_t *setting, struct buffer *b)
         }
 }
 
-/* `name` is the dotted name so far, and the same again afterwards. */
+/* `name` holds the dotted name of `group`; it is restored before returning. */
 static int flatten(const struct config_setting_t *group, struct buffer *name, struct setting_list *settings)
 {
         size_t prefix = name->size;
