@@ -1,4 +1,4 @@
-/* futex.h: sleeping on a word of shared memory, and waking who sleeps there. */
+/* futex.h: waiting on a word of shared memory, and waking the waiters. */
 #ifndef QUIVER_RING_FUTEX_H
 #define QUIVER_RING_FUTEX_H
 
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sleeps while *word == seen; timeout NULL: for ever.  May wake for no reason. */
+/* Sleeps while *word == seen; a NULL timeout means for ever.  May wake spuriously. */
 static inline void futex_wait(_Atomic uint32_t *word, uint32_t seen, const struct timespec *timeout)
 {
         (void)syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout, NULL, 0);

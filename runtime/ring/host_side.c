@@ -12,10 +12,10 @@
 
 #define NONE UINT32_MAX
 
-/* A spill that held more than this gives its memory back once it was read. */
+/* A spill that held more than this returns its memory to the kernel after it was read. */
 #define SPILL_KEEP (64 * 1024)
 
-/* Reads what the runner may be changing at this moment: once, so that what is used is what was checked. */
+/* Reads a value that the runner may change at any moment exactly once, so that the checked value is the used one. */
 #define READ_ONCE(value) (*(const volatile __typeof__(value) *)&(value))
 
 int ring_host_init(struct ring_host *r, const struct ring_shape *shape)
@@ -28,7 +28,7 @@ int ring_host_init(struct ring_host *r, const struct ring_shape *shape)
         if (fd < 0)
                 return -errno;
         void *base = MAP_FAILED;
-        /* Sealed, so that a runner cannot shrink it under our feet. */
+        /* Sealed: if a runner could shrink the memory, the host would get SIGBUS. */
         if (ftruncate(fd, (off_t)offsets.total) < 0 ||
                 fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
                 goto fail;
@@ -73,14 +73,15 @@ static bool fits_inline(size_t size)
         return size <= sizeof(((struct ring_entry *)NULL)->bytes);
 }
 
-/* 0, -EAGAIN or -EBADMSG for `tasks` more tasks of which `spilled` need a spill. */
+/* Whether there is room for `tasks` more tasks, of which `spilled` need a spill: 0, -EAGAIN or -EBADMSG. */
 static int check_room(const struct ring_host *r, uint32_t tasks, uint32_t spilled)
 {
         uint32_t entries = r->map.shape.entries;
         if (entries - r->in_flight < tasks || (uint32_t)__builtin_popcount(r->free_spills) < spilled)
                 return -EAGAIN;
-        /* Taken-back tasks leave their cells behind until a seat has passed them; a runner that lies within bounds
-         * about how far it is gets its own cells overwritten, and is found out by its answers. */
+        /* The cell of a task that was taken back stays in use until a seat has passed it.  A runner that reports a
+         * wrong position within these bounds only gets its own cells overwritten, and its answers then fail the
+         * checks. */
         uint64_t next = atomic_load_explicit(&r->map.header->submit_next, memory_order_acquire);
         if (next > r->tail || r->tail - next > entries)
                 return -EBADMSG;
@@ -130,7 +131,7 @@ int ring_host_submit(
         *ret_ticket = r->next_ticket;
         for (uint32_t i = 0; i < count; i++) {
                 uint64_t index = fill(r, &tasks[i], owners[i]);
-                /* Should a seat take less than the whole batch, the rest still says how many are left. */
+                /* A seat may take only a part of the batch: each cell holds how many tasks are left from it on. */
                 atomic_store_explicit(&r->map.submit_cells[(r->tail + i) & (r->map.shape.entries - 1)],
                         index | (uint64_t)(count - i) << 32, memory_order_relaxed);
         }
@@ -146,7 +147,7 @@ void ring_host_ring(struct ring_host *r)
                 return;
         r->needs_bell = false;
         struct ring_header *h = r->map.header;
-        /* Pairs with wait_for_bell(): publish, then look who sleeps. */
+        /* Pairs with wait_for_bell(): the tasks are published before seats_asleep is read. */
         atomic_thread_fence(memory_order_seq_cst);
         uint32_t asleep = atomic_load_explicit(&h->seats_asleep, memory_order_relaxed);
         if (!asleep)
@@ -156,7 +157,7 @@ void ring_host_ring(struct ring_host *r)
         futex_wake(&h->seat_bell, waiting < (uint64_t)INT_MAX ? (int)waiting : INT_MAX);
 }
 
-/* The entry is ours again. */
+/* Puts an entry, and its spill, back on the free list. */
 static void release(struct ring_host *r, uint32_t index)
 {
         struct ring_flight *f = &r->flights[index];
@@ -172,7 +173,7 @@ static void release(struct ring_host *r, uint32_t index)
         r->in_flight--;
 }
 
-/* Copies the answer of an entry out of shared memory, so that it cannot change while it is checked. */
+/* Copies an entry's answer out of shared memory, so that it cannot change while it is checked. */
 static int copy_answer(struct ring_host *r, uint32_t index, uint64_t *ret_ticket)
 {
         struct ring_answer *a = &r->map.answers[index];
@@ -243,7 +244,7 @@ void ring_host_awake(struct ring_host *r)
         atomic_store_explicit(&r->map.header->host_is_asleep, 0, memory_order_relaxed);
 }
 
-/* The entry that carries `ticket`, or NONE.  Walks: only the rare paths ask. */
+/* The entry that carries `ticket`, or NONE.  A linear search: only rare paths need it. */
 static uint32_t find(const struct ring_host *r, uint64_t ticket)
 {
         for (uint32_t i = 0; ticket && i < r->map.shape.entries; i++)
@@ -283,8 +284,8 @@ bool ring_host_each(const struct ring_host *r, uint32_t *cursor, struct ring_vie
                         continue;
                 uint64_t word = atomic_load(&r->map.entries[index].word);
                 *ret = (struct ring_view){ .ticket = f->ticket, .owner = f->owner };
-                /* A word that carries another ticket was scribbled over: nobody can say any more that it was not
-                 * started, so it counts as started. */
+                /* A word with another ticket was overwritten.  It no longer shows whether the task was started, so the
+                 * task counts as started. */
                 enum ring_state state = RING_WORD_STATE(word);
                 ret->is_broken = RING_WORD_TICKET(word) != f->ticket ||
                                  (state != ENTRY_QUEUED && state != ENTRY_STARTED) ||
@@ -345,8 +346,8 @@ int ring_host_checkpoint(const struct ring_host *r, uint32_t seat, uint64_t tick
         if (!version || atomic_load_explicit(&c->ticket, memory_order_relaxed) != ticket || size > QV_CHECKPOINT_MAX)
                 return -ENOENT;
         ring_words_get(ret, c->bytes, size);
-        /* Pairs with the fence in ring_checkpoint(): whoever read bytes of the next but one also sees that the version
-         * has moved on.  There is then a newer one, and the attention that came with it. */
+        /* Pairs with the fence in ring_checkpoint(): if we copied bytes of the checkpoint that overwrites this one, we
+         * also see that the version has changed.  Then there is a newer one, and `attention` has grown for it. */
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&s->checkpoint_version, memory_order_relaxed) != version)
                 return -ENOENT;
@@ -374,7 +375,7 @@ bool ring_host_call(const struct ring_host *r, uint32_t seat, struct ring_call_v
         view.number = atomic_load_explicit(&c->asked_number, memory_order_relaxed);
         ring_words_get(view.name, c->name, sizeof(view.name));
         view.name[sizeof(view.name) - 1] = 0;
-        /* Pairs with the fence in ring_ask(): the seat may have given up and be writing its next question. */
+        /* Pairs with the fence in ring_ask(): the seat may have timed out and be writing its next call. */
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&c->word, memory_order_relaxed) != word)
                 return false;
@@ -386,8 +387,8 @@ void ring_host_reply(struct ring_host *r, uint32_t seat, const struct ring_call_
 {
         struct ring_call *c = &r->map.seats[seat].call;
         uint32_t asked = call->word;
-        /* The seat reads the two below once the word says ANSWERED, which only we set: a late reply must not touch them
-         * after we answered the seat's next question. */
+        /* The seat reads `status` and `answer_number` once the word is ANSWERED, which only the host sets.  A late
+         * reply must not change them after the seat's next call was answered. */
         if (atomic_load(&c->word) != asked)
                 return;
         c->status = status;

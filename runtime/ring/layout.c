@@ -10,7 +10,7 @@ static size_t align_to(size_t size, size_t alignment)
         return (size + alignment - 1) / alignment * alignment;
 }
 
-/* Reserves `size` bytes at the end and says where they start. */
+/* Reserves `size` bytes at the end of the layout and returns their offset. */
 static size_t place(struct ring_offsets *o, size_t size)
 {
         size_t at = o->total;

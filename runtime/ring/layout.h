@@ -1,14 +1,14 @@
 /* layout.h: the memory that a host and one of its runners share.
  *
- * One memfd per runner, sealed against resizing.  The host writes tasks into *entries*, and the numbers of entries into
- * the submit cells; seats take cells in order.  A seat writes its *answer* beside the entry, and the entry's number
- * into the answer cells.  What does not fit beside an entry goes to a *spill*: there are few, large, and made of memory
- * only while they are used.
+ * One memfd per runner, sealed against resizing.  The host writes tasks into *entries*, and the numbers of the entries
+ * into the submit cells; seats take cells in order.  A seat writes its *answer* to the answer slot of the entry, and
+ * the entry's number into the answer cells.  A task or answer that does not fit its slot goes to a *spill*: there are
+ * few, they are large, and they take memory only while they are used.
  *
  *         header | submit cells | answer cells | entries | answers | seats | task spills | answer spills
  *
- * A *ticket* numbers the tasks handed to one runner, from 1.  An entry's state word holds ticket, seat and state, and
- * is the one place where "who has this task" is decided:
+ * A *ticket* numbers the tasks submitted to one runner, from 1.  An entry's state word holds ticket, seat and state. It
+ * alone decides whether host or seat has the task:
  *
  *         host:  FREE → QUEUED     by a store
  *         seat:  QUEUED → STARTED  by compare-and-swap, after the seat was written
@@ -28,18 +28,18 @@
 
 #define RING_MAGIC     UINT32_C(0x51524e47)
 #define RING_VERSION   UINT32_C(1)
-#define RING_LINE      64 /* what two cores should not share */
+#define RING_LINE      64 /* a cache line: words written by different sides lie in different ones */
 #define RING_SLOT      512
 #define RING_SEATS_MAX 256
 #define RING_SPILLS    32
 #define RING_NO_SPILL  UINT32_MAX
 
-/* All that the layout depends on; both sides compute the same offsets from it. */
+/* The parameters of the layout; both sides compute the same offsets from them. */
 struct ring_shape {
         uint32_t seats;
         uint32_t entries;          /* a power of two, at most 65536 */
-        uint64_t task_bytes_max;   /* of one packed task (pack.h) */
-        uint64_t answer_bytes_max; /* of one packed answer */
+        uint64_t task_bytes_max;   /* largest packed task (pack.h) */
+        uint64_t answer_bytes_max; /* largest packed answer */
 };
 
 struct ring_offsets {
@@ -55,24 +55,26 @@ struct ring_header {
         uint32_t version;
         struct ring_shape shape; /* written once, before the runner starts */
 
-        /* Host → runner.  Cells [next, tail) wait; tail is released after the cells, next is won by seats. */
+        /* Host → runner.  Cells [next, tail) wait.  The host stores tail with release order after writing the cells;
+         * seats advance next by compare-and-swap. */
         alignas(RING_LINE) _Atomic uint64_t submit_tail;
         alignas(RING_LINE) _Atomic uint64_t submit_next;
-        alignas(RING_LINE) _Atomic uint32_t seat_bell; /* futex: rung by the host when somebody sleeps */
+        alignas(RING_LINE) _Atomic uint32_t seat_bell; /* futex that the host wakes if a seat sleeps */
         _Atomic uint32_t seats_asleep;
-        _Atomic uint32_t is_retiring; /* take nothing more; close and leave */
+        _Atomic uint32_t is_retiring; /* seats end once no task is queued */
 
-        /* Runner → host.  A cell holds its own number, so a cell reserved and not yet written is not mistaken. */
+        /* Runner → host.  An answer cell holds its own number, so that the host recognises a cell that is reserved but
+         * not yet written. */
         alignas(RING_LINE) _Atomic uint64_t answer_tail;
-        alignas(RING_LINE) _Atomic uint32_t host_is_asleep; /* then write to the host's eventfd */
-        _Atomic uint32_t attention; /* grows with each checkpoint, service call and passed-over cell */
+        alignas(RING_LINE) _Atomic uint32_t host_is_asleep; /* if set, an answer must write the host's eventfd */
+        _Atomic uint32_t attention; /* grows with each checkpoint, service call and skipped cell */
 
-        /* One flag per answer spill: set by the seat that fills it, cleared by the host once it was read. */
+        /* One flag per answer spill.  A seat sets it before filling the spill; the host clears it after reading. */
         alignas(RING_LINE) _Atomic uint32_t answer_spill_used[RING_SPILLS];
 };
 
-/* A submit cell: entry number | tasks of this batch << 32 (1 for a plain task; the rest of a batch follows).
- * An answer cell: entry number | (cell number + 1) << 16. */
+/* A submit cell is: entry number | number of tasks in the batch from this cell on << 32 (1 for a single task).
+ * An answer cell is: entry number | (cell number + 1) << 16. */
 
 enum ring_state { ENTRY_FREE, ENTRY_QUEUED, ENTRY_STARTED, ENTRY_TAKEN };
 
@@ -96,7 +98,7 @@ struct ring_answer {
         uint8_t bytes[RING_SLOT - 16];
 };
 
-/* Why a runner's thread is about to end the process.  `kind` is released last. */
+/* Why a runner's thread is about to end the process.  `kind` is stored with release order, before the text. */
 enum ring_fault_kind { FAULT_NONE, FAULT_SIGNAL, FAULT_EXIT };
 
 #define RING_FAULT_TEXT 2048
@@ -107,17 +109,18 @@ struct ring_fault {
         int32_t code;
         uint32_t text_size;
         uint64_t address;
-        char text[RING_FAULT_TEXT]; /* backtrace, one frame a line; may be empty */
+        char text[RING_FAULT_TEXT]; /* backtrace, one frame per line; may be empty */
 };
 
-/* Bytes that one side may change while the other copies them, as words: a torn copy is then no data race, and a number
- * beside them, looked at before and after, tells that it is torn. */
+/* Bytes that one side may change while the other copies them are kept as atomic words, so that this is no data race.
+ * A number beside them, read before and after the copy, reveals a torn copy. */
 #define RING_WORDS(bytes) (((bytes) + 7) / 8)
 void ring_words_put(_Atomic uint64_t *words, const void *from, size_t size);
 void ring_words_get(void *to, const _Atomic uint64_t *words, size_t size);
 
-/* A service that only the host can do: the seat fills it in, rings the host, and sleeps on `word`, which is the call's
- * number << 2 | state, so that an answer that comes after the seat gave up does not answer its next question. */
+/* A call of a service that only the host can provide.  The seat fills it in, wakes the host and sleeps on `word`, which
+ * is: number of the call << 2 | state.  The number keeps a late answer from being taken as the answer to the seat's
+ * next call. */
 enum ring_call_state { CALL_IDLE, CALL_ASKED, CALL_ANSWERED };
 #define RING_CALL_STATE(word) ((enum ring_call_state)((word)&3))
 enum ring_service { SERVICE_NEXT_ID, SERVICE_TRYLOCK, SERVICE_UNLOCK };
@@ -140,17 +143,17 @@ struct ring_checkpoint {
 };
 
 struct ring_seat {
-        alignas(RING_LINE) _Atomic uint64_t ticket; /* first ticket of what it holds; 0: nothing */
+        alignas(RING_LINE) _Atomic uint64_t ticket; /* the task that the seat holds, the first of a batch; 0: none */
         _Atomic uint64_t started_ns;                /* CLOCK_BOOTTIME */
-        _Atomic uint64_t progressed_ns;             /* last progress(); 0: none */
+        _Atomic uint64_t progressed_ns;             /* time of the last progress(); 0: none */
         _Atomic uint64_t progress_done, progress_total;
         _Atomic uint32_t phase;
 
-        alignas(RING_LINE) _Atomic uint32_t stop; /* RING_STOP(ticket): that task has to end.  The host's word;
-                                                   * a seat clears it before it shows its next task */
+        alignas(RING_LINE) _Atomic uint32_t stop; /* RING_STOP(ticket): that task has to end.  Set by the host,
+                                                   * cleared by the seat before it shows its next task */
 
-        /* The latest checkpoint is checkpoints[version % 2]; version 0: none yet.  The next is written into the other
-         * one, so that a process that dies meanwhile leaves the latest whole. */
+        /* The latest checkpoint is checkpoints[version % 2]; version 0 means none.  The next one is written into the
+         * other element, so that a process that dies while writing leaves the latest one intact. */
         alignas(RING_LINE) _Atomic uint32_t checkpoint_version;
         struct ring_checkpoint checkpoints[2];
 
@@ -158,10 +161,10 @@ struct ring_seat {
         struct ring_fault fault;
 };
 
-/* A stop value names the task, so that one that comes late does not stop the next. */
+/* A stop value names the task, so that a late one does not stop the seat's next task. */
 #define RING_STOP(ticket) ((uint32_t)(ticket) | UINT32_C(0x80000000))
 
-/* The parts of a mapping of ring_offsets.total bytes at `base`. */
+/* Pointers to the parts of a mapping of ring_offsets.total bytes at `base`. */
 struct ring_map {
         uint8_t *base;
         struct ring_shape shape;

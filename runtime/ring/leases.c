@@ -23,7 +23,7 @@ int leases_create(struct leases *l, uint32_t count)
         slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (slots == MAP_FAILED)
                 goto fail;
-        /* Our mapping stays writable; no other can ever become so. */
+        /* Our own mapping stays writable; the seal refuses every later writable mapping. */
         if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
                 goto fail;
         *l = (struct leases){ .fd = fd, .count = count, .slots = slots };
@@ -57,7 +57,8 @@ void leases_free(struct leases *l)
 
 void leases_set(struct leases *l, uint32_t index, uint64_t epoch, uint64_t until_ns)
 {
-        /* Between two epochs nothing may start: end the old one, name the new one, then open it. */
+        /* No task may start while the epoch changes: until_ns becomes 0 first, then the epoch changes, then until_ns
+         * is set.  Pairs with leases_allow(), which reads until_ns first. */
         if (atomic_load_explicit(&l->slots[index].epoch, memory_order_relaxed) != epoch) {
                 atomic_store_explicit(&l->slots[index].until_ns, 0, memory_order_release);
                 atomic_store_explicit(&l->slots[index].epoch, epoch, memory_order_release);

@@ -87,7 +87,8 @@ int message_open(struct reader *r, const void *data, size_t size, enum message_k
         return 0;
 }
 
-/* A count that the rest of the message can hold: each element takes at least its length and a NUL. */
+/* Reads a count and refuses one that the rest of the message cannot hold: each element takes at least its length and a
+ * NUL. */
 static size_t get_count(struct reader *r)
 {
         size_t count = reader_u32(r);

@@ -5,7 +5,7 @@
 
 #include "base/buffer.h"
 
-/* A packed task: this, then id, key and handler with their NULs, headers, checkpoint, payload, NUL. */
+/* A packed task is this head, then id, key and handler with their NULs, headers, checkpoint, payload, NUL. */
 struct task_head {
         uint64_t fence_epoch, fence_start, timeout_ms;
         uint32_t attempt, lease;
@@ -13,7 +13,7 @@ struct task_head {
         uint32_t headers_size, checkpoint_size, payload_size;
 };
 
-/* A packed answer: this, then error with its NUL, result, follow-ups, checkpoint. */
+/* A packed answer is this head, then error with its NUL, result, follow-ups, checkpoint. */
 struct reply_head {
         uint64_t ticket, started_ns, ended_ns, retry_after_ms;
         int32_t outcome;
@@ -114,7 +114,7 @@ void ring_pack_reply(uint8_t *to, const struct ring_reply *reply)
         (void)put(to, reply->checkpoint, head.checkpoint_size);
 }
 
-/* The next `size` of the `*left` bytes at `*at`, or NULL. */
+/* Takes the next `size` of the `*left` bytes at `*at`; NULL if there are fewer. */
 static const uint8_t *take(const uint8_t **at, size_t *left, size_t size)
 {
         const uint8_t *from = *at;
@@ -125,7 +125,7 @@ static const uint8_t *take(const uint8_t **at, size_t *left, size_t size)
         return from;
 }
 
-/* The same for a text that ends in its only NUL. */
+/* As take(), for a text that must end in its only NUL. */
 static const char *take_text(const uint8_t **at, size_t *left, size_t size)
 {
         const char *text = (const char *)take(at, left, size);

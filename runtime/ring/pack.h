@@ -1,6 +1,6 @@
 /* pack.h: a task on its way to a runner, and the answer on its way back, as bytes.
  *
- * Both sides of the ring work on these structs; only this file knows how they lie in memory. */
+ * Both sides of the ring use these structs; only pack.c knows their layout in memory. */
 #ifndef QUIVER_RING_PACK_H
 #define QUIVER_RING_PACK_H
 
@@ -10,22 +10,22 @@
 
 #include "ring/layout.h"
 
-/* What became of a task.  The first four are the handler's word, the rest is ours. */
+/* How a task ended.  The handler returns one of the first four; the runner or the host sets the others. */
 enum outcome {
         OUTCOME_DONE = QV_DONE,
         OUTCOME_RETRY = QV_RETRY,
         OUTCOME_REJECT = QV_REJECT,
         OUTCOME_UNAVAILABLE = QV_UNAVAILABLE,
         OUTCOME_CRASHED = 16,     /* the handler died; costs one crash */
-        OUTCOME_TIMED_OUT = 17,   /* it did not stop when told; costs one crash */
-        OUTCOME_INTERRUPTED = 18, /* our doing (shutdown, a neighbour's crash, a lost lease); costs nothing */
+        OUTCOME_TIMED_OUT = 17,   /* the handler did not stop at its timeout; costs one crash */
+        OUTCOME_INTERRUPTED = 18, /* Quiver ended it (shutdown, a neighbour's crash, a lost lease); costs nothing */
 };
 
 /* "DONE", "TIMED_OUT", …; "UNKNOWN" for anything else. */
 const char *outcome_name(int outcome);
 
-/* A task as the host hands it to a runner.  Pointers are borrowed: from the caller when packing, from the packed bytes
- * after unpacking.  Texts are never NULL. */
+/* A task as the host submits it to a runner.  Pointers are borrowed: from the caller when packing, from the packed
+ * bytes after unpacking.  Texts are never NULL. */
 struct ring_task {
         const char *id;
         const char *key;
@@ -34,21 +34,21 @@ struct ring_task {
         uint32_t lease; /* index into the lease page (leases.h) */
         uint64_t fence_epoch;
         uint64_t fence_start;
-        uint64_t timeout_ms; /* 0: none.  deadline = start + timeout */
+        uint64_t timeout_ms; /* counted from the start; 0: none */
         const void *headers; /* name NUL value NUL … */
         size_t headers_size; /* 0: none */
         const void *checkpoint;
         size_t checkpoint_size;
-        const void *payload; /* unpacked: a NUL follows */
+        const void *payload; /* after unpacking, a NUL follows it */
         size_t payload_size;
 };
 
-/* An answer, and all that is committed with it. */
+/* An answer, and everything that is committed with it. */
 struct ring_reply {
         uint64_t ticket;
         int32_t outcome; /* enum outcome */
         uint64_t started_ns;
-        uint64_t ended_ns; /* CLOCK_BOOTTIME; 0 and 0 if it never ran */
+        uint64_t ended_ns; /* CLOCK_BOOTTIME; both are 0 if the task never ran */
         bool has_result;
         bool has_retry_after;
         bool has_checkpoint;
@@ -75,7 +75,7 @@ struct ring_submit {
         size_t payload_size;
 };
 
-/* Bytes that the packed form takes. */
+/* The size of the packed form. */
 size_t ring_task_size(const struct ring_task *task);
 size_t ring_reply_size(const struct ring_reply *reply);
 
@@ -83,13 +83,14 @@ size_t ring_reply_size(const struct ring_reply *reply);
 void ring_pack_task(uint8_t *to, const struct ring_task *task);
 void ring_pack_reply(uint8_t *to, const struct ring_reply *reply);
 
-/* Reads back; every length is checked against `size`.  0 or -EBADMSG. */
+/* Unpacks; every length is checked against `size`.  0 or -EBADMSG. */
 int ring_unpack_task(const uint8_t *from, size_t size, struct ring_task *ret);
 int ring_unpack_reply(const uint8_t *from, size_t size, struct ring_reply *ret);
 
 struct buffer;
 struct reader;
-/* Appends one follow-up to what will become reply.submits; reads the next one of them (0, or -EBADMSG). */
+/* ring_put_submit() appends a follow-up to a buffer that becomes reply.submits; ring_next_submit() reads the next one
+ * (0, or -EBADMSG). */
 void ring_put_submit(struct buffer *to, const struct ring_submit *submit);
 int ring_next_submit(struct reader *from, struct ring_submit *ret);
 

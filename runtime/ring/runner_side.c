@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "ring/futex.h"
 
-/* How often to look again before sleeping: a wake-up costs 20 to 40 µs, a look a few nanoseconds. */
+/* How often a seat polls before it sleeps: a wake-up costs 20 to 40 µs, a poll a few nanoseconds. */
 #define LOOKS_BEFORE_SLEEP 2000
 
 static inline void relax(void)
@@ -53,23 +53,24 @@ void ring_detach(struct ring_runner *r)
         r->map.base = NULL;
 }
 
-/* Wins the next cells for one seat: how many (at most `max` of a batch), with their entries' numbers.  0: none wait. */
+/* Takes the next cells for one seat: at most `max` cells of one batch.  Returns how many, with the numbers of their
+ * entries; 0 if no cell waits. */
 static uint32_t win_cells(struct ring_runner *r, struct ring_taken *ret, uint32_t max)
 {
         struct ring_header *h = r->map.header;
         uint32_t mask = r->map.shape.entries - 1;
         uint64_t next = atomic_load_explicit(&h->submit_next, memory_order_relaxed);
         for (;;) {
-                /* Pairs with the host's release of tail: the cells below it are written. */
+                /* Pairs with the release store of submit_tail in ring_host_submit(): the cells below it are written. */
                 if (next >= atomic_load_explicit(&h->submit_tail, memory_order_acquire))
                         return 0;
                 uint64_t cell = atomic_load_explicit(&r->map.submit_cells[next & mask], memory_order_relaxed);
                 uint32_t count = (uint32_t)(cell >> 32) < max ? (uint32_t)(cell >> 32) : max;
-                /* Somebody in this process wrote over the cells, and which task this was for nobody knows any more: an
-                 * end that the host notices is better than tasks that wait for ever. */
+                /* Code in this process has overwritten the cells, and the task that this cell named is unknown.
+                 * Ending the process, which the host notices, is better than a task that waits for ever. */
                 if (!count)
                         abort();
-                /* All of them before we win: from then on the host may write the next round into these cells. */
+                /* Read all cells before the compare-and-swap: after it the host may reuse them. */
                 for (uint32_t i = 0; i < count; i++)
                         ret[i].entry = (uint32_t)atomic_load_explicit(
                                                &r->map.submit_cells[(next + i) & mask], memory_order_relaxed) &
@@ -80,8 +81,8 @@ static uint32_t win_cells(struct ring_runner *r, struct ring_taken *ret, uint32_
         }
 }
 
-/* Starts the task of one cell: false if the host took it back in the meantime.  (The entry may by then hold a newer
- * task, whose own cell comes later: starting it here is as good, and its cell will be passed over.) */
+/* Starts the task of one cell; false if the host has taken it back.  The entry may then already hold a newer task,
+ * whose own cell comes later: it is started here, and its cell will be skipped. */
 static bool start(struct ring_runner *r, uint32_t seat, uint32_t entry_number, bool is_first, struct ring_taken *ret)
 {
         struct ring_entry *e = &r->map.entries[entry_number];
@@ -90,15 +91,15 @@ static bool start(struct ring_runner *r, uint32_t seat, uint32_t entry_number, b
         if (RING_WORD_STATE(word) != ENTRY_QUEUED)
                 return false;
         uint64_t ticket = RING_WORD_TICKET(word);
-        /* The seat first: if this process dies between the two, the host finds a seat that names a task nobody started,
-         * never a started task that no seat names. */
+        /* The seat is written before the entry: if this process dies in between, the host finds a seat that names a
+         * task which was not started, never a started task that no seat names. */
         if (is_first) {
                 atomic_store_explicit(&s->started_ns, clock_boot_ns(), memory_order_relaxed);
                 atomic_store_explicit(&s->progressed_ns, 0, memory_order_relaxed);
                 atomic_store_explicit(&s->progress_done, 0, memory_order_relaxed);
                 atomic_store_explicit(&s->progress_total, 0, memory_order_relaxed);
                 atomic_store_explicit(&s->phase, SEAT_BUSY, memory_order_relaxed);
-                /* A stop value repeats after 2^31 tickets: none may be left over by then. */
+                /* Stop values repeat after 2^31 tickets, so an old one must not stay. */
                 if (atomic_load_explicit(&s->stop, memory_order_relaxed))
                         atomic_store_explicit(&s->stop, 0, memory_order_relaxed);
                 atomic_store_explicit(&s->ticket, ticket, memory_order_release);
@@ -111,7 +112,7 @@ static bool start(struct ring_runner *r, uint32_t seat, uint32_t entry_number, b
         ret->ticket = ticket;
         if (ring_unpack_task(bytes, e->size, &ret->task) == 0)
                 return true;
-        /* Somebody in this process wrote over it.  It cannot be handled here, and it must not hang. */
+        /* Code in this process has overwritten the packed task.  It cannot be handled, but it must be answered. */
         struct ring_reply reply = { .ticket = ticket,
                 .outcome = OUTCOME_INTERRUPTED,
                 .error = "its bytes were damaged in the runner's memory" };
@@ -126,7 +127,8 @@ static bool has_cells(struct ring_header *h)
 
 void ring_wake_host(struct ring_runner *r)
 {
-        /* Pairs with ring_host_sleep(): it raises the flag, then looks; we publish, then look at the flag. */
+        /* Pairs with ring_host_sleep(): the host sets the flag, then checks for answers; we publish the answer, then
+         * read the flag.  One of the two sees the other. */
         atomic_thread_fence(memory_order_seq_cst);
         if (atomic_load_explicit(&r->map.header->host_is_asleep, memory_order_relaxed) &&
                 atomic_exchange(&r->map.header->host_is_asleep, 0)) {
@@ -136,19 +138,20 @@ void ring_wake_host(struct ring_runner *r)
         }
 }
 
-/* There is something to see that is no answer. */
+/* Makes the host look at the seats: something other than an answer has changed. */
 static void call_host(struct ring_runner *r)
 {
         atomic_fetch_add_explicit(&r->map.header->attention, 1, memory_order_release);
         ring_wake_host(r);
 }
 
-/* Sleeps until the host rings, unless something came in between. */
+/* Sleeps until the host wakes seat_bell; returns at once if a cell was submitted in between. */
 static void wait_for_bell(struct ring_header *h)
 {
         uint32_t bell = atomic_load(&h->seat_bell);
         atomic_fetch_add(&h->seats_asleep, 1);
-        /* Sequentially consistent with the host's "publish, then look who sleeps": one of us sees the other. */
+        /* Pairs with the fence in ring_host_ring(): we count ourselves as asleep, then check for cells; the host
+         * publishes cells, then reads the count.  One of the two sees the other. */
         if (!has_cells(h) && !atomic_load(&h->is_retiring))
                 futex_wait(&h->seat_bell, bell, NULL);
         atomic_fetch_sub(&h->seats_asleep, 1);
@@ -168,11 +171,11 @@ uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret,
                         return started;
                 ring_seat_idle(r, seat);
                 if (cells) {
-                        /* All taken back: there will be no answer, and the host may be waiting for this room. */
+                        /* All were taken back: no answer will come, and the host may wait for the room. */
                         call_host(r);
                         continue;
                 }
-                /* What was submitted before the host said so is still to be done: look once more. */
+                /* Tasks submitted before the flag was set must still be done, so the cells are checked after it. */
                 if (atomic_load_explicit(&h->is_retiring, memory_order_acquire) && !has_cells(h))
                         return 0;
                 if (looks++ < LOOKS_BEFORE_SLEEP) {
@@ -184,7 +187,7 @@ uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret,
         }
 }
 
-/* A free answer spill; waits for the host to read one if all are full. */
+/* Reserves an answer spill; if all are in use, waits until the host has read one. */
 static uint32_t spill_get(struct ring_runner *r)
 {
         for (;;) {
@@ -233,7 +236,8 @@ void ring_checkpoint(struct ring_runner *r, uint32_t seat, uint64_t ticket, cons
         if (!version)
                 version = 2; /* 0 means none */
         struct ring_checkpoint *c = &s->checkpoints[version % 2];
-        /* Pairs with ring_host_checkpoint(): these writes are not seen before the version that moved on from them. */
+        /* Pairs with ring_host_checkpoint(): a reader that sees these writes also sees that the version has changed
+         * since this element was the latest. */
         atomic_thread_fence(memory_order_release);
         atomic_store_explicit(&c->ticket, ticket, memory_order_relaxed);
         atomic_store_explicit(&c->size, (uint32_t)size, memory_order_relaxed);
@@ -249,7 +253,7 @@ int ring_ask(struct ring_runner *r, uint32_t seat, enum ring_service service, co
         uint32_t asked = ((atomic_load_explicit(&c->word, memory_order_relaxed) >> 2) + 1) << 2 | CALL_ASKED;
         char text[QV_LOCK_NAME_MAX + 1] = "";
         memcpy(text, name, strnlen(name, QV_LOCK_NAME_MAX));
-        /* Pairs with ring_host_call(): the host may still be copying the question that we gave up. */
+        /* Pairs with ring_host_call(): the host may still be copying the previous call, which timed out. */
         atomic_thread_fence(memory_order_release);
         atomic_store_explicit(&c->service, service, memory_order_relaxed);
         atomic_store_explicit(&c->asked_number, *number, memory_order_relaxed);
@@ -260,7 +264,7 @@ int ring_ask(struct ring_runner *r, uint32_t seat, enum ring_service service, co
         while (atomic_load(&c->word) == asked) {
                 uint64_t now_ms = clock_boot_ms();
                 if (now_ms >= until_ms) {
-                        /* The host may answer at this very moment: whoever changes the word first is right. */
+                        /* The host may answer at this moment: the first to change the word decides. */
                         uint32_t expected = asked;
                         if (atomic_compare_exchange_strong(&c->word, &expected, (asked & ~3u) | CALL_IDLE))
                                 return -ETIMEDOUT;

@@ -12,41 +12,41 @@
 
 struct ring_runner {
         struct ring_map map;
-        int bell_fd;               /* eventfd of the host */
-        _Atomic bool bell_is_lost; /* it could not be rung: somebody closed it, and the host would sleep on */
+        int bell_fd;               /* the host's eventfd */
+        _Atomic bool bell_is_lost; /* a write to bell_fd failed: the plugin closed it, and the host would not wake up */
 };
 
 /* A task that this seat has started. */
 struct ring_taken {
         uint32_t entry;
         uint64_t ticket;
-        struct ring_task task; /* points into shared memory; the host does not touch it before the answer */
+        struct ring_task task; /* points into shared memory, which the host does not change before the answer */
 };
 
-/* Maps the ring that the host made.  0, -EINVAL (not a ring, another version), or -errno. */
+/* Maps the ring that the host created.  0, -EINVAL (not a ring, or another version), or another -errno. */
 int ring_attach(struct ring_runner *r, int ring_fd, int bell_fd);
 void ring_detach(struct ring_runner *r);
 
-/* Waits for work and starts it: the seat is written first, then the entry is won by compare-and-swap.  Fills up to
- * `max` tasks (more than one only if the host sent them as a batch) and returns how many; 0 once the runner is retiring
- * and nothing is left. */
+/* Waits for tasks and starts them: the seat is written first, then the entry is taken by compare-and-swap.  Fills in up
+ * to `max` tasks (more than one only if the host submitted them as a batch) and returns how many; 0 once the runner is
+ * retiring and no task is left. */
 uint32_t ring_take(struct ring_runner *r, uint32_t seat, struct ring_taken *ret, uint32_t max);
 
-/* Answers one started task and rings the host if it sleeps.  0, or -EMSGSIZE if the packed answer is over the limit
- * (nothing was sent: answer again with less). */
+/* Answers one started task and wakes the host if it sleeps.  0, or -EMSGSIZE if the packed answer is over the limit;
+ * then nothing was sent, and the caller answers again with less. */
 int ring_answer(struct ring_runner *r, const struct ring_taken *taken, const struct ring_reply *reply);
 
-/* All that the seat had taken is answered: it is idle. */
+/* Marks the seat as idle, after every task that it had taken was answered. */
 void ring_seat_idle(struct ring_runner *r, uint32_t seat);
 
 /* Writes the eventfd if the host sleeps. */
 void ring_wake_host(struct ring_runner *r);
 
-/* Makes the checkpoint visible to the host, whatever becomes of this process afterwards. */
+/* Stores the checkpoint in shared memory, where the host finds it even if this process dies. */
 void ring_checkpoint(struct ring_runner *r, uint32_t seat, uint64_t ticket, const void *data, size_t size);
 
-/* Asks the host and waits for its answer, at most `timeout_ms`.  0 or the host's -errno with *number updated;
- * -ETIMEDOUT. */
+/* Calls a service of the host and waits at most `timeout_ms` for its answer.  Returns the host's status, 0 or -errno,
+ * with *number updated; or -ETIMEDOUT. */
 int ring_ask(struct ring_runner *r, uint32_t seat, enum ring_service service, const char *name, uint64_t *number,
         uint32_t timeout_ms);
 
