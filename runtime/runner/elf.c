@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* More than any linker makes, and few enough that a hostile file costs nothing. */
+/* More segments than any linker writes, and few enough to bound the cost of a hostile file. */
 #define SEGMENTS_MAX 256
 #define SECTIONS_MAX 65536
-/* Symbols read at a time: 3 KiB, which the stack of a fault handler has. */
+/* Symbols are read 3 KiB at a time, which fits on the stack of a fault handler. */
 #define SYMBOLS_CHUNK 128
 
 static bool read_at(const struct elf *elf, uint64_t offset, void *to, size_t size)
@@ -26,7 +26,7 @@ static bool read_at(const struct elf *elf, uint64_t offset, void *to, size_t siz
         return true;
 }
 
-/* `count` records of `each` bytes at `offset` lie within the file. */
+/* Whether `count` records of `each` bytes at `offset` lie within the file. */
 static bool has_range(const struct elf *elf, uint64_t offset, uint64_t count, uint64_t each)
 {
         return offset <= elf->size && (!each || count <= (elf->size - offset) / each);
@@ -83,7 +83,7 @@ static bool segments_are_whole(const struct elf *elf)
         return true;
 }
 
-/* The section table stands at the very end of what a linker writes: if it is there, so is everything before it. */
+/* Linkers write the section table last: if it is in the file, so is everything before it. */
 static bool sections_are_whole(const struct elf *elf)
 {
         const Elf64_Ehdr *h = &elf->header;
@@ -168,7 +168,7 @@ static bool find_symbol(const struct elf *elf, const Elf64_Shdr *table, uint64_t
         return false;
 }
 
-/* The text at `offset` of a string table; what the table cuts short is shown as far as it goes. */
+/* Reads the text at `offset` of a string table; a text that the end of the table cuts is returned as far as it goes. */
 static bool read_name(const struct elf *elf, const Elf64_Shdr *strings, uint64_t offset, char *name, size_t size)
 {
         if (strings->sh_type != SHT_STRTAB || offset >= strings->sh_size ||

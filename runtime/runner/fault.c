@@ -17,8 +17,8 @@
 
 #define FRAMES_MAX 24
 #define SIGNAL_STACK_SIZE                                                                                              \
-        ((size_t)64 << 10) /* wide vector registers take up to 11 KiB of it, the unwinder and symbols 8 */
-#define HANDLER_SECONDS 2  /* more than a backtrace ever takes */
+        ((size_t)64 << 10) /* wide vector registers take up to 11 KiB of it, the unwinder and symbols 8 KiB */
+#define HANDLER_SECONDS 2  /* longer than a backtrace takes */
 #define ASKED_WAIT_MS   200
 
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP };
@@ -30,17 +30,17 @@ static _Thread_local struct ring_seat *my_seat;
 static _Thread_local uint32_t my_number;
 static _Thread_local void *my_stack;
 
-/* The thread of each seat, for asking it where it stands. */
+/* The thread of each seat, which a SIGABRT from the host makes write its backtrace. */
 static struct {
         struct ring_seat *seat;
         _Atomic pid_t thread; /* 0: none */
 } threads[RING_SEATS_MAX];
 
-static _Atomic int asked_count; /* seats that have not said yet where they stand */
+static _Atomic int asked_count; /* seats that were asked and have not written their backtrace yet */
 
 /* --- the record -------------------------------------------------------------------------------------------------- */
 
-/* The kind goes out before the backtrace is made: should that fault too, signal and address are there already. */
+/* Publishes kind, signal and address before the backtrace is made: making it may fault again. */
 static void note(struct ring_fault *fault, enum ring_fault_kind kind, int signal, int code, uint64_t address)
 {
         fault->signal = signal;
@@ -54,7 +54,7 @@ static void put_frame(struct ring_fault *fault, struct signal_text *text, uintpt
 {
         symbol_put(text, address, is_return);
         signal_text_put(text, "\n");
-        fault->text_size = (uint32_t)text->used; /* after each frame: the next one may fault */
+        fault->text_size = (uint32_t)text->used; /* updated after each frame, because the next one may fault */
 }
 
 static uintptr_t program_counter(const ucontext_t *context)
@@ -68,7 +68,8 @@ static uintptr_t program_counter(const ucontext_t *context)
 #endif
 }
 
-/* After a call through a wild pointer there is no function to unwind from; but the caller's address was just saved. */
+/* After a call through an invalid pointer the unwinder has no function to start from.  The call has saved the return
+ * address, which names the caller. */
 static uintptr_t caller_of_nowhere(const ucontext_t *context)
 {
 #if defined(__x86_64__)
@@ -86,8 +87,8 @@ static bool is_runner_code(const void *address)
         return (uintptr_t)address >= (uintptr_t)__executable_start && (uintptr_t)address < (uintptr_t)etext;
 }
 
-/* How many of `count` frames are left without the outermost ones: the start of the thread and of the seat, which are
- * the same in every trace. */
+/* How many of `count` frames are left without the outermost ones, which start the thread and the seat and are the same
+ * in every trace. */
 static int without_start(void *const *frames, int count)
 {
         int left = count;
@@ -98,7 +99,7 @@ static int without_start(void *const *frames, int count)
         return left ? left : count;
 }
 
-/* The frames of the code that was interrupted, without those of the handler above it. */
+/* Writes the frames of the interrupted code, without those of the signal handler. */
 static void put_interrupted(struct ring_fault *fault, struct signal_text *text, const ucontext_t *context)
 {
         void *frames[FRAMES_MAX + 4];
@@ -121,7 +122,7 @@ static void put_signal_trace(struct ring_fault *fault, const ucontext_t *context
         put_interrupted(fault, &text, context);
 }
 
-/* Outside a signal handler: all frames, but the `skipped` innermost ones. */
+/* For use outside a signal handler: writes all frames except the `skipped` innermost ones. */
 static void put_call_trace(struct ring_fault *fault, const char *first_line, int skipped)
 {
         void *frames[FRAMES_MAX];
@@ -147,7 +148,7 @@ static void set_default(int signal)
         (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Dies of that signal, so that the wait status shows it. */
+/* Ends the process by that signal, so that the wait status shows it. */
 static _Noreturn void die_of(int signal)
 {
         set_default(signal);
@@ -165,21 +166,22 @@ static bool is_asked(const siginfo_t *info)
         return info->si_code == SI_QUEUE && info->si_value.sival_ptr == threads;
 }
 
-/* Whether the host has raised the stop flag for what the seat holds. */
+/* Whether the host has raised the stop flag for the task that the seat holds. */
 static bool is_told_to_stop(const struct ring_seat *seat)
 {
         uint64_t ticket = atomic_load(&seat->ticket);
         return ticket && atomic_load(&seat->stop) == RING_STOP(ticket);
 }
 
-/* Notes where this thread's seat stands: not a crash, so the code says that it was told. */
+/* Writes the backtrace of this thread's seat.  The code SI_USER marks it as an abort by the host and not a crash. */
 static void say_where(const ucontext_t *context)
 {
         note(&my_seat->fault, FAULT_SIGNAL, SIGABRT, SI_USER, 0);
         put_signal_trace(&my_seat->fault, context);
 }
 
-/* The signal may have come to any thread, so also to a stopped seat's own. */
+/* Makes every stopped seat write its backtrace.  The kernel may have delivered SIGABRT to any thread, also to that of a
+ * stopped seat. */
 static void ask_stopped_seats(const ucontext_t *context)
 {
         siginfo_t info;
@@ -202,7 +204,7 @@ static void ask_stopped_seats(const ucontext_t *context)
                 (void)nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-/* Answers whoever asked, and waits for the end that it is about to bring. */
+/* Writes this seat's backtrace for ask_stopped_seats() on another thread, and waits until that ends the process. */
 static _Noreturn void answer_where(const ucontext_t *context)
 {
         if (my_seat)
@@ -212,12 +214,13 @@ static _Noreturn void answer_where(const ucontext_t *context)
                 (void)pause();
 }
 
-/* All of `fatal` are blocked in here: a second fault ends the process at once, with what was noted until then. */
+/* All signals in `fatal` are blocked here: a second fault ends the process at once, and the record keeps what was
+ * written until then. */
 static void on_fatal(int signal, siginfo_t *info, void *context)
 {
         if (getpid() != own_pid)
                 die_of(signal);
-        /* An unwinder that runs in circles must not keep a dead runner alive. */
+        /* An unwinder in an endless loop must not keep the process alive. */
         set_default(SIGALRM);
         (void)alarm(HANDLER_SECONDS);
         if (is_from_outside(info)) {
@@ -235,7 +238,7 @@ static void on_fatal(int signal, siginfo_t *info, void *context)
 
 /* --- exit() ------------------------------------------------------------------------------------------------------ */
 
-/* Ends here: the plugin's own exit handlers and destructors may hang, or trip over the seats that still run. */
+/* Ends the process here: the plugin's exit handlers and destructors may hang, or crash because seats still run. */
 static void on_exit_called(int status, void *unused)
 {
         (void)unused;
@@ -279,7 +282,7 @@ void fault_install(void)
 {
         void *frame;
         own_pid = getpid();
-        (void)backtrace(&frame, 1); /* loads the unwinder now, while memory can still be had */
+        (void)backtrace(&frame, 1); /* loads the unwinder now: a signal handler must not allocate */
         struct sigaction action = { .sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK };
         (void)sigemptyset(&action.sa_mask);
         for (size_t i = 0; i < FATAL_COUNT; i++)

@@ -1,13 +1,12 @@
-/* fault.h: what a dying runner can still say: which signal, where, and a short backtrace, in its seat's fault record.
+/* fault.h: the fault record of a dying runner: signal, address and a short backtrace, in the shared memory of its seat.
  *
- * The record names a seat only if that seat's own thread did it: a fault on a thread that the plugin made leaves every
- * record empty, and the host treats all that was running as suspects.  A child that the plugin forked leaves none
- * either.
+ * A seat gets a record only if its own thread crashed.  A fault on a thread that the plugin made leaves every record
+ * empty, and the host treats all running tasks as suspects.  A child that the plugin forked leaves no record either.
  *
- * Told to abort.  A SIGABRT from outside (the host's, when a task did not stop in time; or anybody's) blames nobody.
- * The seats whose stop flag is raised are asked where they stand, and answer with a record of signal SIGABRT and code
- * SI_USER; an abort() of the handler's own has code SI_TKILL.  So the host can put the first into the history of the
- * task that timed out, and takes only the second for a crash. */
+ * A SIGABRT from another process (the host, when a task did not stop in time, or anyone else) blames no task.  Each
+ * seat whose stop flag is raised writes a record with signal SIGABRT and code SI_USER; an abort() by the handler itself
+ * has code SI_TKILL.  The host adds the first to the history of the task that timed out, and treats only the second as
+ * a crash. */
 #ifndef QUIVER_RUNNER_FAULT_H
 #define QUIVER_RUNNER_FAULT_H
 
@@ -16,24 +15,24 @@
 
 #include "ring/layout.h"
 
-/* Catches what kills, and exit().  Once per process, before the plugin is opened. */
+/* Catches fatal signals and exit().  Called once per process, before the plugin is opened. */
 void fault_install(void);
 
-/* exit() runs the newest handler first, and the plugin may have added some that hang: call this again once it is
- * loaded. */
+/* Registers our exit handler again.  exit() runs the newest handler first, and the plugin may have added one that
+ * hangs, so this is called after the plugin was loaded and initialised. */
 void fault_catch_exit(void);
 
-/* From here on this thread's faults are that seat's.  Gives the thread a signal stack of its own, so that a stack
- * overflow can be told too.  0 or -errno. */
+/* From now on faults of this thread go to that seat's record.  Gives the thread a signal stack of its own, so that a
+ * stack overflow is recorded too.  0 or -errno. */
 int fault_begin(struct ring_seat *seat, uint32_t number);
-/* And from here on nobody's. */
+/* From now on faults of this thread are not recorded. */
 void fault_end(void);
 
-/* Whether this is a child that the plugin forked, and that now wants to go on as if it were the runner. */
+/* Whether this process is a child that the plugin forked and not the runner itself. */
 bool fault_is_forked(void);
 
-/* The handler made this thread or runner unusable: notes it for the thread's seat, with `text`, and ends the process.
- */
+/* Ends the process because the handler made this thread or the runner unusable; `text` goes to the record of the
+ * thread's seat. */
 _Noreturn void fault_give_up(const char *text);
 
 #endif

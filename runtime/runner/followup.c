@@ -9,7 +9,7 @@
 #define KEY_MAX          255
 #define HEADERS_MAX      64
 #define HEADER_TEXT_MAX  1024
-#define DELAY_MAX_MS     (UINT64_C(3650) * 86400 * 1000) /* ten years: beyond is a negative number in disguise */
+#define DELAY_MAX_MS     (UINT64_C(3650) * 86400 * 1000) /* ten years; more is likely a negative number converted */
 
 static bool has_control(const char *text)
 {

@@ -11,17 +11,18 @@
 #include "base/clock.h"
 #include "runner/seat.h"
 
-/* What is set up once (locales, resolver, caches) is no leak: it is there after these, within this time. */
+/* One-time allocations (locales, resolver, caches) are no leak.  They are made during the first WARM_UPS rehearsals,
+ * which are not measured and end after WARM_UP_NS. */
 #define WARM_UPS     8
 #define WARM_UP_NS   (2 * NS_PER_S)
 #define QUARTERS     4
-#define SETTLE_TRIES 200 /* of a millisecond each: for threads that were told to end, and are about to */
+#define SETTLE_TRIES 200 /* one millisecond each: time for threads that are about to end */
 
 #ifdef __SANITIZE_ADDRESS__
 size_t __sanitizer_get_current_allocated_bytes(void);
 #endif
 
-/* What the process holds. */
+/* The resources that the process holds. */
 struct holdings {
         uint64_t bytes, descriptors, threads;
 };
@@ -48,7 +49,7 @@ static uint64_t count_entries(const char *folder)
         return count;
 }
 
-/* A joined thread stays in the list for a moment, and a detached one has to be given one. */
+/* Waits for the count to fall to `expected`: a thread that has ended stays in /proc/self/task for a moment. */
 static uint64_t count_threads(uint64_t expected)
 {
         uint64_t count = count_entries("/proc/self/task");
@@ -78,12 +79,12 @@ static int open_and_close(struct runner *runner, uint32_t number, struct error *
                                    : r;
 }
 
-/* Some of the rehearsals. */
+/* A run of several rehearsals. */
 struct part {
         struct runner *runner;
-        uint32_t done; /* by all parts so far */
+        uint32_t done; /* rehearsals of all parts so far */
         uint32_t count;
-        uint64_t most_ns; /* not begun after so long; 0: no limit */
+        uint64_t most_ns; /* no rehearsal begins after this time; 0: no limit */
         uint64_t taken_ns;
         int status;
         struct error *error;
@@ -101,8 +102,8 @@ static void *run_part(void *arg)
         return NULL;
 }
 
-/* On a thread of its own, as every seat is: malloc keeps what a thread has freed for that thread, counts it as in use,
- * and takes it back when the thread ends. */
+/* Runs on a thread of its own: malloc keeps memory that a thread has freed in that thread's cache and counts it as in
+ * use until the thread ends. */
 static int run(struct part *p)
 {
         pthread_t thread;
@@ -113,7 +114,7 @@ static int run(struct part *p)
         return p->status;
 }
 
-/* Runs a few, and says how many more the time allows: a multiple of QUARTERS, and at least that. */
+/* Runs the warm-up and returns how many more rehearsals the time allows: a multiple of QUARTERS, and at least that. */
 static int warm_up(struct part *p, uint32_t *ret_count)
 {
         p->count = WARM_UPS;
@@ -128,7 +129,7 @@ static int warm_up(struct part *p, uint32_t *ret_count)
         return 0;
 }
 
-/* How much was left behind, if it grew all along; what came once, or comes and goes, is no leak. */
+/* The total growth if the value grew in almost every quarter, else 0: a single step or a fluctuation is no leak. */
 static uint64_t steady_growth(const struct holdings stock[QUARTERS + 1], size_t field)
 {
         uint64_t values[QUARTERS + 1];

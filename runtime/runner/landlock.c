@@ -10,7 +10,7 @@
 #include "runner/sandbox.h"
 
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
-#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14) /* since Landlock 3; younger than Debian 12's headers */
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14) /* since Landlock ABI 3; Debian 12's headers lack it */
 #endif
 
 #define READING (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
@@ -19,12 +19,12 @@
                 LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |             \
                 LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |          \
                 LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | LANDLOCK_ACCESS_FS_TRUNCATE)
-/* The rights that make sense for a path that is no folder; the kernel refuses the others. */
+/* The rights that apply to a path that is no folder; the kernel refuses the others. */
 #define FOR_FILES                                                                                                      \
         (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |                   \
                 LANDLOCK_ACCESS_FS_TRUNCATE)
 
-/* What loading a library, telling the time and symbolising a crash take.  Not all of them exist everywhere. */
+/* Paths that are needed to load libraries, read time zones and symbolise a backtrace.  Not all exist everywhere. */
 static const char *const always_read[] = { "/lib", "/lib64", "/usr/lib", "/usr/local/lib", "/etc/ld.so.cache",
         "/etc/localtime", "/usr/share/zoneinfo", "/proc/self", "/dev/null", "/dev/zero", "/dev/urandom" };
 static const char *const always_write[] = { "/dev/null" };
@@ -33,7 +33,7 @@ static const char *const always_write[] = { "/dev/null" };
 
 struct ruleset {
         int fd;
-        uint64_t known; /* rights that this kernel's Landlock knows */
+        uint64_t known; /* rights that this kernel's Landlock supports */
 };
 
 static uint64_t rights_of_version(long version)
@@ -62,7 +62,7 @@ static int allow(const struct ruleset *set, const char *path, uint64_t rights)
         return r;
 }
 
-/* A path that somebody wrote into the config has to be there: a misspelt one would only show when the task fails. */
+/* A configured path must exist: otherwise a misspelt one would only show when a task fails. */
 static int allow_listed(
         const struct ruleset *set, const char *const *paths, size_t count, uint64_t rights, struct error *error)
 {

@@ -40,7 +40,7 @@ static int check_file(const char *path, const char *label, struct error *error)
 {
         struct stat st;
         int r;
-        /* Without O_NONBLOCK the open of a pipe would wait for its writer. */
+        /* Without O_NONBLOCK, opening a pipe would block until it has a writer. */
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
                 return error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
@@ -56,7 +56,7 @@ static int check_file(const char *path, const char *label, struct error *error)
         return r;
 }
 
-/* Every message names the plugin first. */
+/* Puts the plugin's name in front of the message. */
 static int name_plugin(struct error *error, int r, const char *label)
 {
         return r < 0 ? error_prefix(error, r, "plugin %s", label) : r;
@@ -102,7 +102,7 @@ int load_check_table(
         return name_plugin(error, check_table(table, seats, ret, error), label);
 }
 
-/* What dlopen() complains of, without the path of a private copy that nobody knows. */
+/* dlerror() without the path of the private copy, which means nothing to the reader. */
 static const char *complaint(const char *path)
 {
         const char *text = dlerror();

@@ -1,14 +1,14 @@
 /* output.h: a handler's standard output and error.
  *
- * Both are pipes that the host reads, line by line, and bounds there: it goes on reading and throws away what is over
- * the rate.  So one who prints without end is slowed down by its own full pipe, and nobody else is. */
+ * Both are pipes that the host reads line by line.  The host applies the rate limit: it goes on reading and drops the
+ * lines over the rate.  A handler that prints without end is slowed down only by its own full pipe. */
 #ifndef QUIVER_RUNNER_OUTPUT_H
 #define QUIVER_RUNNER_OUTPUT_H
 
-/* Whole lines: what a handler has printed when it crashes is there to read. */
+/* Makes standard output line-buffered, so that lines printed before a crash are not lost. */
 void output_init(void);
 
-/* Writes what is left of the last line, unless another thread is busy printing: leaving must not wait for it. */
+/* Flushes the rest of the last line, unless another thread holds the stream's lock: exiting must not wait for it. */
 void output_flush(void);
 
 #endif

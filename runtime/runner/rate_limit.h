@@ -1,4 +1,4 @@
-/* rate_limit.h: so many a second, and no more at once than a second's worth.  Any thread, no lock. */
+/* rate_limit.h: at most N per second, with a burst of at most N.  Any thread, no lock. */
 #ifndef QUIVER_RUNNER_RATE_LIMIT_H
 #define QUIVER_RUNNER_RATE_LIMIT_H
 
@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 
-/* A token bucket kept as one number: when it will be full again if nothing more is taken.  It lacks a token for every
- * `token_ns` from now until then. */
+/* A token bucket, stored as the time at which it will be full again if no more is taken.  It lacks one token for every
+ * `token_ns` between now and that time. */
 struct rate_limit {
         uint64_t token_ns; /* 0: no limit */
         _Atomic uint64_t full_at_ns;
@@ -22,7 +22,7 @@ static inline void rate_limit_init(struct rate_limit *b, uint32_t per_second)
         atomic_init(&b->full_at_ns, 0);
 }
 
-/* One token, if there is one.  `now_ns` from a clock that does not step. */
+/* Takes a token; false if there is none.  `now_ns` must come from a clock that does not step. */
 static inline bool rate_limit_take(struct rate_limit *b, uint64_t now_ns)
 {
         uint64_t full_at = atomic_load_explicit(&b->full_at_ns, memory_order_relaxed);

@@ -1,11 +1,11 @@
 /* runner.c: `quiver runner`: one handler's plugin in a process of its own.  Read this from the bottom up.
  *
- * A host starts it through /proc/self/exe as `quiver runner PARENT-PID` with the descriptors of ring/message.h.  Three
- * kinds of threads: the main thread goes through the sequence in run(); one thread watches the control socket, so that
- * whatever the plugin is doing, a host that went away ends the runner too; and one thread per seat runs plugin code.
+ * A host starts it through /proc/self/exe as `quiver runner PARENT-PID` with the descriptors of ring/message.h.  There
+ * are three kinds of threads: the main thread goes through the sequence in run(); one thread reads the control socket
+ * and ends the runner when the host is gone, whatever the plugin is doing; and one thread per seat runs plugin code.
  *
- * There is one way out: _exit().  Nothing of the plugin's runs after its last close(): destructors and exit handlers
- * can hang or crash, and the host waits. */
+ * The process always ends with _exit().  No plugin code runs after its last close(): destructors and exit handlers can
+ * hang or crash, and the host waits for the end of the process. */
 #include "runner/runner.h"
 
 #include <errno.h>
@@ -31,22 +31,22 @@
 
 #define SEAT_STACK_SIZE  ((size_t)1 << 20) /* counts towards the memory limit, so not the usual 8 MiB */
 #define WATCH_STACK_SIZE ((size_t)64 << 10)
-#define ARENAS_MAX       4 /* of malloc: one per seat would cost a small runner more than it saves */
+#define ARENAS_MAX       4 /* malloc arenas; one per seat would cost a small runner more memory than it gains */
 
 static struct runner runner;
 static int control_fd = RUNNER_FD_CONTROL;
 static struct buffer start_bytes;  /* runner.start points into it */
 static struct buffer notes;        /* for MESSAGE_READY */
-static struct rehearsal rehearsal; /* likewise */
+static struct rehearsal rehearsal; /* for MESSAGE_READY */
 
-/* How far the seats are. */
+/* How many seats are open and how many are closed again; `lock` protects all of it. */
 static struct {
         pthread_mutex_t lock;
         pthread_cond_t changed;
         uint32_t opened, closed;
         bool has_failed;
         struct error error;
-} pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+} seats = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 /* --- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -56,7 +56,7 @@ static _Noreturn void leave(int status)
         _exit(status);
 }
 
-/* If the host is gone there is nobody left to work for. */
+/* Ends the process if the message cannot be sent, because then the host is gone. */
 static void send_message(const struct buffer *message)
 {
         ssize_t n;
@@ -99,23 +99,23 @@ static void say_ready(void)
 
 static void report(uint32_t *count, const struct error *failure)
 {
-        (void)pthread_mutex_lock(&pool.lock);
-        if (failure && !pool.has_failed) {
-                pool.has_failed = true;
-                pool.error = *failure;
+        (void)pthread_mutex_lock(&seats.lock);
+        if (failure && !seats.has_failed) {
+                seats.has_failed = true;
+                seats.error = *failure;
         }
         (*count)++;
-        (void)pthread_cond_signal(&pool.changed);
-        (void)pthread_mutex_unlock(&pool.lock);
+        (void)pthread_cond_signal(&seats.changed);
+        (void)pthread_mutex_unlock(&seats.lock);
 }
 
-/* Waits until all seats have come so far, or one has failed. */
+/* Waits until `count` has reached the number of seats, or a seat has failed. */
 static void wait_for(const uint32_t *count)
 {
-        (void)pthread_mutex_lock(&pool.lock);
-        while (*count < runner.start.seats && !pool.has_failed)
-                (void)pthread_cond_wait(&pool.changed, &pool.lock);
-        (void)pthread_mutex_unlock(&pool.lock);
+        (void)pthread_mutex_lock(&seats.lock);
+        while (*count < runner.start.seats && !seats.has_failed)
+                (void)pthread_cond_wait(&seats.changed, &seats.lock);
+        (void)pthread_mutex_unlock(&seats.lock);
 }
 
 static void on_thread_ended(void *unused)
@@ -129,7 +129,7 @@ static void *seat_thread(void *argument)
         uint32_t number = (uint32_t)(uintptr_t)argument;
         struct seat *seat = calloc(1, sizeof(*seat));
         struct error error;
-        char name[16]; /* all that the kernel keeps */
+        char name[16]; /* the kernel's limit on thread names */
         if (!seat)
                 abort();
         (void)snprintf(name, sizeof(name), "%.10s/%u", runner.start.handler, number);
@@ -139,13 +139,13 @@ static void *seat_thread(void *argument)
         int r = number == 0 && runner.start.rehearsals ? init_repeat(&runner, &rehearsal, &error) : 0;
         if (r == 0)
                 r = seat_open(seat, &runner, number, &error);
-        report(&pool.opened, r < 0 ? &error : NULL);
+        report(&seats.opened, r < 0 ? &error : NULL);
         if (r == 0) {
                 seat_serve(seat);
                 seat_close(seat);
-                report(&pool.closed, NULL);
+                report(&seats.closed, NULL);
         }
-        /* Not back to the C library, which would run the plugin's thread-local destructors. */
+        /* Returning would run the plugin's thread-local destructors. */
         for (;;)
                 (void)pause();
         pthread_cleanup_pop(0);
@@ -175,9 +175,9 @@ static int start_seats(struct error *error)
         return 0;
 }
 
-/* --- the host's death -------------------------------------------------------------------------------------------- */
+/* --- the control socket ------------------------------------------------------------------------------------------ */
 
-/* After its start message the host says little, and then it is gone. */
+/* After the start message the host sends only log levels.  End-of-file means that the host is gone. */
 static void *watch_host(void *unused)
 {
         (void)unused;
@@ -220,7 +220,7 @@ static int receive_start(struct error *error)
         return 0;
 }
 
-/* Maps what host and runner share, and puts the descriptors that are still needed where no plugin stumbles on them. */
+/* Maps the ring and the leases, and moves the descriptors that are still needed out of the plugin's way. */
 static int attach(struct error *error)
 {
         control_fd = sandbox_hide_fd(control_fd);
@@ -248,8 +248,8 @@ static void take_name(void)
         (void)prctl(PR_SET_NAME, name);
 }
 
-/* Another user cannot enter the folder of private copies.  So the copy is opened before, and is loaded through its
- * descriptor; that stays open, for the names in a backtrace. */
+/* The user that the runner becomes cannot enter the folder of plugin copies.  So the copy is opened before, and loaded
+ * through its descriptor, which stays open for the symbols of a backtrace. */
 static int hold_plugin(struct error *error)
 {
         static char path[32];
@@ -274,7 +274,7 @@ static int give_up_rights(pid_t parent, struct error *error)
         sandbox_clean_environment();
         if (!r)
                 r = sandbox_become(runner.start.user, error);
-        /* A change of user undoes it. */
+        /* A change of user clears the parent-death signal. */
         if (!r && sandbox_tie_to_parent(parent) < 0)
                 leave(EXIT_FAILURE);
         if (!r)
@@ -282,7 +282,7 @@ static int give_up_rights(pid_t parent, struct error *error)
         return r ? r : sandbox_confine(&runner.start, &notes, error);
 }
 
-/* A constructor that crashes does so on this thread, while no task runs: it gets the first seat's fault record. */
+/* A crash in the plugin's constructors happens on this thread, before any task runs: seat 0's fault record takes it. */
 static int load(struct error *error)
 {
         int r = fault_begin(&runner.ring.map.seats[0], 0);
@@ -313,10 +313,10 @@ static _Noreturn void run(pid_t parent)
                 leave(EXIT_FAILURE);
         if (load(&error) < 0 || start_seats(&error) < 0)
                 refuse(&error);
-        wait_for(&pool.opened);
+        wait_for(&seats.opened);
         fault_catch_exit();
-        if (pool.has_failed)
-                refuse(&pool.error);
+        if (seats.has_failed)
+                refuse(&seats.error);
         say_ready();
         wait_for(&pool.closed);
         leave(EXIT_SUCCESS);

@@ -1,4 +1,4 @@
-/* runner.h: what all seats of a runner share.  Written while there is one thread, read by all afterwards. */
+/* runner.h: what all seats of a runner share.  Written before the threads are started, only read afterwards. */
 #ifndef QUIVER_RUNNER_RUNNER_H
 #define QUIVER_RUNNER_RUNNER_H
 
@@ -15,12 +15,12 @@
 
 struct runner {
         struct runner_start start;
-        struct qv_plugin plugin; /* a copy: what the plugin's own table lacks is zero */
+        struct qv_plugin plugin; /* a copy of the plugin's table; fields that the plugin does not know are zero */
         struct ring_runner ring;
         struct leases leases;
         struct logger logger;
         struct settings settings;
-        _Atomic uint32_t services_missed; /* bit per enum ring_service that was called in vain and logged once */
+        _Atomic uint32_t services_missed; /* one bit per enum ring_service whose absence was already logged */
 };
 
 /* `quiver runner PARENT-PID`: started by a host, with the descriptors of ring/message.h.  Returns only if it was not.

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Above what a program of some hundred connections opens, below the usual limit of 1024. */
+/* Above the descriptors of a program with some hundred connections, below the usual limit of 1024. */
 #define HIDDEN_FD_MIN 900
 
 int sandbox_tie_to_parent(pid_t parent)
@@ -74,7 +74,7 @@ static int set_limit(__rlimit_resource_t resource, const char *name, uint64_t va
         struct rlimit limit = { .rlim_cur = value, .rlim_max = most };
         struct rlimit old;
         if (getrlimit(resource, &old) == 0) {
-                /* Only root may raise a hard limit; one that is lower already limits enough. */
+                /* Only root may raise a hard limit; a hard limit that is already lower is strict enough. */
                 if (limit.rlim_max > old.rlim_max)
                         limit.rlim_max = old.rlim_max;
                 if (limit.rlim_cur > limit.rlim_max)
@@ -93,10 +93,11 @@ int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct
         const char *cores = getenv("QUIVER_CORES");
         if (!cores || strcmp(cores, "1") != 0)
                 r = set_limit(RLIMIT_CORE, "core dumps", 0, 0, error);
-        /* Data, not address space: what is only reserved (thread stacks, the ring's spills) costs nothing. */
+        /* RLIMIT_DATA and not RLIMIT_AS: reserved address space (thread stacks, the ring's spills) is not used memory.
+         */
         if (!r && start->memory_max)
                 r = set_limit(RLIMIT_DATA, "memory", start->memory_max, start->memory_max, error);
-        /* SIGXCPU first; a second later SIGKILL for those who ignore it. */
+        /* SIGXCPU at the limit; SIGKILL one second later, in case the plugin ignores it. */
         if (!r && start->cpu_seconds_max)
                 r = set_limit(RLIMIT_CPU, "cpu seconds", start->cpu_seconds_max, start->cpu_seconds_max + 1, error);
         if (!r && start->files_max)
@@ -110,19 +111,20 @@ int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct
         return r;
 }
 
-/* Whatever opens /dev/stdout or /dev/stderr once more needs the right to.  Only what a host made for its runner. */
+/* Makes the user the owner of a pipe, because opening /dev/stdout or /dev/stderr again needs that right.  Only for the
+ * pipes that the host made for this runner. */
 static void give_pipe(int fd, const struct passwd *who)
 {
         struct stat st;
         if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fchown(fd, who->pw_uid, who->pw_gid) < 0)
-                return; /* it can still be written to as it is */
+                return; /* the open descriptor can be written to without it */
 }
 
 static int switch_to(const struct passwd *who, struct error *error)
 {
         give_pipe(STDOUT_FILENO, who);
         give_pipe(STDERR_FILENO, who);
-        /* Groups first: afterwards we may not any more. */
+        /* The groups are set first: the new user may not change them. */
         if (initgroups(who->pw_name, who->pw_gid) < 0 || setresgid(who->pw_gid, who->pw_gid, who->pw_gid) < 0 ||
                 setresuid(who->pw_uid, who->pw_uid, who->pw_uid) < 0)
                 return error_set(error, -errno, "cannot become user %s: %s", who->pw_name, strerror(errno));

@@ -1,6 +1,6 @@
-/* sandbox.h: what a runner gives up before it opens the plugin.
+/* sandbox.h: the rights and descriptors that a runner gives up before it opens the plugin.
  *
- * In the order of this file.  Called while the runner has one thread. */
+ * The functions are called in the order of this file, while the runner has one thread. */
 #ifndef QUIVER_RUNNER_SANDBOX_H
 #define QUIVER_RUNNER_SANDBOX_H
 
@@ -10,37 +10,39 @@
 #include "base/error.h"
 #include "ring/message.h"
 
-/* Dies with the parent.  -ESRCH if `parent` is gone already: the signal is only sent for a death yet to come. */
+/* Makes the kernel kill this process when its parent dies.  -ESRCH if `parent` is already gone: then no signal comes.
+ */
 int sandbox_tie_to_parent(pid_t parent);
 
-/* A process group of its own, so that Ctrl-C in the host's terminal reaches the host alone; and no signal blocked. */
+/* Moves to a process group of its own, so that Ctrl-C in the host's terminal reaches only the host; unblocks all
+ * signals. */
 void sandbox_leave_terminal(void);
 
-/* Closes whatever was inherited beyond the descriptors of message.h. */
+/* Closes every inherited descriptor except those of message.h. */
 void sandbox_close_strangers(void);
 
-/* Moves a descriptor out of the way of a plugin that closes, or opens, low numbers, and keeps it from the plugin's
- * children.  The new number, or the old one if there is no room. */
+/* Moves a descriptor to a high number, out of the way of a plugin that closes or duplicates low numbers, and sets
+ * close-on-exec.  Returns the new number, or the old one if there is no room. */
 int sandbox_hide_fd(int fd);
 
-/* Takes out of the environment what is Quiver's own and nobody else's: QUIVER_*, and systemd's notification socket.
- * The bytes go too: /proc/self/environ would still show them. */
+/* Removes QUIVER_* and systemd's notification socket from the environment, and overwrites their bytes, which
+ * /proc/self/environ would still show. */
 void sandbox_clean_environment(void);
 
-/* File mode mask, core dumps (only with QUIVER_CORES=1), and the limits that `start` sets.  `notes` gets what has no
- * effect here.  0 or -errno with the text set. */
+/* Sets the file mode mask, core dumps (only with QUIVER_CORES=1) and the limits of `start`.  Appends to `notes` what
+ * has no effect on this machine.  0, or -errno with the text set. */
 int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct error *error);
 
-/* Becomes start->user, with its groups and home, for good; nothing if that is "" or who we are already.  Undoes
+/* Becomes `user`, with its groups and home, permanently; does nothing if `user` is "" or our own.  Undoes
  * sandbox_tie_to_parent().  0, -ENOENT (no such user), -EPERM (only root can) with the text set. */
 int sandbox_become(const char *user, struct error *error);
 
-/* No setuid program will raise our rights again.  0 or -errno with the text set. */
+/* Sets no_new_privs: no setuid program can raise our rights again.  0, or -errno with the text set. */
 int sandbox_give_up_privileges(struct error *error);
 
-/* Landlock: of the file system only the paths that `start` lists, the plugin itself, and what every program needs to
- * load its libraries.  A kernel without it is a line in `notes`.  Nothing if no path is listed.  0 or -errno with the
- * text set. */
+/* Confines the file system with Landlock to the paths that `start` lists, the plugin itself, and what every program
+ * needs to load its libraries.  On a kernel without Landlock it only adds a line to `notes`.  Does nothing if no path
+ * is listed.  0, or -errno with the text set. */
 int sandbox_confine(const struct runner_start *start, struct buffer *notes, struct error *error);
 
 #endif

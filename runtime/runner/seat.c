@@ -18,7 +18,7 @@ bool seat_is_mine(const struct seat *s)
         return mine == s;
 }
 
-/* Every qv_task lies at the start of its work. */
+/* The element of s->tasks that holds `task`, its first member; UINT32_MAX if it points into the middle of one. */
 static uint32_t index_of(const struct seat *s, const struct qv_task *task)
 {
         uintptr_t distance = (uintptr_t)task - (uintptr_t)s->tasks;
@@ -36,7 +36,7 @@ struct seat_task *seat_find_work(struct seat *s, const struct qv_task *task)
 
 /* --- one task ---------------------------------------------------------------------------------------------------- */
 
-/* Why the task must not start after all; NULL if it may. */
+/* The reason why the task must not start; NULL if it may. */
 static const char *reason_not_to_start(const struct seat *s, uint32_t index, uint64_t now_ns)
 {
         const struct ring_task *task = &s->taken[index].task;
@@ -70,7 +70,7 @@ static void answer_unstarted(struct seat *s, uint32_t index, const char *why)
         send_answer(s, index, &reply);
 }
 
-/* A number that is no outcome must not be taken for one of ours: CRASHED is 16. */
+/* A handler must not return one of our own outcomes, such as CRASHED (16): every unknown number becomes RETRY. */
 static int32_t known_outcome(struct seat_task *w, int32_t outcome)
 {
         char text[QV_ERROR_MAX];
@@ -94,7 +94,7 @@ static void answer(struct seat *s, uint32_t index, int32_t outcome, uint64_t sta
         send_answer(s, index, &reply);
 }
 
-/* A handler that forked, and forgot to end its child, comes back twice; only the first may answer. */
+/* If a handler forks and its child returns from handle() too, only the parent may answer. */
 static void end_if_forked(void)
 {
         if (fault_is_forked())
@@ -140,7 +140,7 @@ static void serve_together(struct seat *s, uint32_t count)
 
 static void begin(struct seat *s, uint32_t count)
 {
-        /* The host counts a task's time from what the seat shows, and stops a batch by its first ticket. */
+        /* The host measures a task's time from the seat's started_ns, and stops a batch by its first ticket. */
         uint64_t started_ns = atomic_load_explicit(&s->shown->started_ns, memory_order_relaxed);
         uint32_t stop_value = RING_STOP(s->taken[0].ticket);
         for (uint32_t i = 0; i < count; i++) {
@@ -173,7 +173,7 @@ void seat_serve(struct seat *s)
         }
 }
 
-/* --- birth and death --------------------------------------------------------------------------------------------- */
+/* --- opening and closing ----------------------------------------------------------------------------------------- */
 
 static void *make(size_t count, size_t size)
 {

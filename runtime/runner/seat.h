@@ -1,6 +1,6 @@
 /* seat.h: one thread of a runner with its own instance of the plugin.
  *
- * All of these are called on the seat's own thread, in this order. */
+ * All functions are called on the seat's own thread, in the order of this file. */
 #ifndef QUIVER_RUNNER_SEAT_H
 #define QUIVER_RUNNER_SEAT_H
 
@@ -14,32 +14,32 @@
 #include "runner/seat_task.h"
 
 struct seat {
-        struct qv_host host; /* first, so that a service finds its seat */
+        struct qv_host host; /* the first member: a service casts its host pointer to the seat */
         struct runner *runner;
         uint32_t number;
-        struct ring_seat *shown; /* its place in the shared memory */
+        struct ring_seat *shown; /* the seat's record in the shared memory */
         void *self;              /* the plugin's instance */
 
-        uint32_t room;   /* tasks it can hold: batch_max */
-        uint32_t active; /* tasks it holds now: tasks[0 … active) */
+        uint32_t room;   /* the most tasks that the seat can hold: batch_max */
+        uint32_t active; /* tasks that it holds now: tasks[0 … active) */
         struct seat_task *tasks;
         struct ring_taken *taken;
-        const struct qv_task **together; /* for handle_many */
+        const struct qv_task **together; /* the argument of handle_many() */
         int32_t *outcomes;
         char init_error[QV_ERROR_MAX];
 };
 
-/* Makes the plugin's instance.  0, or -errno with the text set; then only seat_free() may follow. */
+/* Creates the plugin's instance.  0, or -errno with the text set; then only seat_free() may follow. */
 int seat_open(struct seat *s, struct runner *runner, uint32_t number, struct error *error);
 
-/* Takes, handles and answers tasks until the runner retires and none is left. */
+/* Takes, handles and answers tasks until the runner retires and no task is left. */
 void seat_serve(struct seat *s);
 
-/* The plugin's close(). */
+/* Calls the plugin's close(). */
 void seat_close(struct seat *s);
 void seat_free(struct seat *s);
 
-/* The task's place on the seat; NULL if the seat does not hold it, or another thread asks. */
+/* The seat's record of the task; NULL if the seat does not hold it, or on another thread than the seat's. */
 struct seat_task *seat_find_work(struct seat *s, const struct qv_task *task);
 /* Whether the calling thread is the seat's own. */
 bool seat_is_mine(const struct seat *s);

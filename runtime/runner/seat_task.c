@@ -5,10 +5,10 @@
 
 #include "runner/logger.h"
 
-/* A buffer larger than this is not worth keeping for the next task. */
+/* A buffer that has grown beyond this is freed instead of kept for the next task. */
 #define KEEP_BYTES ((size_t)64 << 10)
 
-/* name NUL value NUL … → an array.  A value that is missing its NUL is not there at all. */
+/* Fills the array of headers from `name NUL value NUL …`.  A last value without its NUL is left out. */
 static size_t put_headers(struct seat_task *w, const char *at, size_t size)
 {
         const char *end = at + size;

@@ -1,4 +1,4 @@
-/* seat_task.h: one task on a seat: as the handler sees it, and what the handler has staged for its answer. */
+/* seat_task.h: one task on a seat: the task that the handler sees, and what the handler has staged for its answer. */
 #ifndef QUIVER_RUNNER_SEAT_TASK_H
 #define QUIVER_RUNNER_SEAT_TASK_H
 
@@ -11,7 +11,7 @@
 #include "base/buffer.h"
 #include "ring/runner_side.h"
 
-/* Zero-initialised is one that holds no task.  Its memory is used again for the next task. */
+/* Zero-initialised holds no task.  Its memory is reused for the next task. */
 struct seat_task {
         struct qv_task task; /* points into shared memory, and to `headers` */
         uint64_t ticket;
@@ -24,24 +24,24 @@ struct seat_task {
         uint64_t retry_after_ms;
         uint32_t submits_count;
         struct buffer result;
-        struct buffer submits; /* as ring_put_submit() writes them */
+        struct buffer submits; /* follow-ups, in the form of ring_put_submit() */
         struct buffer checkpoint;
         char error[QV_ERROR_MAX];
 };
 
-/* Shows the task to the handler, with nothing staged.  `host`, stop word and deadline are the caller's to set. */
+/* Fills in the task for the handler, with nothing staged.  The caller sets `host`, stop word and deadline. */
 void seat_task_begin(struct seat_task *w, const struct ring_taken *taken);
 
-/* Cut to fit. */
+/* Sets the error text, cut to fit. */
 void seat_task_set_error(struct seat_task *w, const char *text);
 
-/* The answer for `outcome`, borrowed from `w`.  What is committed only with DONE is left out otherwise. */
+/* Fills in the answer for `outcome`; it borrows from `w`.  Result and follow-ups are included only with DONE. */
 void seat_task_reply(const struct seat_task *w, int32_t outcome, struct ring_reply *ret);
 
-/* The bytes that its answer would take if it were DONE now. */
+/* The size of its answer if it were DONE now. */
 size_t seat_task_size(const struct seat_task *w);
 
-/* The task is answered: gives back what an unusually large one took. */
+/* Call after the task was answered: frees buffers that have grown unusually large. */
 void seat_task_end(struct seat_task *w);
 void seat_task_free(struct seat_task *w);
 

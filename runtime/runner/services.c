@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "runner/followup.h"
 
-/* How long the host may take for what only it can do: a lock may wait for its store's answer. */
+/* How long to wait for a service of the host: a lock may wait for an answer of the store. */
 #define ASK_TIMEOUT_MS 5000
 
 static struct seat *seat_of(const struct qv_host *host)
@@ -107,8 +107,8 @@ static int32_t service_progress(const struct qv_host *host, const struct qv_task
         return 0;
 }
 
-/* Kept twice: in the seat, for the host to find should we crash; and with the answer, since a seat has room for one and
- * a batch may make several. */
+/* A checkpoint is kept twice: in the seat's shared memory, where the host finds it after a crash, and with the answer,
+ * because the seat has room for one and a batch may make several. */
 static int32_t service_checkpoint(const struct qv_host *host, const struct qv_task *task, const void *data, size_t size)
 {
         struct seat *s = seat_of(host);
@@ -124,7 +124,7 @@ static int32_t service_checkpoint(const struct qv_host *host, const struct qv_ta
         return 0;
 }
 
-/* --- what only the host can do ----------------------------------------------------------------------------------- */
+/* --- services of the host ---------------------------------------------------------------------------------------- */
 
 static bool can_call(struct seat *s, enum ring_service service, const char *name)
 {

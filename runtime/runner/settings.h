@@ -1,4 +1,4 @@
-/* settings.h: a handler's `config = { … }` as the plugin asks for it, and what it never asked for. */
+/* settings.h: the settings that a plugin reads by name, and those that it never read. */
 #ifndef QUIVER_RUNNER_SETTINGS_H
 #define QUIVER_RUNNER_SETTINGS_H
 
@@ -18,7 +18,7 @@ struct settings {
 void settings_init(struct settings *s, const struct setting *list, size_t count);
 void settings_free(struct settings *s);
 
-/* The value, noted as read; NULL if there is none of that name. */
+/* The value, which is marked as read; NULL if there is no setting of that name. */
 const char *settings_get(struct settings *s, const char *name);
 
 /* Appends the names that were never read, comma-separated. */

@@ -11,12 +11,12 @@
 #define NAME_ROOM  256
 #define CHUNK_ROOM 1024
 
-/* Written once, while the runner has one thread. */
+/* The plugin's file.  Written once, while the runner has one thread. */
 static struct {
         dev_t device;
         ino_t inode;
         const char *label;
-        int fd; /* -1: none is held */
+        int fd; /* of the open file; -1: none */
 } renamed = { .fd = -1 };
 
 void symbol_call_file(dev_t device, ino_t inode, const char *label)
@@ -31,13 +31,13 @@ void symbol_hold_file(int fd)
         renamed.fd = fd;
 }
 
-/* One mapped file, as a line of /proc/self/maps has it. */
+/* One mapped file: a line of /proc/self/maps. */
 struct mapping {
         uint64_t start, end, offset, inode;
         char path[PATH_ROOM];
 };
 
-/* /proc/self/maps line by line, in little memory. */
+/* Reads /proc/self/maps line by line through a small buffer, since the stack of a signal handler is small. */
 struct maps {
         int fd;
         size_t at, filled;
@@ -121,14 +121,14 @@ static const char *file_name(const struct mapping *mapping, int fd)
         return slash ? slash + 1 : mapping->path;
 }
 
-/* "function+0x12", or the address at link time, or as much as is known. */
+/* Writes "function+0x12", else the link-time address, else as much as is known. */
 static void put_place(struct signal_text *to, int fd, uint64_t offset, uintptr_t address, bool is_return)
 {
         struct elf elf;
         char name[NAME_ROOM];
         uint64_t at;
         uint64_t start;
-        /* A return address may be the first byte after the function, if its last act is a call that never returns. */
+        /* If a function ends in a call that never returns, the return address is the first byte after the function. */
         unsigned back = is_return ? 1 : 0;
         if (fd < 0 || elf_open(&elf, fd) != ELF_FINE || !elf_offset_to_address(&elf, offset - back, &at)) {
                 signal_text_put_hex(to, address);

@@ -1,8 +1,8 @@
-/* symbol.h: what stands at an address, for a backtrace: "resize+0x12 (thumbs.so)".
+/* symbol.h: names the code at an address, for a backtrace: "resize+0x12 (thumbs.so)".
  *
- * Plugins hide their symbols, so dladdr() would name none of them; this reads .symtab of the mapped file instead. Looks
- * into /proc/self/maps each time, so it knows what was loaded a moment ago.  Safe in a signal handler: open, read,
- * pread, fstat and close are all it calls. */
+ * Plugins hide their symbols from dladdr(), so this reads .symtab of the mapped file instead.  It reads
+ * /proc/self/maps each time, so it also knows files that were just loaded.  Safe in a signal handler: it calls only
+ * open, read, pread, fstat and close. */
 #ifndef QUIVER_RUNNER_SYMBOL_H
 #define QUIVER_RUNNER_SYMBOL_H
 
@@ -12,16 +12,16 @@
 
 #include "runner/signal_text.h"
 
-/* The file with these numbers is called `label` from now on: a private copy goes by the name that its author knows.
- * `label` is borrowed for good. */
+/* From now on the file with these numbers is called `label`: a plugin copy is shown under the name of the original
+ * file.  `label` must stay valid. */
 void symbol_call_file(dev_t device, ino_t inode, const char *label);
 
-/* The file that symbol_call_file() names is read through this descriptor where its path cannot be opened.  Borrowed for
- * good. */
+/* The file of symbol_call_file() is read through this descriptor if its path cannot be opened.  The descriptor must
+ * stay open. */
 void symbol_hold_file(int fd);
 
-/* Appends "function+0x12 (file)"; "0x1234 (file)" with the address at link time if no function is known; or the bare
- * address.  `is_return`: a return address, which belongs to the call before it. */
+/* Appends "function+0x12 (file)"; "0x1234 (file)" with the link-time address if no function is known; or the bare
+ * address.  `is_return` marks a return address, which belongs to the call before it. */
 void symbol_put(struct signal_text *to, uintptr_t address, bool is_return);
 
 #endif
