@@ -12,10 +12,10 @@ static void on_told(void *self, int status, const redisReply *reply)
 {
         struct ask_any *ask = self;
         if (status)
-                return; /* on_lost() goes on */
+                return; /* the connection was lost: on_lost() asks the next host */
         struct conn *conn = ask->conn;
         ask->conn = NULL;
-        /* Over before it is told: what is found may call for another round. */
+        /* Cleared before told() is called, because told() may start another round. */
         ask->is_asking = false;
         if (ask->told(ask->self, &conn->socket.address, reply)) {
                 ask->rounds = 0;

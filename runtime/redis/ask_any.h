@@ -1,6 +1,6 @@
-/* ask_any.h: asks several hosts the same question, in turn, until one gives an answer that is of use.
+/* ask_any.h: sends the same command to several hosts, one after the other, until one gives a usable answer.
  *
- * Sentinels are asked who the master is, servers of a Cluster who has which slots. */
+ * Sentinels are asked for the master, servers of a Cluster for the slot map. */
 #ifndef QUIVER_REDIS_ASK_ANY_H
 #define QUIVER_REDIS_ASK_ANY_H
 
@@ -9,16 +9,16 @@
 struct ask_any {
         struct redis *redis;
         enum conn_kind kind;
-        const char *words[4]; /* the question, up to a NULL */
+        const char *words[4]; /* the command, ended by NULL */
         struct address *hosts;
         size_t count;
-        /* What was answered, perhaps an error; true if it was of use. */
+        /* Receives an answer, which may be an error reply; returns true if it was usable. */
         bool (*told)(void *self, const struct address *from, const redisReply *reply);
         void *self;
 
         /* private */
-        size_t at;    /* goes on from where the last answer came from: that one may know less than the others */
-        size_t asked; /* in this round */
+        size_t at;    /* the next host; a new round begins after the last one that answered */
+        size_t asked; /* hosts asked in this round */
         unsigned rounds;
         struct conn *conn;
         uint64_t retry_at_ms;
@@ -26,7 +26,7 @@ struct ask_any {
 };
 
 void ask_any_add(struct ask_any *ask, const struct address *host);
-/* Nothing if it is on its way already. */
+/* Starts a round; does nothing if one is under way. */
 void ask_any_start(struct ask_any *ask);
 void ask_any_tick(struct ask_any *ask, uint64_t now_ms);
 void ask_any_stop(struct ask_any *ask);

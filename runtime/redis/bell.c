@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "redis/redis_private.h"
 
-/* CLIENT TRACKING on the main connection names the bell's client id, so both must be there, in this order: the bell is
- * subscribed, the main connection is told, everybody looks once.  A bell that dies is noticed here only; the server
- * goes on saying that tracking is on. */
+/* CLIENT TRACKING on the main connection redirects invalidations to the client id of the bell connection.  So the order
+ * is: the bell subscribes, the main connection turns tracking on, then redis_look() makes all users read once.  If the
+ * bell's connection is lost, only this side notices: the server still reports tracking as on. */
 
 static void refused(struct server *server, const char *why)
 {
@@ -29,7 +29,7 @@ static void on_armed(void *self, int status, const redisReply *reply)
 {
         struct server *server = self;
         server->is_arming = false;
-        /* One of the two was lost on the way: it comes back, and this is done again. */
+        /* One of the two connections was lost meanwhile; when it is back, arm() runs again. */
         if (status || !server->bell || !server->bell->is_ready)
                 return;
         if (reply->type != REDIS_REPLY_ERROR) {
@@ -98,7 +98,7 @@ static void on_lost(struct conn *conn, int status)
         server->bell_state = BELL_OPENING;
         server->bell_at_ms = clock_boot_ms() + backoff_ms(server->bell_failures++);
         redis_wake_at(server->redis, server->bell_at_ms);
-        /* It does not come back at once: nobody should wait for it to be told. */
+        /* The first reconnect failed, so the doorbell stays away for a while: users must read without being rung. */
         if (server->bell_failures == 2)
                 redis_look(server->redis);
         redis_check_open(server->redis);
@@ -143,7 +143,7 @@ void bell_tick(struct server *server, uint64_t now_ms)
         if (server->bell_at_ms && now_ms >= server->bell_at_ms) {
                 server->bell_at_ms = now_ms + server->redis->options.deadline_ms;
                 if (!server->bell && !server->is_up)
-                        server->bell_at_ms = 0; /* the main connection starts it */
+                        server->bell_at_ms = 0; /* the main connection opens the bell when it is ready */
                 else if (!server->bell)
                         open_bell(server);
                 else if (server->is_ping_out)

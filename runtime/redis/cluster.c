@@ -9,17 +9,17 @@
 #include "redis/redis_private.h"
 
 #define SLOTS          16384
-#define REFRESH_MS     100   /* at least between two maps */
-#define ASKED_KEPT_MS  10000 /* a server that only ASK has named */
-#define REDIRECTS_FAST 4     /* at once; then with a pause, since two servers may name each other */
-#define REDIRECT_STEP  2 /* of the pauses; a longer one would outlast the deadline of who was told TRYAGAIN before */
+#define REFRESH_MS     100   /* minimum time between two slot maps */
+#define ASKED_KEPT_MS  10000 /* how long to keep a server that only an ASK has named */
+#define REDIRECTS_FAST 4     /* followed at once; later ones after a pause, as two servers may redirect to each other */
+#define REDIRECT_STEP  2     /* backoff step of that pause; a longer one could exceed the deadline after a TRYAGAIN */
 
 struct cluster {
         struct redis *redis;
         struct ask_any ask;
         bool has_map, is_refresh_due, is_changed;
-        uint64_t refresh_at_ms;      /* not before */
-        struct server *slots[SLOTS]; /* NULL: nobody's */
+        uint64_t refresh_at_ms;      /* no new map before this time */
+        struct server *slots[SLOTS]; /* NULL: no server is known */
 };
 
 static struct server *find_or_add(struct redis *redis, const struct address *address)
@@ -36,7 +36,7 @@ static struct server *find_or_add(struct redis *redis, const struct address *add
 
 /* --- the map ------------------------------------------------------------------------------------------------------ */
 
-/* [host, port, id, …]; a host that the server does not know itself is the one we asked. */
+/* Reads [host, port, id, …].  A server that does not know its own host name means the host that we asked. */
 static bool read_node(const redisReply *node, const struct address *from, struct address *ret)
 {
         if (node->type != REDIS_REPLY_ARRAY || node->elements < 2 || node->element[1]->type != REDIS_REPLY_INTEGER)
@@ -59,7 +59,7 @@ static void set_slot(struct cluster *cluster, uint16_t slot, struct server *serv
         cluster->slots[slot] = server;
 }
 
-/* [first, last, master, replica…] */
+/* Reads [first slot, last slot, master, replica…]. */
 static void apply_range(struct cluster *cluster, const redisReply *range, const struct address *from, bool *covered)
 {
         struct address address;
@@ -77,7 +77,7 @@ static void apply_range(struct cluster *cluster, const redisReply *range, const 
         }
 }
 
-/* Servers without slots, unless somebody was just sent there or is still answered. */
+/* Removes servers without slots, except those that an ASK named recently or that still owe an answer. */
 static void remove_unused(struct cluster *cluster, uint64_t now_ms)
 {
         struct server *server, *after;
@@ -93,7 +93,7 @@ static void remove_unused(struct cluster *cluster, uint64_t now_ms)
         }
 }
 
-/* A key that has another server has a bell that nobody armed. */
+/* A key that moved to another server is not tracked there, so its writes would not ring. */
 static void look_if_changed(struct cluster *cluster)
 {
         if (cluster->is_changed)
@@ -139,7 +139,7 @@ static void add_seed(struct cluster *cluster, const struct url_host *seed)
         ask_any_add(&cluster->ask, &host);
 }
 
-/* Those we know to answer first, then all that we were told of at the start. */
+/* Asks the servers that are up first, then all hosts of the URL. */
 static void start_asking(struct cluster *cluster)
 {
         const struct server *server;
@@ -219,7 +219,7 @@ bool cluster_redirect(struct cluster *cluster, struct server *from, struct redis
         return true;
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------- */
+/* --- open and close ----------------------------------------------------------------------------------------------- */
 
 struct cluster *cluster_open(struct redis *redis)
 {

@@ -1,4 +1,4 @@
-/* cluster.h: which server has which slots. */
+/* cluster.h: the slot map of a Redis Cluster. */
 #ifndef QUIVER_REDIS_CLUSTER_H
 #define QUIVER_REDIS_CLUSTER_H
 
@@ -9,15 +9,15 @@ struct cluster;
 
 struct cluster *cluster_open(struct redis *redis);
 void cluster_close(struct cluster *cluster);
-/* The server for a command's key if it is up; NULL: the command has to wait. */
+/* The server for a command's key if that server is up; NULL: the command has to wait. */
 struct server *cluster_route(struct cluster *cluster, const struct redis_command *command);
-/* Follows a MOVED or ASK that `from` gave.  False if it cannot be followed; otherwise the command is on its way. */
+/* Follows a MOVED or ASK reply of `from`: sends the command again or queues it.  False if the reply cannot be read. */
 bool cluster_redirect(struct cluster *cluster, struct server *from, struct redis_command *command,
         const redisReply *reply, bool is_ask);
-/* The map may be out of date: asks for another one soon. */
+/* Requests a new map soon, because the current one may be out of date. */
 void cluster_refresh(struct cluster *cluster);
 void cluster_tick(struct cluster *cluster, uint64_t now_ms);
-/* There is a map, and every server in it is up. */
+/* Whether there is a map and every server in it is settled. */
 bool cluster_is_settled(const struct cluster *cluster);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "redis/redis_private.h"
 
-/* There are others to ask. */
+/* Short, because another host can be asked. */
 #define ASK_ANY_TIMEOUT_MS 1000
 
 static bool is_one_of_many(enum conn_kind kind)
@@ -50,7 +50,7 @@ void conns_flush(struct redis *redis)
         }
 }
 
-/* A command of our own.  It has no `redis`; freed when it is told. */
+/* A command that this folder sends for itself.  Its `redis` is NULL; freed after told() was called. */
 struct asked {
         struct redis_command command;
         told_fn *told;
@@ -183,7 +183,7 @@ struct conn *conn_open(struct redis *redis, enum conn_kind kind, const struct ad
         conn->redis = redis;
         conn->owner = owner;
         conn->events = events;
-        conn->steps_count = 1; /* not over before it begins */
+        conn->steps_count = 1; /* not 0, which would mean that the login is complete */
         DL_APPEND(redis->conns, conn);
         uint64_t timeout_ms = redis->options.deadline_ms;
         if (is_one_of_many(kind) && timeout_ms > ASK_ANY_TIMEOUT_MS)
@@ -192,7 +192,7 @@ struct conn *conn_open(struct redis *redis, enum conn_kind kind, const struct ad
         return conn;
 }
 
-/* EVALSHA by what the script is called on this server, or EVAL with all of it where that is not known. */
+/* EVALSHA with the script's sha1, or EVAL with its text if the script is not loaded. */
 static void put_script(struct conn *conn, const struct redis_command *command)
 {
         const struct redis_script *script = command->script;

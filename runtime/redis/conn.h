@@ -1,7 +1,7 @@
-/* conn.h: a connection that has logged in, and the commands that wait for their answers on it, in order.
+/* conn.h: a connection that logs in, and the commands that wait for their answers on it, in order.
  *
- * Logging in is AUTH, HELLO, CLIENT SETNAME, SELECT, and for a main connection what the start-up line says and the
- * scripts: all in one write.  A server that is too old, is a replica, or knows another password is refused here. */
+ * A login is AUTH, HELLO, CLIENT SETNAME, SELECT, and on a main connection also the queries for the start-up line and
+ * the scripts, all in one write.  A server that is too old, is a replica or has another password is refused here. */
 #ifndef QUIVER_REDIS_CONN_H
 #define QUIVER_REDIS_CONN_H
 
@@ -9,12 +9,12 @@
 #include "redis/socket.h"
 
 enum conn_kind {
-        CONN_MAIN,    /* a master: commands */
-        CONN_BELL,    /* subscribed to invalidations */
-        CONN_ALONE,   /* one blocking command at a time */
-        CONN_ASK_ANY, /* any server of a Cluster, asked about the others */
+        CONN_MAIN,    /* to a master, for commands */
+        CONN_BELL,    /* to a master, subscribed to invalidations */
+        CONN_ALONE,   /* to a master, for one blocking command at a time */
+        CONN_ASK_ANY, /* to any server of a Cluster, for the slot map */
         CONN_SENTINEL,
-        CONN_WATCH, /* a Sentinel, subscribed to what it sees */
+        CONN_WATCH, /* to a Sentinel, subscribed to its events */
 };
 
 enum login_step {
@@ -24,7 +24,7 @@ enum login_step {
         LOGIN_SELECT,
         LOGIN_INFO,
         LOGIN_CONFIG,
-        LOGIN_SCRIPT, /* one for each */
+        LOGIN_SCRIPT, /* one step per script */
         LOGIN_SUBSCRIBE,
         LOGIN_PING,
 };
@@ -36,12 +36,12 @@ struct conn;
 /* Called from the loop. */
 struct conn_events {
         void (*ready)(struct conn *conn);
-        /* The first of `sent` was answered and taken from it.  `reply` is the receiver's. */
+        /* The first command of `sent` was answered and removed from it.  The receiver frees `reply`. */
         void (*answered)(struct conn *conn, struct redis_command *command, redisReply *reply);
-        /* A message nobody asked for: the bell's, or a Sentinel's.  `reply` is the receiver's. */
+        /* A pub/sub message: an invalidation, or a Sentinel's event.  The receiver frees `reply`. */
         void (*pushed)(struct conn *conn, redisReply *reply);
-        /* Failed to connect, to log in, or was lost; conn->socket.error says why.  It is closed already; `sent` is as
-         * it was, and the receiver's to empty. */
+        /* Connecting or logging in failed, or the connection was lost; conn->socket.error has the reason.  It is
+         * already closed.  `sent` is unchanged, and the receiver must empty it. */
         void (*lost)(struct conn *conn, int status);
 };
 
@@ -51,53 +51,53 @@ struct conn {
         struct redis *redis;
         void *owner;
         const struct conn_events *events;
-        struct redis_command *sent; /* oldest first */
-        struct redis_facts facts;   /* what login found */
-        uint64_t client_id;         /* 0: not told */
+        struct redis_command *sent; /* commands that wait for an answer, the oldest first */
+        struct redis_facts facts;   /* filled in by the login */
+        uint64_t client_id;         /* 0: unknown */
         bool is_ready;              /* logged in */
-        bool is_retiring;           /* gets nothing new; closed when `sent` is empty */
+        bool is_retiring;           /* gets no new commands, and is closed when `sent` is empty */
 
         /* private */
-        struct conn *prev, *next; /* of redis->conns */
+        struct conn *prev, *next; /* links in redis->conns */
         struct conn *next_unflushed;
         bool is_unflushed;
-        bool is_late; /* at the last look, something was overdue */
+        bool is_late; /* an answer was overdue at the last check */
         enum login_step steps[LOGIN_STEPS_MAX];
         unsigned steps_count, step;
         uint32_t scripts_loaded;
 };
 
-/* Commands in the order in which they came; NULL is empty.  A command is in one queue at most. */
+/* A queue of commands; NULL is empty.  A command is in at most one queue. */
 void queue_put(struct redis_command **queue, struct redis_command *command);
 void queue_remove(struct redis_command **queue, struct redis_command *command);
 
 struct conn *conn_open(struct redis *redis, enum conn_kind kind, const struct address *address,
         const struct conn_events *events, void *owner);
-/* Nothing is called any more; frees itself.  `sent` must be empty.  NULL is fine. */
+/* Closes the connection without calling any event; it frees itself later.  `sent` must be empty.  Accepts NULL. */
 void conn_close(struct conn *conn);
-/* Ends a connection for a reason found above it: as if it was lost. */
+/* Ends the connection for a reason that its owner found, as if it had been lost. */
 void conn_lose(struct conn *conn, int status);
 
-/* Puts out a command and appends it to `sent`. */
+/* Puts a command into the output buffer and appends it to `sent`. */
 void conn_send(struct conn *conn, struct redis_command *command);
-/* A command of our own: `told` gets its answer, an error reply or not, or a status and no reply.  NULL: nobody cares.
- */
+/* Sends a command for this folder itself.  `told` receives its reply, which may be an error reply, or a negative status
+ * and no reply.  A NULL `told` ignores the answer. */
 typedef void told_fn(void *self, int status, const redisReply *reply);
 void conn_ask(struct conn *conn, int argc, const char *const *argv, const size_t *argv_size, told_fn *told, void *self);
-/* The same with words up to a NULL. */
+/* As conn_ask(), with words ended by NULL. */
 void conn_ask_words(struct conn *conn, const char *const *words, told_fn *told, void *self);
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
-/* Ends our own commands among `sent`. */
+/* Removes the commands of conn_ask() from `sent` and reports `status` to them. */
 void conn_end_asked(struct conn *conn, int status);
-/* A word without an answer of its own, on a connection that is subscribed: a ping. */
+/* Sends a command whose answer comes as a pub/sub message: PING on a subscribed connection. */
 void conn_say(struct conn *conn, const char *word);
 
-/* Writes what was put out in this turn. */
+/* Writes the output buffers of all connections. */
 void conns_flush(struct redis *redis);
 
 /* login.c */
 void login_start(struct conn *conn);
-/* 0, or why this server is not for us, with the text in conn->socket.error. */
+/* Takes one reply of the login.  0, or -errno if the server must not be used, with the text in conn->socket.error. */
 int login_reply(struct conn *conn, const redisReply *reply);
 static inline bool login_is_over(const struct conn *conn)
 {

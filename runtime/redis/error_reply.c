@@ -3,7 +3,7 @@
 
 #include "redis/redis_private.h"
 
-/* What an error reply begins with.  A word with a blank is compared as it stands, the others up to the first blank. */
+/* How error replies begin.  A rule that holds a blank is compared as a prefix, the others with the first word. */
 static const struct rule {
         const char *word;
         enum reply_kind verdict;
@@ -48,7 +48,7 @@ enum reply_kind error_reply_judge(const redisReply *reply, int *ret_status)
                 *ret_status = rules[i].status;
                 return rules[i].verdict;
         }
-        /* A script that ran into it says so in the middle of its own words. */
+        /* An error inside a script has READONLY in the middle of its text. */
         bool is_readonly = strstr(reply->str, "READONLY") != NULL;
         *ret_status = is_readonly ? -EROFS : -EREMOTEIO;
         return is_readonly ? REPLY_READONLY : REPLY_FAILED;

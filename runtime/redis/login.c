@@ -4,7 +4,7 @@
 
 #include "redis/redis_private.h"
 
-/* --- what is said ------------------------------------------------------------------------------------------------- */
+/* --- commands ----------------------------------------------------------------------------------------------------- */
 
 static void say(struct conn *conn, enum login_step step, const char *const *words)
 {
@@ -45,7 +45,7 @@ void login_start(struct conn *conn)
         char database[16];
         conn->steps_count = 0;
         (void)snprintf(database, sizeof(database), "%u", conn->redis->url.database);
-        /* Where a password ends up is wiped: it should not be copied about as the buffer grows. */
+        /* The buffer is wiped after the login; if it were reallocated, a copy of the password would stay behind. */
         (void)buffer_reserve(&conn->socket.out, 4096);
         if (conn->kind == CONN_SENTINEL || conn->kind == CONN_WATCH) {
                 say_auth(conn, o->sentinel_user, o->sentinel_password);
@@ -70,7 +70,7 @@ void login_start(struct conn *conn)
                 SAY(conn, LOGIN_SUBSCRIBE, "SUBSCRIBE", "__redis__:invalidate");
 }
 
-/* --- what is answered --------------------------------------------------------------------------------------------- */
+/* --- replies ------------------------------------------------------------------------------------------------------ */
 
 static int refuse(struct conn *conn, int status, const char *what)
 {
@@ -78,7 +78,7 @@ static int refuse(struct conn *conn, int status, const char *what)
         return error_set(&conn->socket.error, status, "%s: %s", address_format(&conn->socket.address, text), what);
 }
 
-/* Whether an error that does not matter by itself says that nothing else will work either. */
+/* An error of an optional command is ignored, unless it means that no command would work. */
 static int check_error(struct conn *conn, const redisReply *reply)
 {
         int status = 0;
@@ -89,7 +89,7 @@ static int check_error(struct conn *conn, const redisReply *reply)
                 return refuse(conn, -EBUSY, reply->str);
         if (verdict == REPLY_READONLY)
                 return refuse(conn, -EROFS, reply->str);
-        /* ACLs may forbid this or that; without a password nothing is allowed. */
+        /* NOPERM is not among them: ACLs may forbid single commands. */
         if (!strncmp(reply->str, "NOAUTH", 6) || !strncmp(reply->str, "WRONGPASS", 9))
                 return refuse(conn, -EACCES, reply->str);
         return 0;
@@ -119,7 +119,7 @@ static int check_role(struct conn *conn)
         return refuse(conn, -EROFS, "is a replica, not the master");
 }
 
-/* The URL says one thing and the server another: commands would fail one by one later. */
+/* Refuses a server whose mode differs from the URL's: its commands would fail one by one later. */
 static int check_mode(struct conn *conn)
 {
         const char *mode = conn->facts.mode;
@@ -130,7 +130,7 @@ static int check_mode(struct conn *conn)
         return 0;
 }
 
-/* Names and values in turn; the server's own word on its version, role and this connection. */
+/* Reads the reply to HELLO, names and values in turn: version, role, client id. */
 static int take_hello(struct conn *conn, const redisReply *reply)
 {
         if (reply->type == REDIS_REPLY_ERROR && !strncmp(reply->str, "ERR unknown command", 19))
@@ -158,7 +158,7 @@ static int take_hello(struct conn *conn, const redisReply *reply)
         return r ? r : check_role(conn);
 }
 
-/* The value of a line "NAME:VALUE\r\n"; false if there is none. */
+/* Copies the value of the line "NAME:VALUE\r\n"; false if there is none. */
 static bool info_get(const redisReply *info, const char *name, char *to, size_t size)
 {
         size_t name_size = strlen(name);
@@ -218,7 +218,7 @@ static void take_config(struct conn *conn, const redisReply *reply)
         }
 }
 
-/* The server names the script; where it may not be loaded, EVAL carries it each time. */
+/* Takes the script's sha1.  If the server does not allow loading, each call sends the text with EVAL. */
 static int take_script(struct conn *conn, const redisReply *reply)
 {
         const struct redis_options *o = &conn->redis->options;
@@ -249,7 +249,7 @@ int login_reply(struct conn *conn, const redisReply *reply)
                 r = take_hello(conn, reply);
                 break;
         case LOGIN_SETNAME:
-                break; /* only for people who look */
+                break; /* ignored: the name is only shown in CLIENT LIST */
         case LOGIN_SELECT:
                 if (is_error)
                         r = refuse(conn, strncmp(reply->str, "NOPERM", 6) != 0 ? -EINVAL : -EACCES, reply->str);

@@ -18,18 +18,18 @@ static void end_open(struct redis *redis, int status)
         redis_soon(redis);
 }
 
-/* What may heal has not healed in time. */
+/* The status of opening after `deadline_ms`, from the latest failure. */
 static int late_status(const struct redis *redis)
 {
         switch (redis->why) {
         case -ECONNREFUSED:
-        case -ENOENT: /* a unix socket that is not there */
+        case -ENOENT: /* the unix socket does not exist */
                 return -ECONNREFUSED;
         case 0:
         case -ETIMEDOUT:
         case -EBUSY:
                 return -ETIMEDOUT;
-        case -EACCES: /* each of several Sentinels or seeds said so */
+        case -EACCES: /* the Sentinels or Cluster hosts refused the password */
                 return -EACCES;
         default:
                 return -EHOSTUNREACH;
@@ -113,7 +113,7 @@ void redis_open(uv_loop_t *loop, struct redis_open *open)
 
 void redis_close(struct redis *redis, void (*closed)(void *self), void *self)
 {
-        /* The rest happens before the loop sleeps: whoever calls may be in the middle of one of our lists. */
+        /* The rest is done before the loop sleeps, because the caller may be iterating over one of our lists. */
         redis->is_closing = true;
         redis->closed = closed;
         redis->closed_self = self;

@@ -19,11 +19,11 @@ uint64_t backoff_ms(unsigned failures)
         if (most_ms > BACKOFF_MOST_MS)
                 most_ms = BACKOFF_MOST_MS;
         if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
-                random = 0; /* the kernel has just started: no jitter then */
+                random = 0; /* early boot, the kernel has no entropy: no jitter */
         return most_ms / 2 + random % (most_ms / 2 + 1);
 }
 
-/* --- telling ------------------------------------------------------------------------------------------------------ */
+/* --- callbacks ---------------------------------------------------------------------------------------------------- */
 
 void redis_state(struct redis *redis, bool is_up, const char *text)
 {
@@ -35,7 +35,7 @@ void redis_state(struct redis *redis, bool is_up, const char *text)
 void redis_look(struct redis *redis)
 {
         const struct redis_events *events = redis->options.events;
-        /* Whoever has just opened looks anyway. */
+        /* Until it is open there is no need: users read once after opened() anyway. */
         if (events && events->look && !redis->is_closing && !redis->open)
                 events->look(events->self);
 }
@@ -130,7 +130,7 @@ void redis_wake_at(struct redis *redis, uint64_t at_ms)
         (void)uv_timer_start(&redis->timer, on_timer, at_ms > now_ms ? at_ms - now_ms : 0, 0);
 }
 
-/* Whether one of its commands should have been answered by now. */
+/* Whether an answer is overdue. */
 static bool is_late(struct conn *conn, uint64_t now_ms)
 {
         const struct redis_command *command;
@@ -144,8 +144,9 @@ static bool is_late(struct conn *conn, uint64_t now_ms)
         return is_so;
 }
 
-/* What else is under way on a connection that is late will not be answered either.  If it was us who slept, the answers
- * are there and only want to be read: so it is left at the second look, after the loop has polled. */
+/* Closes connections with an overdue answer: answers come in order, so later commands get none either.  If this process
+ * was suspended, the answers may be waiting to be read.  So a connection is closed only at the second check, after the
+ * loop has polled. */
 static void check_sent(struct redis *redis, uint64_t now_ms)
 {
         struct conn *conn, *after;
@@ -164,7 +165,7 @@ static void check_sent(struct redis *redis, uint64_t now_ms)
         }
 }
 
-/* Waited in vain: for the server's good will, or for a server. */
+/* Ends a command that waited until its deadline, for a connection or for its next try. */
 static void end_waiting(struct redis *redis, struct redis_command *command)
 {
         queue_remove(&redis->waiting, command);

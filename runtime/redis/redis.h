@@ -1,11 +1,11 @@
 /* redis.h: connections to a Redis deployment (one server, Sentinel, Cluster), for store/redis and coord/redis.
  *
- * Finds the right server for a key, keeps a connection to it, and gives every command exactly one answer.  What is a
- * Redis command and what is behind it is the caller's business; who is master now, AUTH, SELECT, CLIENT SETNAME,
- * script loading, MOVED, ASK, TRYAGAIN, LOADING, reconnecting and deadlines are handled here.
+ * Finds the right server for a key, keeps a connection to it, and gives every command exactly one answer.  The caller
+ * decides which commands to send; finding the master, AUTH, SELECT, CLIENT SETNAME, script loading, MOVED, ASK,
+ * TRYAGAIN, LOADING, reconnecting and deadlines are handled here.
  *
- * Everything is on the loop's thread; commands for the same server that are sent in one turn of the loop go out in one
- * write.  Name resolution happens off the loop. */
+ * Everything runs on the loop's thread, except name resolution.  Commands for the same server that are sent in one
+ * iteration of the loop go out in one write. */
 #ifndef QUIVER_REDIS_REDIS_H
 #define QUIVER_REDIS_REDIS_H
 
@@ -19,21 +19,22 @@
 struct redis;
 struct uv_loop_s;
 
-/* A Lua script, embedded at build time.  The server that loads it tells its sha1. */
+/* A Lua script, embedded at build time.  The server returns its sha1 when it loads it. */
 struct redis_script {
         const char *name;
         const char *text;
         size_t size;
-        char sha[41]; /* filled in before opened(); "" where scripts may not be loaded: then EVAL carries the text */
+        char sha[41]; /* set before opened(); "" if scripts may not be loaded: then EVAL sends the text */
 };
 
 struct redis_events {
-        /* A key that a tracked command read was written by somebody else (CLIENT TRACKING … REDIRECT … NOLOOP): a hint.
-         */
+        /* A key that a tracked command has read was written by another client (CLIENT TRACKING … REDIRECT … NOLOOP).
+         * This is a hint. */
         void (*rang)(void *self, const char *key, size_t size);
-        /* Rings may have been lost, for all keys: (re)connected, another master, a slot moved, tracking was refused. */
+        /* Calls of rang() may have been lost for any key: reconnected, another master, a slot moved, tracking refused.
+         * The receiver reads everything once. */
         void (*look)(void *self);
-        /* A server was lost or came back; text for one log line. */
+        /* A server was lost or came back; `text` is for one log line. */
         void (*state)(void *self, bool is_up, const char *text);
         void *self;
 };
@@ -42,52 +43,51 @@ struct redis_options {
         /* redis://HOST:PORT/DB  redis+unix:PATH[?db=N]  redis+sentinel://h1:26379,h2/MASTER[/DB]  redis+cluster://h1,h2
          */
         const char *url;
-        const char *user, *password;                   /* NULL: none.  Copied, and wiped at the end */
+        const char *user, *password;                   /* NULL: none.  Copied; the copies are wiped on close */
         const char *sentinel_user, *sentinel_password; /* NULL: none */
         const char *name;                              /* for CLIENT SETNAME; NULL: none */
-        struct redis_script **scripts;                 /* loaded on every connection that needs them */
+        struct redis_script **scripts;                 /* loaded on every main connection */
         uint32_t scripts_count;
-        bool wants_bell;                   /* tracking, where the server allows it */
-        uint64_t deadline_ms;              /* for a command that names none; 0: 5 s */
+        bool wants_bell;                   /* turn tracking on, if the server allows it */
+        uint64_t deadline_ms;              /* of a command that sets none; 0: 5 s */
         const struct redis_events *events; /* NULL: none */
 };
 
-/* One command.  Embedded in its owner; the owner fills the upper half and `done`.  argv must live until done().
+/* One command, embedded in its owner.  The owner fills in the fields from `done` to `first_least`; argv must stay valid
+ * until done().
  *
- * done() is called exactly once, on the loop, never inside redis_send(): status 0 with `reply` (never an error reply;
- * valid until done() returns), or a negative errno with error.text and, if the server said no, `reply` the error:
- *   -ECONNREFUSED, -EHOSTUNREACH  not sent: nothing happened (not connected until the deadline; -EACCES and -ENOTSUP
- *                                 if that is why);
- *   -ETIMEDOUT, -ECONNRESET       sent, no answer: it may or may not have happened, or still happen;
- *   -EACCES    NOAUTH, WRONGPASS, NOPERM;        -EROFS     READONLY (anywhere in the text; the master is looked for);
- *   -ENOSPC    OOM;                              -EIO       MISCONF, NOREPLICAS;
- *   -EBUSY     BUSY, TRYAGAIN or CLUSTERDOWN that lasted until the deadline; LOADING likewise;
- *   -EPROTO    WRONGTYPE, BADVALUE, CROSSSLOT, NOSCRIPT after a reload, syntax: ours or somebody else's data;
- *   -EREMOTEIO any other error reply, scripts' own included (error.text is the server's);
- *   -ECANCELED redis_close().
- * MOVED and ASK are followed and never seen, and so is NOSCRIPT.
+ * done() is called exactly once, on the loop, never inside redis_send(): with status 0 and `reply` (never an error
+ * reply; valid until done() returns), or with a negative errno, error.text and, if the server refused, the error as
+ * `reply`:
+ *   -ECONNREFUSED, -EHOSTUNREACH  not sent, so not executed: not connected until the deadline (-EACCES or -ENOTSUP if
+ *                                 that was the reason);
+ *   -ETIMEDOUT, -ECONNRESET       sent but not answered: it may or may not have been executed, or may be executed
+ * later; -EACCES    NOAUTH, WRONGPASS, NOPERM;        -EROFS     READONLY anywhere in the text; the master is searched
+ * again; -ENOSPC    OOM;                              -EIO       MISCONF, NOREPLICAS; -EBUSY     BUSY, TRYAGAIN,
+ * CLUSTERDOWN or LOADING that lasted until the deadline; -EPROTO    WRONGTYPE, BADVALUE, CROSSSLOT, NOSCRIPT after a
+ * reload, syntax: a wrong command or unexpected data; -EREMOTEIO any other error reply, those of scripts included
+ * (error.text is the server's); -ECANCELED redis_close(). MOVED, ASK and a first NOSCRIPT are handled here and not
+ * reported.
  *
- * A command that was not answered in time costs its connection, and all others that wait on it end with the same
+ * If a command is not answered in time, its connection is closed, and all other commands on it end with the same
  * status: answers come in order, so none of them would be answered either.  Commands for one server are answered in the
  * order in which they were sent, except those that had to be tried again. */
 struct redis_command {
         void (*done)(struct redis_command *command);
-        struct span
-                route; /* the key, or anything with the same hash tag, that decides which server.  Empty: any master */
+        struct span route; /* chooses the server: the key, or any text with the same hash tag.  Empty: any master */
         const char **argv;
         const size_t *argv_size;
         int argc;
-        struct redis_script *script; /* not NULL: argv[0] is "EVALSHA" (or EVALSHA_RO) and argv[1] is set from here */
-        uint64_t deadline_ms;        /* from now; 0: the options' */
-        bool is_tracked;             /* its reads are to ring; those of others may */
-        bool is_blocking;            /* BLMOVE, WAIT: gets a connection of its own, closed when cancelled */
-        /* A blocking one may have another before it on the same connection, whose answer is not told.  WAIT counts only
-         * what its own connection wrote: without a write here (of any key of the same server) it waits for nothing. */
+        struct redis_script *script; /* if set, argv[0] is "EVALSHA" or "EVALSHA_RO", and argv[1] is taken from it */
+        uint64_t deadline_ms;        /* from redis_send() on; 0: that of the options */
+        bool is_tracked;             /* the keys that it reads must ring; those of other commands may ring too */
+        bool is_blocking;            /* BLMOVE, WAIT: runs on a connection of its own, which is closed on cancel */
+        /* A command that is sent before a blocking one on the same connection; its answer is not reported.  WAIT counts
+         * only the writes of its own connection, so it needs a write here, of any key of the same server. */
         const char **first_argv;
         const size_t *first_size;
         int first_argc;       /* 0: none */
-        uint64_t first_least; /* … whose answer is to be such a number, or a higher one: else this ends with -ECONNRESET
-                               */
+        uint64_t first_least; /* if not 0: a lower answer to the first command ends this one with -ECONNRESET */
 
         int status;
         struct error error;
@@ -96,45 +96,47 @@ struct redis_command {
         /* private */
         struct redis *redis;
         struct redis_command *prev, *next;
-        void *link, *target; /* where it is under way; where ASK sends it */
+        void *link, *target; /* the connection that it was sent on; the server that an ASK named */
         uint64_t due_ms, retry_at_ms;
         unsigned tries;
         bool is_sent, is_eval, is_ended, is_first_refused;
 };
 
 struct redis_open {
-        void (*opened)(struct redis_open *open, int status); /* once: a first master answered (status 0), or why not */
+        void (*opened)(struct redis_open *open, int status); /* called once: 0 if a master answered, or -errno */
         struct redis_options options;
         struct error error;
-        struct redis *redis; /* set at once, so that opening can be ended by redis_close(); NULL if it failed */
+        struct redis *redis; /* set by redis_open(), so that redis_close() can end the opening; NULL if it failed */
 };
 
-/* Connects and verifies that it is a master (HELLO, INFO).  -EACCES, -EINVAL, -ENOTSUP (a server older than 7.0),
- * -EPROTO (no Redis, or a script that does not compile) at once; anything that may heal is tried until `deadline_ms`,
- * then -ECONNREFUSED, -EHOSTUNREACH or -ETIMEDOUT.  -ECANCELED if it was closed meanwhile.  The struct must live until
- * opened(), which is called on the loop, never inside redis_open(). */
+/* Connects and verifies that the server is a master (HELLO, INFO).  -EACCES, -EINVAL, -ENOTSUP (a server older
+ * than 7.0) and -EPROTO (no Redis, or a script that does not compile) are reported at once.  Failures that may be
+ * temporary are retried until `deadline_ms`, then reported as -ECONNREFUSED, -EHOSTUNREACH or -ETIMEDOUT; -ECANCELED
+ * after redis_close().  The struct must stay valid until opened(), which is called on the loop, never inside
+ * redis_open(). */
 void redis_open(struct uv_loop_s *loop, struct redis_open *open);
-/* May be called from any callback of ours.  Everything under way ends with -ECANCELED, then closed() is called. */
+/* Ends every command with -ECANCELED, then calls closed().  May be called from any callback of this file. */
 void redis_close(struct redis *redis, void (*closed)(void *self), void *self);
 
 void redis_send(struct redis *redis, struct redis_command *command);
-/* A command that waits or blocks ends with -ECANCELED, later, on the loop; one that blocks may still happen, until the
- * server has seen the end of its connection.  One that is under way on a shared
- * connection gets its answer as if nothing was said, and so does one that is done. */
+/* A command that waits or blocks ends with -ECANCELED, later, on the loop; the server may still execute a blocking one
+ * until it has noticed the end of its connection.  A command that was sent on a shared connection is not affected, and
+ * neither is one that is done. */
 void redis_cancel(struct redis_command *command);
 
-/* What was found, for the start-up line.  Any may be "" or "unknown" where the server does not tell (ACL, managed). */
+/* Facts about the server, for the start-up line.  Each may be "" or "unknown" if the server does not report it, because
+ * of an ACL or because it is a managed service. */
 struct redis_facts {
         char version[32];
         char mode[16]; /* standalone, sentinel, cluster */
         char role[16];
-        char server[272]; /* who answers now */
+        char server[272]; /* the address of the current master */
         char replid[48];
         char appendonly[16], appendfsync[16], save[128];
         char maxmemory_policy[32];
         uint64_t maxmemory;
         uint32_t replicas;
-        bool has_tracking; /* the bell works */
+        bool has_tracking; /* doorbells arrive */
 };
 void redis_facts(const struct redis *redis, struct redis_facts *ret_facts);
 

@@ -12,19 +12,19 @@ struct sentinel {
         struct ask_any ask;
         struct server *server;
 
-        /* A failover that was asked for leaves the old master writable for seconds: whoever waits for an error writes
-         * there in vain.  So one Sentinel is listened to. */
+        /* After a manual failover the old master accepts writes for seconds, and these are lost.  So we do not wait for
+         * an error, but subscribe to one Sentinel. */
         struct conn *watch;
-        size_t watch_at; /* of the `ask_any`'s hosts */
+        size_t watch_at; /* index into the hosts of `ask` */
         unsigned watch_failures;
-        uint64_t watch_due_ms; /* the next try or ping */
+        uint64_t watch_due_ms; /* time of the next try or ping */
         bool is_ping_out;
-        struct address heir; /* named by it; port 0: none */
+        struct address heir; /* the new master that the Sentinel announced; port 0: none */
 };
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
-/* [host, port], or nil where the name is not known.  Whether it is the master is for its login to find. */
+/* Reads [host, port], or nil if the Sentinel does not know the name.  The login checks whether it is a master. */
 static bool on_told(void *self, const struct address *from, const redisReply *reply)
 {
         struct sentinel *sentinel = self;
@@ -53,7 +53,7 @@ void sentinel_look(struct sentinel *sentinel)
                 ask_any_start(&sentinel->ask);
                 return;
         }
-        /* The others may not have heard yet; if it is wrong, they are asked next. */
+        /* The announced master is tried first: other Sentinels may not know it yet.  If it fails, they are asked. */
         sentinel->server->address = sentinel->heir;
         sentinel->heir.port = 0;
         server_connect(sentinel->server);
@@ -74,7 +74,7 @@ static void on_watch_ready(struct conn *conn)
         listen_again_at(sentinel, clock_boot_ms() + sentinel->redis->options.deadline_ms);
 }
 
-/* ["message", "+switch-master", "NAME OLD-HOST OLD-PORT HOST PORT"] */
+/* Reads ["message", "+switch-master", "NAME OLD-HOST OLD-PORT HOST PORT"]. */
 static bool read_switch(const redisReply *reply, const char *master, struct address *ret)
 {
         char name[256], host[256];
@@ -136,7 +136,7 @@ static void watch_tick(struct sentinel *sentinel, uint64_t now_ms)
         redis_wake_at(sentinel->redis, sentinel->watch_due_ms);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------- */
+/* --- open and close ----------------------------------------------------------------------------------------------- */
 
 struct sentinel *sentinel_open(struct redis *redis)
 {

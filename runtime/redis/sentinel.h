@@ -1,4 +1,4 @@
-/* sentinel.h: who the master is, by the word of the Sentinels. */
+/* sentinel.h: finds the master with the help of the Sentinels. */
 #ifndef QUIVER_REDIS_SENTINEL_H
 #define QUIVER_REDIS_SENTINEL_H
 
@@ -7,10 +7,10 @@
 struct redis;
 struct sentinel;
 
-/* Looks for the master of the redis' URL; what is found becomes the redis' one server. */
+/* Searches the master that the URL names; it becomes the only server of `redis`. */
 struct sentinel *sentinel_open(struct redis *redis);
 void sentinel_close(struct sentinel *sentinel);
-/* The server was lost: look again, and connect to what is found. */
+/* Call when the server was lost: searches the master again and connects to it. */
 void sentinel_look(struct sentinel *sentinel);
 void sentinel_tick(struct sentinel *sentinel, uint64_t now_ms);
 

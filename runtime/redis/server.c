@@ -9,10 +9,10 @@
 #include "redis/redis_private.h"
 #include "redis/sentinel.h"
 
-/* A connection that lived this long, or answered a command, was a good one: the next failure is the first again. */
+/* A connection that lasted this long, or answered a command, resets the count of failures. */
 #define LIVED_MS 1000
 
-/* Whatever was sent and not answered may have happened. */
+/* Ends all commands that were sent and not answered; they may or may not have been executed. */
 static void end_sent(struct conn *conn, int status, const char *text)
 {
         conn_end_asked(conn, status);
@@ -36,7 +36,7 @@ static void retry_later(struct server *server, struct redis_command *command, co
         (void)error_set(&command->error, 0, "%s", reply->str);
         if (server->redis->cluster && !strncmp(reply->str, "CLUSTERDOWN", 11))
                 cluster_refresh(server->redis->cluster);
-        /* A slot is moved in no time, and then it is this one's turn. */
+        /* TRYAGAIN: the slot's move ends soon, so the pause does not grow. */
         unsigned tries = !strncmp(reply->str, "TRYAGAIN", 8) ? 1 : command->tries++;
         redis_wait(server->redis, command, clock_boot_ms() + backoff_ms(tries) / 4 + 1);
 }
@@ -55,7 +55,7 @@ static void finish(struct redis_command *command, int status, redisReply *reply)
         command->done(command);
 }
 
-/* What was not executed goes on its way again; everything else is done. */
+/* A command that was not executed is sent again; every other answer ends it. */
 static void take_answer(struct server *server, struct redis_command *command, redisReply *reply)
 {
         struct redis *redis = server->redis;
@@ -91,7 +91,7 @@ static void on_answered(struct conn *conn, struct redis_command *command, redisR
 
 /* --- the main connection ------------------------------------------------------------------------------------------ */
 
-/* Another master: what blocks on the old one waits for something that will not come. */
+/* After a change of master, blocking commands on the old one would wait for writes that never come. */
 static void leave_old_master(struct server *server)
 {
         struct conn *conn, *after;
@@ -119,7 +119,7 @@ static void on_main_ready(struct conn *conn)
         leave_old_master(server);
         if (server->redis->options.wants_bell)
                 bell_main_is_ready(server);
-        /* With a bell, once it rings. */
+        /* With a bell this is done when the bell works. */
         if (server->bell_state == BELL_OFF || server->bell_state == BELL_REFUSED)
                 redis_look(server->redis);
         redis_dispatch(server->redis);
@@ -166,7 +166,8 @@ void server_doubt(struct server *server)
                 return;
         server->is_up = false;
         server->main->is_retiring = true;
-        /* Told from the next turn on: whoever says so is in the middle of reading from it. */
+        /* The connection may be in the middle of reading, so it is not closed here: the answer to this PING lets it
+         * retire. */
         if (!server->main->sent)
                 conn_ask_words(server->main, WORDS("PING"), NULL, NULL);
 }
@@ -224,7 +225,7 @@ static void on_alone_lost(struct conn *conn, int status)
         if (server->spare == conn)
                 server->spare = NULL;
         if (command && !command->is_sent) {
-                /* It never went out. */
+                /* It was not executed, so it is safe to send again. */
                 queue_remove(&conn->sent, command);
                 command->link = NULL;
                 redis_wait(server->redis, command, clock_boot_ms() + backoff_ms(command->tries++));
@@ -263,7 +264,7 @@ void server_send(struct server *server, struct redis_command *command)
         conn_send(server->main, command);
 }
 
-/* --- life --------------------------------------------------------------------------------------------------------- */
+/* --- open and close ----------------------------------------------------------------------------------------------- */
 
 struct server *server_add(struct redis *redis, const struct address *address)
 {

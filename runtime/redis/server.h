@@ -1,56 +1,57 @@
-/* server.h: one master: its main connection, its bell, and what came of them.
+/* server.h: one master: its main connection, its bell connection and the connections of blocking commands.
  *
- * Keeps trying until it is closed; each try waits longer, up to two seconds. */
+ * It reconnects until it is removed; the pause between two tries grows up to two seconds. */
 #ifndef QUIVER_REDIS_SERVER_H
 #define QUIVER_REDIS_SERVER_H
 
 #include "redis/conn.h"
 
 enum bell_state {
-        BELL_OFF,     /* not wanted, or not yet */
-        BELL_OPENING, /* connecting, or arming the main connection */
+        BELL_OFF,     /* not wanted, or not started yet */
+        BELL_OPENING, /* connecting, or turning tracking on */
         BELL_RINGS,
-        BELL_REFUSED, /* the server has no tracking for us */
+        BELL_REFUSED, /* the server does not allow tracking */
 };
 
 struct server {
         struct server *prev, *next;
         struct redis *redis;
-        struct address address; /* Sentinel: of the last master that was told */
+        struct address address; /* with Sentinel: of the latest master that was found */
         struct conn *main;
-        struct conn *spare; /* of kind ALONE, idle */
-        bool is_up;         /* takes commands */
+        struct conn *spare; /* an idle connection of kind CONN_ALONE */
+        bool is_up;         /* accepts commands */
         bool is_down_said;
         unsigned failures;
         uint64_t up_at_ms;
-        uint64_t retry_at_ms; /* 0: no retry due */
+        uint64_t retry_at_ms; /* 0: no retry is due */
         struct redis_facts facts;
 
         enum bell_state bell_state;
         struct conn *bell;
         bool is_arming; /* CLIENT TRACKING is under way */
         unsigned bell_failures;
-        uint64_t bell_at_ms; /* the next ping or retry; 0: none */
+        uint64_t bell_at_ms; /* time of the next ping or retry; 0: none */
         bool is_ping_out;
 
-        bool is_in_map;          /* Cluster: it has slots */
-        uint64_t asked_until_ms; /* Cluster: ASK named it, so it is kept without slots */
+        bool is_in_map;          /* Cluster: the server has slots */
+        uint64_t asked_until_ms; /* Cluster: an ASK named the server, so it is kept without slots until then */
 };
 
 struct server *server_add(struct redis *redis, const struct address *address);
-/* Its commands end with -ECONNRESET, or -ECANCELED if we are closing. */
+/* Removes the server.  Its commands end with -ECONNRESET, or -ECANCELED during redis_close(). */
 void server_remove(struct server *server);
 void server_connect(struct server *server);
-/* It says that it is no master: nothing new is sent, and when what is under way was answered it is left. */
+/* The server has reported that it is no master: it gets no new commands, and the connection is closed when the pending
+ * ones are answered. */
 void server_doubt(struct server *server);
-/* Does what is due and tells when to come again. */
+/* Does what is due, and sets the timer for the next due time. */
 void server_tick(struct server *server, uint64_t now_ms);
-/* The server is up. */
+/* Sends a command; the server must be up. */
 void server_send(struct server *server, struct redis_command *command);
-/* Whether start-up need not wait for it any more. */
+/* Whether opening need not wait for this server any more. */
 bool server_is_settled(const struct server *server);
 
-/* bell.c: the connection that invalidations come in on, and the main connection's word that they go there. */
+/* bell.c: the connection that receives invalidations, and CLIENT TRACKING on the main connection. */
 void bell_start(struct server *server);
 void bell_stop(struct server *server);
 void bell_main_is_ready(struct server *server);

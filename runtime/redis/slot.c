@@ -2,7 +2,8 @@
 
 #include "redis/redis.h"
 
-/* CRC-16/XMODEM, as the Cluster specification has it.  Bit by bit: keys are short, and only Cluster asks. */
+/* CRC-16/XMODEM, as the Cluster specification defines it.  Computed bit by bit: keys are short, and only Cluster needs
+ * it. */
 static uint16_t crc16(const char *data, size_t size)
 {
         uint16_t crc = 0;
@@ -20,7 +21,7 @@ uint16_t redis_slot(const char *key, size_t size)
         if (open) {
                 size_t rest = size - (size_t)(open + 1 - key);
                 const char *close = memchr(open + 1, '}', rest);
-                /* "{}" is no tag: all of the key counts. */
+                /* "{}" is no tag: the whole key is hashed. */
                 if (close && close > open + 1)
                         return crc16(open + 1, (size_t)(close - open - 1)) & 16383;
         }

@@ -10,14 +10,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define READ_BYTES   16384 /* hiredis moves what is left in its buffer after each reply: small bites cost less */
-#define READS_MAX    16    /* a turn, so that a fast server cannot keep the loop */
+#define READ_BYTES   16384 /* hiredis moves the rest of its buffer after each reply, so small reads cost less */
+#define READS_MAX    16    /* per iteration, so that a fast server cannot occupy the loop */
 #define OUT_KEPT_MAX (1u << 20)
 
-/* A name being resolved.  It may outlive its wire: a resolver that hangs cannot be stopped. */
+/* A name resolution.  It may outlive its socket: a resolver that hangs cannot be stopped. */
 struct lookup {
         uv_getaddrinfo_t request;
-        struct redis_socket *sock; /* NULL: nobody waits any more */
+        struct redis_socket *sock; /* NULL: the socket was closed */
 };
 
 bool address_is_equal(const struct address *a, const struct address *b)
@@ -50,7 +50,7 @@ static void drop_socket(struct redis_socket *sock)
         (void)close(sock->fd);
 }
 
-/* The socket is of no use any more; the owner hears of it once, and closes. */
+/* Reports the end of the socket to its owner, once; the owner closes it. */
 static void go_down(struct redis_socket *sock, int status)
 {
         drop_socket(sock);
@@ -69,7 +69,7 @@ static void on_timer(uv_timer_t *timer)
         go_down(sock, sock->failed);
 }
 
-/* For failures inside a call of the owner's. */
+/* For failures inside a call of the owner, who must not be called back from there. */
 static void fail_later(struct redis_socket *sock, int status)
 {
         sock->failed = status;
@@ -78,7 +78,7 @@ static void fail_later(struct redis_socket *sock, int status)
 
 /* --- replies in --------------------------------------------------------------------------------------------------- */
 
-/* hiredis allocates an array as soon as it is announced: a few bytes could ask for gigabytes. */
+/* hiredis allocates an array as soon as its size is announced: a few bytes could make it allocate gigabytes. */
 static void *create_array(const redisReadTask *task, int elements)
 {
         struct redis_socket *sock = task->privdata;
@@ -98,7 +98,7 @@ static int parse_failed(struct redis_socket *sock)
         return error_set(&sock->error, -EPROTO, "%s does not speak Redis' protocol: %s", text, sock->reader->errstr);
 }
 
-/* Hands over what is complete.  0, or what is wrong with the bytes. */
+/* Passes complete replies to the owner.  0, or -errno if the bytes are no Redis protocol. */
 static int parse(struct redis_socket *sock, const char *data, size_t size)
 {
         sock->reply_bytes += size;
@@ -121,7 +121,7 @@ static int parse(struct redis_socket *sock, const char *data, size_t size)
         return 0;
 }
 
-/* 0, or a negative errno with the text. */
+/* Reads and parses what has arrived.  0, or a negative errno with the text set. */
 static int read_some(struct redis_socket *sock)
 {
         char data[READ_BYTES];
@@ -187,7 +187,7 @@ static void want_write(struct redis_socket *sock, bool is_wanted)
         (void)uv_poll_start(sock->poll, UV_READABLE | (is_wanted ? UV_WRITABLE : 0), on_poll);
 }
 
-/* A server that is always a little behind must not make us keep all that it ever got. */
+/* Drops the sent part of the buffer: with a slow server the buffer may never become empty. */
 static void forget_sent(struct redis_socket *sock)
 {
         if (sock->out_sent < OUT_KEPT_MAX || sock->out_sent < sock->out.size / 2)
@@ -202,7 +202,7 @@ void redis_socket_flush(struct redis_socket *sock)
         if (!sock->is_up || !sock->poll || !sock->out.size)
                 return;
         ssize_t n = send(sock->fd, sock->out.data + sock->out_sent, sock->out.size - sock->out_sent, MSG_NOSIGNAL);
-        /* What is wrong with the socket is said by the next read. */
+        /* An error of send() is ignored here: the next read reports it. */
         if (n > 0)
                 sock->out_sent += (size_t)n;
         if (sock->out_sent < sock->out.size) {
@@ -224,7 +224,8 @@ void redis_socket_flush(struct redis_socket *sock)
 
 static void connect_next(struct redis_socket *sock);
 
-/* Whoever connects to a free port of this machine may meet themselves, and would take their words for answers. */
+/* A connection to a free local port may be connected to itself (TCP simultaneous open): it would read its own commands
+ * as answers. */
 static bool is_own_echo(int fd)
 {
         struct sockaddr_storage here = { 0 }, there = { 0 };
@@ -260,7 +261,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
                 return;
         }
         int r = 0;
-        /* Before writing: what a server says before it hangs up is worth more than the broken pipe. */
+        /* Read before writing: an error that the server sent before closing tells more than EPIPE. */
         if (status < 0 || events & UV_READABLE)
                 r = read_some(sock);
         if (sock->is_closing)
@@ -281,7 +282,7 @@ static void set_tcp_options(int fd)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
-/* 0: a connection is on its way. */
+/* Begins to connect.  0 or -errno. */
 static int connect_to(struct redis_socket *sock, const struct sockaddr *to, socklen_t size)
 {
         int r = 0;

@@ -1,8 +1,8 @@
-/* socket.h: one socket to one server: text goes out, replies come in.
+/* socket.h: one socket to one server: sends commands and receives replies.
  *
- * hiredis' asynchronous half has no timeouts, resolves names on the loop, aborts on odd pub/sub messages and reads
- * replies of any size; so the socket is ours, and hiredis parses.  What is put out in one turn of the loop leaves in
- * one write, when the owner flushes. */
+ * The asynchronous API of hiredis has no timeouts, resolves names on the loop, aborts on unexpected pub/sub messages
+ * and accepts replies of any size.  So the socket is handled here, and hiredis only parses.  What is put into the
+ * buffer in one iteration of the loop leaves in one write, when the owner flushes. */
 #ifndef QUIVER_REDIS_SOCKET_H
 #define QUIVER_REDIS_SOCKET_H
 
@@ -13,7 +13,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-/* What one reply may come to.  A server that says more is not to be believed. */
+/* Limits on one reply; a server that exceeds them is treated as broken. */
 #define REPLY_BYTES_MAX    (64u << 20)
 #define REPLY_ELEMENTS_MAX (1u << 20)
 
@@ -33,10 +33,10 @@ struct redis_socket;
 
 /* Called from the loop, never inside a call of this file. */
 struct redis_socket_events {
-        void (*up)(struct redis_socket *sock); /* connected: may put things out now */
-        /* One reply, to be freed by the receiver. */
+        void (*up)(struct redis_socket *sock); /* connected: commands can be sent */
+        /* One reply, which the receiver frees. */
         void (*reply)(struct redis_socket *sock, redisReply *reply);
-        /* Nothing more comes; the owner closes the socket.  error.text says why. */
+        /* The connection failed or ended, error.text has the reason; the owner closes the socket. */
         void (*down)(struct redis_socket *sock, int status);
         void (*closed)(struct redis_socket *sock);
 };
@@ -44,20 +44,20 @@ struct redis_socket_events {
 /* Embedded in its owner. */
 struct redis_socket {
         struct address address;
-        struct buffer out; /* what goes out with the next redis_socket_flush() */
+        struct buffer out; /* bytes for the next redis_socket_flush() */
         struct error error;
         bool is_closing;
 
         /* private */
         const struct redis_socket_events *events;
         uv_loop_t *loop;
-        uv_timer_t timer; /* connecting must be over by then */
+        uv_timer_t timer; /* the timeout of connecting and logging in; also reports `failed` */
         uint64_t timeout_ms;
         struct lookup *lookup;
         struct addrinfo *found, *next_found;
         uv_poll_t *poll; /* NULL: no socket */
         int fd;
-        int failed; /* told from the timer */
+        int failed; /* a status that the timer will report */
         bool is_up, is_settled, is_polling_write;
         size_t out_sent;
         redisReader *reader;
@@ -67,18 +67,18 @@ struct redis_socket {
         uint32_t reply_elements;
 };
 
-/* Begins to connect.  Until redis_socket_settled() all must be over within `timeout_ms`. */
+/* Begins to connect.  If redis_socket_settled() is not called within `timeout_ms`, the socket fails. */
 void redis_socket_open(struct redis_socket *sock, uv_loop_t *loop, const struct address *address, uint64_t timeout_ms,
         const struct redis_socket_events *events);
-/* The timeout counts no more, and what goes out is no secret. */
+/* Ends the timeout.  From now on the output buffer holds no password and is not wiped. */
 void redis_socket_settled(struct redis_socket *sock);
-/* A command in Redis' protocol, onto `out`. */
+/* Appends a command in the Redis protocol to `out`. */
 void redis_socket_put(struct redis_socket *sock, int argc, const char *const *argv, const size_t *argv_size);
-/* The same in pieces: the number of words, then each of them. */
+/* As redis_socket_put(), in pieces: the number of words, then each word. */
 void redis_socket_put_count(struct redis_socket *sock, int argc);
 void redis_socket_put_word(struct redis_socket *sock, const char *word, size_t size);
 void redis_socket_flush(struct redis_socket *sock);
-/* closed() is called later; until then the memory must stay. */
+/* closed() is called later; until then the memory must stay valid. */
 void redis_socket_close(struct redis_socket *sock);
 
 #endif
