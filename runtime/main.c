@@ -31,8 +31,8 @@ static const struct command commands[] = {
         { "new", cmd_new, "make a folder with a new plugin, its test and its Makefile" },
         { "try", cmd_try, "run tasks through a plugin, in a real runner, with no server" },
         { "vet", cmd_vet, "find what would make a plugin trouble in production" },
-        { "runner", cmd_runner, NULL }, /* started by a host, never by hand */
-        { "guard", cmd_guard, NULL },   /* likewise */
+        { "runner", cmd_runner, NULL }, /* started by a host only */
+        { "guard", cmd_guard, NULL },   /* started by a host only */
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -68,7 +68,7 @@ static int unknown(const char *name)
 
 int main(int argc, char **argv)
 {
-        /* A peer that went away is an error return, not a reason to die. */
+        /* A write to a closed connection returns EPIPE instead of killing the process. */
         (void)signal(SIGPIPE, SIG_IGN);
         if (argc < 2) {
                 help();

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "coord/coord.h"
 
-/* What still lives after this long is not going to die: it is stuck in the kernel. */
+/* A process that survives SIGKILL for this long is stuck in the kernel. */
 #define KILL_MAX_MS 60000
 
 struct guarded_runner {
@@ -26,7 +26,7 @@ struct guarded_runner {
 };
 
 struct guard {
-        uint8_t started[GUARD_ORDER_MAX]; /* what `start` points into */
+        uint8_t started[GUARD_ORDER_MAX]; /* the bytes that `start` points into */
         struct guard_start start;
         struct leases leases;
         char token[COORD_TOKEN_MAX];
@@ -116,7 +116,7 @@ static void obey(struct guard *g, const uint8_t *packet, size_t size, const int 
         }
 }
 
-/* False: the host is gone, or has dismissed us. */
+/* Receives one order.  False if the host is gone or has dismissed this guard. */
 static bool hear(struct guard *g)
 {
         static uint8_t packet[GUARD_ORDER_MAX];
@@ -142,8 +142,8 @@ static bool hear(struct guard *g)
 
 /* --- the host is dead --- */
 
-/* A runner leads a process group: what it has started goes with it.  While the runner is not reaped its number, and so
- * the group's, is not used again. */
+/* Kills each runner with its process group, and so with the children that it started.  While the runner is not reaped,
+ * its number and that of its group are not used again. */
 static void kill_runners(const struct guard *g)
 {
         for (size_t i = 0; i < g->runners_count; i++) {
@@ -153,7 +153,7 @@ static void kill_runners(const struct guard *g)
         }
 }
 
-/* True: every one of them has ended. */
+/* Whether all runners have ended within KILL_MAX_MS. */
 static bool await_runners(const struct guard *g)
 {
         uint64_t until_ms = clock_boot_ms() + KILL_MAX_MS;
@@ -191,13 +191,13 @@ int cmd_guard(int argc, char **argv)
                 (void)fprintf(stderr, "quiver guard: started by a host, never by hand\n");
                 return 2;
         }
-        /* What stops a host is not meant for its guard, which ends with it anyway. */
+        /* Signals that stop a host must not stop its guard before it; the guard ends after the host. */
         (void)signal(SIGTERM, SIG_IGN);
         (void)signal(SIGINT, SIG_IGN);
         (void)signal(SIGHUP, SIG_IGN);
         (void)fcntl(GUARD_FD_ORDERS, F_SETFD, FD_CLOEXEC);
         (void)fcntl(GUARD_FD_LEASES, F_SETFD, FD_CLOEXEC);
-        (void)prctl(PR_SET_DUMPABLE, 0); /* it knows passwords */
+        (void)prctl(PR_SET_DUMPABLE, 0); /* no core dump: the memory holds passwords */
         while (hear(&g))
                 ;
         if (!g.is_dismissed && g.has_start)

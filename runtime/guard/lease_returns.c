@@ -1,4 +1,4 @@
-/* lease_returns.c: what a guard does once no runner of its dead host is left. */
+/* lease_returns.c: returns a dead host's leases and ends its session, once no runner is left. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 
 struct lease_returns;
 
-/* One lease on its way back.  Whoever does not know the last call's number acquires first: the same nonce and epoch are
- * granted it again. */
+/* One lease that is being returned.  A release needs the number of the last call, which the guard does not know.  So it
+ * acquires first: the same nonce and epoch are granted the lease again, with that number. */
 struct lease_return {
         struct lease_returns *of;
         struct store_lease lease;
-        bool is_open; /* nobody has said yet that it is not ours any more */
+        bool is_open; /* not yet returned, and the store has not reported another owner */
         union {
                 struct store_request request;
                 struct store_acquire acquire;
@@ -31,7 +31,7 @@ struct lease_returns {
         const char *token;
         uv_loop_t loop;
         uv_timer_t timer;
-        uint64_t until_ms; /* then the leases have ended by themselves */
+        uint64_t until_ms; /* when the last of the leases expires */
         struct store_open open;
         struct store *store;
         struct lease_return *returns;
@@ -123,7 +123,8 @@ static void on_released(struct store_request *request)
 static void on_acquired(struct store_request *request)
 {
         struct lease_return *b = (struct lease_return *)((char *)request - offsetof(struct lease_return, request));
-        /* Otherwise another has it already, or the store does not answer: then it is asked again. */
+        /* Not granted: another host has the lease.  A negative status: the store did not answer, and finish_one() tries
+         * again. */
         if (request->status < 0 || b->acquire.grant != STORE_GRANTED) {
                 finish_one(b, request->status);
                 return;
@@ -182,8 +183,8 @@ static void open_store(struct lease_returns *h)
         store_open(&h->loop, &h->open);
 }
 
-/* The leases that the page shows as held, whether or not their time is over, and those that may have been granted: the
- * same nonce gets them again, or is told that they are another's. */
+/* Collects the leases that the page shows as held, expired or not, and those that may have been granted.  The acquire
+ * with the same nonce shows whether another host has one by now. */
 static void collect(struct lease_returns *h, const struct leases *leases)
 {
         for (uint32_t i = 0; i < leases->count; i++) {

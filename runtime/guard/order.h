@@ -1,6 +1,6 @@
-/* order.h: what a host tells its guard, one order a packet (SOCK_SEQPACKET).  The guard never answers.
+/* order.h: the orders that a host sends to its guard, one per packet (SOCK_SEQPACKET).  The guard never answers.
  *
- * End-of-file without GUARD_BYE before it means that the host is dead. */
+ * End-of-file without a preceding GUARD_BYE means that the host is dead. */
 #ifndef QUIVER_GUARD_ORDER_H
 #define QUIVER_GUARD_ORDER_H
 
@@ -14,22 +14,22 @@
 enum guard_fd { GUARD_FD_ORDERS = 3, GUARD_FD_LEASES = 4 };
 
 #define GUARD_ORDER_MAX   8192
-#define GUARD_RUNNERS_MAX 200 /* of one order; the kernel passes at most 253 descriptors */
+#define GUARD_RUNNERS_MAX 200 /* in one order; the kernel passes at most 253 descriptors with a message */
 
 enum guard_order {
         GUARD_START = 1, /* first: struct guard_start */
         GUARD_SESSION,   /* the coordination session's token; a new one replaces it */
         GUARD_RUNNERS,   /* pids; a pidfd of each is attached, in the same order */
         GUARD_REAPED,    /* a pid: that runner is gone */
-        GUARD_TTL,       /* how long leases are held from now on: a reload changed it */
-        GUARD_BYE,       /* the host has given everything back itself */
+        GUARD_TTL,       /* the lease time, which a reload has changed */
+        GUARD_BYE,       /* the host has returned its leases itself; the guard ends */
 };
 
-/* Whom to tell.  Borrowed pointers; "" where there is none. */
+/* How to reach the store and the coordination service.  Pointers are borrowed; "" where nothing is set. */
 struct guard_start {
         uint8_t nonce[STORE_NONCE_SIZE];
         uint64_t ttl_ms;
-        uint32_t leases; /* slots in the lease page */
+        uint32_t leases; /* number of slots in the lease page */
         const char *app;
         const char *store_url, *store_user, *store_password, *store_sentinel_user, *store_sentinel_password;
         const char *coord_url, *coord_user, *coord_password, *coord_sentinel_user, *coord_sentinel_password;
@@ -42,7 +42,7 @@ void order_put_reaped(struct buffer *to, pid_t pid);
 void order_put_ttl(struct buffer *to, uint64_t ttl_ms);
 void order_put_bye(struct buffer *to);
 
-/* Reads the kind and leaves `r` at what follows.  0 or -EBADMSG. */
+/* Reads the kind and leaves `r` at the body.  0 or -EBADMSG. */
 int order_open(struct reader *r, const void *data, size_t size, enum guard_order *ret_order);
 int order_get_start(struct reader *r, struct guard_start *ret);
 

@@ -19,21 +19,20 @@ struct control {
         uv_pipe_t listener;
         struct control_socket socket;
         struct control_options options;
-        struct control_call *calls; /* connections */
+        struct control_call *calls; /* open connections, one per call */
         uint32_t count;
 };
 
-/* A connection and its question.  Lives until its handles are closed and, if it was put to a verb, that has answered.
- */
+/* A connection and its request.  Freed when its handles are closed and the verb, if one was called, has answered. */
 struct control_call {
-        struct control *control; /* NULL: closed */
+        struct control *control; /* NULL after control_close() */
         struct control_call *prev, *next;
         uv_pipe_t pipe;
         uv_timer_t timer;
         uv_write_t write;
-        unsigned handles; /* not yet closed */
+        unsigned handles; /* libuv handles that are not closed yet */
         bool is_closing;
-        bool is_asked; /* a verb has it */
+        bool is_asked; /* a verb was called and has not answered yet */
         struct buffer request;
         char *reply;
 };
@@ -133,12 +132,12 @@ void control_refuse(struct control_call *call, const char *format, ...)
         va_start(arguments, format);
         (void)vsnprintf(text, sizeof(text), format, arguments);
         va_end(arguments);
-        /* What was asked may be quoted in it, and need not be whole characters any more once it is cut. */
+        /* The text may quote the request and may be cut inside a UTF-8 character; then json_string() fails. */
         json_t *why = json_string(text);
         answer(call, json_pack("{s:b, s:o}", "ok", 0, "error", why ? why : json_string("not to be said in UTF-8")));
 }
 
-/* --- questions --- */
+/* --- requests --- */
 
 static const struct control_verb *find_verb(const struct control *control, const char *name)
 {
@@ -155,7 +154,7 @@ static void ask(struct control_call *call, size_t size)
         const char *name = json_string_value(json_object_get(request, "verb"));
         const struct control_verb *verb = name ? find_verb(call->control, name) : NULL;
         (void)uv_read_stop((uv_stream_t *)&call->pipe);
-        /* From here on the time is the verb's, and the patience is that of whoever asked. */
+        /* A verb may take as long as it needs, for instance until a reload is complete: the deadline ends here. */
         (void)uv_timer_stop(&call->timer);
         call->is_asked = true;
         if (!request)
@@ -183,7 +182,7 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *room)
         struct control_call *call = stream->data;
         (void)room;
         if (size == UV_EOF && call->request.size) {
-                ask(call, call->request.size); /* a last line needs no end */
+                ask(call, call->request.size); /* the newline may be missing at the end */
                 return;
         }
         if (size < 0) {
@@ -221,7 +220,7 @@ static bool is_one_of_us(const struct control_call *call)
         return peer.uid == geteuid() || peer.uid == 0;
 }
 
-/* Those who asked and went away keep their place until it is wanted. */
+/* Ends connections whose client has gone while a verb works.  They are only searched when the limit is reached. */
 static void end_abandoned(struct control *control)
 {
         for (struct control_call *call = control->calls, *next; call; call = next) {

@@ -46,7 +46,8 @@ int control_socket_connect(int folder_fd, const char *file)
         return fd;
 }
 
-/* Only a socket that refuses is certainly nobody's: another kind of file refuses too, and is not ours to remove. */
+/* Whether the file is the socket of a dead host: a socket that refuses connections.  The type is checked because other
+ * files refuse connections too, and must not be removed. */
 static bool is_left_behind(int folder_fd, const char *file)
 {
         struct stat found;
@@ -83,7 +84,7 @@ static int listen_as(struct control_socket *s, const char *name)
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
                 return -errno;
-        /* Before the file is there: it gets the socket's mode, and is never open to others. */
+        /* fchmod() comes before bind(): the file gets the socket's mode, so it is never open to others. */
         if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
                 listen(fd, BACKLOG) < 0 || fstatat(s->folder_fd, s->file, &s->made, AT_SYMLINK_NOFOLLOW) < 0) {
                 r = -errno;
@@ -94,8 +95,9 @@ static int listen_as(struct control_socket *s, const char *name)
         return 0;
 }
 
-/* One host at a time looks and binds: between the two a name that is free, or a socket that nobody listens on yet, is
- * another's for the taking.  The folder's own lock needs no file.  Not for ever: whoever holds it may be stopped. */
+/* Lets one host at a time sweep and bind: otherwise two hosts could choose the same free name, or one could remove the
+ * other's socket between bind() and listen().  The folder itself is locked, which needs no file.  The wait is bounded,
+ * because the holder may be a stopped process. */
 static bool lock(int folder_fd)
 {
         static const struct timespec pause = { 0, LOCK_PAUSE_NS };

@@ -1,4 +1,4 @@
-/* control_verbs.c: what this host answers on its control socket. */
+/* control_verbs.c: the verbs of the control socket. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ void host_open_control(struct host *h)
                 .verbs_count = sizeof(verbs) / sizeof(verbs[0]),
                 .owner = h,
         };
-        /* A host without it does its work all the same. */
+        /* A host works without a control socket, so a failure is only logged. */
         if (control_open(&h->loop, &options, &h->control, &error) < 0)
                 log_event(LEVEL_WARN, "control", "text=%s", LOG_QUOTE(error.text));
         else

@@ -16,7 +16,7 @@
 
 /* --- orders --- */
 
-/* A guard that does not take its orders is of no use: it is killed, and the next one is told everything. */
+/* A guard that does not read its orders is killed; the next guard gets all orders again. */
 static void give_up(struct guard_client *g)
 {
         g->is_deaf = true;
@@ -52,7 +52,7 @@ static void give_runners(struct guard_client *g, const pid_t *pids, size_t count
         for (size_t first = 0; first < count; first += GUARD_RUNNERS_MAX) {
                 uint32_t n = 0;
                 for (size_t i = first; i < count && i < first + GUARD_RUNNERS_MAX; i++) {
-                        /* Ours to reap, and not reaped yet: the number is still that runner's. */
+                        /* Only the host reaps its runners, and it has not reaped this one: the pid is still valid. */
                         fds[n] = pidfd_open(pids[i], 0);
                         living[n] = pids[i];
                         n += fds[n] >= 0;
@@ -121,7 +121,7 @@ void guard_client_reaped(struct guard_client *g, pid_t pid)
         buffer_free(&order);
 }
 
-/* --- its life --- */
+/* --- start and end --- */
 
 static int start_guard(struct guard_client *g);
 
@@ -169,7 +169,7 @@ static int spawn(struct guard_client *g, int their_end)
         uv_stdio_container_t stdio[] = {
                 { .flags = UV_IGNORE },
                 { .flags = UV_IGNORE },
-                { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO }, /* its few words are for the host's log */
+                { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO }, /* it logs to the host's log */
                 { .flags = UV_INHERIT_FD, .data.fd = their_end },
                 { .flags = UV_INHERIT_FD, .data.fd = g->leases->fd },
         };
@@ -179,7 +179,7 @@ static int spawn(struct guard_client *g, int their_end)
                 .args = args,
                 .stdio = stdio,
                 .stdio_count = sizeof(stdio) / sizeof(stdio[0]),
-                .flags = UV_PROCESS_DETACHED, /* a session of its own: Ctrl-C is for the host */
+                .flags = UV_PROCESS_DETACHED, /* a session of its own, so that Ctrl-C reaches only the host */
         };
         g->process.data = g;
         g->is_running = true;
@@ -194,7 +194,8 @@ static int start_guard(struct guard_client *g)
         int ends[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
                 return -errno;
-        /* Told before it is there: should we die meanwhile it gives everything back, and knows of every runner. */
+        /* The orders are queued before the guard is spawned: if the host dies in between, the guard knows every runner.
+         */
         g->orders = ends[0];
         g->is_deaf = false;
         give(g, &g->start, NULL, 0);

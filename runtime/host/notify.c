@@ -38,7 +38,7 @@ void notify_open(struct notify *n)
         *n = (struct notify){ .fd = path ? connect_to(path) : -1, .beat_at_ms = UINT64_MAX };
         bool is_ours = !pid || strtoull(pid, NULL, 10) == (unsigned long long)getpid();
         if (n->fd >= 0 && watchdog && is_ours)
-                n->beat_ms = strtoull(watchdog, NULL, 10) / 2000; /* twice as often as it has to be */
+                n->beat_ms = strtoull(watchdog, NULL, 10) / 2000; /* microseconds to half the interval in ms */
         if (n->beat_ms)
                 n->beat_at_ms = 0;
         (void)unsetenv("NOTIFY_SOCKET");

@@ -1,26 +1,27 @@
-/* notify.h: tells the service manager how we are, as sd_notify(3) does: lines in a datagram to $NOTIFY_SOCKET.
+/* notify.h: reports the host's state to the service manager, as sd_notify(3) does: lines in a datagram to
+ * $NOTIFY_SOCKET.
  *
- * Without one, nothing happens.  Never blocks; a lost word is lost. */
+ * Without that variable nothing is sent.  Never blocks; a message that cannot be sent is dropped. */
 #ifndef QUIVER_HOST_NOTIFY_H
 #define QUIVER_HOST_NOTIFY_H
 
 #include <stdint.h>
 
 struct notify {
-        int fd;              /* -1: nobody listens */
-        uint64_t beat_ms;    /* how often the manager's watchdog wants to hear of us; 0: it does not */
-        uint64_t beat_at_ms; /* next time; UINT64_MAX: never */
+        int fd;              /* -1: there is no service manager */
+        uint64_t beat_ms;    /* interval of the messages to the manager's watchdog; 0: no watchdog */
+        uint64_t beat_at_ms; /* time of the next one; UINT64_MAX: never */
 };
 
-/* Looks at $NOTIFY_SOCKET and $WATCHDOG_USEC, and hides them from the children. */
+/* Reads $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID, and removes them from the environment of our children. */
 void notify_open(struct notify *n);
 void notify_close(struct notify *n);
 
-/* "READY=1\nSTATUS=…": one message. */
+/* Sends one message, such as "READY=1\nSTATUS=…". */
 __attribute__((format(printf, 2, 3))) void notify_say(const struct notify *n, const char *format, ...);
-/* RELOADING=1 with the time that goes with it. */
+/* Sends RELOADING=1 with the time that the protocol requires. */
 void notify_reloading(const struct notify *n);
-/* From the loop, before it sleeps: a sign of life, if one is due. */
+/* Called before the loop sleeps: sends WATCHDOG=1 if it is due. */
 void notify_beat(struct notify *n, uint64_t now_ms);
 
 #endif

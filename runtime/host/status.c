@@ -30,7 +30,7 @@ static const char *state_of(const struct handler *handler)
         return "open";
 }
 
-/* Those that a seat has started. */
+/* Counts the tasks that a seat has started. */
 static uint64_t count_running(const struct pool_io *io)
 {
         uint64_t running = 0;
@@ -52,8 +52,8 @@ static void look_older(const struct pool_task *first, uint64_t *oldest_ms)
         }
 }
 
-/* How long ago the oldest task that its pool has in hand was submitted: waiting for a seat, or running.  What waits in
- * the windows or in the store is not looked at: there may be millions. */
+/* The age, since its submission, of the oldest task that waits or runs in the pool.  Tasks in the windows or in the
+ * store are not considered: there may be millions. */
 static uint64_t age_of_oldest(const struct pool *pool)
 {
         uint64_t oldest_ms = UINT64_MAX;
@@ -174,7 +174,7 @@ static void drop_zeroes(json_t *handlers)
         }
 }
 
-/* The text for the store.  Takes the document. */
+/* The text for the store; takes ownership of the document. */
 static char *as_text(json_t *document)
 {
         json_t *handlers = json_object_get(document, "handlers");
@@ -190,7 +190,7 @@ static char *as_text(json_t *document)
                         return dumped;
                 }
                 free(dumped);
-                /* No handler takes more than about this much. */
+                /* A handler takes at most about 400 bytes. */
                 for (size_t excess = size - STORE_STATUS_MAX, n = 1 + excess / 400; n && json_array_size(handlers);
                         n--) {
                         (void)json_array_remove(handlers, json_array_size(handlers) - 1);
@@ -302,7 +302,7 @@ void host_status_watch(struct host_status *r, uint64_t now_ms)
         bool is_news;
         if (!r->view.shards->store || r->is_leaving || r->due_ms <= now_ms + HOST_STATUS_PACE_MS)
                 return;
-        /* The loop wakes often just now: look once for all. */
+        /* Making the document at every iteration of a busy loop would be too expensive. */
         if (now_ms < r->watched_ms + WATCH_MS) {
                 set_due(r, now_ms + HOST_STATUS_PACE_MS, now_ms);
                 return;

@@ -1,18 +1,18 @@
-/* status.h: what a host says about itself: a small JSON document in the store, which `quiver status` merges with those
- * of the other hosts.
+/* status.h: a host's status document: a small JSON document in the store, which `quiver status` merges with those of
+ * the other hosts.
  *
  *         {"name":"a","nonce":"5f…","state":"running","weight":1,"pid":7,"shards":64,"fenced":0,
  *          "rates":{"done":812.5,"retried":0.0,"failed":0.0},
  *          "handlers":[{"name":"mail","plugin":"mail.so","version":"1.2","generation":1,"state":"open","running":3,
  * …}]}
  *
- * `unserved`, if there are any, are names of tasks that wait because no handler of this host serves them.
+ * `unserved`, if present, lists names of tasks that wait because no handler of this host serves them.
  *
- * Written when something in it has changed, at most every HOST_STATUS_PACE_MS; unchanged, only as often as it takes not
- * to be forgotten.  Ages (oldest_ms) change by themselves and are no reason to write; whoever reads adds the document's
- * own age.  The rates are those of the last pace, so that the last document of a busy time is followed by one with
- * zeroes.  Numbers that are zero are left out of a handler in the store, which keeps more than a hundred handlers
- * within the limit; should it not, `handlers_left_out` says how many are missing. */
+ * The document is written when it has changed, at most every HOST_STATUS_PACE_MS; unchanged, only often enough that it
+ * does not expire.  Ages (oldest_ms) change all the time and do not cause a write; the reader adds the document's own
+ * age.  The rates cover the time since the last measurement, so that the last document of a busy time is followed by
+ * one with zeroes.  In the store, a handler's numbers that are zero are omitted, which keeps more than a hundred
+ * handlers within the limit; beyond it, `handlers_left_out` counts the missing ones. */
 #ifndef QUIVER_HOST_STATUS_H
 #define QUIVER_HOST_STATUS_H
 
@@ -38,16 +38,16 @@ struct host_status_view {
 struct host_status {
         struct host_status_view view; /* set by the caller */
         uv_timer_t timer;
-        uint64_t due_ms; /* the timer's; UINT64_MAX: not set */
+        uint64_t due_ms; /* when the timer fires; UINT64_MAX: not set */
         struct store_status_put put;
-        char *document; /* in the request, or the last one */
-        char *written;  /* what that says, without ages */
+        char *document; /* the text of the current or latest request */
+        char *written;  /* the same without ages, to detect changes */
         uint64_t put_ms, watched_ms;
         bool is_putting, is_leaving, is_withdrawn;
 
-        struct outcome_counts sum; /* at the last look */
+        struct outcome_counts sum; /* at the last measurement */
         uint64_t sum_ms;
-        double done_rate, retried_rate, failed_rate; /* per second, between the last two looks */
+        double done_rate, retried_rate, failed_rate; /* per second, between the last two measurements */
 };
 
 /* The document as it is now, with everything in it.  The caller's. */
