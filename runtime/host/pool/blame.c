@@ -7,7 +7,7 @@
 
 #define NO_SEAT UINT32_MAX
 
-/* A seat that was told to abort from outside tells where it stood (runner/fault.h); that is no guilt. */
+/* The record of a seat that the host's SIGABRT made write its backtrace (runner/fault.h): not a crash. */
 static bool was_told(const struct ring_fault_view *fault)
 {
         return fault->kind == FAULT_SIGNAL && fault->signal == SIGABRT && fault->code == SI_USER;
@@ -36,8 +36,8 @@ static size_t count_on_seat(const struct blamed *running, size_t count, uint32_t
         return n;
 }
 
-/* We killed it because some had run for too long: those pay, their neighbours do not.  Of a batch nobody can say which
- * one it was that hung. */
+/* The host killed the runner because tasks ran for too long: those are charged, their neighbours are not.  In a batch
+ * it is unknown which task hung. */
 static void blame_overdue(struct blamed *running, size_t count)
 {
         for (size_t i = 0; i < count; i++) {
@@ -53,8 +53,8 @@ static void blame_overdue(struct blamed *running, size_t count)
         }
 }
 
-/* Nobody can tell who sent a SIGKILL: the handler itself, the OOM killer who chose among many, or a person.  All else
- * that ends a process without our doing leaves a record, or is an end that only its own code can bring about. */
+/* The sender of a SIGKILL is unknown: the handler itself, the OOM killer or a person.  Every other end of a process
+ * that the host did not cause leaves a fault record, or can only be caused by the process's own code. */
 static bool may_be_from_outside(const struct death *death, enum blame_why killed)
 {
         return killed == BLAME_NOTHING && death->signal == SIGKILL;
@@ -79,7 +79,7 @@ void blame(struct blamed *running, size_t count, const struct death *death, enum
                 else if (on_seat && b->seat != fault)
                         set(b, OUTCOME_INTERRUPTED, BLAME_NEIGHBOUR, false);
                 else
-                        /* Nobody's record, a whole batch's, or a SIGKILL. */
+                        /* No seat has a fault record, the record belongs to a batch, or it was a SIGKILL. */
                         set(b, OUTCOME_INTERRUPTED, BLAME_UNSURE, true);
         }
 }
@@ -108,7 +108,7 @@ static void describe_crash(char *text, size_t size, uint32_t seat, const struct 
                 return;
         }
         if (f->kind == FAULT_EXIT) {
-                /* What it says first is why: exit() was called, the thread was ended, descriptors were closed. */
+                /* The first line is the reason: exit() was called, the thread was ended, descriptors were closed. */
                 int first = (int)strcspn(f->text, "\n");
                 (void)snprintf(text + n, size - n, "%.*s, exit status %d%s", first, f->text, death->exit_status,
                         f->text + first);
@@ -119,7 +119,7 @@ static void describe_crash(char *text, size_t size, uint32_t seat, const struct 
                 *f->text ? "\n" : "", f->text);
 }
 
-/* Where the seat stood when it was told to abort; "" if it could not say. */
+/* The seat's backtrace at the host's SIGABRT; "" if there is none. */
 static const char *last_stand(uint32_t seat, const struct death *death)
 {
         return seat < death->seats && was_told(&death->faults[seat]) ? death->faults[seat].text : "";

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* One second's worth of tokens; `full_ms` moves on by the price of each line. */
+/* A token bucket with a burst of one second: each line moves `full_ms` ahead by its share of a second. */
 static bool may_pass(struct line_reader *l, uint64_t now_ms)
 {
         if (!l->rate)
@@ -18,7 +18,7 @@ static bool may_pass(struct line_reader *l, uint64_t now_ms)
         return true;
 }
 
-/* A line is handed on as text: a NUL in it would hide the rest. */
+/* A line is passed on as a C string, which a NUL would cut. */
 static void blank_nuls(char *line, size_t size)
 {
         for (char *nul; (nul = memchr(line, 0, size)); line = nul + 1) {
@@ -70,7 +70,7 @@ void line_reader_end(struct line_reader *l, uint64_t now_ms, line_reader_fn *fn,
 {
         if (l->size || l->is_cut)
                 emit(l, now_ms, fn, arg);
-        /* No later line will carry the count. */
+        /* There is no later line to carry the count. */
         if (l->dropped)
                 fn(arg, "(end of output)", l->dropped);
         l->dropped = 0;

@@ -32,7 +32,7 @@ void pool_actions_free(struct pool_actions *actions)
         *actions = (struct pool_actions){ 0 };
 }
 
-/* More places; the last one stays the suspects'. */
+/* Adds runners; the last element stays the runner for suspects. */
 static int grow(struct pool *pool, uint32_t processes)
 {
         uint32_t count = processes + 1;
@@ -206,7 +206,7 @@ void pool_put_back(struct pool *pool, struct pool_task *task, struct pool_action
                 requeue(pool, task);
 }
 
-/* xorshift64*: jitter only. */
+/* xorshift64*, good enough for jitter. */
 static uint64_t jitter(struct pool *pool, uint64_t ms)
 {
         pool->random ^= pool->random >> 12;
@@ -285,8 +285,8 @@ static void on_answered(
                 uint64_t took_ns = reply->ended_ns - reply->started_ns;
                 pool->average_ns = pool->average_ns ? pool->average_ns - pool->average_ns / 8 + took_ns / 8 : took_ns;
         }
-        /* Told to stop by a person or by us, it may still say DONE; anything else is the stop's doing, not the task's.
-         */
+        /* A task that was cancelled or interrupted may still be DONE.  Any other outcome is a result of the stop flag
+         * and is not charged to the task. */
         bool is_told = task->why == BLAME_CANCEL || task->why == BLAME_SHUTDOWN;
         bool is_cancelled = is_told && reply->outcome != OUTCOME_DONE;
         struct pool_action *action =
@@ -304,7 +304,7 @@ static void on_answered(
 
 static void on_taken_back(struct pool *pool, struct pool_task *task, uint64_t now_ms, struct pool_actions *actions)
 {
-        /* It was only lent: a runner is used up, and a suspect's runner stale, by what ran there. */
+        /* A task that never started does not count towards max_tasks, nor as the one task of a suspect's runner. */
         task->runner->handed_total--;
         pool_unhand(task, now_ms);
         pool_put_back(pool, task, actions);
@@ -313,7 +313,7 @@ static void on_taken_back(struct pool *pool, struct pool_task *task, uint64_t no
 static void on_cancelled(struct pool *pool, const struct pool_event *event, struct pool_actions *actions)
 {
         struct pool_task *task = event->task;
-        /* Told to stop already, and for a reason of its own. */
+        /* Its stop flag is already raised, for another reason. */
         if (task->stopped_ms)
                 return;
         task->why = event->why == BLAME_SHUTDOWN ? BLAME_SHUTDOWN : BLAME_CANCEL;
@@ -383,7 +383,7 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 break;
         }
         pool_dispatch(pool, now_ms, actions);
-        /* The last task ends on one runner; those that have been idle all along hear of nothing else. */
+        /* The last task ends on one runner only; runners that are idle get no event of their own. */
         for (uint32_t i = 0; pool->is_draining && i < pool->runners_count; i++)
                 pool_retire_done(pool, &pool->runners[i], now_ms, actions);
 }

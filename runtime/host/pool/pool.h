@@ -1,12 +1,12 @@
-/* pool.h: which runner gets which task, and what becomes of the tasks of one that dies.
+/* pool.h: decides which runner gets which task, and what happens to the tasks of a runner that dies.
  *
- * A machine without I/O: events and the time go in, actions come out.  pool_io.c performs the actions (processes,
- * rings, signals) and turns what happens into events; nothing here knows what a process is.
+ * A machine without I/O: events and the time go in, actions come out.  The pool_io files perform the actions
+ * (processes, rings, signals) and turn what happens into events; nothing here deals with processes.
  *
  *         offered → waiting → handed to a runner's ring → (started by a seat) → settled
  *
- * A pool is one generation of a handler: its runners all have the same plugin and settings.  Tasks that are offered may
- * run at once and in any order: order per key is the window's business, before a task comes here. */
+ * A pool serves one generation of a handler: all its runners have the same plugin and settings.  Offered tasks may run
+ * at once and in any order: the window has already ensured the order per key. */
 #ifndef QUIVER_HOST_POOL_POOL_H
 #define QUIVER_HOST_POOL_POOL_H
 
@@ -17,61 +17,61 @@
 #include "host/pool/blame.h"
 #include "ring/pack.h"
 
-/* How a pool behaves.  Times in milliseconds; 0 turns a limit off unless it says otherwise. */
+/* How a pool behaves.  0 turns off stall_ms, init_ms, idle_ms, max_tasks and quarantine_after. */
 struct pool_policy {
-        uint32_t processes; /* runners at most */
+        uint32_t processes; /* the most runners, without the one for suspects */
         uint32_t threads;   /* seats per runner */
-        uint32_t batch_max; /* tasks per handle_many; 1: none */
+        uint32_t batch_max; /* tasks per handle_many(); 1: no batches */
         uint64_t batch_wait_ms;
         uint64_t grace_ms;  /* from the stop flag to SIGABRT */
         uint64_t abort_ms;  /* from SIGABRT to SIGKILL */
         uint64_t stall_ms;  /* longest time without progress() */
-        uint64_t init_ms;   /* from spawn to READY; also the longest time without a start while nothing runs */
-        uint64_t idle_ms;   /* a runner without work for this long is retired */
-        uint64_t max_tasks; /* a runner that was handed so many, without those taken back, is replaced */
+        uint64_t init_ms;   /* from spawn to READY; also the longest time in which an idle runner starts no task */
+        uint64_t idle_ms;   /* a runner without tasks for this long is retired */
+        uint64_t max_tasks; /* a runner is replaced after so many tasks, not counting those taken back */
         uint64_t backoff_ms,
-                backoff_max_ms;    /* before a failed runner is replaced; doubles with each failure in a row */
-        uint32_t quarantine_after; /* failures in a row; then nothing starts until pool_lift() */
-        uint32_t ring_entries;     /* tasks a runner's ring holds */
+                backoff_max_ms;    /* pause before a failed runner is replaced; doubles with each failure in a row */
+        uint32_t quarantine_after; /* failures in a row after which nothing starts until pool_lift() */
+        uint32_t ring_entries;     /* tasks that a runner's ring holds */
 };
 
 struct pool_io;
 
-/* A task in the pool's care.  Embedded in whatever the caller keeps about it; it must not move until it is settled. */
+/* A task in the pool, embedded in the caller's record of it.  It must not move until it is settled. */
 struct pool_task {
-        struct ring_task task; /* the caller's; valid until settled */
-        bool is_suspect;       /* run it alone in a fresh runner */
+        struct ring_task task; /* set by the caller; valid until the task is settled */
+        bool is_suspect;       /* set by the caller: run the task alone in a new runner */
         void *owner;
-        struct pool_io *pool_io; /* pool_io's: the one that has it */
+        struct pool_io *pool_io; /* set by pool_io: the pool that has the task */
 
-        /* The pool's own. */
+        /* The following fields belong to the pool unless they name another owner. */
         struct pool_task *prev, *next;
-        struct pool_runner *runner; /* NULL: waiting */
-        uint64_t ticket;            /* set by pool_io when it was handed over */
-        uint32_t saved_version;     /* pool_io's: the checkpoint of it that was passed on last */
+        struct pool_runner *runner; /* NULL: the task waits */
+        uint64_t ticket;            /* set by pool_io when the task was submitted to the ring */
+        uint32_t saved_version;     /* set by pool_io: version of the checkpoint that was passed on last */
         uint64_t offered_ms, handed_ms;
-        uint64_t stopped_ms; /* when the stop flag was raised; 0: not */
-        enum blame_why why;  /* … and for what */
+        uint64_t stopped_ms; /* when the stop flag was raised; 0: not raised */
+        enum blame_why why;  /* why the task is to stop; BLAME_NOTHING: it is not */
 };
 
 enum runner_state { RUNNER_NONE, RUNNER_STARTING, RUNNER_READY, RUNNER_RETIRING, RUNNER_DYING };
 
-/* One place for a runner.  `state` and counts are the pool's; `process` is pool_io's. */
+/* A slot for a runner.  `process` belongs to pool_io, everything else to the pool. */
 struct pool_runner {
         enum runner_state state;
         uint32_t slot;
-        bool is_solo;             /* the place where suspects run */
-        struct pool_task *handed; /* list through prev/next, oldest first */
+        bool is_solo;             /* the slot for suspects, which run alone */
+        struct pool_task *handed; /* tasks in the runner's ring, the oldest first */
         struct pool_task *handed_last;
         uint32_t in_flight;
-        uint64_t shut_ms; /* hand it nothing until then, or until its next answer */
+        uint64_t shut_ms; /* gets no task until then or until its next answer; 0: not shut */
         uint64_t handed_total, answered_total;
-        uint64_t since_ms;    /* entered this state */
-        uint64_t idle_ms;     /* in_flight became 0 */
-        uint64_t answered_ms; /* its last answer, or READY */
-        uint64_t look_ms;     /* next time to look at its seats; 0: no need */
-        uint64_t aborted_ms;  /* SIGABRT was sent */
-        enum blame_why why;   /* why we kill it; BLAME_NOTHING: we do not */
+        uint64_t since_ms;    /* when it entered its state */
+        uint64_t idle_ms;     /* when in_flight became 0 */
+        uint64_t answered_ms; /* when its last answer came, or READY */
+        uint64_t look_ms;     /* when to examine its seats next; 0: not needed */
+        uint64_t aborted_ms;  /* when SIGABRT was sent; 0: not sent */
+        enum blame_why why;   /* why the host kills it; BLAME_NOTHING: it does not */
         void *process;
 };
 
@@ -79,47 +79,47 @@ enum pool_state { POOL_OPEN, POOL_PAUSED, POOL_PROBING, POOL_QUARANTINED };
 
 struct pool {
         struct pool_policy policy;
-        bool has_many;               /* the plugin has handle_many: known once a runner said READY */
-        struct pool_runner *runners; /* as many as there ever were processes, and a last one for suspects */
+        bool has_many;               /* the plugin has handle_many(); known after the first READY */
+        struct pool_runner *runners; /* one slot per process, and a last one for suspects; never shrinks */
         uint32_t runners_count;
         struct pool_task *waiting, *waiting_last;
         struct pool_task *suspects, *suspects_last;
         uint32_t waiting_count, suspects_count;
         enum pool_state state;
-        bool is_draining;    /* take nothing new, retire what is idle */
-        bool is_retreating;  /* … and start nothing of what was offered: it is given back */
-        uint64_t paused_ms;  /* until */
-        uint32_t pauses;     /* in a row */
-        uint32_t failures;   /* runners that died without having answered anything, in a row */
-        uint64_t spawn_ms;   /* not before */
-        uint64_t stepped_ms; /* time of the latest event: what fell due after it has not been looked at */
-        uint64_t average_ns; /* of a task's time in handle(), moving */
-        uint64_t random;     /* state of the jitter */
+        bool is_draining;    /* the pool takes no new tasks and retires idle runners */
+        bool is_retreating;  /* is_draining, and tasks that have not started are given back */
+        uint64_t paused_ms;  /* end of the current pause */
+        uint32_t pauses;     /* consecutive pauses */
+        uint32_t failures;   /* consecutive runners that died without having answered a task */
+        uint64_t spawn_ms;   /* no runner is started before this time */
+        uint64_t stepped_ms; /* time of the latest step; what fell due later has not been handled */
+        uint64_t average_ns; /* moving average of a task's time in handle() */
+        uint64_t random;     /* state of the random numbers for jitter */
 };
 
 enum pool_event_kind {
         POOL_OFFERED,    /* task */
         POOL_READY,      /* runner; has_many */
         POOL_ANSWERED,   /* runner, task, reply */
-        POOL_TAKEN_BACK, /* task: it never started */
-        POOL_FULL,       /* runner, task: there was no room in its ring after all */
-        POOL_SEEN,       /* runner, views: the answer to LOOK */
-        POOL_GONE,       /* runner, views, death: the process is reaped, its last answers were posted before */
-        POOL_BROKEN,     /* runner: what it wrote to shared memory is impossible */
-        POOL_CANCELLED,  /* task; why (BLAME_CANCEL or BLAME_SHUTDOWN): raise its stop flag, or settle it if it waits */
+        POOL_TAKEN_BACK, /* task: taken back from the ring before it started */
+        POOL_FULL,       /* runner, task: the ring had no room for it */
+        POOL_SEEN,       /* runner, views: the result of ACTION_LOOK */
+        POOL_GONE,       /* runner, views, death: the process is reaped; its last answers were posted before */
+        POOL_BROKEN,     /* runner: the shared memory holds an impossible value */
+        POOL_CANCELLED,  /* task; why (BLAME_CANCEL or BLAME_SHUTDOWN): stop it, or settle it if it waits */
         POOL_TICK,
-        POOL_WARM,    /* count: so many runners are wanted before there are tasks for them */
-        POOL_RETREAT, /* give back what has not started, end when the rest has */
-        POOL_RESUME,  /* the opposite of draining and retreating */
-        POOL_CUT,     /* end now: kill every runner, give everything back */
+        POOL_WARM,    /* count: start so many runners before there are tasks for them */
+        POOL_RETREAT, /* give back tasks that have not started, and end when the others have ended */
+        POOL_RESUME,  /* stop draining and retreating */
+        POOL_CUT,     /* end now: kill every runner and give back every task */
 };
 
-/* One handed task as pool_io sees it in shared memory. */
+/* A task in a runner's ring, as the shared memory shows it. */
 struct pool_view {
         struct pool_task *task;
         bool is_started;
         uint32_t seat;
-        uint64_t started_ms; /* not before it was handed over, not in the future */
+        uint64_t started_ms; /* limited to the time between submission to the ring and now */
         uint64_t progressed_ms;
 };
 
@@ -138,15 +138,15 @@ struct pool_event {
 
 enum pool_action_kind {
         ACTION_SPAWN,      /* runner */
-        ACTION_HAND,       /* runner, first, count: one batch */
+        ACTION_HAND,       /* runner, first, count: submit one batch to the ring */
         ACTION_TAKE_BACK,  /* runner, task */
-        ACTION_LOOK,       /* runner */
+        ACTION_LOOK,       /* runner: post POOL_SEEN */
         ACTION_STOP,       /* runner, task: raise its stop flag */
         ACTION_ABORT,      /* runner: SIGABRT, for a backtrace */
         ACTION_KILL,       /* runner: SIGKILL */
         ACTION_RETIRE,     /* runner */
-        ACTION_SETTLE,     /* task, outcome, is_suspect; reply or why + death + seat */
-        ACTION_QUARANTINE, /* the pool has given up until pool_lift() */
+        ACTION_SETTLE,     /* task, outcome, is_suspect; reply, or why and death and seat */
+        ACTION_QUARANTINE, /* report that nothing starts until pool_lift() */
 };
 
 struct pool_action {
@@ -156,21 +156,20 @@ struct pool_action {
         size_t first; /* ACTION_HAND: tasks are actions->batch[first .. first + count) */
         uint32_t count;
         enum outcome outcome;
-        bool is_suspect; /* settled without blame: offer it again with is_suspect set */
+        bool is_suspect; /* settled without blame; its owner offers it again with is_suspect set */
         bool never_started;
         enum blame_why why;
         uint32_t seat;
-        uint64_t ticket; /* ACTION_SETTLE without a reply: under which the runner knew it */
+        uint64_t ticket; /* ACTION_SETTLE without a reply: the ticket that the task had in the ring */
         const struct ring_reply *reply;
         const struct death *death;
 };
 
-/* What a step wants done, in order.  Zero-initialised; kept between steps, so that nothing is allocated in the long
- * run. */
+/* The actions of a step, in order.  Initialise with zeroes and keep it between steps: its memory is reused. */
 struct pool_actions {
         struct pool_action *list;
         size_t count, room;
-        struct pool_task **batch; /* for ACTION_HAND */
+        struct pool_task **batch; /* the tasks of all ACTION_HANDs */
         size_t batch_count, batch_room;
 };
 
@@ -178,15 +177,16 @@ int pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed
 void pool_free(struct pool *pool);
 void pool_actions_free(struct pool_actions *actions);
 
-/* Other times and another number of processes from now on; what the rings were made for (threads, batch_max,
- * ring_entries) stays as it was.  Not from within a step: runners may move.  0 or -ENOMEM, and nothing has changed. */
+/* Changes the times and the number of processes; threads, batch_max and ring_entries, which the rings depend on, stay
+ * as they are.  Must not be called within a step, because `runners` may move.  0; or -ENOMEM, and nothing has changed.
+ */
 int pool_set_policy(struct pool *pool, const struct pool_policy *policy);
 
-/* How many more to offer: a little more than what the runners can take at once, so that none waits for the loop. */
+/* How many more tasks to offer: somewhat more than the runners can start at once, so that none waits for the loop. */
 uint32_t pool_room(const struct pool *pool);
 bool pool_has_room(const struct pool *pool);
 
-/* Actions are appended to `actions` (cleared first). */
+/* Handles one event.  Clears `actions`, then fills it. */
 void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions);
 
 /* When POOL_TICK is due next; UINT64_MAX: never. */
@@ -195,9 +195,9 @@ uint64_t pool_due_ms(const struct pool *pool);
 /* Ends a quarantine. */
 void pool_lift(struct pool *pool);
 
-/* No task waits or runs. */
+/* Whether no task waits or runs. */
 bool pool_is_idle(const struct pool *pool);
-/* … and no runner is left. */
+/* Whether no task waits or runs, and no runner is left. */
 bool pool_is_empty(const struct pool *pool);
 
 #endif

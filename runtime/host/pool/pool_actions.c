@@ -1,4 +1,4 @@
-/* pool_actions.c: what the pool wants done, done. */
+/* pool_actions.c: performs the pool's actions. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -78,8 +78,8 @@ static void do_stop(const struct pool_action *action)
         for (uint32_t cursor = 0; ring_host_each(&p->ring, &cursor, &s);) {
                 if (s.owner != action->task)
                         continue;
-                /* A batch is stopped by its first ticket, which the seat shows; a seat that shows an older one is on
-                 * something else by now. */
+                /* A batch is stopped by its first ticket, which the seat shows.  If the seat shows a ticket that cannot
+                 * belong to the same batch, it is on another task, and the flag has no effect. */
                 struct ring_seat_view seat;
                 ring_host_seat(&p->ring, s.seat, &seat);
                 bool is_batch = seat.ticket < s.ticket && s.ticket - seat.ticket < p->ring.map.shape.entries;
@@ -172,7 +172,7 @@ static void step(struct pool_io *io, const struct pool_event *event)
         struct pool_event seen = *event;
         struct pool_view *views = NULL;
         if (event->kind == POOL_SEEN) {
-                /* The process may have ended since the look was asked for. */
+                /* The process may have ended since ACTION_LOOK. */
                 if (!event->runner->process)
                         return;
                 bool is_broken;

@@ -1,7 +1,7 @@
-/* pool_checkpoints.c: checkpoints of tasks that still run: found in their seats, at most every second, and passed on.
+/* pool_checkpoints.c: passes on the checkpoints of running tasks, at most once a second.
  *
- * A checkpoint is there to be found when everything else is gone: until its owner has it in the store, the death of the
- * host loses it.  A handler may make thousands a second; the last one of each second is enough. */
+ * Until a checkpoint is in the store, the death of the host loses it, so the host does not wait for the end of the
+ * task. A handler may make thousands of checkpoints a second; the latest of each second is enough. */
 #include "base/clock.h"
 #include "host/pool/pool_io.h"
 

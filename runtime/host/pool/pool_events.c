@@ -1,4 +1,4 @@
-/* pool_events.c: what runners say and what their memory shows, as events for the pool. */
+/* pool_events.c: turns messages, answers and deaths of runners into events for the pool. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "host/pool/pool_io_private.h"
 
-/* Answers taken from one runner before the others and the loop get their turn. */
+/* The most answers to take from one runner before the other runners and the loop continue. */
 #define ANSWERS_A_TURN 1024
 
 static struct pool_runner *runner_of(struct process *p)
@@ -27,7 +27,7 @@ static int by_ticket(const void *a, const void *b)
         return x->task->ticket < y->task->ticket ? -1 : x->task->ticket > y->task->ticket;
 }
 
-/* What the seat claims about times is only believed where it is possible. */
+/* Times come from the runner and are not trusted: they are limited to the possible range. */
 static uint64_t plausible_ms(uint64_t ns, uint64_t not_before_ms, uint64_t now_ms)
 {
         uint64_t ms = ns / NS_PER_MS;
@@ -59,7 +59,7 @@ struct pool_view *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_c
         return views;
 }
 
-/* The task a log line belongs to, if it is still in flight. */
+/* The task that a log line belongs to; NULL if it is not in flight any more. */
 static struct pool_task *task_by_ticket(struct process *p, uint64_t ticket)
 {
         struct ring_view s;
@@ -73,7 +73,7 @@ static void on_ready(struct process *p, const struct runner_ready *ready)
 {
         struct pool_io *io = p->owner;
         struct pool_runner *runner = runner_of(p);
-        /* Said twice, or by one that we are about to kill: not news. */
+        /* A second READY, or that of a runner that is being killed, is ignored. */
         if (runner->state != RUNNER_STARTING)
                 return;
         io->events->ready(io->owner, ready, p->pid);
@@ -83,7 +83,7 @@ static void on_ready(struct process *p, const struct runner_ready *ready)
 static void on_refused(struct process *p, const char *text)
 {
         struct pool_io *io = p->owner;
-        /* Once it is ready, only plugin code would say so. */
+        /* After READY the runner does not send this message; only plugin code could. */
         if (runner_of(p)->state != RUNNER_STARTING)
                 return;
         (void)snprintf(io->last_words, sizeof(io->last_words), "%s", text);
@@ -138,7 +138,7 @@ static void on_rang(struct process *p)
         ring_host_awake(&p->ring);
 }
 
-/* A runner that died on its way to READY without a word: say what is known. */
+/* Reports a runner that died before READY without sending a reason. */
 static void report_failed_start(struct pool_io *io, const struct pool_runner *runner, const struct process *p)
 {
         char text[ERROR_TEXT_MAX];

@@ -1,12 +1,12 @@
-/* pool_hand.c: the pool's tasks to its runners: who gets the next one, and when another runner is started. */
+/* pool_hand.c: decides which runner gets the next task, and when another runner is started. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "host/pool/pool_private.h"
 
-/* A runner's queue holds about this much work, so that it neither starves between two looks of the loop nor hoards
- * tasks that another could start. */
+/* A runner's ring holds about this much work: enough not to run dry between two iterations of the loop, and not so much
+ * that tasks wait which another runner could start. */
 #define AHEAD_NS (2 * NS_PER_MS)
 
 static void batch_put(struct pool_actions *actions, struct pool_task *task)
@@ -27,7 +27,7 @@ static uint32_t batch_max(const struct pool *pool)
         return pool->has_many && pool->policy.batch_max > 1 ? pool->policy.batch_max : 1;
 }
 
-/* Tasks that one runner may hold. */
+/* How many tasks one runner may hold. */
 static uint32_t depth(const struct pool *pool)
 {
         uint64_t per_seat = pool->average_ns ? AHEAD_NS / pool->average_ns : 1;
@@ -73,7 +73,7 @@ static struct pool_runner *choose(const struct pool *pool, uint32_t limit)
         return best;
 }
 
-/* The runner has to be looked at again at `at_ms`, or earlier. */
+/* Makes the pool examine the runner's seats at `at_ms` or earlier. */
 static void look_by(struct pool_runner *runner, uint64_t at_ms)
 {
         if (!runner->look_ms || at_ms < runner->look_ms)
@@ -88,7 +88,7 @@ static void hand(
         action->count = count;
         for (uint32_t i = 0; i < count; i++) {
                 struct pool_task *task = runner->is_solo ? pool->suspects : pool->waiting;
-                assert(task); /* whoever calls has counted them */
+                assert(task); /* the caller has counted them */
                 pool_unqueue(pool, task);
                 task->runner = runner;
                 task->handed_ms = now_ms;
@@ -121,7 +121,7 @@ static uint32_t in_flight(const struct pool *pool)
         return sum;
 }
 
-/* After a pause one task goes first, to see whether it was long enough. */
+/* After a pause a single task runs first, as a probe. */
 static bool may_hand(const struct pool *pool)
 {
         return pool->state != POOL_PROBING || !in_flight(pool);
@@ -137,8 +137,8 @@ static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions
                 uint32_t count = pool->waiting_count < most ? pool->waiting_count : most;
                 if (pool->state == POOL_PROBING)
                         count = 1;
-                /* To a runner that has room for all of them: a batch is answered task by task, and each answer would
-                 * make room for a batch of one. */
+                /* The runner must have room for the whole batch: a batch is answered task by task, and otherwise each
+                 * answer would make room for a batch of one. */
                 struct pool_runner *runner = choose(pool, limit - (count - 1));
                 if (!runner)
                         return;
@@ -162,7 +162,7 @@ static void spawn_needed(struct pool *pool, uint64_t now_ms, struct pool_actions
 {
         if (now_ms < pool->spawn_ms)
                 return;
-        /* What still waits although a runner has room (for its batch to fill, for a probe) needs no other. */
+        /* Tasks that wait although a runner has room (for a full batch, for a probe) need no further runner. */
         bool has_room = choose(pool, depth(pool));
         uint32_t starting = 0;
         for (uint32_t i = 0; i < pool->runners_count; i++)
@@ -181,7 +181,7 @@ static void spawn_needed(struct pool *pool, uint64_t now_ms, struct pool_actions
         }
 }
 
-/* Nothing will run here, and whoever drains the pool waits for what it was offered. */
+/* A quarantined pool that drains must give its tasks back, because it never runs them. */
 void pool_give_up(struct pool *pool, struct pool_actions *actions)
 {
         struct pool_task *task;

@@ -199,7 +199,7 @@ int pool_io_set_policy(struct pool_io *io, const struct pool_policy *policy)
 {
         assert(!io->is_stepping);
         int r = pool_set_policy(&io->pool, policy);
-        /* Some may be too many now. */
+        /* With fewer processes some runners may have to retire. */
         if (r == 0)
                 pool_io_post(io, &(struct pool_event){ .kind = POOL_TICK });
         return r;

@@ -1,7 +1,7 @@
-/* pool_io.h: a pool and its processes: performs what the pool decides, and tells it what happened.
+/* pool_io.h: a pool with its processes: performs the pool's actions and posts events to it.
  *
- * The thin layer between a machine without I/O (pool.h) and the kernel.  All calls and callbacks are on the loop's
- * thread. A callback may offer more tasks, but must not free the io. */
+ * The layer between a machine without I/O (pool.h) and the kernel.  All calls and callbacks are on the loop's thread. A
+ * callback may offer more tasks, but must not free the pool_io. */
 #ifndef QUIVER_HOST_POOL_POOL_IO_H
 #define QUIVER_HOST_POOL_POOL_IO_H
 
@@ -13,47 +13,47 @@
 #include "ring/leases.h"
 #include "ring/message.h"
 
-/* What became of a task. */
+/* How a task ended in the pool. */
 struct settled {
         enum outcome outcome;
-        bool is_suspect;    /* nobody knows who crashed: offer it again with is_suspect set */
-        bool never_started; /* it was given back */
-        bool is_excused;    /* by the pool_io's owner: the handler's version is the suspect, not the task */
+        bool is_suspect;    /* the cause of a crash is unknown: offer the task again with is_suspect set */
+        bool never_started; /* the task was given back before it started */
+        bool is_excused;    /* set by the pool_io's owner: the handler's new version is to blame, not the task */
         enum blame_why why;
-        const char *error;              /* "" if there is nothing to say */
-        const struct ring_reply *reply; /* the handler's answer; NULL if it gave none */
-        const void *checkpoint;         /* the last one, whatever happened; NULL: none */
+        const char *error;              /* "" if there is none */
+        const struct ring_reply *reply; /* the handler's answer; NULL if there is none */
+        const void *checkpoint;         /* the latest one, whatever the outcome; NULL: none */
         size_t checkpoint_size;
 };
 
-/* Pointers handed to a callback are valid until it returns. */
+/* Pointers passed to a callback are valid until it returns. */
 struct pool_io_events {
         void (*settled)(void *owner, struct pool_task *task, const struct settled *settled);
-        /* A running task has made a checkpoint; at most one a second and task.  May be NULL. */
+        /* A running task has made a checkpoint; called at most once a second per task.  May be NULL. */
         void (*saved)(void *owner, struct pool_task *task, const void *checkpoint, size_t size);
-        /* A line from a handler; `task` is NULL if none was running there. */
+        /* A log line of a handler; `task` is NULL if the line belongs to none. */
         void (*log)(void *owner, const struct runner_log *log, const struct pool_task *task);
         void (*ready)(void *owner, const struct runner_ready *ready, pid_t pid);
-        /* May be NULL.  A process was started, and has no task yet; it is gone and reaped. */
+        /* spawned(): a process was started and has no task yet.  reaped(): it has ended.  Both may be NULL. */
         void (*spawned)(void *owner, pid_t pid);
         void (*reaped)(void *owner, pid_t pid);
-        /* A runner could not be started, or gave up before it was ready. */
+        /* A runner could not be started, or ended before it was ready. */
         void (*refused)(void *owner, const char *text);
-        /* A service only the host can do, asked for by one seat (`holder` tells them apart).  0 or -errno, with *number
+        /* A seat calls a service of the host; `holder` identifies the seat.  Returns 0 or -errno, with *number
          * updated. */
         int (*call)(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number);
-        /* Nothing more will start: too many failures in a row. */
+        /* No runner is started any more, after too many failures in a row. */
         void (*quarantined)(void *owner, const char *text);
-        /* pool_io_stop() or its like is done: no process is left. */
+        /* pool_io_stop(), pool_io_retreat() or pool_io_cut() is complete: no process is left. */
         void (*stopped)(void *owner);
-        /* pool_io_close() is done: the memory may go.  May be NULL. */
+        /* pool_io_close() is complete: the memory may be freed.  May be NULL. */
         void (*closed)(void *owner);
 };
 
 struct pool_io {
         struct pool pool;
         struct pool_actions actions;
-        struct runner_start start; /* borrowed pointers: the caller's, for the pool_io's life */
+        struct runner_start start; /* its pointers belong to the caller and outlive the pool_io */
         struct ring_shape shape;
         const struct leases *leases;
         const struct pool_io_events *events;
@@ -67,10 +67,10 @@ struct pool_io {
         struct pool_event *queue; /* events that arose while actions were performed */
         size_t queue_count, queue_room, queue_at;
         bool is_stepping;
-        bool has_saves;    /* some runner may have a new checkpoint */
-        uint64_t saves_ms; /* look for them no sooner */
+        bool has_saves;    /* a runner may have a new checkpoint */
+        uint64_t saves_ms; /* checkpoints are not read before this time */
         bool is_stopping, has_stopped;
-        char last_words[ERROR_TEXT_MAX]; /* why the latest runner failed to start */
+        char last_words[ERROR_TEXT_MAX]; /* why the latest runner failed to start; "": it did not */
 };
 
 /* The pools of one loop.  Whoever runs it calls pools_flush() before it sleeps and pools_collect() after it woke. */
@@ -92,46 +92,46 @@ int pool_io_init(struct pool_io *io, struct pools *pools, const struct pool_poli
         const struct runner_start *start, const struct leases *leases, const struct pool_io_events *events,
         void *owner);
 
-/* How many more to offer. */
+/* How many more tasks to offer. */
 uint32_t pool_io_room(const struct pool_io *io);
 bool pool_io_has_room(const struct pool_io *io);
-/* The task must stay where it is until settled() names it. */
+/* Offers a task, which must not move until settled() is called for it. */
 void pool_io_offer(struct pool_io *io, struct pool_task *task);
 /* Hands out new checkpoints of what runs, if it is time (pool_checkpoints.c); the pool_io's own.  When it will be;
  * UINT64_MAX: there are none. */
 uint64_t pool_io_pass_on_saves(struct pool_io *io, uint64_t now_ms);
-/* Stops a task that waits or runs; it is settled either way. */
+/* Cancels a task that waits or runs; settled() is called for it. */
 void pool_io_cancel(struct pool_io *io, struct pool_task *task);
 
-/* Stops all that wait or run; each is settled. */
+/* Cancels all tasks. */
 void pool_io_cancel_all(struct pool_io *io);
 
-/* The same; those that do not stop in time are killed, as interrupted, not cancelled. */
+/* As pool_io_cancel_all(), but the tasks end as interrupted by the host and not as cancelled by a person. */
 void pool_io_interrupt(struct pool_io *io);
 
-/* Runners that are up or on their way. */
+/* Runners that are up or starting, without the one for suspects. */
 uint32_t pool_io_size(const struct pool_io *io);
-/* Starts that many before there are tasks for them; each is heard of in ready() or refused(). */
+/* Starts so many runners before there are tasks for them; ready() or refused() is called for each. */
 void pool_io_warm(struct pool_io *io, uint32_t runners);
-/* As pool_set_policy(); not from a callback. */
+/* As pool_set_policy().  Must not be called from a callback. */
 int pool_io_set_policy(struct pool_io *io, const struct pool_policy *policy);
 
-/* What its runners are started with, from now on: only what does not matter to those that are up, but for the log
- * level, which they are told. */
+/* Replaces the settings for runners that start from now on.  The log level is also sent to the running ones; other
+ * changes must not matter to them. */
 void pool_io_set_start(struct pool_io *io, const struct runner_start *start);
 
-/* Gives back what has not started (settled as interrupted, never_started); the rest ends here, then stopped() is
- * called. Once this returns nothing starts any more, unless it was called from a callback: then, once that has
+/* Gives back tasks that have not started (settled as interrupted, never_started); the others end here, then stopped()
+ * is called.  No task starts after this call has returned; if it is made from a callback, after that callback has
  * returned. */
 void pool_io_retreat(struct pool_io *io);
-/* On duty again, in the middle of a retreat or after it. */
+/* Ends a retreat, complete or not: the pool takes tasks again. */
 void pool_io_resume(struct pool_io *io);
 
-/* Takes nothing new; retires every runner once what was offered is settled, then calls stopped(). */
+/* Takes no new tasks; retires every runner when the offered tasks are settled, then calls stopped(). */
 void pool_io_stop(struct pool_io *io);
-/* The same at once: kills every runner, and settles what it had and what waits as interrupted. */
+/* Kills every runner at once and settles all tasks as interrupted, then calls stopped(). */
 void pool_io_cut(struct pool_io *io);
-/* After stopped(): leaves its pools and closes the timer.  Run the loop once more before freeing the memory. */
+/* Closes the handles, after stopped().  The memory may be freed after closed(). */
 void pool_io_close(struct pool_io *io);
 
 #endif

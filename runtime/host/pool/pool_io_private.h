@@ -5,14 +5,15 @@
 
 #include "host/pool/pool_io.h"
 
-/* One event and all that follow from it.  Actions may cause events; those wait until the list is done. */
+/* Steps the pool with an event and performs its actions.  Events that arise from actions wait until the list is done,
+ * so no step runs inside another. */
 void pool_io_post(struct pool_io *io, const struct pool_event *event);
 
-/* Everything the runner holds, in the order it was handed over; *ret_is_broken if that memory was written over.
- * Caller frees. */
+/* All tasks of the runner's ring in the order of submission; sets *ret_is_broken if the memory was overwritten.  The
+ * caller frees the array. */
 struct pool_view *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken);
 
-/* Posts the answers that are there; false if there may be more. */
+/* Posts the answers that have arrived; false if there may be more. */
 bool pool_io_drain(struct pool_io *io, struct process *p);
 
 extern const struct process_events pool_process_events;

@@ -5,40 +5,41 @@
 
 #include "host/pool/pool.h"
 
-/* A task that no seat has started after this long may run elsewhere, if there is an elsewhere. */
+/* A task that no seat has started after this long is moved to another runner that could start it. */
 #define POOL_STUCK_MS 10
 
-/* A ring that had no room (its cells are still full of what was taken back, its spills of large tasks) is tried again
- * after this long. */
+/* A ring without room is tried again after this long.  Its cells may still hold tasks that were taken back, its spills
+ * large tasks. */
 #define POOL_FULL_MS 2
 
-/* A runner that something was taken back from gets nothing for this long, or until its next answer. */
+/* A runner from which a task was taken back gets no task for this long, or until its next answer. */
 #define POOL_SHUT_MS 100
 
 struct pool_action *pool_act(struct pool_actions *actions, enum pool_action_kind kind, struct pool_runner *runner);
 struct pool_action *pool_settle(struct pool_actions *actions, struct pool_task *task, enum outcome outcome);
-/* To the end of a list. */
+/* Appends a task to a list. */
 void pool_append(struct pool_task **first, struct pool_task **last, struct pool_task *task);
-/* Takes the task out of what waits. */
+/* Removes a task from the waiting tasks or suspects. */
 void pool_unqueue(struct pool *pool, struct pool_task *task);
-/* Whoever offered it gets it back as it was. */
+/* Settles a task that never started as interrupted. */
 void pool_give_back(struct pool_actions *actions, struct pool_task *task, enum blame_why why);
-/* Takes the task off its runner. */
+/* Removes a task from its runner. */
 void pool_unhand(struct pool_task *task, uint64_t now_ms);
-/* It has not started: back to the head of what waits, or, if it is not to start here, back to where it came from. */
+/* Puts a task that has not started back at the head of the waiting tasks, or gives it back if the pool must not start
+ * it. */
 void pool_put_back(struct pool *pool, struct pool_task *task, struct pool_actions *actions);
-/* There are more processes than there should be, and this is one of those. */
+/* Whether the runner is beyond the number of processes that the policy allows. */
 bool pool_is_surplus(const struct pool *pool, const struct pool_runner *runner);
 uint64_t pool_backoff_ms(struct pool *pool, uint32_t failures);
 
-/* Hands over what can be, and starts runners for the rest. */
+/* Submits waiting tasks to runners with room, and starts runners for the others. */
 void pool_dispatch(struct pool *pool, uint64_t now_ms, struct pool_actions *actions);
-/* So many runners should be up or on their way. */
+/* Starts runners until `count` are up or starting. */
 void pool_warm(struct pool *pool, uint32_t count, uint64_t now_ms, struct pool_actions *actions);
-/* Gives back all that waits. */
+/* Gives back all waiting tasks. */
 void pool_give_up(struct pool *pool, struct pool_actions *actions);
 
-/* Retires an idle runner that has had its share: recycled, too many, a suspect's, or the pool drains. */
+/* Retires an idle runner that reached max_tasks, is surplus or has run a suspect, or if the pool drains. */
 void pool_retire_done(struct pool *pool, struct pool_runner *runner, uint64_t now_ms, struct pool_actions *actions);
 void pool_kill(struct pool_runner *runner, enum blame_why why, uint64_t now_ms, struct pool_actions *actions);
 void pool_on_seen(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions);

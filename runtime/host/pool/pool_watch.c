@@ -1,4 +1,4 @@
-/* pool_watch.c: the pool's eye on its runners: deadlines, the stuck, the retired and the dead. */
+/* pool_watch.c: watches runners: deadlines of tasks, tasks that do not start, retirement and death. */
 #include <stdlib.h>
 
 #include "host/pool/pool_private.h"
@@ -40,7 +40,7 @@ void pool_retire_done(struct pool *pool, struct pool_runner *runner, uint64_t no
 /* --- deadlines -------------------------------------------------------------------------------------------------------
  */
 
-/* When the task must have ended by itself, and why; UINT64_MAX: never. */
+/* When to raise the task's stop flag, and why; UINT64_MAX: never. */
 static uint64_t stop_at(const struct pool *pool, const struct pool_view *s, enum blame_why *ret_why)
 {
         uint64_t at_ms = UINT64_MAX;
@@ -56,7 +56,7 @@ static uint64_t stop_at(const struct pool *pool, const struct pool_view *s, enum
         return at_ms;
 }
 
-/* One running task: raises its stop flag when due, and says when to look again.  True: the grace is over. */
+/* Raises the stop flag of a running task when it is due, and updates *next_ms.  True if the grace period is over. */
 static bool watch_task(
         struct pool *pool, const struct pool_view *s, uint64_t now_ms, struct pool_actions *actions, uint64_t *next_ms)
 {
@@ -80,7 +80,7 @@ static bool watch_task(
         return true;
 }
 
-/* Whether a task taken from `stuck` could start somewhere else at once. */
+/* Whether another runner could start a task taken from `stuck`. */
 static bool has_elsewhere(const struct pool *pool, const struct pool_runner *stuck)
 {
         for (uint32_t i = 0; i < pool->runners_count; i++) {
@@ -93,8 +93,8 @@ static bool has_elsewhere(const struct pool *pool, const struct pool_runner *stu
         return false;
 }
 
-/* What no seat has started for a while is taken back if it could start elsewhere; newest first, so that all of them
- * stand in their old order again at the head of the queue. */
+/* Takes back tasks that no seat has started for a while if another runner could start them.  The newest is taken first,
+ * so that they return to the head of the queue in their old order. */
 static void watch_unstarted(struct pool *pool, const struct pool_event *event, uint64_t now_ms,
         struct pool_actions *actions, uint64_t *next_ms)
 {
@@ -104,15 +104,15 @@ static void watch_unstarted(struct pool *pool, const struct pool_event *event, u
                 if (s->is_started || !can_move || now_ms < s->task->handed_ms + POOL_STUCK_MS)
                         continue;
                 pool_act(actions, ACTION_TAKE_BACK, event->runner)->task = s->task;
-                /* Not back to where it came from: the elsewhere may have to be spawned first. */
+                /* Shut, because the task must not return to this runner while the other one is being spawned. */
                 event->runner->shut_ms = now_ms + POOL_SHUT_MS;
         }
-        /* The rest may start any moment, and their timeouts count from then. */
+        /* The other tasks may start at any moment, and their timeouts count from then. */
         earliest(next_ms, now_ms + (can_move ? POOL_STUCK_MS : 10 * POOL_STUCK_MS));
 }
 
-/* A runner that runs nothing and starts nothing: stopped from outside, or its threads are lost.  No deadline of a task
- * will ever notice. */
+/* Whether a runner runs nothing and starts nothing for too long: it was stopped (SIGSTOP), or its threads are lost.  No
+ * deadline of a task would notice. */
 static bool is_deaf(const struct pool *pool, const struct pool_event *event, uint64_t now_ms)
 {
         uint64_t since_ms = event->runner->answered_ms;
@@ -204,12 +204,12 @@ uint64_t pool_due_ms(const struct pool *pool)
         uint64_t due_ms = UINT64_MAX;
         for (uint32_t i = 0; i < pool->runners_count; i++)
                 earliest(&due_ms, runner_due_ms(pool, &pool->runners[i]));
-        /* Also if nothing waits here: while it is paused, nothing is offered. */
+        /* The end of a pause is due even if no task waits: a paused pool is offered none. */
         if (pool->state == POOL_PAUSED)
                 earliest(&due_ms, pool->paused_ms);
         if (!pool->waiting && !pool->suspects)
                 return due_ms;
-        /* Compared with the latest step, not with the time: what fell due since then still needs its tick. */
+        /* Compared with the latest step and not with the current time: what fell due since then still needs a tick. */
         if (pool->state != POOL_QUARANTINED && pool->spawn_ms > pool->stepped_ms)
                 earliest(&due_ms, pool->spawn_ms);
         uint64_t batch_ms = pool->waiting ? pool->waiting->offered_ms + pool->policy.batch_wait_ms : 0;
@@ -221,7 +221,7 @@ uint64_t pool_due_ms(const struct pool *pool)
 /* --- deaths ----------------------------------------------------------------------------------------------------------
  */
 
-/* What never started goes back to the head of the queue, in its old order. */
+/* Tasks that never started go back to the head of the queue, in their old order. */
 static void rescue_unstarted(
         struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)
 {
@@ -271,7 +271,7 @@ void pool_on_gone(struct pool *pool, const struct pool_event *event, uint64_t no
         struct pool_runner *runner = event->runner;
         bool is_our_doing = runner->state == RUNNER_RETIRING || runner->why == BLAME_SHUTDOWN ||
                             runner->why == BLAME_TIMEOUT || runner->why == BLAME_STALL || runner->why == BLAME_CANCEL;
-        /* A suspect that crashes alone has had its own crash: that says nothing about the plugin. */
+        /* A suspect that crashes alone is charged for it: that is no failure of the plugin. */
         bool was_fruitless = !runner->answered_total && !(runner->is_solo && runner->handed_total);
         settle_started(event, now_ms, actions);
         rescue_unstarted(pool, event, now_ms, actions);

@@ -14,10 +14,10 @@
 #include "base/clock.h"
 #include "host/pool/runner_variables.h"
 
-/* Read at most so much of a child's output before looking at anything else again. */
+/* The most of a child's output to read before the loop continues. */
 #define OUTPUT_CHUNK 65536
 
-/* The runner's ends, to be closed here once it has them. */
+/* The runner's ends of the sockets and pipes; closed here after the spawn. */
 struct runner_ends {
         int control, out, err;
 };
@@ -55,7 +55,7 @@ static int open_channels(struct process *p, struct runner_ends *ends)
         return r < 0 ? r : open_pipe(&p->fds[CHANNEL_ERR], &ends->err);
 }
 
-/* --- what the runner says --------------------------------------------------------------------------------------------
+/* --- messages and output ---------------------------------------------------------------------------------------------
  */
 
 static void hear(struct process *p, const void *data, size_t size)
@@ -65,7 +65,7 @@ static void hear(struct process *p, const void *data, size_t size)
         struct runner_ready ready;
         struct runner_log log;
         const char *text;
-        /* Plugin code shares the sender's process: what does not parse is not worth more than being ignored. */
+        /* Plugin code in the runner could write to this socket, so a malformed message is ignored. */
         if (message_open(&r, data, size, &kind) < 0)
                 return;
         if (kind == MESSAGE_READY && message_get_ready(&r, &ready) == 0)
@@ -76,7 +76,7 @@ static void hear(struct process *p, const void *data, size_t size)
                 p->events->log(p, &log);
 }
 
-/* False: the other end is gone. */
+/* False if the other end is closed. */
 static bool read_control(struct process *p)
 {
         static uint8_t packet[MESSAGE_MAX];
@@ -144,11 +144,11 @@ static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal
         struct process *p = handle->data;
         p->exit_status = exit_status;
         p->term_signal = term_signal;
-        /* What it has forked and left behind.  A group keeps its number from being used again while it has members. */
+        /* Kills the children that it left behind.  The group's number is not used again while the group has members. */
         (void)kill(-p->pid, SIGKILL);
         p->pid = 0;
         (void)read_control(p);
-        /* A grandchild may hold the pipes open for ever: take what is there, bounded, and no more. */
+        /* A grandchild may hold the pipes open for ever, so only a bounded amount is read. */
         for (int i = 0; i < 16 && read_output(p, CHANNEL_OUT); i++)
                 ;
         for (int i = 0; i < 16 && read_output(p, CHANNEL_ERR); i++)
@@ -178,7 +178,7 @@ static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases
         }
         uv_process_options_t options = {
                 .exit_cb = on_exited,
-                .file = "/proc/self/exe", /* what runs now, whatever has been installed since */
+                .file = "/proc/self/exe", /* the running version, whatever has been installed since */
                 .args = args,
                 .env = start->has_all_variables ? NULL : variables_for_runner(start->variables, start->variables_count),
                 .stdio_count = sizeof(fds) / sizeof(fds[0]),
@@ -187,7 +187,7 @@ static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases
         p->handle.data = p;
         int r = uv_spawn(loop, &p->handle, &options);
         free(options.env);
-        /* A handle that failed to spawn still has to be closed. */
+        /* The handle must be closed even if the spawn fails. */
         p->handles++;
         p->pid = r == 0 ? p->handle.pid : 0;
         return r;

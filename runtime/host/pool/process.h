@@ -1,9 +1,9 @@
-/* process.h: one runner, as a child process: start it, hear it, signal it, reap it.
+/* process.h: one runner as a child process: starts it, receives its messages and output, signals it, reaps it.
  *
- * A runner leads a process group of its own; what it has forked and left there is killed when it ends.
+ * A runner leads a process group of its own; the children that it leaves there are killed when it ends.
  *
- * Knows descriptors, messages and libuv; decides nothing.  Every callback comes from the loop.  The owner gets exactly
- * one gone(), after the process was reaped and its last words were delivered. */
+ * This file handles descriptors, messages and libuv; it decides nothing.  Every callback comes from the loop.  gone()
+ * is called exactly once, after the process was reaped and its last messages and output were delivered. */
 #ifndef QUIVER_HOST_POOL_PROCESS_H
 #define QUIVER_HOST_POOL_PROCESS_H
 
@@ -22,8 +22,8 @@ struct process_events {
         void (*ready)(struct process *p, const struct runner_ready *ready);
         void (*refused)(struct process *p, const char *text);
         void (*log)(struct process *p, const struct runner_log *log);
-        void (*rang)(struct process *p); /* look at p->ring */
-        void (*gone)(struct process *p); /* p->exit_status and p->term_signal are set; process_close() it */
+        void (*rang)(struct process *p); /* the runner wrote the eventfd: p->ring has news */
+        void (*gone)(struct process *p); /* exit_status and term_signal are set; the owner calls process_close() */
 };
 
 struct process {
@@ -32,30 +32,30 @@ struct process {
         struct ring_host ring;
         int64_t exit_status;
         int term_signal;
-        bool has_saves; /* a seat may have a new checkpoint; pool_io's */
+        bool has_saves; /* for pool_io: a seat may have a new checkpoint */
         pid_t pid;      /* 0: not started, or reaped */
 
         uv_process_t handle;
         uv_poll_t polls[4]; /* by enum process_channel */
         int fds[4];
         struct line_reader out, err;
-        unsigned handles; /* not yet closed */
+        unsigned handles; /* libuv handles that are not closed yet */
 };
 
 enum process_channel { CHANNEL_CONTROL, CHANNEL_BELL, CHANNEL_OUT, CHANNEL_ERR };
 
-/* Starts a runner of this same program and sends it `start`.  0 with *ret, or -errno with the text set. */
+/* Starts this program as a runner and sends it `start`.  0 with *ret, or -errno with the text set. */
 int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases,
         const struct runner_start *start, const struct process_events *events, void *owner, struct process **ret,
         struct error *error);
 
-/* Its runner logs up to that level from now on, unless it does not listen. */
+/* Sends the runner a new log level; ignored if its socket is full or closed. */
 void process_set_level(struct process *p, uint32_t level);
 
-/* Nothing if it is reaped already. */
+/* Sends a signal; does nothing if the process is already reaped. */
 void process_kill(struct process *p, int signal);
 
-/* After gone(): lets go of everything; `p` is freed once the loop has closed its handles. */
+/* Call after gone().  Frees everything; `p` itself is freed when the loop has closed its handles. */
 void process_close(struct process *p);
 
 #endif

@@ -5,9 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What programs need to find files, to speak the right language and to load their libraries.  QUIVER_* are
- * for the runner itself, which wipes them before it loads the plugin.  One that ends with an underscore stands for all
- * that begin so. */
+/* Variables that programs need to find files, to choose a language and to load their libraries.  QUIVER_* are for the
+ * runner itself, which wipes them before it loads the plugin.  A name that ends with an underscore is a prefix. */
 static const char *const usual[] = { "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_", "TZ", "TMPDIR",
         "LD_", "MALLOC_", "GLIBC_TUNABLES", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
         "QUIVER_" };

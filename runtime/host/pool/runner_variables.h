@@ -1,13 +1,13 @@
-/* runner_variables.h: which variables of a host's environment its runners get.
+/* runner_variables.h: the variables of a host's environment that its runners inherit.
  *
- * An allow-list: what a host was started with often holds secrets that are none of a handler's business. */
+ * This is an allow-list: a host's environment often holds secrets that handlers must not see. */
 #ifndef QUIVER_HOST_POOL_RUNNER_VARIABLES_H
 #define QUIVER_HOST_POOL_RUNNER_VARIABLES_H
 
 #include <stddef.h>
 
-/* The environment for a runner: the usual variables, and those named in `more`, as far as they are set.  A list that
- * ends with NULL, to be freed; its texts are the environment's own. */
+/* The environment of a runner: the usual variables and those named in `more`, if they are set.  The list ends with NULL
+ * and is freed by the caller; its texts are borrowed from the environment. */
 char **variables_for_runner(const char *const *more, size_t more_count);
 
 #endif
