@@ -7,15 +7,15 @@
 
 #include "host/membership/assign_quota.h"
 
-/* What is known of a shard while the next assignment is made. */
+/* A shard while the next assignment is made. */
 struct assign_place {
         const struct assign_slot *before;
-        const struct assign_owner *owner; /* of before; NULL: nobody */
-        struct member_quota *owner_quota; /* the owner's; NULL: it has none or is no member any more */
+        const struct assign_owner *owner; /* in the previous assignment; NULL: none */
+        struct member_quota *owner_quota; /* the owner's quota; NULL: there is no owner, or it is no member any more */
         uint32_t shard;
-        bool is_bumped; /* the store knows a higher epoch */
+        bool is_bumped; /* the store has a higher epoch, so the shard gets a new one */
 
-        struct member_quota *to; /* where it goes; NULL: it stays */
+        struct member_quota *to; /* the new owner; NULL: the shard stays */
         enum assign_reason reason;
 };
 
@@ -24,8 +24,8 @@ struct assign_work {
         const struct assign_input *input;
         struct quotas quotas;
         struct assign_place *places;   /* by shard */
-        struct assign_place **planned; /* those that are to move when there is time */
-        uint64_t generation;           /* of the next document, if there is one */
+        struct assign_place **planned; /* shards of planned moves, which go in rounds */
+        uint64_t generation;           /* of the next document, if one is written */
         uint32_t moved;
         uint32_t left;
 };
@@ -81,8 +81,8 @@ static int check(const struct assignment *previous, const struct assign_input *i
 
 /* --- generation -------------------------------------------------------------------------------------------------- */
 
-/* Above the last one, above what the store knows, and not below the time: a document made anew starts above one that
- * was lost. */
+/* The next generation is above the previous one and above the epochs that the store has, and not below the time: so the
+ * first document after a loss starts above the lost one. */
 static int choose_generation(struct assign_work *w, struct error *error)
 {
         w->generation = w->previous ? w->previous->generation + 1 : 1;
@@ -109,7 +109,7 @@ static int choose_generation(struct assign_work *w, struct error *error)
 static void move(struct assign_work *w, struct assign_place *place, enum assign_reason reason)
 {
         struct member_quota *to = quotas_neediest(&w->quotas);
-        /* Quotas add up to all shards that are not kept: what is above one is missing at another. */
+        /* Quotas add up to all shards that are not kept: a surplus of one member is missing at another. */
         assert(to);
         place->to = to;
         place->reason = reason;
@@ -132,7 +132,7 @@ static void move_orphans(struct assign_work *w)
         }
 }
 
-/* Draining owners' first, then those of who should have none, then what is above a quota. */
+/* Shards of draining owners come first, then those of owners with no quota, then those above a quota. */
 static int urgency(const struct assign_place *place)
 {
         if (place->owner_quota->role == QUOTA_GIVES)
@@ -213,8 +213,8 @@ static bool is_owner(const struct member_quota *q)
         return q->have || q->role == QUOTA_TAKES;
 }
 
-/* Every member that has shards or may have, and who is gone but could not be replaced.  Who had some and has none is a
- * giver. */
+/* Owners are all members that have shards or may get some, and owners that are gone and could not be replaced.  A
+ * member that had shards and has none now is a giver. */
 static int collect_owners(const struct assign_work *w, struct assignment *next)
 {
         uint32_t gone_count = w->previous ? w->previous->owners_count : 0;
@@ -289,8 +289,8 @@ static int list_moves(const struct assign_work *w, struct assign_plan *plan)
         return 0;
 }
 
-/* Besides moves: an owner without shards, a giver that is gone, a new epoch, or an owner that has begun to drain, which
- * its successors must know should it vanish. */
+/* Whether the document must be written: for moves, a new owner without shards yet, a giver that is gone, a new epoch,
+ * or an owner that has begun or ceased to drain (a later leader must know whether it left or crashed). */
 static bool has_news(const struct assign_work *w)
 {
         if (!w->previous || w->moved || w->quotas.has_lost_giver)

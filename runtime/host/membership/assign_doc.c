@@ -59,7 +59,7 @@ int assign_doc_put(struct buffer *to, const struct assignment *a, struct error *
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
-/* What the lines before the slots have said. */
+/* The content of the lines before `slots`. */
 struct head {
         uint64_t generation;
         uint64_t shards_count;
@@ -69,7 +69,7 @@ struct head {
         uint32_t givers_count;
 };
 
-/* Room for one more; it is doubled at each power of two. */
+/* Makes room for one more element: the capacity doubles at each power of two. */
 static int make_room(struct word_doc *doc, void *items, uint32_t count, size_t size)
 {
         void **grown = items, *bigger;
@@ -142,7 +142,7 @@ static int parse_once(struct word_doc *doc, uint64_t max, uint64_t *ret_number)
         return r;
 }
 
-/* Up to and with the line `slots`. */
+/* Reads the lines up to and including `slots`. */
 static int parse_head(struct word_doc *doc, struct head *head)
 {
         int r = 0;
@@ -167,7 +167,7 @@ static int parse_head(struct word_doc *doc, struct head *head)
         return r ? r : word_doc_bad(doc, "no slots");
 }
 
-/* The shards from *next on that the line at hand speaks of: `7` or `7-9`. */
+/* Reads the range of shards that the line begins with, `7` or `7-9`; it must start at `next`. */
 static int parse_range(struct word_doc *doc, uint32_t next, uint32_t shards_count, uint32_t *ret_last)
 {
         struct span word = { 0 };

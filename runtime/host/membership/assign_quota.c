@@ -14,7 +14,7 @@ static int compare_nonces(const struct member_quota *a, const struct member_quot
         return memcmp(a->member->nonce, b->member->nonce, STORE_NONCE_SIZE);
 }
 
-/* The newer of two with one nonce comes first, and stays. */
+/* Of two members with the same nonce the newer one comes first and is kept. */
 static int by_nonce(const void *left, const void *right)
 {
         const struct member_quota *a = left, *b = right;
@@ -79,7 +79,7 @@ static bool can_take(const struct member_quota *q)
         return q->member->sees_store && !q->member->is_draining;
 }
 
-/* The role of each, were there no limit. */
+/* Chooses the role of each member, not considering members_max. */
 static void choose_roles(struct quotas *quotas)
 {
         bool has_weight = false;
@@ -97,8 +97,8 @@ static void choose_roles(struct quotas *quotas)
         }
 }
 
-/* Owners first, then whoever was a member first.  An owner whose quota is 0 is one too: did it lose its place with its
- * last shard, the quotas would change for the sake of who came in. */
+/* Owners first, then the oldest members.  An owner whose quota is 0 counts too: if it lost its place with its last
+ * shard, another member would take it, and the quotas would change again. */
 static int by_claim(const void *left, const void *right)
 {
         const struct member_quota *a = *(struct member_quota *const *)left, *b = *(struct member_quota *const *)right;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An eighth of the shards a round, but never just a few. */
+/* A round moves an eighth of the shards, but not fewer than ROUND_MIN. */
 #define ROUND_PART 8
 #define ROUND_MIN  16
 
@@ -38,7 +38,7 @@ static void sooner(uint64_t *at_ms, uint64_t ms)
                 *at_ms = ms;
 }
 
-/* --- what it hears --- */
+/* --- input --- */
 
 void assigner_lead(struct assigner *c, bool is_leading, uint64_t now_ms)
 {
@@ -101,7 +101,7 @@ void assigner_saw(struct assigner *c, uint64_t generation, uint64_t now_ms)
         sooner(&c->urgent_ms, now_ms);
 }
 
-/* The documents are large; one at a time is read. */
+/* Static because it is large; only one document is parsed at a time. */
 static struct member_doc doc;
 
 static struct assigner_member *make_member(struct assigner *c, const char *node)
@@ -126,7 +126,7 @@ static void take_stale(struct assigner_member *m, uint64_t now_ms, struct assign
         if (!m->stale)
                 abort();
         memcpy(m->stale, doc.stale, doc.stale_count * sizeof(*m->stale));
-        /* It was given a shard and cannot have it: nobody has. */
+        /* Urgent: the member cannot acquire the shard that it was assigned, so nobody works on it. */
         sooner(&c->urgent_ms, now_ms);
 }
 
@@ -164,7 +164,7 @@ void assigner_left(struct assigner *c, const char *node, uint64_t now_ms)
         sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);
 }
 
-/* --- what it decides --- */
+/* --- decisions --- */
 
 static bool can_plan(const struct assigner *c)
 {
@@ -179,7 +179,7 @@ uint64_t assigner_due_ms(const struct assigner *c)
         return due_ms > c->wait_until_ms ? due_ms : c->wait_until_ms;
 }
 
-/* What assign_plan() is told; the arrays are the caller's to free. */
+/* Collects the input of assign_plan(); the caller frees the arrays. */
 static void gather(const struct assigner *c, struct assign_member **ret_members, uint32_t *ret_members_count,
         struct assign_stale **ret_stale, uint32_t *ret_stale_count)
 {
@@ -246,10 +246,10 @@ bool assigner_plan(
 void assigner_wrote(struct assigner *c, int status, uint64_t version, uint64_t now_ms)
 {
         if (!c->is_writing)
-                return; /* decided before leadership was lost and regained */
+                return;
         c->is_writing = false;
         if (status < 0) {
-                /* Written after all, by us or by another leader: look. */
+                /* The write may have succeeded, or another leader may have written: the document is read again. */
                 c->has_read = false;
                 sooner(&c->urgent_ms, now_ms);
                 sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);

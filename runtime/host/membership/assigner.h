@@ -1,12 +1,12 @@
-/* assigner.h: what the leader of an app does: hears who comes and goes, and decides who should own which shard.
+/* assigner.h: decides, on the leader of an app, which member should own which shard.
  *
- * A machine without I/O.  Every host has one; it only decides while its host leads.  membership.c feeds it from the
- * coordination tree and writes down what it decides:
+ * A machine without I/O.  Every host has one; it decides only while its host leads.  assigner_io.c passes it what the
+ * coordination tree shows and writes its decisions to the tree:
  *
- *         leads → reads the document → plans → is written → plans again when something changes
+ *         leads → reads the document → plans → writes → plans again when something changes
  *
- * Shards whose owner is gone move at once.  Joins are gathered for a moment, and planned moves go in rounds, so that a
- * deploy of fifty hosts is a few documents and not fifty. */
+ * Shards whose owner is gone move at once.  Joins are collected for a moment, and planned moves go in rounds, so that a
+ * deployment of fifty hosts takes a few documents and not fifty. */
 #ifndef QUIVER_HOST_MEMBERSHIP_ASSIGNER_H
 #define QUIVER_HOST_MEMBERSHIP_ASSIGNER_H
 
@@ -15,16 +15,16 @@
 #include "host/membership/assign_doc.h"
 #include "host/membership/member_doc.h"
 
-#define ASSIGNER_GATHER_MS 200 /* after a join, for more of them */
+#define ASSIGNER_GATHER_MS 200 /* pause after a join, to collect more of them */
 #define ASSIGNER_ROUND_MS  500 /* between two rounds of planned moves */
 
-/* A member as its node tells. */
+/* A member, from its node's document. */
 struct assigner_member {
         UT_hash_handle hh;
         struct assign_member member;
         struct assign_stale *stale;
         uint32_t stale_count;
-        bool is_foreign; /* a newer Quiver wrote it: it is left alone */
+        bool is_foreign; /* a newer Quiver wrote its document: the member is left out of the plan */
         char node[];
 };
 
@@ -34,57 +34,58 @@ struct assigner {
         struct assigner_member *members;
 
         bool is_leading;
-        bool has_read; /* `current` is what stands in the tree */
-        bool is_known; /* the members are all of them, not just those heard of so far */
+        bool has_read; /* `current` is the document in the tree */
+        bool is_known; /* `members` is complete */
         bool is_writing;
-        bool exists; /* there is a document */
+        bool exists; /* the tree has a document */
         uint64_t version;
         struct assignment current;
         struct moves moves;
-        struct assign_plan plan; /* while writing */
+        struct assign_plan plan; /* valid while is_writing */
         struct moves next_moves;
-        struct error failure; /* why the last plan could not be made; "": it could */
+        struct error failure; /* why the last plan could not be made; "" if it could */
 
-        uint64_t urgent_ms;  /* when to plan what cannot wait; UINT64_MAX: nothing */
-        uint64_t planned_ms; /* when to plan what can wait; UINT64_MAX: nothing */
+        uint64_t urgent_ms;  /* when to plan moves that cannot wait; UINT64_MAX: none */
+        uint64_t planned_ms; /* when to plan all other moves; UINT64_MAX: none */
         uint64_t wait_until_ms;
 };
 
 void assigner_init(struct assigner *c, uint32_t shards_count, uint32_t members_max);
 void assigner_free(struct assigner *c);
 
-/* Leadership gained or lost. */
+/* The host gained or lost the leadership. */
 void assigner_lead(struct assigner *c, bool is_leading, uint64_t now_ms);
-/* The members told of are all there are (or, after a lost session, may not be). */
+/* The members passed so far are all members; false after a lost session, when some may be missing. */
 void assigner_know(struct assigner *c, bool is_known, uint64_t now_ms);
 
-/* This host's own session was lost.  Those of others may be too, and they need as long to come back: before `until_ms`
- * nothing is decided. */
+/* This host's own session was lost.  Sessions of others may have been lost too and need as long to come back, so
+ * nothing is decided before `until_ms`. */
 void assigner_wait(struct assigner *c, uint64_t until_ms);
 
-/* It leads and does not know the document: read `assign` and `moves`, then tell. */
+/* Whether the nodes `assign` and `moves` must be read and passed to assigner_read(). */
 bool assigner_wants_read(const struct assigner *c);
-/* `has_assign` false: there is none.  A `moves` that cannot be read is forgotten.  0; -EPROTO: from a newer Quiver;
- * -EBADMSG: damaged, and to be replaced: the epochs in the store decide. */
+/* Takes the two nodes; `has_assign` is false if there is no assignment.  A `moves` that cannot be read is dropped.  0;
+ * -EPROTO: a newer Quiver wrote it; -EBADMSG: it is damaged and will be replaced, the epochs in the store decide. */
 int assigner_read(struct assigner *c, bool has_assign, struct span assign, uint64_t version, struct span moves,
         uint64_t now_ms, struct error *error);
 
-/* What stands in the tree was seen to be of that generation (0: it cannot be read, or is gone).  If that is not what
- * was written last, somebody else has: it is read again. */
+/* The document in the tree was seen to have that generation (0: it is gone or cannot be read).  If it is not the one
+ * that was written last, another host has written it, and it is read again. */
 void assigner_saw(struct assigner *c, uint64_t generation, uint64_t now_ms);
 
-/* Joined or changed; its node's name, creation id and data.  0; -EPROTO: a newer Quiver's; -EBADMSG: nobody's. */
+/* A member joined or changed: its node's name, creation id and data.  0; -EPROTO: a newer Quiver wrote the document;
+ * -EBADMSG: it is not a member's. */
 int assigner_member(
         struct assigner *c, const char *node, uint64_t created, struct span data, uint64_t now_ms, struct error *error);
 void assigner_left(struct assigner *c, const char *node, uint64_t now_ms);
 
-/* When assigner_plan() may have something; UINT64_MAX. */
+/* When to call assigner_plan() next; UINT64_MAX: not before another event. */
 uint64_t assigner_due_ms(const struct assigner *c);
-/* True: write these two, version checked.  The plan is c->plan until assigner_wrote().  False: nothing is to be done,
- * or c->failure says why it cannot be. */
+/* True: the caller writes the two documents, the first with a check of its version; the plan is c->plan until
+ * assigner_wrote().  False: there is nothing to write, or c->failure has the reason why no plan could be made. */
 bool assigner_plan(
         struct assigner *c, uint64_t now_ms, uint64_t unix_ms, struct buffer *ret_assign, struct buffer *ret_moves);
-/* 0 with the new version; else it is read again. */
+/* The write has ended: status 0 with the new version; after an error the document is read again. */
 void assigner_wrote(struct assigner *c, int status, uint64_t version, uint64_t now_ms);
 
 #endif

@@ -1,5 +1,4 @@
-/* assigner_io.c: while this host leads: tells the assigner who is there and what is assigned, writes what it decides.
- */
+/* assigner_io.c: on the leader: reads the assignment, passes the members to the assigner, writes its decisions. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

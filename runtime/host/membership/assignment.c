@@ -1,4 +1,4 @@
-/* The assignment as a thing: its memory and its words. */
+/* assignment.c: the memory of an assignment, lookups in it, and the names of reasons. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ const struct assign_owner *assignment_owner(const struct assignment *a, uint32_t
         return owner == ASSIGN_NOBODY ? NULL : &a->owners[owner];
 }
 
-/* Of what begins with its nonce and stands by it. */
+/* Searches an array that is sorted by nonce and whose elements begin with it. */
 static bool has_nonce(const void *items, uint32_t count, size_t size, const uint8_t nonce[STORE_NONCE_SIZE])
 {
         uint32_t low = 0, high = count;

@@ -55,7 +55,7 @@ void member_doc_put(struct buffer *to, const struct member_doc *doc)
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
-/* One of two words; *ret_is_first says which. */
+/* Reads one of two words; *ret_is_first is set to whether it was the first. */
 static int parse_either(struct word_doc *doc, const char *first, const char *second, bool *ret_is_first)
 {
         struct span word = { 0 };
@@ -127,7 +127,7 @@ static int parse_stale(struct word_doc *doc, struct member_doc *to)
 
 static const struct member_field {
         const char *name;
-        bool is_once; /* and must be there */
+        bool is_once; /* the line is required and must not be repeated */
         int (*parse)(struct word_doc *doc, struct member_doc *to);
 } fields[] = {
         { "name", true, parse_name },

@@ -1,4 +1,4 @@
-/* member_doc.h: what a member says about itself in its node.
+/* member_doc.h: the document in a member's node.
  *
  *         quiver-member 1
  *         name host-a
@@ -9,8 +9,8 @@
  *         handler mail 1.4.2
  *         stale 7 1763256000
  *
- * `handler` and `stale` lines may be missing or stand several times, the others stand once, in any order.  A line whose
- * first word is not known is skipped: a newer host of the same format wrote it. */
+ * `handler` and `stale` lines may be missing or repeated; the others stand once, in any order.  A line whose first word
+ * is unknown is skipped: a newer host wrote it in the same format. */
 #ifndef QUIVER_HOST_MEMBERSHIP_MEMBER_DOC_H
 #define QUIVER_HOST_MEMBERSHIP_MEMBER_DOC_H
 
@@ -20,14 +20,14 @@
 #define MEMBER_DOC_MAX      (64u * 1024u)
 #define MEMBER_VERSION_MAX  32u
 #define MEMBER_HANDLERS_MAX 256u
-#define MEMBER_STALE_MAX    256u /* the rest is reported when these are healed */
+#define MEMBER_STALE_MAX    256u /* further ones are reported when these have new epochs */
 
 struct member_handler {
         char name[TASK_HANDLER_MAX + 1];
         char version[MEMBER_VERSION_MAX + 1]; /* "" if it has none */
 };
 
-/* Large: on the heap, or static.  `member.created` is the node's, and not in the document. */
+/* Large: keep it on the heap or static.  `member.created` is a property of the node and not in the document. */
 struct member_doc {
         struct assign_member member;
         struct member_handler handlers[MEMBER_HANDLERS_MAX];
@@ -36,13 +36,14 @@ struct member_doc {
         uint32_t stale_count;
 };
 
-/* Adds what is not there yet and has room.  A version is cut, and what cannot be shown in it becomes `_`. */
+/* Adds a handler, unless it is listed already or there is no room.  A version is cut to fit, and unprintable characters
+ * in it become `_`. */
 void member_doc_add_handler(struct member_doc *doc, const char *name, const char *version);
 void member_doc_add_stale(struct member_doc *doc, uint32_t shard, uint64_t epoch);
 
 void member_doc_put(struct buffer *to, const struct member_doc *doc);
 
-/* 0; -EPROTO: from a newer Quiver: stand by; -EBADMSG: not a member's. */
+/* 0; -EPROTO: a newer Quiver wrote it; -EBADMSG: it is not a member's. */
 int member_doc_parse(struct span text, struct member_doc *ret_doc, struct error *error);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "host/membership/membership_private.h"
 
-/* While something is not as it should be, it is tried again so often. */
+/* The interval at which failed requests are tried again. */
 #define RETRY_MS 500
 
 /* --- what is assigned --- */
@@ -31,7 +31,7 @@ static uint64_t take_assign(struct membership *m, struct span text)
                 assignment_free(&read);
         }
         if (r < 0 && r != -EPROTO) {
-                /* The leader replaces it.  Until then what was assigned before stands. */
+                /* The leader replaces the document.  Until then the previous assignment stays in force. */
                 log_event(LEVEL_ERROR, "assign", "text=%s", LOG_QUOTE(error.text));
                 return 0;
         }
@@ -94,7 +94,7 @@ void membership_read_assign(struct membership *m)
         coord_get(m->coord, &m->get);
 }
 
-/* --- what we say of ourselves --- */
+/* --- our own document --- */
 
 static void describe(struct membership *m, struct member_doc *doc)
 {

@@ -1,15 +1,15 @@
-/* membership.h: a host as one of several: its membership, what it was assigned, and, while it leads, what it decides.
+/* membership.h: a host as a member of its app: its own node, the shards assigned to it, and the leader's work.
  *
- * Joins the coordination tree (coord.h) with the recipes (member.h, leader.h) and the leader's machine (assigner.h).
- * Two authorities, no third: what is read here says which shards to seek; only the lease in the store says which may be
- * worked on.  So nothing that happens to coordination stops the work: owners go on while it is away.
+ * Connects the coordination tree (coord.h) with the recipes (member.h, leader.h) and the leader's machine (assigner.h).
+ * The assignment in the tree decides which shards a host tries to acquire; only the lease in the store decides which
+ * shards it may work on.  So owners continue to work while the coordination service is away.
  *
  * In the tree, under the app's root:
  *
  *         members/NAME.NONCE        ephemeral; member_doc.h
  *         election/NONCE-SEQUENCE   ephemeral; the lowest sequence leads
- *         assign                    who should own what, and under which epoch; assign_doc.h
- *         moves                     the latest changes to it, and why */
+ *         assign                    which member should own which shard, and under which epoch; assign_doc.h
+ *         moves                     the latest changes of the assignment, with reasons */
 #ifndef QUIVER_HOST_MEMBERSHIP_MEMBERSHIP_H
 #define QUIVER_HOST_MEMBERSHIP_MEMBERSHIP_H
 
@@ -43,7 +43,7 @@ struct assign_node {
         struct buffer text;
 };
 
-/* What the assigner asks of the tree; one thing at a time. */
+/* The leader's requests to the tree, one at a time. */
 struct assigner_work {
         bool is_busy;
         bool has_moves;              /* the node is there */
@@ -71,23 +71,22 @@ struct membership {
         struct leader leader;
         struct assigner assigner;
         struct assigner_work work;
-        bool is_started; /* the three above are there */
+        bool is_started; /* member, leader and assigner are initialised */
         uv_timer_t timer;
         uint64_t session;
-        bool was_lost; /* the last one expired, and no other followed yet */
-        /* After a lost session no member is declared gone before this: it may have lost its own, too. */
-        uint64_t calm_ms;
+        bool was_lost;    /* the session expired, and no new one has begun */
+        uint64_t calm_ms; /* until then no member is declared gone: it may be reconnecting as we did */
 
-        struct coord_get get; /* of the assignment, watched: this host reads it here only */
+        struct coord_get get; /* reads the assignment */
         bool is_getting, must_get;
         struct assign_node node;      /* for the assigner */
         struct assignment assignment; /* as last read */
-        bool is_standing_by;          /* it is from a newer Quiver */
+        bool is_standing_by;          /* a newer Quiver wrote the assignment, so this host gives up its shards */
 
-        struct buffer doc;   /* what our node says */
-        bool is_drained;     /* a person wants this host to have no shards */
+        struct buffer doc;   /* the document in our own node */
+        bool is_drained;     /* a person has drained this host: it gets no shards */
         bool is_leaving;     /* the host stops */
-        bool has_lost_store; /* it does not answer */
+        bool has_lost_store; /* the store does not answer */
 
         void (*closed)(void *self); /* not NULL: it is closing */
 };

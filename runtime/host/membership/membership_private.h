@@ -1,5 +1,4 @@
-/* membership_private.h: what membership.c (one of several) and assigner_io.c (the one that leads) need of each other.
- */
+/* membership_private.h: what membership.c (every member) and assigner_io.c (the leader) share. */
 #ifndef QUIVER_HOST_MEMBERSHIP_MEMBERSHIP_PRIVATE_H
 #define QUIVER_HOST_MEMBERSHIP_MEMBERSHIP_PRIVATE_H
 

@@ -1,4 +1,4 @@
-/* The history of moves.  See assign_doc.h. */
+/* moves_doc.c: the history of moves; see assign_doc.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -44,7 +44,7 @@ void moves_doc_put(struct buffer *to, const struct moves *moves)
         }
 }
 
-/* `NONCE:NAME`, or `-`. */
+/* Reads `NONCE:NAME`, or `-` for none. */
 static int parse_owner(struct word_doc *doc, struct assign_owner *ret_owner)
 {
         struct span word = { 0 };

@@ -54,7 +54,7 @@ int word_doc_open(struct word_doc *doc, const char *kind, uint32_t version, stru
         if (!word_doc_line(doc) || word_doc_word(doc, &word) || !span_is(word, (struct span){ magic, strlen(magic) }) ||
                 word_doc_number(doc, UINT32_MAX, &found) || !found)
                 return word_doc_bad(doc, "not \"%s\" and a version", magic);
-        /* A newer version may say more in this line. */
+        /* The rest of the line is not checked: a newer version may add words to it. */
         if (found > version)
                 return error_set(error, -EPROTO,
                         "%s document: format %" PRIu64 ", this host reads up to %" PRIu32
