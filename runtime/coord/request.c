@@ -199,7 +199,7 @@ void coord_note(struct coord *coord, const char *text)
                 if (coord->noted[i] == hash)
                         return;
         coord->noted[coord->noted_count++ % COORD_NOTED_MAX] = hash;
-        log_event(LEVEL_WARN, "coordination_value", "driver=%s text=%s hint=%s", coord->driver->scheme, LOG_QUOTE(text),
+        log_event(LEVEL_WARN, "coordination-value", "driver=%s text=%s hint=%s", coord->driver->scheme, LOG_QUOTE(text),
                 LOG_QUOTE("somebody else has written it; it is not used"));
 }
 

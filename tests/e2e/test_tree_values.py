@@ -161,7 +161,7 @@ def test_a_second_host_joins_whatever_number_the_election_is_at(fleet_on, value)
     fleet.leader().kill()
     wait_until(lambda: list(fleet.counts().values()) == [20], "the other leads and has all")
     if value:
-        assert "coordination_value" in fleet.members["b"].log() and "sequence" in fleet.members["b"].log()
+        assert "coordination-value" in fleet.members["b"].log() and "sequence" in fleet.members["b"].log()
 
 
 @pytest.mark.parametrize("kind", [SpoiltFolder, SpoiltRedis, SpoiltZooKeeper], ids=["local", "redis", "zookeeper"])

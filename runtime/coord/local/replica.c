@@ -42,7 +42,7 @@ static struct tree_session read_session(struct reader *r)
 /* By everybody alike: whoever reads this log sees the same tree. */
 static void pass_over(const struct replica *replica, const char *what)
 {
-        log_event(LEVEL_WARN, "coordination_value", "driver=local log=log-%u text=%s hint=%s", replica->log.number,
+        log_event(LEVEL_WARN, "coordination-value", "driver=local log=log-%u text=%s hint=%s", replica->log.number,
                 LOG_QUOTE(what), LOG_QUOTE("a record that cannot be; it is not used"));
 }
 

@@ -32,7 +32,7 @@ static void trouble(struct worker *worker, int status, const struct error *error
         uint64_t now_ms = clock_boot_ms();
         /* The first time it is the answer of the open. */
         if (worker->is_opened && strcmp(error->text, worker->told.text) != 0)
-                log_event(LEVEL_WARN, "coordination_trouble", "driver=local error=%s", LOG_QUOTE(error->text));
+                log_event(LEVEL_WARN, "coordination-trouble", "driver=local error=%s", LOG_QUOTE(error->text));
         worker->told = *error;
         if (!worker->troubled_ms) {
                 worker->troubled_ms = now_ms;

@@ -40,6 +40,6 @@ void zk_client_log(const char *message)
         if (!may_write())
                 return;
         uint64_t skipped = atomic_exchange(&left_out, 0);
-        log_event(level && level[5] == 'E' ? LEVEL_INFO : LEVEL_DEBUG, "zookeeper_client", "text=%s left_out=%llu",
+        log_event(level && level[5] == 'E' ? LEVEL_INFO : LEVEL_DEBUG, "zookeeper-client", "text=%s left_out=%llu",
                 LOG_QUOTE(text ? text + 2 : message), (unsigned long long)skipped);
 }

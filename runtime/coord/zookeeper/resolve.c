@@ -31,7 +31,7 @@ char *zk_resolve(const struct url *url, struct error *error)
                 if (r) {
                         const char *reason = r == EAI_SYSTEM ? strerror(errno) : gai_strerror(r);
                         (void)error_set(error, 0, "%s: %s", host->name, reason);
-                        log_event(LEVEL_WARN, "zookeeper_name", "host=%s error=%s", LOG_QUOTE(host->name),
+                        log_event(LEVEL_WARN, "zookeeper-name", "host=%s error=%s", LOG_QUOTE(host->name),
                                 LOG_QUOTE(reason));
                         continue;
                 }

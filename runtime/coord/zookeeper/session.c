@@ -102,7 +102,7 @@ static void beat_answered(struct zk *zk, struct zk_call *call)
                 zk_call_send(call, zk->current->handle) == ZOK)
                 return;
         if (call->rc == ZNOAUTH)
-                log_event(LEVEL_ERROR, "zookeeper_refused",
+                log_event(LEVEL_ERROR, "zookeeper-refused",
                         "path=%s what=\"it belongs to another user; look at user and password\"", LOG_QUOTE(zk->root));
         zk->remote.beat = NULL;
         zk->has_root = true;
@@ -176,7 +176,7 @@ static void answered(struct zk *zk, struct zk_call *call)
 
 static void failed(struct zk *zk, const struct failed_post *post)
 {
-        log_event(LEVEL_WARN, "zookeeper_unreachable", "error=%s", LOG_QUOTE(post->error.text));
+        log_event(LEVEL_WARN, "zookeeper-unreachable", "error=%s", LOG_QUOTE(post->error.text));
         zk_session_end(zk, false);
         zk->start_at_ms = clock_boot_ms() + zk->wanted_ms / REMOTE_BEATS;
 }
