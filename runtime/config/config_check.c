@@ -142,13 +142,13 @@ static void check_environment(struct config_tree *t, const struct config *config
         for (size_t i = 0; i < h->environment.count; i++)
                 if (!strncmp(h->environment.items[i], "QUIVER_", 7))
                         problems_error(t->problems, handler_place(h),
-                                "handlers.%s.environment: %s: names that begin with QUIVER_ are taken", h->name,
+                                "handlers.%s.environment: %s: names that begin with QUIVER_ are reserved", h->name,
                                 h->environment.items[i]);
         for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++)
                 if (secrets[i]->environment && strings_has(&h->environment, secrets[i]->environment))
                         problems_error(t->problems, handler_place(h),
-                                "handlers.%s.environment: %s holds a password of Quiver's own, which handlers do not "
-                                "get",
+                                "handlers.%s.environment: %s holds a password of Quiver's own, which no handler may "
+                                "have; remove it",
                                 h->name, secrets[i]->environment);
 }
 
@@ -163,7 +163,7 @@ static void finish_handler(struct config_tree *t, struct config *config, size_t 
                 h->payload_max_bytes = config->store.payload_max_bytes;
         if (h->payload_max_bytes > config->store.payload_max_bytes)
                 problems_error(t->problems, handler_place(h),
-                        "handlers.%s.max_payload is larger than store.max_payload: no such task can come", h->name);
+                        "handlers.%s.max_payload is larger than store.max_payload, so it has no effect", h->name);
         check_handler_times(t, h);
         check_tasks(t, config, index);
         check_environment(t, config, h);

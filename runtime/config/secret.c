@@ -10,8 +10,7 @@ static int keep(const char *text, size_t size, char ret_password[SECRET_MAX], st
         if (!size)
                 return error_set(error, -EINVAL, "the password is empty");
         if (size >= SECRET_MAX || memchr(text, 0, size))
-                return error_set(
-                        error, -EINVAL, "that is not a password: one line of at most %d bytes", SECRET_MAX - 1);
+                return error_set(error, -EINVAL, "a password is one line of at most %d bytes", SECRET_MAX - 1);
         memcpy(ret_password, text, size);
         ret_password[size] = 0;
         return 0;

@@ -88,13 +88,13 @@ static const char *const synchronous_words[] = { "full", "normal", NULL };
 
 static const struct field results_fields[] = {
         COUNT("max", results_config, count_max, "10000", 0, 10e6, RESTART,
-                "Results kept per shard until they are consumed; beyond it the oldest go, and are counted."),
+                "Results kept per shard until they are consumed; beyond it the oldest are removed and counted."),
         DURATION("age", results_config, age_max_ms, "1d", SECOND, 365 * DAY, RESTART,
-                "Results older than this go, and are counted."),
+                "Results older than this are removed and counted."),
         DURATION("lease", results_config, lease_ms, "1m", SECOND, DAY, RESTART,
-                "How long a consumer may take before its uncommitted results are given to another."),
+                "How long a consumer may take before its uncommitted results go to another."),
         DURATION("reply_ttl", results_config, reply_ttl_ms, "1h", SECOND, 7 * DAY, RESTART,
-                "How long the answer to a `submit --wait` is kept for whoever waits."),
+                "How long the answer to a `submit --wait` is kept."),
 };
 static const struct group results_table = TABLE(results_fields);
 
@@ -102,7 +102,7 @@ static const struct group results_table = TABLE(results_fields);
 static const struct field sentinel_fields[] = {
         TEXT("user", sentinel_config, user, "none", name_check_user, RESTART, "Their ACL user."),
         PATH("password_file", sentinel_config, password.file, NULL, "none", RESTART,
-                "A file that holds their password; readable by nobody else."),
+                "A file that holds their password; only the host's user may read it."),
         TEXT("password_env", sentinel_config, password.environment, "none", name_check_environment, RESTART,
                 "The environment variable that holds their password."),
 };
@@ -114,22 +114,23 @@ static const struct field store_fields[] = {
                 "`redis+sentinel://H1,H2,H3/MASTER` or `redis+cluster://H1,H2,H3`."),
         TEXT("user", store_config, user, "none", name_check_user, RESTART, "Redis: the ACL user."),
         PATH("password_file", store_config, password.file, NULL, "none", RESTART,
-                "Redis: a file that holds the password; readable by nobody else."),
+                "Redis: a file that holds the password; only the host's user may read it."),
         TEXT("password_env", store_config, password.environment, "none", name_check_environment, RESTART,
                 "Redis: the environment variable that holds the password."),
         GROUP("sentinel", store_config, sentinel, &sentinel_table,
-                "Redis with Sentinel: what the Sentinels themselves ask for, if they have a password (`requirepass`)."),
+                "Redis with Sentinel: the login for the Sentinels themselves, if they have a password "
+                "(`requirepass`)."),
         CHOICE("synchronous", store_config, synchronous, "full", synchronous_words, RESTART,
-                "SQLite: `full` survives a power cut with every acknowledged submit; `normal` is faster, survives "
-                "every "
-                "crash of a process, and may lose the last moments at a power cut."),
+                "SQLite: with `full`, every acknowledged submit survives a power cut; `normal` is faster, loses "
+                "nothing "
+                "when a process crashes, and may lose the latest submits at a power cut."),
         COUNT("wait_replicas", store_config, wait_replicas, "0", 0, 16, RESTART,
                 "Redis: a submit returns only when this many replicas have it."),
         SIZE("max_payload", store_config, payload_max_bytes, "1MiB", 1, 64 * MIB, RESTART,
-                "The largest payload that a submit takes."),
+                "The largest payload that a submit accepts."),
         COUNT("max_backlog", store_config, backlog_max, "1000000", 0, 2147483647, RESTART,
                 "Tasks waiting in one shard, beyond which submits are refused. 0: no limit."),
-        GROUP("results", store_config, results, &results_table, "What is kept of finished tasks' results."),
+        GROUP("results", store_config, results, &results_table, "Which results of finished tasks are kept."),
 };
 static const struct group store_table = TABLE(store_fields);
 
@@ -138,19 +139,19 @@ static const struct group store_table = TABLE(store_fields);
 static const struct field coordination_fields[] = {
         URL("url", coordination_config, url, URL_FOR_COORDINATION, "`redis` on a Redis store, else `local:` in `state`",
                 RESTART,
-                "Who decides which host owns what: `local:FOLDER` (hosts on one machine), "
+                "Where hosts agree on which host owns which shard: `local:FOLDER` (hosts on one machine), "
                 "`zookeeper://H1,H2,H3/CHROOT`, "
                 "`redis` (the store's), or another Redis, as for a store."),
         DURATION("session", coordination_config, session_ms, "10s", SECOND, 5 * MINUTE, RESTART,
-                "A host that is not heard of for this long is no member any more."),
+                "A host that sends no heartbeat for this long is no member any more."),
         TEXT("user", coordination_config, user, "none", name_check_user, RESTART,
                 "ZooKeeper: the digest user. A Redis of its own: its user."),
         PATH("password_file", coordination_config, password.file, NULL, "none", RESTART,
-                "A file that holds the password for it; readable by nobody else."),
+                "A file that holds the password for it; only the host's user may read it."),
         TEXT("password_env", coordination_config, password.environment, "none", name_check_environment, RESTART,
                 "The environment variable that holds the password for it."),
         GROUP("sentinel", coordination_config, sentinel, &sentinel_table,
-                "A Redis of its own with Sentinel: what the Sentinels themselves ask for."),
+                "A Redis of its own with Sentinel: the login for the Sentinels themselves."),
         COUNT("max_members", coordination_config, members_max, "0", 0, 1000, RESTART,
                 "Hosts that own shards at the same time; further ones stand by. 0: all of them."),
 };
@@ -161,7 +162,7 @@ static const struct field lease_fields[] = {
                 "How long a host may act on a shard without renewing: shorter means a quicker takeover of a lost "
                 "machine."),
         DURATION("drain", lease_config, drain_ms, "30s", 0, DAY, LIVE,
-                "How long running tasks get to end when the host stops or its runners are replaced."),
+                "How long running tasks may take to end when the host stops or its runners are replaced."),
 };
 static const struct group lease_table = TABLE(lease_fields);
 
@@ -175,7 +176,7 @@ static const struct group window_table = TABLE(window_fields);
 
 static const struct field host_fields[] = {
         TEXT("name", host_config, name, "the machine's name", name_check_host, RESTART,
-                "What this host is called; of two with one name in one `state` folder the second's socket is "
+                "This host's name; if two hosts of one `state` folder have the same name, the second one's socket is "
                 "NAME-XXXXXXXX.sock."),
         COUNT("weight", host_config, weight, "1", 0, 1000, LIVE,
                 "Its share of the shards, relative to the other hosts'. 0: only stands by."),
@@ -191,7 +192,7 @@ static const struct group http_table = TABLE(http_fields);
 static const char *const level_words[] = { "error", "warn", "info", "debug", NULL };
 
 static const struct field log_fields[] = {
-        CHOICE("level", log_config, level, "info", level_words, LIVE, "Finer lines are not written."),
+        CHOICE("level", log_config, level, "info", level_words, LIVE, "More detailed lines are not written."),
         COUNT("rate", log_config, rate, "1000", 1, 1e6, LIVE,
                 "Lines a second that one runner may log; the rest is dropped and counted. A runner keeps what it was "
                 "started with."),
@@ -202,32 +203,33 @@ static const char *const writable_words[] = { "refuse", "allow", NULL };
 
 static const struct field reload_fields[] = {
         DURATION("probation", reload_config, probation_ms, "1m", 0, DAY, LIVE,
-                "How long a new version of a handler is watched. Should it only fail in that time, the last good one "
-                "is put back in its place. 0: it is not watched."),
+                "How long a new version of a handler is watched. If it only fails in that time, the host returns to "
+                "the "
+                "last good version. 0: it is not watched."),
         COUNT("tasks", reload_config, tasks, "100", 0, 1e6, LIVE,
                 "The probation ends early when the new version has done this many tasks. 0: it does not."),
         COUNT("crashes", reload_config, crashes, "3", 0, 1e6, LIVE,
-                "On probation, this many crashes, if they are more than one for ten tasks done, and it is rolled back. "
-                "0: they do not count."),
+                "On probation, a version with this many crashes, and more than one for ten tasks done, is rolled back. "
+                "0: crashes do not count."),
         COUNT("failures", reload_config, failures, "10", 0, 1e6, LIVE,
-                "On probation, this many failed tasks without a single one done, and it is rolled back. 0: not before "
-                "the probation ends."),
+                "On probation, a version with this many failed tasks and none done is rolled back. 0: not before the "
+                "probation ends."),
         COUNT("generations", reload_config, generations, "3", 2, 16, LIVE,
-                "Versions of one handler that may have processes at the same time; a further one waits for its turn."),
+                "Versions of one handler that may have processes at the same time; a further one waits."),
         CHOICE("world_writable", reload_config, world_writable, "refuse", writable_words, LIVE,
-                "Whether a plugin is taken that others on this machine could have written or replaced: everybody, or a "
-                "user "
-                "or group that is neither root's nor the host's."),
+                "Whether to run a plugin that others on this machine could have written or replaced: everybody, or a "
+                "user or group that is neither root's nor the host's."),
 };
 static const struct group reload_table = TABLE(reload_fields);
 
 /* --- handlers ---------------------------------------------------------------------------------------------------- */
 
 static const struct field retry_fields[] = {
-        COUNT("attempts", retry_config, attempts, "4", 1, 1000, LIVE, "Starts in all, the first one counted."),
+        COUNT("attempts", retry_config, attempts, "4", 1, 1000, LIVE,
+                "The most starts of a task, including the first."),
         DURATION("backoff", retry_config, backoff_ms, "1s", 0, DAY, LIVE, "The wait before the second attempt."),
         NUMBER("factor", retry_config, factor, "2.0", 1, 100, LIVE, "Each further wait is this many times longer."),
-        DURATION("max", retry_config, max_ms, "5m", 0, 30 * DAY, LIVE, "No wait is longer."),
+        DURATION("max", retry_config, max_ms, "5m", 0, 30 * DAY, LIVE, "The longest wait."),
         NUMBER("jitter", retry_config, jitter, "0.5", 0, 1, LIVE,
                 "The random part of a wait: 0.5 waits between half of it and all of it."),
 };
@@ -236,7 +238,7 @@ static const struct group retry_table = TABLE(retry_fields);
 static const struct field batch_fields[] = {
         COUNT("max", batch_config, max, "1", 1, 256, GENERATION,
                 "Tasks that the plugin's `handle_many` gets in one call. 1: one by one."),
-        DURATION("wait", batch_config, wait_ms, "5ms", 0, 10 * SECOND, LIVE, "How long a batch may gather."),
+        DURATION("wait", batch_config, wait_ms, "5ms", 0, 10 * SECOND, LIVE, "How long to wait for a full batch."),
 };
 static const struct group batch_table = TABLE(batch_fields);
 
@@ -269,20 +271,19 @@ static const struct field handler_fields[] = {
         COUNT("threads", handler_config, threads, "1", 1, 256, GENERATION,
                 "Seats of each runner; more than one only if the plugin allows it."),
         DURATION("timeout", handler_config, timeout_ms, "30s", 0, 30 * DAY, LIVE,
-                "How long one task may take before it is told to stop. 0: for ever."),
+                "How long one task may take before its stop flag is raised. 0: for ever."),
         DURATION("grace", handler_config, grace_ms, "5s", 0, HOUR, LIVE,
-                "How long a task that was told to stop gets before its runner is killed."),
+                "How long a task may run after its stop flag was raised, before its runner is killed."),
         DURATION("stall", handler_config, stall_ms, "0", 0, 30 * DAY, LIVE,
-                "How long one task may go without calling `progress` before it is told to stop. 0: for ever."),
+                "How long one task may run without calling `progress` before its stop flag is raised. 0: for ever."),
         DURATION("init_timeout", handler_config, init_timeout_ms, "10s", 10, HOUR, LIVE,
                 "How long loading and `init` may take."),
-        GROUP("retry", handler_config, retry, &retry_table, "When the handler says no."),
+        GROUP("retry", handler_config, retry, &retry_table, "When a handler returns RETRY."),
         COUNT("crashes", handler_config, crashes, "3", 1, 1000, LIVE,
                 "Crashes and hangs of one task, after which it is not started again."),
         CHOICE("on_exhausted", handler_config, on_exhausted, "dead", exhausted_words, LIVE,
-                "When attempts or crashes are used up: `dead` lets the key go on without the task; `hold` stops the "
-                "key until "
-                "somebody decides."),
+                "When attempts or crashes are used up: `dead` lets the key continue without the task; `hold` stops the "
+                "key until a person decides."),
         GROUP("batch", handler_config, batch, &batch_table, "Several tasks in one call."),
         COUNT("max_tasks", handler_config, max_tasks, "0", 0, 2147483647, LIVE,
                 "A runner is replaced after this many tasks. 0: never."),
@@ -292,7 +293,7 @@ static const struct field handler_fields[] = {
         TEXTS("environment", handler_config, environment, "none", name_check_environment, GENERATION,
                 "Variables of the host's environment that runners get besides the usual ones (PATH, HOME, LANG …)."),
         SIZE("max_payload", handler_config, payload_max_bytes, "0", 0, 64 * MIB, GENERATION,
-                "The largest payload that this handler is given. 0: `store.max_payload`."),
+                "The largest payload that this handler accepts. 0: `store.max_payload`."),
         SIZE("max_result", handler_config, result_max_bytes, "1MiB", 0, 64 * MIB, GENERATION,
                 "The largest result that it may return."),
         { .name = "config",
@@ -313,15 +314,16 @@ static const struct field config_fields[] = {
                 "Queues that keys are spread over. Recorded when the app is created, and fixed from then on."),
         PATH("state", config, state, "../var", NULL, RESTART,
                 "The folder for this host's socket and its private copies of plugins."),
-        PATH("plugins", config, plugins, "../plugins", NULL, LIVE, "The folder that plugins are taken from."),
+        PATH("plugins", config, plugins, "../plugins", NULL, LIVE, "The folder of the plugins."),
         GROUP("store", config, store, &store_table, "Where tasks live."),
-        GROUP("coordination", config, coordination, &coordination_table, "Who is a member, and who owns what."),
+        GROUP("coordination", config, coordination, &coordination_table,
+                "Which hosts are members, and which shards each owns."),
         GROUP("lease", config, lease, &lease_table, "The right to act on a shard."),
         GROUP("window", config, window, &window_table, "What a host claims ahead."),
         GROUP("host", config, host, &host_table, "This host."),
         GROUP("http", config, http, &http_table, "Metrics, API and page."),
         GROUP("log", config, log, &log_table, "What is written to standard error."),
-        GROUP("reload", config, reload, &reload_table, "How new versions of handlers are taken up."),
+        GROUP("reload", config, reload, &reload_table, "How a new version of a handler replaces the old one."),
         { .name = "handlers",
                 .type = FIELD_HANDLERS,
                 .offset = offsetof(struct config, handlers),

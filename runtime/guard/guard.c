@@ -174,13 +174,13 @@ static void clean_up(struct guard *g)
         kill_runners(g);
         if (!await_runners(g)) {
                 log_event(LEVEL_ERROR, "guard", "runners=%zu text=%s", g->runners_count,
-                        LOG_QUOTE("the host died and a runner can not be killed: its leases end by themselves"));
+                        LOG_QUOTE("the host died, and a runner cannot be killed; no lease is returned, they expire"));
                 return;
         }
         uint32_t released = guard_release(&g->start, &g->leases, g->token);
         log_event(LEVEL_WARN, "guard", "runners=%zu released=%" PRIu32 " after_ms=%" PRIu64 " text=%s",
                 g->runners_count, released, clock_boot_ms() - since_ms,
-                LOG_QUOTE("the host died: its runners are gone, its leases given back"));
+                LOG_QUOTE("the host died; its runners are killed and its leases returned"));
 }
 
 int cmd_guard(int argc, char **argv)
@@ -188,7 +188,7 @@ int cmd_guard(int argc, char **argv)
         (void)argv;
         static struct guard g;
         if (argc != 2 || fcntl(GUARD_FD_ORDERS, F_GETFD) < 0 || fcntl(GUARD_FD_LEASES, F_GETFD) < 0) {
-                (void)fprintf(stderr, "quiver guard: started by a host, never by hand\n");
+                (void)fprintf(stderr, "quiver guard: only a host starts this command\n");
                 return 2;
         }
         /* Signals that stop a host must not stop its guard before it; the guard ends after the host. */

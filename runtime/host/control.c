@@ -134,7 +134,8 @@ void control_refuse(struct control_call *call, const char *format, ...)
         va_end(arguments);
         /* The text may quote the request and may be cut inside a UTF-8 character; then json_string() fails. */
         json_t *why = json_string(text);
-        answer(call, json_pack("{s:b, s:o}", "ok", 0, "error", why ? why : json_string("not to be said in UTF-8")));
+        answer(call, json_pack("{s:b, s:o}", "ok", 0, "error",
+                             why ? why : json_string("the error text is not valid UTF-8")));
 }
 
 /* --- requests --- */
@@ -262,8 +263,9 @@ static void on_connection(uv_stream_t *listener, int status)
                 return;
         }
         if (control->count > CONTROL_CONNECTIONS_MAX || !is_one_of_us(call)) {
-                static char busy[] = "{\"ok\":false,\"error\":\"too many questions at once; try again\"}\n";
-                static char stranger[] = "{\"ok\":false,\"error\":\"only the host's own user and root are heard\"}\n";
+                static char busy[] = "{\"ok\":false,\"error\":\"too many requests at once; try again\"}\n";
+                static char stranger[] =
+                        "{\"ok\":false,\"error\":\"only the host's own user and root may use this socket\"}\n";
                 char *text = is_one_of_us(call) ? busy : stranger;
                 uv_buf_t bytes = uv_buf_init(text, (unsigned)strlen(text));
                 (void)uv_try_write((uv_stream_t *)&call->pipe, &bytes, 1);

@@ -156,7 +156,7 @@ static void on_exited(uv_process_t *process, int64_t status, int signal)
         struct guard_client *g = process->data;
         if (!g->is_closing)
                 log_event(LEVEL_WARN, "guard-died", "status=%d signal=%d text=%s", (int)status, signal,
-                        LOG_QUOTE("it is replaced"));
+                        LOG_QUOTE("the guard ended; another one is started"));
         if (g->orders >= 0)
                 (void)close(g->orders);
         g->orders = -1;

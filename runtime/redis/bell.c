@@ -16,7 +16,7 @@ static void refused(struct server *server, const char *why)
         server->bell_state = BELL_REFUSED;
         server->bell_at_ms = 0;
         if (!redis->has_said_no_tracking) {
-                (void)snprintf(text, sizeof(text), "%s: no doorbell, new work is looked for at intervals: %s",
+                (void)snprintf(text, sizeof(text), "%s: no doorbell, so new tasks are looked for at intervals: %s",
                         server->facts.server, why);
                 redis->has_said_no_tracking = true;
                 redis_state(redis, true, text);
@@ -147,8 +147,8 @@ void bell_tick(struct server *server, uint64_t now_ms)
                 else if (!server->bell)
                         open_bell(server);
                 else if (server->is_ping_out)
-                        conn_lose(
-                                server->bell, error_set(&server->bell->socket.error, -ETIMEDOUT, "the bell is silent"));
+                        conn_lose(server->bell, error_set(&server->bell->socket.error, -ETIMEDOUT,
+                                                        "no answer to PING on the doorbell connection"));
                 else {
                         conn_say(server->bell, "PING");
                         server->is_ping_out = true;

@@ -136,7 +136,8 @@ static void on_reply(struct redis_socket *sock, redisReply *reply)
         }
         if (!command) {
                 freeReplyObject(reply);
-                conn_lose(conn, error_set(&sock->error, -EPROTO, "%s answers what was not asked", sock->address.host));
+                conn_lose(conn, error_set(&sock->error, -EPROTO, "%s sent a reply that belongs to no command",
+                                        sock->address.host));
                 return;
         }
         queue_remove(&conn->sent, command);
@@ -147,7 +148,7 @@ static void on_reply(struct redis_socket *sock, redisReply *reply)
                 freeReplyObject(reply);
         }
         if (conn->is_retiring && !conn->sent && !sock->is_closing)
-                conn_lose(conn, error_set(&sock->error, -EROFS, "%s is no master any more", sock->address.host));
+                conn_lose(conn, error_set(&sock->error, -EROFS, "%s is no longer a master", sock->address.host));
 }
 
 static void on_down(struct redis_socket *sock, int status)

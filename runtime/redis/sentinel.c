@@ -126,8 +126,8 @@ static void watch_tick(struct sentinel *sentinel, uint64_t now_ms)
                         sentinel->watch = conn_open(sentinel->redis, CONN_WATCH,
                                 &ask->hosts[sentinel->watch_at++ % ask->count], &watch_events, sentinel);
                 } else if (sentinel->is_ping_out) {
-                        conn_lose(sentinel->watch,
-                                error_set(&sentinel->watch->socket.error, -ETIMEDOUT, "the Sentinel is silent"));
+                        conn_lose(sentinel->watch, error_set(&sentinel->watch->socket.error, -ETIMEDOUT,
+                                                           "no answer to PING from the Sentinel"));
                 } else if (sentinel->watch->is_ready) {
                         conn_say(sentinel->watch, "PING");
                         sentinel->is_ping_out = true;

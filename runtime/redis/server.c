@@ -44,7 +44,7 @@ static void retry_later(struct server *server, struct redis_command *command, co
 static void finish(struct redis_command *command, int status, redisReply *reply)
 {
         if (!status && command->is_first_refused) {
-                redis_end(command->redis, command, -ECONNRESET, "another server answers now");
+                redis_end(command->redis, command, -ECONNRESET, "another server answered the first command");
                 return;
         }
         command->status = status;
@@ -99,7 +99,8 @@ static void leave_old_master(struct server *server)
                 after = conn->next;
                 if (conn->owner == server && conn->kind == CONN_ALONE && !conn->socket.is_closing &&
                         !address_is_equal(&conn->socket.address, &server->address))
-                        conn_lose(conn, error_set(&conn->socket.error, -ECONNRESET, "there is another master"));
+                        conn_lose(conn,
+                                error_set(&conn->socket.error, -ECONNRESET, "another server has become the master"));
         }
 }
 

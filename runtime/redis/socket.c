@@ -95,7 +95,7 @@ static int parse_failed(struct redis_socket *sock)
         if (sock->reader->err == REDIS_ERR_OOM)
                 return error_set(
                         &sock->error, -EMSGSIZE, "%s: a reply of more than %u elements", text, REPLY_ELEMENTS_MAX);
-        return error_set(&sock->error, -EPROTO, "%s does not speak Redis' protocol: %s", text, sock->reader->errstr);
+        return error_set(&sock->error, -EPROTO, "%s does not speak the Redis protocol: %s", text, sock->reader->errstr);
 }
 
 /* Passes complete replies to the owner.  0, or -errno if the bytes are no Redis protocol. */

@@ -105,8 +105,8 @@ int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct
         if (!r && start->processes_max) {
                 r = set_limit(RLIMIT_NPROC, "processes", start->processes_max, start->processes_max, error);
                 if (geteuid() == 0 && !*start->user)
-                        buffer_printf(
-                                notes, "%sprocesses is not limited: root never is; set user", notes->size ? "; " : "");
+                        buffer_printf(notes, "%slimits.processes has no effect on root; set limits.user",
+                                notes->size ? "; " : "");
         }
         return r;
 }

@@ -43,7 +43,7 @@ static const char *reason_not_to_start(const struct seat *s, uint32_t index, uin
         if (!leases_allow(&s->runner->leases, task->lease, task->fence_epoch, now_ns))
                 return "not started: the lease of its shard had run out";
         if (qv_stop(&s->tasks[index].task))
-                return "not started: told to stop before";
+                return "not started: it was stopped before its start";
         return NULL;
 }
 

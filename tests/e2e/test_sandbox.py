@@ -95,7 +95,7 @@ def test_a_handler_is_not_given_the_password_of_the_store(private):
     said = private.cli("check", "--config-only", code=1)
     assert "handlers.spies.environment: STORE_PASSWORD holds a password of Quiver's own" in said
     private.configure(spies=f'{SPIES} environment = ["QUIVER_TOKEN"];')
-    assert "names that begin with QUIVER_ are taken" in private.cli("check", "--config-only", code=1)
+    assert "names that begin with QUIVER_ are reserved" in private.cli("check", "--config-only", code=1)
 
 
 def test_what_a_host_makes_is_for_its_user_alone(private):

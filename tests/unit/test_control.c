@@ -251,7 +251,7 @@ static void there_is_a_limit_to_connections(void **state)
                 idle[i] = control_socket_connect(place->folder_fd, "a.sock");
                 assert_true(idle[i] >= 0);
         }
-        expect(place, "", "too many questions at once");
+        expect(place, "", "too many requests at once");
         for (unsigned i = 0; i < CONTROL_CONNECTIONS_MAX; i++)
                 assert_int_equal(close(idle[i]), 0);
         expect(place, "{\"verb\":\"echo\",\"say\":1}\n", "\"ok\"");

@@ -77,7 +77,7 @@ int assigner_read(struct assigner *c, bool has_assign, struct span assign, uint6
                 r = error_set(error, -EBADMSG, "the assignment is for %u shards, the store has %u", read.shards_count,
                         c->shards_count);
         if (r == 0 && read.generation > ASSIGN_GENERATION_MAX)
-                r = error_set(error, -EBADMSG, "the assignment's generation %" PRIu64 " leaves no room above it",
+                r = error_set(error, -EBADMSG, "the assignment's generation %" PRIu64 " is damaged: too high",
                         read.generation);
         if (r < 0)
                 assignment_free(&read);

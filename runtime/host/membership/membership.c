@@ -27,7 +27,8 @@ static uint64_t take_assign(struct membership *m, struct span text)
                 assignment_free(&read);
         }
         if (r == 0 && read.generation > ASSIGN_GENERATION_MAX) {
-                r = error_set(&error, -EBADMSG, "its generation %" PRIu64 " leaves no room above it", read.generation);
+                r = error_set(&error, -EBADMSG, "the assignment's generation %" PRIu64 " is damaged: too high",
+                        read.generation);
                 assignment_free(&read);
         }
         if (r < 0 && r != -EPROTO) {

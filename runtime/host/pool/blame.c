@@ -143,12 +143,12 @@ const char *blame_text(char *text, size_t size, enum blame_why why, uint32_t sea
                 (void)snprintf(text, size, "crashed: the handler wrote over the memory shared with the host");
                 break;
         case BLAME_NEIGHBOUR:
-                (void)snprintf(text, size, "interrupted: another task took the process down");
+                (void)snprintf(text, size, "interrupted: another task of the same process crashed or hung");
                 break;
         case BLAME_UNSURE:
                 (void)snprintf(text, size,
-                        "interrupted: the process died and it is not known who did it; "
-                        "it will run alone next");
+                        "interrupted: the process died, and which of its tasks caused it is unknown; "
+                        "this one runs alone next");
                 break;
         case BLAME_SHUTDOWN:
                 (void)snprintf(text, size, "interrupted: the host ended the process");

@@ -118,9 +118,9 @@ static void do_quarantine(struct pool_io *io)
 {
         char text[2 * ERROR_TEXT_MAX];
         (void)snprintf(text, sizeof(text),
-                "handler %s: %u runners in a row failed before they had answered a single task; nothing more is "
-                "started until the host is told to reload%s%s",
-                io->start.handler, io->pool.failures, *io->last_words ? "; the last one said: " : "", io->last_words);
+                "handler %s: %u runners in a row failed before they answered a task; no more are started until a "
+                "reload (quiver reload)%s%s",
+                io->start.handler, io->pool.failures, *io->last_words ? "; the last error: " : "", io->last_words);
         io->events->quarantined(io->owner, text);
 }
 
