@@ -8,15 +8,15 @@
  * one after the other, never at once.  Different seats call at the same time; a runner has more than one seat
  * only if the plugin's flags say QV_THREADS.
  *
- * Memory.  What the host hands in is borrowed: a task and all it points to live until handle() returns, a
- * `struct qv_host` and the strings of config() until close() returns.  What the plugin hands in is copied before
- * the service returns.  All strings are NUL-terminated UTF-8 unless a size stands beside them.
+ * Memory.  What the host passes is borrowed: a task and all it points to are valid until handle() returns, a
+ * `struct qv_host` and the strings of config() until close() returns.  What the plugin passes to a service is
+ * copied before the service returns.  All strings are NUL-terminated UTF-8 unless a size stands beside them.
  *
  * Growth.  Tables only grow at their end, and each begins with its size; a field that the other side does not
  * have reads as zero.  A plugin built against 1.x runs on every host that speaks 1.y.
  *
- * Services return 0, or a negative errno: -EINVAL (called wrongly), -EMSGSIZE (over a limit), -ENOTSUP (this host
- * cannot do it; the log names the service), others as documented. */
+ * Services return 0, or a negative errno: -EINVAL (an argument is wrong), -EMSGSIZE (over a limit), -ENOTSUP (this
+ * host does not provide it; the log names the service), others as documented. */
 #ifndef QUIVER_PLUGIN_H
 #define QUIVER_PLUGIN_H
 
@@ -35,8 +35,8 @@ extern "C" {
 #define QV_NOEXCEPT
 #endif
 
-#define QV_ABI_MAJOR 1u /* another major: refused */
-#define QV_ABI_MINOR 0u /* a higher minor than the host's: fine, what it added is not there */
+#define QV_ABI_MAJOR 1u /* a host refuses a plugin with another major version */
+#define QV_ABI_MINOR 0u /* a plugin may have a higher minor version than the host, without its additions */
 
 #if defined(__GNUC__)
 #define QV_EXPORT        __attribute__((visibility("default")))
@@ -46,19 +46,19 @@ extern "C" {
 #define QV_PRINTF(f, va)
 #endif
 
-/* What handle() returns.  Anything else counts as QV_RETRY with an error that says so. */
+/* What handle() returns.  Any other number counts as QV_RETRY, with an error text that names it. */
 enum {
         QV_DONE = 0,        /* finished: completion, result and follow-ups are committed together */
         QV_RETRY = 1,       /* failed; try again later, in place: the key's later tasks wait.  Costs one attempt */
         QV_REJECT = 2,      /* can never succeed: dead at once, kept with its error */
-        QV_UNAVAILABLE = 3, /* not the task's fault (database down): costs nothing, the handler pauses and probes */
+        QV_UNAVAILABLE = 3, /* a dependency is down: costs the task nothing, the handler pauses and probes */
         QV_PENDING = 4,     /* reserved for answering later; today it counts as QV_RETRY */
 };
 
 enum { QV_LOG_ERROR = 0, QV_LOG_WARN = 1, QV_LOG_INFO = 2, QV_LOG_DEBUG = 3 };
 
 /* Flags of a plugin. */
-#define QV_THREADS 0x1u /* seats may share a process: no unprotected globals */
+#define QV_THREADS 0x1u /* the plugin is thread-safe, so several seats may share a process */
 
 /* Limits that hold on every host. */
 #define QV_CHECKPOINT_MAX 4096u /* bytes of one checkpoint */
@@ -77,18 +77,19 @@ struct qv_header {
 /* One claimed task.  Read-only, valid until handle() returns. */
 struct qv_task {
         uint32_t size;    /* of this struct, as the host knows it */
-        uint32_t attempt; /* 1 at the first start; grows only when the handler itself said no */
+        uint32_t attempt; /* 1 at the first start; grows only with QV_RETRY */
 
         const struct qv_host *host; /* the seat's services */
         const char *id;
         const char *key;
-        const char *handler; /* the name the task carries; one plugin may serve several */
+        const char *handler; /* the name that the task carries; one plugin may serve several */
 
         const void *payload; /* followed by a NUL that is not counted, so text can be used in place */
         size_t payload_size;
 
-        /* Grows with every start of a task of this shard, over all hosts: write it beside what you change elsewhere,
-         * and refuse a write whose pair is lower.  See "Fencing your own writes" in sdk/README.md. */
+        /* The pair (epoch, start) grows with every start of a task of this shard, over all hosts.  Store it beside what
+         * you change elsewhere, and refuse a write whose pair is lower.  See "Fencing your own writes" in
+         * sdk/README.md. */
         uint64_t fence_epoch;
         uint64_t fence_start;
 
@@ -97,19 +98,19 @@ struct qv_task {
         const struct qv_header *headers;
         size_t headers_count;
 
-        const void *checkpoint; /* what an earlier attempt saved last; NULL: nothing */
+        const void *checkpoint; /* the latest checkpoint of an earlier attempt; NULL: none */
         size_t checkpoint_size;
 
         const uint32_t *stop_word; /* private: see qv_stop() */
         uint32_t stop_value;
 };
 
-/* A follow-up task.  Start from QV_SUBMIT_INIT, set at least `handler`. */
+/* A follow-up task.  Start from QV_SUBMIT_INIT and set at least `handler`. */
 struct qv_submit {
         uint32_t size;
         int32_t lane; /* -1 low, 0 normal, 1 high */
         const char *handler;
-        const char *key; /* NULL: none, the new task's id is its key */
+        const char *key; /* NULL: none; then the new task's id is its key */
         const void *payload;
         size_t payload_size;
         uint64_t delay_ms;
@@ -122,63 +123,64 @@ struct qv_submit {
         }
 
 /* The services of one seat.  Call them on the seat's own thread, unless the comment says otherwise.
- * Those that take a task may only be called while that task is being handled. */
+ * A service that takes a task may only be called while that task is being handled. */
 struct qv_host {
         uint32_t size;
         uint32_t seat;       /* this seat's number within its runner, from 0 */
         const char *handler; /* the name in runtime.cfg */
 
-        /* One line into the host's log, with the task's id if one is running.  Never blocks; beyond the rate limit
+        /* Writes one line to the host's log, with the id of the running task.  Never blocks; beyond the rate limit
          * lines are dropped and their count is logged.  Any thread. */
         void (*log)(const struct qv_host *host, int32_t level, const char *text) QV_NOEXCEPT;
 
-        /* A setting of the handler's `config = { … }`, as text; nested groups by dots ("db.url"), list elements by
-         * number ("tables.0").  NULL if it is not there.  Read all you know in init: what init never asked for is
-         * reported as a likely misspelling. */
+        /* A setting of the handler's `config = { … }` as text; nested groups by dots ("db.url"), list elements by
+         * number ("tables.0").  NULL if it is not set.  Read all settings in init: those that init did not read are
+         * reported as likely misspellings. */
         const char *(*config)(const struct qv_host *host, const char *name)QV_NOEXCEPT;
 
-        /* Why it failed: kept in the task's history.  With task = NULL, inside init: why init fails.  The last call
-         * wins.  0 or -EINVAL. */
+        /* Sets the error text, which is kept in the task's history.  With task = NULL, inside init: why init fails. The
+         * last call wins.  0 or -EINVAL. */
         int32_t (*error)(const struct qv_host *host, const struct qv_task *task, const char *text) QV_NOEXCEPT;
 
         /* Stages the task's result; committed with QV_DONE, dropped otherwise.  The last call wins.  0, -EMSGSIZE. */
         int32_t (*result)(
                 const struct qv_host *host, const struct qv_task *task, const void *data, size_t size) QV_NOEXCEPT;
 
-        /* Stages a follow-up task; committed with QV_DONE, dropped otherwise.  0, -EINVAL (names the field in the
-         * log), -EMSGSIZE, -E2BIG (too many), -ENOTSUP. */
+        /* Stages a follow-up task; committed with QV_DONE, dropped otherwise.  0, -EINVAL (the log names the field),
+         * -EMSGSIZE, -E2BIG (too many), -ENOTSUP. */
         int32_t (*submit)(
                 const struct qv_host *host, const struct qv_task *task, const struct qv_submit *submit) QV_NOEXCEPT;
 
-        /* With QV_RETRY: wait this long instead of the configured backoff.  0. */
+        /* With QV_RETRY: sets the delay, instead of the configured backoff.  Returns 0. */
         int32_t (*retry_after)(const struct qv_host *host, const struct qv_task *task, uint64_t delay_ms) QV_NOEXCEPT;
 
-        /* "Still getting somewhere": resets the handler's stall timer, never its deadline; the numbers are shown in
-         * status.  total = 0: unknown.  Costs two stores.  0. */
+        /* Reports progress: resets the handler's stall timer, but not its deadline; the numbers are shown in status.
+         * total = 0: unknown.  Costs two writes to memory.  Returns 0. */
         int32_t (*progress)(
                 const struct qv_host *host, const struct qv_task *task, uint64_t done, uint64_t total) QV_NOEXCEPT;
 
-        /* Saves up to QV_CHECKPOINT_MAX bytes that the next attempt gets in task->checkpoint, after a crash too.
-         * The last one wins; it is fenced like an outcome.  0, -EMSGSIZE. */
+        /* Saves up to QV_CHECKPOINT_MAX bytes, which the next attempt finds in task->checkpoint, also after a crash.
+         * The last call wins; a checkpoint is fenced like an outcome.  0, -EMSGSIZE. */
         int32_t (*checkpoint)(
                 const struct qv_host *host, const struct qv_task *task, const void *data, size_t size) QV_NOEXCEPT;
 
-        /* A lock across the app, lost at the latest ttl_ms after the last trylock of it (call again to renew).
-         * 0: held, *ret_token is its fencing token; -EBUSY: another has it; -ENOTSUP; -ETIMEDOUT. */
+        /* Takes a lock that is shared by the whole app.  It is lost at the latest ttl_ms after its last trylock; call
+         * trylock again to renew it.  0: held, *ret_token is its fencing token; -EBUSY: another seat or process holds
+         * it; -ENOTSUP; -ETIMEDOUT. */
         int32_t (*trylock)(
                 const struct qv_host *host, const char *name, uint64_t ttl_ms, uint64_t *ret_token) QV_NOEXCEPT;
 
-        /* 0; -ENOENT: no longer held with that token. */
+        /* Releases a lock.  0; -ENOENT: it is no longer held with that token. */
         int32_t (*unlock)(const struct qv_host *host, const char *name, uint64_t token) QV_NOEXCEPT;
 
-        /* A number that no one else in the app gets, growing within this process.  0, -ENOTSUP, -ETIMEDOUT. */
+        /* Gives a number that is unique in the app and grows within this process.  0, -ENOTSUP, -ETIMEDOUT. */
         int32_t (*next_id)(const struct qv_host *host, uint64_t *ret_id) QV_NOEXCEPT;
 
-        /* An extension by name, or NULL.  None are defined in 1.0. */
+        /* An extension by name, or NULL.  Version 1.0 defines none. */
         const void *(*ext)(const struct qv_host *host, const char *name)QV_NOEXCEPT;
 };
 
-/* The table.  Use QV_PLUGIN() rather than filling it by hand. */
+/* The table that a plugin exports.  Use QV_PLUGIN() rather than filling it in by hand. */
 struct qv_plugin {
         uint32_t size;
         uint32_t abi_major;
@@ -187,19 +189,19 @@ struct qv_plugin {
         const char *name;
         const char *version;
 
-        /* Makes one instance.  0: *ret_self is handed to every later call (NULL is fine).  Anything else: the runner
-         * does not start; call qv_init_errorf() first.  close() is not called after a failed init. */
+        /* Creates one instance.  0: *ret_self, which may be NULL, is passed to every later call.  Any other number: the
+         * runner does not start; call qv_init_errorf() first.  close() is not called after a failed init. */
         int32_t (*init)(const struct qv_host *host, void **ret_self) QV_NOEXCEPT;
 
-        /* Does one task and returns QV_DONE, QV_RETRY, QV_REJECT or QV_UNAVAILABLE.  Look at qv_stop() now and then
-         * in anything long: the process is killed `grace` after it was raised. */
+        /* Does one task and returns QV_DONE, QV_RETRY, QV_REJECT or QV_UNAVAILABLE.  A long task checks qv_stop() from
+         * time to time: the process is killed `grace` after the flag was raised. */
         int32_t (*handle)(void *self, const struct qv_task *task) QV_NOEXCEPT;
 
         /* Undoes init.  Optional. */
         void (*close)(void *self) QV_NOEXCEPT;
 
-        /* Does `count` tasks of different keys in one go and writes one outcome for each.  Optional; used when the
-         * handler's batch.max is above 1.  outcomes[] arrives filled with QV_RETRY. */
+        /* Does `count` tasks of different keys in one call and writes one outcome for each.  Optional; used when the
+         * handler's batch.max is above 1.  outcomes[] is filled with QV_RETRY before the call. */
         void (*handle_many)(
                 void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes) QV_NOEXCEPT;
 };
@@ -224,7 +226,7 @@ static inline int qv_stop(const struct qv_task *task)
         return __atomic_load_n(task->stop_word, __ATOMIC_ACQUIRE) == task->stop_value;
 }
 
-/* printf into the log.  The line goes out when the function returns. */
+/* printf() to the log. */
 QV_PRINTF(3, 4) static inline void qv_logf(const struct qv_host *host, int32_t level, const char *format, ...)
 {
         char text[QV_LOG_MAX];
@@ -235,7 +237,7 @@ QV_PRINTF(3, 4) static inline void qv_logf(const struct qv_host *host, int32_t l
         host->log(host, level, text);
 }
 
-/* Says why the task fails.  Typically: return qv_errorf(task, "no such user: %s", name), QV_REJECT; */
+/* Sets the task's error text.  Typical use: return qv_errorf(task, "no such user: %s", name), QV_REJECT; */
 QV_PRINTF(2, 3) static inline void qv_errorf(const struct qv_task *task, const char *format, ...)
 {
         char text[QV_ERROR_MAX];
@@ -246,7 +248,7 @@ QV_PRINTF(2, 3) static inline void qv_errorf(const struct qv_task *task, const c
         (void)task->host->error(task->host, task, text);
 }
 
-/* Says why init fails, and returns -1 for it to return. */
+/* Sets the reason why init fails, and returns -1, so that init can return it. */
 QV_PRINTF(2, 3) static inline int32_t qv_init_errorf(const struct qv_host *host, const char *format, ...)
 {
         char text[QV_ERROR_MAX];
@@ -258,7 +260,8 @@ QV_PRINTF(2, 3) static inline int32_t qv_init_errorf(const struct qv_host *host,
         return -1;
 }
 
-/* A setting with a default.  The number forms fall back, with a warning in the log, if the text is no number. */
+/* A setting with a default.  The number forms return the default, with a warning in the log, if the text is no number.
+ */
 static inline const char *qv_config(const struct qv_host *host, const char *name, const char *fallback)
 {
         const char *text = host->config(host, name);
