@@ -1,6 +1,6 @@
-/* bytes.h: a growing run of bytes.  Zero-initialised is empty.
+/* bytes.h: a byte array that grows.  Zero-initialised is empty.
  *
- * Without memory it turns broken and takes no more; look at `is_broken` once, at the end. */
+ * If memory runs out, `is_broken` is set and nothing more is added; one check at the end is enough. */
 #ifndef QUIVER_PLUGINS_BYTES_H
 #define QUIVER_PLUGINS_BYTES_H
 
@@ -15,7 +15,7 @@ struct bytes {
 
 void bytes_free(struct bytes *b);
 
-/* Empties it, and gives back what a large task has left behind. */
+/* Empties it, and frees its memory if it has grown large. */
 void bytes_clear(struct bytes *b);
 
 void bytes_put(struct bytes *b, const void *data, size_t size);
@@ -25,8 +25,8 @@ __attribute__((format(printf, 2, 3))) void bytes_printf(struct bytes *b, const c
 /* Removes the first `size` bytes. */
 void bytes_drop(struct bytes *b, size_t size);
 
-/* Appends what `fd`, which does not block, has now; up to `size` bytes.  The number of bytes; 0 at the end of the file;
- * -EAGAIN: nothing now; -ENOMEM; another -errno. */
+/* Appends up to `size` bytes that can be read from the non-blocking `fd` now.  Returns the number of bytes; 0 at the
+ * end of the file; -EAGAIN if there is nothing to read; -ENOMEM; or another -errno. */
 long bytes_read(struct bytes *b, int fd, size_t size);
 
 #endif

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Between clone and execve there are a few system calls; glibc's posix_spawn takes no more. */
+/* Enough for the few system calls between clone() and execve(); glibc's posix_spawn uses no more. */
 #define START_STACK_SIZE 65536u
-/* How soon a raised stop flag is seen: it is a word in memory, and nothing wakes us for it. */
+/* How often the stop flag is read: it is a word in memory, and nothing wakes us when it changes. */
 #define TICK_MS 50
 
 uint64_t now_ms(void)
@@ -44,7 +44,7 @@ static void close_ends(int fds[3])
                 child_close_fd(&fds[i]);
 }
 
-/* Never 0 to 2: dup2() onto itself would leave close-on-exec set. */
+/* The child's ends must not be 0 to 2: dup2() of a descriptor onto itself would leave close-on-exec set. */
 static int above_standard(int fd)
 {
         if (fd < 0 || fd > STDERR_FILENO)
@@ -72,7 +72,7 @@ static int open_ends(struct ends *e)
         return 0;
 }
 
-/* What the new process is told, and how it says what went wrong: memory is shared until it execs. */
+/* Passed to the new process, which shares our memory until execve() and reports a failure in `error`. */
 struct start {
         const struct command *command;
         const struct guard *guard;
@@ -80,17 +80,17 @@ struct start {
         int error;
 };
 
-/* In the new process, on a stack of its own; the seat's thread sleeps meanwhile. */
+/* Runs in the new process, on a stack of its own, while the seat's thread is suspended (CLONE_VFORK). */
 static int become_command(void *argument)
 {
         struct start *s = argument;
         sigset_t none;
-        /* Ignored signals would stay so: SIGPIPE is in the runner. */
+        /* Ignored signals would stay ignored after execve(), and the runner ignores SIGPIPE. */
         for (int i = 1; i < NSIG; i++)
                 (void)signal(i, SIG_DFL);
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         s->error = setpgid(0, 0) < 0 ? -errno : 0;
-        /* Before the first instruction of the command: from here on nothing can get lost. */
+        /* The guard knows the group before the command runs, so no process can be left behind. */
         guard_tell(s->guard, getpid());
         for (int i = 0; i < 3 && !s->error; i++)
                 if (dup2(s->fds[i], i) < 0)
@@ -107,7 +107,8 @@ static int become_command(void *argument)
         _exit(127);
 }
 
-/* As posix_spawn does it, without copying page tables; but that can do neither the guard nor a death signal. */
+/* Like posix_spawn(), without copying page tables.  posix_spawn() itself supports neither the guard nor a parent-death
+ * signal. */
 static int clone_command(struct child *c, struct start *s)
 {
         sigset_t all;
@@ -115,7 +116,8 @@ static int clone_command(struct child *c, struct start *s)
         void *stack = mmap(NULL, START_STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (stack == MAP_FAILED)
                 return -errno;
-        /* A handler of the runner's must not run over there, in our memory. */
+        /* Signals are blocked: a signal handler of the runner must not run in the new process, which shares our memory.
+         */
         (void)sigfillset(&all);
         (void)pthread_sigmask(SIG_SETMASK, &all, &old);
         int pidfd = -1;
@@ -130,7 +132,7 @@ static int clone_command(struct child *c, struct start *s)
                 c->pid = pid;
                 c->pidfd = pidfd;
         }
-        /* A child that does not read costs its writer an error, not the process; the seat's thread is ours. */
+        /* SIGPIPE stays blocked on the seat's thread: a write to a child that does not read returns EPIPE. */
         (void)sigaddset(&old, SIGPIPE);
         (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
         (void)munmap(stack, START_STACK_SIZE);
@@ -177,7 +179,7 @@ int child_end(struct child *c, const struct guard *g)
         int status = 0;
         if (c->pid <= 0)
                 return 0;
-        /* In this order: until it is reaped its number cannot be anyone else's, for us nor for the guard. */
+        /* Kill before reaping: until then the pid cannot belong to another process, neither here nor in the guard. */
         child_signal(c, SIGKILL);
         guard_tell(g, 0);
         while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)

@@ -71,7 +71,8 @@ static const char *list_element(const struct qv_host *host, const char *list, in
         return host->config(host, name);
 }
 
-/* Enough for programs to find files and speak the right language; secrets in the host's environment stay there. */
+/* Inherits one variable of the runner.  Only a few are: those that programs need to find files and choose a language.
+ */
 static int inherit(struct strings *env, const char *name)
 {
         const char *value = getenv(name);
@@ -81,7 +82,7 @@ static int inherit(struct strings *env, const char *name)
 static int add_variable(struct strings *env, const struct qv_host *host, const char *text)
 {
         if (!strncmp(text, "QUIVER_", 7))
-                return qv_init_errorf(host, "env: %s: names that begin with QUIVER_ are taken", text);
+                return qv_init_errorf(host, "env: %s: names that begin with QUIVER_ are reserved", text);
         if (*text == '=' || !*text)
                 return qv_init_errorf(host, "env: \"%s\" has no name; write NAME=value, or NAME to inherit it", text);
         if (!strchr(text, '=') && !getenv(text))
@@ -134,7 +135,7 @@ static bool is_program(const char *path)
         return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Absolute: `cwd` must not change what is run. */
+/* An absolute path, because `cwd` must not change which program is run. */
 static char *find_beside(const char *name)
 {
         char here[PATH_MAX];
@@ -151,7 +152,7 @@ static char *find_in_path(const char *name, const char *folders)
         while (*folders) {
                 size_t size = strcspn(folders, ":");
                 char *path;
-                /* An empty folder would mean "here", wherever that is. */
+                /* An empty entry of PATH, which means the working directory, is skipped. */
                 if (size && asprintf(&path, "%.*s/%s", (int)size, folders, name) >= 0) {
                         if (is_program(path))
                                 return path;

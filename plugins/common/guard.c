@@ -9,16 +9,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A copy of a process with threads: nothing here may take a lock, so only system calls. */
+/* The guard is a forked copy of a process with threads, so it must not take a lock: it makes only system calls. */
 static _Noreturn void watch(int pipe_fd, const _Atomic pid_t *group)
 {
         char byte;
         sigset_t all;
-        /* What is meant for the runner is not meant for us. */
+        /* Signals to the runner must not end the guard. */
         (void)sigfillset(&all);
         (void)sigprocmask(SIG_SETMASK, &all, NULL);
         (void)prctl(PR_SET_NAME, "qv:guard");
-        /* A copy of another seat's pipe in here would keep that seat's guard from seeing the end. */
+        /* Closes the inherited ends of other seats' pipes: they would keep those guards from seeing end-of-file. */
         (void)dup2(pipe_fd, STDIN_FILENO);
         (void)close_range(STDIN_FILENO + 1, ~0U, 0);
         while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
@@ -43,7 +43,8 @@ static int start(struct guard *g)
         if (pid == 0)
                 watch(ends[0], g->group);
         int r = pid < 0 ? -errno : 0;
-        /* A host kills a dead runner's whole group.  Done here, not by the guard: now, and not when it comes to run. */
+        /* The guard leaves the runner's group, which a host kills when the runner dies.  The parent does it, so that it
+         * is done before this function returns. */
         if (pid > 0)
                 (void)setpgid(pid, pid);
         (void)close(ends[0]);

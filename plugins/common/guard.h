@@ -1,9 +1,9 @@
-/* guard.h: a tiny process that ends what a seat has started, should its runner be killed.
+/* guard.h: a small process that kills a seat's child processes if the runner is killed.
  *
- * A runner that dies of SIGKILL can clean up nothing, and the kernel's parent-death signal reaches the child only, not
- * the child's children.  So each seat has a guard: it reads from a pipe whose other end only the runner has, and when
- * that says that the runner is gone it kills the process group that stands in a page shared by the two.  It runs
- * nothing but read() and kill(). */
+ * A runner that dies of SIGKILL cannot clean up, and the kernel's parent-death signal reaches only the child and not
+ * the child's children.  So each seat has a guard.  It reads from a pipe whose other end only the runner has; at
+ * end-of-file it kills the process group whose number is in a page that both share.  It calls only read() and kill().
+ */
 #ifndef QUIVER_PLUGINS_GUARD_H
 #define QUIVER_PLUGINS_GUARD_H
 
@@ -11,18 +11,18 @@
 #include <sys/types.h>
 
 struct guard {
-        pid_t pid;            /* 0: there is none */
-        int fd;               /* of the pipe; close on exec */
-        _Atomic pid_t *group; /* the page */
+        pid_t pid;            /* 0: no guard */
+        int fd;               /* the runner's end of the pipe; close-on-exec */
+        _Atomic pid_t *group; /* in the shared page */
 };
 
-/* Makes sure that there is one: a guard can be killed like anything else, and then there is a new one.  0 or -errno. */
+/* Makes sure that a guard runs, and starts a new one if it was killed.  0 or -errno. */
 int guard_open(struct guard *g);
 
-/* Whatever it still guards is killed. */
+/* Ends the guard; the group that it still guards is killed. */
 void guard_close(struct guard *g);
 
-/* From now on it guards this group; 0: none.  A store: a child calls it for itself, between clone and exec. */
+/* Sets the group to guard; 0: none.  It is only a store to memory, so a child can call it between clone() and exec. */
 void guard_tell(const struct guard *g, pid_t group);
 
 #endif

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #define CHUNK_SIZE 4096
-#define CHUNKS_MAX 16 /* in one go: a child that floods must not keep us from anything else */
+#define CHUNKS_MAX 16 /* per call, so that a child that writes without end does not block everything else */
 
 void stderr_log_begin(struct stderr_log *l, const struct qv_host *host)
 {

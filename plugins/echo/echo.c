@@ -3,9 +3,9 @@
  *         config = { greeting = "hello"; };           payload "world" → result "hello, world" */
 #include <quiver/plugin.h>
 
-/* One per seat.  All calls with it come from that seat's thread, one after the other: it needs no lock. */
+/* One instance per seat.  All calls with it come from that seat's thread, one after the other, so it needs no lock. */
 struct echo {
-        const char *greeting; /* the host's, valid until close returns */
+        const char *greeting; /* borrowed from the host, valid until close returns */
         size_t greeting_size;
 };
 
@@ -26,7 +26,7 @@ static int32_t echo_handle(void *self, const struct qv_task *task)
         size_t size = echo->greeting_size + 2 + task->payload_size;
         char *text = malloc(size);
         if (!text)
-                return QV_UNAVAILABLE; /* not the task's fault: it keeps its attempts */
+                return QV_UNAVAILABLE; /* not the task's fault, so it costs no attempt */
         memcpy(text, echo->greeting, echo->greeting_size);
         text[echo->greeting_size] = ',';
         text[echo->greeting_size + 1] = ' ';
@@ -38,7 +38,7 @@ static int32_t echo_handle(void *self, const struct qv_task *task)
         return QV_DONE;
 }
 
-/* A batch pays where its tasks share something, one database transaction say; here it only saves calls. */
+/* A batch is useful if its tasks share a cost, such as a database transaction; here it only saves calls. */
 static void echo_handle_many(void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes)
 {
         for (uint32_t i = 0; i < count; i++)

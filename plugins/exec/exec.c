@@ -15,15 +15,15 @@
 #include "../common/stderr_log.h"
 
 #define READ_SIZE     65536u
-#define LAST_READS    16 /* of 64 KiB; what a dead child's pipe holds, and an end to what a runaway grandchild writes */
+#define LAST_READS    16 /* of 64 KiB: enough for a dead child's pipe, and a limit on what a grandchild may add */
 #define KILL_AFTER_MS 2000
 #define MAX_STDOUT    (1u << 20)
 
-/* One per seat. */
+/* One instance per seat. */
 struct exec {
         const struct qv_host *host;
         struct command command;
-        size_t env_count; /* of the command's own; a task's come after */
+        size_t env_count; /* variables of the command itself; those of a task follow them */
         struct guard guard;
         uint64_t kill_after_ms;
         uint64_t max_stdout;
@@ -37,13 +37,13 @@ struct run {
         const struct qv_task *task;
         struct child child;
         struct halt halt;
-        size_t sent; /* of the payload */
+        size_t sent; /* bytes of the payload that were written */
         bool is_over_limit;
 };
 
 /* --- environment ------------------------------------------------------------------------------------------------- */
 
-/* HTTP's way: X-Trace-Id becomes QUIVER_HEADER_X_TRACE_ID. */
+/* As in CGI: X-Trace-Id becomes QUIVER_HEADER_X_TRACE_ID. */
 static int add_header(struct strings *env, const struct qv_header *header)
 {
         char name[256];
@@ -80,7 +80,7 @@ static int add_task(struct strings *env, const struct qv_task *task)
 
 static void write_payload(struct run *run)
 {
-        /* A command need not read its input: EPIPE is no error. */
+        /* EPIPE is no error, because a command need not read its input. */
         if (child_write(&run->child, run->task->payload, run->task->payload_size, &run->sent) < 0 ||
                 run->sent == run->task->payload_size)
                 child_close_fd(&run->child.in);
@@ -105,7 +105,8 @@ static void read_stderr(struct run *run)
                 child_close_fd(&run->child.err);
 }
 
-/* Until the command itself has ended.  Not until its pipes are closed: what it left running may hold them for ever. */
+/* Waits until the command itself has ended, not until its pipes are closed: processes that it left behind may hold them
+ * open for ever. */
 static void attend(struct run *run)
 {
         for (;;) {
@@ -129,7 +130,7 @@ static void attend(struct run *run)
         }
 }
 
-/* What it wrote just before its end is still in the pipes. */
+/* Reads what the command wrote just before its end, which is still in the pipes. */
 static void read_the_rest(struct run *run)
 {
         for (int i = 0; i < LAST_READS && run->child.out >= 0 && read_stdout(run); i++)
@@ -139,10 +140,10 @@ static void read_the_rest(struct run *run)
         stderr_log_end(&run->exec->err);
 }
 
-/* --- how it went ------------------------------------------------------------------------------------------------- */
+/* --- the outcome ------------------------------------------------------------------------------------------------- */
 
-/* A command that crashed is a crash: it has a budget of its own.  The ABI has no outcome for that, so the runner dies
- * for it, in this seat: of the same signal if that is one whose cause runners record, else by abort(). */
+/* A crash of the command counts as a crash of the task, which has its own budget.  The ABI has no outcome for that, so
+ * the runner ends itself in this seat: by the same signal if runners record its cause, else by abort(). */
 __attribute__((noinline)) static _Noreturn void die_as_the_command_did(const struct qv_task *task, int status)
 {
         char text[64];
@@ -219,7 +220,7 @@ static int32_t exec_handle(void *self, const struct qv_task *task)
         strings_cut(env, exec->env_count);
         if (r < 0) {
                 qv_errorf(task, "cannot start %s: %s", exec->command.path, strerror(-r));
-                /* Too many headers are the task's fault; all else is not. */
+                /* Too many headers are the task's fault; other failures are not. */
                 return r == -E2BIG ? QV_REJECT : QV_UNAVAILABLE;
         }
         attend(&run);
@@ -259,5 +260,5 @@ fail:
         return -1;
 }
 
-/* QV_THREADS: a seat has all that it needs in its own struct exec. */
+/* QV_THREADS: all state of a seat is in its own struct exec. */
 QV_PLUGIN("exec", "1.0", QV_THREADS, exec_init, exec_handle, exec_close, NULL)

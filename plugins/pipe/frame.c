@@ -5,7 +5,7 @@
 #define LENGTH_SIZE   4u
 #define HEADER_PREFIX "header."
 
-/* --- in ---------------------------------------------------------------------------------------------------------- */
+/* --- reading ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t length_at(const char *at)
 {
@@ -13,7 +13,7 @@ static uint32_t length_at(const char *at)
         return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-/* Each line of the head becomes a string of its own. */
+/* Turns each line of the head into a NUL-terminated string. */
 static int split_head(char *head, size_t size)
 {
         for (size_t i = 0; i < size; i++) {
@@ -103,9 +103,9 @@ size_t frame_get_headers(const struct frame *f, struct qv_header *headers, size_
         return count;
 }
 
-/* --- out --------------------------------------------------------------------------------------------------------- */
+/* --- writing ----------------------------------------------------------------------------------------------------- */
 
-/* The length is filled in by end(). */
+/* Begins a frame; end() fills in its length. */
 static size_t begin(struct bytes *out, const char *kind)
 {
         size_t start = out->size;
@@ -141,7 +141,7 @@ static void put_number(struct bytes *out, const char *name, uint64_t value)
         bytes_printf(out, "%s=%" PRIu64 "\n", name, value);
 }
 
-/* The ABI promises no more than strings: one that would break the frame is left out. */
+/* The ABI allows any string in a header; one that would break the frame is left out. */
 static void put_header(struct bytes *out, const struct qv_header *header)
 {
         if (strpbrk(header->name, "=\n") || strchr(header->value, '\n'))

@@ -1,4 +1,4 @@
-/* frame.h: the frames of the pipe protocol, version 1.  sdk/pipe/README.md is its one page.
+/* frame.h: the frames of the pipe protocol, version 1; sdk/pipe/README.md describes it.
  *
  *         length, 4 bytes, big-endian | kind \n | name=value \n … | \n | body: the rest, any bytes */
 #ifndef QUIVER_PIPE_FRAME_H
@@ -10,28 +10,28 @@
 
 #define FRAME_PROTOCOL "1"
 
-/* One received frame.  Points into the bytes that it was parsed from. */
+/* A received frame.  It points into the bytes that it was parsed from. */
 struct frame {
         const char *kind;
-        char *fields; /* name=value NUL … up to fields_end */
+        char *fields; /* `name=value NUL …` up to fields_end */
         const char *fields_end;
         const char *body;
         size_t body_size;
-        size_t size; /* of all of it: drop so much when done with it */
+        size_t size; /* of the whole frame; drop so many bytes after using it */
 };
 
-/* Parses the first frame of `in`, in place.  1: there it is; 0: it is not all there yet; -EBADMSG: no frame, and
- * `ret_why` says why. */
+/* Parses the first frame of `in`, in place.  1: a complete frame; 0: it is incomplete; -EBADMSG: not a frame, with the
+ * reason in *ret_why. */
 int frame_parse(struct frame *f, struct bytes *in, size_t size_max, const char **ret_why);
 
-/* The value of a field; NULL if it is not there. */
+/* The value of a field; NULL if there is none. */
 const char *frame_get(const struct frame *f, const char *name);
 
-/* A field that is a number, from 0 up; `fallback` if it is not there.  0 or -EBADMSG. */
+/* Reads a field as a number of at least 0; `fallback` if there is no such field.  0 or -EBADMSG. */
 int frame_get_number(const struct frame *f, const char *name, uint64_t fallback, uint64_t *ret);
 
-/* The fields whose names begin with "header.", without that; up to `room` of them.  Returns how many there are.
- * The last to be asked for: it takes the fields apart. */
+/* Collects up to `room` fields whose names begin with "header.", without that prefix.  Returns how many there are. Call
+ * it after all other reads: it changes the fields. */
 size_t frame_get_headers(const struct frame *f, struct qv_header *headers, size_t room);
 
 /* Appends a frame to `out`. */

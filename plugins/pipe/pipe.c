@@ -1,34 +1,34 @@
-/* pipe: hands tasks to a worker in any language, which stays between them.  README.md has the settings,
+/* pipe: passes tasks to a worker process in any language, which stays between tasks.  README.md has the settings,
  * sdk/pipe/README.md the protocol and workers to start from.
  *
  *         config = { command = ["/usr/bin/python3", "/srv/resize.py"]; };
  *
- * Each seat has a worker of its own.  Whatever that does wrong costs the task that it was at, and the worker. */
+ * Each seat has a worker of its own.  A fault of the worker costs the task that it was doing, and the worker. */
 #include <inttypes.h>
 
 #include "worker.h"
 
 #define HEADERS_MAX 64
-#define UNSEEN_MAX  3 /* workers that are gone before they have read a task, in a row */
+#define UNSEEN_MAX  3 /* the most workers in a row that may end before they have read the task */
 
-/* What became of a frame. */
-enum { HEARD = -1, BREACH = -2 }; /* or an outcome */
+/* The result of handling a frame: one of these, or an outcome. */
+enum { HEARD = -1, BREACH = -2 };
 
-/* A worker was gone before it had seen the task: it can be given to another at no cost. */
+/* The worker ended before it had read the task, so the task can go to another worker at no cost. */
 #define UNSEEN (-3)
 
-/* A task that a worker is at. */
+/* A task that a worker is doing. */
 struct call {
         struct worker *worker;
         const struct qv_task *task;
-        struct frame frame; /* the one that is being heard */
-        char refused[128];  /* the first service that refused something; "": none */
+        struct frame frame; /* the frame that is being handled */
+        char refused[128];  /* the first refusal of a service; "": none */
         const char *breach;
 };
 
-/* --- frames that ask for a service -------------------------------------------------------------------------------- */
+/* --- frames that call a service ----------------------------------------------------------------------------------- */
 
-/* There is no way to tell the worker, which may have gone on: its task cannot be done. */
+/* The protocol cannot report a refusal to the worker, which may have continued: the task cannot be done. */
 static int check(struct call *call, int32_t r)
 {
         if (r < 0 && !call->refused[0])
@@ -105,7 +105,7 @@ static int on_done(struct call *call)
 {
         if (!call->refused[0])
                 return QV_DONE;
-        /* It would be refused the next time too. */
+        /* REJECT, because the next attempt would be refused too. */
         qv_errorf(call->task, "%s", call->refused);
         return QV_REJECT;
 }
@@ -163,7 +163,7 @@ static int hear(struct call *call)
         for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
                 if (strcmp(call->frame.kind, kinds[i].kind) != 0)
                         continue;
-                /* An answer that comes late must not end the task that came after. */
+                /* A late answer to an earlier task must not end this one. */
                 if (!id || strcmp(id, call->task->id) != 0)
                         return breach(
                                 call, id ? "sent a frame for another task" : "sent a frame without the task's id");
@@ -186,7 +186,7 @@ static int32_t lose(struct call *call, const struct halt *halt, const char *what
         return QV_RETRY;
 }
 
-/* Until the worker has answered, or cannot any more. */
+/* Waits until the worker has answered or failed. */
 static int32_t attend(struct call *call)
 {
         struct worker *w = call->worker;
@@ -205,7 +205,7 @@ static int32_t attend(struct call *call)
                 if (r == HEARD)
                         continue;
                 worker_praise(w);
-                /* Told to stop, it may stop any moment: not with the next task in its hands. */
+                /* After SIGTERM the worker may end at any moment, so it must not get the next task. */
                 if (halt.term_ms)
                         worker_replace(w);
                 return r;
@@ -219,7 +219,7 @@ static uint64_t left_ms(const struct qv_task *task)
         return deadline_ms > now ? deadline_ms - now : 0;
 }
 
-/* Not the task's fault: it keeps its attempts, and the handler pauses. */
+/* UNAVAILABLE is not charged to the task, and the handler pauses. */
 static int32_t say_unavailable(const struct worker *w, const struct qv_task *task, int r)
 {
         uint64_t now = now_ms();
@@ -260,7 +260,7 @@ static void pipe_close(void *self)
         free(self);
 }
 
-/* A worker that cannot start is known here, before any task has come. */
+/* Starts the first worker, so that a worker that cannot start is found before any task comes. */
 static int32_t pipe_init(const struct qv_host *host, void **ret_self)
 {
         struct worker *w = malloc(sizeof(*w));
@@ -279,5 +279,5 @@ static int32_t pipe_init(const struct qv_host *host, void **ret_self)
         return 0;
 }
 
-/* QV_THREADS: a seat has all that it needs in its own struct worker. */
+/* QV_THREADS: all state of a seat is in its own struct worker. */
 QV_PLUGIN("pipe", "1.0", QV_THREADS, pipe_init, pipe_handle, pipe_close, NULL)

@@ -5,12 +5,12 @@
 #include <sys/ioctl.h>
 
 #define READ_SIZE        65536u
-#define START_TIMEOUT_MS 8000 /* a host waits 10 s for init */
-#define KILL_AFTER_MS    2000 /* and a handler has 5 s of grace */
+#define START_TIMEOUT_MS 8000 /* below the 10 s that a host waits for init */
+#define KILL_AFTER_MS    2000 /* below the 5 s of a handler's grace */
 #define MAX_FRAME        (16u << 20)
 
-/* A worker that dies on its tasks is replaced at once so many times in a row; from then on, and if it does not even
- * start, there is a pause in between that doubles. */
+/* A worker that dies during tasks is replaced at once so many times in a row.  After that, and if it does not start,
+ * there is a pause before each start, which doubles. */
 #define FAILURES_FREE  2
 #define BACKOFF_MS     100
 #define BACKOFF_MAX_MS 10000
@@ -63,13 +63,13 @@ static void put_off(struct worker *w, unsigned failures_free)
         w->start_ms = now_ms() + pause_ms;
 }
 
-/* Ends it and writes down why. */
+/* Ends the worker and sets w->why. */
 static void give_up(struct worker *w, const char *breach)
 {
         char tail[STDERR_TAIL_MAX + 2];
         char ended[64];
         const char *where = w->in.size > w->heard ? " in the middle of a frame" : "";
-        /* Its pipes are closed a moment before it can be reaped. */
+        /* The pipes of a dying process are closed shortly before it can be reaped. */
         bool is_dead = child_has_ended(&w->child, w->has_ended ? DYING_MS : 0);
         int status = end(w);
         const char *last_words = stderr_log_tail(&w->err, tail);
@@ -95,7 +95,7 @@ void worker_praise(struct worker *w)
         w->failures = 0;
 }
 
-/* What it says now is nobody's business any more, but it must not be stuck in saying it. */
+/* Reads and drops the worker's output, so that it does not block on a full pipe while it ends. */
 static void hear_out(struct worker *w, uint64_t until_ms)
 {
         for (uint64_t now; (now = now_ms()) < until_ms && !child_has_ended(&w->child, 0);) {
@@ -138,7 +138,7 @@ static void send_what_fits(struct worker *w)
         }
 }
 
-/* Until there is nothing more, a frame may be complete, or it is certain that none will be. */
+/* Reads until the pipe is empty, a frame may be complete, or it is certain that none will be. */
 static void read_stdout(struct worker *w)
 {
         long n;
@@ -151,7 +151,7 @@ static void read_stdout(struct worker *w)
         }
 }
 
-/* One look at all that can happen. */
+/* Waits once for any event, then reads and writes what is possible. */
 static void wait_and_read(struct worker *w, int wait_ms)
 {
         struct pollfd polls[] = {
@@ -162,7 +162,7 @@ static void wait_and_read(struct worker *w, int wait_ms)
         };
         if (poll(polls, 4, wait_ms) <= 0)
                 return;
-        /* Dead: what it sent before is in the pipe, and no more is to come but from those that it left behind. */
+        /* The worker is dead: what it sent is in the pipe; only processes that it left behind could add more. */
         if (polls[2].revents)
                 w->has_ended = true;
         if (polls[3].revents)
@@ -173,7 +173,7 @@ static void wait_and_read(struct worker *w, int wait_ms)
                 child_close_fd(&w->child.err);
 }
 
-/* A short glance at what it printed is the quickest way to the print() that did it. */
+/* Quotes the beginning of what the worker printed, which helps to find the print() that caused it. */
 static void note_rubbish(struct worker *w, const char *why)
 {
         char glance[33];
@@ -195,7 +195,7 @@ static void log_frame(const struct worker *w, const struct frame *f)
         qv_logf(w->host, number, "%.*s", f->body_size < QV_LOG_MAX ? (int)f->body_size : (int)QV_LOG_MAX, f->body);
 }
 
-/* The next frame that has arrived already. */
+/* The next frame that has already arrived. */
 static enum worker_event take_frame(struct worker *w, struct frame *ret_frame)
 {
         for (;;) {
@@ -231,13 +231,13 @@ enum worker_event worker_next(struct worker *w, int wait_ms, struct frame *ret_f
 bool worker_is_untouched(const struct worker *w)
 {
         int unread;
-        /* A pipe tells its writer too what lies in it, and keeps it when the reader is gone. */
+        /* FIONREAD also works on the writing end, and the bytes stay in the pipe when the reader is gone. */
         return !*w->breach && ioctl(w->child.in, FIONREAD, &unread) == 0 && (size_t)unread == w->told;
 }
 
 /* --- start ------------------------------------------------------------------------------------------------------- */
 
-/* 0, or -errno and w->breach says what was wrong with its answer; "" if it gave none and is gone. */
+/* Waits for the ready frame.  0, or -errno with the reason in w->breach; "" if the worker ended without an answer. */
 static int greet(struct worker *w, const struct qv_task *task)
 {
         uint64_t until_ms = now_ms() + w->start_timeout_ms;
@@ -283,8 +283,8 @@ static int start(struct worker *w, const struct qv_task *task)
         return r;
 }
 
-/* A worker may end between tasks, to be a fresh one for the next; and one that speaks out of turn is replaced before
- * it costs anything. */
+/* Whether the worker can take a task.  A worker may end between tasks, and one that sent a frame without a task is
+ * replaced before it costs anything. */
 static bool is_fit(struct worker *w)
 {
         struct frame frame;
@@ -292,7 +292,7 @@ static bool is_fit(struct worker *w)
                 return false;
         enum worker_event event = worker_next(w, 0, &frame);
         if (event == WORKER_NOTHING) {
-                w->err.tail_size = 0; /* the last task's */
+                w->err.tail_size = 0; /* drops the lines of the last task */
                 w->told = 0;
                 return true;
         }

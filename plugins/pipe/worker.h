@@ -1,6 +1,6 @@
-/* worker.h: a seat's child that stays: started, greeted, heard, and replaced when it fails.
+/* worker.h: a seat's worker process: starts it, exchanges frames with it, replaces it when it fails.
  *
- * Nothing here knows what a task is, but for the stop flag; pipe.c says what frames mean. */
+ * This file does not know tasks, except for the stop flag; pipe.c interprets the frames. */
 #ifndef QUIVER_PIPE_WORKER_H
 #define QUIVER_PIPE_WORKER_H
 
@@ -14,50 +14,50 @@ struct worker {
         struct guard guard;
         uint64_t start_timeout_ms, kill_after_ms, max_frame;
 
-        struct child child; /* pid 0: none */
-        bool has_ended;     /* it is dead, or deaf, or mute; what it sent before can still be heard */
+        struct child child; /* pid 0: there is none */
+        bool has_ended;     /* it is dead or has closed a pipe; frames that it sent before can still be read */
         struct bytes in, out;
-        size_t heard; /* of `in`: the frame handed out last */
-        size_t sent;  /* of `out` */
-        size_t told;  /* bytes that it was sent since worker_start() */
+        size_t heard; /* bytes of `in` that belong to the frame returned last */
+        size_t sent;  /* bytes of `out` that were written */
+        size_t told;  /* bytes written since worker_start() */
         struct stderr_log err;
 
-        unsigned failures; /* in a row */
-        uint64_t start_ms; /* not before */
-        char breach[200];  /* what it did against the protocol; "": nothing */
+        unsigned failures; /* consecutive failures */
+        uint64_t start_ms; /* no start before this time */
+        char breach[200];  /* how it broke the protocol; "": it did not */
         char why[QV_ERROR_MAX];
 };
 
 enum worker_event {
-        WORKER_FRAME,   /* *ret_frame, valid until the next call */
-        WORKER_NOTHING, /* the time is up */
-        WORKER_FAILED,  /* it died, or broke the protocol: worker_fail() it */
+        WORKER_FRAME,   /* *ret_frame is set and valid until the next call */
+        WORKER_NOTHING, /* nothing arrived in time */
+        WORKER_FAILED,  /* it died or broke the protocol; call worker_fail() */
 };
 
-/* Reads the settings.  0, or -1 after it has told the host why init fails. */
+/* Reads the settings.  0, or -1 after setting the reason why init fails. */
 int worker_open(struct worker *w, const struct qv_host *host);
-/* Closes the worker's stdin and gives it kill_after to leave. */
+/* Closes the worker's stdin and waits up to kill_after for its end. */
 void worker_close(struct worker *w);
 
-/* Makes sure that there is one that has said ready; gives up when `task`, which may be NULL, has to stop.  0; -EAGAIN:
- * it failed of late, and not before w->start_ms again; -ECANCELED: stopped; another -errno.  w->why tells what the
- * matter is, with -EAGAIN what it was. */
+/* Makes sure that a worker has sent `ready`; stops waiting when `task`, which may be NULL, has to stop.  0; -EAGAIN: it
+ * failed recently and is not started before w->start_ms; -ECANCELED: the task had to stop; or another -errno.  w->why
+ * has the reason, with -EAGAIN that of the last failure. */
 int worker_start(struct worker *w, const struct qv_task *task);
 
-/* What is in w->out goes out, and what comes in is heard, for up to wait_ms.  Log frames go to the log at once. */
+/* Writes w->out and waits up to wait_ms for a frame.  Log frames go to the log and are not returned. */
 enum worker_event worker_next(struct worker *w, int wait_ms, struct frame *ret_frame);
 
-/* After WORKER_FAILED: it has not read a byte since worker_start(), so nobody has seen what it was sent. */
+/* After WORKER_FAILED: whether the worker has read nothing since worker_start(), so that it has not seen the task. */
 bool worker_is_untouched(const struct worker *w);
 
-/* Kills it: w->why tells how it broke the protocol (`breach`, or what worker_next() saw if that is NULL) or how it
- * ended, and its last words. */
+/* Kills the worker.  w->why says how it broke the protocol (`breach`, or what worker_next() found if that is NULL) or
+ * how it ended, with the last lines of its standard error. */
 void worker_fail(struct worker *w, const char *breach);
 
-/* It answered: its past failures do not count any more. */
+/* The worker answered: resets the count of failures. */
 void worker_praise(struct worker *w);
 
-/* Ends it without blame: it was told to stop. */
+/* Ends the worker without counting a failure, after the task had to stop. */
 void worker_replace(struct worker *w);
 
 #endif

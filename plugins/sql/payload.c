@@ -17,7 +17,7 @@ static void set_text(struct value *v, const char *text, size_t size)
         v->text_size = size;
 }
 
-/* What is nested goes in as JSON text: into a json column, or a text one. */
+/* Nested values are stored as JSON text, in a json or text column. */
 static int set_nested(struct value *v, const json_t *json)
 {
         v->owned = json_dumps(json, JSON_COMPACT);
@@ -166,7 +166,7 @@ int change_read(struct change *c, const struct settings *settings, const struct 
         json_error_t error;
         c->count = 0;
         c->id = (struct value){ .kind = VALUE_NULL };
-        /* Without JSON_ALLOW_NUL a NUL in a text is an error: neither database would keep what stands behind it. */
+        /* JSON_ALLOW_NUL is not set: neither database would keep what follows a NUL in a text. */
         c->root = json_loadb(task->payload, task->payload_size, JSON_REJECT_DUPLICATES, &error);
         if (!json_is_object(c->root)) {
                 qv_errorf(task, "payload: %s", c->root ? "no JSON object" : error.text);

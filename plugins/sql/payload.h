@@ -1,4 +1,4 @@
-/* payload.h: a task's JSON, checked against what the settings allow:
+/* payload.h: a task's JSON, checked against the settings:
  *
  *         {"op": "insert" | "update" | "delete", "table": "customer", "id": "17", "data": {"name": "Ann"}} */
 #ifndef QUIVER_SQL_PAYLOAD_H
@@ -14,14 +14,15 @@ struct change {
         enum op op;
         const struct table *table;
         struct value id;
-        /* In the order of the settings, whatever the order in the payload: the same columns are the same statement. */
+        /* In the order of the settings, whatever the order in the payload, so that the same columns give the same
+         * statement. */
         const struct name *columns[COLUMNS_MAX];
         struct value values[COLUMNS_MAX];
         size_t count;
-        json_t *root; /* what the values borrow from */
+        json_t *root; /* the values borrow from it */
 };
 
-/* 0; or -EINVAL after it has told the task, by name, what is wrong or not allowed.  Free it only after 0. */
+/* 0; or -EINVAL after setting the task's error, which names what is wrong or not allowed.  Free it only after 0. */
 int change_read(struct change *c, const struct settings *settings, const struct qv_task *task);
 void change_free(struct change *c);
 

@@ -12,9 +12,9 @@ struct connection {
         struct cache cache; /* statement "quiver_SLOT" has this text */
 };
 
-/* --- what an error means ----------------------------------------------------------------------------------------- */
+/* --- errors ------------------------------------------------------------------------------------------------------ */
 
-/* Classes of SQLSTATE (appendix A of PostgreSQL's manual); the first row that fits. */
+/* SQLSTATE prefixes (appendix A of PostgreSQL's manual); the first row that matches counts. */
 static const struct {
         const char *state;
         int32_t outcome;
@@ -22,7 +22,7 @@ static const struct {
         { "22", QV_REJECT },      /* data: not a number, too long, … */
         { "23", QV_REJECT },      /* a constraint */
         { "44", QV_REJECT },      /* a view's check option */
-        { "54", QV_REJECT },      /* too large for an index, say */
+        { "54", QV_REJECT },      /* a limit, such as a value too large for an index */
         { "P0", QV_REJECT },      /* a trigger raised it */
         { "40", QV_RETRY },       /* deadlock, serialization failure */
         { "55", QV_RETRY },       /* lock_timeout; something is in use */
@@ -30,13 +30,13 @@ static const struct {
         { "08", QV_UNAVAILABLE }, /* the connection */
         { "57", QV_UNAVAILABLE }, /* shutting down, starting up */
         { "53", QV_UNAVAILABLE }, /* no disk, memory or connection left */
-        { "58", QV_UNAVAILABLE }, /* the system below it */
+        { "58", QV_UNAVAILABLE }, /* an error of the operating system */
         { "25", QV_UNAVAILABLE }, /* read only: a standby */
-        { "28", QV_UNAVAILABLE }, /* who are we? */
+        { "28", QV_UNAVAILABLE }, /* wrong user or password */
         { "3D", QV_UNAVAILABLE }, /* no such database */
-        { "42", QV_UNAVAILABLE }, /* no such table, column or right: the same for every task until somebody mends it */
-        { "0A", QV_UNAVAILABLE }, /* a prepared statement's table was altered: gone with a new connection */
-        { "26", QV_UNAVAILABLE }, /* … or the statement itself is gone */
+        { "42", QV_UNAVAILABLE }, /* no such table, column or right: the same for every task until it is corrected */
+        { "0A", QV_UNAVAILABLE }, /* the table of a prepared statement was altered; a new connection solves it */
+        { "26", QV_UNAVAILABLE }, /* a prepared statement is gone; a new connection solves it */
 };
 
 static int32_t outcome_of(const char *state)
@@ -90,7 +90,7 @@ static int32_t postgres_execute(struct database *db, const char *sql)
         return outcome;
 }
 
-/* What the url does not say otherwise stands before it: later words win. */
+/* Our defaults stand before the url, because later values win. */
 static PGconn *connect_to(const struct settings *s)
 {
         char seconds[24];
@@ -103,7 +103,7 @@ static PGconn *connect_to(const struct settings *s)
         return PQconnectdbParams(words, values, 1);
 }
 
-/* libpq writes the server's notices (a trigger's RAISE NOTICE, say) to standard error. */
+/* By default libpq writes the server's notices (such as a trigger's RAISE NOTICE) to standard error. */
 static void ignore_notice(void *arg, const PGresult *result)
 {
         (void)arg;
@@ -157,7 +157,7 @@ static int32_t prepare(struct database *db, const char *sql, char name[NAME_SIZE
         return outcome;
 }
 
-/* A value as text, which the server reads as the column's type. */
+/* A value as text, which the server converts to the column's type. */
 static const char *as_text(const struct value *v, char number[32])
 {
         switch (v->kind) {
@@ -176,7 +176,7 @@ static const char *as_text(const struct value *v, char number[32])
         }
 }
 
-/* To be cleared; NULL: *ret_outcome says what that means. */
+/* The result, which the caller clears; NULL after a failure, with *ret_outcome set. */
 static PGresult *run(
         struct database *db, const char *sql, const struct value *values, size_t count, int32_t *ret_outcome)
 {

@@ -11,7 +11,7 @@
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-/* SQL's way to write any name: in double quotes, with those inside doubled. */
+/* A quoted SQL name: in double quotes, with quotes inside doubled. */
 static char *quote(const char *name)
 {
         char *quoted = malloc(2 * strlen(name) + 3);
@@ -119,7 +119,7 @@ static int read_tables(struct settings *s, const struct qv_host *host)
 
 /* --- the database ------------------------------------------------------------------------------------------------ */
 
-/* What libpq makes of the url; a password in it would be shown by whoever shows the configuration. */
+/* Parses the url with libpq.  A password in it is refused, because `check --show` would print it. */
 static int check_postgres(const struct qv_host *host, const char *url)
 {
         char *problem = NULL;

@@ -1,19 +1,20 @@
-/* settings.h: the handler's `config = { … }`, checked: which database, and what tasks may touch in it. */
+/* settings.h: the handler's `config = { … }`, checked: the database, and the tables and columns that tasks may change.
+ */
 #ifndef QUIVER_SQL_SETTINGS_H
 #define QUIVER_SQL_SETTINGS_H
 
 #include <quiver/plugin.h>
 
 #define TABLES_MAX  64
-#define COLUMNS_MAX 64 /* of one table, its id and the plugin's own not counted */
+#define COLUMNS_MAX 64 /* of one table, without its id and the plugin's own columns */
 
-/* The plugin's own columns: README.md has the DDL. */
+/* The plugin's own columns; README.md has the DDL. */
 #define COLUMN_DELETED "is_deleted"
 #define COLUMN_EPOCH   "fence_epoch"
 #define COLUMN_START   "fence_start"
 #define COLUMN_TASK    "fence_task"
 
-/* A name as tasks and settings have it, and as SQL takes it. */
+/* A name, plain and quoted for SQL. */
 struct name {
         const char *plain; /* borrowed from the host */
         char *quoted;
@@ -38,11 +39,11 @@ struct settings {
         size_t tables_count;
 };
 
-/* 0, or -1 after it has told the host why init fails. */
+/* 0, or -1 after setting the reason why init fails. */
 int settings_read(struct settings *s, const struct qv_host *host);
 void settings_free(struct settings *s);
 
-/* NULL: tasks may not touch it. */
+/* The table of that name; NULL if tasks may not change it. */
 const struct table *settings_table(const struct settings *s, const char *name);
 const struct name *table_column(const struct table *table, const char *name);
 

@@ -11,13 +11,13 @@
 #include "statement.h"
 #include "text.h"
 
-/* One per seat. */
+/* One instance per seat. */
 struct sql {
         const struct qv_host *host;
         struct settings settings;
         struct database db;
         bool is_down;    /* the last connect failed */
-        bool is_in_need; /* the log knows that tasks cannot be done */
+        bool is_in_need; /* the log has a line that tasks cannot be done */
 };
 
 /* A task of a batch. */
@@ -66,15 +66,15 @@ static int32_t id_fail(struct database *db, int32_t outcome, const struct change
                 db, outcome, "%s: %s %" PRId64 " %s", op_name(c->op), c->table->name.plain, c->id.integer, what);
 }
 
-/* Why the statement changed nothing. */
+/* Finds out why the statement changed no row. */
 static int32_t explain(struct database *db, const struct change *c, const struct writer *w, const struct seen *seen)
 {
         if (!seen->is_there)
                 return id_fail(db, c->op == OP_INSERT ? QV_RETRY : QV_REJECT, c, "is not there");
         if (seen->fence_epoch > w->fence_epoch ||
                 (seen->fence_epoch == w->fence_epoch && seen->fence_start > w->fence_start))
-                /* If that start belongs to our key, nobody waits for this outcome: the store refuses it.  If it does
-                 * not, somebody has to see it; so not QV_DONE. */
+                /* If the later start belongs to our key, the store refuses this outcome anyway.  If it does not, a
+                 * person has to see it, so it must not be QV_DONE. */
                 return database_fail(db, QV_RETRY,
                         "stale: this is start (%" PRId64 ", %" PRId64
                         "), and the row was written by the later (%" PRId64 ", %" PRId64
@@ -119,8 +119,8 @@ static int32_t apply(struct sql *sql, const struct qv_task *task, const struct c
 
 /* --- one task alone ---------------------------------------------------------------------------------------------- */
 
-/* Its one statement is its transaction.  A connection that turns out to be dead is replaced once: the server may have
- * been restarted long ago, and the statement may be repeated. */
+/* The statement is a transaction of its own.  A dead connection is replaced once, because the server may have been
+ * restarted; the statement may safely be repeated. */
 static int32_t run_alone(struct sql *sql, const struct qv_task *task, const struct change *c)
 {
         int32_t outcome = QV_UNAVAILABLE;
@@ -134,7 +134,7 @@ static int32_t run_alone(struct sql *sql, const struct qv_task *task, const stru
         return outcome;
 }
 
-/* The log gets one line when it begins and one when it is over, not one per task. */
+/* Logs one line when the outage begins and one when it ends, not one per task. */
 static void tell_need(struct sql *sql, bool is_in_need)
 {
         if (is_in_need && !sql->is_in_need)
@@ -160,7 +160,7 @@ static void settle_all(struct sql *sql, struct item *items, uint32_t count, int3
                 *items[i].outcome = settle(sql, items[i].task, outcome);
 }
 
-/* Whether to leave the rest of a batch for another time: locks that are waited for add up. */
+/* Whether to leave the rest of a batch for a later call: the waits for locks add up. */
 static bool has_to_stop(struct sql *sql, struct item *items, uint32_t count)
 {
         if (!count || !qv_stop(items[0].task))
@@ -170,8 +170,8 @@ static bool has_to_stop(struct sql *sql, struct item *items, uint32_t count)
         return true;
 }
 
-/* One after the other, each in a transaction of its own, so that what is wrong with one stays with it.  When there is
- * no database, it is asked once and not for each. */
+/* Runs the tasks one after the other, each in a transaction of its own, so that an error affects only its task.  If the
+ * database is down, it tries once and not for each task. */
 static void run_each(struct sql *sql, struct item *items, uint32_t count)
 {
         for (uint32_t i = 0; i < count && !has_to_stop(sql, items + i, count - i); i++) {
@@ -184,9 +184,9 @@ static void run_each(struct sql *sql, struct item *items, uint32_t count)
         }
 }
 
-/* A task of the transaction; with a savepoint, what a rejected one did is undone and the transaction goes on.  QV_DONE,
- * or the outcome because of which it does not: after a serialization failure it is doomed, and whoever lost a deadlock
- * should hold nothing while it waits. */
+/* Runs one task of a transaction.  With a savepoint, a rejected task is undone and the transaction continues.  QV_DONE,
+ * or the outcome that ends the transaction: after a serialization failure it cannot commit, and after a deadlock it
+ * should hold no locks while it waits. */
 static int32_t run_in_transaction(struct sql *sql, struct item *item, bool has_savepoint)
 {
         if (has_savepoint && execute(sql, "SAVEPOINT task") != QV_DONE)
@@ -198,8 +198,8 @@ static int32_t run_in_transaction(struct sql *sql, struct item *item, bool has_s
         return execute(sql, outcome == QV_DONE ? "RELEASE task" : "ROLLBACK TO task; RELEASE task");
 }
 
-/* All in one transaction.  QV_DONE: every task is settled.  QV_REJECT: a task (or the commit) was refused; another: it
- * failed as a whole.  Then nothing has happened. */
+/* Runs all tasks in one transaction.  QV_DONE: every task has its outcome.  QV_REJECT: a task or the commit was
+ * refused; another outcome: the transaction failed.  In both cases nothing was changed. */
 static int32_t run_together(struct sql *sql, struct item *items, uint32_t count, bool has_savepoints)
 {
         int32_t outcome = connect_if_needed(sql);
@@ -218,9 +218,9 @@ static int32_t run_together(struct sql *sql, struct item *items, uint32_t count,
         return outcome;
 }
 
-/* One transaction for all.  Most batches have nothing wrong in them, and a savepoint costs as much as a change: so
- * first without, and with them if a task was refused.  Should the transaction fail as a whole (its connection broke, a
- * constraint is checked at the commit, one of them has to be tried again), each for itself. */
+/* Runs a batch in one transaction.  Most batches have no error, and a savepoint costs as much as a change, so the first
+ * try has no savepoints, and the second has them if a task was refused.  If the transaction fails as a whole (its
+ * connection broke, a constraint was checked at the commit, a task has to be retried), each task runs by itself. */
 static void run_batch(struct sql *sql, struct item *items, uint32_t count)
 {
         int32_t outcome = count > 1 ? run_together(sql, items, count, false) : QV_RETRY;
@@ -243,7 +243,7 @@ static void probe_tables(struct sql *sql)
         }
 }
 
-/* A database that is down at this moment is no reason not to start: tasks wait until it is there. */
+/* A database that is down does not make init fail: tasks wait until it is back. */
 static int32_t sql_init(const struct qv_host *host, void **ret_self)
 {
         struct sql *sql = calloc(1, sizeof(*sql));

@@ -1,21 +1,21 @@
-/* sqlite.c: the database is a file.  It must exist: whoever deploys the application makes it. */
+/* sqlite.c: the database is an SQLite file, which must exist: its application creates it. */
 #include <sqlite3.h>
 #include <time.h>
 
 #include "cache.h"
 #include "database.h"
 
-#define BUSY_STEP_NS 300000 /* SQLite's own handler sleeps up to 100 ms, far beyond what a writer here takes */
+#define BUSY_STEP_NS 300000 /* SQLite's own handler sleeps up to 100 ms, much longer than a writer needs */
 
 struct connection {
         sqlite3 *sqlite;
         struct cache cache;
-        sqlite3_stmt *statements[CACHE_SLOTS]; /* by the cache's slots */
+        sqlite3_stmt *statements[CACHE_SLOTS]; /* by slot of the cache */
         uint64_t timeout_ms;
         uint64_t busy_until_ms;
 };
 
-/* What a result code means for the task. */
+/* The outcome that a result code means for the task. */
 static int32_t outcome_of(int code)
 {
         switch (code & 0xff) {
@@ -30,7 +30,7 @@ static int32_t outcome_of(int code)
         case SQLITE_CONSTRAINT:
         case SQLITE_MISMATCH:
         case SQLITE_TOOBIG:
-        case SQLITE_ERROR: /* while it runs: what a trigger or an index makes of the values */
+        case SQLITE_ERROR: /* at run time: a trigger or an index failed on the values */
                 return QV_REJECT;
         default: /* no file, no room, no right, not a database */
                 return QV_UNAVAILABLE;
@@ -50,7 +50,7 @@ static uint64_t now_ms(void)
         return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Another one writes: wait in small steps, up to the timeout. */
+/* Another connection writes: waits in small steps, up to the timeout. */
 static int wait_busy(void *arg, int tries)
 {
         struct connection *c = arg;
@@ -84,8 +84,8 @@ static int32_t sqlite_execute(struct database *db, const char *sql)
         int code = sqlite3_exec(c->sqlite, sql, NULL, NULL, NULL);
         if (code == SQLITE_OK)
                 return QV_DONE;
-        /* None of these statements has a value in it: an error is the database's, not a task's.  A constraint that was
-         * deferred to the commit is the exception. */
+        /* These statements hold no values, so an error is not a task's fault, except a constraint that was deferred to
+         * the commit. */
         return fail(db, code == SQLITE_ERROR ? QV_UNAVAILABLE : outcome_of(code));
 }
 
@@ -110,7 +110,7 @@ static int32_t sqlite_open(struct database *db)
 
 /* --- statements -------------------------------------------------------------------------------------------------- */
 
-/* Borrowed from the cache; NULL: *ret_outcome says what that means. */
+/* The statement, borrowed from the cache; NULL after a failure, with *ret_outcome set. */
 static sqlite3_stmt *prepare(struct database *db, const char *sql, int32_t *ret_outcome)
 {
         struct connection *c = db->connection;
@@ -122,7 +122,7 @@ static sqlite3_stmt *prepare(struct database *db, const char *sql, int32_t *ret_
         cache_drop(&c->cache, slot);
         int code = sqlite3_prepare_v3(c->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT, &c->statements[slot], NULL);
         if (code != SQLITE_OK) {
-                /* No such table or column: the same for every task until somebody mends it. */
+                /* No such table or column: the same for every task until it is corrected. */
                 *ret_outcome = fail(db, outcome_of(code) == QV_RETRY ? QV_RETRY : QV_UNAVAILABLE);
                 return NULL;
         }
@@ -201,7 +201,7 @@ static int32_t sqlite_look(struct database *db, const char *sql, const struct va
         return outcome;
 }
 
-/* IMMEDIATE: a transaction that begins by reading may find itself unable to write. */
+/* IMMEDIATE, because a transaction that begins by reading may not be able to write later. */
 const struct driver sqlite_driver = {
         .begin = "BEGIN IMMEDIATE",
         .open = sqlite_open,

@@ -4,10 +4,10 @@
 
 #define FENCE_COLUMNS COLUMN_EPOCH ", " COLUMN_START ", " COLUMN_TASK
 
-/* Parameters are numbered as statement_values() has them, and first stand in the text in that order: SQLite counts
- * them so, PostgreSQL reads their numbers. */
+/* Parameters are numbered in the order of statement_values(), and first appear in the text in that order: SQLite counts
+ * them by appearance, PostgreSQL by number. */
 
-/* The row as it is goes first: a start may write twice, but never after a later one. */
+/* The row's pair must be lower than or equal to ours: a start may write twice, but never after a later start. */
 static void put_fence(FILE *out, size_t first)
 {
         (void)fprintf(out, "(" COLUMN_EPOCH ", " COLUMN_START ") <= ($%zu, $%zu)", first, first + 1);
@@ -22,8 +22,8 @@ static void put_insert(FILE *out, const struct change *c)
         (void)fprintf(out, FENCE_COLUMNS ", %s, " COLUMN_DELETED ") VALUES (", t->id.quoted);
         for (size_t i = 1; i <= c->count + 4; i++)
                 (void)fprintf(out, "$%zu, ", i);
-        /* Two rows make way: one that was deleted (it is written over as if it were new: `excluded` has the defaults of
-         * columns that the task does not name), and the task's own, from a start whose outcome was not kept. */
+        /* Two kinds of rows may be overwritten: a deleted one, as if it were new (`excluded` has the defaults of
+         * columns that the task does not name), and the task's own, from a start whose outcome was lost. */
         (void)fprintf(out, "false) ON CONFLICT (%s) DO UPDATE SET ", t->id.quoted);
         for (size_t i = 0; i < t->columns_count; i++)
                 (void)fprintf(out, "%s = excluded.%s, ", t->columns[i].quoted, t->columns[i].quoted);
@@ -50,7 +50,7 @@ static void put_update(FILE *out, const struct change *c)
         put_fence(out, fence);
 }
 
-/* NULL if memory ran out on the way. */
+/* The complete text; NULL if memory ran out. */
 static char *finish(FILE *out, char **text)
 {
         bool is_bad = ferror(out);

@@ -7,7 +7,7 @@ size_t text_cut(const char *text, size_t most)
         size_t size = strnlen(text, most + 1);
         if (size <= most)
                 return size;
-        /* A byte 10xxxxxx goes on with the character before it. */
+        /* A byte 10xxxxxx continues a character. */
         for (size = most; size && ((unsigned char)text[size] & 0xc0) == 0x80;)
                 size--;
         return size;

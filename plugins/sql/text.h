@@ -1,4 +1,4 @@
-/* text.h: cutting text where a character ends. */
+/* text.h: cuts text between characters. */
 #ifndef QUIVER_SQL_TEXT_H
 #define QUIVER_SQL_TEXT_H
 
@@ -9,7 +9,7 @@ size_t text_cut(const char *text, size_t most);
 
 #define SHOWN_SIZE 84
 
-/* Something of a payload, short enough for an error: the text itself, or its beginning in `buffer`. */
+/* A text of a payload, short enough for an error: the text itself, or its beginning in `buffer`. */
 const char *text_shown(const char *text, char buffer[SHOWN_SIZE]);
 
 #endif
