@@ -318,7 +318,7 @@ static _Noreturn void run(pid_t parent)
         if (seats.has_failed)
                 refuse(&seats.error);
         say_ready();
-        wait_for(&pool.closed);
+        wait_for(&seats.closed);
         leave(EXIT_SUCCESS);
 }
 

@@ -50,7 +50,7 @@ struct redis_store {
         uint64_t poll_ms;              /* how often to look where Redis does not ring; 0: it does */
 
         uint32_t wait_replicas; /* a submit waits for so many */
-        char wait_name[32];     /* … and knows what it wrote by this, and a number */
+        char wait_name[32];     /* a submit knows what it wrote by this name and a number */
         uint64_t waits;
         bool is_cluster;
         bool is_host;
