@@ -1,5 +1,7 @@
 #include "base/arena.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +20,7 @@ void *arena_room(struct arena_chunk **arena, size_t size)
         struct arena_chunk *chunk = *arena;
         if (!chunk || chunk->room - chunk->used < size) {
                 size_t room = size > CHUNK_ROOM ? size : CHUNK_ROOM;
-                chunk = malloc(sizeof(*chunk) + room);
-                if (!chunk)
-                        abort();
+                chunk = memory_alloc(sizeof(*chunk) + room);
                 *chunk = (struct arena_chunk){ .next = *arena, .room = room };
                 *arena = chunk;
         }

@@ -1,5 +1,7 @@
 #include "base/buffer.h"
 
+#include "base/memory.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +26,7 @@ uint8_t *buffer_reserve(struct buffer *b, size_t size)
                 size_t room = b->room ? b->room : 256;
                 while (room - b->size < size)
                         room *= 2;
-                uint8_t *data = realloc(b->data, room);
-                if (!data)
-                        abort();
+                uint8_t *data = memory_resize(b->data, room);
                 b->data = data;
                 b->room = room;
         }

@@ -1,5 +1,7 @@
 #include "base/strings.h"
 
+#include "base/memory.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +9,7 @@
 
 char *text_copy_part(const char *text, size_t size)
 {
-        char *copy = malloc(size + 1);
-        if (!copy)
-                abort();
+        char *copy = memory_alloc(size + 1);
         memcpy(copy, text, size);
         copy[size] = 0;
         return copy;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/open.h"
@@ -193,9 +194,7 @@ static void check_state(const struct config *config, struct problems *problems)
 static void check_plugins(struct check *check)
 {
         size_t count = check->config.handlers_count;
-        check->plugins = calloc(count + 1, sizeof(*check->plugins));
-        if (!check->plugins)
-                abort();
+        check->plugins = memory_zero(count + 1, sizeof(*check->plugins));
         for (size_t i = 0; i < count; i++)
                 check_plugin(check, &check->config.handlers[i], &check->plugins[i]);
         problems_sort(&check->problems);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/dead_pick.h"
 #include "cli/print.h"
@@ -73,9 +74,7 @@ static int more_print(struct cli_store *s, const struct dead_request *request)
 {
         struct error error = { "" };
         uint64_t all = 0;
-        struct store_counts *counts = calloc(s->info->shards, sizeof(*counts));
-        if (!counts)
-                abort();
+        struct store_counts *counts = memory_zero(s->info->shards, sizeof(*counts));
         int r = client_count(s->client, 0, s->info->shards, counts, &error);
         for (uint32_t i = 0; i < s->info->shards; i++)
                 all += counts[i].dead;

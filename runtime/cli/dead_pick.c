@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/memory.h"
 #include "base/units.h"
 #include "view/text.h"
 
@@ -124,9 +125,7 @@ static void see(void *self, const struct store_listed *task)
         s->survey->matched++;
         if (s->picked->count == s->room) {
                 s->room = s->room ? 2 * s->room : 256;
-                s->picked->numbers = realloc(s->picked->numbers, s->room * sizeof(*s->picked->numbers));
-                if (!s->picked->numbers)
-                        abort();
+                s->picked->numbers = memory_resize(s->picked->numbers, s->room * sizeof(*s->picked->numbers));
         }
         s->picked->numbers[s->picked->count++] = task->number;
 }

@@ -1,4 +1,5 @@
 /* dump.c: all tasks of a store, for another one. */
+#include "base/memory.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/dump_format.h"
@@ -174,9 +175,7 @@ static void keep_task(void *self, const struct store_listed *task)
                 return;
         if (d->count == d->room) {
                 d->room = d->room ? 2 * d->room : 256;
-                struct dump_line *grown = realloc(d->lines, d->room * sizeof(*grown));
-                if (!grown)
-                        abort();
+                struct dump_line *grown = memory_resize(d->lines, d->room * sizeof(*grown));
                 d->lines = grown;
         }
         d->lines[d->count++] = (struct dump_line){ task->number, task_json(d, task) };

@@ -26,8 +26,8 @@
 #define MOVE_VERSION     2
 #define MOVE_NAME_SIZE   32u              /* hexadecimal digits */
 #define MOVE_LINE_MAX    (1024u << 20)    /* bytes: more than the largest value of any store, in base64 */
-#define MOVE_CHUNK_LINES STORE_CALL_TASKS /* so that a chunk's tasks for one shard fit into one request … */
-#define MOVE_CHUNK_BYTES STORE_CALL_BYTES /* … exceeded only by its last task */
+#define MOVE_CHUNK_LINES STORE_CALL_TASKS /* so that the tasks of a chunk for one shard fit into one request */
+#define MOVE_CHUNK_BYTES STORE_CALL_BYTES /* only the last task of a chunk exceeds it */
 #define MOVE_COUNT_MAX   TASK_NUMBER_MAX
 
 /* Refuses a store on which a host works: EXIT_DONE, or EXIT_FAILED after it said why. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/memory.h"
 #include "cli/dump_format.h"
 #include "view/json.h"
 
@@ -31,9 +32,7 @@ static void text_add(struct move_reader *r, char c)
 {
         if (r->text_size == r->text_room) {
                 r->text_room = r->text_room ? 2 * r->text_room : 4096;
-                r->text = realloc(r->text, r->text_room);
-                if (!r->text)
-                        abort();
+                r->text = memory_resize(r->text, r->text_room);
         }
         r->text[r->text_size++] = c;
 }

@@ -1,5 +1,7 @@
 #include "cli/fsck_ids.h"
 
+#include "base/memory.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -57,9 +59,7 @@ static void see(void *self, const struct store_listed *task)
                 return;
         if (seen->count == seen->room) {
                 seen->room = seen->room ? 2 * seen->room : 1024;
-                seen->ids = realloc(seen->ids, seen->room * sizeof(*seen->ids));
-                if (!seen->ids)
-                        abort();
+                seen->ids = memory_resize(seen->ids, seen->room * sizeof(*seen->ids));
         }
         seen->ids[seen->count++] = id_of(task);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/open.h"
 #include "cli/print.h"
@@ -65,9 +66,7 @@ static int list(struct cli_store *s, bool has_json)
         struct error error = { "" };
         struct key_show show = { .has_json = has_json, .is_list = true };
         uint32_t left = KEYS_SHOWN;
-        struct store_counts *counts = calloc(s->info->shards, sizeof(*counts));
-        if (!counts)
-                abort();
+        struct store_counts *counts = memory_zero(s->info->shards, sizeof(*counts));
         int r = client_count(s->client, 0, s->info->shards, counts, &error);
         for (uint32_t i = 0; r >= 0 && left && i < s->info->shards; i++) {
                 if (!counts[i].keys)

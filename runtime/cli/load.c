@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/dump_format.h"
 #include "cli/load.h"
@@ -109,9 +110,7 @@ static int store_ensure(struct cli_store *s, const char *config)
 static int count_tasks(struct cli_store *s, uint64_t *ret_tasks, struct error *error)
 {
         uint32_t shards = s->info->shards;
-        struct store_counts *counts = calloc(shards, sizeof(*counts));
-        if (!counts)
-                abort();
+        struct store_counts *counts = memory_zero(shards, sizeof(*counts));
         uint64_t tasks = 0;
         int r = client_count(s->client, 0, shards, counts, error);
         for (uint32_t i = 0; i < shards; i++) {
@@ -169,9 +168,7 @@ static void report(const struct cli_store *s, const struct loading *l, uint64_t 
 static int load(
         struct cli_store *s, FILE *in, off_t start, const struct move_reader *checked, bool has_merge, bool has_json)
 {
-        struct move_reader *r = calloc(1, sizeof(*r));
-        if (!r)
-                abort();
+        struct move_reader *r = memory_zero(1, sizeof(*r));
         struct loading l = { .s = s, .reader = r, .progress = { .what = "load", .all = checked->tasks } };
         r->in = in;
         clearerr(in);
@@ -204,9 +201,7 @@ static int check_and_load(const char *path, const char *config, bool has_merge, 
         struct cli_store s;
         off_t start = 0;
         FILE *in = input_open(path, &start);
-        struct move_reader *checked = calloc(1, sizeof(*checked));
-        if (!checked)
-                abort();
+        struct move_reader *checked = memory_zero(1, sizeof(*checked));
         int code = EXIT_FAILED;
         int r = in ? check(in, start, checked) : -EINVAL;
         if (in && r < 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/memory.h"
 #include "base/strings.h"
 #include "config/connect.h"
 #include "coord/coord.h"
@@ -33,12 +34,12 @@ static void ask_next(struct asking *a);
 
 static struct asking *asking_of_get(struct coord_request *request)
 {
-        return (struct asking *)((char *)request - offsetof(struct asking, get.request));
+        return container_of(request, struct asking, get.request);
 }
 
 static struct asking *asking_of_children(struct coord_request *request)
 {
-        return (struct asking *)((char *)request - offsetof(struct asking, children.request));
+        return container_of(request, struct asking, children.request);
 }
 
 static void on_closed(void *self)
@@ -152,7 +153,7 @@ static void on_members(struct coord_request *request)
 
 static void on_open(struct coord_request *request)
 {
-        struct asking *a = (struct asking *)((char *)request - offsetof(struct asking, open.request));
+        struct asking *a = container_of(request, struct asking, open.request);
         if (request->status < 0) {
                 end(a, request->status, request->error.text);
                 return;

@@ -1,4 +1,5 @@
 /* move.c: what dump and load share: how far they are, and whether a host works on the store. */
+#include "base/memory.h"
 #include "cli/dump_format.h"
 
 #include <inttypes.h>
@@ -31,9 +32,7 @@ void move_progress_end(struct move_progress *p)
 int move_check_idle(struct cli_store *s)
 {
         struct error error = { "" };
-        struct store_counts *counts = calloc(s->info->shards, sizeof(*counts));
-        if (!counts)
-                abort();
+        struct store_counts *counts = memory_zero(s->info->shards, sizeof(*counts));
         int code = EXIT_DONE;
         int r = client_count(s->client, 0, s->info->shards, counts, &error);
         if (r < 0)

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/control_call.h"
@@ -114,9 +115,7 @@ static int show(struct cli_store *s, bool is_json, bool is_watch, const struct l
         struct status status;
         struct buffer text = { 0 };
         struct error error = { "" };
-        struct store_counts *counts = calloc(s->info->shards, sizeof(*counts));
-        if (!counts)
-                abort();
+        struct store_counts *counts = memory_zero(s->info->shards, sizeof(*counts));
         int r = ask(s, counts, &status, &error);
         if (is_watch && !is_json)
                 cli_clear_screen();

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/print.h"
@@ -134,9 +135,7 @@ static void warn_unknown_handler(const struct cli_store *s, const char *handler)
         const struct config *config = &s->config;
         if (!handler || !config->handlers_count || config_serving(config, handler))
                 return;
-        const char **known = calloc(config->handlers_count, sizeof(*known));
-        if (!known)
-                abort();
+        const char **known = memory_zero(config->handlers_count, sizeof(*known));
         for (size_t i = 0; i < config->handlers_count; i++)
                 known[i] = config->handlers[i].name;
         const char *nearest = error_nearest(handler, known, config->handlers_count);

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <uv.h>
 
+#include "base/memory.h"
 #include "client/call.h"
 
 struct qv_client {
@@ -41,7 +42,7 @@ const struct store_info *client_store_info(const struct qv_client *client)
 
 static struct client_call *call_of(struct store_request *request)
 {
-        return (struct client_call *)((char *)request - offsetof(struct client_call, request));
+        return container_of(request, struct client_call, request);
 }
 
 /* The call is gone as soon as its caller has seen has_ended: nothing may touch it after the lock. */
@@ -167,9 +168,7 @@ int client_open(const struct store_options *options, struct qv_client **ret_clie
 {
         struct client_call call = { .start = start_open, .take = take_store };
         call.open.options = *options;
-        struct qv_client *client = calloc(1, sizeof(*client));
-        if (!client)
-                return error_set(error, -ENOMEM, "out of memory");
+        struct qv_client *client = memory_zero(1, sizeof(*client));
         if (getrandom(client->consumer, sizeof(client->consumer), 0) != sizeof(client->consumer)) {
                 free(client);
                 return error_set(error, -EIO, "cannot get random numbers");

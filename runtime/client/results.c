@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "client/admin.h"
 #include "client/call.h"
 #include "client/sized_struct.h"
@@ -55,15 +56,13 @@ static void take_results(struct client_call *call)
 }
 
 /* One piece of memory: the items, then the bytes. */
-static int hand_over(const struct gathered *from, struct qv_client_results *ret_results, struct error *error)
+static void hand_over(const struct gathered *from, struct qv_client_results *ret_results)
 {
         *ret_results = (struct qv_client_results){ 0 };
         if (!from->count)
-                return 0;
+                return;
         size_t items_size = from->count * sizeof(struct qv_client_result);
-        struct qv_client_result *items = malloc(items_size + from->bytes.size);
-        if (!items)
-                return error_set(error, -ENOMEM, "out of memory");
+        struct qv_client_result *items = memory_alloc(items_size + from->bytes.size);
         char *bytes = (char *)items + items_size;
         memcpy(bytes, from->bytes.data, from->bytes.size);
         for (size_t i = 0; i < from->count; i++) {
@@ -75,7 +74,6 @@ static int hand_over(const struct gathered *from, struct qv_client_results *ret_
                 items[i].data = bytes + one->data;
         }
         *ret_results = (struct qv_client_results){ items, from->count };
-        return 0;
 }
 
 static int consume_shard(struct qv_client *client, uint32_t shard, uint32_t max, uint64_t lease_ms, struct gathered *to,
@@ -101,9 +99,7 @@ int qv_client_consume(struct qv_client *client, uint32_t max, uint64_t lease_ms,
         uint32_t shards = client_store_info(client)->shards;
         if (!lease_ms)
                 return error_set(error, -EINVAL, "lease_ms: must be more than 0");
-        struct store_counts *counts = calloc(shards, sizeof(*counts));
-        if (!counts)
-                return error_set(error, -ENOMEM, "out of memory");
+        struct store_counts *counts = memory_zero(shards, sizeof(*counts));
         int r = client_count(client, 0, shards, counts, error);
         /* Any shard may be the first: no consumer that takes few keeps to the same ones. */
         uint32_t first = task_id_any_shard(shards);
@@ -113,8 +109,10 @@ int qv_client_consume(struct qv_client *client, uint32_t max, uint64_t lease_ms,
                         r = consume_shard(client, shard, max, lease_ms, &gathered, error);
         }
         /* What was taken before a failure comes back when its lease ends; better to hand it out. */
-        if (gathered.count || r == 0)
-                r = hand_over(&gathered, ret_results, error);
+        if (gathered.count || r == 0) {
+                hand_over(&gathered, ret_results);
+                r = 0;
+        }
         free(counts);
         buffer_free(&gathered.items);
         buffer_free(&gathered.bytes);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "client/admin.h"
 #include "client/call.h"
 #include "client/sized_struct.h"
@@ -29,9 +30,7 @@ int qv_client_count(struct qv_client *client, uint32_t shard, struct qv_client_c
         uint32_t shards = shard == QV_CLIENT_ALL_SHARDS ? all : 1;
         if (shards == 1 && shard != QV_CLIENT_ALL_SHARDS && shard >= all)
                 return error_set(error, -EINVAL, "shard %u: the store has 0 to %u", shard, all - 1);
-        struct store_counts *each = calloc(shards, sizeof(*each));
-        if (!each)
-                return error_set(error, -ENOMEM, "out of memory");
+        struct store_counts *each = memory_zero(shards, sizeof(*each));
         int r = client_count(client, shard == QV_CLIENT_ALL_SHARDS ? 0 : shard, shards, each, error);
         for (uint32_t i = 0; i < shards; i++)
                 store_counts_add(&sum, &each[i]);

@@ -1,13 +1,13 @@
 #include "config/shared.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 int shared_config_load(const char *path, struct shared_config **ret, struct problems *problems)
 {
-        struct shared_config *shared = calloc(1, sizeof(*shared));
-        if (!shared)
-                return -ENOMEM;
+        struct shared_config *shared = memory_zero(1, sizeof(*shared));
         int r = config_load(path, &shared->config, problems);
         if (r < 0) {
                 free(shared);

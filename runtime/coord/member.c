@@ -1,5 +1,7 @@
 #include "coord/member.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@ static void list(struct member *m);
 
 static struct member *member_of(struct coord_request *request)
 {
-        return (struct member *)((char *)request - offsetof(struct member, request));
+        return container_of(request, struct member, request);
 }
 
 /* --- our own node ----------------------------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ static void tell_mate(struct member_mate *mate)
 
 static void on_mate(struct coord_request *request)
 {
-        struct member_mate *mate = (struct member_mate *)((char *)request - offsetof(struct member_mate, get.request));
+        struct member_mate *mate = container_of(request, struct member_mate, get.request);
         struct member *m = mate->of;
         int status = request->status; /* the request is part of the mate */
         mate->is_getting = false;
@@ -264,9 +266,7 @@ static void note_listed(struct member *m, const char *name)
                 return;
         struct member_mate *mate = find_mate(m, path);
         if (!mate) {
-                mate = calloc(1, sizeof(*mate));
-                if (!mate)
-                        abort();
+                mate = memory_zero(1, sizeof(*mate));
                 memcpy(mate->path, path, sizeof(path));
                 mate->of = m;
                 mate->is_stale = true;
@@ -295,7 +295,7 @@ static void diff(struct member *m, bool is_look)
 
 static void on_listed(struct coord_request *request)
 {
-        struct member *m = (struct member *)((char *)request - offsetof(struct member, children.request));
+        struct member *m = container_of(request, struct member, children.request);
         bool is_look = m->is_looking;
         m->is_listing = false;
         if (request->status < 0) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 
 #define SEQUENCE_DIGITS 10u
 
@@ -21,7 +22,7 @@ void queue_init(
 
 static struct queue *queue_of(struct coord_request *request)
 {
-        return (struct queue *)((char *)request - offsetof(struct queue, request));
+        return container_of(request, struct queue, request);
 }
 
 /* Forgets our node: it is gone, or was never ours. */

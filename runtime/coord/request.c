@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 static const char *const op_names[COORD_OPS] = {
         [COORD_OP_OPEN] = "open",
@@ -165,9 +166,7 @@ void coord_cancel(struct coord *coord, int status)
 
 static char *copy(const char *text)
 {
-        char *made = strdup(text);
-        if (!made)
-                abort();
+        char *made = memory_text(text);
         return made;
 }
 

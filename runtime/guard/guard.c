@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "coord/coord.h"
 
 /* A process that survives SIGKILL for this long is stuck in the kernel. */
@@ -41,9 +42,7 @@ static void add_runner(struct guard *g, pid_t pid, int pidfd)
 {
         if (g->runners_count == g->runners_room) {
                 g->runners_room = g->runners_room ? g->runners_room * 2 : 64;
-                g->runners = realloc(g->runners, g->runners_room * sizeof(*g->runners));
-                if (!g->runners)
-                        abort();
+                g->runners = memory_resize(g->runners, g->runners_room * sizeof(*g->runners));
         }
         g->runners[g->runners_count++] = (struct guarded_runner){ pid, pidfd };
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "coord/coord.h"
 #include "guard/guard.h"
 
@@ -46,8 +47,7 @@ static void end(struct lease_returns *h)
 
 static void on_session_ended(struct coord_request *request)
 {
-        struct lease_returns *h =
-                (struct lease_returns *)((char *)request - offsetof(struct lease_returns, end.request));
+        struct lease_returns *h = container_of(request, struct lease_returns, end.request);
         if (request->status < 0)
                 log_event(LEVEL_WARN, "guard", "text=%s", LOG_QUOTE(request->error.text));
         end(h);
@@ -114,7 +114,7 @@ static void finish_one(struct lease_return *b, int status)
 
 static void on_released(struct store_request *request)
 {
-        struct lease_return *b = (struct lease_return *)((char *)request - offsetof(struct lease_return, request));
+        struct lease_return *b = container_of(request, struct lease_return, request);
         if (request->status == 0 && b->release.verdict == STORE_OK)
                 b->of->released++;
         finish_one(b, request->status);
@@ -122,7 +122,7 @@ static void on_released(struct store_request *request)
 
 static void on_acquired(struct store_request *request)
 {
-        struct lease_return *b = (struct lease_return *)((char *)request - offsetof(struct lease_return, request));
+        struct lease_return *b = container_of(request, struct lease_return, request);
         /* Not granted: another host has the lease.  A negative status: the store did not answer, and finish_one() tries
          * again. */
         if (request->status < 0 || b->acquire.grant != STORE_GRANTED) {
@@ -159,8 +159,7 @@ static void on_again(uv_timer_t *timer)
 
 static void on_open(struct store_request *request)
 {
-        struct lease_returns *h =
-                (struct lease_returns *)((char *)request - offsetof(struct lease_returns, open.request));
+        struct lease_returns *h = container_of(request, struct lease_returns, open.request);
         h->store = h->open.store;
         if (request->status == 0)
                 give_back(h);

@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "host/control_socket.h"
 
 struct control {
@@ -234,9 +235,7 @@ static void end_abandoned(struct control *control)
 
 static struct control_call *add(struct control *control)
 {
-        struct control_call *call = calloc(1, sizeof(*call));
-        if (!call)
-                abort();
+        struct control_call *call = memory_zero(1, sizeof(*call));
         call->control = control;
         call->next = control->calls;
         if (call->next)
@@ -281,9 +280,7 @@ static void on_connection(uv_stream_t *listener, int status)
 int control_open(
         uv_loop_t *loop, const struct control_options *options, struct control **ret_control, struct error *error)
 {
-        struct control *control = calloc(1, sizeof(*control));
-        if (!control)
-                return error_set(error, -ENOMEM, "out of memory");
+        struct control *control = memory_zero(1, sizeof(*control));
         *control = (struct control){ .loop = loop, .options = *options };
         int r = control_socket_open(&control->socket, options->folder, options->name, options->second, error);
         if (r < 0) {

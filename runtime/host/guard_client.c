@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 
 #define AGAIN_MS     100
 #define AGAIN_MAX_MS 10000
@@ -99,9 +100,7 @@ void guard_client_spawned(struct guard_client *g, pid_t pid)
 {
         if (g->runners_count == g->runners_room) {
                 g->runners_room = g->runners_room ? g->runners_room * 2 : 64;
-                g->runners = realloc(g->runners, g->runners_room * sizeof(*g->runners));
-                if (!g->runners)
-                        abort();
+                g->runners = memory_resize(g->runners, g->runners_room * sizeof(*g->runners));
         }
         g->runners[g->runners_count++] = pid;
         give_runners(g, &pid, 1);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "host/host_private.h"
 
 /* What a burst took is given back once it is over: the allocator would keep it. */
@@ -168,9 +169,7 @@ static void start_loop(struct host *h)
 
 int host_run(const struct config *config, struct error *error)
 {
-        struct host *h = calloc(1, sizeof(*h));
-        if (!h)
-                return error_set(error, -ENOMEM, "out of memory");
+        struct host *h = memory_zero(1, sizeof(*h));
         int r = uv_loop_init(&h->loop);
         if (r < 0) {
                 free(h);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "host/host_private.h"
 
 /* --- shards --- */
@@ -169,7 +170,7 @@ const struct store_bell host_bell = { .shard = on_bell_shard, .desired = on_bell
 
 static void on_desired(struct store_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, desired.request));
+        struct host *h = container_of(request, struct host, desired.request);
         h->is_asking = false;
         if (request->status < 0)
                 return;

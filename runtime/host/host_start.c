@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "config/connect.h"
 #include "host/host_private.h"
 
@@ -151,7 +152,7 @@ static int open_coordination(struct host *h, struct error *error)
 
 static void on_store_open(struct store_request *request)
 {
-        struct host *h = (struct host *)((char *)request - offsetof(struct host, open.request));
+        struct host *h = container_of(request, struct host, open.request);
         if (request->status == 0)
                 h->store = h->open.store;
         host_start_go_on(h, request->status, request->error.text);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 
 #define WATCH_MS    100
 #define PENDING_MAX 64 /* that are named */
@@ -246,7 +247,7 @@ static void measure(struct host_status *r, uint64_t now_ms)
 
 static void on_put(struct store_request *request)
 {
-        struct host_status *r = (struct host_status *)((char *)request - offsetof(struct host_status, put.request));
+        struct host_status *r = container_of(request, struct host_status, put.request);
         r->is_putting = false;
         r->is_withdrawn = r->is_leaving;
         if (request->status < 0) {

@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "redis/ask_any.h"
 #include "redis/redis_private.h"
 
@@ -223,9 +224,7 @@ bool cluster_redirect(struct cluster *cluster, struct server *from, struct redis
 
 struct cluster *cluster_open(struct redis *redis)
 {
-        struct cluster *cluster = calloc(1, sizeof(*cluster));
-        if (!cluster)
-                abort();
+        struct cluster *cluster = memory_zero(1, sizeof(*cluster));
         cluster->redis = redis;
         cluster->ask = (struct ask_any){
                 .redis = redis, .kind = CONN_ASK_ANY, .words = { "CLUSTER", "SLOTS" }, .told = on_told, .self = cluster

@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "redis/redis_private.h"
 
 /* Short, because another host can be asked. */
@@ -18,7 +19,7 @@ static bool is_one_of_many(enum conn_kind kind)
 
 static struct conn *conn_of(struct redis_socket *sock)
 {
-        return (struct conn *)((char *)sock - offsetof(struct conn, socket));
+        return container_of(sock, struct conn, socket);
 }
 
 void queue_put(struct redis_command **queue, struct redis_command *command)
@@ -177,9 +178,7 @@ static const struct redis_socket_events redis_socket_events = {
 struct conn *conn_open(struct redis *redis, enum conn_kind kind, const struct address *address,
         const struct conn_events *events, void *owner)
 {
-        struct conn *conn = calloc(1, sizeof(*conn));
-        if (!conn)
-                abort();
+        struct conn *conn = memory_zero(1, sizeof(*conn));
         conn->kind = kind;
         conn->redis = redis;
         conn->owner = owner;
@@ -225,9 +224,7 @@ void conn_send(struct conn *conn, struct redis_command *command)
 
 void conn_ask(struct conn *conn, int argc, const char *const *argv, const size_t *argv_size, told_fn *told, void *self)
 {
-        struct asked *asked = calloc(1, sizeof(*asked));
-        if (!asked)
-                abort();
+        struct asked *asked = memory_zero(1, sizeof(*asked));
         asked->told = told;
         asked->self = self;
         asked->command.argc = argc;

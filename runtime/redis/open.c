@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/strings.h"
 #include "redis/cluster.h"
 #include "redis/redis_private.h"
@@ -84,9 +85,7 @@ static void start_one(struct redis *redis)
 
 void redis_open(uv_loop_t *loop, struct redis_open *open)
 {
-        struct redis *redis = calloc(1, sizeof(*redis));
-        if (!redis)
-                abort();
+        struct redis *redis = memory_zero(1, sizeof(*redis));
         redis->loop = loop;
         redis->open = open;
         open->redis = redis;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "redis/ask_any.h"
 #include "redis/redis_private.h"
 
@@ -140,9 +141,7 @@ static void watch_tick(struct sentinel *sentinel, uint64_t now_ms)
 
 struct sentinel *sentinel_open(struct redis *redis)
 {
-        struct sentinel *sentinel = calloc(1, sizeof(*sentinel));
-        if (!sentinel)
-                abort();
+        struct sentinel *sentinel = memory_zero(1, sizeof(*sentinel));
         sentinel->redis = redis;
         sentinel->ask = (struct ask_any){
                 .redis = redis,

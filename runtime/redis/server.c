@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "redis/cluster.h"
 #include "redis/redis_private.h"
 #include "redis/sentinel.h"
@@ -269,9 +270,7 @@ void server_send(struct server *server, struct redis_command *command)
 
 struct server *server_add(struct redis *redis, const struct address *address)
 {
-        struct server *server = calloc(1, sizeof(*server));
-        if (!server)
-                abort();
+        struct server *server = memory_zero(1, sizeof(*server));
         server->redis = redis;
         server->address = *address;
         DL_APPEND(redis->servers, server);

@@ -1,5 +1,7 @@
 #include "redis/socket.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -295,9 +297,7 @@ static int connect_to(struct redis_socket *sock, const struct sockaddr *to, sock
                 r = -errno;
                 goto close_fd;
         }
-        sock->poll = malloc(sizeof(*sock->poll));
-        if (!sock->poll)
-                abort();
+        sock->poll = memory_alloc(sizeof(*sock->poll));
         r = uv_poll_init(sock->loop, sock->poll, fd);
         if (r) {
                 free(sock->poll);
@@ -351,9 +351,7 @@ static void resolve(struct redis_socket *sock)
         struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC };
         char port[8];
         (void)snprintf(port, sizeof(port), "%u", sock->address.port);
-        struct lookup *lookup = calloc(1, sizeof(*lookup));
-        if (!lookup)
-                abort();
+        struct lookup *lookup = memory_zero(1, sizeof(*lookup));
         lookup->sock = sock;
         int r = uv_getaddrinfo(sock->loop, &lookup->request, on_resolved, sock->address.host, port, &hints);
         if (r) {

@@ -1,5 +1,7 @@
 #include "ring/message.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -100,9 +102,7 @@ static size_t get_count(struct reader *r)
 static const char **get_list(struct reader *r, size_t *ret_count)
 {
         size_t count = get_count(r);
-        const char **texts = calloc(count + 1, sizeof(*texts));
-        if (!texts)
-                abort();
+        const char **texts = memory_zero(count + 1, sizeof(*texts));
         for (size_t i = 0; i < count; i++)
                 texts[i] = reader_text(r);
         *ret_count = count;
@@ -131,9 +131,7 @@ int message_get_start(struct reader *r, struct runner_start *ret)
         s.paths_read = get_list(r, &s.paths_read_count);
         s.paths_write = get_list(r, &s.paths_write_count);
         size_t count = get_count(r);
-        struct setting *settings = calloc(count + 1, sizeof(*settings));
-        if (!settings)
-                abort();
+        struct setting *settings = memory_zero(count + 1, sizeof(*settings));
         for (size_t i = 0; i < count; i++) {
                 settings[i].name = reader_text(r);
                 settings[i].value = reader_text(r);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "runner/fault.h"
 #include "runner/services.h"
 
@@ -177,9 +178,7 @@ void seat_serve(struct seat *s)
 
 static void *make(size_t count, size_t size)
 {
-        void *memory = calloc(count, size);
-        if (!memory)
-                abort();
+        void *memory = memory_zero(count, size);
         return memory;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "runner/logger.h"
 
 /* A buffer that has grown beyond this is freed instead of kept for the next task. */
@@ -20,9 +21,7 @@ static size_t put_headers(struct seat_task *w, const char *at, size_t size)
                         break;
                 if (count == w->headers_room) {
                         w->headers_room = count ? 2 * count : 8;
-                        w->headers = realloc(w->headers, w->headers_room * sizeof(*w->headers));
-                        if (!w->headers)
-                                abort();
+                        w->headers = memory_resize(w->headers, w->headers_room * sizeof(*w->headers));
                 }
                 w->headers[count++] = (struct qv_header){ .name = at, .value = value + 1 };
                 at = next + 1;

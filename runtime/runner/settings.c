@@ -1,5 +1,7 @@
 #include "runner/settings.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +10,7 @@ void settings_init(struct settings *s, const struct setting *list, size_t count)
         *s = (struct settings){ .list = list, .count = count };
         if (!count)
                 return;
-        s->was_read = calloc(count, sizeof(*s->was_read));
-        if (!s->was_read)
-                abort();
+        s->was_read = memory_zero(count, sizeof(*s->was_read));
 }
 
 void settings_free(struct settings *s)

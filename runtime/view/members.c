@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/strings.h"
 #include "view/json.h"
 #include "view/text.h"
@@ -20,9 +21,7 @@ void membership_view_add_member(struct membership_view *view, const char *node, 
         view->members = array_grow(view->members, view->members_count, sizeof(*view->members));
         struct view_member *m = &view->members[view->members_count++];
         (void)snprintf(m->node, sizeof(m->node), "%s", node);
-        m->doc = calloc(1, sizeof(*m->doc));
-        if (!m->doc)
-                abort();
+        m->doc = memory_zero(1, sizeof(*m->doc));
         if (member_doc_parse(document, m->doc, &error) < 0)
                 (void)snprintf(m->problem, sizeof(m->problem), "%s", error.text);
 }

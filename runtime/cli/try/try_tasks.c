@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/open.h"
 #include "cli/try/try.h"
 
@@ -37,9 +38,7 @@ void try_source_close(struct try_source *s)
 
 static struct try_task *new_task(struct try_source *s)
 {
-        struct try_task *task = calloc(1, sizeof(*task));
-        if (!task)
-                abort();
+        struct try_task *task = memory_zero(1, sizeof(*task));
         (void)snprintf(task->id, sizeof(task->id), "try-%" PRIu64, ++s->made);
         task->pool.owner = task;
         task->pool.task = (struct ring_task){

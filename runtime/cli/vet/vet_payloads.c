@@ -10,6 +10,7 @@
 #include <quiver/plugin.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "cli/vet/vet.h"
 
@@ -73,9 +74,7 @@ static struct pool_task *next_task(void *owner, bool *ret_is_end)
         *ret_is_end = run->is_late || run->has_enough || run->made == run->request->payloads;
         if (*ret_is_end)
                 return NULL;
-        struct random_task *task = calloc(1, sizeof(*task));
-        if (!task)
-                abort();
+        struct random_task *task = memory_zero(1, sizeof(*task));
         task->number = run->made++;
         (void)snprintf(task->id, sizeof(task->id), "vet-%" PRIu64, task->number);
         vet_generate(run->request->seed, task->number, &task->payload);

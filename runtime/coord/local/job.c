@@ -1,13 +1,13 @@
 #include "coord/local/job.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 struct job *job_new(enum job_kind kind)
 {
-        struct job *job = calloc(1, sizeof(*job));
-        if (!job)
-                abort();
+        struct job *job = memory_zero(1, sizeof(*job));
         job->kind = kind;
         return job;
 }

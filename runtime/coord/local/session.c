@@ -1,5 +1,7 @@
 #include "coord/local/session.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -96,9 +98,7 @@ static void peer_open_pidfd(struct peer *peer, int epoll_fd, const struct tree_s
 
 static struct peer *peer_add(struct peers *peers, const struct tree_session *session)
 {
-        struct peer *peer = calloc(1, sizeof(*peer));
-        if (!peer)
-                abort();
+        struct peer *peer = memory_zero(1, sizeof(*peer));
         *peer = (struct peer){
                 .id = session->id, .fd = -1, .pidfd = -1, .session_ms = session->session_ms, .next = peers->first
         };

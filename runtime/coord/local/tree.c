@@ -7,15 +7,14 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "base/memory.h"
 #include "coord/driver.h"
 
 /* --- nodes ------------------------------------------------------------------------------------------------------- */
 
 static void *copy_bytes(const void *data, size_t size)
 {
-        char *made = malloc(size + 1);
-        if (!made)
-                abort();
+        char *made = memory_alloc(size + 1);
         if (size)
                 memcpy(made, data, size);
         made[size] = 0;
@@ -24,9 +23,7 @@ static void *copy_bytes(const void *data, size_t size)
 
 static struct tree_node *node_new(const char *path, struct span data)
 {
-        struct tree_node *node = calloc(1, sizeof(*node));
-        if (!node)
-                abort();
+        struct tree_node *node = memory_zero(1, sizeof(*node));
         node->path = copy_bytes(path, strlen(path));
         node->data = copy_bytes(data.data, data.size);
         node->size = data.size;
@@ -130,9 +127,7 @@ uint64_t tree_session_add(struct local_tree *tree, const struct tree_session *se
         if (session->id >= TREE_ID_MAX || session->session_ms > TREE_SESSION_MAX_MS ||
                 tree_session_get(tree, session->id ? session->id : tree->next_id))
                 return 0;
-        struct tree_session *made = calloc(1, sizeof(*made));
-        if (!made)
-                abort();
+        struct tree_session *made = memory_zero(1, sizeof(*made));
         *made = *session;
         if (!made->id)
                 made->id = tree->next_id;

@@ -1,5 +1,7 @@
 #include "coord/local/watch.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,9 +23,7 @@ void watch_arm(struct watches *watches, const struct local_tree *tree, enum watc
         if (watch)
                 return;
         size_t size = strlen(path) + 1;
-        watch = calloc(1, sizeof(*watch) + size);
-        if (!watch)
-                abort();
+        watch = memory_zero(1, sizeof(*watch) + size);
         watch->kind = kind;
         memcpy(watch->path, path, size);
         watch->seen = look(tree, kind, path);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "coord/redis/redis_tree.h"
 
 struct redis_session_end {
@@ -88,9 +89,7 @@ static void on_opened(struct coord_request *request)
 
 void rtree_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
 {
-        struct redis_session_end *ending = calloc(1, sizeof(*ending));
-        if (!ending)
-                abort();
+        struct redis_session_end *ending = memory_zero(1, sizeof(*ending));
         ending->end = end;
         ending->open.request.done = on_opened;
         ending->open.request.op = COORD_OP_OPEN;

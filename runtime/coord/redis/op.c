@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/memory.h"
 #include "coord/redis/redis_tree.h"
 
 static void on_done(struct redis_command *command)
@@ -18,9 +19,7 @@ static void on_done(struct redis_command *command)
 
 struct tree_op *rtree_op_new(struct redis_tree *tree, enum tree_script script, void (*answered)(struct tree_op *op))
 {
-        struct tree_op *op = calloc(1, sizeof(*op));
-        if (!op)
-                abort();
+        struct tree_op *op = memory_zero(1, sizeof(*op));
         op->tree = tree;
         op->answered = answered;
         op->command.done = on_done;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/strings.h"
 #include "coord/redis/redis_tree.h"
 
@@ -126,7 +127,7 @@ static void refuse(struct redis_tree *tree, int status)
 
 static void on_connected(struct redis_open *open, int status)
 {
-        struct redis_tree *tree = (struct redis_tree *)((char *)open - offsetof(struct redis_tree, redis_open));
+        struct redis_tree *tree = container_of(open, struct redis_tree, redis_open);
         tree->is_connecting = false;
         if (tree->remote.is_closing)
                 return;

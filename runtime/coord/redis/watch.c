@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "coord/redis/redis_tree.h"
 
 /* There are only a few, so a list is enough. */
@@ -53,9 +54,7 @@ struct redis_watch *rtree_watch_begin(struct redis_tree *tree, const char *kind,
         size_t size = (size_t)snprintf(key, sizeof(key), "%s:%s", kind, path);
         struct redis_watch *watch = find(tree, key, size);
         if (!watch) {
-                watch = calloc(1, sizeof(*watch) + size + 1);
-                if (!watch)
-                        abort();
+                watch = memory_zero(1, sizeof(*watch) + size + 1);
                 memcpy(watch->key, key, size);
                 watch->size = size;
                 watch->next = tree->watches;

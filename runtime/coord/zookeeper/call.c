@@ -1,15 +1,14 @@
 #include "coord/zookeeper/call.h"
 
 #include "base/buffer.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct zk_call *zk_call_new(char *path)
 {
-        struct zk_call *call = calloc(1, sizeof(*call));
-        if (!call)
-                abort();
+        struct zk_call *call = memory_zero(1, sizeof(*call));
         call->path = path;
         return call;
 }
@@ -39,9 +38,7 @@ void zk_call_free(struct zk_call *call)
 
 static void keep_bytes(struct zk_call *call, const char *bytes, size_t size)
 {
-        call->bytes = malloc(size + 1);
-        if (!call->bytes)
-                abort();
+        call->bytes = memory_alloc(size + 1);
         if (size)
                 memcpy(call->bytes, bytes, size);
         call->bytes[size] = 0;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "coord/zookeeper/zookeeper.h"
 
 static void add(struct zk *zk, struct call_multi *all, const struct coord_multi_op *op)
@@ -39,9 +40,7 @@ struct zk_call *zk_multi_call(struct zk *zk, struct coord_multi *multi)
 {
         struct zk_call *call = zk_call_new(zk_path(zk, NULL));
         call->step = STEP_MULTI;
-        call->multi = calloc(1, sizeof(*call->multi));
-        if (!call->multi)
-                abort();
+        call->multi = memory_zero(1, sizeof(*call->multi));
         for (uint32_t i = 0; i < multi->ops_count; i++)
                 add(zk, call->multi, &multi->ops[i]);
         /* A create within a multi returns no creation id.  The id is the number of the transaction, which a set

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "coord/zookeeper/zookeeper.h"
 
 #define DEFAULT_USER "quiver"
@@ -122,9 +123,7 @@ static const struct remote_hooks hooks = {
 static void zookeeper_open(struct uv_loop_s *loop, struct coord_open *open)
 {
         struct coord_request *request = &open->request;
-        struct zk *zk = calloc(1, sizeof(*zk));
-        if (!zk)
-                abort();
+        struct zk *zk = memory_zero(1, sizeof(*zk));
         if (!request->status)
                 request->status = zk_read_options(&open->options, &zk->url, &zk->auth, &request->error);
         remote_init(&zk->remote, &hooks, loop, open, &zookeeper_driver, zk->url.text);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "coord/zookeeper/zookeeper.h"
 
 /* A link that reaches no server is replaced after this time: the names may have other addresses now. */
@@ -26,9 +27,7 @@ static void ring(void *self)
 
 static void start_link(struct zk *zk, uint64_t now_ms)
 {
-        struct zk_link *made = calloc(1, sizeof(*made));
-        if (!made)
-                abort();
+        struct zk_link *made = memory_zero(1, sizeof(*made));
         made->handle = zk_handle_start(&(struct zk_handle_options){ .url = &zk->url,
                 .addresses = zk->addresses,
                 .session_ms = zk->wanted_ms,
@@ -116,9 +115,7 @@ static void connected(struct zk *zk, const struct session_post *session)
 {
         struct remote *remote = &zk->remote;
         uint64_t now_ms = clock_boot_ms();
-        char *server = strdup(session->server);
-        if (!server)
-                abort();
+        char *server = memory_text(session->server);
         free(remote->coord.server);
         remote->coord.server = server;
         remote->coord.session_ms = session->session_ms;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "coord/zookeeper/client_log.h"
 #include "coord/zookeeper/resolve.h"
 
@@ -40,9 +41,7 @@ struct zk_handle {
 
 static void *allocate(size_t size)
 {
-        void *made = calloc(1, size);
-        if (!made)
-                abort();
+        void *made = memory_zero(1, size);
         return made;
 }
 

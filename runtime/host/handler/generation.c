@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "host/pool/runner_settings.h"
 
 #define RING_ENTRIES 256
@@ -11,9 +12,7 @@
 struct generation *generation_new(struct handler *handler, struct shared_config *shared, const struct config *config,
         const struct handler_config *settings, const struct plugin_copy *copy)
 {
-        struct generation *s = calloc(1, sizeof(*s));
-        if (!s)
-                abort();
+        struct generation *s = memory_zero(1, sizeof(*s));
         s->handler = handler;
         s->shared = shared_config_get(shared);
         s->config = config;

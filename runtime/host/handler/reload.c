@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "host/handler/reload_plan.h"
 
 /* One reload, from the reading to the end of what it does at once. */
@@ -56,9 +57,7 @@ static void answer(const struct reload *r, struct reload_asker *asker, json_t *r
 
 void reload_ask(struct reload *r, const char *by, void *caller, bool is_dry, bool is_patient)
 {
-        struct reload_asker *asker = calloc(1, sizeof(*asker));
-        if (!asker)
-                abort();
+        struct reload_asker *asker = memory_zero(1, sizeof(*asker));
         asker->caller = caller;
         asker->is_dry = is_dry;
         asker->is_patient = is_patient && !is_dry;
@@ -313,9 +312,7 @@ static void go_through(struct reload_job *job)
         }
         json_decref(problems);
         size_t count = job->read.shared->config.handlers_count;
-        enum plan_verb *verbs = calloc(count + 1, sizeof(*verbs));
-        if (!verbs)
-                abort();
+        enum plan_verb *verbs = memory_zero(count + 1, sizeof(*verbs));
         make_plan(job, verbs);
         if (!job->must_reread) {
                 bool has_failed = false;
@@ -350,9 +347,7 @@ static void begin(struct reload *r)
         const struct handlers *all = r->handlers;
         if (r->job || !r->askers || r->state != RELOAD_SERVED)
                 return;
-        struct reload_job *job = calloc(1, sizeof(*job));
-        if (!job)
-                abort();
+        struct reload_job *job = memory_zero(1, sizeof(*job));
         job->reload = r;
         job->work.data = job;
         /* All who want the same are served at once. */

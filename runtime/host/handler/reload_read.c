@@ -1,5 +1,7 @@
 #include "host/handler/reload_read.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +56,7 @@ void reload_read(struct reload_read *r)
         if (r->status < 0)
                 return;
         const struct config *config = &r->shared->config;
-        r->items = calloc(config->handlers_count + 1, sizeof(*r->items));
-        if (!r->items)
-                abort();
+        r->items = memory_zero(config->handlers_count + 1, sizeof(*r->items));
         for (size_t i = 0; i < config->handlers_count; i++) {
                 r->items[i].handler = &config->handlers[i];
                 read_item(r, &r->items[i]);

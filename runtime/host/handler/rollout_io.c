@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "host/handler/handlers.h"
 
 static struct generation *generation_of(struct rollout_version *g)
@@ -210,9 +211,7 @@ static void post(struct handler *handler, const struct rollout_event *event)
         struct rollout_queue *queue = &handler->rollout_queue;
         if (queue->count == queue->room) {
                 queue->room = queue->room ? 2 * queue->room : 8;
-                queue->events = realloc(queue->events, queue->room * sizeof(*queue->events));
-                if (!queue->events)
-                        abort();
+                queue->events = memory_resize(queue->events, queue->room * sizeof(*queue->events));
         }
         queue->events[queue->count++] = *event;
         if (queue->is_stepping)

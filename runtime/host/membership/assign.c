@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "host/membership/assign_quota.h"
 
 /* A shard while the next assignment is made. */
@@ -273,9 +274,7 @@ static void fill_slots(const struct assign_work *w, struct assignment *next)
 
 static int list_moves(const struct assign_work *w, struct assign_plan *plan)
 {
-        plan->moves = calloc(w->moved + 1, sizeof(plan->moves[0]));
-        if (!plan->moves)
-                return -ENOMEM;
+        plan->moves = memory_zero(w->moved + 1, sizeof(plan->moves[0]));
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
                 const struct assign_place *place = &w->places[shard];
                 if (!place->to)

@@ -1,5 +1,7 @@
 #include "host/membership/assigner.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -107,9 +109,7 @@ static struct member_doc doc;
 static struct assigner_member *make_member(struct assigner *c, const char *node)
 {
         size_t size = strlen(node);
-        struct assigner_member *m = calloc(1, sizeof(*m) + size + 1);
-        if (!m)
-                abort();
+        struct assigner_member *m = memory_zero(1, sizeof(*m) + size + 1);
         memcpy(m->node, node, size);
         HASH_ADD_KEYPTR(hh, c->members, m->node, size, m);
         return m;
@@ -122,9 +122,7 @@ static void take_stale(struct assigner_member *m, uint64_t now_ms, struct assign
         m->stale_count = doc.stale_count;
         if (!doc.stale_count)
                 return;
-        m->stale = malloc(doc.stale_count * sizeof(*m->stale));
-        if (!m->stale)
-                abort();
+        m->stale = memory_alloc(doc.stale_count * sizeof(*m->stale));
         memcpy(m->stale, doc.stale, doc.stale_count * sizeof(*m->stale));
         /* Urgent: the member cannot acquire the shard that it was assigned, so nobody works on it. */
         sooner(&c->urgent_ms, now_ms);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "host/membership/membership_private.h"
 
 #define AGAIN_MS 1000
@@ -88,7 +89,7 @@ static void fail(struct membership *m, const struct coord_request *request)
 
 static void on_moves(struct coord_request *request)
 {
-        struct membership *m = (struct membership *)((char *)request - offsetof(struct membership, work.get.request));
+        struct membership *m = container_of(request, struct membership, work.get.request);
         struct assigner_work *w = &m->work;
         const struct assign_node *node = &m->node;
         struct error error = { "" };
@@ -139,7 +140,7 @@ static void log_moves(const struct assign_plan *plan)
 
 static void on_written(struct coord_request *request)
 {
-        struct membership *m = (struct membership *)((char *)request - offsetof(struct membership, work.multi.request));
+        struct membership *m = container_of(request, struct membership, work.multi.request);
         m->work.is_busy = false;
         m->node.is_current = false;
         if (request->status == 0) {

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "host/membership/membership_private.h"
 
@@ -64,7 +65,7 @@ static void keep_node(struct membership *m)
 
 static void on_assign(struct coord_request *request)
 {
-        struct membership *m = (struct membership *)((char *)request - offsetof(struct membership, get.request));
+        struct membership *m = container_of(request, struct membership, get.request);
         uint64_t generation = 0;
         m->is_getting = false;
         if (request->status == -ECANCELED)
@@ -239,7 +240,7 @@ void membership_step(struct membership *m)
 
 static void on_open(struct coord_request *request)
 {
-        struct membership *m = (struct membership *)((char *)request - offsetof(struct membership, open.request));
+        struct membership *m = container_of(request, struct membership, open.request);
         if (request->status == 0)
                 m->coord = m->open.coord;
         m->events->opened(m->self, request->status, request->error.text);

@@ -4,14 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "host/pool/pool_private.h"
 
 int pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed)
 {
         uint32_t count = policy->processes + 1;
-        struct pool_runner *runners = calloc(count, sizeof(*runners));
-        if (!runners)
-                return -ENOMEM;
+        struct pool_runner *runners = memory_zero(count, sizeof(*runners));
         for (uint32_t i = 0; i < count; i++)
                 runners[i].slot = i;
         runners[policy->processes].is_solo = true;
@@ -37,9 +36,7 @@ static int grow(struct pool *pool, uint32_t processes)
 {
         uint32_t count = processes + 1;
         uint32_t before = pool->runners_count - 1;
-        struct pool_runner *runners = calloc(count, sizeof(*runners));
-        if (!runners)
-                return -ENOMEM;
+        struct pool_runner *runners = memory_zero(count, sizeof(*runners));
         memcpy(runners, pool->runners, before * sizeof(*runners));
         runners[processes] = pool->runners[before];
         for (uint32_t i = 0; i < count; i++) {
@@ -102,9 +99,7 @@ struct pool_action *pool_act(struct pool_actions *actions, enum pool_action_kind
 {
         if (actions->count == actions->room) {
                 size_t room = actions->room ? actions->room * 2 : 64;
-                struct pool_action *list = realloc(actions->list, room * sizeof(*list));
-                if (!list)
-                        abort();
+                struct pool_action *list = memory_resize(actions->list, room * sizeof(*list));
                 actions->list = list;
                 actions->room = room;
         }

@@ -5,15 +5,14 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "host/pool/pool_io_private.h"
 
 static void defer(struct pool_io *io, const struct pool_event *event)
 {
         if (io->queue_count == io->queue_room) {
                 size_t room = io->queue_room ? io->queue_room * 2 : 64;
-                struct pool_event *queue = realloc(io->queue, room * sizeof(*queue));
-                if (!queue)
-                        abort();
+                struct pool_event *queue = memory_resize(io->queue, room * sizeof(*queue));
                 io->queue = queue;
                 io->queue_room = room;
         }

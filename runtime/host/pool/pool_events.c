@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "host/pool/pool_io_private.h"
 
 /* The most answers to take from one runner before the other runners and the loop continue. */
@@ -36,9 +37,7 @@ static uint64_t plausible_ms(uint64_t ns, uint64_t not_before_ms, uint64_t now_m
 
 struct pool_view *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken)
 {
-        struct pool_view *views = calloc(p->ring.in_flight + 1, sizeof(*views));
-        if (!views)
-                abort();
+        struct pool_view *views = memory_zero(p->ring.in_flight + 1, sizeof(*views));
         size_t count = 0;
         uint32_t cursor = 0;
         struct ring_view s;
@@ -176,9 +175,7 @@ static void on_gone(struct process *p)
         if (runner->state == RUNNER_STARTING || runner->why == BLAME_INIT)
                 if (!*io->last_words)
                         report_failed_start(io, runner, p);
-        struct ring_fault_view *faults = calloc(io->shape.seats, sizeof(*faults));
-        if (!faults)
-                abort();
+        struct ring_fault_view *faults = memory_zero(io->shape.seats, sizeof(*faults));
         for (uint32_t i = 0; i < io->shape.seats; i++)
                 ring_host_fault(&p->ring, i, &faults[i]);
         struct death death = {

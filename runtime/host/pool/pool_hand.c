@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "host/pool/pool_private.h"
 
 /* A runner's ring holds about this much work: enough not to run dry between two iterations of the loop, and not so much
@@ -13,9 +14,7 @@ static void batch_put(struct pool_actions *actions, struct pool_task *task)
 {
         if (actions->batch_count == actions->batch_room) {
                 size_t room = actions->batch_room ? actions->batch_room * 2 : 256;
-                struct pool_task **batch = realloc(actions->batch, room * sizeof(void *));
-                if (!batch)
-                        abort();
+                struct pool_task **batch = memory_resize(actions->batch, room * sizeof(void *));
                 actions->batch = batch;
                 actions->batch_room = room;
         }

@@ -1,6 +1,7 @@
 /* pool_watch.c: watches runners: deadlines of tasks, tasks that do not start, retirement and death. */
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "host/pool/pool_private.h"
 
 static void earliest(uint64_t *due_ms, uint64_t at_ms)
@@ -237,9 +238,7 @@ static void rescue_unstarted(
 static void settle_started(const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)
 {
         struct pool_runner *runner = event->runner;
-        struct blamed *running = calloc(event->views_count + 1, sizeof(*running));
-        if (!running)
-                abort();
+        struct blamed *running = memory_zero(event->views_count + 1, sizeof(*running));
         size_t count = 0;
         for (size_t i = 0; i < event->views_count; i++)
                 if (event->views[i].is_started)

@@ -1,5 +1,7 @@
 #include "host/pool/runner_variables.h"
 
+#include "base/memory.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +37,7 @@ char **variables_for_runner(const char *const *more, size_t more_count)
         size_t count = 0;
         while (environ && environ[count])
                 count++;
-        char **list = calloc(count + 1, sizeof(*list));
-        if (!list)
-                abort();
+        char **list = memory_zero(count + 1, sizeof(*list));
         char **to = list;
         for (size_t i = 0; i < count; i++)
                 if (is_allowed(environ[i], more, more_count))

@@ -1,5 +1,7 @@
 #include "host/shard/pending_outcome.h"
 
+#include "base/memory.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,9 +9,7 @@
 
 static struct pending_outcome *make(enum store_outcome_kind kind, size_t room)
 {
-        struct pending_outcome *pending = malloc(sizeof(*pending) + room);
-        if (!pending)
-                abort();
+        struct pending_outcome *pending = memory_alloc(sizeof(*pending) + room);
         *pending = (struct pending_outcome){ .outcome.kind = kind, .room = room };
         return pending;
 }

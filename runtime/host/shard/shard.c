@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "host/shard/shard_private.h"
 
 /* A key whose tasks no handler here serves is looked at again after this long. */
@@ -370,9 +371,7 @@ bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
  * list.  What is too much is given back by trim(), once outcomes are dropped. */
 static struct claimed **add(struct shard *s, const struct store_task *tasks, uint32_t count)
 {
-        struct claimed **added = malloc((count + 1) * sizeof(struct claimed *));
-        if (!added)
-                abort();
+        struct claimed **added = memory_alloc((count + 1) * sizeof(struct claimed *));
         for (uint32_t i = 0; i < count; i++) {
                 added[i] = window_add(&s->window, &tasks[i], pool_of(s, tasks[i].envelope.handler));
                 if (added[i])

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 int shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key)
 {
@@ -155,7 +156,7 @@ static bool has_failed(struct shard_io *io, const struct store_request *request)
 
 static void on_acquired(struct store_request *request)
 {
-        struct shard_io *io = (struct shard_io *)((char *)request - offsetof(struct shard_io, request));
+        struct shard_io *io = container_of(request, struct shard_io, request);
         if (has_failed(io, request))
                 return;
         uint64_t fenced = io->shard.fenced;
@@ -168,7 +169,7 @@ static void on_acquired(struct store_request *request)
 
 static void on_paged(struct store_request *request)
 {
-        struct shard_io *io = (struct shard_io *)((char *)request - offsetof(struct shard_io, request));
+        struct shard_io *io = container_of(request, struct shard_io, request);
         if (has_failed(io, request))
                 return;
         uint64_t fenced = io->shard.fenced;
@@ -191,7 +192,7 @@ static void forward_outbox(struct shard_io *io);
 
 static void on_forwarded(struct store_request *request)
 {
-        struct shard_io *io = (struct shard_io *)((char *)request - offsetof(struct shard_io, forward.request));
+        struct shard_io *io = container_of(request, struct shard_io, forward.request);
         io->is_forwarding = false;
         /* What could not be handed over shows again in a later reply. */
         if (request->status == 0 && io->forward.verdict == STORE_OK && io->forward.has_more)
@@ -210,7 +211,7 @@ static void forward_outbox(struct shard_io *io)
 
 static void on_advanced(struct store_request *request)
 {
-        struct shard_io *io = (struct shard_io *)((char *)request - offsetof(struct shard_io, request));
+        struct shard_io *io = container_of(request, struct shard_io, request);
         if (has_failed(io, request))
                 return;
         uint64_t fenced = io->shard.fenced;
@@ -225,7 +226,7 @@ static void on_advanced(struct store_request *request)
 
 static void on_released(struct store_request *request)
 {
-        struct shard_io *io = (struct shard_io *)((char *)request - offsetof(struct shard_io, request));
+        struct shard_io *io = container_of(request, struct shard_io, request);
         if (has_failed(io, request))
                 return;
         shard_released(&io->shard);
@@ -280,7 +281,7 @@ void shards_call(struct shards *all, uint64_t now_ms)
 
 static void on_renewed(struct store_request *request)
 {
-        struct shards *all = (struct shards *)((char *)request - offsetof(struct shards, renew.request));
+        struct shards *all = container_of(request, struct shards, renew.request);
         all->is_renewing = false;
         if (request->status == -ECANCELED)
                 return;

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "host/shard/shard.h"
 
 /* A key that has more than its share here asks for the rest as it goes.  Should it not, the rest comes by itself. */
@@ -15,9 +16,7 @@ static struct shard_telling *take(struct shard_telling **list)
         if (telling)
                 *list = telling->next;
         else
-                telling = malloc(sizeof(*telling));
-        if (!telling)
-                abort();
+                telling = memory_alloc(sizeof(*telling));
         telling->tasks_count = telling->saves_count = telling->outcomes_count = 0;
         return telling;
 }

@@ -4,13 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "host/shard/pending_outcome.h"
 
 int window_init(struct window *w, uint32_t pools, uint32_t per_key)
 {
-        struct window_line *lines = calloc((size_t)(pools ? pools : 1) * WINDOW_LINES, sizeof(*lines));
-        if (!lines)
-                return -ENOMEM;
+        struct window_line *lines = memory_zero((size_t)(pools ? pools : 1) * WINDOW_LINES, sizeof(*lines));
         *w = (struct window){ .lines = lines, .pools = pools, .per_key = per_key };
         return 0;
 }
@@ -46,9 +45,7 @@ int window_set_pools(struct window *w, uint32_t pools)
 {
         if (pools <= w->pools)
                 return 0;
-        struct window_line *lines = calloc((size_t)pools * WINDOW_LINES, sizeof(*lines));
-        if (!lines)
-                return -ENOMEM;
+        struct window_line *lines = memory_zero((size_t)pools * WINDOW_LINES, sizeof(*lines));
         memcpy(lines, w->lines, (size_t)w->pools * WINDOW_LINES * sizeof(*lines));
         for (struct window_key *key = w->keys; key; key = key->hh.next)
                 if (key->is_ready)
@@ -137,10 +134,8 @@ static uint32_t count_host_deaths(struct span events)
 static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
 {
         const struct envelope *e = &task->envelope;
-        struct claimed *c = malloc(
+        struct claimed *c = memory_alloc(
                 sizeof(*c) + e->id.size + task->key.size + e->handler.size + e->headers.size + e->payload.size + 5);
-        if (!c)
-                abort();
         *c = (struct claimed){ 0 };
         char *to = c->texts;
         to = copy_span(to, e->id, &c->id);
@@ -185,9 +180,7 @@ struct claimed *window_find(const struct window *w, struct span key, uint64_t se
 
 static struct window_key *make_key(struct window *w, struct span name)
 {
-        struct window_key *key = calloc(1, sizeof(*key) + name.size + 1);
-        if (!key)
-                abort();
+        struct window_key *key = memory_zero(1, sizeof(*key) + name.size + 1);
         key->size = name.size;
         memcpy(key->key, name.data, name.size);
         HASH_ADD_KEYPTR(hh, w->keys, key->key, key->size, key);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/url.h"
 #include "store/redis/redis_store.h"
 
@@ -289,7 +290,7 @@ void record_check(struct redis_store *s)
 
 static void on_opened(struct redis_open *redis_open, int status)
 {
-        struct redis_store *s = (struct redis_store *)((char *)redis_open - offsetof(struct redis_store, redis_open));
+        struct redis_store *s = container_of(redis_open, struct redis_store, redis_open);
         struct store_open *open = s->open;
         if (status) {
                 open->request.status =

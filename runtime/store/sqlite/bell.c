@@ -1,4 +1,5 @@
 #include "store/sqlite/bell.h"
+#include "base/memory.h"
 #include "base/units.h"
 
 #include <dirent.h>
@@ -53,9 +54,7 @@ void doorbells_add(struct doorbells *bells, const uint8_t nonce[STORE_NONCE_SIZE
                 return;
         if (bells->count == bells->room) {
                 bells->room = bells->room ? 2 * bells->room : 64;
-                bells->entries = realloc(bells->entries, bells->room * sizeof(*bells->entries));
-                if (!bells->entries)
-                        abort();
+                bells->entries = memory_resize(bells->entries, bells->room * sizeof(*bells->entries));
         }
         struct doorbell *entry = &bells->entries[bells->count++];
         memcpy(entry->nonce, nonce, STORE_NONCE_SIZE);

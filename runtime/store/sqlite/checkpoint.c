@@ -5,6 +5,7 @@
 #include <sys/vfs.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 
 /* 4 KiB each.  A page that is written often is copied once per checkpoint, so they are worth waiting for. */
 #define FRAME_SIZE  4096
@@ -75,9 +76,7 @@ int checkpoint_start(struct sqlite_store *s, struct error *error)
         (void)sqlite3_wal_hook(s->db.handle, on_commit, s);
         if (!s->is_host)
                 return 0;
-        struct checkpointer *c = calloc(1, sizeof(*c));
-        if (!c)
-                return error_set(error, -ENOMEM, "out of memory");
+        struct checkpointer *c = memory_zero(1, sizeof(*c));
         int r = connect_reading(&c->db, s->path, error);
         if (r) {
                 free(c);

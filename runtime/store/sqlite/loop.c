@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/memory.h"
 #include "store/sqlite/sqlite.h"
 #include "task/packed.h"
 
@@ -127,9 +128,7 @@ static void on_reply_bell(void *self)
 static void sqlite_open(uv_loop_t *loop, struct store_open *open)
 {
         const struct store_options *options = &open->options;
-        struct sqlite_store *s = calloc(1, sizeof(*s));
-        if (!s)
-                abort();
+        struct sqlite_store *s = memory_zero(1, sizeof(*s));
         s->store.driver = &sqlite_driver;
         store_set_limits(&s->store, options);
         s->loop = loop;

@@ -1,5 +1,7 @@
 #include "store/sqlite/shard_row.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -65,9 +67,7 @@ static void nonce_load(struct query *q, int column, uint8_t nonce[STORE_NONCE_SI
 struct seq_range *shard_last_room(struct sqlite_shard_row *s)
 {
         if (!s->last)
-                s->last = malloc(LAST_RANGES * sizeof(*s->last));
-        if (!s->last)
-                abort();
+                s->last = memory_alloc(LAST_RANGES * sizeof(*s->last));
         return s->last;
 }
 
