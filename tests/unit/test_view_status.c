@@ -10,9 +10,12 @@
 #define SHARDS 4u
 #define LINES  24u
 
-static const struct store_info info = {
-        .driver = "sqlite", .app = "shop", .coordination = "local:/run/q", .durability = "all of it", .shards = SHARDS
-};
+static const struct store_info info = { .driver = "sqlite",
+        .app = "shop",
+        .coordination = "local:/run/q",
+        .durability = "all of it",
+        .refuses = "",
+        .shards = SHARDS };
 
 struct rig {
         struct store_counts counts[SHARDS];
