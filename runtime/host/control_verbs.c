@@ -38,7 +38,7 @@ static const struct control_verb verbs[] = {
         { "reload", answer_reload },
 };
 
-void host_open_control(struct host *h)
+int host_open_control(struct host *h)
 {
         struct error error = { "" };
         char second[CONTROL_SECOND_MAX];
@@ -58,4 +58,5 @@ void host_open_control(struct host *h)
                 log_event(LEVEL_WARN, "control", "text=%s", LOG_QUOTE(error.text));
         else
                 log_event(LEVEL_INFO, "control", "socket=%s/%s", h->config->state, control_file(h->control));
+        return 0;
 }

@@ -144,11 +144,12 @@ static void on_hang_up(uv_signal_t *signal, int number)
         reload_ask(&h->reload, "SIGHUP", NULL, false, false);
 }
 
-void host_catch_signals(struct host *h)
+int host_catch_signals(struct host *h)
 {
         (void)uv_signal_start(&h->terminate, on_signal, SIGTERM);
         (void)uv_signal_start(&h->interrupt, on_signal, SIGINT);
         (void)uv_signal_start(&h->hang_up, on_hang_up, SIGHUP);
+        return 0;
 }
 
 /* --- from the first to the last turn --- */

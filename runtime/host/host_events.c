@@ -27,7 +27,8 @@ static void on_call_failed(void *self, const struct shard *shard, const char *te
         log_event(LEVEL_ERROR, "store", "shard=%" PRIu32 " text=%s", shard->number, LOG_QUOTE(text));
 }
 
-static void on_stale(void *self)
+/* Our node in the tree has something new to say. */
+static void on_news(void *self)
 {
         struct host *h = self;
         membership_report(&h->membership);
@@ -46,7 +47,7 @@ static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
 }
 
 const struct shards_events host_shards_events = {
-        .now_ms = on_now_ms, .stop = on_task_stop, .failed = on_call_failed, .stale = on_stale, .renewed = on_renewed
+        .now_ms = on_now_ms, .stop = on_task_stop, .failed = on_call_failed, .stale = on_news, .renewed = on_renewed
 };
 
 /* --- handlers --- */
@@ -63,22 +64,9 @@ static void on_reaped(void *self, pid_t pid)
         guard_client_reaped(&h->guard, pid);
 }
 
-static void on_handlers_changed(void *self)
-{
-        struct host *h = self;
-        membership_report(&h->membership);
-}
-
-const struct handlers_events host_handlers_events = {
-        .spawned = on_spawned, .reaped = on_reaped, .changed = on_handlers_changed
-};
+const struct handlers_events host_handlers_events = { .spawned = on_spawned, .reaped = on_reaped, .changed = on_news };
 
 /* --- membership --- */
-
-static void on_tree_open(void *self, int status, const char *text)
-{
-        host_start_go_on(self, status, text);
-}
 
 static void on_session(void *self, const char *token)
 {
@@ -104,17 +92,12 @@ static void on_describe(void *self, struct member_doc *doc)
 }
 
 const struct membership_events host_membership_events = {
-        .opened = on_tree_open, .session = on_session, .assigned = on_assigned, .describe = on_describe
+        .opened = host_start_go_on, .session = on_session, .assigned = on_assigned, .describe = on_describe
 };
 
 /* --- reload --- */
 
-static void on_reply(void *caller, json_t *reply)
-{
-        control_reply(caller, reply);
-}
-
-static void on_refuse(void *caller, const char *text)
+static void on_refuse(struct control_call *caller, const char *text)
 {
         control_refuse(caller, "%s", text);
 }
@@ -141,7 +124,7 @@ static void on_taken(void *self)
 }
 
 const struct reload_events host_reload_events = {
-        .reply = on_reply, .refuse = on_refuse, .take = on_take, .taken = on_taken
+        .reply = control_reply, .refuse = on_refuse, .take = on_take, .taken = on_taken
 };
 
 /* --- the store's doorbell --- */
@@ -153,18 +136,13 @@ static void on_bell_shard(void *self, uint32_t shard)
                 shard_rang(&h->shards.list[shard].shard);
 }
 
-static void on_bell_desired(void *self)
-{
-        host_ask_desired(self);
-}
-
 static void on_bell_look(void *self)
 {
         struct host *h = self;
         shards_rang(&h->shards);
 }
 
-const struct store_bell host_bell = { .shard = on_bell_shard, .desired = on_bell_desired, .look = on_bell_look };
+const struct store_bell host_bell = { .shard = on_bell_shard, .desired = host_ask_desired, .look = on_bell_look };
 
 /* --- the desired state --- */
 
@@ -179,8 +157,9 @@ static void on_desired(struct store_request *request)
         handlers_desired(&h->handlers, h->desired.items, h->desired.items_count);
 }
 
-void host_ask_desired(struct host *h)
+void host_ask_desired(void *self)
 {
+        struct host *h = self;
         if (h->is_asking || !h->store)
                 return;
         h->is_asking = true;

@@ -84,15 +84,15 @@ struct host {
 
 /* --- host.c --- */
 
-/* From now on SIGTERM and SIGINT stop the host, and SIGHUP asks for a reload. */
-void host_catch_signals(struct host *h);
+/* A step of the start: from now on SIGTERM and SIGINT stop the host, and SIGHUP asks for a reload.  0. */
+int host_catch_signals(struct host *h);
 
 /* --- host_start.c --- */
 
 /* Takes the steps of the start, up to one that has to wait for an answer. */
 void host_start(struct host *h);
-/* What the start waited for has come (0), or not: -errno, and why. */
-void host_start_go_on(struct host *h, int status, const char *text);
+/* What the start of the host `self` waited for has come (0), or not: -errno, and why. */
+void host_start_go_on(void *self, int status, const char *text);
 /* There is another `config`: what follows from it for the parts, but for the handlers. */
 void host_apply_config(struct host *h);
 /* Says once which handlers' plugins run as root: a mistake of theirs is then root's. */
@@ -121,12 +121,12 @@ extern const struct membership_events host_membership_events;
 extern const struct reload_events host_reload_events;
 extern const struct store_bell host_bell; /* without `self` */
 
-/* Reads the desired state again and does what it says. */
-void host_ask_desired(struct host *h);
+/* Reads the desired state again and does what it says; `self` is the host. */
+void host_ask_desired(void *self);
 
 /* --- control_verbs.c --- */
 
-/* The control socket.  Without one the host goes on, and says so. */
-void host_open_control(struct host *h);
+/* A step of the start: the control socket.  Without one the host goes on, and says so.  0. */
+int host_open_control(struct host *h);
 
 #endif

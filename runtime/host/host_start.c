@@ -1,7 +1,7 @@
 /* host_start.c: how a host starts: the list of steps stands at the end.
  *
- * The loop runs already, so that a step may wait for an answer.  If a step fails, or a signal comes meanwhile,
- * host_close() closes what was opened so far. */
+ * The process was hardened before its configuration was read (cli/run.c), and the loop is there, so that a step may
+ * wait for an answer.  If a step fails, or a signal comes meanwhile, host_close() closes what was opened so far. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define GATHER_MS 10
 #define SEATS_MAX 128 /* what one call tells the store, and time for outcomes besides */
 
-/* What a step returns beside 0 and -errno: host_start_go_on() will be called. */
+/* A step returns 0, or -errno with the text in the host, or this: host_start_go_on() will be called. */
 #define WAITS 1
 
 /* --- settings --- */
@@ -72,9 +72,8 @@ void host_apply_config(struct host *h)
 /* --- steps, in their order --- */
 
 /* Gives each part what it needs of the others.  Nothing is opened yet. */
-static int connect_parts(struct host *h, struct error *error)
+static int connect_parts(struct host *h)
 {
-        (void)error;
         notify_open(&h->notify);
         pools_init(&h->pools, &h->loop);
         h->membership.name = h->config->host.name;
@@ -101,51 +100,36 @@ static int connect_parts(struct host *h, struct error *error)
         return 0;
 }
 
-static int read_secrets(struct host *h, struct error *error)
+static int read_secrets(struct host *h)
 {
-        return config_secrets_read(h->config, true, &h->secrets, error);
+        return config_secrets_read(h->config, true, &h->secrets, &h->error);
 }
 
-static int make_state_folder(struct host *h, struct error *error)
+static int make_state_folder(struct host *h)
 {
         if (mkdir(h->config->state, 0700) < 0 && errno != EEXIST)
-                return error_set(error, -errno, "state folder %s: %s", h->config->state, strerror(errno));
+                return error_set(&h->error, -errno, "state folder %s: %s", h->config->state, strerror(errno));
         return 0;
 }
 
-static int open_plugin_copies(struct host *h, struct error *error)
+static int open_plugin_copies(struct host *h)
 {
-        h->copies_fd = plugin_copies_open(h->config->state, h->copies, error);
+        h->copies_fd = plugin_copies_open(h->config->state, h->copies, &h->error);
         return h->copies_fd < 0 ? h->copies_fd : 0;
 }
 
-static int draw_nonce(struct host *h, struct error *error)
+static int draw_nonce(struct host *h)
 {
         uint8_t *nonce = h->membership.nonce;
         if (getrandom(nonce, STORE_NONCE_SIZE, 0) != STORE_NONCE_SIZE)
-                return error_set(error, -EIO, "no random numbers to be had");
+                return error_set(&h->error, -EIO, "no random numbers to be had");
         memcpy(&h->handlers.random, nonce, sizeof(h->handlers.random));
         return 0;
 }
 
-static int catch_signals(struct host *h, struct error *error)
-{
-        (void)error;
-        host_catch_signals(h);
-        return 0;
-}
-
-static int open_control(struct host *h, struct error *error)
-{
-        (void)error;
-        host_open_control(h);
-        return 0;
-}
-
-static int open_coordination(struct host *h, struct error *error)
+static int open_coordination(struct host *h)
 {
         struct coord_options options = coord_options_of(h->config, &h->secrets);
-        (void)error;
         membership_open(&h->membership, &h->loop, &options);
         return WAITS;
 }
@@ -158,11 +142,10 @@ static void on_store_open(struct store_request *request)
         host_start_go_on(h, request->status, request->error.text);
 }
 
-static int open_store(struct host *h, struct error *error)
+static int open_store(struct host *h)
 {
         struct store_options *options = &h->open.options;
         struct coord_info coordination;
-        (void)error;
         coord_info(h->membership.coord, &coordination);
         h->bell = host_bell;
         h->bell.self = h;
@@ -177,7 +160,7 @@ static int open_store(struct host *h, struct error *error)
         return WAITS;
 }
 
-static int make_shards(struct host *h, struct error *error)
+static int make_shards(struct host *h)
 {
         struct store_info info;
         store_info(h->store, &info);
@@ -193,12 +176,12 @@ static int make_shards(struct host *h, struct error *error)
                 .self = h };
         if (dispatch_init(&h->dispatch, info.shards, &h->limits) < 0 ||
                 shards_init(&h->shards, info.calls_max, h->config->window.per_key) < 0)
-                return error_set(error, -ENOMEM, "out of memory");
+                return error_set(&h->error, -ENOMEM, "out of memory");
         int r = leases_create(&h->leases, info.shards);
-        return r < 0 ? error_set(error, r, "cannot make the lease page: %s", strerror(-r)) : 0;
+        return r < 0 ? error_set(&h->error, r, "cannot make the lease page: %s", strerror(-r)) : 0;
 }
 
-static int start_guard(struct host *h, struct error *error)
+static int start_guard(struct host *h)
 {
         const struct config *c = h->config;
         struct guard_start start = {
@@ -217,32 +200,30 @@ static int start_guard(struct host *h, struct error *error)
                 .coord_sentinel_password = h->secrets.coordination_sentinel,
         };
         memcpy(start.nonce, h->membership.nonce, sizeof(start.nonce));
-        int r = guard_client_open(&h->guard, &h->loop, &h->leases, &start, error);
+        int r = guard_client_open(&h->guard, &h->loop, &h->leases, &start, &h->error);
         h->has_guard = r == 0;
         return r;
 }
 
-static int open_handlers(struct host *h, struct error *error)
+static int open_handlers(struct host *h)
 {
         int r = 0;
         for (size_t i = 0; r == 0 && i < h->config->handlers_count; i++)
-                r = handlers_open(&h->handlers, h->config, &h->config->handlers[i], error);
+                r = handlers_open(&h->handlers, h->config, &h->config->handlers[i], &h->error);
         return r;
 }
 
-static int join(struct host *h, struct error *error)
+static int join(struct host *h)
 {
-        (void)error;
         h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
         membership_start(&h->membership, h->shards.count);
         host_ask_desired(h);
         return 0;
 }
 
-static int say_ready(struct host *h, struct error *error)
+static int say_ready(struct host *h)
 {
         char nonce[NONCE_TEXT_SIZE];
-        (void)error;
         h->phase = HOST_RUNNING;
         membership_nonce_text(&h->membership, nonce);
         log_event(LEVEL_INFO, "running", "host=%s handlers=%" PRIu32 " pid=%d nonce=%s", h->config->host.name,
@@ -255,14 +236,14 @@ static int say_ready(struct host *h, struct error *error)
 
 /* --- the list --- */
 
-static int (*const steps[])(struct host *h, struct error *error) = {
+static int (*const steps[])(struct host *h) = {
         connect_parts,
         read_secrets,
         make_state_folder,
         open_plugin_copies, /* in the state folder */
         draw_nonce,         /* who we are, for the control socket, the tree, the store and the guard */
-        catch_signals,      /* From here on a signal ends the host in good order, and no sooner. */
-        open_control,       /* in the state folder; a host without it does its work all the same */
+        host_catch_signals, /* Until then a signal ends the process at once: nobody has seen it yet. */
+        host_open_control,  /* in the state folder; a host without it does its work all the same */
         open_coordination,  /* waits */
         open_store,         /* waits; notes down which coordination its hosts use */
         make_shards,        /* as many as the store has, and the page that shows their leases to runners */
@@ -276,15 +257,16 @@ void host_start(struct host *h)
 {
         int r = 0;
         while (r == 0 && h->steps < sizeof(steps) / sizeof(steps[0]))
-                r = steps[h->steps++](h, &h->error);
+                r = steps[h->steps++](h);
         if (r >= 0)
                 return;
         h->status = r;
         host_close(h);
 }
 
-void host_start_go_on(struct host *h, int status, const char *text)
+void host_start_go_on(void *self, int status, const char *text)
 {
+        struct host *h = self;
         if (status < 0)
                 h->status = error_set(&h->error, status, "%s", text);
         if (status < 0 || h->phase != HOST_STARTING)

@@ -55,7 +55,7 @@ static void answer(const struct reload *r, struct reload_asker *asker, json_t *r
         free_asker(asker);
 }
 
-void reload_ask(struct reload *r, const char *by, void *caller, bool is_dry, bool is_patient)
+void reload_ask(struct reload *r, const char *by, struct control_call *caller, bool is_dry, bool is_patient)
 {
         struct reload_asker *asker = memory_zero(1, sizeof(*asker));
         asker->caller = caller;

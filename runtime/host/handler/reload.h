@@ -17,11 +17,13 @@
 #include "config/shared.h"
 #include "host/handler/handlers.h"
 
+struct control_call; /* a question to the host; only handed back here */
+
 /* What a reload needs its host for. */
 struct reload_events {
         /* Answers a caller of reload_ask(), exactly once: with `reply`, which is taken, or with an error. */
-        void (*reply)(void *caller, json_t *reply);
-        void (*refuse)(void *caller, const char *text);
+        void (*reply)(struct control_call *caller, json_t *reply);
+        void (*refuse)(struct control_call *caller, const char *text);
         /* The configuration is right, and in force from now on: takes a share of it, and those settings that are not a
          * handler's own.  The handlers follow. */
         void (*take)(void *self, struct shared_config *shared);
@@ -32,10 +34,10 @@ struct reload_events {
 /* Somebody who wants a reload. */
 struct reload_asker {
         struct reload_asker *next;
-        void *caller;    /* to be answered; NULL: a signal */
-        bool is_dry;     /* only say what would happen */
-        bool is_patient; /* answer when it is known how it went */
-        uint32_t reload; /* the one that served it */
+        struct control_call *caller; /* to be answered; NULL: a signal */
+        bool is_dry;                 /* only say what would happen */
+        bool is_patient;             /* answer when it is known how it went */
+        uint32_t reload;             /* the one that served it */
         char by[64];
         json_t *plan; /* what was planned for each handler */
 };
@@ -62,7 +64,7 @@ struct reload {
 };
 
 /* As soon as the host runs and nothing else is being read.  `caller` NULL: nobody waits for an answer. */
-void reload_ask(struct reload *r, const char *by, void *caller, bool is_dry, bool is_patient);
+void reload_ask(struct reload *r, const char *by, struct control_call *caller, bool is_dry, bool is_patient);
 /* The host runs now: serves who has asked already. */
 void reload_begin(struct reload *r);
 /* Before the loop sleeps: if all has settled, answers who waited for it. */
