@@ -1,6 +1,6 @@
 /* host_stop.c: how a host stops.
  *
- *         host_stop()       a signal: nobody starts a reload, the leader's place and the shards are given up, what runs
+ *         host_stop()       a signal: no reload begins any more, leadership and shards are given up, what runs
  *                           may end within lease.drain
  *         host_cut()        a second signal, or the drain is over: what still runs is interrupted
  *         host_give_up()    a third signal, or the store does not answer: it is not waited for any more
