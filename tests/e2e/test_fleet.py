@@ -269,7 +269,7 @@ def test_a_guard_that_dies_is_replaced(fleet, chance):
     assert runners
     a.kill()
     wait_until(lambda: fleet.counts() == {"b": 20}, "the new guard has given everything back")
-    a.wait_for_log("event=guard ")
+    wait_until(lambda: "event=guard " in a.log(), "the guard says what it did")
     assert not any(is_alive(pid) for pid in runners)
 
 
