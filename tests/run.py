@@ -315,24 +315,26 @@ def contract_runs(sources, folder, timeout_s, label="", served=ANY_COORDINATION)
 
 def lint(is_long):
     """clang-tidy looks at each file for seconds: `make lint` and the long run have it."""
-    for target in ("tidy", "cppcheck", "format-check") if is_long else ("cppcheck", "format-check"):
+    for target in ("cppcheck", "format-check", "structure", *(["tidy"] if is_long else [])):
         yield Program("lint", target, ["make", "--no-print-directory", "-k", target], 600)
+    yield pytest("lint", ROOT / "tests" / "lint" / "test_structure.py", 60)
+
+
+def pytest(suite, source, timeout_s, env=None):
+    report = LOGS / suite / f"{source.stem}.xml"
+    return Program(suite, source.stem, ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                                        f"--junitxml={report}", source.relative_to(ROOT)], timeout_s, read_junit, env)
 
 
 def end_to_end(is_long):
     for source in sorted((ROOT / "tests" / "e2e").glob("test_*.py")):
-        report = LOGS / "e2e" / f"{source.stem}.xml"
-        yield Program("e2e", source.stem, ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                                           f"--junitxml={report}", source.relative_to(ROOT)],
-                      1800 if is_long else 330, read_junit, {"QUIVER_TEST_LONG": "1"} if is_long else {})
+        yield pytest("e2e", source, 1800 if is_long else 330, {"QUIVER_TEST_LONG": "1"} if is_long else {})
 
 
 def chaos(is_long):
     """The checker's own tests, and a while of everything that can break; `make chaos` is the same, longer."""
     folder = ROOT / "tests" / "chaos"
-    yield Program("chaos", "test_checker", ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                                            f"--junitxml={LOGS / 'chaos' / 'test_checker.xml'}",
-                                            (folder / "test_checker.py").relative_to(ROOT)], 60, read_junit)
+    yield pytest("chaos", folder / "test_checker.py", 60)
     places = ("sqlite", "redis+zookeeper", "redis", "sentinel", "cluster") if is_long else ("sqlite", "redis")
     for on in places:
         seconds = 120 if is_long else 15
