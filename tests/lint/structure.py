@@ -44,8 +44,6 @@ MAY_INCLUDE = {
     "client": {"base", "config", "task", "store"},
     "cli": {"base", "config", "task", "ring", "coord", "client", "view", "host", "runner", "guard"},
 }
-# Where a room's files may reach a driver: the one file that opens it by its URL.
-OPENS_DRIVERS = {"store/open.c", "coord/open.c"}
 # The files that put a host together out of its parts.
 KNOW_THE_HOST = {f"host/{name}" for name in ("host_private.h", "host.c", "host_start.c", "host_stop.c", "host_events.c",
                                              "control_verbs.c")}
@@ -82,8 +80,6 @@ def check_includes(path, text):
         folder = str(header.parent)
         if header.name.endswith("_private.h") and header.parent != path.parent:
             yield line_of(text, match.start()), f"{match[1]} is private to {folder}/"
-            continue
-        if is_below(other, room) and str(path) in OPENS_DRIVERS:
             continue
         if other == room or any(is_below(folder, allowed) and (other == allowed or allowed not in CONTRACTS)
                                 for allowed in MAY_INCLUDE[room]):
