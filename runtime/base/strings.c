@@ -1,11 +1,11 @@
 #include "base/strings.h"
 
-#include "base/memory.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 char *text_copy_part(const char *text, size_t size)
 {
@@ -35,11 +35,8 @@ char *text_printf(const char *format, ...)
 void *array_grow(void *items, size_t count, size_t size)
 {
         /* The capacity doubles, so the array is full exactly when the count is zero or a power of two. */
-        if ((count & (count - 1)) == 0) {
-                items = reallocarray(items, count ? 2 * count : 1, size);
-                if (!items)
-                        abort();
-        }
+        if ((count & (count - 1)) == 0)
+                items = memory_or_abort(reallocarray(items, count ? 2 * count : 1, size));
         memset((char *)items + count * size, 0, size);
         return items;
 }

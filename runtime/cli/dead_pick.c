@@ -137,10 +137,8 @@ int dead_survey(struct cli_store *s, const struct dead_filter *f, struct dead_su
         uint32_t end;
         int r = 0;
         dead_filter_shards(f, s->info, &first, &end);
-        uint64_t *last = calloc(end - first, sizeof(*last));
-        survey.shards = calloc(end - first, sizeof(*survey.shards));
-        if (!last || !survey.shards)
-                abort();
+        uint64_t *last = memory_zero(end - first, sizeof(*last));
+        survey.shards = memory_zero(end - first, sizeof(*survey.shards));
         for (uint32_t i = first; i < end && r >= 0; i++) {
                 struct store_dead dead = { 0 };
                 r = client_dead_id(s->client, i, DEAD_REQUEUE, (struct span){ 0 }, &dead, error);

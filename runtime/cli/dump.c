@@ -48,9 +48,7 @@ static void write_bytes(struct dumping *d, const char *text, size_t size)
 
 static size_t write_json(struct dumping *d, json_t *object)
 {
-        char *text = json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER);
-        if (!text)
-                abort();
+        char *text = memory_or_abort(json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER));
         size_t size = strlen(text);
         d->is_too_long = d->is_too_long || size > MOVE_LINE_MAX;
         write_bytes(d, text, size);
@@ -249,10 +247,8 @@ static int dump_shard(struct cli_store *s, struct dumping *d, struct error *erro
 static int epochs_get(struct cli_store *s, uint64_t **ret_epochs, struct error *error)
 {
         uint32_t shards = s->info->shards;
-        struct store_counts *counts = calloc(shards, sizeof(*counts));
-        uint64_t *epochs = calloc(shards, sizeof(*epochs));
-        if (!counts || !epochs)
-                abort();
+        struct store_counts *counts = memory_zero(shards, sizeof(*counts));
+        uint64_t *epochs = memory_zero(shards, sizeof(*epochs));
         int r = client_count(s->client, 0, shards, counts, error);
         for (uint32_t i = 0; i < shards; i++)
                 epochs[i] = counts[i].epoch;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "cli/load.h"
 
 /* An owner takes up a hold with its next advance, at the latest when it renews its lease. */
@@ -196,12 +197,10 @@ static int load_chunk(struct loading *l)
 int loading_start(struct loading *l)
 {
         uint32_t shards = l->s->info->shards;
-        l->taken = calloc(shards, sizeof(*l->taken));
-        l->last = calloc(shards, sizeof(*l->last));
-        l->shard_of = calloc(MOVE_CHUNK_LINES, sizeof(*l->shard_of));
-        l->items = calloc(MOVE_CHUNK_LINES, sizeof(*l->items));
-        if (!l->taken || !l->last || !l->shard_of || !l->items)
-                abort();
+        l->taken = memory_zero(shards, sizeof(*l->taken));
+        l->last = memory_zero(shards, sizeof(*l->last));
+        l->shard_of = memory_zero(MOVE_CHUNK_LINES, sizeof(*l->shard_of));
+        l->items = memory_zero(MOVE_CHUNK_LINES, sizeof(*l->items));
         for (uint32_t i = 0; i < shards; i++) {
                 struct store_import look = { .shard = i, .source = { l->reader->name, MOVE_NAME_SIZE } };
                 int r = client_import(l->s->client, &look, &l->reader->error);

@@ -179,10 +179,8 @@ static void on_timer(uv_timer_t *timer)
 int membership_ask(const struct config *config, struct membership_view *ret_view, struct error *error)
 {
         static struct config_secrets secrets;
-        struct asking *a = calloc(1, sizeof(*a));
+        struct asking *a = memory_zero(1, sizeof(*a));
         *ret_view = (struct membership_view){ 0 };
-        if (!a)
-                return error_set(error, -ENOMEM, "out of memory");
         int r = config_secrets_read(config, false, &secrets, error);
         if (r < 0) {
                 explicit_bzero(&secrets, sizeof(secrets));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "cli/print.h"
 #include "cli/submit.h"
 #include "view/json.h"
@@ -286,14 +287,12 @@ int submit_lines(struct cli_store *s, const struct submit_request *request)
         struct stream st = {
                 .store = s,
                 .request = request,
-                .lines = calloc(request->batch, sizeof(*st.lines)),
-                .tasks = calloc(request->batch, sizeof(*st.tasks)),
-                .submitted = calloc(request->batch, sizeof(*st.submitted)),
+                .lines = memory_zero(request->batch, sizeof(*st.lines)),
+                .tasks = memory_zero(request->batch, sizeof(*st.tasks)),
+                .submitted = memory_zero(request->batch, sizeof(*st.submitted)),
                 .started_ms = clock_boot_ms(),
                 .has_progress = isatty(STDERR_FILENO),
         };
-        if (!st.lines || !st.tasks || !st.submitted)
-                abort();
         if (fstat(STDIN_FILENO, &input) == 0 && S_ISREG(input.st_mode))
                 st.bytes_all = (uint64_t)input.st_size;
         int code = run(&st);

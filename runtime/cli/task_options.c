@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/open.h"
 #include "view/json.h"
 
@@ -72,9 +73,7 @@ static int take_json_payload(struct task_options *t, const json_t *value)
                 t->task.payload_size = json_string_length(value);
                 return 0;
         }
-        char *text = json_dumps(value, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
-        if (!text)
-                abort();
+        char *text = memory_or_abort(json_dumps(value, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY));
         buffer_clear(&t->payload);
         buffer_put(&t->payload, text, strlen(text));
         free(text);

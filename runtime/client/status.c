@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/strings.h"
 #include "client/admin.h"
 #include "client/call.h"
 #include "client/sized_struct.h"
@@ -104,7 +105,7 @@ static void take_if_wanted(void *self, const struct store_desired *item)
         if (!span_is(item->name, wanted->name))
                 return;
         wanted->is_there = true;
-        wanted->value = strndup(item->value.size ? item->value.data : "", item->value.size);
+        wanted->value = text_copy_part(item->value.size ? item->value.data : "", item->value.size);
 }
 
 int qv_client_get_desired(struct qv_client *client, const char *name, char **ret_value)
@@ -116,8 +117,6 @@ int qv_client_get_desired(struct qv_client *client, const char *name, char **ret
                 return r;
         if (!wanted.is_there)
                 return error_set(error, -ENOENT, "%s is not set", name);
-        if (!wanted.value)
-                return error_set(error, -ENOMEM, "out of memory");
         *ret_value = wanted.value;
         return 0;
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "client/admin.h"
 #include "client/call.h"
 #include "client/sized_struct.h"
@@ -111,14 +112,11 @@ static void batch_free(struct batch *b)
         buffer_free(&b->headers);
 }
 
-static int batch_init(struct batch *b, size_t count, struct error *error)
+static void batch_init(struct batch *b, size_t count)
 {
         size_t room = count < STORE_SUBMIT_TASKS ? count : STORE_SUBMIT_TASKS;
-        *b = (struct batch){ .tasks = calloc(room, sizeof(*b->tasks)), .items = calloc(room, sizeof(*b->items)) };
-        if (b->tasks && b->items)
-                return 0;
-        batch_free(b);
-        return error_set(error, -ENOMEM, "out of memory");
+        *b = (struct batch){ .tasks = memory_zero(room, sizeof(*b->tasks)),
+                .items = memory_zero(room, sizeof(*b->items)) };
 }
 
 static void batch_fill_item(struct batch *b, uint32_t i)
@@ -185,9 +183,8 @@ int qv_client_submit_many(struct qv_client *client, const struct qv_client_task 
         uint32_t size = tasks->size;
         if (size < SIZED_MIN || size > SIZED_MAX)
                 return error_set(error, -EINVAL, "task.size: start from QV_CLIENT_TASK_INIT");
-        int r = batch_init(&batch, count, error);
-        if (r < 0)
-                return r;
+        int r = 0;
+        batch_init(&batch, count);
         for (size_t i = 0; ret_submitted && i < count; i++)
                 ret_submitted[i] = (struct qv_client_submitted){ .status = -ECANCELED };
         for (size_t at = 0; at < count && r == 0; at += batch.count) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "client/call.h"
 
 #define WAIT_MAX_MS (TASK_NUMBER_MAX / 2)
@@ -35,9 +36,8 @@ static struct qv_client_outcome *copy_outcome(const struct store_reply *reply)
         size_t texts;
         size_t count = measure_events(reply->note.events, &texts);
         size_t size = sizeof(struct qv_client_outcome) + count * sizeof(struct qv_client_event);
-        struct qv_client_outcome *outcome = calloc(1, size + texts + reply->reason.size + 1 + reply->data.size + 1);
-        if (!outcome)
-                return NULL;
+        struct qv_client_outcome *outcome =
+                memory_zero(1, size + texts + reply->reason.size + 1 + reply->data.size + 1);
         struct qv_client_event *events = (struct qv_client_event *)(outcome + 1);
         char *at = (char *)outcome + size;
         struct span rest = reply->note.events;
@@ -86,8 +86,6 @@ int qv_client_wait(
                 return r;
         if (call.reply.state == REPLY_PENDING)
                 return error_set(error, -EAGAIN, "task %s has not ended yet", id);
-        if (!outcome)
-                return error_set(error, -ENOMEM, "out of memory");
         *ret_outcome = outcome;
         return 0;
 }

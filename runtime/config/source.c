@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/strings.h"
 
 /* A file that is being read.  Device and inode reveal a file that includes itself, whatever its name. */
@@ -81,10 +82,8 @@ static char *clean_text(struct source *s, const char *path, const char *text, si
 static void open_text(struct source *s, const char *path, const char *text, size_t size, const struct stat *from)
 {
         s->bytes += size;
-        struct source_file *file = calloc(1, sizeof(*file));
-        struct open_file *open = calloc(1, sizeof(*open));
-        if (!file || !open)
-                abort();
+        struct source_file *file = memory_zero(1, sizeof(*file));
+        struct open_file *open = memory_zero(1, sizeof(*open));
         file->path = text_copy(path);
         file->folder = file_folder(path);
         *s->files_end = file;

@@ -207,9 +207,7 @@ static void collect(struct lease_returns *h, const struct leases *leases)
 uint32_t guard_release(const struct guard_start *start, const struct leases *leases, const char *token)
 {
         struct lease_returns h = { .start = start, .token = token };
-        h.returns = calloc(leases->count, sizeof(*h.returns));
-        if (!h.returns)
-                return 0;
+        h.returns = memory_zero(leases->count, sizeof(*h.returns));
         collect(&h, leases);
         (void)uv_loop_init(&h.loop);
         (void)uv_timer_init(&h.loop, &h.timer);

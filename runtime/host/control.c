@@ -108,12 +108,10 @@ static void answer(struct control_call *call, json_t *reply)
                 free_if_over(call);
                 return;
         }
-        char *text = json_dumps(reply, JSON_COMPACT | JSON_PRESERVE_ORDER);
+        char *text = memory_or_abort(json_dumps(reply, JSON_COMPACT | JSON_PRESERVE_ORDER));
         json_decref(reply);
-        size_t size = text ? strlen(text) : 0;
-        char *line = text ? realloc(text, size + 2) : NULL;
-        if (!line)
-                abort();
+        size_t size = strlen(text);
+        char *line = memory_resize(text, size + 2);
         memcpy(line + size, "\n", 2);
         send_text(call, line);
 }

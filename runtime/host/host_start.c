@@ -174,9 +174,8 @@ static int make_shards(struct host *h)
                 .limits = &h->limits,
                 .events = &host_shards_events,
                 .self = h };
-        if (dispatch_init(&h->dispatch, info.shards, &h->limits) < 0 ||
-                shards_init(&h->shards, info.calls_max, h->config->window.per_key) < 0)
-                return error_set(&h->error, -ENOMEM, "out of memory");
+        dispatch_init(&h->dispatch, info.shards, &h->limits);
+        shards_init(&h->shards, info.calls_max, h->config->window.per_key);
         int r = leases_create(&h->leases, info.shards);
         return r < 0 ? error_set(&h->error, r, "cannot make the lease page: %s", strerror(-r)) : 0;
 }

@@ -182,9 +182,8 @@ static char *as_text(json_t *document)
         size_t left_out = 0;
         drop_zeroes(handlers);
         for (;;) {
-                char *dumped = json_dumps(document, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(5));
-                if (!dumped)
-                        abort();
+                char *dumped = memory_or_abort(
+                        json_dumps(document, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(5)));
                 size_t size = strlen(dumped);
                 if (size <= STORE_STATUS_MAX || !json_array_size(handlers)) {
                         json_decref(document);

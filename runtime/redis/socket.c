@@ -379,9 +379,7 @@ void redis_socket_open(struct redis_socket *sock, uv_loop_t *loop, const struct 
         const struct redis_socket_events *events)
 {
         *sock = (struct redis_socket){ .address = *address, .events = events, .loop = loop, .timeout_ms = timeout_ms };
-        sock->reader = redisReaderCreate();
-        if (!sock->reader)
-                abort();
+        sock->reader = memory_or_abort(redisReaderCreate());
         sock->functions = *sock->reader->fn;
         sock->create_array = sock->functions.createArray;
         sock->functions.createArray = create_array;

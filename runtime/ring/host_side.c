@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "ring/futex.h"
 
 #define NONE UINT32_MAX
@@ -27,19 +28,15 @@ int ring_host_init(struct ring_host *r, const struct ring_shape *shape)
         int fd = memfd_create("quiver-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         if (fd < 0)
                 return -errno;
-        void *base = MAP_FAILED;
         /* Sealed: if a runner could shrink the memory, the host would get SIGBUS. */
         if (ftruncate(fd, (off_t)offsets.total) < 0 ||
                 fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
                 goto fail;
-        base = mmap(NULL, offsets.total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        /* Its size comes from the configuration, so the kernel's ENOMEM is an answer and does not end the host. */
+        void *base = mmap(NULL, offsets.total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (base == MAP_FAILED)
                 goto fail;
-        struct ring_flight *flights = calloc(shape->entries, sizeof(*flights));
-        if (!flights) {
-                errno = ENOMEM;
-                goto fail;
-        }
+        struct ring_flight *flights = memory_zero(shape->entries, sizeof(*flights));
         *r = (struct ring_host){ .fd = fd, .flights = flights, .free_spills = UINT32_MAX, .next_ticket = 1 };
         ring_map_init(&r->map, base, shape);
         for (uint32_t i = 0; i < shape->entries; i++)
@@ -51,8 +48,6 @@ int ring_host_init(struct ring_host *r, const struct ring_shape *shape)
         return 0;
 fail:
         error = -errno;
-        if (base != MAP_FAILED)
-                (void)munmap(base, offsets.total);
         (void)close(fd);
         return error;
 }

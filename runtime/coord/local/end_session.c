@@ -7,6 +7,8 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/memory.h"
+#include "base/strings.h"
 #include "coord/driver.h"
 #include "coord/local/bell.h"
 #include "coord/local/replica.h"
@@ -75,16 +77,14 @@ static void worked(uv_work_t *request, int status)
 
 void local_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
 {
-        struct local_session_end *ending = calloc(1, sizeof(*ending));
+        struct local_session_end *ending = memory_zero(1, sizeof(*ending));
         const char *colon = end->options.url ? strchr(end->options.url, ':') : NULL;
-        if (!ending)
-                abort();
         ending->work.data = ending;
         ending->end = end;
         ending->status = end->request.status;
         ending->error = end->request.error;
-        ending->where = strdup(colon ? colon + 1 : "");
-        ending->app = strdup(end->options.app ? end->options.app : "");
+        ending->where = text_copy(colon ? colon + 1 : "");
+        ending->app = text_copy(end->options.app ? end->options.app : "");
         if (!ending->status && !parse_token(end->token, ending->nonce))
                 ending->status = error_set(&ending->error, -EINVAL, "end session: not the token of a local session");
         if (uv_queue_work(loop, &ending->work, work, worked) != 0)

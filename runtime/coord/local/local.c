@@ -13,6 +13,8 @@
 #include <uv.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
+#include "base/strings.h"
 #include "base/units.h"
 #include "coord/local/end_session.h"
 #include "coord/local/worker.h"
@@ -254,10 +256,8 @@ static uint64_t session_ms_of(const struct coord_options *options)
 static void local_open(uv_loop_t *loop, struct coord_open *open)
 {
         const struct coord_options *options = &open->options;
-        struct local_coord *local = calloc(1, sizeof(*local));
+        struct local_coord *local = memory_zero(1, sizeof(*local));
         struct worker *worker = &local->worker;
-        if (!local)
-                abort();
         coord_base_init(&local->coord, &local_driver, options, options->url ? options->url : "");
         local->coord.session_ms = session_ms_of(options);
         local->open = open;
@@ -270,8 +270,8 @@ static void local_open(uv_loop_t *loop, struct coord_open *open)
                 .handed = on_handed,
                 .self = local };
         if (!open->request.status) {
-                worker->where = strdup(where_of(options->url));
-                worker->app = strdup(options->app);
+                worker->where = text_copy(where_of(options->url));
+                worker->app = text_copy(options->app);
                 open->request.status = worker_start(worker, &open->request.error);
                 local->has_worker = !open->request.status;
         }

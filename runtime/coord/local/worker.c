@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "coord/local/bell.h"
 
 #define RETRY_MS 100u
@@ -184,7 +185,7 @@ static void tell_opened(struct worker *worker, int status, const struct error *e
         struct job *note = job_new(JOB_OPENED);
         char url[FOLDER_PATH_MAX + 256];
         folder_url(&worker->folder, worker->where, url, sizeof(url));
-        note->url = strdup(url);
+        note->url = text_copy(url);
         if (folder_is_hopeless(status)) {
                 note->status = status == -EPROTO || status == -EINVAL ? status : -EACCES;
                 note->error = *error;

@@ -196,7 +196,7 @@ static int choose_redis(struct redis_tree *tree, const struct coord_options *opt
                 return error_set(error, -EINVAL,
                         "coordination url \"redis\" is the Redis of the store, and the store is none; "
                         "write redis://HOST:PORT");
-        tree->redis_url = strdup(url);
+        tree->redis_url = text_copy(url);
         tree->user = text_copy(is_stores ? options->store_user : options->user);
         tree->password = text_copy(is_stores ? options->store_password : options->password);
         tree->sentinel_user = text_copy(is_stores ? options->store_sentinel_user : options->sentinel_user);
@@ -217,9 +217,8 @@ static const struct remote_hooks hooks = {
 void rtree_make(struct uv_loop_s *loop, struct coord_open *open, uint64_t patience_ms)
 {
         struct coord_request *request = &open->request;
-        struct redis_tree *tree = calloc(1, sizeof(*tree));
-        if (!tree || asprintf(&tree->prefix, "quiver:{%s:coord}", open->options.app ? open->options.app : "") < 0)
-                abort();
+        struct redis_tree *tree = memory_zero(1, sizeof(*tree));
+        tree->prefix = text_printf("quiver:{%s:coord}", open->options.app ? open->options.app : "");
         tree->loop = loop;
         tree->redis_events = (struct redis_events){ on_rang, on_look, on_state, tree };
         tree->opening_by_ms = clock_boot_ms() + patience_ms;

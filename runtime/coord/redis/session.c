@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/units.h"
 #include "coord/redis/redis_tree.h"
 
@@ -67,7 +68,7 @@ static void note_server(struct redis_tree *tree, const char *server)
         if (coord->server && !strcmp(coord->server, server))
                 return;
         free(coord->server);
-        coord->server = strdup(server);
+        coord->server = text_copy(server);
 }
 
 /* `next_end_ms`: when the next session of any host ends; UINT64_MAX: unknown. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/units.h"
 #include "coord/zookeeper/zookeeper.h"
 
@@ -138,10 +139,8 @@ static void on_bell(uv_async_t *bell)
 void zk_end_session(struct uv_loop_s *loop, struct coord_end_session *end)
 {
         struct coord_request *request = &end->request;
-        struct zk_session_end *ending = calloc(1, sizeof(*ending));
+        struct zk_session_end *ending = memory_zero(1, sizeof(*ending));
         char *auth = NULL;
-        if (!ending)
-                abort();
         if (!request->status)
                 request->status = token_read(end->token, &ending->id, &request->error);
         if (!request->status)

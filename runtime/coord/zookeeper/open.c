@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/strings.h"
 #include "coord/zookeeper/zookeeper.h"
 
 #define DEFAULT_USER "quiver"
@@ -104,9 +105,7 @@ int zk_read_options(const struct coord_options *options, struct url *ret_url, ch
         int r = url_parse(options->url, URL_FOR_COORDINATION, "/", ret_url, error);
         if (r)
                 return error_prefix(error, r, "coordination url");
-        *ret_auth = NULL;
-        if (options->password && asprintf(ret_auth, "%s:%s", user, options->password) < 0)
-                abort();
+        *ret_auth = options->password ? text_printf("%s:%s", user, options->password) : NULL;
         return 0;
 }
 
@@ -127,8 +126,8 @@ static void zookeeper_open(struct uv_loop_s *loop, struct coord_open *open)
         if (!request->status)
                 request->status = zk_read_options(&open->options, &zk->url, &zk->auth, &request->error);
         remote_init(&zk->remote, &hooks, loop, open, &zookeeper_driver, zk->url.text);
-        if (!request->status && asprintf(&zk->root, "%s/%s", zk->url.path, open->options.app) < 0)
-                abort();
+        if (!request->status)
+                zk->root = text_printf("%s/%s", zk->url.path, open->options.app);
         zk->acl = zk->auth ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
         zk->wanted_ms = zk->remote.coord.session_ms;
         zk->bell.data = zk;

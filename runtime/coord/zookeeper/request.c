@@ -1,10 +1,9 @@
 /* Requests as operations of ZooKeeper.  Most need one operation; a missing parent, or a watch on a missing node, needs
  * more. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
+#include "base/strings.h"
 #include "coord/zookeeper/zookeeper.h"
 
 int zk_errno(int rc)
@@ -55,13 +54,7 @@ int32_t zk_version(uint64_t version)
 
 char *zk_path(const struct zk *zk, const char *path)
 {
-        struct buffer text = { 0 };
-        buffer_printf(&text, "%s%s%s", zk->root, path ? "/" : "", path ? path : "");
-        char *made = strdup(buffer_text(&text));
-        buffer_free(&text);
-        if (!made)
-                abort();
-        return made;
+        return text_printf("%s%s%s", zk->root, path ? "/" : "", path ? path : "");
 }
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */

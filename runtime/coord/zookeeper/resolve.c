@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/log.h"
+#include "base/strings.h"
 
 static void put_addresses(struct buffer *list, const struct addrinfo *found, uint16_t port)
 {
@@ -38,7 +39,7 @@ char *zk_resolve(const struct url *url, struct error *error)
                 put_addresses(&list, found, host->port);
                 freeaddrinfo(found);
         }
-        char *made = list.size ? strdup(buffer_text(&list)) : NULL;
+        char *made = list.size ? text_copy(buffer_text(&list)) : NULL;
         buffer_free(&list);
         return made;
 }

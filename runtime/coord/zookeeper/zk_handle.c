@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/strings.h"
 #include "coord/zookeeper/client_log.h"
 #include "coord/zookeeper/resolve.h"
 
@@ -38,12 +39,6 @@ struct zk_handle {
         void *self;
         unsigned references; /* the loop's and the handle's */
 };
-
-static void *allocate(size_t size)
-{
-        void *made = memory_zero(1, size);
-        return made;
-}
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
@@ -132,7 +127,7 @@ struct post *zk_handle_collect(struct zk_handle *handle)
 
 static void post_failed(struct zk_handle *handle, const struct error *error)
 {
-        struct failed_post *failed = allocate(sizeof(*failed));
+        struct failed_post *failed = memory_zero(1, sizeof(*failed));
         failed->post.kind = POST_FAILED;
         failed->error = *error;
         zk_handle_post(handle, &failed->post);
@@ -183,7 +178,7 @@ static void session_changed(zhandle_t *zh, int type, int state, const char *path
         (void)path;
         if (type != ZOO_SESSION_EVENT)
                 return;
-        struct session_post *session = allocate(sizeof(*session));
+        struct session_post *session = memory_zero(1, sizeof(*session));
         session->post.kind = POST_SESSION;
         session->state = state;
         if (state == ZOO_CONNECTED_STATE) {
@@ -208,7 +203,7 @@ void zk_handle_watcher(zhandle_t *zh, int type, int state, const char *path, voi
         /* Every watcher is told of the session too. */
         if (type == ZOO_SESSION_EVENT || !path)
                 return;
-        struct changed_post *changed = allocate(sizeof(*changed) + strlen(path) + 1);
+        struct changed_post *changed = memory_zero(1, sizeof(*changed) + strlen(path) + 1);
         changed->post.kind = POST_CHANGED;
         memcpy(changed->path, path, strlen(path) + 1);
         zk_handle_post(context, &changed->post);
@@ -293,7 +288,7 @@ static void *keep(void *self)
         (void)pthread_mutex_unlock(&handle->lock);
         if (zh)
                 (void)zookeeper_close(zh);
-        struct post *gone = allocate(sizeof(*gone));
+        struct post *gone = memory_zero(1, sizeof(*gone));
         gone->kind = POST_GONE;
         (void)pthread_mutex_lock(&handle->lock);
         while (handle->expected)
@@ -331,14 +326,14 @@ static void start_handle(struct zk_handle *handle)
 
 struct zk_handle *zk_handle_start(const struct zk_handle_options *options)
 {
-        struct zk_handle *handle = allocate(sizeof(*handle));
+        struct zk_handle *handle = memory_zero(1, sizeof(*handle));
         struct error error;
         init_locks(handle);
         /* It was read before: it can be read again. */
         if (url_parse(options->url->text, URL_FOR_COORDINATION, "/", &handle->url, &error))
                 abort();
-        handle->auth = options->auth ? strdup(options->auth) : NULL;
-        handle->addresses = options->addresses ? strdup(options->addresses) : NULL;
+        handle->auth = text_copy(options->auth);
+        handle->addresses = text_copy(options->addresses);
         if (options->id)
                 handle->id = *options->id;
         handle->wanted_ms = handle->session_ms = options->session_ms;
@@ -394,7 +389,7 @@ void zk_handle_leave(struct zk_handle *handle)
 char *zk_handle_addresses(struct zk_handle *handle)
 {
         (void)pthread_mutex_lock(&handle->lock);
-        char *copy = handle->addresses ? strdup(handle->addresses) : NULL;
+        char *copy = text_copy(handle->addresses);
         (void)pthread_mutex_unlock(&handle->lock);
         return copy;
 }

@@ -1,25 +1,22 @@
 #include "host/handler/dispatch.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <utlist.h>
+
+#include "base/memory.h"
 
 /* A call that told of no more outcomes than this makes its shard urgent, which then gives as many tasks at most. */
 #define URGENT_TASKS_MAX 4u
 /* A pool's room is for this many shards at least; urgent ones have one share of it. */
 #define SHARDS_AT_LEAST 4
 
-int dispatch_init(struct dispatch *d, uint32_t shards_count, const struct shard_limits *limits)
+void dispatch_init(struct dispatch *d, uint32_t shards_count, const struct shard_limits *limits)
 {
         *d = (struct dispatch){ .limits = limits, .shards_count = shards_count };
-        d->shards = calloc(shards_count, sizeof(struct shard *));
-        d->by_shard = calloc(shards_count, sizeof(*d->by_shard));
+        d->shards = memory_zero(shards_count, sizeof(struct shard *));
+        d->by_shard = memory_zero(shards_count, sizeof(*d->by_shard));
         shard_set_init(&d->ready, shards_count);
         shard_set_init(&d->suspects, shards_count);
-        if (d->shards && d->by_shard)
-                return 0;
-        dispatch_free(d);
-        return -ENOMEM;
 }
 
 void dispatch_free(struct dispatch *d)
@@ -41,8 +38,7 @@ uint32_t dispatch_add_pool(struct dispatch *d)
         uint32_t pool = routes_add_pool(&d->routes);
         d->pools = array_grow(d->pools, pool, sizeof(*d->pools));
         for (uint32_t i = 0; i < d->shards_count; i++)
-                if (window_set_pools(&d->shards[i]->window, d->routes.pools) < 0)
-                        abort();
+                window_set_pools(&d->shards[i]->window, d->routes.pools);
         return pool;
 }
 

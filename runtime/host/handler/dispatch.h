@@ -52,8 +52,8 @@ struct dispatch {
         struct routes routes; /* has as many pools */
 };
 
-/* 0 or -ENOMEM.  Shards 0 to shards_count - 1 are added, in order, before the first turn. */
-int dispatch_init(struct dispatch *d, uint32_t shards_count, const struct shard_limits *limits);
+/* Shards 0 to shards_count - 1 are added, in order, before the first turn. */
+void dispatch_init(struct dispatch *d, uint32_t shards_count, const struct shard_limits *limits);
 void dispatch_free(struct dispatch *d);
 void dispatch_add_shard(struct dispatch *d, struct shard *shard);
 /* One more pool, which serves nothing yet; its number. */

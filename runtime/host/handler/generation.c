@@ -76,9 +76,7 @@ void generation_adjust(struct generation *s, struct shared_config *shared, const
         s->settings = settings;
         if (s->is_open) {
                 make_policy(settings, &policy);
-                if (pool_io_set_policy(&s->pool_io, &policy) < 0)
-                        log_event(LEVEL_ERROR, "out-of-memory", "handler=%s text=%s", settings->name,
-                                LOG_QUOTE("its number of processes stays as it was"));
+                pool_io_set_policy(&s->pool_io, &policy);
                 make_start(s, &start);
                 pool_io_set_start(&s->pool_io, &start);
         }

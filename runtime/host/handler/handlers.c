@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
+#include "base/strings.h"
 #include "host/handler/desired.h"
 
 /* --- who is there --- */
@@ -29,12 +31,9 @@ static struct handler *find_unused(const struct handlers *all)
 
 static struct handler *add(struct handlers *all)
 {
-        struct handler **list = realloc(all->list, (all->count + 1) * sizeof(struct handler *));
-        struct handler *handler = calloc(1, sizeof(*handler));
-        if (!list || !handler)
-                abort();
-        all->list = list;
-        list[all->count++] = handler;
+        struct handler *handler = memory_zero(1, sizeof(*handler));
+        all->list = array_grow(all->list, all->count, sizeof(struct handler *));
+        all->list[all->count++] = handler;
         handler->slot = dispatch_add_pool(all->dispatch);
         return handler;
 }

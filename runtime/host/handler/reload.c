@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/strings.h"
 #include "host/handler/reload_plan.h"
 
 /* One reload, from the reading to the end of what it does at once. */
@@ -354,12 +354,10 @@ static void begin(struct reload *r)
         bool is_dry = r->askers->is_dry;
         while (r->askers && r->askers->is_dry == is_dry)
                 append(&job->askers, take(&r->askers));
-        job->read.path = strdup(r->config->path);
+        job->read.path = text_copy(r->config->path);
         job->read.copies = all->copies;
         job->read.is_dry = is_dry;
-        job->read.known = calloc(all->count + 1, sizeof(*job->read.known));
-        if (!job->read.path || !job->read.known)
-                abort();
+        job->read.known = memory_zero(all->count + 1, sizeof(*job->read.known));
         for (uint32_t i = 0; i < all->count; i++) {
                 const struct generation *target = handler_target(all->list[i]);
                 struct reload_known *known = &job->read.known[job->read.known_count];

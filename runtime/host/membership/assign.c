@@ -40,16 +40,12 @@ static void work_free(struct assign_work *w)
         free(w->planned);
 }
 
-static int work_init(struct assign_work *w, const struct assignment *previous, const struct assign_input *input)
+static void work_init(struct assign_work *w, const struct assignment *previous, const struct assign_input *input)
 {
         *w = (struct assign_work){ .previous = previous, .input = input };
-        int r = quotas_init(&w->quotas, previous, input);
-        w->places = calloc(input->shards_count, sizeof(w->places[0]));
-        w->planned = calloc(input->shards_count, sizeof(struct assign_place *));
-        if (r || !w->places || !w->planned) {
-                work_free(w);
-                return -ENOMEM;
-        }
+        quotas_init(&w->quotas, previous, input);
+        w->places = memory_zero(input->shards_count, sizeof(w->places[0]));
+        w->planned = memory_zero(input->shards_count, sizeof(struct assign_place *));
         for (uint32_t shard = 0; shard < input->shards_count; shard++) {
                 struct assign_place *place = &w->places[shard];
                 place->shard = shard;
@@ -60,7 +56,6 @@ static int work_init(struct assign_work *w, const struct assignment *previous, c
                 place->owner = &previous->owners[place->before->owner];
                 place->owner_quota = item == QUOTA_NONE ? NULL : &w->quotas.items[item];
         }
-        return 0;
 }
 
 static int check(const struct assignment *previous, const struct assign_input *input, struct error *error)
@@ -216,12 +211,10 @@ static bool is_owner(const struct member_quota *q)
 
 /* Owners are all members that have shards or may get some, and owners that are gone and could not be replaced.  A
  * member that had shards and has none now is a giver. */
-static int collect_owners(const struct assign_work *w, struct assignment *next)
+static void collect_owners(const struct assign_work *w, struct assignment *next)
 {
         uint32_t gone_count = w->previous ? w->previous->owners_count : 0;
-        int r = assignment_init(next, w->input->shards_count, w->quotas.count + gone_count, w->quotas.count);
-        if (r)
-                return r;
+        assignment_init(next, w->input->shards_count, w->quotas.count + gone_count, w->quotas.count);
         next->owners_count = next->givers_count = 0;
         for (uint32_t i = 0; i < w->quotas.count; i++) {
                 const struct member_quota *q = &w->quotas.items[i];
@@ -230,11 +223,7 @@ static int collect_owners(const struct assign_work *w, struct assignment *next)
                 else if (q->is_listed || q->is_giver)
                         memcpy(next->givers[next->givers_count++].nonce, q->member->nonce, STORE_NONCE_SIZE);
         }
-        bool *is_kept = calloc(gone_count + 1, sizeof(bool));
-        if (!is_kept) {
-                assignment_free(next);
-                return -ENOMEM;
-        }
+        bool *is_kept = memory_zero(gone_count, sizeof(bool));
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++)
                 if (w->places[shard].owner && !w->places[shard].owner_quota && !w->places[shard].to)
                         is_kept[w->places[shard].before->owner] = true;
@@ -243,7 +232,6 @@ static int collect_owners(const struct assign_work *w, struct assignment *next)
                         next->owners[next->owners_count++] = w->previous->owners[i];
         free(is_kept);
         qsort(next->owners, next->owners_count, sizeof(next->owners[0]), by_owner_nonce);
-        return 0;
 }
 
 static uint16_t index_of(const struct assignment *next, const uint8_t nonce[STORE_NONCE_SIZE])
@@ -272,9 +260,9 @@ static void fill_slots(const struct assign_work *w, struct assignment *next)
         }
 }
 
-static int list_moves(const struct assign_work *w, struct assign_plan *plan)
+static void list_moves(const struct assign_work *w, struct assign_plan *plan)
 {
-        plan->moves = memory_zero(w->moved + 1, sizeof(plan->moves[0]));
+        plan->moves = memory_zero(w->moved, sizeof(plan->moves[0]));
         for (uint32_t shard = 0; shard < w->input->shards_count; shard++) {
                 const struct assign_place *place = &w->places[shard];
                 if (!place->to)
@@ -285,7 +273,6 @@ static int list_moves(const struct assign_work *w, struct assign_plan *plan)
                 if (place->owner)
                         listed->from = *place->owner;
         }
-        return 0;
 }
 
 /* Whether the document must be written: for moves, a new owner without shards yet, a giver that is gone, a new epoch,
@@ -315,9 +302,7 @@ int assign_plan(const struct assignment *previous, const struct assign_input *in
         int r = check(previous, input, error);
         if (r)
                 return r;
-        r = work_init(&w, previous, input);
-        if (r)
-                return error_set(error, r, "assign: out of memory");
+        work_init(&w, previous, input);
         r = choose_generation(&w, error);
         if (r)
                 goto out;
@@ -326,14 +311,8 @@ int assign_plan(const struct assignment *previous, const struct assign_input *in
                 move_planned(&w);
                 count_left(&w);
         }
-        r = collect_owners(&w, &plan.next);
-        if (!r)
-                r = list_moves(&w, &plan);
-        if (r) {
-                assign_plan_free(&plan);
-                (void)error_set(error, r, "assign: out of memory");
-                goto out;
-        }
+        collect_owners(&w, &plan.next);
+        list_moves(&w, &plan);
         fill_slots(&w, &plan.next);
         plan.is_changed = has_news(&w);
         plan.next.generation = plan.is_changed ? w.generation : previous->generation;

@@ -80,8 +80,8 @@ struct assignment {
 };
 
 void assignment_free(struct assignment *a);
-/* Allocates the arrays; all slots without an owner.  0 or -ENOMEM. */
-int assignment_init(struct assignment *a, uint32_t shards_count, uint32_t owners_count, uint32_t givers_count);
+/* Allocates the arrays; all slots without an owner. */
+void assignment_init(struct assignment *a, uint32_t shards_count, uint32_t owners_count, uint32_t givers_count);
 /* The owner of a shard; NULL if it has none.  Borrowed. */
 const struct assign_owner *assignment_owner(const struct assignment *a, uint32_t shard);
 /* Whether the nonce is an owner's or a giver's: its shards must not be taken by force. */
@@ -132,7 +132,7 @@ struct assign_plan {
 void assign_plan_free(struct assign_plan *plan);
 
 /* `previous` is NULL if there is no document yet.  0; -EINVAL: an argument is wrong, or the number of shards differs;
- * -E2BIG: too many members; -EOVERFLOW: no generation is left; -ENOMEM. */
+ * -E2BIG: too many members; -EOVERFLOW: no generation is left. */
 int assign_plan(const struct assignment *previous, const struct assign_input *input, struct assign_plan *ret_plan,
         struct error *error);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strings.h"
 #include "host/membership/word_doc.h"
 
 #define KIND "assign"
@@ -69,19 +70,6 @@ struct head {
         uint32_t givers_count;
 };
 
-/* Makes room for one more element: the capacity doubles at each power of two. */
-static int make_room(struct word_doc *doc, void *items, uint32_t count, size_t size)
-{
-        void **grown = items, *bigger;
-        if (count & (count - 1))
-                return 0;
-        bigger = realloc(*grown, (count ? (size_t)count * 2 : 1) * size);
-        if (!bigger)
-                return error_set(doc->error, -ENOMEM, KIND " document: out of memory");
-        *grown = bigger;
-        return 0;
-}
-
 static int parse_owner(struct word_doc *doc, struct head *head)
 {
         struct assign_owner owner = { 0 };
@@ -104,11 +92,11 @@ static int parse_owner(struct word_doc *doc, struct head *head)
         }
         if (!r)
                 r = word_doc_line_end(doc);
-        if (!r)
-                r = make_room(doc, &head->owners, head->owners_count, sizeof(owner));
-        if (!r)
-                head->owners[head->owners_count++] = owner;
-        return r;
+        if (r)
+                return r;
+        head->owners = array_grow(head->owners, head->owners_count, sizeof(owner));
+        head->owners[head->owners_count++] = owner;
+        return 0;
 }
 
 static int parse_giver(struct word_doc *doc, struct head *head)
@@ -122,11 +110,11 @@ static int parse_giver(struct word_doc *doc, struct head *head)
                 r = word_doc_bad(doc, "givers do not stand by nonce, each once");
         if (!r && count == ASSIGN_MEMBERS_MAX)
                 r = word_doc_bad(doc, "more givers than members are possible");
-        if (!r)
-                r = make_room(doc, &head->givers, count, sizeof(giver));
-        if (!r)
-                head->givers[head->givers_count++] = giver;
-        return r;
+        if (r)
+                return r;
+        head->givers = array_grow(head->givers, count, sizeof(giver));
+        head->givers[head->givers_count++] = giver;
+        return 0;
 }
 
 static int parse_once(struct word_doc *doc, uint64_t max, uint64_t *ret_number)
@@ -242,11 +230,7 @@ int assign_doc_parse(struct span text, struct assignment *ret_assignment, struct
         if (!r)
                 r = parse_head(&doc, &head);
         if (!r) {
-                r = assignment_init(&a, (uint32_t)head.shards_count, head.owners_count, head.givers_count);
-                if (r)
-                        (void)error_set(error, r, KIND " document: out of memory");
-        }
-        if (!r) {
+                assignment_init(&a, (uint32_t)head.shards_count, head.owners_count, head.givers_count);
                 a.generation = head.generation;
                 if (head.owners_count)
                         memcpy(a.owners, head.owners, head.owners_count * sizeof(a.owners[0]));

@@ -31,7 +31,7 @@
 /* Appends the document.  0; -E2BIG: it would be larger than ASSIGN_DOC_MAX. */
 int assign_doc_put(struct buffer *to, const struct assignment *a, struct error *error);
 
-/* 0; -EPROTO: a newer Quiver wrote it, so this host stands by; -EBADMSG: not an assignment; -ENOMEM.  The caller frees
+/* 0; -EPROTO: a newer Quiver wrote it, so this host stands by; -EBADMSG: not an assignment.  The caller frees
  * *ret_assignment. */
 int assign_doc_parse(struct span text, struct assignment *ret_assignment, struct error *error);
 

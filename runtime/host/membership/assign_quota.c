@@ -1,8 +1,9 @@
 #include "host/membership/assign_quota.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 static int compare_u64(uint64_t a, uint64_t b)
 {
@@ -167,18 +168,13 @@ static void set_quotas(struct quotas *quotas, struct member_quota **scratch, uin
 
 /* --- both -------------------------------------------------------------------------------------------------------- */
 
-int quotas_init(struct quotas *quotas, const struct assignment *previous, const struct assign_input *input)
+void quotas_init(struct quotas *quotas, const struct assignment *previous, const struct assign_input *input)
 {
         uint32_t owners_count = previous ? previous->owners_count : 0;
-        struct member_quota **scratch = calloc(input->members_count + 1, sizeof(struct member_quota *));
+        struct member_quota **scratch = memory_zero(input->members_count, sizeof(struct member_quota *));
         *quotas = (struct quotas){ .count = input->members_count };
-        quotas->items = calloc(input->members_count + 1, sizeof(quotas->items[0]));
-        quotas->by_owner = calloc(owners_count + 1, sizeof(quotas->by_owner[0]));
-        if (!scratch || !quotas->items || !quotas->by_owner) {
-                free(scratch);
-                quotas_free(quotas);
-                return -ENOMEM;
-        }
+        quotas->items = memory_zero(input->members_count, sizeof(quotas->items[0]));
+        quotas->by_owner = memory_zero(owners_count, sizeof(quotas->by_owner[0]));
         for (uint32_t i = 0; i < input->members_count; i++)
                 quotas->items[i].member = &input->members[i];
         sort_by_nonce(quotas);
@@ -189,7 +185,6 @@ int quotas_init(struct quotas *quotas, const struct assignment *previous, const 
                 limit_members(quotas, scratch, input->members_max);
         set_quotas(quotas, scratch, input->shards_count);
         free(scratch);
-        return 0;
 }
 
 void quotas_free(struct quotas *quotas)

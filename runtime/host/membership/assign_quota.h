@@ -33,8 +33,8 @@ struct quotas {
 
 #define QUOTA_NONE UINT32_MAX
 
-/* 0 or -ENOMEM.  `previous` may be NULL. */
-int quotas_init(struct quotas *quotas, const struct assignment *previous, const struct assign_input *input);
+/* `previous` may be NULL. */
+void quotas_init(struct quotas *quotas, const struct assignment *previous, const struct assign_input *input);
 void quotas_free(struct quotas *quotas);
 
 /* The member that is furthest below its quota; NULL if none is below. */

@@ -184,10 +184,8 @@ static void gather(const struct assigner *c, struct assign_member **ret_members,
         uint32_t stale_count = 0;
         for (const struct assigner_member *m = c->members; m; m = m->hh.next)
                 stale_count += m->stale_count;
-        struct assign_member *members = calloc(HASH_COUNT(c->members) + 1, sizeof(*members));
-        struct assign_stale *stale = calloc(stale_count + 1, sizeof(*stale));
-        if (!members || !stale)
-                abort();
+        struct assign_member *members = memory_zero(HASH_COUNT(c->members) + 1, sizeof(*members));
+        struct assign_stale *stale = memory_zero(stale_count + 1, sizeof(*stale));
         *ret_members_count = *ret_stale_count = 0;
         for (const struct assigner_member *m = c->members; m; m = m->hh.next) {
                 if (m->is_foreign)

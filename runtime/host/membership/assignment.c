@@ -1,25 +1,20 @@
 /* assignment.c: the memory of an assignment, lookups in it, and the names of reasons. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "host/membership/assign.h"
 
-int assignment_init(struct assignment *a, uint32_t shards_count, uint32_t owners_count, uint32_t givers_count)
+void assignment_init(struct assignment *a, uint32_t shards_count, uint32_t owners_count, uint32_t givers_count)
 {
         *a = (struct assignment){
                 .shards_count = shards_count, .owners_count = owners_count, .givers_count = givers_count
         };
-        a->slots = calloc(shards_count + 1, sizeof(a->slots[0]));
-        a->owners = calloc(owners_count + 1, sizeof(a->owners[0]));
-        a->givers = calloc(givers_count + 1, sizeof(a->givers[0]));
-        if (!a->slots || !a->owners || !a->givers) {
-                assignment_free(a);
-                return -ENOMEM;
-        }
+        a->slots = memory_zero(shards_count, sizeof(a->slots[0]));
+        a->owners = memory_zero(owners_count, sizeof(a->owners[0]));
+        a->givers = memory_zero(givers_count, sizeof(a->givers[0]));
         for (uint32_t shard = 0; shard < shards_count; shard++)
                 a->slots[shard].owner = ASSIGN_NOBODY;
-        return 0;
 }
 
 void assignment_free(struct assignment *a)

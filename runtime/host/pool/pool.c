@@ -1,13 +1,12 @@
 #include "host/pool/pool.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "host/pool/pool_private.h"
 
-int pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed)
+void pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed)
 {
         uint32_t count = policy->processes + 1;
         struct pool_runner *runners = memory_zero(count, sizeof(*runners));
@@ -15,7 +14,6 @@ int pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed
                 runners[i].slot = i;
         runners[policy->processes].is_solo = true;
         *pool = (struct pool){ .policy = *policy, .runners = runners, .runners_count = count, .random = seed | 1 };
-        return 0;
 }
 
 void pool_free(struct pool *pool)
@@ -32,7 +30,7 @@ void pool_actions_free(struct pool_actions *actions)
 }
 
 /* Adds runners; the last element stays the runner for suspects. */
-static int grow(struct pool *pool, uint32_t processes)
+static void grow(struct pool *pool, uint32_t processes)
 {
         uint32_t count = processes + 1;
         uint32_t before = pool->runners_count - 1;
@@ -47,20 +45,17 @@ static int grow(struct pool *pool, uint32_t processes)
         free(pool->runners);
         pool->runners = runners;
         pool->runners_count = count;
-        return 0;
 }
 
-int pool_set_policy(struct pool *pool, const struct pool_policy *policy)
+void pool_set_policy(struct pool *pool, const struct pool_policy *policy)
 {
-        int r = policy->processes >= pool->runners_count ? grow(pool, policy->processes) : 0;
-        if (r < 0)
-                return r;
+        if (policy->processes >= pool->runners_count)
+                grow(pool, policy->processes);
         struct pool_policy next = *policy;
         next.threads = pool->policy.threads;
         next.batch_max = pool->policy.batch_max;
         next.ring_entries = pool->policy.ring_entries;
         pool->policy = next;
-        return 0;
 }
 
 bool pool_is_surplus(const struct pool *pool, const struct pool_runner *runner)

@@ -173,14 +173,13 @@ struct pool_actions {
         size_t batch_count, batch_room;
 };
 
-int pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed);
+void pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed);
 void pool_free(struct pool *pool);
 void pool_actions_free(struct pool_actions *actions);
 
 /* Changes the times and the number of processes; threads, batch_max and ring_entries, which the rings depend on, stay
- * as they are.  Must not be called within a step, because `runners` may move.  0; or -ENOMEM, and nothing has changed.
- */
-int pool_set_policy(struct pool *pool, const struct pool_policy *policy);
+ * as they are.  Must not be called within a step, because `runners` may move. */
+void pool_set_policy(struct pool *pool, const struct pool_policy *policy);
 
 /* How many more tasks to offer: somewhat more than the runners can start at once, so that none waits for the loop. */
 uint32_t pool_room(const struct pool *pool);

@@ -44,8 +44,8 @@ static void do_hand(struct pool_io *io, const struct pool_action *action)
         struct ring_task one = { 0 };
         struct ring_task *tasks = &one;
         uint64_t ticket = 0;
-        if (action->count > 1 && !(tasks = calloc(action->count, sizeof(*tasks))))
-                abort();
+        if (action->count > 1)
+                tasks = memory_zero(action->count, sizeof(*tasks));
         for (uint32_t i = 0; i < action->count; i++)
                 tasks[i] = batch[i]->task;
         int r = ring_host_submit(&p->ring, tasks, (void *const *)batch, action->count, &ticket);

@@ -121,10 +121,9 @@ int pool_io_init(struct pool_io *io, struct pools *pools, const struct pool_poli
                 .answer_bytes_max = start->result_max + start->payload_max + around };
         struct ring_offsets offsets;
         int r = ring_offsets(&io->shape, &offsets);
-        if (r == 0)
-                r = pool_init(&io->pool, policy, clock_boot_ns());
         if (r < 0)
                 return r;
+        pool_init(&io->pool, policy, clock_boot_ns());
         (void)uv_timer_init(pools->loop, &io->timer);
         io->timer.data = io;
         DL_APPEND(pools->list, io);
@@ -195,14 +194,12 @@ void pool_io_warm(struct pool_io *io, uint32_t runners)
         pool_io_post(io, &(struct pool_event){ .kind = POOL_WARM, .count = runners });
 }
 
-int pool_io_set_policy(struct pool_io *io, const struct pool_policy *policy)
+void pool_io_set_policy(struct pool_io *io, const struct pool_policy *policy)
 {
         assert(!io->is_stepping);
-        int r = pool_set_policy(&io->pool, policy);
+        pool_set_policy(&io->pool, policy);
         /* With fewer processes some runners may have to retire. */
-        if (r == 0)
-                pool_io_post(io, &(struct pool_event){ .kind = POOL_TICK });
-        return r;
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_TICK });
 }
 
 void pool_io_set_start(struct pool_io *io, const struct runner_start *start)

@@ -114,7 +114,7 @@ uint32_t pool_io_size(const struct pool_io *io);
 /* Starts so many runners before there are tasks for them; ready() or refused() is called for each. */
 void pool_io_warm(struct pool_io *io, uint32_t runners);
 /* As pool_set_policy().  Must not be called from a callback. */
-int pool_io_set_policy(struct pool_io *io, const struct pool_policy *policy);
+void pool_io_set_policy(struct pool_io *io, const struct pool_policy *policy);
 
 /* Replaces the settings for runners that start from now on.  The log level is also sent to the running ones; other
  * changes must not matter to them. */

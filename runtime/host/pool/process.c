@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "host/pool/runner_variables.h"
 
 /* The most of a child's output to read before the loop continues. */
@@ -258,10 +259,8 @@ int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct 
         const struct runner_start *start, const struct process_events *events, void *owner, struct process **ret,
         struct error *error)
 {
-        struct process *p = calloc(1, sizeof(*p));
+        struct process *p = memory_zero(1, sizeof(*p));
         struct runner_ends ends = { -1, -1, -1 };
-        if (!p)
-                return error_set(error, -ENOMEM, "cannot start a runner: out of memory");
         p->events = events;
         p->owner = owner;
         p->out.rate = p->err.rate = start->log_rate;

@@ -1,7 +1,8 @@
 #include "host/shard/call_schedule.h"
 
-#include <errno.h>
 #include <stdlib.h>
+
+#include "base/memory.h"
 
 /* After so many calls of blocked shards in a row it is another's turn. */
 #define BLOCKED_IN_A_ROW_MAX 3
@@ -15,20 +16,16 @@
 /* A call that takes longer than this is lost, or its server is away: shards of other servers do not wait for it. */
 #define LATE_MS 100
 
-int call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max)
+void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max)
 {
         *t = (struct call_schedule){ .count = count, .calls_max = calls_max, .next_due_ms = STORE_NEVER };
         t->trip_ms = t->trip_before_ms = UINT64_MAX;
-        t->shards = calloc(count, sizeof(struct shard *));
-        t->due_ms = calloc(count, sizeof(*t->due_ms));
+        t->shards = memory_zero(count, sizeof(struct shard *));
+        t->due_ms = memory_zero(count, sizeof(*t->due_ms));
         struct shard_set *const sets[] = { &t->changed, &t->to_ask, &t->is_busy, &t->is_calling, &t->waiting,
                 &t->blocked };
         for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
                 shard_set_init(sets[i], count);
-        if (t->shards && t->due_ms)
-                return 0;
-        call_schedule_free(t);
-        return -ENOMEM;
 }
 
 void call_schedule_free(struct call_schedule *t)

@@ -35,8 +35,8 @@ struct call_schedule {
         uint64_t next_due_ms;                /* none is due earlier */
 };
 
-/* 0 or -ENOMEM.  Shards 0 to count-1 are told with call_schedule_add(). */
-int call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max);
+/* Shards 0 to count-1 are told with call_schedule_add(). */
+void call_schedule_init(struct call_schedule *t, uint32_t count, uint32_t calls_max);
 void call_schedule_free(struct call_schedule *t);
 void call_schedule_add(struct call_schedule *t, struct shard *shard);
 

@@ -107,9 +107,8 @@ struct pending_outcome *pending_outcome_done(const struct ring_reply *reply, str
         struct pending_outcome *pending = make(STORE_DONE, reply->result_size + 4 * (size_t)reply->submits_size);
         pending->outcome.has_result = reply->has_result;
         pending->outcome.result = keep(pending, reply->result, reply->result_size);
-        pending->follow_ups = reply->submits_count ? calloc(reply->submits_count, sizeof(*pending->follow_ups)) : NULL;
-        if (reply->submits_count && !pending->follow_ups)
-                abort();
+        if (reply->submits_count)
+                pending->follow_ups = memory_zero(reply->submits_count, sizeof(*pending->follow_ups));
         pending->outcome.follow_ups = pending->follow_ups;
         if (put_follow_ups(pending, reply, error) < 0) {
                 pending_outcome_free(pending);

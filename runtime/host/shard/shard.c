@@ -11,11 +11,11 @@
 /* A task that two hosts have died with comes back after this long; four times as long for each one more. */
 #define DIED_AGAIN_MS UINT64_C(250)
 
-int shard_init(
+void shard_init(
         struct shard *s, uint32_t number, const struct shard_limits *limits, struct routes *routes, uint32_t per_key)
 {
         *s = (struct shard){ .number = number, .limits = limits, .routes = routes, .due_ms = STORE_NEVER };
-        return window_init(&s->window, routes->pools, per_key);
+        window_init(&s->window, routes->pools, per_key);
 }
 
 void shard_free(struct shard *s)

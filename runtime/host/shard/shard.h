@@ -91,8 +91,8 @@ struct shard {
         uint64_t fenced;   /* how often another had taken it */
 };
 
-/* `limits` and `routes` are shared by all shards of a host.  0 or -ENOMEM. */
-int shard_init(
+/* `limits` and `routes` are shared by all shards of a host. */
+void shard_init(
         struct shard *s, uint32_t number, const struct shard_limits *limits, struct routes *routes, uint32_t per_key);
 void shard_free(struct shard *s);
 

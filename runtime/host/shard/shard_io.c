@@ -9,22 +9,19 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-int shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key)
+void shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key)
 {
         uint32_t count = all->dispatch->shards_count;
-        all->list = calloc(count, sizeof(*all->list));
-        all->renewals = calloc(count, sizeof(*all->renewals));
-        if (!all->list || !all->renewals || call_schedule_init(&all->schedule, count, calls_max) < 0)
-                return -ENOMEM;
+        all->list = memory_zero(count, sizeof(*all->list));
+        all->renewals = memory_zero(count, sizeof(*all->renewals));
+        call_schedule_init(&all->schedule, count, calls_max);
         for (; all->count < count; all->count++) {
                 struct shard_io *io = &all->list[all->count];
                 io->all = all;
-                if (shard_init(&io->shard, all->count, all->limits, &all->dispatch->routes, per_key) < 0)
-                        return -ENOMEM;
+                shard_init(&io->shard, all->count, all->limits, &all->dispatch->routes, per_key);
                 call_schedule_add(&all->schedule, &io->shard);
                 dispatch_add_shard(all->dispatch, &io->shard);
         }
-        return 0;
 }
 
 void shards_free(struct shards *all)

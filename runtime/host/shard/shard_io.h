@@ -68,9 +68,8 @@ struct shards {
         bool is_renewing;
 };
 
-/* Makes as many shards as the dispatch has.  All but list, count, schedule and the renewal is set by the caller.  0 or
- * -ENOMEM. */
-int shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key);
+/* Makes as many shards as the dispatch has.  All but list, count, schedule and the renewal is set by the caller. */
+void shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key);
 /* Accepts what was never initialised, but zeroed. */
 void shards_free(struct shards *all);
 

@@ -1,17 +1,15 @@
 #include "host/shard/window.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "host/shard/pending_outcome.h"
 
-int window_init(struct window *w, uint32_t pools, uint32_t per_key)
+void window_init(struct window *w, uint32_t pools, uint32_t per_key)
 {
         struct window_line *lines = memory_zero((size_t)(pools ? pools : 1) * WINDOW_LINES, sizeof(*lines));
         *w = (struct window){ .lines = lines, .pools = pools, .per_key = per_key };
-        return 0;
 }
 
 static void free_claimed(struct claimed *c)
@@ -41,10 +39,10 @@ void window_free(struct window *w)
         *w = (struct window){ 0 };
 }
 
-int window_set_pools(struct window *w, uint32_t pools)
+void window_set_pools(struct window *w, uint32_t pools)
 {
         if (pools <= w->pools)
-                return 0;
+                return;
         struct window_line *lines = memory_zero((size_t)pools * WINDOW_LINES, sizeof(*lines));
         memcpy(lines, w->lines, (size_t)w->pools * WINDOW_LINES * sizeof(*lines));
         for (struct window_key *key = w->keys; key; key = key->hh.next)
@@ -53,7 +51,6 @@ int window_set_pools(struct window *w, uint32_t pools)
         free(w->lines);
         w->lines = lines;
         w->pools = pools;
-        return 0;
 }
 
 /* --- the lines of ready keys -----------------------------------------------------------------------------------------

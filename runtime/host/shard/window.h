@@ -110,10 +110,10 @@ struct window {
         uint32_t per_key;
 };
 
-int window_init(struct window *w, uint32_t pools, uint32_t per_key);
+void window_init(struct window *w, uint32_t pools, uint32_t per_key);
 void window_free(struct window *w);
-/* There are so many pools now; never fewer than before.  0 or -ENOMEM. */
-int window_set_pools(struct window *w, uint32_t pools);
+/* There are so many pools now; never fewer than before. */
+void window_set_pools(struct window *w, uint32_t pools);
 
 /* Takes a copy of a claimed task, of which `pool` is to run it.  Its key's order is by seq, whenever it comes.  Returns
  * it, or NULL if that seq is here already or of no lane (then nothing changed).  The caller looks at

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/strings.h"
 #include "base/url.h"
 #include "store/redis/redis_store.h"
 
@@ -111,7 +112,7 @@ static char *describe(const struct redis_facts *f)
         if (!strncmp(f->maxmemory_policy, "volatile", 8))
                 buffer_printf(
                         &text, "; maxmemory-policy %s: replies and unique marks may go early", f->maxmemory_policy);
-        char *copy = strdup(buffer_text(&text));
+        char *copy = text_copy(buffer_text(&text));
         buffer_free(&text);
         return copy;
 }
@@ -185,10 +186,8 @@ static int record_read(
                 return error_set(error, -EPROTO, "%s: %s does not say how many shards there are; it is not Quiver's",
                         s->url, s->app_key);
         s->store.shards = (uint32_t)shards;
-        s->store.coordination = strndup(coordination.size ? coordination.data : "", coordination.size);
-        s->shards = calloc(shards, sizeof(*s->shards));
-        if (!s->store.coordination || !s->shards)
-                abort();
+        s->store.coordination = text_copy_part(coordination.size ? coordination.data : "", coordination.size);
+        s->shards = memory_zero(shards, sizeof(*s->shards));
         for (uint64_t i = 0; i < shards; i++)
                 s->shards[i].backlog = UINT64_MAX;
         return agree(s, options, error);
@@ -215,7 +214,7 @@ static void record_answer(struct redis_call *call, const redisReply *reply)
         again->failed = not_recorded;
         call_send_tracked(again);
         free(s->store.coordination);
-        s->store.coordination = strdup(ours);
+        s->store.coordination = text_copy(ours);
 }
 
 static void open_answer(struct redis_call *call, const redisReply *reply)
@@ -324,10 +323,7 @@ static void name_waiter(struct redis_store *s)
 static void open_store(uv_loop_t *loop, struct store_open *open)
 {
         const struct store_options *options = &open->options;
-        struct redis_store *s = calloc(1, sizeof(*s));
-        struct buffer name = { 0 };
-        if (!s)
-                abort();
+        struct redis_store *s = memory_zero(1, sizeof(*s));
         s->store.driver = &redis_driver;
         store_set_limits(&s->store, options);
         s->loop = loop;
@@ -338,12 +334,10 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
                 name_waiter(s);
         s->is_cluster = !strncmp(options->url, "redis+cluster:", 14);
         s->store.calls_max = s->is_cluster ? CLUSTER_CALLS_MAX : CALLS_MAX;
-        s->url = strdup(options->url);
-        s->store.app = strdup(options->app ? options->app : "");
-        buffer_printf(&name, "quiver:{%s}:app", s->store.app);
-        s->app_key = strdup(buffer_text(&name));
+        s->url = text_copy(options->url);
+        s->store.app = text_copy(options->app ? options->app : "");
+        s->app_key = text_printf("quiver:{%s}:app", s->store.app);
         bell_init(s, options);
-        buffer_free(&name);
         if (open->request.status) {
                 shut(s);
                 return;

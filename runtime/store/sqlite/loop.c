@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "base/memory.h"
+#include "base/strings.h"
 #include "store/sqlite/sqlite.h"
 #include "task/packed.h"
 
@@ -133,7 +134,7 @@ static void sqlite_open(uv_loop_t *loop, struct store_open *open)
         store_set_limits(&s->store, options);
         s->loop = loop;
         const char *path = strchr(options->url, ':');
-        s->path = strdup(path ? path + 1 : "");
+        s->path = text_copy(path ? path + 1 : "");
         memcpy(s->nonce, options->nonce, STORE_NONCE_SIZE);
         static const uint8_t nobody[STORE_NONCE_SIZE];
         if (!memcmp(s->nonce, nobody, STORE_NONCE_SIZE) &&

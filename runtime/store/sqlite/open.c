@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/strings.h"
 #include "base/url.h"
 #include "store/sqlite/checkpoint.h"
 #include "store/sqlite/schema.h"
@@ -111,10 +112,8 @@ static char *meta_text(struct database *db, const char *name)
         struct span value = { 0 };
         if (query_row(&q))
                 value = column_span(&q, 0);
-        char *copy = strndup(value.size ? value.data : "", value.size);
+        char *copy = text_copy_part(value.size ? value.data : "", value.size);
         query_end(&q);
-        if (!copy)
-                abort();
         return copy;
 }
 
@@ -205,7 +204,7 @@ static int record(struct sqlite_store *s, const struct store_options *options, b
                 /* The first, or the same place with other servers: what others are compared with from now on. */
                 meta_set_text(db, "coordination", ours);
                 free(s->store.coordination);
-                s->store.coordination = strdup(ours);
+                s->store.coordination = text_copy(ours);
         }
         return agree(s->path, "coordination", ours, s->store.coordination, error);
 }
@@ -302,7 +301,7 @@ int sqlite_store_open(struct sqlite_store *s, const struct store_options *option
         }
         if (!r)
                 r = checkpoint_start(s, error);
-        s->store.durability = strdup(
+        s->store.durability = text_copy(
                 s->sync == STORE_SYNC_FULL ? "what was acknowledged survives a crash of any process and a power failure"
                                            : "what was acknowledged survives a crash of any process; a power failure "
                                              "may lose the last moments");

@@ -32,6 +32,7 @@ static int errno_of(int code, int cause)
         case SQLITE_NOTADB:
         case SQLITE_CORRUPT:
                 return -EPROTO;
+        /* SQLite has undone the statement when it says this, so it is an answer that a caller may try again after. */
         case SQLITE_NOMEM:
                 return -ENOMEM;
         case SQLITE_IOERR:
@@ -74,6 +75,7 @@ int database_open(struct database *db, const char *path, bool may_create, struct
                 (void)sqlite3_extended_result_codes(db->handle, 1);
                 return 0;
         }
+        /* Without a handle SQLite had no memory for one. */
         int r = db->handle ? errno_of(code, sqlite3_system_errno(db->handle)) : -ENOMEM;
         (void)error_set(error, r, "%s: %s", path, sqlite3_errstr(code));
         database_close(db);

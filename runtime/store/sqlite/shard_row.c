@@ -10,10 +10,8 @@
 void shard_table_init(struct shard_table *table, uint32_t count)
 {
         *table = (struct shard_table){ .count = count };
-        table->rows = calloc(count, sizeof(*table->rows));
-        table->dirty = calloc(count, sizeof(*table->dirty));
-        if (!table->rows || !table->dirty)
-                abort();
+        table->rows = memory_zero(count, sizeof(*table->rows));
+        table->dirty = memory_zero(count, sizeof(*table->dirty));
         for (uint32_t i = 0; i < count; i++)
                 table->rows[i].shard = i;
 }

@@ -23,7 +23,8 @@
  * not have been done.
  *
  * Memory.  Arguments are only read, and only until the call returns.  The caller owns what a call returns, and frees it
- * with the function named there.  All strings are NUL-terminated unless a size stands beside them.
+ * with the function named there.  All strings are NUL-terminated unless a size stands beside them.  The
+ * library ends the process when memory runs out.
  *
  * Growth.  Structs begin with their size and only grow at their end: start from the _INIT macro.  A program built
  * against an older header keeps running. */
