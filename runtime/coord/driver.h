@@ -54,9 +54,8 @@ struct coord {
         uint64_t session;
         uint64_t session_ms;
         uint64_t answered_ms;
-        struct coord_request *requests; /* under way, in order of starting; coord_begin() puts them in, coord_finish()
-                                           takes them out */
-        struct coord_request *requests_last;
+        struct coord_request *requests;  /* utlist; under way, in order of starting; coord_begin() puts them in,
+                                            coord_finish() takes them out */
         uint64_t noted[COORD_NOTED_MAX]; /* hashes of the last texts that coord_note() has logged */
         unsigned noted_count;
 };

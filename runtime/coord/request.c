@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -58,23 +59,6 @@ struct arena_chunk **coord_arena(struct coord_request *request)
         return (struct arena_chunk **)&request->reply;
 }
 
-/* --- the list of those under way --------------------------------------------------------------------------------- */
-
-static void link_last(struct coord *coord, struct coord_request *request)
-{
-        request->next = NULL;
-        request->prev = coord->requests_last;
-        *(request->prev ? &request->prev->next : &coord->requests) = request;
-        coord->requests_last = request;
-}
-
-static void unlink_request(struct coord *coord, struct coord_request *request)
-{
-        *(request->prev ? &request->prev->next : &coord->requests) = request->next;
-        *(request->next ? &request->next->prev : &coord->requests_last) = request->prev;
-        request->prev = request->next = NULL;
-}
-
 void coord_prepare(struct coord_request *request, enum coord_op op)
 {
         assert(request->done);
@@ -92,7 +76,7 @@ void coord_begin(struct coord *coord, struct coord_request *request, enum coord_
 {
         coord_prepare(request, op);
         request->coord = coord;
-        link_last(coord, request);
+        DL_APPEND(coord->requests, request);
 }
 
 void coord_start(struct coord_request *request)
@@ -114,7 +98,7 @@ void coord_finish(struct coord_request *request, int status)
         /* done() may free the request or start it again. */
         struct arena_chunk *reply = request->reply;
         if (request->coord)
-                unlink_request(request->coord, request);
+                DL_DELETE(request->coord->requests, request);
         request->coord = NULL;
         request->reply = NULL;
         request->status = status;
@@ -164,18 +148,12 @@ void coord_cancel(struct coord *coord, int status)
 
 /* --- what drivers embed ------------------------------------------------------------------------------------------ */
 
-static char *copy(const char *text)
-{
-        char *made = memory_text(text);
-        return made;
-}
-
 void coord_base_init(
         struct coord *coord, const struct coord_driver *driver, const struct coord_options *options, const char *url)
 {
         *coord = (struct coord){ .driver = driver,
-                .app = copy(options->app),
-                .url = copy(url),
+                .app = memory_text(options->app),
+                .url = memory_text(url),
                 .is_visitor = !options->events,
                 .state = COORD_CONNECTING,
                 .session_ms = options->session_ms };

@@ -23,7 +23,8 @@ void fault_install(void);
 void fault_catch_exit(void);
 
 /* From now on faults of this thread go to that seat's record.  Gives the thread a signal stack of its own, so that a
- * stack overflow is recorded too.  0 or -errno. */
+ * stack overflow is recorded too.  0 or -errno: a memory limit that leaves no room for that stack is a setting, which
+ * the host is told about. */
 int fault_begin(struct ring_seat *seat, uint32_t number);
 /* From now on faults of this thread are not recorded. */
 void fault_end(void);

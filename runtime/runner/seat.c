@@ -176,12 +176,6 @@ void seat_serve(struct seat *s)
 
 /* --- opening and closing ----------------------------------------------------------------------------------------- */
 
-static void *make(size_t count, size_t size)
-{
-        void *memory = memory_zero(count, size);
-        return memory;
-}
-
 static void prepare(struct seat *s, struct runner *runner, uint32_t number)
 {
         uint32_t room = runner->start.batch_max ? runner->start.batch_max : 1;
@@ -190,10 +184,10 @@ static void prepare(struct seat *s, struct runner *runner, uint32_t number)
                 .number = number,
                 .shown = &runner->ring.map.seats[number],
                 .room = room,
-                .tasks = make(room, sizeof(*s->tasks)),
-                .taken = make(room, sizeof(*s->taken)),
-                .together = make(room, sizeof(const struct qv_task *)),
-                .outcomes = make(room, sizeof(*s->outcomes)),
+                .tasks = memory_zero(room, sizeof(*s->tasks)),
+                .taken = memory_zero(room, sizeof(*s->taken)),
+                .together = memory_zero(room, sizeof(const struct qv_task *)),
+                .outcomes = memory_zero(room, sizeof(*s->outcomes)),
         };
         services_fill(s);
         mine = s;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "base/memory.h"
 #include "coord/redis/redis_tree.h"
@@ -31,10 +32,7 @@ static struct redis_watch *find(struct redis_tree *tree, const char *key, size_t
 
 static void drop(struct redis_tree *tree, struct redis_watch *watch)
 {
-        struct redis_watch **at = &tree->watches;
-        while (*at != watch)
-                at = &(*at)->next;
-        *at = watch->next;
+        LL_DELETE(tree->watches, watch);
         free(watch);
 }
 
@@ -57,8 +55,7 @@ struct redis_watch *rtree_watch_begin(struct redis_tree *tree, const char *kind,
                 watch = memory_zero(1, sizeof(*watch) + size + 1);
                 memcpy(watch->key, key, size);
                 watch->size = size;
-                watch->next = tree->watches;
-                tree->watches = watch;
+                LL_PREPEND(tree->watches, watch);
         }
         watch->reads++;
         return watch;

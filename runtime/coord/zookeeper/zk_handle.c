@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -33,8 +34,8 @@ struct zk_handle {
         uint64_t session_ms; /* negotiated; the wanted one before */
         uint64_t pulse_ms;
         bool is_ending, is_lingering;
-        struct post *first, *last;
-        struct post *expected;
+        struct post *posts;       /* utlist: to be collected, oldest first */
+        struct post *expected;    /* utlist */
         void (*ring)(void *self); /* NULL: the loop has left */
         void *self;
         unsigned references; /* the loop's and the handle's */
@@ -50,15 +51,6 @@ void post_free(struct post *post)
                 free(post);
 }
 
-static void free_posts(struct zk_handle *handle)
-{
-        while (handle->first) {
-                struct post *next = handle->first->next;
-                post_free(handle->first);
-                handle->first = next;
-        }
-}
-
 /* Unlocks it, and frees it if this was the last one who knew it. */
 static void let_go(struct zk_handle *handle)
 {
@@ -66,7 +58,11 @@ static void let_go(struct zk_handle *handle)
         (void)pthread_mutex_unlock(&handle->lock);
         if (!is_last)
                 return;
-        free_posts(handle);
+        while (handle->posts) {
+                struct post *post = handle->posts;
+                DL_DELETE(handle->posts, post);
+                post_free(post);
+        }
         url_free(&handle->url);
         if (handle->auth)
                 explicit_bzero(handle->auth, strlen(handle->auth));
@@ -82,27 +78,19 @@ static void let_go(struct zk_handle *handle)
 
 static void post_locked(struct zk_handle *handle, struct post *post)
 {
-        post->next = NULL;
-        *(handle->last ? &handle->last->next : &handle->first) = post;
-        handle->last = post;
+        DL_APPEND(handle->posts, post);
         if (handle->ring)
                 handle->ring(handle->self);
 }
 
 void zk_handle_expect(struct zk_handle *handle, struct post *post)
 {
-        post->prev = NULL;
-        post->next = handle->expected;
-        if (post->next)
-                post->next->prev = post;
-        handle->expected = post;
+        DL_PREPEND(handle->expected, post);
 }
 
 static void answer_locked(struct zk_handle *handle, struct post *post)
 {
-        *(post->prev ? &post->prev->next : &handle->expected) = post->next;
-        if (post->next)
-                post->next->prev = post->prev;
+        DL_DELETE(handle->expected, post);
         post_locked(handle, post);
 }
 
@@ -119,8 +107,8 @@ void zk_handle_post(struct zk_handle *handle, struct post *post)
 struct post *zk_handle_collect(struct zk_handle *handle)
 {
         (void)pthread_mutex_lock(&handle->lock);
-        struct post *first = handle->first;
-        handle->first = handle->last = NULL;
+        struct post *first = handle->posts;
+        handle->posts = NULL;
         (void)pthread_mutex_unlock(&handle->lock);
         return first;
 }

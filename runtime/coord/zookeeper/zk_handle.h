@@ -29,8 +29,7 @@ enum post_kind {
 
 /* The first member of what is posted. */
 struct post {
-        struct post *next;
-        struct post *prev; /* while it is expected */
+        struct post *prev, *next;
         enum post_kind kind;
         void (*drop)(struct post *post); /* frees it; NULL: one free() is enough */
 };

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -23,14 +24,6 @@ struct reload_job {
 static void begin(struct reload *r);
 
 /* --- who asked --- */
-
-static void append(struct reload_asker **list, struct reload_asker *asker)
-{
-        while (*list)
-                list = &(*list)->next;
-        asker->next = NULL;
-        *list = asker;
-}
 
 static struct reload_asker *take(struct reload_asker **list)
 {
@@ -62,7 +55,7 @@ void reload_ask(struct reload *r, const char *by, struct control_call *caller, b
         asker->is_dry = is_dry;
         asker->is_patient = is_patient && !is_dry;
         (void)snprintf(asker->by, sizeof(asker->by), "%s", by);
-        append(&r->askers, asker);
+        LL_APPEND(r->askers, asker);
         if (r->state == RELOAD_OVER)
                 reload_end(r);
         else
@@ -277,7 +270,7 @@ static void report(struct reload_job *job, bool has_failed)
                 asker->reload = r->number;
                 asker->plan = json_incref(job->plan);
                 if (asker->is_patient)
-                        append(&r->waiters, asker);
+                        LL_APPEND(r->waiters, asker);
                 else
                         answer(r, asker,
                                 json_pack("{s:I, s:b, s:O}", "reload", (json_int_t)asker->reload, "failed", has_failed,
@@ -294,8 +287,9 @@ static void finish(struct reload_job *job)
         job->plan = NULL;
         reload_read_free(&job->read);
         r->job = NULL;
-        while (job->askers) /* What they asked for has to be read again. */
-                append(&r->askers, take(&job->askers));
+        /* What they asked for has to be read again. */
+        LL_CONCAT(r->askers, job->askers);
+        job->askers = NULL;
         free(job);
         begin(r);
 }
@@ -352,8 +346,10 @@ static void begin(struct reload *r)
         job->work.data = job;
         /* All who want the same are served at once. */
         bool is_dry = r->askers->is_dry;
-        while (r->askers && r->askers->is_dry == is_dry)
-                append(&job->askers, take(&r->askers));
+        while (r->askers && r->askers->is_dry == is_dry) {
+                struct reload_asker *asker = take(&r->askers);
+                LL_APPEND(job->askers, asker);
+        }
         job->read.path = text_copy(r->config->path);
         job->read.copies = all->copies;
         job->read.is_dry = is_dry;
