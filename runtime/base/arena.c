@@ -1,9 +1,10 @@
 #include "base/arena.h"
 
-#include "base/memory.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
+#include "base/numbers.h"
 
 #define CHUNK_ROOM 16384u
 
@@ -19,7 +20,7 @@ void *arena_room(struct arena_chunk **arena, size_t size)
         size = (size + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
         struct arena_chunk *chunk = *arena;
         if (!chunk || chunk->room - chunk->used < size) {
-                size_t room = size > CHUNK_ROOM ? size : CHUNK_ROOM;
+                size_t room = max_u64(size, CHUNK_ROOM);
                 chunk = memory_alloc(sizeof(*chunk) + room);
                 *chunk = (struct arena_chunk){ .next = *arena, .room = room };
                 *arena = chunk;

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/file.h"
+#include "base/numbers.h"
 #include "base/strings.h"
 
 /* What follows the scheme of a URL. */
@@ -48,7 +49,7 @@ static int unknown_scheme(const char *text, size_t size, enum url_use use, struc
 {
         const char *known[SCHEMES];
         size_t count = 0;
-        char *name = text_copy_part(text, size < 40 ? size : 40);
+        char *name = text_copy_part(text, min_u64(size, 40));
         for (size_t i = 0; i < SCHEMES; i++)
                 if (schemes[i].use == use)
                         known[count++] = schemes[i].name;

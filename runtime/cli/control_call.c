@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "cli/options.h"
 #include "host/control_socket.h"
 
@@ -26,7 +27,7 @@ static int wait_for(int fd, short events, uint64_t end_ms)
                         return -ETIMEDOUT;
                 struct pollfd look = { .fd = fd, .events = events };
                 uint64_t left_ms = end_ms - now_ms;
-                int n = poll(&look, 1, left_ms < 60000 ? (int)left_ms : 60000);
+                int n = poll(&look, 1, (int)min_u64(left_ms, 60000));
                 if (n > 0)
                         return 0;
                 if (n < 0 && errno != EINTR)

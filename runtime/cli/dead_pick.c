@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/units.h"
 #include "view/text.h"
 
@@ -148,7 +149,7 @@ int dead_survey(struct cli_store *s, const struct dead_filter *f, struct dead_su
                 struct dead_picked *picked = &survey.shards[survey.shards_count++];
                 struct surveying look = { .filter = f, .survey = &survey, .picked = picked, .last = last[i - first] };
                 /* There are at most as many as numbers were given: those who die meanwhile cannot keep us here. */
-                uint32_t max = look.last < UINT32_MAX ? (uint32_t)look.last : UINT32_MAX;
+                uint32_t max = (uint32_t)min_u64(look.last, UINT32_MAX);
                 picked->shard = i;
                 if (max)
                         r = client_list(s->client, i, STATE_DEAD, (struct span){ 0 }, max, see, &look, error);

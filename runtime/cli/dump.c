@@ -1,5 +1,6 @@
 /* dump.c: all tasks of a store, for another one. */
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/dump_format.h"
@@ -91,7 +92,7 @@ __attribute__((format(printf, 2, 3))) static void leave_out(struct dumping *d, c
 
 static uint64_t time_in_range(uint64_t ms)
 {
-        return ms < TASK_NUMBER_MAX / 2 ? ms : TASK_NUMBER_MAX / 2;
+        return min_u64(ms, TASK_NUMBER_MAX / 2);
 }
 
 /* What is only known of a dead task.  Its envelope may be anything, and its id may come from there. */
@@ -99,7 +100,7 @@ static void put_death(json_t *o, const struct dumping *d, const struct store_lis
 {
         char id[64];
         char reason[NOTE_TEXT_MAX + 1];
-        size_t size = task->reason.size < NOTE_TEXT_MAX ? task->reason.size : NOTE_TEXT_MAX;
+        size_t size = min_u64(task->reason.size, NOTE_TEXT_MAX);
         for (size_t i = 0; i < size; i++)
                 reason[i] = (unsigned char)task->reason.data[i] < ' ' || task->reason.data[i] == 0x7f
                                     ? ' '

@@ -1,9 +1,9 @@
 #include "cli/fsck_ids.h"
 
-#include "base/memory.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "base/memory.h"
 
 #define NAMED_MAX 3u
 

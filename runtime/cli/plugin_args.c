@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "config/config.h"
 
 /* What is there already stays. */
@@ -38,7 +39,7 @@ int plugin_args_finish(struct plugin_args *a, const struct options *o)
         const char *base = slash ? slash + 1 : a->plugin;
         const char *dot = strrchr(base, '.');
         size_t length = dot && dot != base ? (size_t)(dot - base) : strlen(base);
-        (void)snprintf(a->name, sizeof(a->name), "%.*s", (int)(length < 64 ? length : 64), base);
+        (void)snprintf(a->name, sizeof(a->name), "%.*s", (int)min_u64(length, 64), base);
         if (!a->handler)
                 a->handler = a->name;
         return EXIT_DONE;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "cli/command.h"
 #include "cli/open.h"
 #include "cli/print.h"
@@ -82,7 +83,7 @@ static int take(struct cli_store *s, void *self)
         (void)sigaction(SIGTERM, &on, NULL);
         while (left && !is_interrupted) {
                 struct qv_client_results results = { 0 };
-                uint32_t want = left < PAGE ? (uint32_t)left : PAGE;
+                uint32_t want = (uint32_t)min_u64(left, PAGE);
                 int r = qv_client_consume(s->client, want, lease_ms, &results);
                 if (r < 0)
                         return cli_fail(s->command, r, qv_client_error());

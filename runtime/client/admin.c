@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/numbers.h"
+
 CALL_START(list)
 CALL_START(find)
 CALL_START(cancel)
@@ -59,7 +61,7 @@ static void take_place(void *self, const struct store_listed *task)
         struct found_place *place = self;
         place->state = task->state;
         place->number = task->number;
-        place->key_size = task->key.size < sizeof(place->key) ? task->key.size : sizeof(place->key);
+        place->key_size = min_u64(task->key.size, sizeof(place->key));
         if (place->key_size)
                 memcpy(place->key, task->key.data, place->key_size);
 }
@@ -138,7 +140,7 @@ int client_dead_numbers(struct qv_client *client, uint32_t shard, enum store_dea
                 call.dead.shard = shard;
                 call.dead.verb = verb;
                 call.dead.numbers = numbers + at;
-                call.dead.numbers_count = left < STORE_CALL_TASKS ? (uint32_t)left : STORE_CALL_TASKS;
+                call.dead.numbers_count = (uint32_t)min_u64(left, STORE_CALL_TASKS);
                 int r = client_call(client, &call, error);
                 if (r < 0)
                         return r;
@@ -172,7 +174,7 @@ int client_keys(struct qv_client *client, uint32_t shard, struct span key, uint3
         struct client_call call = { .start = start_keys, .take = take_keys, .self = &to };
         call.keys.shard = shard;
         call.keys.key = key;
-        call.keys.page_keys = max < STORE_CALL_TASKS ? max : STORE_CALL_TASKS;
+        call.keys.page_keys = min_u64(max, STORE_CALL_TASKS);
         while (to.left && !call.keys.is_end) {
                 int r = client_call(client, &call, error);
                 if (r < 0)

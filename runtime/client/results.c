@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "client/admin.h"
 #include "client/call.h"
 #include "client/sized_struct.h"
@@ -85,7 +86,7 @@ static int consume_shard(struct qv_client *client, uint32_t shard, uint32_t max,
                 call.consume.shard = shard;
                 memcpy(call.consume.consumer, client_consumer(client), STORE_NONCE_SIZE);
                 call.consume.lease_ms = lease_ms;
-                call.consume.results_max = left < STORE_CALL_TASKS ? left : STORE_CALL_TASKS;
+                call.consume.results_max = min_u64(left, STORE_CALL_TASKS);
                 int r = client_call(client, &call, error);
                 if (r < 0 || call.consume.results_count < call.consume.results_max || to->count == max)
                         return r;

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/numbers.h"
+
 /* Whoever fills in less than a size and a field, or says so, did not start from the _INIT macro. */
 #define SIZED_MIN 8u
 #define SIZED_MAX 4096u
@@ -14,7 +16,7 @@ static inline int sized_copy(void *to, uint32_t to_size, const void *from, uint3
 {
         if (from_size < SIZED_MIN || from_size > SIZED_MAX || to_size < SIZED_MIN || to_size > SIZED_MAX)
                 return -EINVAL;
-        uint32_t size = from_size < to_size ? from_size : to_size;
+        uint32_t size = min_u64(from_size, to_size);
         memcpy((char *)to + sizeof(size), (const char *)from + sizeof(size), size - sizeof(size));
         return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "client/admin.h"
 #include "client/call.h"
 #include "client/sized_struct.h"
@@ -114,7 +115,7 @@ static void batch_free(struct batch *b)
 
 static void batch_init(struct batch *b, size_t count)
 {
-        size_t room = count < STORE_SUBMIT_TASKS ? count : STORE_SUBMIT_TASKS;
+        size_t room = min_u64(count, STORE_SUBMIT_TASKS);
         *b = (struct batch){ .tasks = memory_zero(room, sizeof(*b->tasks)),
                 .items = memory_zero(room, sizeof(*b->items)) };
 }

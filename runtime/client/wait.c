@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "client/call.h"
 
 #define WAIT_MAX_MS (TASK_NUMBER_MAX / 2)
@@ -80,7 +81,7 @@ int qv_client_wait(
         struct client_call call = { .start = start_reply, .take = take_outcome, .self = &outcome };
         call.reply.id = (struct span){ id, strlen(id) };
         /* "For ever" must not wrap around when the time is added. */
-        call.reply.wait_ms = timeout_ms < WAIT_MAX_MS ? timeout_ms : WAIT_MAX_MS;
+        call.reply.wait_ms = min_u64(timeout_ms, WAIT_MAX_MS);
         int r = client_call(client, &call, error);
         if (r < 0)
                 return r;

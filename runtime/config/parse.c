@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/numbers.h"
 
 struct parser {
         struct source *source;
@@ -43,7 +44,7 @@ static int syntax_error(const struct parser *p)
                 problems_error(p->source->problems, here(p), "syntax error: the file ends in the middle of a setting");
         else
                 problems_error(p->source->problems, here(p), "syntax error at %.*s; a setting is NAME = VALUE;",
-                        (int)(p->token.size < 40 ? p->token.size : 40), p->token.start);
+                        (int)min_u64(p->token.size, 40), p->token.start);
         return -EINVAL;
 }
 

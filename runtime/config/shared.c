@@ -1,9 +1,9 @@
 #include "config/shared.h"
 
-#include "base/memory.h"
-
 #include <errno.h>
 #include <stdlib.h>
+
+#include "base/memory.h"
 
 int shared_config_load(const char *path, struct shared_config **ret, struct problems *problems)
 {

@@ -1,11 +1,11 @@
 #include "coord/member.h"
 
-#include "base/memory.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 static void tend(struct member *m);
 static void list(struct member *m);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/numbers.h"
 
 static void on_timer(uv_timer_t *timer)
 {
@@ -269,7 +270,7 @@ void remote_names_add(struct coord_children *children, struct span name)
                 return;
         }
         (void)error_set(&text, 0, "%.512s: a child \"%.*s\", which is no name", children->path,
-                name.size < 64 ? (int)name.size : 64, name.data ? name.data : "");
+                (int)min_u64(name.size, 64), name.data ? name.data : "");
         coord_note(children->request.coord, text.text);
 }
 

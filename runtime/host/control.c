@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "host/control_socket.h"
 
 struct control {
@@ -173,7 +174,7 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
         struct control_call *call = handle->data;
         (void)suggested;
         size_t room = CONTROL_REQUEST_MAX + 1 - call->request.size;
-        room = room < 4096 ? room : 4096;
+        room = min_u64(room, 4096);
         *ret = uv_buf_init((char *)buffer_reserve(&call->request, room), (unsigned)room);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 
 #define AGAIN_MS     100
 #define AGAIN_MAX_MS 10000
@@ -145,9 +146,9 @@ static void on_process_closed(uv_handle_t *handle)
                 uv_close((uv_handle_t *)&g->timer, on_timer_closed);
                 return;
         }
-        uint64_t delay_ms = (uint64_t)AGAIN_MS << (g->deaths < 7 ? g->deaths : 7);
+        uint64_t delay_ms = (uint64_t)AGAIN_MS << min_u64(g->deaths, 7);
         g->deaths++;
-        (void)uv_timer_start(&g->timer, on_again, delay_ms < AGAIN_MAX_MS ? delay_ms : AGAIN_MAX_MS, 0);
+        (void)uv_timer_start(&g->timer, on_again, min_u64(delay_ms, AGAIN_MAX_MS), 0);
 }
 
 static void on_exited(uv_process_t *process, int64_t status, int signal)

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "host/host_private.h"
 
 /* What a burst took is given back once it is over: the allocator would keep it. */
@@ -51,12 +52,12 @@ static void on_timer(uv_timer_t *timer)
 static void set_timer(struct host *h, uint64_t now_ms)
 {
         uint64_t due_ms = handlers_due_ms(&h->handlers);
-        due_ms = h->renew_at_ms < due_ms ? h->renew_at_ms : due_ms;
-        due_ms = h->notify.beat_at_ms < due_ms ? h->notify.beat_at_ms : due_ms;
+        due_ms = min_u64(h->renew_at_ms, due_ms);
+        due_ms = min_u64(h->notify.beat_at_ms, due_ms);
         due_ms = h->phase == HOST_DRAINING && h->cut_ms < due_ms ? h->cut_ms : due_ms;
-        due_ms = h->give_up_ms < due_ms ? h->give_up_ms : due_ms;
+        due_ms = min_u64(h->give_up_ms, due_ms);
         uint64_t shards_ms = call_schedule_due_ms(&h->shards.schedule);
-        due_ms = shards_ms < due_ms ? shards_ms : due_ms;
+        due_ms = min_u64(shards_ms, due_ms);
         if (due_ms == h->timer_ms)
                 return;
         h->timer_ms = due_ms;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "host/host_private.h"
 
 /* --- shards --- */
@@ -112,7 +113,7 @@ static void on_take(void *self, struct shared_config *shared)
         log_set_level((enum log_level)h->config->log.level);
         host_apply_config(h);
         uint64_t renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
-        h->renew_at_ms = renew_at_ms < h->renew_at_ms ? renew_at_ms : h->renew_at_ms;
+        h->renew_at_ms = min_u64(renew_at_ms, h->renew_at_ms);
         shared_config_free(before);
 }
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "config/connect.h"
 #include "host/host_private.h"
 
@@ -31,7 +32,7 @@ static uint32_t count_seats(const struct config *config)
                 const struct handler_config *handler = &config->handlers[i];
                 seats += (uint64_t)handler->processes * handler->threads * handler->batch.max;
         }
-        return seats < SEATS_MAX ? (uint32_t)seats : SEATS_MAX;
+        return (uint32_t)min_u64(seats, SEATS_MAX);
 }
 
 void host_warn_of_root(struct host *h)

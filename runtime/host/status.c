@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 
 #define WATCH_MS    100
 #define PENDING_MAX 64 /* that are named */
@@ -87,7 +88,7 @@ static json_t *make_handler(const struct handler *handler, bool has_ages)
                 const struct generation *generation = (const struct generation *)g;
                 running += generation->is_open ? count_running(&generation->pool_io) : 0;
                 uint64_t age_ms = generation->is_open && has_ages ? age_of_oldest(&generation->pool_io.pool) : 0;
-                oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;
+                oldest_ms = max_u64(age_ms, oldest_ms);
         }
         (void)json_object_set_new(o, "name", json_string(handler->name));
         (void)json_object_set_new(o, "plugin", text(current ? current->settings->plugin : ""));
@@ -215,7 +216,7 @@ static void set_due(struct host_status *r, uint64_t due_ms, uint64_t now_ms)
 static uint64_t refresh_ms(const struct host_status *r)
 {
         uint64_t ttl_ms = r->view.shards->limits->ttl_ms;
-        return ttl_ms > HOST_STATUS_PACE_MS ? ttl_ms : HOST_STATUS_PACE_MS;
+        return max_u64(ttl_ms, HOST_STATUS_PACE_MS);
 }
 
 static double per_second(uint64_t now, uint64_t before, uint64_t ms)

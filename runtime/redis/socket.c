@@ -1,7 +1,5 @@
 #include "redis/socket.h"
 
-#include "base/memory.h"
-
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -11,6 +9,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/memory.h"
 
 #define READ_BYTES   16384 /* hiredis moves the rest of its buffer after each reply, so small reads cost less */
 #define READS_MAX    16    /* per iteration, so that a fast server cannot occupy the loop */

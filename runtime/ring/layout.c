@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/numbers.h"
+
 #define PAGE 4096
 
 static size_t align_to(size_t size, size_t alignment)
@@ -69,7 +71,7 @@ void ring_words_put(_Atomic uint64_t *words, const void *from, size_t size)
         const uint8_t *bytes = from;
         for (size_t done = 0; done < size; done += sizeof(uint64_t)) {
                 uint64_t word = 0;
-                size_t part = size - done < sizeof(word) ? size - done : sizeof(word);
+                size_t part = min_u64(size - done, sizeof(word));
                 memcpy(&word, bytes + done, part);
                 atomic_store_explicit(&words[done / sizeof(word)], word, memory_order_relaxed);
         }
@@ -80,7 +82,7 @@ void ring_words_get(void *to, const _Atomic uint64_t *words, size_t size)
         uint8_t *bytes = to;
         for (size_t done = 0; done < size; done += sizeof(uint64_t)) {
                 uint64_t word = atomic_load_explicit(&words[done / sizeof(word)], memory_order_relaxed);
-                size_t part = size - done < sizeof(word) ? size - done : sizeof(word);
+                size_t part = min_u64(size - done, sizeof(word));
                 memcpy(bytes + done, &word, part);
         }
 }

@@ -1,9 +1,9 @@
 #include "ring/message.h"
 
-#include "base/memory.h"
-
 #include <errno.h>
 #include <stdlib.h>
+
+#include "base/memory.h"
 
 static void put_list(struct buffer *to, const char *const *texts, size_t count)
 {

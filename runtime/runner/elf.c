@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/numbers.h"
+
 /* More segments than any linker writes, and few enough to bound the cost of a hostile file. */
 #define SEGMENTS_MAX 256
 #define SECTIONS_MAX 65536
@@ -175,7 +177,7 @@ static bool read_name(const struct elf *elf, const Elf64_Shdr *strings, uint64_t
                 !has_range(elf, strings->sh_offset, strings->sh_size, 1))
                 return false;
         uint64_t there = strings->sh_size - offset;
-        size_t n = there < size - 1 ? (size_t)there : size - 1;
+        size_t n = (size_t)min_u64(there, size - 1);
         if (!read_at(elf, strings->sh_offset + offset, name, n))
                 return false;
         name[n] = 0;
@@ -210,7 +212,7 @@ bool elf_text_at(const struct elf *elf, uint64_t offset, char *text, size_t size
         if (offset >= elf->size)
                 return false;
         uint64_t there = elf->size - offset;
-        size_t n = there < size - 1 ? (size_t)there : size - 1;
+        size_t n = (size_t)min_u64(there, size - 1);
         if (!read_at(elf, offset, text, n))
                 return false;
         text[n] = 0;

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/numbers.h"
+
 #define HANDLER_NAME_MAX 64
 #define KEY_MAX          255
 #define HEADERS_MAX      64
@@ -116,7 +118,7 @@ int followup_stage(struct seat_task *w, const struct qv_submit *submit, uint64_t
         struct qv_submit known = { 0 };
         if (submit->size < offsetof(struct qv_submit, key))
                 return error_set(error, -EINVAL, "size is %u; start from QV_SUBMIT_INIT", submit->size);
-        memcpy(&known, submit, submit->size < sizeof(known) ? submit->size : sizeof(known));
+        memcpy(&known, submit, min_u64(submit->size, sizeof(known)));
         if (w->submits_count >= QV_SUBMITS_MAX)
                 return error_set(error, -E2BIG, "more than %u follow-ups of one task", QV_SUBMITS_MAX);
         int r = check(&known, payload_max, error);

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "runner/seat.h"
 
 /* One-time allocations (locales, resolver, caches) are no leak.  They are made during the first WARM_UPS rehearsals,
@@ -124,7 +125,7 @@ static int warm_up(struct part *p, uint32_t *ret_count)
                 return r;
         uint64_t affordable = REHEARSAL_MS * NS_PER_MS / (p->taken_ns / p->done + 1);
         uint64_t wanted = p->runner->start.rehearsals;
-        uint64_t count = (wanted < affordable ? wanted : affordable) / QUARTERS * QUARTERS;
+        uint64_t count = min_u64(wanted, affordable) / QUARTERS * QUARTERS;
         *ret_count = count < QUARTERS ? QUARTERS : (uint32_t)count;
         return 0;
 }

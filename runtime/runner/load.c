@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/numbers.h"
 #include "runner/elf.h"
 #include "runner/symbol.h"
 
@@ -82,7 +83,7 @@ static int check_table(const struct qv_plugin *table, uint32_t seats, struct qv_
                 return error_set(error, -EINVAL, "size is %u, so handle is missing; use QV_PLUGIN()", table->size);
 
         struct qv_plugin known = { 0 };
-        memcpy(&known, table, table->size < sizeof(known) ? table->size : sizeof(known));
+        memcpy(&known, table, min_u64(table->size, sizeof(known)));
         if (!known.name || !*known.name)
                 return error_set(error, -EINVAL, "name is empty; give it one in QV_PLUGIN()");
         if (!known.handle)

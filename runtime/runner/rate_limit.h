@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 
 /* A token bucket, stored as the time at which it will be full again if no more is taken.  It lacks one token for every
  * `token_ns` between now and that time. */
@@ -28,7 +29,7 @@ static inline bool rate_limit_take(struct rate_limit *b, uint64_t now_ns)
         uint64_t full_at = atomic_load_explicit(&b->full_at_ns, memory_order_relaxed);
         uint64_t then;
         do {
-                then = (full_at > now_ns ? full_at : now_ns) + b->token_ns;
+                then = max_u64(full_at, now_ns) + b->token_ns;
                 if (then > now_ns + NS_PER_S)
                         return false;
         } while (!atomic_compare_exchange_weak_explicit(

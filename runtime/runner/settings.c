@@ -1,9 +1,9 @@
 #include "runner/settings.h"
 
-#include "base/memory.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 void settings_init(struct settings *s, const struct setting *list, size_t count)
 {

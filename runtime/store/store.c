@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "store/request.h"
 
 static const struct store_driver *const drivers[] = { &sqlite_driver, &redis_driver };
@@ -128,7 +129,7 @@ static int prepare(struct store_request *request, const struct envelope *envelop
                 .shard = id_shard,
                 .lane = e.lane,
                 .not_before_ms = e.not_before_ms,
-                .delay_ms = delay_ms < TASK_NUMBER_MAX ? delay_ms : TASK_NUMBER_MAX,
+                .delay_ms = min_u64(delay_ms, TASK_NUMBER_MAX),
                 .unique_ms = e.unique_ms };
         buffer_free(&head);
         return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/numbers.h"
 #include "task/id.h"
 
 #define MAGIC            "qv1\n"
@@ -257,8 +258,8 @@ static int line_parse(struct progress *p, struct span line, struct error *error)
         enum envelope_field field = field_find(name);
         if (field == FIELDS)
                 return has_control(name) ? error_set(error, -EBADMSG, "a name holds a control character")
-                                         : error_set(error, -EBADMSG, "%.*s: unknown name",
-                                                   (int)(name.size < 64 ? name.size : 64), name.data);
+                                         : error_set(error, -EBADMSG, "%.*s: unknown name", (int)min_u64(name.size, 64),
+                                                   name.data);
         if (p->headers)
                 return error_set(error, -EBADMSG, "%s: stands after a header", field_names[field].data);
         if (p->seen & (1u << field))
@@ -276,7 +277,7 @@ int envelope_parse(const void *data, size_t size, struct envelope *ret_envelope,
         struct envelope e = { .lane = LANE_NORMAL };
         struct progress p = { .envelope = &e };
         /* The search is bounded, so that a head without an empty line does not cost a scan of the whole payload. */
-        size_t head = size < TASK_HEAD_MAX ? size : TASK_HEAD_MAX;
+        size_t head = min_u64(size, TASK_HEAD_MAX);
         const char *end = at + head;
         for (at += magic;;) {
                 const char *newline = memchr(at, '\n', (size_t)(end - at));

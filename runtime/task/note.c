@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
+
 #define MAGIC "qn1\n"
 #define EVENT "event:"
 
@@ -149,7 +151,7 @@ void note_add_event(struct task_note *note, struct buffer *scratch, uint64_t at_
         if (text.size) {
                 buffer_put(&events, " ", 1);
                 size_t from = events.size;
-                buffer_put(&events, text.data, text.size < NOTE_TEXT_MAX ? text.size : NOTE_TEXT_MAX);
+                buffer_put(&events, text.data, min_u64(text.size, NOTE_TEXT_MAX));
                 for (size_t i = from; i < events.size; i++)
                         if (events.data[i] < 0x20 || events.data[i] == 0x7f)
                                 events.data[i] = ' ';

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "view/text.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -66,7 +67,7 @@ void view_json_span(json_t *object, const char *name, struct span bytes)
 
 void view_json_number(json_t *object, const char *name, uint64_t value)
 {
-        (void)json_object_set_new(object, name, json_integer(value < INT64_MAX ? (json_int_t)value : INT64_MAX));
+        (void)json_object_set_new(object, name, json_integer((json_int_t)min_u64(value, INT64_MAX)));
 }
 
 /* --- reading --- */

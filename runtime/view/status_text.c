@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "view/json.h"
 #include "view/status.h"
 #include "view/text.h"
@@ -210,7 +211,7 @@ static void put_shards(struct buffer *to, const struct status *status, unsigned 
 
 static unsigned at_least(unsigned lines)
 {
-        return lines > LINES_LEAST ? lines : LINES_LEAST;
+        return max_u64(lines, LINES_LEAST);
 }
 
 static double rate_of(const struct status *status, const char *name)

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/numbers.h"
+
 /* The last millisecond of the year 9999. */
 #define TIME_LAST_MS UINT64_C(253402300799999)
 #define TEXT_SHOWN   1024u
@@ -77,7 +79,7 @@ static size_t put_character(struct buffer *to, const char *at, size_t left, size
 
 void text_put_bytes(struct buffer *to, struct span bytes, size_t max)
 {
-        size_t shown = bytes.size < max ? bytes.size : max;
+        size_t shown = min_u64(bytes.size, max);
         size_t columns = SIZE_MAX;
         for (size_t i = 0; i < shown;)
                 i += put_character(to, bytes.data + i, shown - i, &columns);

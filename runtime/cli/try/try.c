@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "cli/command.h"
 
 struct try_run {
@@ -192,7 +193,7 @@ static int run_pool(struct try_run *t, struct error *error)
         start->settings = q->args.settings.items;
         start->settings_count = q->args.settings.count;
         start->payload_max = q->payload_max;
-        start->result_max = q->payload_max > start->result_max ? q->payload_max : start->result_max;
+        start->result_max = max_u64(q->payload_max, start->result_max);
         start->memory_max = q->memory_max;
         start->processes_max = q->processes_max;
         for (int i = 0; i < 2; i++) {

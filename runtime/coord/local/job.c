@@ -1,9 +1,9 @@
 #include "coord/local/job.h"
 
-#include "base/memory.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 struct job *job_new(enum job_kind kind)
 {

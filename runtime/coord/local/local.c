@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/strings.h"
 #include "base/units.h"
 #include "coord/local/end_session.h"
@@ -250,7 +251,7 @@ static void on_timer(uv_timer_t *timer)
 static uint64_t session_ms_of(const struct coord_options *options)
 {
         uint64_t ms = options->session_ms ? options->session_ms : SESSION_DEFAULT_MS;
-        return ms < SESSION_MIN_MS ? SESSION_MIN_MS : ms > SESSION_MAX_MS ? SESSION_MAX_MS : ms;
+        return ms < SESSION_MIN_MS ? SESSION_MIN_MS : min_u64(ms, SESSION_MAX_MS);
 }
 
 static void local_open(uv_loop_t *loop, struct coord_open *open)

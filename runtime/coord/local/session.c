@@ -1,7 +1,5 @@
 #include "coord/local/session.h"
 
-#include "base/memory.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +11,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/memory.h"
+#include "base/numbers.h"
 
 /* When the process began, in ticks since boot: with the pid it names one process.  0: there is none. */
 static uint64_t process_started(uint64_t pid)
@@ -142,7 +143,7 @@ static bool peer_is_dead(struct peer *peer, const struct folder *folder, uint64_
         /* What the file says counts as soon as it is seen, but never from a time that has not come. */
         if (peer->fd >= 0 && pread(peer->fd, &beat, sizeof(beat), 0) == (ssize_t)sizeof(beat) && beat != peer->beat) {
                 peer->beat = beat;
-                peer->counted_ms = beat < now_ms ? beat : now_ms;
+                peer->counted_ms = min_u64(beat, now_ms);
         }
         if (!peer->counted_ms)
                 peer->counted_ms = now_ms;

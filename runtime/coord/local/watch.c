@@ -1,9 +1,9 @@
 #include "coord/local/watch.h"
 
-#include "base/memory.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 static struct watch_seen look(const struct local_tree *tree, enum watch_kind kind, const char *path)
 {

@@ -1,10 +1,10 @@
 #include "coord/zookeeper/call.h"
 
-#include "base/buffer.h"
-#include "base/memory.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/buffer.h"
+#include "base/memory.h"
 
 struct zk_call *zk_call_new(char *path)
 {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/strings.h"
 #include "coord/zookeeper/zookeeper.h"
 
@@ -49,7 +50,7 @@ int32_t zk_version(uint64_t version)
 {
         if (version == COORD_ANY_VERSION)
                 return -1;
-        return version < INT32_MAX ? (int32_t)version : INT32_MAX;
+        return (int32_t)min_u64(version, INT32_MAX);
 }
 
 char *zk_path(const struct zk *zk, const char *path)

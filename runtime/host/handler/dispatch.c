@@ -4,6 +4,7 @@
 #include <utlist.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 
 /* A call that told of no more outcomes than this makes its shard urgent, which then gives as many tasks at most. */
 #define URGENT_TASKS_MAX 4u
@@ -192,7 +193,7 @@ static bool begin_burst(struct dispatch *d, struct dispatch_pool *p, uint32_t ro
         p->fed = 0;
         if (!p->is_round && p->urgent && p->urgent_left) {
                 p->shard = (uint32_t)(p->urgent - d->by_shard);
-                p->burst_left = p->urgent_left < URGENT_TASKS_MAX ? p->urgent_left : URGENT_TASKS_MAX;
+                p->burst_left = min_u64(p->urgent_left, URGENT_TASKS_MAX);
                 p->urgent = p->urgent->next;
                 return true;
         }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/strings.h"
 #include "host/handler/desired.h"
 
@@ -98,7 +99,7 @@ uint64_t handlers_due_ms(const struct handlers *all)
         uint64_t due_ms = UINT64_MAX;
         for (uint32_t i = 0; i < all->count; i++) {
                 uint64_t at_ms = rollout_due_ms(&all->list[i]->rollout);
-                due_ms = at_ms < due_ms ? at_ms : due_ms;
+                due_ms = min_u64(at_ms, due_ms);
         }
         return due_ms;
 }

@@ -1,11 +1,11 @@
 #include "host/handler/reload_read.h"
 
-#include "base/memory.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "base/memory.h"
 
 /* A file that is being written is looked at so often before it is refused. */
 #define BUSY_TRIES    10

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "base/numbers.h"
+
 /* After the grace for its tasks, a generation's processes get this much longer to be gone. */
 #define REAP_MS 1000
 /* More crashes than one for so many tasks done are the version's fault. */
@@ -313,7 +315,7 @@ uint64_t rollout_due_ms(const struct rollout *r)
                         at_ms = g->since_ms + r->policy.grace_ms + REAP_MS;
                 else if (rollout_is_on_probation(g))
                         at_ms = g->watched_until_ms;
-                due_ms = at_ms < due_ms ? at_ms : due_ms;
+                due_ms = min_u64(at_ms, due_ms);
         }
         return due_ms;
 }

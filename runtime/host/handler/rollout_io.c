@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "host/handler/handlers.h"
 
 static struct generation *generation_of(struct rollout_version *g)
@@ -132,7 +133,7 @@ static void start(struct handler *handler, struct generation *generation)
                 history_set(entry, "starting", "");
         /* As many as do the work now, so that the change is not felt. */
         uint32_t size = current ? pool_io_size(&current->pool_io) : 1;
-        size = size < generation->settings->processes ? size : generation->settings->processes;
+        size = min_u64(size, generation->settings->processes);
         generation->version.runners_wanted = size ? size : 1;
         if (generation_open(generation, all->pools, all->leases, &handler_pool_events, &error) == 0) {
                 pool_io_warm(&generation->pool_io, generation->version.runners_wanted);

@@ -1,11 +1,12 @@
 #include "host/membership/assigner.h"
 
-#include "base/memory.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
+#include "base/numbers.h"
 
 /* A round moves an eighth of the shards, but not fewer than ROUND_MIN. */
 #define ROUND_PART 8
@@ -173,8 +174,8 @@ uint64_t assigner_due_ms(const struct assigner *c)
 {
         if (!can_plan(c))
                 return UINT64_MAX;
-        uint64_t due_ms = c->urgent_ms < c->planned_ms ? c->urgent_ms : c->planned_ms;
-        return due_ms > c->wait_until_ms ? due_ms : c->wait_until_ms;
+        uint64_t due_ms = min_u64(c->urgent_ms, c->planned_ms);
+        return max_u64(due_ms, c->wait_until_ms);
 }
 
 /* Collects the input of assign_plan(); the caller frees the arrays. */
@@ -208,7 +209,7 @@ static int decide(struct assigner *c, uint64_t now_ms, uint64_t unix_ms)
         input.stale = stale;
         input.unix_s = unix_ms / 1000;
         input.may_plan = now_ms >= c->planned_ms;
-        input.round_max = c->shards_count / ROUND_PART > ROUND_MIN ? c->shards_count / ROUND_PART : ROUND_MIN;
+        input.round_max = max_u64(c->shards_count / ROUND_PART, ROUND_MIN);
         assign_plan_free(&c->plan);
         int r = assign_plan(c->current.shards_count ? &c->current : NULL, &input, &c->plan, &c->failure);
         free(members);

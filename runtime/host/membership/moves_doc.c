@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "host/membership/assign_doc.h"
 #include "host/membership/word_doc.h"
 
@@ -14,7 +15,7 @@ void moves_add(struct moves *moves, uint64_t at_ms, const struct assign_move *ma
                 made += count - MOVES_MAX;
                 count = MOVES_MAX;
         }
-        uint32_t kept = moves->count < MOVES_MAX - count ? moves->count : MOVES_MAX - count;
+        uint32_t kept = min_u64(moves->count, MOVES_MAX - count);
         memmove(moves->items, moves->items + (moves->count - kept), kept * sizeof(moves->items[0]));
         for (uint32_t i = 0; i < count; i++)
                 moves->items[kept + i] = (struct moved){ .at_ms = at_ms, .move = made[i] };

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/numbers.h"
+
 /* A token bucket with a burst of one second: each line moves `full_ms` ahead by its share of a second. */
 static bool may_pass(struct line_reader *l, uint64_t now_ms)
 {
@@ -52,7 +54,7 @@ void line_reader_feed(
                 const char *newline = memchr(data, '\n', size);
                 size_t part = newline ? (size_t)(newline - data) : size;
                 size_t room = LINE_READER_MAX - l->size;
-                size_t taken = part < room ? part : room;
+                size_t taken = min_u64(part, room);
                 memcpy(l->line + l->size, data, taken);
                 l->size += taken;
                 if (taken < part)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "host/pool/pool_private.h"
 
 void pool_init(struct pool *pool, const struct pool_policy *policy, uint64_t seed)
@@ -208,8 +209,8 @@ static uint64_t jitter(struct pool *pool, uint64_t ms)
 
 uint64_t pool_backoff_ms(struct pool *pool, uint32_t failures)
 {
-        uint64_t ms = pool->policy.backoff_ms << (failures < 20 ? failures : 20);
-        return jitter(pool, ms < pool->policy.backoff_max_ms ? ms : pool->policy.backoff_max_ms);
+        uint64_t ms = pool->policy.backoff_ms << min_u64(failures, 20);
+        return jitter(pool, min_u64(ms, pool->policy.backoff_max_ms));
 }
 
 static void take_back_all(struct pool *pool, struct pool_actions *actions)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "host/pool/pool_io_private.h"
 
 /* The most answers to take from one runner before the other runners and the loop continue. */
@@ -32,7 +33,7 @@ static int by_ticket(const void *a, const void *b)
 static uint64_t plausible_ms(uint64_t ns, uint64_t not_before_ms, uint64_t now_ms)
 {
         uint64_t ms = ns / NS_PER_MS;
-        return ms < not_before_ms ? not_before_ms : ms > now_ms ? now_ms : ms;
+        return ms < not_before_ms ? not_before_ms : min_u64(ms, now_ms);
 }
 
 struct pool_view *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken)

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "host/pool/pool_private.h"
 
 /* A runner's ring holds about this much work: enough not to run dry between two iterations of the loop, and not so much
@@ -35,7 +36,7 @@ static uint32_t depth(const struct pool *pool)
         if (per_seat < 1)
                 per_seat = 1;
         uint64_t tasks = per_seat * pool->policy.threads;
-        return tasks < pool->policy.ring_entries ? (uint32_t)tasks : pool->policy.ring_entries;
+        return (uint32_t)min_u64(tasks, pool->policy.ring_entries);
 }
 
 uint32_t pool_room(const struct pool *pool)
@@ -133,7 +134,7 @@ static void hand_waiting(struct pool *pool, uint64_t now_ms, struct pool_actions
         if (most > limit)
                 most = limit;
         while (pool->waiting && batch_is_due(pool, now_ms) && may_hand(pool)) {
-                uint32_t count = pool->waiting_count < most ? pool->waiting_count : most;
+                uint32_t count = min_u64(pool->waiting_count, most);
                 if (pool->state == POOL_PROBING)
                         count = 1;
                 /* The runner must have room for the whole batch: a batch is answered task by task, and otherwise each

@@ -5,6 +5,7 @@
 #include <utlist.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "host/pool/pool_io_private.h"
 
 static void on_busy(uv_idle_t *idle)
@@ -23,7 +24,7 @@ static void set_timer(struct pool_io *io, uint64_t now_ms)
 {
         uint64_t due_ms = pool_io_pass_on_saves(io, now_ms);
         uint64_t pool_ms = pool_due_ms(&io->pool);
-        due_ms = pool_ms < due_ms ? pool_ms : due_ms;
+        due_ms = min_u64(pool_ms, due_ms);
         if (due_ms == io->timer_ms)
                 return;
         io->timer_ms = due_ms;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "host/pool/pool_private.h"
 
 static void earliest(uint64_t *due_ms, uint64_t at_ms)
@@ -49,7 +50,7 @@ static uint64_t stop_at(const struct pool *pool, const struct pool_view *s, enum
                 at_ms = s->started_ms + s->task->task.timeout_ms;
                 *ret_why = BLAME_TIMEOUT;
         }
-        uint64_t moved_ms = s->progressed_ms > s->started_ms ? s->progressed_ms : s->started_ms;
+        uint64_t moved_ms = max_u64(s->progressed_ms, s->started_ms);
         if (pool->policy.stall_ms && moved_ms + pool->policy.stall_ms < at_ms) {
                 at_ms = moved_ms + pool->policy.stall_ms;
                 *ret_why = BLAME_STALL;

@@ -1,11 +1,11 @@
 #include "host/pool/runner_variables.h"
 
-#include "base/memory.h"
-
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/memory.h"
 
 /* Variables that programs need to find files, to choose a language and to load their libraries.  QUIVER_* are for the
  * runner itself, which wipes them before it loads the plugin.  A name that ends with an underscore is a prefix. */

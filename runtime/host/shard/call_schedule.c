@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 
 /* After so many calls of blocked shards in a row it is another's turn. */
 #define BLOCKED_IN_A_ROW_MAX 3
@@ -123,9 +124,9 @@ void call_schedule_look(struct call_schedule *t, uint64_t now_ms)
 
 static bool has_room(const struct call_schedule *t)
 {
-        uint64_t trip_ms = t->trip_ms < t->trip_before_ms ? t->trip_ms : t->trip_before_ms;
+        uint64_t trip_ms = min_u64(t->trip_ms, t->trip_before_ms);
         uint64_t times = trip_ms == UINT64_MAX ? 1 : 1 + trip_ms / TRIP_MS;
-        times = times < FAR_TIMES_MAX ? times : FAR_TIMES_MAX;
+        times = min_u64(times, FAR_TIMES_MAX);
         return !t->calls_max || shard_set_count(&t->is_calling) < t->calls_max * times;
 }
 
@@ -135,7 +136,7 @@ static void forget_late(struct call_schedule *t, uint64_t now_ms)
         for (uint32_t i = 0; (i = shard_set_from(&t->is_calling, i)) != SHARD_SET_NONE; i++) {
                 uint64_t late_ms = t->shards[i]->sent_ms + LATE_MS;
                 if (late_ms > now_ms) {
-                        t->next_due_ms = late_ms < t->next_due_ms ? late_ms : t->next_due_ms;
+                        t->next_due_ms = min_u64(late_ms, t->next_due_ms);
                         continue;
                 }
                 shard_set_remove(&t->is_calling, i);

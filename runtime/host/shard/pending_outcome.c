@@ -1,11 +1,11 @@
 #include "host/shard/pending_outcome.h"
 
-#include "base/memory.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 static struct pending_outcome *make(enum store_outcome_kind kind, size_t room)
 {

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers.h"
+
 uint64_t retry_delay_ms(const struct retry_config *retry, uint32_t failed, double random)
 {
         double ms = (double)retry->backoff_ms;
@@ -64,7 +66,7 @@ struct pending_outcome *retry_died_alone(const struct claimed *claimed)
         struct pending_outcome *pending =
                 pending_outcome_new(STORE_RETRY, COST_INTERRUPTION, HOST_DIED " while it ran alone");
         uint32_t more = claimed->hosts_died > HOST_DEATHS_MAX ? claimed->hosts_died - HOST_DEATHS_MAX : 0;
-        pending->outcome.delay_ms = ALONE_AGAIN_MS << (more < ALONE_DOUBLINGS_MAX ? more : ALONE_DOUBLINGS_MAX);
+        pending->outcome.delay_ms = ALONE_AGAIN_MS << min_u64(more, ALONE_DOUBLINGS_MAX);
         return pending;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "host/shard/shard_private.h"
 
 /* A key whose tasks no handler here serves is looked at again after this long. */
@@ -70,9 +71,9 @@ uint64_t shard_due_ms(const struct shard *s)
                 return s->not_before_ms;
         uint64_t due_ms = shard_claim_due_ms(s, true);
         uint64_t tell_ms = shard_tell_due_ms(s, true);
-        due_ms = tell_ms < due_ms ? tell_ms : due_ms;
+        due_ms = min_u64(tell_ms, due_ms);
         uint64_t patience_ms = shard_lease_due_ms(s);
-        return patience_ms < due_ms ? patience_ms : due_ms;
+        return min_u64(patience_ms, due_ms);
 }
 
 static void begin_call(struct shard *s, enum shard_call call, uint64_t now_ms)
@@ -461,7 +462,7 @@ void shard_failed(struct shard *s, uint64_t now_ms)
         shard_stir(s);
         s->is_calling = false;
         s->is_repeat = true;
-        uint64_t delay_ms = UINT64_C(10) << (s->failures < 8 ? s->failures : 8);
+        uint64_t delay_ms = UINT64_C(10) << min_u64(s->failures, 8);
         s->failures++;
         s->not_before_ms = now_ms + delay_ms;
 }

@@ -1,6 +1,7 @@
 /* shard_lease.c: whose a shard is and until when: coming, staying, leaving, losing. */
 #include <string.h>
 
+#include "base/numbers.h"
 #include "host/shard/shard_private.h"
 
 /* While another holds it we ask again: soon at first, for most handovers are short. */
@@ -100,8 +101,8 @@ bool shard_lease_answered(struct shard *s, const struct store_acquire *acquire, 
                 return false;
         }
         if (acquire->grant == STORE_BUSY) {
-                uint64_t delay_ms = BUSY_MIN_MS << (s->busy_count < 5 ? s->busy_count : 5);
-                delay_ms = delay_ms < BUSY_MAX_MS ? delay_ms : BUSY_MAX_MS;
+                uint64_t delay_ms = BUSY_MIN_MS << min_u64(s->busy_count, 5);
+                delay_ms = min_u64(delay_ms, BUSY_MAX_MS);
                 s->busy_count++;
                 s->has_holder = true;
                 memcpy(s->holder, acquire->holder, STORE_NONCE_SIZE);
@@ -132,7 +133,7 @@ void shard_lease_renewed(struct shard *s, uint64_t sent_ms, uint64_t left_ms)
 {
         uint64_t ttl_ms = s->limits->ttl_ms;
         if (left_ms)
-                s->until_ms = sent_ms + (left_ms < ttl_ms ? left_ms : ttl_ms) - margin_ms(ttl_ms);
+                s->until_ms = sent_ms + min_u64(left_ms, ttl_ms) - margin_ms(ttl_ms);
 }
 
 void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms, uint64_t now_ms)
@@ -258,5 +259,5 @@ void shard_lease_lost(struct shard *s)
         shard_lease_let_go(s, SHARD_AWAY);
         /* Under what was given since, not under what it was held with: that may be too old by now. */
         if (is_to_stay && s->state == SHARD_AWAY)
-                seek(s, s->lease.nonce, s->epoch > s->lease.epoch ? s->epoch : s->lease.epoch);
+                seek(s, s->lease.nonce, max_u64(s->epoch, s->lease.epoch));
 }

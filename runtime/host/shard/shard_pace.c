@@ -2,6 +2,8 @@
  * while what runs here ends within moments, ends and claims wait for each other, but never for long. */
 #include "host/shard/shard_private.h"
 
+#include "base/numbers.h"
+
 /* So long a claim, or an end that keeps its key's next task from starting, waits for others to end. */
 #define URGENT_GATHER_MS 2
 /* With STOCK_TASKS at hand there is less hurry to claim more; with STOCK_MAX there is no need to, if each pool can
@@ -37,7 +39,7 @@ uint32_t shard_want_tasks(const struct shard *s)
         if (!s->tasks_are_short || !window_is_stocked(&s->window))
                 return room;
         uint32_t missing = STOCK_MAX - (s->window.count - shard_telling_count(s));
-        return missing < room ? missing : room;
+        return min_u64(missing, room);
 }
 
 static bool ends_soon(const struct shard *s)
@@ -76,7 +78,7 @@ uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
         else if (ends_soon(s) && wait_ms < URGENT_GATHER_MS)
                 wait_ms = URGENT_GATHER_MS;
         uint64_t next_ms = wait_ms ? s->sent_ms + wait_ms : 0;
-        return due_ms > next_ms ? due_ms : next_ms;
+        return max_u64(due_ms, next_ms);
 }
 
 uint64_t shard_tell_due_ms(const struct shard *s, bool can_wait)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
+#include "base/numbers.h"
 #include "store/redis/msgpack.h"
 #include "store/redis/redis_store.h"
 
@@ -25,7 +26,7 @@ static bool all_plain(const struct store_advance *advance, bool has_no_keys)
 
 static uint64_t bounded(uint64_t ms)
 {
-        return ms < TASK_NUMBER_MAX / 4 ? ms : TASK_NUMBER_MAX / 4;
+        return min_u64(ms, TASK_NUMBER_MAX / 4);
 }
 
 static void pack_follow_up(struct buffer *b, const struct store_prepared *f, uint32_t shard)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/numbers.h"
 #include "store/redis/redis_store.h"
 
 #define POLL_MS 500 /* without a bell, and for replies: a ring can be lost */
@@ -141,7 +142,7 @@ void bell_set_timer(struct redis_store *s)
         for (struct store_request *request = s->waiting; request; request = request->next) {
                 uint64_t until = ((struct store_reply *)request)->deadline_ms;
                 uint64_t left = until > uv_now(s->loop) ? until - uv_now(s->loop) : 0;
-                in_ms = left < in_ms ? left : in_ms;
+                in_ms = min_u64(left, in_ms);
         }
         /* Listening alone keeps no loop alive. */
         if (s->waiting)

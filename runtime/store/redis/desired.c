@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "store/redis/redis_store.h"
 
 #define STATUS_LIST_MAX 1024u
@@ -11,7 +12,7 @@ static int by_name(const void *a, const void *b)
 {
         const struct span *x = &((const struct store_desired *)a)->name;
         const struct span *y = &((const struct store_desired *)b)->name;
-        int r = memcmp(x->data, y->data, x->size < y->size ? x->size : y->size);
+        int r = memcmp(x->data, y->data, min_u64(x->size, y->size));
         return r ? r : (x->size > y->size) - (x->size < y->size);
 }
 

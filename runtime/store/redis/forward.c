@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "store/redis/redis_store.h"
 
 #define ENTRIES_MAX 272
@@ -85,7 +86,7 @@ static void outbox_answer(struct redis_call *call, const redisReply *reply)
         struct span born = reply_span(reply_at(reply, 1));
         char source[64];
         int size = snprintf(source, sizeof(source), "%" PRIu32 ".%.*s", forward->lease.shard,
-                (int)(born.size < 40 ? born.size : 40), born.data ? born.data : "");
+                (int)min_u64(born.size, 40), born.data ? born.data : "");
         f->source = arena_copy(arena, (struct span){ source, (size_t)size });
         for (size_t i = 2; i + 2 < reply_count(reply) && f->count < ENTRIES_MAX; i += 3) {
                 uint64_t target = answer_number(call->op, reply->element[i], TASK_NUMBER_MAX, "target");

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "store/redis/redis_store.h"
 
 /* Only what a producer in any language may do as well: RPUSH.  Everything else takes a script per shard; a shard's
@@ -94,7 +95,7 @@ static void scripted(struct redis_call *call, const redisReply *reply)
                 const redisReply *said = reply_at(reply, at++);
                 struct span id = reply_span(said);
                 if (id.size) {
-                        id.size = id.size <= TASK_ID_MAX ? id.size : TASK_ID_MAX;
+                        id.size = min_u64(id.size, TASK_ID_MAX);
                         memcpy(item->id, id.data, id.size);
                         item->id[id.size] = 0;
                         item_refuse(submit, i, -EEXIST);

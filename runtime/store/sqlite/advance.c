@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
 /* One task in flight, as it stands in the log. */
@@ -183,7 +184,7 @@ static bool settle_aside(struct sqlite_store *s, struct sqlite_shard_row *shard,
         if (!flight_get(s, shard, task->seq, arena, &flight))
                 return false;
         (void)flight_remove(s, shard, task->seq);
-        uint64_t due_ms = s->now_ms + (outcome->delay_ms < TASK_NUMBER_MAX ? outcome->delay_ms : TASK_NUMBER_MAX);
+        uint64_t due_ms = s->now_ms + min_u64(outcome->delay_ms, TASK_NUMBER_MAX);
         bool is_there = key_get(s, shard, task->key, &key);
         if (outcome->kind == STORE_HOLD)
                 key_set_state(s, shard, task->key, &key, KEY_HELD, 0, outcome->error);
@@ -291,7 +292,7 @@ static uint32_t refills(const struct store_advance *advance)
         uint64_t sum = 0;
         for (uint32_t i = 0; i < advance->outcomes_count; i++)
                 sum += advance->outcomes[i].refill;
-        return sum < STORE_CALL_TASKS ? (uint32_t)sum : STORE_CALL_TASKS;
+        return (uint32_t)min_u64(sum, STORE_CALL_TASKS);
 }
 
 void sqlite_advance(struct sqlite_store *s, struct store_request *request)
@@ -312,7 +313,7 @@ void sqlite_advance(struct sqlite_store *s, struct store_request *request)
         }
         struct claim claim;
         uint32_t room = advance->want_tasks + refills(advance);
-        claim_init(&claim, request_arena(request), room < STORE_CALL_TASKS ? room : STORE_CALL_TASKS);
+        claim_init(&claim, request_arena(request), min_u64(room, STORE_CALL_TASKS));
         control_take(s, shard, advance);
         outcomes_apply(s, shard, advance, &claim);
         advance->is_refused = lease_extend(s, shard, advance->lease.ttl_ms);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
 #define CLAIM_FEW 32u
@@ -204,11 +205,11 @@ void claim_lanes(
 {
         /* What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns. */
         uint32_t looks = STORE_CALL_TASKS;
-        uint32_t until = claim->count + want < claim->room ? claim->count + want : claim->room;
+        uint32_t until = min_u64(claim->count + want, claim->room);
         for (unsigned lane = 0; lane < LANES; lane++) {
                 while (shard->queued[lane] && claim->count < until && looks && !s->db.failure &&
                         (claim->bytes < want_bytes || looks == STORE_CALL_TASKS)) {
-                        uint32_t max = until - claim->count < looks ? until - claim->count : looks;
+                        uint32_t max = min_u64(until - claim->count, looks);
                         uint32_t looked = claim_lane(s, shard, (enum lane)lane, claim, max, want_bytes);
                         if (!looked)
                                 break;

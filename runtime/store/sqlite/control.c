@@ -1,6 +1,8 @@
 /* What a person asked for, on its way to a shard's owner. */
 #include "store/sqlite/sqlite.h"
 
+#include "base/numbers.h"
+
 void control_add(struct sqlite_store *s, struct sqlite_shard_row *shard, enum store_control_verb verb, struct span key,
         struct span reason, struct span id, uint64_t seq)
 {
@@ -142,7 +144,7 @@ static void row_take(
 /* A call returns no more. */
 static uint32_t returned_max(const struct sqlite_shard_row *shard)
 {
-        return shard->returned < STORE_CALL_CONTROLS ? (uint32_t)shard->returned : STORE_CALL_CONTROLS;
+        return (uint32_t)min_u64(shard->returned, STORE_CALL_CONTROLS);
 }
 
 void control_take(struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_advance *advance)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
 static bool is_nonce(const uint8_t a[STORE_NONCE_SIZE], const uint8_t b[STORE_NONCE_SIZE])
@@ -30,7 +31,7 @@ uint64_t lease_left_ms(struct sqlite_store *s, const struct sqlite_shard_row *sh
         if (!shard->is_held || shard->boot != s->boot || shard->until_ms <= s->now_ms)
                 return 0;
         uint64_t left = shard->until_ms - s->now_ms;
-        return left < shard->ttl_ms ? left : shard->ttl_ms;
+        return min_u64(left, shard->ttl_ms);
 }
 
 static bool is_wanted(struct sqlite_store *s, const struct sqlite_shard_row *shard)
@@ -68,7 +69,7 @@ uint64_t shard_next_due_ms(struct sqlite_store *s, const struct sqlite_shard_row
 {
         uint64_t delayed = shard->delayed ? first_number(s, STATEMENT_DELAYED_NEXT_DUE, shard->shard) : UINT64_MAX;
         uint64_t key = shard->keys ? first_number(s, STATEMENT_KEY_NEXT_DUE, shard->shard) : UINT64_MAX;
-        uint64_t due = delayed < key ? delayed : key;
+        uint64_t due = min_u64(delayed, key);
         if (due == UINT64_MAX)
                 return STORE_NEVER;
         return due > s->now_ms ? due - s->now_ms : 0;

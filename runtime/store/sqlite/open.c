@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "base/strings.h"
 #include "base/url.h"
 #include "store/sqlite/checkpoint.h"
@@ -151,7 +152,7 @@ static void clock_set(struct sqlite_store *s)
         query_end(&q);
         uint64_t wall = s->clock.wall_ms(s->clock.self);
         s->boot++;
-        s->clock_offset_ms = (wall > latest ? wall : latest) - s->clock.boot_ms(s->clock.self);
+        s->clock_offset_ms = max_u64(wall, latest) - s->clock.boot_ms(s->clock.self);
         meta_set_text(db, "boot_id", current);
         meta_set_number(db, "boot", s->boot);
         meta_set_number(db, "clock_offset", s->clock_offset_ms);

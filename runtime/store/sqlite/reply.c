@@ -1,6 +1,7 @@
 /* Replies: one task's outcome, for the one who waits for it. */
 #include <string.h>
 
+#include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
 /* A ring can be lost; then a waiting reply is looked at this often. */
@@ -86,7 +87,7 @@ bool reply_keep_waiting(struct sqlite_store *s, struct store_reply *reply)
         uint64_t left = reply->deadline_ms - now;
         reply->request.next = s->waiting;
         s->waiting = &reply->request;
-        (void)uv_timer_start(&s->reply_timer, on_timer, left < LOOK_MS ? left : LOOK_MS, 0);
+        (void)uv_timer_start(&s->reply_timer, on_timer, min_u64(left, LOOK_MS), 0);
         return true;
 }
 

@@ -1,6 +1,7 @@
 /* Results wait for a consumer. */
 #include <string.h>
 
+#include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
 /* How many old ones a call throws away at most. */
@@ -73,7 +74,7 @@ void sqlite_consume(struct sqlite_store *s, struct store_request *request)
         bind_number(&q, shard_id(consume->shard, 0));
         bind_number(&q, shard_id(consume->shard + 1, 0));
         bind_number(&q, s->now_ms);
-        bind_number(&q, max < consume->results_max ? max : consume->results_max);
+        bind_number(&q, min_u64(max, consume->results_max));
         while (query_row(&q))
                 consume->results[consume->results_count++] = (struct store_result){
                         .number = shard_number(column_number(&q, 0)),

@@ -1,11 +1,11 @@
 #include "store/sqlite/shard_row.h"
 
-#include "base/memory.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 void shard_table_init(struct shard_table *table, uint32_t count)
 {
