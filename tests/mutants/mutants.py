@@ -106,7 +106,7 @@ MUTANTS = [
      "        uint64_t sent_ms = s->sent_ms;\n        answered(s);", "        uint64_t sent_ms = now_ms;\n        answered(s);",
      [UNIT("shard_lease"), SIM]),
     ("shard: no margin", "runtime/host/shard/shard_lease.c",
-     "(left_ms < ttl_ms ? left_ms : ttl_ms) - margin_ms(ttl_ms);", "(left_ms < ttl_ms ? left_ms : ttl_ms);",
+     "min_u64(left_ms, ttl_ms) - margin_ms(ttl_ms);", "min_u64(left_ms, ttl_ms);",
      [UNIT("shard_lease")]),
     ("shard: an outcome of a lost lease counts", "runtime/host/shard/shard.c",
      "        if (c->lease_number != s->lease_number) {\n                pending_outcome_free(pending);\n                forget_stale(s, c);\n"
@@ -126,7 +126,7 @@ MUTANTS = [
      "        if (now_ms < shard_lease_due_ms(s))\n                return;", "        if (now_ms)\n                return;",
      [UNIT("shard_move")]),
     ("shard: sought under its old epoch", "runtime/host/shard/shard_lease.c",
-     "seek(s, s->lease.nonce, s->epoch > s->lease.epoch ? s->epoch : s->lease.epoch);",
+     "seek(s, s->lease.nonce, max_u64(s->epoch, s->lease.epoch));",
      "seek(s, s->lease.nonce, s->lease.epoch);", [UNIT("shard_move")]),
     ("shards: who stands by takes its shards back", "runtime/host/shard/shard_io.c",
      "owner && !all->is_standing_by && !memcmp", "owner && !memcmp", [UNIT("shard_assign")]),
@@ -149,7 +149,7 @@ MUTANTS = [
     ("shard: a pool that is down fills the window", "runtime/host/shard/shard.c",
      "return s->window.count < s->limits->window_tasks / 2 ? pool : WINDOW_SHUT_POOL;", "return pool;", [UNIT("dispatch")]),
     ("retry: the wait has no bound", "runtime/host/shard/retry.c",
-     "(more < ALONE_DOUBLINGS_MAX ? more : ALONE_DOUBLINGS_MAX)", "(more & 63)", [UNIT("retry")]),
+     "min_u64(more, ALONE_DOUBLINGS_MAX)", "(more & 63)", [UNIT("retry")]),
 
     # --- the runner's last look, and the seat
     ("runner: no last look at the lease", "runtime/runner/seat.c",
