@@ -41,9 +41,4 @@ static inline char *memory_text(const char *text)
         return (char *)memory_or_abort(strdup(text));
 }
 
-static inline char *memory_text_part(const char *text, size_t size)
-{
-        return (char *)memory_or_abort(strndup(text, size));
-}
-
 #endif
