@@ -1,11 +1,11 @@
 #include "base/buffer.h"
 
-#include "base/memory.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 void buffer_free(struct buffer *b)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "cli/dump_format.h"
+#include "cli/dump/dump_format.h"
 #include "cli/fsck_ids.h"
 #include "cli/open.h"
 #include "cli/print.h"
@@ -97,7 +97,7 @@ static int fsck(struct cli_store *s, void *self)
                         s->info->shards - 1);
                 return EXIT_FAILED;
         }
-        int code = q->is_repair ? move_check_idle(s) : EXIT_DONE;
+        int code = q->is_repair ? dump_check_idle(s) : EXIT_DONE;
         if (code == EXIT_DONE)
                 code = check_shards(s, is_one ? q->shard : 0, is_one ? 1 : s->info->shards, &sum);
         if (sum.shards && code != EXIT_UNREACHABLE)

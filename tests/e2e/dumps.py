@@ -1,4 +1,4 @@
-"""Dumps as `quiver dump` writes them, made here: a second implementation of runtime/cli/dump_format.h."""
+"""Dumps as `quiver dump` writes them, made here: a second implementation of runtime/cli/dump/dump_format.h."""
 import json
 import secrets
 import subprocess

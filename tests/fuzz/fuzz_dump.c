@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "base/buffer.h"
-#include "cli/dump_format.h"
+#include "cli/dump/dump_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,12 +16,12 @@ static void demand(bool is_true)
                 abort();
 }
 
-static void demand_in_range(const struct move_reader *r)
+static void demand_in_range(const struct dump_reader *r)
 {
-        demand(r->lines_count <= MOVE_CHUNK_LINES && r->shards && r->shards <= SHARDS_MAX);
+        demand(r->lines_count <= DUMP_CHUNK_LINES && r->shards && r->shards <= SHARDS_MAX);
         for (uint32_t i = 0; i < r->lines_count; i++) {
-                const struct move_line *l = &r->lines[i];
-                if (l->kind != MOVE_TASK)
+                const struct dump_record *l = &r->lines[i];
+                if (l->kind != DUMP_TASK)
                         continue;
                 demand(l->shard < r->shards && (unsigned)l->task.lane < LANES && l->task.bytes.size);
                 demand(l->task.state == STATE_QUEUED || l->task.state == STATE_DELAYED || l->task.state == STATE_DEAD);
@@ -32,19 +32,19 @@ static void demand_in_range(const struct move_reader *r)
 
 static void read_all(const void *data, size_t size)
 {
-        struct move_reader *r = calloc(1, sizeof(*r));
+        struct dump_reader *r = calloc(1, sizeof(*r));
         demand(r);
         r->in = fmemopen((void *)(uintptr_t)data, size, "r");
         demand(r->in);
-        int result = move_read_head(r);
+        int result = dump_read_head(r);
         while (result == 0 && !r->is_end) {
-                result = move_read_chunk(r);
+                result = dump_read_chunk(r);
                 if (result == 0)
                         demand_in_range(r);
         }
         demand(result == 0 || r->error.text[0]);
         (void)fclose(r->in);
-        move_reader_free(r);
+        dump_reader_free(r);
         free(r);
 }
 
@@ -60,16 +60,16 @@ static void read_framed(const uint8_t *data, size_t size)
         static const char head[] = "{\"quiver\":\"dump\",\"version\":2,\"name\":\"00112233445566778899aabbccddeeff\","
                                    "\"app\":\"a\",\"shards\":3}";
         struct buffer b = { 0 };
-        char mark[MOVE_MARK_MAX];
+        char mark[DUMP_MARK_MAX];
         uint32_t lines = 1;
         put_line(&b, head, sizeof(head) - 1);
         for (size_t i = 0; i < size; i++)
                 lines += data[i] == '\n';
         put_line(&b, data, size);
         uint32_t sum = (uint32_t)crc32_z(0, b.data, b.size);
-        put_line(&b, mark, move_chunk_mark(mark, 1, lines, sum));
+        put_line(&b, mark, dump_chunk_mark(mark, 1, lines, sum));
         sum = (uint32_t)crc32_z(0, b.data, b.size);
-        put_line(&b, mark, move_end_mark(mark, 1, lines, sum));
+        put_line(&b, mark, dump_end_mark(mark, 1, lines, sum));
         read_all(b.data, b.size);
         buffer_free(&b);
 }

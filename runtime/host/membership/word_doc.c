@@ -1,5 +1,4 @@
 #include "host/membership/word_doc.h"
-#include "base/units.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "config/names.h"
 
 int word_doc_bad(struct word_doc *doc, const char *format, ...)

@@ -1,6 +1,4 @@
 #include "store/sqlite/bell.h"
-#include "base/memory.h"
-#include "base/units.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +10,9 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "base/memory.h"
+#include "base/units.h"
 
 #define MESSAGE_WORDS 512u
 

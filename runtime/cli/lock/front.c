@@ -1,4 +1,4 @@
-#include "cli/front.h"
+#include "cli/lock/front.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/descendants.h"
+#include "cli/lock/descendants.h"
 #include "cli/options.h"
 
 #define SWEEP_NS 5000000 /* between two looks at what is still there */

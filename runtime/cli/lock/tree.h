@@ -1,6 +1,6 @@
 /* tree.h: how a command gets at the coordination tree. */
-#ifndef QUIVER_CLI_TREE_H
-#define QUIVER_CLI_TREE_H
+#ifndef QUIVER_CLI_LOCK_TREE_H
+#define QUIVER_CLI_LOCK_TREE_H
 
 #include <uv.h>
 

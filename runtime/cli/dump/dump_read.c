@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "base/memory.h"
-#include "cli/dump_format.h"
+#include "cli/dump/dump_format.h"
 #include "view/json.h"
 
 static struct span span_of(const struct buffer *b)
@@ -16,7 +16,7 @@ static struct span span_of(const struct buffer *b)
         return (struct span){ (const char *)b->data, b->size };
 }
 
-__attribute__((format(printf, 2, 3))) static int wrong(struct move_reader *r, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int wrong(struct dump_reader *r, const char *format, ...)
 {
         char text[ERROR_TEXT_MAX / 2];
         va_list args;
@@ -28,7 +28,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(struct move_reader *r, co
 
 /* --- lines -------------------------------------------------------------------------------------------------------- */
 
-static void text_add(struct move_reader *r, char c)
+static void text_add(struct dump_reader *r, char c)
 {
         if (r->text_size == r->text_room) {
                 r->text_room = r->text_room ? 2 * r->text_room : 4096;
@@ -37,7 +37,7 @@ static void text_add(struct move_reader *r, char c)
         r->text[r->text_size++] = c;
 }
 
-static int cut(struct move_reader *r)
+static int cut(struct dump_reader *r)
 {
         return error_set(&r->error, -EINVAL,
                 "it is cut off after line %" PRIu64 ", in chunk %" PRIu64 ", and has no end mark; whole are %" PRIu64
@@ -46,12 +46,12 @@ static int cut(struct move_reader *r)
 }
 
 /* The next line, without its newline, in r->text. */
-static int line_read(struct move_reader *r)
+static int line_read(struct dump_reader *r)
 {
         int c;
         r->text_size = 0;
         while ((c = getc_unlocked(r->in)) != EOF && c != '\n') {
-                if (r->text_size == MOVE_LINE_MAX) {
+                if (r->text_size == DUMP_LINE_MAX) {
                         r->line++;
                         return wrong(r, "longer than any task can be");
                 }
@@ -66,13 +66,13 @@ static int line_read(struct move_reader *r)
 }
 
 /* Adds the line to the sum of what was read. */
-static void line_sum(struct move_reader *r)
+static void line_sum(struct dump_reader *r)
 {
         r->sum = (uint32_t)crc32_z(r->sum, (const Bytef *)r->text, r->text_size);
         r->sum = (uint32_t)crc32_z(r->sum, (const Bytef *)"\n", 1);
 }
 
-static json_t *line_parse(struct move_reader *r)
+static json_t *line_parse(struct dump_reader *r)
 {
         json_t *o = json_loadb(r->text, r->text_size, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
         if (json_is_object(o))
@@ -121,7 +121,7 @@ static bool word_is_fit(struct span word, size_t max)
         return is_fit;
 }
 
-bool move_desired_is_fit(const struct store_desired *item)
+bool dump_desired_is_fit(const struct store_desired *item)
 {
         return word_is_fit(item->name, 255) && item->value.size <= STORE_DESIRED_VALUE_MAX &&
                (!item->value.size || !memchr(item->value.data, 0, item->value.size));
@@ -144,7 +144,7 @@ static bool state_get(const json_t *o, enum store_state *ret_state)
 
 /* --- one line of a chunk ------------------------------------------------------------------------------------------ */
 
-static int dead_read(struct move_reader *r, const json_t *o, struct move_line *l)
+static int dead_read(struct dump_reader *r, const json_t *o, struct dump_record *l)
 {
         struct buffer *m = l->memory;
         if (bytes_get(o, "id", &m[2]) || bytes_get(o, "handler", &m[3]) || bytes_get(o, "reason", &m[4]))
@@ -160,7 +160,7 @@ static int dead_read(struct move_reader *r, const json_t *o, struct move_line *l
         return 0;
 }
 
-static int task_read(struct move_reader *r, const json_t *o, struct move_line *l)
+static int task_read(struct dump_reader *r, const json_t *o, struct dump_record *l)
 {
         struct buffer *m = l->memory;
         struct task_note note;
@@ -186,40 +186,40 @@ static int task_read(struct move_reader *r, const json_t *o, struct move_line *l
         return l->task.state == STATE_DEAD ? dead_read(r, o, l) : 0;
 }
 
-static int pair_read(struct move_reader *r, const json_t *o, const char *name, const char *value, struct move_line *l)
+static int pair_read(struct dump_reader *r, const json_t *o, const char *name, const char *value, struct dump_record *l)
 {
         if (bytes_get(o, name, &l->memory[0]) || bytes_get(o, value, &l->memory[1]) == -EINVAL)
                 return wrong(r, "%s and %s are texts", name, value);
         l->name = span_of(&l->memory[0]);
         l->value = span_of(&l->memory[1]);
-        if (l->kind == MOVE_HELD && task_key_check(l->name, NULL))
+        if (l->kind == DUMP_HELD && task_key_check(l->name, NULL))
                 return wrong(r, "what is held is no key");
-        if (l->kind == MOVE_DESIRED && !move_desired_is_fit(&(struct store_desired){ l->name, l->value }))
+        if (l->kind == DUMP_DESIRED && !dump_desired_is_fit(&(struct store_desired){ l->name, l->value }))
                 return wrong(r, "a desired state has a name of 1 to 255 letters, and a value of at most %u bytes",
                         STORE_DESIRED_VALUE_MAX);
         return 0;
 }
 
-static int item_read(struct move_reader *r, const json_t *o)
+static int item_read(struct dump_reader *r, const json_t *o)
 {
-        if (r->lines_count == MOVE_CHUNK_LINES)
-                return wrong(r, "chunk %" PRIu64 " has more than %u lines", r->chunk + 1, MOVE_CHUNK_LINES);
-        if (r->chunk_bytes >= MOVE_CHUNK_BYTES)
+        if (r->lines_count == DUMP_CHUNK_LINES)
+                return wrong(r, "chunk %" PRIu64 " has more than %u lines", r->chunk + 1, DUMP_CHUNK_LINES);
+        if (r->chunk_bytes >= DUMP_CHUNK_BYTES)
                 return wrong(
-                        r, "chunk %" PRIu64 " has more than %u bytes before this line", r->chunk + 1, MOVE_CHUNK_BYTES);
+                        r, "chunk %" PRIu64 " has more than %u bytes before this line", r->chunk + 1, DUMP_CHUNK_BYTES);
         r->chunk_bytes += r->text_size;
-        struct move_line *l = &r->lines[r->lines_count++];
+        struct dump_record *l = &r->lines[r->lines_count++];
         if (json_object_get(o, "state")) {
-                l->kind = MOVE_TASK;
+                l->kind = DUMP_TASK;
                 r->tasks++;
                 return task_read(r, o, l);
         }
         if (json_object_get(o, "held") || json_object_get(o, "held_base64")) {
-                l->kind = MOVE_HELD;
+                l->kind = DUMP_HELD;
                 return pair_read(r, o, "held", "reason", l);
         }
         if (json_object_get(o, "desired")) {
-                l->kind = MOVE_DESIRED;
+                l->kind = DUMP_DESIRED;
                 return pair_read(r, o, "desired", "value", l);
         }
         return wrong(r, "neither a task nor anything else that a dump has");
@@ -227,21 +227,21 @@ static int item_read(struct move_reader *r, const json_t *o)
 
 /* --- marks -------------------------------------------------------------------------------------------------------- */
 
-size_t move_chunk_mark(char text[MOVE_MARK_MAX], uint64_t number, uint32_t lines, uint32_t sum)
+size_t dump_chunk_mark(char text[DUMP_MARK_MAX], uint64_t number, uint32_t lines, uint32_t sum)
 {
-        return (size_t)snprintf(text, MOVE_MARK_MAX,
+        return (size_t)snprintf(text, DUMP_MARK_MAX,
                 "{\"chunk\":%" PRIu64 ",\"lines\":%" PRIu32 ",\"sum\":\"%08" PRIx32 "\"}", number, lines, sum);
 }
 
-size_t move_end_mark(char text[MOVE_MARK_MAX], uint64_t chunks, uint64_t tasks, uint32_t sum)
+size_t dump_end_mark(char text[DUMP_MARK_MAX], uint64_t chunks, uint64_t tasks, uint32_t sum)
 {
-        return (size_t)snprintf(text, MOVE_MARK_MAX,
+        return (size_t)snprintf(text, DUMP_MARK_MAX,
                 "{\"end\":true,\"chunks\":%" PRIu64 ",\"tasks\":%" PRIu64 ",\"sum\":\"%08" PRIx32 "\"}", chunks, tasks,
                 sum);
 }
 
 /* A mark is compared with the one that belongs there, byte by byte. */
-static int mark_check(struct move_reader *r, const json_t *o, const char *text, size_t size)
+static int mark_check(struct dump_reader *r, const json_t *o, const char *text, size_t size)
 {
         char sum[16];
         const char *written = json_string_value(json_object_get(o, "sum"));
@@ -256,12 +256,12 @@ static int mark_check(struct move_reader *r, const json_t *o, const char *text, 
         return wrong(r, "this mark should be %.*s: lines are missing, doubled or in another order", (int)size, text);
 }
 
-static int end_read(struct move_reader *r, const json_t *o)
+static int end_read(struct dump_reader *r, const json_t *o)
 {
-        char text[MOVE_MARK_MAX];
+        char text[DUMP_MARK_MAX];
         if (r->lines_count)
                 return wrong(r, "chunk %" PRIu64 " has no mark of its own", r->chunk + 1);
-        int result = mark_check(r, o, text, move_end_mark(text, r->chunk, r->tasks, r->sum));
+        int result = mark_check(r, o, text, dump_end_mark(text, r->chunk, r->tasks, r->sum));
         if (result == 0 && getc_unlocked(r->in) != EOF)
                 return wrong(r, "something follows the end mark");
         r->is_end = result == 0;
@@ -270,7 +270,7 @@ static int end_read(struct move_reader *r, const json_t *o)
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-int move_read_head(struct move_reader *r)
+int dump_read_head(struct dump_reader *r)
 {
         uint64_t version = 0;
         uint64_t shards = 0;
@@ -284,34 +284,34 @@ int move_read_head(struct move_reader *r)
         const char *name = json_string_value(json_object_get(o, "name"));
         if (!what || strcmp(what, "dump") != 0 || !number_get(o, "version", UINT32_MAX, &version))
                 result = wrong(r, "this was not written by quiver dump");
-        else if (version != MOVE_VERSION)
-                result = wrong(r, "dump format %" PRIu64 ", and this Quiver reads format %d; %s", version, MOVE_VERSION,
-                        version < MOVE_VERSION ? "write it anew with this Quiver's dump"
+        else if (version != DUMP_VERSION)
+                result = wrong(r, "dump format %" PRIu64 ", and this Quiver reads format %d; %s", version, DUMP_VERSION,
+                        version < DUMP_VERSION ? "write it anew with this Quiver's dump"
                                                : "load it with the Quiver that wrote it, or a newer one");
-        else if (!name || strlen(name) != MOVE_NAME_SIZE || strspn(name, "0123456789abcdef") != MOVE_NAME_SIZE)
-                result = wrong(r, "the dump has no name of %u hexadecimal digits", MOVE_NAME_SIZE);
+        else if (!name || strlen(name) != DUMP_NAME_SIZE || strspn(name, "0123456789abcdef") != DUMP_NAME_SIZE)
+                result = wrong(r, "the dump has no name of %u hexadecimal digits", DUMP_NAME_SIZE);
         else if (!number_get(o, "shards", SHARDS_MAX, &shards) || !shards)
                 result = wrong(r, "shards is a number from 1 to %u", SHARDS_MAX);
         else
-                memcpy(r->name, name, MOVE_NAME_SIZE + 1);
+                memcpy(r->name, name, DUMP_NAME_SIZE + 1);
         r->shards = (uint32_t)shards;
         json_decref(o);
         line_sum(r);
         return result;
 }
 
-int move_read_chunk(struct move_reader *r)
+int dump_read_chunk(struct dump_reader *r)
 {
         r->lines_count = 0;
         r->chunk_bytes = 0;
         for (bool is_over = false; !is_over;) {
-                char text[MOVE_MARK_MAX];
+                char text[DUMP_MARK_MAX];
                 int result = line_read(r);
                 json_t *o = result ? NULL : line_parse(r);
                 if (!o)
                         return result ? result : -EINVAL;
                 if (json_object_get(o, "chunk")) {
-                        result = mark_check(r, o, text, move_chunk_mark(text, r->chunk + 1, r->lines_count, r->sum));
+                        result = mark_check(r, o, text, dump_chunk_mark(text, r->chunk + 1, r->lines_count, r->sum));
                         r->chunk += result == 0;
                         is_over = true;
                 } else if (json_object_get(o, "end")) {
@@ -328,9 +328,9 @@ int move_read_chunk(struct move_reader *r)
         return 0;
 }
 
-void move_reader_free(struct move_reader *r)
+void dump_reader_free(struct dump_reader *r)
 {
-        for (unsigned i = 0; i < MOVE_CHUNK_LINES; i++)
+        for (unsigned i = 0; i < DUMP_CHUNK_LINES; i++)
                 for (unsigned j = 0; j < 5; j++)
                         buffer_free(&r->lines[i].memory[j]);
         free(r->text);

@@ -16,47 +16,47 @@
  *
  * Tasks of a shard come in the order in which they are to be loaded, and after the holds of their keys.  Bytes that are
  * not UTF-8 stand in base64 under NAME_base64. */
-#ifndef QUIVER_CLI_DUMP_FORMAT_H
-#define QUIVER_CLI_DUMP_FORMAT_H
+#ifndef QUIVER_CLI_DUMP_DUMP_FORMAT_H
+#define QUIVER_CLI_DUMP_DUMP_FORMAT_H
 
 #include <stdio.h>
 
 #include "cli/open.h"
 
-#define MOVE_VERSION     2
-#define MOVE_NAME_SIZE   32u              /* hexadecimal digits */
-#define MOVE_LINE_MAX    (1024u << 20)    /* bytes: more than the largest value of any store, in base64 */
-#define MOVE_CHUNK_LINES STORE_CALL_TASKS /* so that the tasks of a chunk for one shard fit into one request */
-#define MOVE_CHUNK_BYTES STORE_CALL_BYTES /* only the last task of a chunk exceeds it */
-#define MOVE_COUNT_MAX   TASK_NUMBER_MAX
+#define DUMP_VERSION     2
+#define DUMP_NAME_SIZE   32u              /* hexadecimal digits */
+#define DUMP_LINE_MAX    (1024u << 20)    /* bytes: more than the largest value of any store, in base64 */
+#define DUMP_CHUNK_LINES STORE_CALL_TASKS /* so that the tasks of a chunk for one shard fit into one request */
+#define DUMP_CHUNK_BYTES STORE_CALL_BYTES /* only the last task of a chunk exceeds it */
+#define DUMP_COUNT_MAX   TASK_NUMBER_MAX
 
 /* Refuses a store on which a host works: EXIT_DONE, or EXIT_FAILED after it said why. */
-int move_check_idle(struct cli_store *s);
+int dump_check_idle(struct cli_store *s);
 
 /* The line that ends a chunk, or the dump, without its newline.  Returns its size. */
-#define MOVE_MARK_MAX 160
-size_t move_chunk_mark(char text[MOVE_MARK_MAX], uint64_t number, uint32_t lines, uint32_t sum);
-size_t move_end_mark(char text[MOVE_MARK_MAX], uint64_t chunks, uint64_t tasks, uint32_t sum);
+#define DUMP_MARK_MAX 160
+size_t dump_chunk_mark(char text[DUMP_MARK_MAX], uint64_t number, uint32_t lines, uint32_t sum);
+size_t dump_end_mark(char text[DUMP_MARK_MAX], uint64_t chunks, uint64_t tasks, uint32_t sum);
 
 /* What `load` would take. */
-bool move_desired_is_fit(const struct store_desired *item);
+bool dump_desired_is_fit(const struct store_desired *item);
 
 /* How far it has come, on one line of a terminal; anywhere else nothing.  Zero it and set the first two. */
-struct move_progress {
+struct dump_progress {
         const char *what;
         uint64_t all; /* 0: not known */
         uint64_t shown_ms;
 };
-void move_progress(struct move_progress *p, uint64_t tasks);
-void move_progress_end(struct move_progress *p);
+void dump_progress(struct dump_progress *p, uint64_t tasks);
+void dump_progress_end(struct dump_progress *p);
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-enum move_kind { MOVE_TASK, MOVE_HELD, MOVE_DESIRED };
+enum dump_kind { DUMP_TASK, DUMP_HELD, DUMP_DESIRED };
 
 /* One line of a chunk.  Its spans point into its memory. */
-struct move_line {
-        enum move_kind kind;
+struct dump_record {
+        enum dump_kind kind;
         uint32_t shard;          /* TASK: where it was */
         struct store_moved task; /* TASK */
         struct span name;        /* HELD: the key; DESIRED */
@@ -65,14 +65,14 @@ struct move_line {
 };
 
 /* Zero it and set `in`. */
-struct move_reader {
+struct dump_reader {
         FILE *in;
-        char name[MOVE_NAME_SIZE + 1];
+        char name[DUMP_NAME_SIZE + 1];
         uint32_t shards; /* of the store that was dumped */
 
         /* the chunk read last */
         uint64_t chunk; /* its number */
-        struct move_line lines[MOVE_CHUNK_LINES];
+        struct dump_record lines[DUMP_CHUNK_LINES];
         uint32_t lines_count;
 
         uint64_t line; /* read so far, of the dump */
@@ -89,9 +89,9 @@ struct move_reader {
 };
 
 /* Reads the first line: name and shards.  0, or -EINVAL with what is wrong. */
-int move_read_head(struct move_reader *r);
+int dump_read_head(struct dump_reader *r);
 /* The next whole chunk, or the end: r->is_end.  0, or -EINVAL with what is wrong, and in which line; -EIO. */
-int move_read_chunk(struct move_reader *r);
-void move_reader_free(struct move_reader *r);
+int dump_read_chunk(struct dump_reader *r);
+void dump_reader_free(struct dump_reader *r);
 
 #endif

@@ -1,10 +1,10 @@
 /* run_while_held.h: a command that runs while a lock is held, or while we lead, and not a moment longer: it, and all
  * that it has started, is gone before the lock is given back.  Two processes see to it: front.h. */
-#ifndef QUIVER_CLI_RUN_WHILE_HELD_H
-#define QUIVER_CLI_RUN_WHILE_HELD_H
+#ifndef QUIVER_CLI_LOCK_RUN_WHILE_HELD_H
+#define QUIVER_CLI_LOCK_RUN_WHILE_HELD_H
 
-#include "cli/front.h"
-#include "cli/tree.h"
+#include "cli/lock/front.h"
+#include "cli/lock/tree.h"
 #include "coord/lock.h"
 
 #define HELD_SIGNALS 4

@@ -6,8 +6,8 @@
  * Whoever kills the front, with its process group if need be, does not kill the guard: that ends everything, and only
  * then gives the lock back.  If the guard is killed the front ends everything; the lock is free when the session is
  * over. */
-#ifndef QUIVER_CLI_FRONT_H
-#define QUIVER_CLI_FRONT_H
+#ifndef QUIVER_CLI_LOCK_FRONT_H
+#define QUIVER_CLI_LOCK_FRONT_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-#include "cli/run_while_held.h"
+#include "cli/lock/run_while_held.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "cli/descendants.h"
+#include "cli/lock/descendants.h"
 
 #define EXIT_CANNOT_RUN 127
 /* Between two looks at what is still there, and at what may not be killed. */

@@ -1,16 +1,16 @@
-/* move.c: what dump and load share: how far they are, and whether a host works on the store. */
-#include "base/memory.h"
-#include "cli/dump_format.h"
+/* dump_format.c: what dump and load share: how far they are, and whether a host works on the store. */
+#include "cli/dump/dump_format.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 
 #define PROGRESS_MS 200u
 
-void move_progress(struct move_progress *p, uint64_t tasks)
+void dump_progress(struct dump_progress *p, uint64_t tasks)
 {
         uint64_t now_ms = clock_boot_ms();
         if (now_ms < p->shown_ms + PROGRESS_MS || !isatty(STDERR_FILENO))
@@ -22,14 +22,14 @@ void move_progress(struct move_progress *p, uint64_t tasks)
         (void)fprintf(stderr, " tasks");
 }
 
-void move_progress_end(struct move_progress *p)
+void dump_progress_end(struct dump_progress *p)
 {
         if (p->shown_ms)
                 (void)fprintf(stderr, "\r\033[K");
         p->shown_ms = 0;
 }
 
-int move_check_idle(struct cli_store *s)
+int dump_check_idle(struct cli_store *s)
 {
         struct error error = { "" };
         struct store_counts *counts = memory_zero(s->info->shards, sizeof(*counts));

@@ -1,7 +1,7 @@
 /* descendants.h: every process that this one has started, and those that these have started: all that is left of them
  * is ours, since whoever loses its parent becomes our child. */
-#ifndef QUIVER_CLI_DESCENDANTS_H
-#define QUIVER_CLI_DESCENDANTS_H
+#ifndef QUIVER_CLI_LOCK_DESCENDANTS_H
+#define QUIVER_CLI_LOCK_DESCENDANTS_H
 
 #include <stdbool.h>
 #include <sys/types.h>

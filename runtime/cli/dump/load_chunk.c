@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cli/load.h"
+#include "cli/dump/load.h"
 
 /* An owner takes up a hold with its next advance, at the latest when it renews its lease. */
 #define HOLD_WAIT_MS 60000u
@@ -51,15 +51,15 @@ static void id_move(const struct loading *l, struct span id, uint32_t old_shard,
 }
 
 /* The line's shard here; its envelope and id say so afterwards.  A malformed envelope stays as it is. */
-static uint32_t place(const struct loading *l, struct move_line *line)
+static uint32_t place(const struct loading *l, struct dump_record *line)
 {
         struct envelope e;
         struct buffer id = { 0 };
         uint32_t shards = l->s->info->shards;
         uint32_t shard = line->shard % shards;
-        if (line->kind == MOVE_HELD)
+        if (line->kind == DUMP_HELD)
                 return shard_of_key(line->name, shards);
-        if (line->kind == MOVE_DESIRED)
+        if (line->kind == DUMP_DESIRED)
                 return 0;
         if (!envelope_parse(line->task.bytes.data, line->task.bytes.size, &e, NULL)) {
                 struct buffer moved = { 0 };
@@ -119,14 +119,14 @@ static int await_hold(struct loading *l, uint32_t shard, struct span key)
                 shard, (int)key.size, key.data);
 }
 
-static int load_held(struct loading *l, uint32_t shard, const struct move_line *line)
+static int load_held(struct loading *l, uint32_t shard, const struct dump_record *line)
 {
         bool is_pending = false;
         int r = client_key_act(l->s->client, CONTROL_HOLD, line->name, line->value, &is_pending, &l->reader->error);
         return r < 0 || !is_pending ? r : await_hold(l, shard, line->name);
 }
 
-static int load_desired(struct loading *l, const struct move_line *line)
+static int load_desired(struct loading *l, const struct dump_record *line)
 {
         char name[256];
         char value[STORE_DESIRED_VALUE_MAX + 1];
@@ -141,20 +141,20 @@ static int load_desired(struct loading *l, const struct move_line *line)
 /* Puts the part in and remembers its number, in one step; what is not a task comes before that, and may be repeated. */
 static int load_part(struct loading *l, uint32_t shard)
 {
-        struct move_reader *r = l->reader;
+        struct dump_reader *r = l->reader;
         uint32_t count = 0;
         uint64_t after = l->last[shard];
         bool is_there = r->chunk <= l->taken[shard];
         l->last[shard] = r->chunk;
         for (uint32_t i = 0; i < r->lines_count; i++) {
-                struct move_line *line = &r->lines[i];
+                struct dump_record *line = &r->lines[i];
                 int result = 0;
                 if (l->shard_of[i] != shard)
                         continue;
-                if (line->kind == MOVE_TASK)
+                if (line->kind == DUMP_TASK)
                         l->items[count++] = line->task;
                 else if (!is_there)
-                        result = line->kind == MOVE_HELD ? load_held(l, shard, line) : load_desired(l, line);
+                        result = line->kind == DUMP_HELD ? load_held(l, shard, line) : load_desired(l, line);
                 if (result < 0)
                         return result;
         }
@@ -163,7 +163,7 @@ static int load_part(struct loading *l, uint32_t shard)
                 return 0;
         }
         struct store_import import = { .shard = shard,
-                .source = { r->name, MOVE_NAME_SIZE },
+                .source = { r->name, DUMP_NAME_SIZE },
                 .number = r->chunk,
                 .after = after,
                 .items = l->items,
@@ -172,13 +172,13 @@ static int load_part(struct loading *l, uint32_t shard)
         if (result < 0)
                 return result;
         *(import.is_repeat ? &l->were_there : &l->loaded) += count;
-        move_progress(&l->progress, l->loaded + l->were_there);
+        dump_progress(&l->progress, l->loaded + l->were_there);
         return 0;
 }
 
 static int load_chunk(struct loading *l)
 {
-        struct move_reader *r = l->reader;
+        struct dump_reader *r = l->reader;
         for (uint32_t i = 0; i < r->lines_count; i++)
                 l->shard_of[i] = place(l, &r->lines[i]);
         for (uint32_t i = 0; i < r->lines_count; i++) {
@@ -199,10 +199,10 @@ int loading_start(struct loading *l)
         uint32_t shards = l->s->info->shards;
         l->taken = memory_zero(shards, sizeof(*l->taken));
         l->last = memory_zero(shards, sizeof(*l->last));
-        l->shard_of = memory_zero(MOVE_CHUNK_LINES, sizeof(*l->shard_of));
-        l->items = memory_zero(MOVE_CHUNK_LINES, sizeof(*l->items));
+        l->shard_of = memory_zero(DUMP_CHUNK_LINES, sizeof(*l->shard_of));
+        l->items = memory_zero(DUMP_CHUNK_LINES, sizeof(*l->items));
         for (uint32_t i = 0; i < shards; i++) {
-                struct store_import look = { .shard = i, .source = { l->reader->name, MOVE_NAME_SIZE } };
+                struct store_import look = { .shard = i, .source = { l->reader->name, DUMP_NAME_SIZE } };
                 int r = client_import(l->s->client, &look, &l->reader->error);
                 if (r < 0)
                         return r;
@@ -214,10 +214,10 @@ int loading_start(struct loading *l)
 
 int loading_run(struct loading *l)
 {
-        struct move_reader *r = l->reader;
+        struct dump_reader *r = l->reader;
         int result = 0;
         while (result == 0 && !r->is_end) {
-                result = move_read_chunk(r);
+                result = dump_read_chunk(r);
                 if (result == 0 && !r->is_end)
                         result = load_chunk(l);
         }

@@ -14,8 +14,8 @@
 
 #include "base/memory.h"
 #include "cli/command.h"
-#include "cli/dump_format.h"
-#include "cli/load.h"
+#include "cli/dump/dump_format.h"
+#include "cli/dump/load.h"
 #include "cli/print.h"
 #include "view/json.h"
 #include "view/text.h"
@@ -74,15 +74,15 @@ static FILE *input_open(const char *path, off_t *ret_start)
 }
 
 /* Reads all of it: name, chunks and tasks are then known. */
-static int check(FILE *in, off_t start, struct move_reader *r)
+static int check(FILE *in, off_t start, struct dump_reader *r)
 {
         r->in = in;
         clearerr(in);
         if (fseeko(in, start, SEEK_SET) < 0)
                 return error_set(&r->error, -EINVAL, "%s", strerror(errno));
-        int result = move_read_head(r);
+        int result = dump_read_head(r);
         while (result == 0 && !r->is_end)
-                result = move_read_chunk(r);
+                result = dump_read_chunk(r);
         return result;
 }
 
@@ -166,13 +166,13 @@ static void report(const struct cli_store *s, const struct loading *l, uint64_t 
 }
 
 static int load(
-        struct cli_store *s, FILE *in, off_t start, const struct move_reader *checked, bool has_merge, bool has_json)
+        struct cli_store *s, FILE *in, off_t start, const struct dump_reader *checked, bool has_merge, bool has_json)
 {
-        struct move_reader *r = memory_zero(1, sizeof(*r));
+        struct dump_reader *r = memory_zero(1, sizeof(*r));
         struct loading l = { .s = s, .reader = r, .progress = { .what = "load", .all = checked->tasks } };
         r->in = in;
         clearerr(in);
-        int result = fseeko(in, start, SEEK_SET) < 0 ? -EIO : move_read_head(r);
+        int result = fseeko(in, start, SEEK_SET) < 0 ? -EIO : dump_read_head(r);
         if (result == 0 && strcmp(r->name, checked->name) != 0)
                 result = error_set(&r->error, -EINVAL, "the file was replaced while it was read");
         if (result == 0)
@@ -180,7 +180,7 @@ static int load(
         int code = result ? EXIT_FAILED : check_empty(s, &l, has_merge);
         if (code == EXIT_DONE)
                 result = loading_run(&l);
-        move_progress_end(&l.progress);
+        dump_progress_end(&l.progress);
         if (result < 0) {
                 code = cli_fail("load", result, r->error.text);
                 (void)fprintf(stderr,
@@ -191,7 +191,7 @@ static int load(
                 report(s, &l, checked->tasks, has_json);
         }
         loading_free(&l);
-        move_reader_free(r);
+        dump_reader_free(r);
         free(r);
         return code;
 }
@@ -201,7 +201,7 @@ static int check_and_load(const char *path, const char *config, bool has_merge, 
         struct cli_store s;
         off_t start = 0;
         FILE *in = input_open(path, &start);
-        struct move_reader *checked = memory_zero(1, sizeof(*checked));
+        struct dump_reader *checked = memory_zero(1, sizeof(*checked));
         int code = EXIT_FAILED;
         int r = in ? check(in, start, checked) : -EINVAL;
         if (in && r < 0)
@@ -213,7 +213,7 @@ static int check_and_load(const char *path, const char *config, bool has_merge, 
                 code = load(&s, in, start, checked, has_merge, has_json);
                 cli_close(&s);
         }
-        move_reader_free(checked);
+        dump_reader_free(checked);
         free(checked);
         if (in && in != stdin)
                 (void)fclose(in);

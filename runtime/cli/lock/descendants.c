@@ -1,4 +1,4 @@
-#include "cli/descendants.h"
+#include "cli/lock/descendants.h"
 
 #include <ctype.h>
 #include <dirent.h>

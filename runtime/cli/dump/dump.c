@@ -1,11 +1,4 @@
 /* dump.c: all tasks of a store, for another one. */
-#include "base/memory.h"
-#include "base/numbers.h"
-#include "base/units.h"
-#include "cli/command.h"
-#include "cli/dump_format.h"
-#include "view/json.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,7 +8,15 @@
 #include <sys/random.h>
 #include <zlib.h>
 
-/* --- writing ------------------------------------------------------------------------------------------------------ */
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/dump/dump_format.h"
+#include "view/json.h"
+
+/* --- writing
+   ------------------------------------------------------------------------------------------------------ */
 
 struct dump_line {
         uint64_t seq;
@@ -28,7 +29,7 @@ struct dumping {
         size_t count;
         size_t room;
 
-        char name[MOVE_NAME_SIZE + 1];
+        char name[DUMP_NAME_SIZE + 1];
         uint32_t sum; /* of every byte so far */
         uint64_t chunks;
         uint32_t chunk_lines;
@@ -36,7 +37,7 @@ struct dumping {
         uint64_t tasks;
         uint64_t left_out; /* what no load would take; named on standard error */
         bool is_too_long;  /* a line that no load would read */
-        struct move_progress progress;
+        struct dump_progress progress;
 };
 
 static void write_bytes(struct dumping *d, const char *text, size_t size)
@@ -51,7 +52,7 @@ static size_t write_json(struct dumping *d, json_t *object)
 {
         char *text = memory_or_abort(json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER));
         size_t size = strlen(text);
-        d->is_too_long = d->is_too_long || size > MOVE_LINE_MAX;
+        d->is_too_long = d->is_too_long || size > DUMP_LINE_MAX;
         write_bytes(d, text, size);
         free(text);
         json_decref(object);
@@ -60,11 +61,11 @@ static size_t write_json(struct dumping *d, json_t *object)
 
 static void end_chunk(struct dumping *d)
 {
-        char mark[MOVE_MARK_MAX];
+        char mark[DUMP_MARK_MAX];
         if (!d->chunk_lines)
                 return;
         d->chunks++;
-        write_bytes(d, mark, move_chunk_mark(mark, d->chunks, d->chunk_lines, d->sum));
+        write_bytes(d, mark, dump_chunk_mark(mark, d->chunks, d->chunk_lines, d->sum));
         d->chunk_lines = 0;
         d->chunk_bytes = 0;
 }
@@ -72,7 +73,7 @@ static void end_chunk(struct dumping *d)
 static void write_line(struct dumping *d, json_t *object)
 {
         d->chunk_bytes += write_json(d, object);
-        if (++d->chunk_lines == MOVE_CHUNK_LINES || d->chunk_bytes >= MOVE_CHUNK_BYTES)
+        if (++d->chunk_lines == DUMP_CHUNK_LINES || d->chunk_bytes >= DUMP_CHUNK_BYTES)
                 end_chunk(d);
 }
 
@@ -81,7 +82,7 @@ static void write_line(struct dumping *d, json_t *object)
 __attribute__((format(printf, 2, 3))) static void leave_out(struct dumping *d, const char *format, ...)
 {
         va_list args;
-        move_progress_end(&d->progress);
+        dump_progress_end(&d->progress);
         (void)fprintf(stderr, "quiver dump: shard %" PRIu32 ": left out: ", d->shard);
         va_start(args, format);
         (void)vfprintf(stderr, format, args);
@@ -163,7 +164,7 @@ static void print_task(void *self, const struct store_listed *task)
                 return;
         }
         write_line(d, task_json(d, task));
-        move_progress(&d->progress, ++d->tasks);
+        dump_progress(&d->progress, ++d->tasks);
 }
 
 /* Sorted later: in flight and parked ones of a key follow each other. */
@@ -178,7 +179,7 @@ static void keep_task(void *self, const struct store_listed *task)
                 d->lines = grown;
         }
         d->lines[d->count++] = (struct dump_line){ task->number, task_json(d, task) };
-        move_progress(&d->progress, ++d->tasks);
+        dump_progress(&d->progress, ++d->tasks);
 }
 
 static int by_seq(const void *a, const void *b)
@@ -220,7 +221,7 @@ static void print_held(void *self, const struct store_key_info *key)
 
 static void print_desired(void *self, const struct store_desired *item)
 {
-        if (!move_desired_is_fit(item)) {
+        if (!dump_desired_is_fit(item)) {
                 leave_out(self, "a desired state that no Quiver has written");
                 return;
         }
@@ -280,7 +281,7 @@ static void write_head(struct cli_store *s, struct dumping *d)
 {
         json_t *head = json_object();
         (void)json_object_set_new(head, "quiver", json_string("dump"));
-        view_json_number(head, "version", MOVE_VERSION);
+        view_json_number(head, "version", DUMP_VERSION);
         (void)json_object_set_new(head, "name", json_string(d->name));
         (void)json_object_set_new(head, "app", json_string(s->info->app));
         view_json_number(head, "shards", s->info->shards);
@@ -290,7 +291,7 @@ static void write_head(struct cli_store *s, struct dumping *d)
 static int write_all(struct cli_store *s, struct dumping *d, struct error *error)
 {
         uint64_t *epochs = NULL;
-        char mark[MOVE_MARK_MAX];
+        char mark[DUMP_MARK_MAX];
         int r = epochs_get(s, &epochs, error);
         if (r < 0)
                 return r;
@@ -299,14 +300,14 @@ static int write_all(struct cli_store *s, struct dumping *d, struct error *error
         for (; d->shard < s->info->shards && r >= 0; d->shard++)
                 r = dump_shard(s, d, error);
         if (r >= 0 && d->is_too_long)
-                r = error_set(error, -E2BIG, "a task is too large for a dump: more than %u MiB", MOVE_LINE_MAX >> 20);
+                r = error_set(error, -E2BIG, "a task is too large for a dump: more than %u MiB", DUMP_LINE_MAX >> 20);
         if (r >= 0)
                 r = check_undisturbed(s, epochs, error);
         free(epochs);
         if (r < 0)
                 return r;
         end_chunk(d);
-        write_bytes(d, mark, move_end_mark(mark, d->chunks, d->tasks, d->sum));
+        write_bytes(d, mark, dump_end_mark(mark, d->chunks, d->tasks, d->sum));
         if (fflush(stdout) || ferror(stdout))
                 return error_set(error, -EINVAL, "the dump could not be written whole: %s", strerror(errno));
         return 0;
@@ -315,17 +316,17 @@ static int write_all(struct cli_store *s, struct dumping *d, struct error *error
 static int dump(struct cli_store *s, void *self)
 {
         bool has_json = *(const bool *)self;
-        int code = move_check_idle(s);
+        int code = dump_check_idle(s);
         if (code != EXIT_DONE)
                 return code;
         struct error error = { "" };
         struct dumping d = { .progress = { .what = "dump" } };
-        uint8_t random[MOVE_NAME_SIZE / 2];
+        uint8_t random[DUMP_NAME_SIZE / 2];
         if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
                 abort();
         (void)units_hex(d.name, random, sizeof(random));
         int r = write_all(s, &d, &error);
-        move_progress_end(&d.progress);
+        dump_progress_end(&d.progress);
         if (r < 0)
                 return cli_fail("dump", r, error.text);
         if (has_json)

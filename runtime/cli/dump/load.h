@@ -1,14 +1,14 @@
 /* load.h: putting a dump's chunks into the shards where they belong now. */
-#ifndef QUIVER_CLI_LOAD_H
-#define QUIVER_CLI_LOAD_H
+#ifndef QUIVER_CLI_DUMP_LOAD_H
+#define QUIVER_CLI_DUMP_LOAD_H
 
-#include "cli/dump_format.h"
+#include "cli/dump/dump_format.h"
 
 /* Zero it and set the first three.  What goes wrong is in reader->error. */
 struct loading {
         struct cli_store *s;
-        struct move_reader *reader; /* its head was read */
-        struct move_progress progress;
+        struct dump_reader *reader; /* its head was read */
+        struct dump_progress progress;
 
         bool has_begun;      /* some shard has some of this dump */
         uint64_t loaded;     /* tasks put in */
