@@ -66,9 +66,10 @@ local function is_countable(command, key)
 end
 
 -- The common case.  Returns nil, having changed nothing, if a key is not what it should be, or if what is or may be long
--- comes first.  In one lane that is found out by trying: flight is the first to be written.  Where a lane is written before
--- that, all are looked at first.
-local function advance_plainly()
+-- comes first.  In one lane that is found out by trying: nothing can be taken from what is no list, and what was taken goes
+-- back if flight is no hash.  Where more than one list is taken from, or one more than once, all are looked at first.
+-- Numbers go to Redis as text: it would print them with %.17g, which costs more than all the rest.
+local function advance_plainly(want)
 	local is_checked = last_lane == 2
 	if is_checked and not (is_countable('HLEN', flight) and is_countable('LLEN', KEYS[2]) and
 		is_countable('LLEN', KEYS[3]) and is_countable('LLEN', KEYS[4])) then
@@ -78,26 +79,27 @@ local function advance_plainly()
 	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0, 0 }
 	local count, removed = #ARGV - 7, 0
-	local put, p, bytes, ranges, is_long, trims = {}, 0, 0, '', false, {}
-	local most, enough = limit, want_bytes -- a local variable is read faster
-	local set = { 'call', ARGV[2], 'until', string.format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
+	local put, p, bytes, ranges, is_long = {}, 0, 0, '', false
+	local most, enough, format = limit, want_bytes, string.format -- a local variable is read faster
+	local digits = { [0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' }
+	local set = { 'call', ARGV[2], 'until', format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
 	for lane = first_lane, last_lane do
 		local list, seq, all, is_more = KEYS[lane + 2], lane * 281474976710656 + last[lane], nil, true
 		local first = seq + 1
-		while want > 0 and is_more and (bytes < want_bytes or p == 0) do
+		local tens = first < 10 and '' or format('%d', first / 10)
+		while want > 0 and is_more and (bytes < enough or p == 0) do
 			local asked, is_large = portion(list, want < 8 and 8 or want)
 			asked = asked < want and asked or want
 			is_long = is_large and asked == 1 and want > 1
 			if is_long then
 				break
 			end
-			-- What is read in several portions is removed from the list portion by portion.
-			is_large = is_large and asked < want
-			if is_large and not is_checked and not is_countable('HLEN', flight) then
+			is_more = is_large and asked < want
+			if is_more and not is_checked and not is_countable('HLEN', flight) then
 				return nil
 			end
-			is_checked = is_checked or is_large
-			local some, n = redis.pcall('LRANGE', list, 0, asked - 1), 0
+			is_checked = is_checked or is_more
+			local some, n = redis.pcall('LPOP', list, format('%d', asked)) or {}, 0
 			if some.err then
 				return nil
 			end
@@ -109,22 +111,22 @@ local function advance_plainly()
 					is_long = size > most
 					break
 				end
-				-- As text: Redis would print a number with %.17g, which costs more than all the rest.
+				-- Ten tasks share all digits but the last: to format each number costs several times as much.
 				seq, n = seq + 1, i
-				put[p + 1] = string.format('%d', seq)
+				local digit = seq % 10
+				if digit == 0 then
+					tens = format('%d', seq / 10)
+				end
+				put[p + 1] = tens .. digits[digit]
 				put[p + 2] = task
 				bytes, p = bytes + size, p + 2
 			end
-			is_more = is_large and n == asked
-			if is_large and n > 0 then
-				redis.call('LTRIM', list, n, -1)
-			elseif n > 0 then
-				trims[#trims + 1], trims[#trims + 2] = list, n
-			end
-			want = want - n
-			for i = n + 1, got do
+			is_more = is_more and n == asked
+			for i = got, n + 1, -1 do
+				redis.call('LPUSH', list, some[i])
 				some[i] = nil
 			end
+			want = want - n
 			if not all then
 				all = some
 			else
@@ -134,9 +136,9 @@ local function advance_plainly()
 			end
 		end
 		if seq >= first then
-			ranges = ranges .. string.format('%d %d ', first, seq - first + 1)
+			ranges = ranges .. format('%d %d ', first, seq - first + 1)
 			set[#set + 1] = lane == 0 and 'high' or lane == 1 and 'normal' or 'low'
-			set[#set + 1] = string.format('%d', last[lane] + seq - first + 1)
+			set[#set + 1] = format('%d', last[lane] + seq - first + 1)
 			local n = #reply
 			reply[n + 1], reply[n + 2], reply[n + 3] = first, cmsgpack.pack(all), ''
 		end
@@ -151,15 +153,15 @@ local function advance_plainly()
 		removed = redis.pcall('HDEL', flight, unpack(ARGV, 8))
 	end
 	if type(removed) ~= 'number' or (p > 0 and type(redis.pcall('HSET', flight, unpack(put))) ~= 'number') then
+		for i = p, 2, -2 do
+			redis.call('LPUSH', KEYS[3], put[i])
+		end
 		return nil
-	end
-	for i = 1, #trims, 2 do
-		redis.call('LTRIM', trims[i], trims[i + 1], -1)
 	end
 	local n = #set
 	set[n + 1], set[n + 2] = 'last', ranges
 	if removed > 0 then
-		set[n + 3], set[n + 4] = 'done', string.format('%d', done_before + removed)
+		set[n + 3], set[n + 4] = 'done', format('%d', done_before + removed)
 	end
 	redis.call('HSET', shard, unpack(set))
 	-- The last read, which rings: of what we have written.  The rest was read before, and is not there.
@@ -174,7 +176,7 @@ local function advance_plainly()
 	return reply
 end
 
-local reply = first_lane and advance_plainly()
+local reply = first_lane and advance_plainly(want)
 if reply then
 	return reply
 end

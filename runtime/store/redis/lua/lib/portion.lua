@@ -6,14 +6,14 @@
 -- elements, or one large one.  Also returns whether it is such a longer one.
 local PORTION_BYTES = 1048576
 local function portion(list, asked)
-	local bytes = redis.pcall('MEMORY', 'USAGE', list, 'SAMPLES', asked)
+	local bytes = redis.pcall('MEMORY', 'USAGE', list, 'SAMPLES', string.format('%d', asked))
 	if type(bytes) ~= 'number' then
 		return bytes and math.min(asked, 4) or asked, false -- not allowed here; or there is no such list
 	elseif bytes <= PORTION_BYTES then
 		return asked, false
 	end
 	if asked > 8 then
-		bytes = math.max(bytes, redis.call('MEMORY', 'USAGE', list, 'SAMPLES', 8))
+		bytes = math.max(bytes, redis.call('MEMORY', 'USAGE', list, 'SAMPLES', '8'))
 	end
 	return math.max(1, math.min(asked, math.floor(32768 * redis.call('LLEN', list) / bytes))), true
 end
