@@ -13,7 +13,6 @@
 #include "host/shard/window.h"
 #include "redis/redis.h"
 #include "store/driver.h"
-#include "store/redis/msgpack.h"
 
 #define SHARDS    4u
 #define NOW_MS    1794804690543
@@ -110,18 +109,15 @@ static redisReply *reply_array(size_t count)
         return reply;
 }
 
-/* A list of texts, as blocks of tasks are packed; one of its bytes may be wrong. */
-static redisReply *reply_packed(void)
+/* A list of texts, as the tasks of a block and their notes; one of them may be missing. */
+static redisReply *reply_texts(void)
 {
-        struct buffer b = { 0 };
-        unsigned count = take_byte() % ITEMS;
-        msgpack_array(&b, take_byte() == 255 ? UINT32_MAX : count);
-        for (unsigned i = 0; i < count; i++)
-                msgpack_bytes(&b, texts[take_byte() % (sizeof(texts) / sizeof(texts[0]))]);
-        if (take_byte() > 200)
-                b.data[take_byte() % b.size] = take_byte();
-        redisReply *reply = reply_text(REDIS_REPLY_STRING, b.data, b.size);
-        buffer_free(&b);
+        redisReply *reply = reply_array(take_byte() % ITEMS);
+        for (size_t i = 0; i < reply->elements; i++) {
+                struct span text = texts[take_byte() % (sizeof(texts) / sizeof(texts[0]))];
+                reply->element[i] = take_byte() > 240 ? reply_make(REDIS_REPLY_NIL)
+                                                      : reply_text(REDIS_REPLY_STRING, text.data, text.size);
+        }
         return reply;
 }
 
@@ -146,7 +142,7 @@ static redisReply *reply_any(unsigned depth)
                 text = take_bytes(take_byte());
                 return reply_text(take_byte() & 1 ? REDIS_REPLY_STATUS : REDIS_REPLY_STRING, text.data, text.size);
         case 5:
-                return reply_packed();
+                return reply_texts();
         case 6:
                 reply = reply_array(depth < DEPTH_MAX ? take_byte() % 24 : 0);
                 for (size_t i = 0; i < reply->elements; i++)
@@ -160,7 +156,7 @@ static redisReply *reply_any(unsigned depth)
 /* --- replies as they should be --------------------------------------------------------------------------------------
  */
 
-/* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, e: an envelope, o: a note, p: envelopes packed,
+/* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, e: an envelope, o: a note, p: a list of envelopes,
  * z: 0, x: troubles; in brackets: a list, whose rows may be repeated. */
 static const char *const shapes[] = {
         "inniniditi[seoi]", /* acquire; its first is 0: granted */
@@ -206,7 +202,7 @@ static redisReply *reply_value(char what)
                 return reply_integer(
                         (long long)((uint64_t)(take_byte() % LANES) << STORE_SEQ_LANE_SHIFT | take_byte()));
         case 'p':
-                return reply_packed();
+                return reply_texts();
         case 'z':
                 return reply_integer(0);
         case 'x':

@@ -113,41 +113,36 @@ enum { BIT_MORE = 1, BIT_OUTBOX = 2, BIT_KEYS = 4, BIT_REFUSED = 8, BITS_WANTED_
 static uint32_t count_tasks(struct redis_op *op, const redisReply *reply)
 {
         uint64_t sum = 0;
-        bool is_good = (reply_count(reply) - REPLY_BLOCKS) % 3 == 0;
-        for (size_t i = REPLY_BLOCKS; i + 2 < reply_count(reply) && is_good; i += 3) {
-                struct span packed = reply_span(reply->element[i + 1]);
-                int64_t count = msgpack_take_array(&packed);
-                is_good = count >= 0;
-                sum += is_good ? (uint64_t)count : 0;
-        }
-        if (is_good && sum <= CLAIMED_MAX)
+        for (size_t i = REPLY_BLOCKS; i + 2 < reply_count(reply); i += 3)
+                sum += reply_count(reply->element[i + 1]);
+        if ((reply_count(reply) - REPLY_BLOCKS) % 3 == 0 && sum <= CLAIMED_MAX)
                 return (uint32_t)sum;
         op_bad_value(op, "number of tasks");
         return 0;
 }
 
 /* Tasks of consecutive seqs.  False if it is none. */
-static bool read_block(struct redis_claim *c, struct redis_op *op, uint64_t seq, struct span tasks, struct span notes)
+static bool read_block(
+        struct redis_claim *c, struct redis_op *op, uint64_t seq, const redisReply *tasks, const redisReply *notes)
 {
-        int64_t count = msgpack_take_array(&tasks);
-        bool has_notes = notes.size > 0;
-        if (has_notes && msgpack_take_array(&notes) != count)
+        bool has_notes = notes->type == REDIS_REPLY_ARRAY;
+        if (tasks->type != REDIS_REPLY_ARRAY || (has_notes && notes->elements != tasks->elements))
                 return false;
-        for (int64_t i = 0; i < count; i++) {
-                struct span task = { 0 };
-                struct span note = { 0 };
-                if (!msgpack_take_bytes(&tasks, &task) || (has_notes && !msgpack_take_bytes(&notes, &note)))
+        for (size_t i = 0; i < tasks->elements; i++) {
+                const redisReply *task = tasks->element[i];
+                struct span note = has_notes ? reply_span(notes->element[i]) : (struct span){ 0 };
+                if (task->type != REDIS_REPLY_STRING)
                         return false;
-                claimed_add(c, op, seq++, task, note, false);
+                claimed_add(c, op, seq++, reply_span(task), note, false);
         }
-        return count >= 0;
+        return true;
 }
 
 static void read_tasks(struct redis_claim *c, struct redis_op *op, const redisReply *reply)
 {
         for (size_t i = REPLY_BLOCKS; i + 2 < reply_count(reply) && !op->request->status; i += 3) {
                 uint64_t seq = answer_number(op, reply->element[i], STORE_SEQ_MAX, "seq");
-                if (!read_block(c, op, seq, reply_span(reply->element[i + 1]), reply_span(reply->element[i + 2])))
+                if (!read_block(c, op, seq, reply->element[i + 1], reply->element[i + 2]))
                         op_bad_value(op, "block of tasks");
         }
 }

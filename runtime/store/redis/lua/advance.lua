@@ -5,8 +5,8 @@
 -- not even define.
 -- → bits (1 has_more, 2 has_outbox, 4 has_keys, 8 refused, 16 and 32 wanted), now, left, gone, next_due, controls, troubles,
 -- blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about each
--- record that cannot be read.  A block is tasks of consecutive seqs: the first seq, their envelopes, their notes ('': none
--- has one); each list packed into one string, which is read faster than so many.
+-- record that cannot be read.  A block is tasks of consecutive seqs: the first seq, a list of their envelopes, and of their
+-- notes ('': none has one).  No list is packed into one string: Lua hashes every byte of a string that it makes.
 --include portion
 local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
 local at = string.sub(shard, 1, -6)
@@ -140,7 +140,7 @@ local function advance_plainly(want)
 			set[#set + 1] = lane == 0 and 'high' or lane == 1 and 'normal' or 'low'
 			set[#set + 1] = format('%d', last[lane] + seq - first + 1)
 			local n = #reply
-			reply[n + 1], reply[n + 2], reply[n + 3] = first, cmsgpack.pack(all), ''
+			reply[n + 1], reply[n + 2], reply[n + 3] = first, all, ''
 		end
 		if is_long then
 			break
@@ -227,8 +227,8 @@ local function answer(controls, gone, refused, till)
 	local reply = { bits, now, left_ms(till, ARGV[3]), gone, due, controls, #troubles > 0 and { long_count, troubles } or 0 }
 	for i = 1, #blocks, 3 do
 		reply[i + 7] = blocks[i]
-		reply[i + 8] = cmsgpack.pack(blocks[i + 1])
-		reply[i + 9] = cmsgpack.pack(blocks[i + 2])
+		reply[i + 8] = blocks[i + 1]
+		reply[i + 9] = blocks[i + 2]
 	end
 	return reply
 end
