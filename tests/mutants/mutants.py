@@ -85,7 +85,7 @@ MUTANTS = [
     ("redis: a number below ten has a zero before it", "runtime/store/redis/lua/advance.lua",
      "first < 10 and '' or format", "format", [CONTRACT("store_redis")]),
     ("redis: what is too much is claimed", "runtime/store/redis/lua/advance.lua",
-     "if size > most or (bytes >= enough and p > 0) then", "if size > most then", [CONTRACT("store_redis")]),
+     "if size > limit or (bytes >= want_bytes and p > 0) then", "if size > limit then", [CONTRACT("store_redis")]),
     ("redis: what is too long is requeued", "runtime/store/redis/lua/dead.lua",
      "if verb == 0 and d[5] == 'too long' then", "if false then", [CONTRACT("store_redis")]),
 

@@ -19,8 +19,8 @@ end
 local function counted(name, text)
 	local number = tonumber(text)
 	if not number or number < 0 or number > 281470681743360 or number % 1 ~= 0 then
-		error({ err = string.format('BADVALUE %s: %s is "%s"; stop all hosts of the app, then quiver fsck --repair', shard, name,
-			string.gsub(string.sub(tostring(text), 1, 64), '%c', '?')) })
+		error({ err = string.format('BADVALUE %s: %s is "%s"; stop all hosts of the app, then quiver fsck --repair', KEYS[1],
+			name, string.gsub(string.sub(tostring(text), 1, 64), '%c', '?')) })
 	end
 	return number
 end
@@ -65,50 +65,50 @@ local function is_countable(command, key)
 	return type(redis.pcall(command, key)) == 'number'
 end
 
--- The common case.  Returns nil, having changed nothing, if a key is not what it should be, or if what is or may be long
--- comes first.  In one lane that is found out by trying: nothing can be taken from what is no list, and what was taken goes
--- back if flight is no hash.  Where more than one list is taken from, or one more than once, all are looked at first.
--- Numbers go to Redis as text: it would print them with %.17g, which costs more than all the rest.
-local function advance_plainly(want)
+-- The common case.  It ends in `break`, having changed nothing, if a key is not what it should be, or if what is or may be
+-- long comes first.  In one lane that is found out by trying: nothing can be taken from what is no list, and what was taken
+-- goes back if flight is no hash.  Where more than one list is taken from, or one more than once, all are looked at first.
+-- Numbers go to Redis as text: it would print them with %.17g, which costs more than all the rest.  This is no function:
+-- one that uses so many variables of the script is made anew with each call, for some 5000 instructions of the server.
+repeat
 	local is_checked = last_lane == 2
-	if is_checked and not (is_countable('HLEN', flight) and is_countable('LLEN', KEYS[2]) and
-		is_countable('LLEN', KEYS[3]) and is_countable('LLEN', KEYS[4])) then
-		return nil
+	if not first_lane or (is_checked and not (is_countable('HLEN', flight) and is_countable('LLEN', KEYS[2]) and
+		is_countable('LLEN', KEYS[3]) and is_countable('LLEN', KEYS[4]))) then
+		break
 	end
 	local clock = redis.call('TIME')
 	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0, 0 }
 	local count, removed = #ARGV - 7, 0
-	local put, p, bytes, ranges, is_long = {}, 0, 0, '', false
-	local most, enough, format = limit, want_bytes, string.format -- a local variable is read faster
-	local digits = { [0] = '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' }
+	local put, p, bytes, ranges, rest = {}, 0, 0, '', want
+	local is_odd = false -- what comes next is not for the common case
+	local format = string.format
+	local digits = { '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' }
 	local set = { 'call', ARGV[2], 'until', format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
 	for lane = first_lane, last_lane do
 		local list, seq, all, is_more = KEYS[lane + 2], lane * 281474976710656 + last[lane], nil, true
 		local first = seq + 1
 		local tens = first < 10 and '' or format('%d', first / 10)
-		while want > 0 and is_more and (bytes < enough or p == 0) do
-			local asked, is_large = portion(list, want < 8 and 8 or want)
-			asked = asked < want and asked or want
-			is_long = is_large and asked == 1 and want > 1
-			if is_long then
+		while rest > 0 and is_more and (bytes < want_bytes or p == 0) do
+			local asked, is_large = portion(list, rest < 8 and 8 or rest)
+			asked = asked < rest and asked or rest
+			is_more = is_large and asked < rest
+			is_odd = (is_large and asked == 1 and rest > 1) or (is_more and not is_checked and not is_countable('HLEN', flight))
+			if is_odd then
 				break
-			end
-			is_more = is_large and asked < want
-			if is_more and not is_checked and not is_countable('HLEN', flight) then
-				return nil
 			end
 			is_checked = is_checked or is_more
 			local some, n = redis.pcall('LPOP', list, format('%d', asked)) or {}, 0
 			if some.err then
-				return nil
+				is_odd = true
+				break
 			end
 			local got = #some
 			for i = 1, got do
 				local task = some[i]
 				local size = #task
-				if size > most or (bytes >= enough and p > 0) then
-					is_long = size > most
+				if size > limit or (bytes >= want_bytes and p > 0) then
+					is_odd = size > limit
 					break
 				end
 				-- Ten tasks share all digits but the last: to format each number costs several times as much.
@@ -117,7 +117,7 @@ local function advance_plainly(want)
 				if digit == 0 then
 					tens = format('%d', seq / 10)
 				end
-				put[p + 1] = tens .. digits[digit]
+				put[p + 1] = tens .. digits[digit + 1]
 				put[p + 2] = task
 				bytes, p = bytes + size, p + 2
 			end
@@ -126,7 +126,7 @@ local function advance_plainly(want)
 				redis.call('LPUSH', list, some[i])
 				some[i] = nil
 			end
-			want = want - n
+			rest = rest - n
 			if not all then
 				all = some
 			else
@@ -142,12 +142,12 @@ local function advance_plainly(want)
 			local n = #reply
 			reply[n + 1], reply[n + 2], reply[n + 3] = first, all, ''
 		end
-		if is_long then
+		if is_odd then
 			break
 		end
 	end
-	if is_long and p == 0 then
-		return nil
+	if is_odd and p == 0 then
+		break
 	end
 	if count > 0 then
 		removed = redis.pcall('HDEL', flight, unpack(ARGV, 8))
@@ -156,7 +156,7 @@ local function advance_plainly(want)
 		for i = p, 2, -2 do
 			redis.call('LPUSH', KEYS[3], put[i])
 		end
-		return nil
+		break
 	end
 	local n = #set
 	set[n + 1], set[n + 2] = 'last', ranges
@@ -174,12 +174,7 @@ local function advance_plainly(want)
 	reply[1] = (there > 1 and 1 or 0) + 4 * has_keys
 	reply[4] = count - removed
 	return reply
-end
-
-local reply = first_lane and advance_plainly(want)
-if reply then
-	return reply
-end
+until true
 --include shard
 --include look
 --include lease
