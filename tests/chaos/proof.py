@@ -35,9 +35,9 @@ MUTANTS = [
          "        if (!lease_is_ours(shard, lease))\n                return FENCE_OK;\n        if (call == shard->call + 1)")]),
     Mutant("redis: any call number", "redis", [
         (ADVANCE, "if call ~= last_call + 1 and call ~= last_call then\n", "if false then\n"),
-        (ADVANCE, "if call ~= last_call + 1 or ARGV[9]", "if call == last_call or ARGV[9]")], "late,pause host,slow"),
+        (ADVANCE, "if call > last_call and ARGV[7]", "if call ~= last_call and ARGV[7]")], "late,pause host,slow"),
     Mutant("redis: a repeated call is done again", "redis", [
-        (ADVANCE, "local call, last_call = tonumber(ARGV[2]), tonumber(fields[2])\n",
+        (ADVANCE, "local call, last_call = tonumber(ARGV[2]), counted('call', fields[2])\n",
          "local call, last_call = tonumber(ARGV[2]), tonumber(ARGV[2]) - 1\n")]),
     Mutant("redis: what was in flight is taken up in any order", "redis", [
         ("runtime/store/redis/lua/lib/page.lua", "\ttable.sort(seqs)\n", ""),
@@ -52,7 +52,7 @@ MUTANTS = [
     Mutant("window: a busy key is ready", "sqlite", [
         ("runtime/host/shard/window.c", "bool can_run = c && !key->is_busy && ", "bool can_run = c && ")]),
     Mutant("redis: a follow-up is taken whatever its number", "redis", [
-        ("runtime/store/redis/lua/take.lua", "if number > taken then", "if true then")]),
+        ("runtime/store/redis/lua/take.lua", "elseif entry[2] > taken then", "elseif true then")]),
 ]
 
 
