@@ -82,7 +82,7 @@ PLUGIN_SRC_sql  := $(wildcard plugins/common/command.[ch])
 PLUGIN_LIBS_sql := -lsqlite3 -lpq -ljansson
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build run demo plugins install uninstall clean
+.PHONY: help deps build run demo test bench plugins install uninstall clean
 
 help:
 	@sed -n 's/^#@ \?//p' Makefile tests/tests.mk tests/bench/bench.mk

@@ -6,7 +6,7 @@
 - Who may include whom: the rooms and their allowed neighbours stand in MAY_INCLUDE.  A header NAME_private.h is for its
   own folder.  A host's parts do not know struct host.
 - A struct, union or enum tag is defined once in all of runtime/, so that grep finds the one place.
-- A file that a comment names exists.
+- A file that a comment names exists; so do the files and functions that the tour (runtime/README.md) names.
 - A comment stands alone: none begins with "…".
 - Words that stand for a thing that has another word in the design are not used.
 """
@@ -97,6 +97,17 @@ def check_comments(path, text, known):
                 yield at, f"a comment names {name}, which does not exist"
 
 
+def check_tour(text, known, code):
+    """`FILE.c` and `function()` in the tour; a single letter stands for any name."""
+    for match in re.finditer(r"`([^`\n]+)`", text):
+        name = match[1]
+        if FILE_NAME.fullmatch(name) and not re.match(r"\w(_\w+)?\.", name) and name.rsplit("/", 1)[-1] not in known:
+            yield line_of(text, match.start()), f"the tour names {name}, which does not exist"
+        function = re.fullmatch(r"(\w+)\(\)", name)
+        if function and not re.search(rf"\b{function[1]}\(", code):
+            yield line_of(text, match.start()), f"the tour names {name}, which does not exist"
+
+
 def check_host(path, text):
     """A host's parts do not know their host: those files do that put it together."""
     for match in re.finditer(r"\bstruct host\b", text) if str(path) not in KNOW_THE_HOST else ():
@@ -128,6 +139,14 @@ def check_tree(root):
             tags.setdefault(match[1], where)
         for line, problem in sorted(found):
             yield f"runtime/{path}:{line}: {problem}"
+    tour = runtime / "README.md"
+    if tour.exists():
+        code = "".join(source.read_text() for source in sources)
+        for line, problem in check_tour(tour.read_text(), known, code):
+            yield f"runtime/README.md:{line}: {problem}"
+        for room in sorted(p.name for p in runtime.iterdir() if p.is_dir()):
+            if f"`{room}/" not in tour.read_text():
+                yield f"runtime/README.md:1: the tour does not name {room}/"
 
 
 def main():

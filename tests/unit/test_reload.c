@@ -88,7 +88,7 @@ static void what_is_new_is_staged_and_what_is_known_is_not(void **state)
         install(p, "", "one");
         read_all(p, false, NULL);
         assert_int_equal(p->read.status, 0);
-        assert_true(p->read.items[0].is_staged);
+        assert_true(p->read.items[0].has_copy);
         struct generation_id id = p->read.items[0].id;
         struct plugin_copy copy = p->read.items[0].copy;
         reload_read_free(&p->read);
@@ -96,20 +96,20 @@ static void what_is_new_is_staged_and_what_is_known_is_not(void **state)
         assert_int_equal(stat(copy.path, &st), -1); /* nobody took it */
 
         read_all(p, false, &id);
-        assert_false(p->read.items[0].is_staged);
+        assert_false(p->read.items[0].has_copy);
         assert_true(generation_is_same(&p->read.items[0].id, &id));
         reload_read_free(&p->read);
 
         install(p, "threads = 2;", "one");
         read_all(p, false, &id);
-        assert_true(p->read.items[0].is_staged);
+        assert_true(p->read.items[0].has_copy);
         assert_true(p->read.items[0].id.file_hash == id.file_hash);
         assert_true(p->read.items[0].id.settings_hash != id.settings_hash);
         reload_read_free(&p->read);
 
         install(p, "", "two");
         read_all(p, true, &id);
-        assert_false(p->read.items[0].is_staged); /* dry */
+        assert_false(p->read.items[0].has_copy); /* dry */
         assert_true(p->read.items[0].id.file_hash != id.file_hash);
         reload_read_free(&p->read);
 }

@@ -25,7 +25,7 @@ struct generation {
         char words[ERROR_TEXT_MAX]; /* why its latest runner failed */
 };
 
-/* Takes the staged copy, and a share of `shared`, which holds `config`. */
+/* Takes the private copy, and a share of `shared`, which holds `config`. */
 struct generation *generation_new(struct handler *handler, struct shared_config *shared, const struct config *config,
         const struct handler_config *settings, const struct plugin_copy *copy);
 /* Makes the io.  0, or -errno with the text set. */

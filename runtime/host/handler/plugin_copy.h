@@ -1,7 +1,7 @@
 /* plugin_copy.h: a private copy of a plugin's file, so that whatever is done to the original cannot reach a runner.
  *
  * A renamed, truncated or overwritten .so under a process that has it mapped is a crash or, worse, the old code under
- * the new name.  A runner only ever opens a staged copy, whose name carries a hash of its bytes. */
+ * the new name.  A runner only ever opens such a copy, whose name carries a hash of its bytes. */
 #ifndef QUIVER_HOST_HANDLER_PLUGIN_COPY_H
 #define QUIVER_HOST_HANDLER_PLUGIN_COPY_H
 

@@ -175,7 +175,7 @@ static void make_plan(struct reload_job *job, enum plan_verb *verbs)
                 struct buffer why = { 0 };
                 verbs[i] = plan_item(
                         item, handler ? &handler->rollout : NULL, handler ? handler_target(handler) : NULL, &why);
-                if ((verbs[i] == PLAN_ADD || verbs[i] == PLAN_REPLACE) && !item->is_staged && !job->read.is_dry)
+                if ((verbs[i] == PLAN_ADD || verbs[i] == PLAN_REPLACE) && !item->has_copy && !job->read.is_dry)
                         job->must_reread = true;
                 note(job, item->handler->name, verbs[i], &why);
         }
@@ -202,7 +202,7 @@ static void propose(struct reload_job *job, struct reload_item *item)
         struct handler *handler = handlers_ensure(job->reload->handlers, item->handler->name);
         struct shared_config *shared = job->read.shared;
         struct generation *generation = generation_new(handler, shared, &shared->config, item->handler, &item->copy);
-        item->is_staged = false;
+        item->has_copy = false;
         /* It will have that number: news of it may come at once. */
         record(job, item)->generation = handler->rollout.numbers + 1;
         handler_rollout_event(handler, ROLLOUT_PROPOSED, generation);

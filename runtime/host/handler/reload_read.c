@@ -29,7 +29,7 @@ static int hash_and_copy(const struct reload_read *r, struct reload_item *item)
                 return status;
         status = plugin_copy_make(path, source, r->copies, &item->copy, &item->error);
         if (status == 0) {
-                item->is_staged = true;
+                item->has_copy = true;
                 item->id.file_hash = item->copy.hash;
         }
         return status;
@@ -66,7 +66,7 @@ void reload_read(struct reload_read *r)
 void reload_read_free(struct reload_read *r)
 {
         for (size_t i = 0; r->items && i < r->shared->config.handlers_count; i++)
-                if (r->items[i].is_staged)
+                if (r->items[i].has_copy)
                         plugin_copy_remove(&r->items[i].copy);
         free(r->items);
         free(r->known);

@@ -20,7 +20,7 @@ struct reload_item {
         struct generation_id id;
         int status; /* negative: it cannot be had, and why */
         struct error error;
-        bool is_staged;
+        bool has_copy;
         struct plugin_copy copy;
 };
 
@@ -41,7 +41,7 @@ struct reload_read {
 
 /* Blocks.  Uses nothing but what is in it. */
 void reload_read(struct reload_read *r);
-/* Also removes what was staged and not taken (is_staged). */
+/* Also removes copies that were made and not taken (has_copy). */
 void reload_read_free(struct reload_read *r);
 
 #endif

@@ -19,7 +19,7 @@ local function is_meant(bytes, seq)
 	return bytes and task_id(bytes, seq) == id
 end
 
-local function bury(seq, bytes, note)
+local function make_dead(seq, bytes, note)
 	dead_put_bytes(seq, bytes, note, 'cancelled', '')
 	return 0
 end
@@ -41,7 +41,7 @@ local function cancel_queued()
 	redis.call('LSET', lanes[lane], index, MARK)
 	marks[lane] = marks[lane] + 1
 	marks_write(marks)
-	return bury(number, bytes, note_take(number))
+	return make_dead(number, bytes, note_take(number))
 end
 
 local function cancel_flight()
@@ -54,7 +54,7 @@ local function cancel_flight()
 		return 1
 	end
 	redis.call('HDEL', flight, number)
-	return bury(number, bytes, note_take(number))
+	return make_dead(number, bytes, note_take(number))
 end
 
 local function cancel_delayed()
@@ -66,7 +66,7 @@ local function cancel_delayed()
 	end
 	redis.call('HDEL', at .. 'later', member)
 	redis.call('ZREM', delayed, member)
-	return bury(seq, task[2], task[3])
+	return make_dead(seq, task[2], task[3])
 end
 
 local function cancel_parked()
@@ -75,7 +75,7 @@ local function cancel_parked()
 	if not is_there or not is_meant(redis.call('HGET', parked, number), number) then
 		return -1
 	end
-	bury(number, side_remove(k, number), note_take(number))
+	make_dead(number, side_remove(k, number), note_take(number))
 	keys_save()
 	return 0
 end

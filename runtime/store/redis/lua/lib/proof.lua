@@ -62,7 +62,7 @@ local function recount(name)
 end
 
 -- How a task that stands under a number which nobody gave is mended.
-local function bury(name, field)
+local function make_dead(name, field)
 	return function()
 		stray_bury(name, field)
 	end
@@ -167,7 +167,7 @@ parts[#parts + 1] = function()
 		local seq = seq_of(field, last)
 		local name = seq and task_key(bytes, seq)
 		if not seq then
-			problem('it is dead', bury('parked', field), 'parked: %s was never given', field)
+			problem('it is dead', make_dead('parked', field), 'parked: %s was never given', field)
 		elseif not redis.call('ZSCORE', side, name .. '\0' .. hex(seq)) then
 			problem('it has its place by number', function()
 				redis.call('ZADD', side, 0, name .. '\0' .. hex(seq))
@@ -227,7 +227,7 @@ parts[#parts + 1] = function()
 	local last = lasts()
 	return slice('HSCAN', 'flight', function(field)
 		if not seq_of(field, last) then
-			problem('it is dead', bury('flight', field), 'in flight: %s was never claimed', field)
+			problem('it is dead', make_dead('flight', field), 'in flight: %s was never claimed', field)
 		end
 	end)
 end
