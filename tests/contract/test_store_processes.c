@@ -79,10 +79,10 @@ static int owner(unsigned who)
         return 0;
 }
 
-static int maker(void)
+static int maker(uint8_t who)
 {
         struct world w;
-        world_start(&w, 30, SHARDS);
+        world_start(&w, who, SHARDS);
         (void)submit(&w, "k", "x");
         world_end(&w);
         return 0;
@@ -123,7 +123,7 @@ static void many_may_make_the_store_at_once(void **state)
                 struct ledger *ledger = children_setup(folder);
                 pid_t pids[4];
                 for (unsigned i = 0; i < 4; i++)
-                        pids[i] = child_start("maker", "");
+                        pids[i] = child_start("maker", (char[]){ (char)('0' + i), 0 });
                 for (unsigned i = 0; i < 4; i++)
                         assert_int_equal(child_wait(pids[i]), 0);
                 struct world w;
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
         if (argc > 1 && !strcmp(argv[1], "owner"))
                 return owner((unsigned)atoi(argv[2]));
         if (argc > 1 && !strcmp(argv[1], "maker"))
-                return maker();
+                return maker((uint8_t)(30 + atoi(argv[2])));
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(many_may_make_the_store_at_once),
                 cmocka_unit_test(producers_and_owners_share_a_file),
