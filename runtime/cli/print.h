@@ -3,9 +3,11 @@
 #define QUIVER_CLI_PRINT_H
 
 #include <jansson.h>
+#include <quiver/client.h>
 
 #include "base/buffer.h"
 #include "base/span.h"
+#include "task/note.h"
 
 /* One object a line, on standard output.  Takes the object. */
 void cli_json_print(json_t *object);
@@ -17,6 +19,9 @@ void cli_text_print(struct buffer *text);
 
 /* Bytes as text_put_bytes() shows them, on standard output. */
 void cli_bytes_print(struct span bytes, size_t max);
+
+/* A history as the client library returns it, as view/ shows it.  The note points into `scratch`. */
+struct task_note cli_note(const struct qv_client_history *history, struct buffer *scratch);
 
 /* Before a text that replaces the one on the screen; nothing if standard output is no terminal. */
 void cli_clear_screen(void);

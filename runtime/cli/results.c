@@ -48,13 +48,18 @@ static struct store_result as_stored(const struct qv_client_result *r)
 static int deliver(struct cli_store *s, const struct results_request *request, const struct qv_client_results *results)
 {
         struct buffer text = { 0 };
+        struct buffer scratch = { 0 };
         for (size_t i = 0; i < results->count; i++) {
                 struct store_result result = as_stored(&results->items[i]);
-                if (request->has_json)
+                struct qv_client_history history = QV_CLIENT_HISTORY_INIT;
+                if (request->has_json && qv_client_result_history(results, i, &history) == 0) {
+                        result.note = cli_note(&history, &scratch);
                         cli_json_print(result_as_json(&result));
-                else
+                } else {
                         result_as_text(&text, &result);
+                }
         }
+        buffer_free(&scratch);
         cli_text_print(&text);
         if (fflush(stdout) != 0 || ferror(stdout)) {
                 (void)fprintf(

@@ -27,6 +27,7 @@ static struct note_event as_noted(const struct qv_client_event *event)
 
 static void outcome_as_json(const char *id, const struct qv_client_outcome *outcome)
 {
+        struct buffer scratch = { 0 };
         json_t *o = json_object();
         (void)json_object_set_new(o, "id", json_string(id));
         (void)json_object_set_new(o, "outcome", json_string(outcome->state == QV_CLIENT_DONE ? "done" : "dead"));
@@ -35,14 +36,16 @@ static void outcome_as_json(const char *id, const struct qv_client_outcome *outc
         if (outcome->state == QV_CLIENT_DEAD) {
                 view_json_bytes(o, "reason", outcome->reason, strlen(outcome->reason));
                 view_json_bytes(o, "error", outcome->error, strlen(outcome->error));
-                json_t *history = json_array();
-                for (size_t i = 0; i < outcome->events_count; i++) {
-                        struct note_event event = as_noted(&outcome->events[i]);
-                        (void)json_array_append_new(history, event_as_json(&event));
-                }
-                (void)json_object_set_new(o, "history", history);
         }
+        struct task_note note = cli_note(&(struct qv_client_history){ .attempts = outcome->attempts,
+                                                 .crashes = outcome->crashes,
+                                                 .interruptions = outcome->interruptions,
+                                                 .events = outcome->events,
+                                                 .events_count = outcome->events_count },
+                &scratch);
+        note_as_json(o, &note);
         cli_json_print(o);
+        buffer_free(&scratch);
 }
 
 static void outcome_as_text(const char *id, const struct qv_client_outcome *outcome)

@@ -7,16 +7,27 @@
 #include "base/numbers.h"
 #include "client/admin.h"
 #include "client/call.h"
+#include "client/events.h"
 #include "client/sized_struct.h"
 
 CALL_START(consume)
 CALL_START(commit)
+
+/* What qv_client_consume() returns is one piece of memory that begins with this: then the items, their histories, all
+ * events, all bytes.  An item cannot grow, since programs walk over the items with the size that they were built with;
+ * so what was added later stands apart. */
+struct results_block {
+        struct qv_client_history *histories; /* one per item */
+        size_t count;
+};
 
 /* Results as they come in.  Until all are there, texts are offsets: the memory moves as it grows. */
 struct gathered {
         struct buffer items; /* of struct gathered_result */
         struct buffer bytes;
         size_t count;
+        size_t events_count;
+        size_t events_bytes; /* of their texts */
 };
 
 struct gathered_result {
@@ -25,6 +36,9 @@ struct gathered_result {
         size_t key;
         size_t handler;
         size_t data;
+        struct qv_client_history history;
+        size_t events; /* as the store keeps them */
+        size_t events_size;
 };
 
 static size_t put_text(struct buffer *bytes, struct span text)
@@ -50,21 +64,35 @@ static void take_results(struct client_call *call)
                         .key = put_text(&to->bytes, from->key),
                         .handler = put_text(&to->bytes, from->handler),
                         .data = put_text(&to->bytes, from->data),
+                        .history = { .size = sizeof(one.history),
+                                .attempts = from->note.attempts,
+                                .crashes = from->note.crashes,
+                                .interruptions = from->note.interruptions },
+                        .events = put_text(&to->bytes, from->note.events),
+                        .events_size = from->note.events.size,
                 };
+                size_t texts;
+                one.history.events_count = events_measure(from->note.events, &texts);
+                to->events_count += one.history.events_count;
+                to->events_bytes += texts;
                 buffer_put(&to->items, &one, sizeof(one));
                 to->count++;
         }
 }
 
-/* One piece of memory: the items, then the bytes. */
 static void hand_over(const struct gathered *from, struct qv_client_results *ret_results)
 {
         *ret_results = (struct qv_client_results){ 0 };
         if (!from->count)
                 return;
-        size_t items_size = from->count * sizeof(struct qv_client_result);
-        struct qv_client_result *items = memory_alloc(items_size + from->bytes.size);
-        char *bytes = (char *)items + items_size;
+        struct results_block *block = memory_alloc(
+                sizeof(*block) + from->count * (sizeof(struct qv_client_result) + sizeof(struct qv_client_history)) +
+                from->events_count * sizeof(struct qv_client_event) + from->bytes.size + from->events_bytes);
+        struct qv_client_result *items = (struct qv_client_result *)(block + 1);
+        *block = (struct results_block){ (struct qv_client_history *)(items + from->count), from->count };
+        struct qv_client_event *events = (struct qv_client_event *)(block->histories + from->count);
+        char *bytes = (char *)(events + from->events_count);
+        char *texts = bytes + from->bytes.size;
         memcpy(bytes, from->bytes.data, from->bytes.size);
         for (size_t i = 0; i < from->count; i++) {
                 const struct gathered_result *one = (const struct gathered_result *)(const void *)from->items.data + i;
@@ -73,6 +101,10 @@ static void hand_over(const struct gathered *from, struct qv_client_results *ret
                 items[i].key = bytes + one->key;
                 items[i].handler = bytes + one->handler;
                 items[i].data = bytes + one->data;
+                block->histories[i] = one->history;
+                block->histories[i].events = events;
+                events_copy((struct span){ bytes + one->events, one->events_size }, events, &texts);
+                events += one->history.events_count;
         }
         *ret_results = (struct qv_client_results){ items, from->count };
 }
@@ -124,8 +156,21 @@ void qv_client_results_free(struct qv_client_results *results)
 {
         if (!results)
                 return;
-        free(results->items);
+        if (results->items)
+                free((struct results_block *)(void *)results->items - 1);
         *results = (struct qv_client_results){ 0 };
+}
+
+int qv_client_result_history(const struct qv_client_results *results, size_t index, struct qv_client_history *history)
+{
+        struct error *error = client_error_start();
+        const struct results_block *block =
+                results && results->items ? (const struct results_block *)(const void *)results->items - 1 : NULL;
+        if (!block || index >= block->count)
+                return error_set(error, -EINVAL, "index: there is no result %zu", index);
+        if (!history || SIZED_FILL(history, &block->histories[index]) < 0)
+                return error_set(error, -EINVAL, "history.size: start from QV_CLIENT_HISTORY_INIT");
+        return 0;
 }
 
 /* The items of one shard that stand together, as many as go in one request.  Returns how many; *ret_refused grows. */

@@ -6,60 +6,34 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "client/call.h"
+#include "client/events.h"
 
 #define WAIT_MAX_MS (TASK_NUMBER_MAX / 2)
 
 CALL_START(reply)
 
-static const char *put_text(char **at, struct span text)
-{
-        char *start = *at;
-        if (text.size)
-                memcpy(start, text.data, text.size);
-        start[text.size] = 0;
-        *at = start + text.size + 1;
-        return start;
-}
-
-/* Counts the events and the bytes that their texts take. */
-static size_t measure_events(struct span events, size_t *ret_bytes)
-{
-        struct note_event event;
-        size_t count = 0;
-        *ret_bytes = 0;
-        for (; note_event_next(&events, &event); count++)
-                *ret_bytes += event.kind.size + 1 + event.text.size + 1;
-        return count;
-}
-
 static struct qv_client_outcome *copy_outcome(const struct store_reply *reply)
 {
         size_t texts;
-        size_t count = measure_events(reply->note.events, &texts);
+        size_t count = events_measure(reply->note.events, &texts);
         size_t size = sizeof(struct qv_client_outcome) + count * sizeof(struct qv_client_event);
         struct qv_client_outcome *outcome =
                 memory_zero(1, size + texts + reply->reason.size + 1 + reply->data.size + 1);
         struct qv_client_event *events = (struct qv_client_event *)(outcome + 1);
         char *at = (char *)outcome + size;
-        struct span rest = reply->note.events;
-        struct note_event event;
-        for (size_t i = 0; note_event_next(&rest, &event); i++) {
-                events[i].at_ms = event.at_ms;
-                events[i].kind = put_text(&at, event.kind);
-                events[i].text = put_text(&at, event.text);
-        }
+        events_copy(reply->note.events, events, &at);
         outcome->size = sizeof(*outcome);
         outcome->state = reply->state == REPLY_DONE ? QV_CLIENT_DONE : QV_CLIENT_DEAD;
         outcome->events = events;
         outcome->events_count = count;
-        outcome->error = count ? events[count - 1].text : "";
-        outcome->reason = put_text(&at, reply->reason);
+        outcome->error = count && reply->state == REPLY_DEAD ? events[count - 1].text : "";
+        outcome->reason = text_put(&at, reply->reason);
         outcome->attempts = reply->note.attempts;
         outcome->crashes = reply->note.crashes;
         outcome->interruptions = reply->note.interruptions;
         if (reply->has_data) {
                 outcome->result_size = reply->data.size;
-                outcome->result = put_text(&at, reply->data);
+                outcome->result = text_put(&at, reply->data);
         }
         return outcome;
 }

@@ -17,6 +17,9 @@ struct store_result {
         struct span key;
         struct span handler;
         struct span data;
+        /* What had happened to the task before it was done: counts and history, without checkpoint and marks.  Empty if
+         * it was done at its first start. */
+        struct task_note note;
 };
 
 /* Takes the oldest results of a shard that nobody holds.  Fewer than asked, also none, is not an error.
@@ -65,7 +68,7 @@ struct store_reply {
         struct span data; /* DONE: the result */
         bool has_data;
         struct span reason;    /* DEAD: one word */
-        struct task_note note; /* DEAD: the history; the last event says why */
+        struct task_note note; /* the history, as in store_result; DEAD: the last event says why */
 
         uint64_t deadline_ms; /* private */
         bool is_announced;    /* private */

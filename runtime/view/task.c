@@ -57,7 +57,7 @@ void envelope_as_json(json_t *object, const struct envelope *e)
         view_json_span(object, "payload", e->payload);
 }
 
-json_t *event_as_json(const struct note_event *event)
+static json_t *event_as_json(const struct note_event *event)
 {
         json_t *o = json_object();
         view_json_number(o, "at_ms", event->at_ms);
@@ -76,6 +76,14 @@ static json_t *history_of(const struct task_note *note)
         return list;
 }
 
+void note_as_json(json_t *object, const struct task_note *note)
+{
+        view_json_number(object, "attempts", note->attempts);
+        view_json_number(object, "crashes", note->crashes);
+        view_json_number(object, "interruptions", note->interruptions);
+        (void)json_object_set_new(object, "history", history_of(note));
+}
+
 json_t *listed_as_json(const struct store_listed *task)
 {
         json_t *o = json_object();
@@ -88,10 +96,7 @@ json_t *listed_as_json(const struct store_listed *task)
         }
         if (task->state == STATE_DELAYED)
                 view_json_number(o, "due_in_ms", task->due_in_ms);
-        view_json_number(o, "attempts", task->note.attempts);
-        view_json_number(o, "crashes", task->note.crashes);
-        view_json_number(o, "interruptions", task->note.interruptions);
-        (void)json_object_set_new(o, "history", history_of(&task->note));
+        note_as_json(o, &task->note);
         if (task->note.checkpoint.size)
                 view_json_span(o, "checkpoint", task->note.checkpoint);
         envelope_as_json(o, &task->envelope);
@@ -105,6 +110,7 @@ json_t *result_as_json(const struct store_result *result)
         view_json_span(o, "key", result->key);
         view_json_span(o, "handler", result->handler);
         view_json_number(o, "at_ms", result->at_ms);
+        note_as_json(o, &result->note);
         view_json_span(o, "data", result->data);
         return o;
 }

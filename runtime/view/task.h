@@ -17,8 +17,8 @@ void listed_as_text(struct buffer *to, const struct store_listed *task);
 void envelope_as_json(json_t *object, const struct envelope *envelope);
 void envelope_as_text(struct buffer *to, const struct envelope *envelope);
 
-/* One event of a task's history. */
-json_t *event_as_json(const struct note_event *event);
+/* What a task has cost so far, and its history, added to `object`. */
+void note_as_json(json_t *object, const struct task_note *note);
 /* One indented line. */
 void event_as_text(struct buffer *to, const struct note_event *event);
 

@@ -240,6 +240,7 @@ static void keep_consume(struct world *w, struct store_request *request)
                 c->results[i].key = keep(w, c->results[i].key);
                 c->results[i].handler = keep(w, c->results[i].handler);
                 c->results[i].data = keep(w, c->results[i].data);
+                keep_note(w, &c->results[i].note);
         }
 }
 

@@ -126,6 +126,67 @@ static void a_reply_tells_of_a_death(void **state)
         assert_int_equal(r.note.attempts, 1);
 }
 
+/* Fails once and crashes once, saves a checkpoint, is a suspect for a while; then it is done, with a result. */
+static void settle_after_trouble(struct world *w, struct owner *o)
+{
+        struct store_advance a = claim(w, o, 1);
+        struct store_outcome failed = retry(&a.tasks[0], 0);
+        failed.error = T("no connection");
+        (void)settle(w, o, failed);
+        a = claim(w, o, 1);
+        struct store_outcome crashed = retry(&a.tasks[0], 0);
+        crashed.cost = COST_CRASH;
+        crashed.error = T("SIGSEGV");
+        (void)settle(w, o, crashed);
+        a = claim(w, o, 1);
+        (void)settle(w, o,
+                (struct store_outcome){ .kind = STORE_CHECKPOINT, .task = ref(&a.tasks[0]), .checkpoint = T("half") });
+        (void)settle(w, o, (struct store_outcome){ .kind = STORE_START, .task = ref(&a.tasks[0]) });
+        struct store_outcome outcome = done(&a.tasks[0]);
+        outcome.has_result = true;
+        outcome.result = T("r");
+        (void)settle(w, o, outcome);
+}
+
+static void expect_trouble(struct task_note note)
+{
+        struct note_event event;
+        assert_int_equal(note.attempts, 1);
+        assert_int_equal(note.crashes, 1);
+        assert_int_equal(note.interruptions, 0);
+        assert_int_equal(note.started_epoch, 0);
+        assert_int_equal(note.checkpoint.size, 0);
+        assert_true(note_event_next(&note.events, &event));
+        assert_true(span_is(event.kind, T("attempt")) && span_is(event.text, T("no connection")));
+        assert_true(note_event_next(&note.events, &event));
+        assert_true(span_is(event.kind, T("crash")) && span_is(event.text, T("SIGSEGV")));
+        assert_false(note_event_next(&note.events, &event));
+}
+
+static void a_result_tells_what_it_took(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        (void)submit(w, "k", "x");
+        settle_after_trouble(w, &o);
+        make_results(w, &o, 1);
+        struct store_consume c = consume(w, 1, 2, 1000);
+        assert_int_equal(c.results_count, 2);
+        expect_trouble(c.results[0].note);
+        assert_true(note_is_empty(&c.results[1].note));
+}
+
+static void a_reply_tells_what_it_took(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span id = submit_reply(w, "k", "x");
+        settle_after_trouble(w, &o);
+        struct store_reply r = reply(w, id, 0);
+        assert_int_equal(r.state, REPLY_DONE);
+        expect_trouble(r.note);
+}
+
 static void cancelling_answers_who_waits(void **state)
 {
         struct world *w = *state;
@@ -149,6 +210,8 @@ const struct CMUnitTest result_tests[] = {
         IN_WORLD(old_results_go_and_are_counted),
         IN_WORLD(a_reply_is_kept_apart_from_results),
         IN_WORLD(a_reply_tells_of_a_death),
+        IN_WORLD(a_result_tells_what_it_took),
+        IN_WORLD(a_reply_tells_what_it_took),
         IN_WORLD(cancelling_answers_who_waits),
         IN_WORLD(waiting_for_a_reply_ends_in_time),
 };

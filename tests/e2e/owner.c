@@ -5,8 +5,8 @@
  *         owner URL APP SHARDS own VERDICT         the same, and keeps the shards
  *         owner URL APP SHARDS announce DOCUMENT   publishes a status document
  *
- * VERDICT: echo (done, the payload is the result), done, reject, retry, hold, keep (leaves it in flight).
- * Prints `HANDLER KEY PAYLOAD` for each task. */
+ * VERDICT: echo (done, the payload is the result), second (the same, but not at the first start), done, reject, retry,
+ * hold, keep (leaves it in flight). Prints `HANDLER KEY PAYLOAD` for each task. */
 #include "owner.h"
 
 #include <unistd.h>
@@ -27,6 +27,10 @@ static struct store_outcome judge(void *self, const struct store_task *task)
                         .cost = COST_ATTEMPT,
                         .reason = SPAN_TEXT("rejected"),
                         .error = SPAN_TEXT("no such user") };
+        if (!strcmp(verdict, "second") && !task->note.attempts)
+                return (struct store_outcome){
+                        .kind = STORE_RETRY, .cost = COST_ATTEMPT, .error = SPAN_TEXT("connection refused")
+                };
         if (!strcmp(verdict, "retry"))
                 return (struct store_outcome){ .kind = STORE_RETRY,
                         .cost = COST_ATTEMPT,

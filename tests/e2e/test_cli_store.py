@@ -267,6 +267,17 @@ def test_wait_tells_of_a_failure_with_its_history(shop):
     assert told["history"]
 
 
+def test_what_it_took_is_told_with_the_outcome_and_with_the_result(shop):
+    code, out, _ = submit_and_serve(shop, "second", "mail", "--wait", "--json", "hello")
+    told = json.loads(out)
+    assert (code, told["outcome"], told["attempts"], told["crashes"]) == (0, "done", 1, 0)
+    assert [(event["kind"], event["text"]) for event in told["history"]] == [("attempt", "connection refused")]
+    shop.run("submit", "mail", "again")
+    shop.host("work", "second")
+    result, = shop.lines("results", "--commit")
+    assert (result["data"], result["attempts"], result["history"][0]["text"]) == ("again", 1, "connection refused")
+
+
 def test_wait_gives_up_and_the_task_stays(shop):
     said = shop.err("submit", "mail", "--wait-for", "50ms", "x", code=1)
     assert "has not ended within 50ms" in said and "quiver status" in said

@@ -167,7 +167,7 @@ static const char *const shapes[] = {
         "nnnnnnnnnnnnnnnihnint",
         "ni[nseonehhn]", /* list, find: rows are lists, made of the same */
         "nnnnn",         /* dead */
-        "nteehp",        /* consume */
+        "nteehpo",       /* consume */
         "nnp",           /* outbox */
         "n",
         "idp",

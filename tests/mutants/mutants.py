@@ -100,6 +100,18 @@ MUTANTS = [
     ("redis: a chunk without the one before", "runtime/store/redis/lua/import.lua",
      "if number <= taken or taken < after then", "if number <= taken then", [CONTRACT("store_redis")]),
 
+    # --- an outcome keeps what it took
+    ("sqlite: a result without its note", "runtime/store/sqlite/advance.c",
+     "result_put(s, shard, task, outcome->result, note);", "result_put(s, shard, task, outcome->result, (struct span){ 0 });",
+     [CONTRACT("store_sqlite")]),
+    ("sqlite: a result has the checkpoint", "runtime/store/sqlite/advance.c",
+     "        note.checkpoint = (struct span){ 0 };\n", "", [CONTRACT("store_sqlite")]),
+    ("redis: a reply without its note", "runtime/store/redis/lua/lib/outcomes.lua",
+     "reply_put(o[3], o[6], 1, o[11], o[14], '', note)", "reply_put(o[3], o[6], 1, o[11], o[14], '', '')",
+     [CONTRACT("store_redis")]),
+    ("redis: a result has the checkpoint and the mark", "runtime/store/redis/lua/lib/note.lua",
+     "n.started, n.suspect, n.checkpoint = 0, 0, ''", "", [CONTRACT("store_redis")]),
+
     # --- the owner's own deadline, and what it holds
     ("shard: starts past its deadline", "runtime/host/shard/shard.c",
      "        if (s->state != SHARD_OWNED || now_ms >= s->until_ms)\n                return NULL;",

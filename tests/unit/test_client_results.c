@@ -49,6 +49,55 @@ static void results_are_taken_once_and_committed_by_who_took_them(void **state)
         qv_client_close(other);
 }
 
+/* Fails at its first start, and is then done. */
+static struct store_outcome fail_once(void *self, const struct store_task *task)
+{
+        if (task->note.attempts || !span_is(task->envelope.payload, SPAN_TEXT("hard")))
+                return echo(self, task);
+        return (struct store_outcome){ .kind = STORE_RETRY, .cost = COST_ATTEMPT, .error = SPAN_TEXT("try again") };
+}
+
+static void results_and_outcomes_tell_what_it_took(void **state)
+{
+        struct fixture *f = *state;
+        struct qv_client_results results = { 0 };
+        struct qv_client_history history = QV_CLIENT_HISTORY_INIT;
+        char id[QV_CLIENT_ID_SIZE];
+        const char *const payloads[] = { "easy", "hard", "easy" };
+        for (unsigned i = 0; i < 3; i++) {
+                struct qv_client_task task = new_task("echo", "one-key", payloads[i]);
+                assert_int_equal(qv_client_submit(f->client, &task, NULL), 0);
+        }
+        struct qv_client_task asked = new_task("echo", "one-key", "hard");
+        asked.reply_ms = 60000;
+        assert_int_equal(qv_client_submit(f->client, &asked, id), 0);
+        while (count(f).done < 4)
+                (void)owner_work(&f->owner, fail_once, NULL);
+        assert_int_equal(qv_client_consume(f->client, 10, 60000, &results), 0);
+        assert_int_equal(results.count, 3);
+        for (size_t i = 0; i < 3; i++) {
+                assert_int_equal(qv_client_result_history(&results, i, &history), 0);
+                assert_int_equal(history.attempts, i == 1);
+                assert_int_equal(history.events_count, i == 1);
+                assert_string_equal(results.items[i].data, payloads[i]);
+        }
+        assert_int_equal(qv_client_result_history(&results, 1, &history), 0);
+        assert_string_equal(history.events[0].kind, "attempt");
+        assert_string_equal(history.events[0].text, "try again");
+        assert_int_equal(qv_client_result_history(&results, 3, &history), -EINVAL);
+        history.size = 0;
+        assert_int_equal(qv_client_result_history(&results, 0, &history), -EINVAL);
+        qv_client_results_free(&results);
+
+        struct qv_client_outcome *outcome = wait_for(f, id);
+        assert_int_equal(outcome->state, QV_CLIENT_DONE);
+        assert_int_equal(outcome->attempts, 1);
+        assert_int_equal(outcome->events_count, 1);
+        assert_string_equal(outcome->events[0].text, "try again");
+        assert_string_equal(outcome->error, "");
+        qv_client_outcome_free(outcome);
+}
+
 static void many_results_of_many_shards_come_in_one_go(void **state)
 {
         struct fixture *f = *state;
@@ -107,6 +156,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 client_test(results_are_taken_once_and_committed_by_who_took_them),
+                client_test(results_and_outcomes_tell_what_it_took),
                 client_test(many_results_of_many_shards_come_in_one_go),
                 client_test(counts_of_the_shards_add_up),
                 client_test(the_desired_state_is_kept),

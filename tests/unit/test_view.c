@@ -260,10 +260,13 @@ static void a_result_is_one_line(void **state)
                 .id = SPAN_TEXT("x-1"),
                 .key = SPAN_TEXT("a\tb"),
                 .handler = SPAN_TEXT("mail"),
-                .data = SPAN_TEXT("1\n2") };
+                .data = SPAN_TEXT("1\n2"),
+                .note = { .attempts = 2, .events = SPAN_TEXT("event:5 attempt no\n") } };
         assert_string_equal(TEXT(result_as_text(&text, &result)), "x-1\ta\\tb\tmail\t1\\n2\n");
         assert_json(result_as_json(&result),
-                "{\"id\":\"x-1\",\"key\":\"a\\tb\",\"handler\":\"mail\",\"at_ms\":7,\"data\":\"1\\n2\"}");
+                "{\"id\":\"x-1\",\"key\":\"a\\tb\",\"handler\":\"mail\",\"at_ms\":7,\"attempts\":2,\"crashes\":0,"
+                "\"interruptions\":0,\"history\":[{\"at_ms\":5,\"kind\":\"attempt\",\"text\":\"no\"}],\"data\":"
+                "\"1\\n2\"}");
 }
 
 /* --- keys --- */

@@ -1,13 +1,17 @@
 /* Results wait for a consumer. */
 #include "store/redis/redis_store.h"
 
+#define RESULT_VALUES 7 /* of one result in the answer of consume.lua */
+
 static void consume_answer(struct redis_call *call, const redisReply *reply)
 {
         struct store_consume *consume = (struct store_consume *)call->op->request;
-        consume->results =
-                arena_take(request_arena(call->op->request), (reply_count(reply) / 6) * sizeof(*consume->results));
-        for (size_t i = 0; i + 5 < reply_count(reply); i += 6)
-                consume->results[consume->results_count++] = (struct store_result){
+        consume->results = arena_take(
+                request_arena(call->op->request), (reply_count(reply) / RESULT_VALUES) * sizeof(*consume->results));
+        for (size_t i = 0; i + RESULT_VALUES <= reply_count(reply); i += RESULT_VALUES) {
+                struct store_result *result = &consume->results[consume->results_count++];
+                struct span note = reply_span(reply->element[i + 6]);
+                *result = (struct store_result){
                         .number = answer_number(call->op, reply->element[i], TASK_NUMBER_MAX, "number"),
                         .at_ms = answer_number(call->op, reply->element[i + 1], TASK_NUMBER_MAX, "time"),
                         .id = reply_span(reply->element[i + 2]),
@@ -15,6 +19,9 @@ static void consume_answer(struct redis_call *call, const redisReply *reply)
                         .handler = reply_span(reply->element[i + 4]),
                         .data = reply_span(reply->element[i + 5]),
                 };
+                if (note_parse(note.data, note.size, &result->note))
+                        result->note = (struct task_note){ 0 };
+        }
 }
 
 void redis_consume(struct redis_store *s, struct store_request *request)

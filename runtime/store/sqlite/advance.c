@@ -83,17 +83,55 @@ static void refill(struct sqlite_store *s, struct sqlite_shard_row *shard, const
                 side_take(s, shard, &key, outcome->refill, claim);
 }
 
-static bool settle_done(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome)
+/* What a reply or a result keeps of a task's note: counts and history.  Marks and checkpoint were for its next start.
+ */
+static struct span note_of_done(struct span before, struct arena_chunk **arena)
+{
+        struct task_note note;
+        struct buffer bytes = { 0 };
+        struct span after = { 0 };
+        if (note_parse(before.data, before.size, &note))
+                return after;
+        note.started_epoch = 0;
+        note.is_suspect = false;
+        note.checkpoint = (struct span){ 0 };
+        if (!note_is_empty(&note)) {
+                note_put(&bytes, &note);
+                after = arena_copy(arena, (struct span){ (const char *)bytes.data, bytes.size });
+        }
+        buffer_free(&bytes);
+        return after;
+}
+
+/* Removes a task in flight and returns what its note is to be from now on. */
+static bool flight_take_note(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t seq,
+        struct arena_chunk **arena, struct span *ret_note)
+{
+        if (!seq_is_taken(shard, seq))
+                return false;
+        struct query q = query(&s->db, STATEMENT_LOG_TAKE);
+        bind_number(&q, shard_id(shard->shard, seq));
+        bool is_there = query_row(&q);
+        if (is_there)
+                *ret_note = note_of_done(column_span(&q, 0), arena);
+        (void)query_run(&q);
+        if (is_there)
+                count_down(&shard->in_flight);
+        return is_there;
+}
+
+static bool settle_done(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
+        struct arena_chunk **arena)
 {
         const struct store_ref *task = &outcome->task;
-        if (!flight_remove(s, shard, task->seq))
+        struct span note;
+        if (!flight_take_note(s, shard, task->seq, arena, &note))
                 return false;
         shard->done++;
         if (task->reply_ms)
-                reply_put(s, task, REPLY_DONE, outcome->has_result, outcome->result, (struct span){ 0 },
-                        (struct span){ 0 });
+                reply_put(s, task, REPLY_DONE, outcome->has_result, outcome->result, (struct span){ 0 }, note);
         else if (outcome->has_result)
-                result_put(s, shard, task, outcome->result);
+                result_put(s, shard, task, outcome->result, note);
         return true;
 }
 
@@ -224,7 +262,7 @@ static bool settle(struct sqlite_store *s, struct sqlite_shard_row *shard, const
         bool is_there;
         switch (outcome->kind) {
         case STORE_DONE:
-                is_there = settle_done(s, shard, outcome);
+                is_there = settle_done(s, shard, outcome, arena);
                 for (uint32_t i = 0; i < outcome->follow_ups_count && is_there; i++)
                         shard_append_prepared(s, &follow_ups[i]);
                 return is_there;

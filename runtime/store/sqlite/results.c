@@ -34,7 +34,8 @@ static void trim(struct sqlite_store *s, struct sqlite_shard_row *shard, uint32_
         }
 }
 
-void result_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span data)
+void result_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span data,
+        struct span note)
 {
         shard->results++;
         struct query q = query(&s->db, STATEMENT_RESULT_PUT);
@@ -44,6 +45,10 @@ void result_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const st
         bind_span(&q, task->key);
         bind_text(&q, task->handler);
         bind_span(&q, data);
+        if (note.size)
+                bind_span(&q, note);
+        else
+                bind_null(&q);
         (void)query_run(&q);
         trim(s, shard, 2);
 }
@@ -75,8 +80,9 @@ void sqlite_consume(struct sqlite_store *s, struct store_request *request)
         bind_number(&q, shard_id(consume->shard + 1, 0));
         bind_number(&q, s->now_ms);
         bind_number(&q, min_u64(max, consume->results_max));
-        while (query_row(&q))
-                consume->results[consume->results_count++] = (struct store_result){
+        while (query_row(&q)) {
+                struct store_result *result = &consume->results[consume->results_count++];
+                *result = (struct store_result){
                         .number = shard_number(column_number(&q, 0)),
                         .at_ms = column_number(&q, 1),
                         .id = arena_copy(arena, column_span(&q, 2)),
@@ -84,6 +90,10 @@ void sqlite_consume(struct sqlite_store *s, struct store_request *request)
                         .handler = arena_copy(arena, column_span(&q, 4)),
                         .data = arena_copy(arena, column_span(&q, 5)),
                 };
+                struct span note = arena_copy(arena, column_span(&q, 6));
+                if (note_parse(note.data, note.size, &result->note))
+                        result->note = (struct task_note){ 0 };
+        }
         query_end(&q);
         for (uint32_t i = 0; i < consume->results_count; i++) {
                 q = query(&s->db, STATEMENT_RESULT_LEASE);

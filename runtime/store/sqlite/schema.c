@@ -57,6 +57,8 @@ static const char *const steps[] = {
         "CREATE TABLE import(shard INTEGER NOT NULL, source TEXT NOT NULL, number INTEGER NOT NULL, at INTEGER NOT "
         "NULL,"
         " PRIMARY KEY(shard, source)) WITHOUT ROWID;",
+        /* Results keep the note of their task (results.c). */
+        "ALTER TABLE result ADD COLUMN note BLOB;",
 };
 
 #define VERSION (sizeof(steps) / sizeof(steps[0]))

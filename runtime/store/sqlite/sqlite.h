@@ -216,7 +216,8 @@ void dead_put_bytes(struct sqlite_store *s, struct sqlite_shard_row *shard, uint
         struct span text, struct span bytes, struct span note);
 
 /* results.c, reply.c */
-void result_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span data);
+void result_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span data,
+        struct span note);
 void reply_put(struct sqlite_store *s, const struct store_ref *task, enum store_reply_state state, bool has_data,
         struct span data, struct span reason, struct span note);
 

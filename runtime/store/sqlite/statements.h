@@ -22,6 +22,7 @@ STATEMENT(LOG_COUNT, "SELECT count(*) FROM log WHERE id > ?1 AND id <= ?2")
 STATEMENT(LOG_GET, "SELECT task, note FROM log WHERE id = ?1")
 STATEMENT(LOG_NOTE, "UPDATE log SET note = ?2 WHERE id = ?1")
 STATEMENT(LOG_REMOVE, "DELETE FROM log WHERE id = ?1")
+STATEMENT(LOG_TAKE, "DELETE FROM log WHERE id = ?1 RETURNING note")
 STATEMENT(LOG_REMOVE_RUN, "DELETE FROM log WHERE id >= ?1 AND id <= ?2")
 STATEMENT(LOG_PAGE, "SELECT id, task, note FROM log WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
 
@@ -75,10 +76,10 @@ STATEMENT(UNIQUE_SET, "INSERT OR REPLACE INTO uniq(shard, scope, until, id) VALU
 STATEMENT(UNIQUE_SWEEP,
         "DELETE FROM uniq WHERE (shard, scope) IN (SELECT shard, scope FROM uniq WHERE until <= ?1 LIMIT 4)")
 
-STATEMENT(
-        RESULT_PUT, "INSERT INTO result(id, at, until, task_id, key, handler, data) VALUES(?1, ?2, 0, ?3, ?4, ?5, ?6)")
+STATEMENT(RESULT_PUT,
+        "INSERT INTO result(id, at, until, task_id, key, handler, data, note) VALUES(?1, ?2, 0, ?3, ?4, ?5, ?6, ?7)")
 STATEMENT(RESULT_FREE,
-        "SELECT id, at, task_id, key, handler, data FROM result WHERE id > ?1 AND id <= ?2 AND until <= ?3 "
+        "SELECT id, at, task_id, key, handler, data, note FROM result WHERE id > ?1 AND id <= ?2 AND until <= ?3 "
         "ORDER BY id LIMIT ?4")
 STATEMENT(RESULT_LEASE, "UPDATE result SET consumer = ?2, until = ?3 WHERE id = ?1")
 STATEMENT(

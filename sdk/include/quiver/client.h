@@ -147,7 +147,7 @@ struct qv_client_outcome {
         size_t result_size;
         const char *reason; /* dead: one word ("rejected", "exhausted", "crashed", "cancelled"); else "" */
         const char *error;  /* dead: the handler's last error; else "" */
-        const struct qv_client_event *events;
+        const struct qv_client_event *events; /* also of a task that is done: what went wrong before */
         size_t events_count;
         uint32_t attempts; /* failed attempts that were charged to the task */
         uint32_t crashes;
@@ -181,10 +181,28 @@ struct qv_client_results {
         size_t count;
 };
 
+/* What happened to a result's task before it was done. */
+struct qv_client_history {
+        uint32_t size;
+        uint32_t attempts; /* failed attempts that were charged to the task */
+        uint32_t crashes;
+        uint32_t interruptions;
+        const struct qv_client_event *events; /* borrowed until qv_client_results_free() */
+        size_t events_count;
+};
+#define QV_CLIENT_HISTORY_INIT                                                                                         \
+        {                                                                                                              \
+                sizeof(struct qv_client_history), 0, 0, 0, NULL, 0                                                     \
+        }
+
 /* Takes up to `max` results that no consumer holds, those of one shard in order, for lease_ms.  Results that are not
  * committed by then can be taken again, by this consumer or another.  No results is not an error. */
 int qv_client_consume(struct qv_client *client, uint32_t max, uint64_t lease_ms, struct qv_client_results *ret_results);
 void qv_client_results_free(struct qv_client_results *results);
+
+/* The history of the task that items[index] is the result of.  -EINVAL: there is no such item, or history->size is
+ * wrong. */
+int qv_client_result_history(const struct qv_client_results *results, size_t index, struct qv_client_history *history);
 
 /* Removes consumed results from the store.  Only the handle that consumed them can do this.  Returns how many were
  * refused, because their lease was over and another consumer has taken them.  ret_refused, if not NULL, has room for

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- consume: the oldest results that nobody holds.  ARGV: consumer, lease_ms, max, results_max, results_age.
--- → per result: number, at, id, key, handler, data
+-- → per result: number, at, id, key, handler, data, note
 --include shard
 --include results
 
@@ -23,7 +23,7 @@ for _, number in ipairs(max > 0 and redis.call('ZRANGE', results, 0, held_count 
 	if r then
 		redis.call('ZADD', leased, now + ARGV[2], number)
 		redis.call('HSET', consumers, number, ARGV[1])
-		for _, value in ipairs({ tonumber(number), r[4], r[1], r[2], r[3], r[5] }) do
+		for _, value in ipairs({ tonumber(number), r[4], r[1], r[2], r[3], r[5], type(r[6]) == 'string' and r[6] or '' }) do
 			rows[#rows + 1] = value
 		end
 		count, bytes = count + 1, bytes + #packed

@@ -50,6 +50,16 @@ local function note_write(n)
 	return 'qn1\n' .. table.concat(lines, '\n') .. '\n' .. n.checkpoint
 end
 
+-- What a reply or a result keeps of a note: counts and history.  Marks and checkpoint were for the task's next start.
+local function note_of_done(bytes)
+	if bytes == '' then
+		return ''
+	end
+	local n = note_read(bytes)
+	n.started, n.suspect, n.checkpoint = 0, 0, ''
+	return note_write(n)
+end
+
 local function note_event(n, kind, text)
 	while #n.events >= EVENTS_MAX do
 		table.remove(n.events, 1)

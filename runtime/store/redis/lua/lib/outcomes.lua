@@ -61,12 +61,13 @@ local function settle_done(o, seq)
 	if redis.call('HDEL', flight, seq) == 0 then
 		return false
 	end
+	local note = note_of_done(note_get(seq))
 	note_remove(seq)
 	done = done + 1
 	if o[6] > 0 then
-		reply_put(o[3], o[6], 1, o[11], o[14], '', '')
+		reply_put(o[3], o[6], 1, o[11], o[14], '', note)
 	elseif o[11] == 1 then
-		result_put(o[3], o[4], o[5], o[14])
+		result_put(o[3], o[4], o[5], o[14], note)
 		results_put = results_put + 1
 	end
 	for _, f in ipairs(o[16]) do

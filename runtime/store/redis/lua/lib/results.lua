@@ -2,7 +2,7 @@
 -- …consumers who that is.
 local results, resultdata, leased, consumers = at .. 'results', at .. 'resultdata', at .. 'leased', at .. 'consumers'
 
--- Id, key, handler, at, data; nil if it cannot be read.
+-- Id, key, handler, at, data, note; nil if it cannot be read.  One that was written before notes were kept has none.
 local function result_read(packed)
 	return record_read(packed, 'string', 'string', 'string', 'number', 'string')
 end
@@ -34,7 +34,7 @@ local function results_trim(max, cap, age)
 	end
 end
 
-local function result_put(id, key, handler, data)
-	local number = record_add('last_result', 'resultdata', 10, decimal, cmsgpack.pack({ id, key, handler, now, data }))
+local function result_put(id, key, handler, data, note)
+	local number = record_add('last_result', 'resultdata', 10, decimal, cmsgpack.pack({ id, key, handler, now, data, note }))
 	redis.call('ZADD', results, number, number)
 end
