@@ -124,6 +124,8 @@ static int take_json_field(struct task_options *t, const char *name, const json_
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
                 if (rows[i].kind != OPTION_CALL && option_is(&rows[i], name, strlen(name)))
                         return take_json_option(&rows[i], name, value, error);
+        if (task_name_is_reserved(span_of_text(name)))
+                return error_set(error, -EINVAL, "%s: reserved for a newer Quiver, this one does not use it", name);
         const char *nearest = error_nearest(name, known, sizeof(known) / sizeof(known[0]));
         return error_set(error, -EINVAL, "no field %s%s%s%s", name, nearest ? "; did you mean " : "",
                 nearest ? nearest : "", nearest ? "?" : "");

@@ -97,6 +97,8 @@ static int prepare(struct store_request *request, const struct envelope *envelop
         uint32_t shard = e.key.size ? shard_of_key(e.key, store->shards) : task_id_any_shard(store->shards);
         uint32_t id_shard = shard;
         int r = envelope_check(&e, error);
+        if (!r)
+                r = envelope_check_reserved(&e, error);
         if (r)
                 return r;
         if (e.payload.size > store->payload_max)

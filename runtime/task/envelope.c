@@ -7,14 +7,16 @@
 #include <zlib.h>
 
 #include "base/numbers.h"
+#include "task/envelope_private.h"
 #include "task/id.h"
 
 #define MAGIC            "qv1\n"
 #define HEADER_PREFIX    "header."
 #define HEADER_NAME_MAX  64u
 #define HEADER_VALUE_MAX 1024u
-/* The remaining 1 KiB holds all other fields, each of which has a limit of its own. */
-#define HEADERS_SIZE_MAX (TASK_HEAD_MAX - 1024u)
+/* Of the headers and the names that this build does not know.  The remaining 1 KiB holds all other fields, each of
+ * which has a limit of its own. */
+#define LINES_SIZE_MAX (TASK_HEAD_MAX - 1024u)
 
 enum envelope_field {
         FIELD_KEY,
@@ -65,7 +67,7 @@ bool lane_parse(struct span name, enum lane *ret_lane)
         return false;
 }
 
-static bool has_control(struct span text)
+bool text_has_control(struct span text)
 {
         for (size_t i = 0; i < text.size; i++) {
                 unsigned char c = (unsigned char)text.data[i];
@@ -98,7 +100,7 @@ int task_key_check(struct span key, struct error *error)
                 return error_set(error, -EINVAL, "key: empty");
         if (key.size > TASK_KEY_MAX)
                 return error_set(error, -EINVAL, "key: %zu bytes, at most %u are allowed", key.size, TASK_KEY_MAX);
-        if (has_control(key))
+        if (text_has_control(key))
                 return error_set(error, -EINVAL, "key: holds a control character");
         return 0;
 }
@@ -193,20 +195,21 @@ static int header_check(struct span name, struct span value, struct error *error
         if (value.size > HEADER_VALUE_MAX)
                 return error_set(error, -EINVAL, "header.%.*s: %zu bytes, at most %u are allowed", (int)name.size,
                         name.data, value.size, HEADER_VALUE_MAX);
-        if (has_control(value))
+        if (text_has_control(value))
                 return error_set(error, -EINVAL, "header.%.*s: holds a control character", (int)name.size, name.data);
         return 0;
 }
 
-static int headers_fit(struct span headers, struct error *error)
+static int lines_fit(size_t size, struct error *error)
 {
-        if (headers.size > HEADERS_SIZE_MAX)
-                return error_set(error, -EINVAL, "header: all together over %u bytes", HEADERS_SIZE_MAX);
+        if (size > LINES_SIZE_MAX)
+                return error_set(
+                        error, -EINVAL, "header: all together, with unknown names, over %u bytes", LINES_SIZE_MAX);
         return 0;
 }
 
 /* Splits a line at its first colon. */
-static int line_split(struct span line, struct span *ret_name, struct span *ret_value, struct error *error)
+int line_split(struct span line, struct span *ret_name, struct span *ret_value, struct error *error)
 {
         const char *colon = memchr(line.data, ':', line.size);
         if (!colon)
@@ -223,25 +226,48 @@ static bool is_header(struct span name)
         return name.size > HEADER_PREFIX_SIZE && !memcmp(name.data, HEADER_PREFIX, HEADER_PREFIX_SIZE);
 }
 
-/* The state of envelope_parse(): the names that it has seen, and where the headers begin. */
+bool name_is_known(struct span name)
+{
+        return is_header(name) || field_find(name) != FIELDS;
+}
+
+/* The state of envelope_parse(): the names that it has seen, and how many bytes its headers and unknown names have. */
 struct progress {
         unsigned seen;
         unsigned headers;
+        unsigned others;
+        size_t lines_size;
         struct envelope *envelope;
 };
 
+/* `lines` then reaches from its first line to this one, with whatever stands between them. */
+static int lines_extend(struct progress *p, struct span *lines, struct span line, struct error *error)
+{
+        if (!lines->size)
+                lines->data = line.data;
+        lines->size = (size_t)(line.data + line.size + 1 - lines->data);
+        p->lines_size += line.size + 1;
+        return lines_fit(p->lines_size, error) ? -EBADMSG : 0;
+}
+
 static int header_parse(struct progress *p, struct span line, struct span name, struct span value, struct error *error)
 {
-        struct envelope *e = p->envelope;
         struct span bare = { name.data + HEADER_PREFIX_SIZE, name.size - HEADER_PREFIX_SIZE };
         if (header_check(bare, value, error))
                 return -EBADMSG;
         if (++p->headers > TASK_HEADERS_MAX)
                 return error_set(error, -EBADMSG, "header: more than %u", TASK_HEADERS_MAX);
-        if (p->headers == 1)
-                e->headers.data = line.data;
-        e->headers.size = (size_t)(line.data + line.size + 1 - e->headers.data);
-        return headers_fit(e->headers, error) ? -EBADMSG : 0;
+        return lines_extend(p, &p->envelope->headers, line, error);
+}
+
+static int other_parse(struct progress *p, struct span line, struct span name, struct span value, struct error *error)
+{
+        if (other_check(name, value, p->envelope->others, error))
+                return -EBADMSG;
+        if (++p->others > TASK_OTHERS_MAX)
+                return error_set(error, -EBADMSG, "%.*s: more than %u unknown names", (int)name.size, name.data,
+                        TASK_OTHERS_MAX);
+        return lines_extend(p, &p->envelope->others, line, error);
 }
 
 static int line_parse(struct progress *p, struct span line, struct error *error)
@@ -257,9 +283,7 @@ static int line_parse(struct progress *p, struct span line, struct error *error)
                 return header_parse(p, line, name, value, error);
         enum envelope_field field = field_find(name);
         if (field == FIELDS)
-                return has_control(name) ? error_set(error, -EBADMSG, "a name holds a control character")
-                                         : error_set(error, -EBADMSG, "%.*s: unknown name", (int)min_u64(name.size, 64),
-                                                   name.data);
+                return other_parse(p, line, name, value, error);
         if (p->headers)
                 return error_set(error, -EBADMSG, "%s: stands after a header", field_names[field].data);
         if (p->seen & (1u << field))
@@ -300,39 +324,57 @@ int envelope_parse(const void *data, size_t size, struct envelope *ret_envelope,
         return 0;
 }
 
-static int headers_check(struct span lines, struct error *error)
+static int line_without_end(struct error *error)
 {
-        unsigned count = 0;
-        while (lines.size) {
-                const char *newline = memchr(lines.data, '\n', lines.size);
-                struct span name = { 0 };
-                struct span value = { 0 };
-                if (!newline || ++count > TASK_HEADERS_MAX)
-                        return error_set(
-                                error, -EINVAL, "header: more than %u, or a line without an end", TASK_HEADERS_MAX);
-                struct span line = { lines.data, (size_t)(newline - lines.data) };
-                if (line_split(line, &name, &value, error) || !is_header(name))
+        return error_set(error, -EINVAL, "header: a line without a colon or an end");
+}
+
+/* In an envelope that was parsed headers and unknown names may be mixed; in one that is made they are apart. */
+static int headers_check(struct progress *p, const struct envelope *e, struct error *error)
+{
+        struct span lines = e->headers;
+        struct span line = { 0 };
+        struct span name = { 0 };
+        struct span value = { 0 };
+        while (line_next(&lines, &line)) {
+                if (line_split(line, &name, &value, error))
+                        return line_without_end(error);
+                if (!is_header(name) && !e->others.size)
                         return error_set(error, -EINVAL, "header: a line does not begin with " HEADER_PREFIX);
-                name.data += HEADER_PREFIX_SIZE;
-                name.size -= HEADER_PREFIX_SIZE;
-                int r = header_check(name, value, error);
-                if (r)
-                        return r;
-                lines.data += line.size + 1;
-                lines.size -= line.size + 1;
+                if (is_header(name) && header_parse(p, line, name, value, error))
+                        return -EINVAL;
         }
-        return 0;
+        return lines.size ? line_without_end(error) : 0;
+}
+
+static int others_check(struct progress *p, const struct envelope *e, struct error *error)
+{
+        struct span lines = e->others;
+        struct span line = { 0 };
+        struct span name = { 0 };
+        struct span value = { 0 };
+        while (line_next(&lines, &line)) {
+                if (line_split(line, &name, &value, error))
+                        return line_without_end(error);
+                if (!name_is_known(name) && other_parse(p, line, name, value, error))
+                        return -EINVAL;
+        }
+        return lines.size ? line_without_end(error) : 0;
 }
 
 int envelope_check(const struct envelope *e, struct error *error)
 {
+        struct envelope seen = { .lane = LANE_NORMAL };
+        struct progress p = { .envelope = &seen };
         int r = e->key.size ? task_key_check(e->key, error) : 0;
         if (!r)
                 r = task_handler_check(e->handler, error);
         if (!r && e->id.size)
                 r = task_id_check(e->id, NULL, error);
         if (!r)
-                r = headers_check(e->headers, error);
+                r = headers_check(&p, e, error);
+        if (!r)
+                r = others_check(&p, e, error);
         if (r)
                 return r;
         if ((unsigned)e->lane >= LANES)
@@ -340,7 +382,7 @@ int envelope_check(const struct envelope *e, struct error *error)
         if (e->not_before_ms > TASK_NUMBER_MAX || e->unique_ms > TASK_NUMBER_MAX || e->timeout_ms > TASK_NUMBER_MAX ||
                 e->reply_ms > TASK_NUMBER_MAX || e->submitted_ms > TASK_NUMBER_MAX)
                 return error_set(error, -EINVAL, "a time is above %" PRIu64, TASK_NUMBER_MAX);
-        return headers_fit(e->headers, error);
+        return 0;
 }
 
 static void put_span(struct buffer *to, enum envelope_field field, struct span value)
@@ -380,7 +422,8 @@ void envelope_put_head(struct buffer *to, const struct envelope *e)
         put_number(to, FIELD_TIMEOUT, e->timeout_ms);
         put_number(to, FIELD_REPLY, e->reply_ms);
         put_number(to, FIELD_SUBMITTED, e->submitted_ms);
-        buffer_put(to, e->headers.data, e->headers.size);
+        envelope_put_others(to, e);
+        envelope_put_headers(to, e);
         buffer_put(to, "\n", 1);
 }
 
@@ -405,17 +448,15 @@ int header_put(struct buffer *to, struct span name, struct span value, struct er
 
 bool header_next(struct span *lines, struct span *ret_name, struct span *ret_value)
 {
-        const char *newline = lines->size ? memchr(lines->data, '\n', lines->size) : NULL;
-        if (!newline)
-                return false;
-        struct span line = { lines->data, (size_t)(newline - lines->data) };
-        if (line_split(line, ret_name, ret_value, NULL) || !is_header(*ret_name))
-                return false;
-        ret_name->data += HEADER_PREFIX_SIZE;
-        ret_name->size -= HEADER_PREFIX_SIZE;
-        lines->data += line.size + 1;
-        lines->size -= line.size + 1;
-        return true;
+        struct span line = { 0 };
+        while (line_next(lines, &line)) {
+                if (line_split(line, ret_name, ret_value, NULL) || !is_header(*ret_name))
+                        continue;
+                ret_name->data += HEADER_PREFIX_SIZE;
+                ret_name->size -= HEADER_PREFIX_SIZE;
+                return true;
+        }
+        return false;
 }
 
 uint32_t shard_of_key(struct span key, uint32_t shards)

@@ -10,10 +10,14 @@
  *         payload, any bytes, to the end
  *
  * The version, then `name:value` lines of which the key is the first (an empty key means unordered work), an empty
- * line, the payload.  Only key and handler are required.  A name stands at most once, in any order after the key;
- * header lines come last.  Numbers are decimal without sign or leading zeros.  A control character in a name or value
- * makes the envelope malformed, and so does an unknown name.  What a store learns about a task later is not in its
- * envelope: see note.h. */
+ * line, the payload.  Only key and handler are required.  A name stands at most once, in any order after the key; no
+ * name of the list in envelope.c stands after a header.  Numbers are decimal without sign or leading zeros.  A control
+ * character in a name or value makes the envelope malformed.  What a store learns about a task later is not in its
+ * envelope: see note.h.
+ *
+ * Names that this build does not know (`[!][A-Za-z0-9_.-]{1,64}`, values of at most 1024 bytes, at most
+ * TASK_OTHERS_MAX lines) are kept, ignored and passed on: a newer Quiver may have written them.  One that begins with
+ * `!` must be understood by whoever runs the task: a host that does not know it leaves the task waiting. */
 #ifndef QUIVER_TASK_ENVELOPE_H
 #define QUIVER_TASK_ENVELOPE_H
 
@@ -29,6 +33,7 @@
 #define TASK_HANDLER_MAX 64u
 #define TASK_ID_MAX      64u
 #define TASK_HEADERS_MAX 32u
+#define TASK_OTHERS_MAX  16u                        /* lines whose names this build does not know */
 #define TASK_HEAD_MAX    8192u                      /* everything before the payload */
 #define TASK_NUMBER_MAX  UINT64_C(9007199254740991) /* 2^53 - 1: JavaScript and Lua hold integers exactly up to here */
 
@@ -42,6 +47,7 @@ struct envelope {
         struct span handler; /* [A-Za-z][A-Za-z0-9_-]{0,63} */
         struct span id;      /* ends in the shard's number; empty: the store makes one when it claims the task */
         struct span headers; /* `header.NAME:VALUE\n` lines: header_next() reads them, header_put() makes them */
+        struct span others;  /* `NAME:VALUE\n` lines of names that this build does not know: others_next() reads them */
         struct span payload;
         uint64_t not_before_ms; /* unix time before which the task is not started */
         uint64_t unique_ms;     /* for this long, a second task of the same handler and key is refused */
@@ -73,9 +79,21 @@ int task_handler_check(struct span handler, struct error *error);
 
 /* Appends one header line.  0 or -EINVAL; names are [A-Za-z0-9_-]{1,64}, values at most 1024 bytes. */
 int header_put(struct buffer *to, struct span name, struct span value, struct error *error);
-/* Reads the first header of *lines and moves *lines past it; false at the end.  `lines` must come from envelope_parse()
- * or header_put(). */
+/* Reads the next header of *lines and moves *lines past it; false at the end.  `lines` must come from envelope_parse()
+ * or header_put(); lines of other names may stand between them, and are passed over. */
 bool header_next(struct span *lines, struct span *ret_name, struct span *ret_value);
+
+/* The same for names that this build does not know; the name includes its `!`. */
+bool others_next(struct span *lines, struct span *ret_name, struct span *ret_value);
+/* The first name that must be understood and is not, without its `!`; empty: none.  Who finds one does not run the
+ * task: it waits for a newer Quiver. */
+struct span envelope_needs(const struct envelope *envelope);
+/* Refuses names that are reserved for what Quiver will do later (`gate`, `expires`, …) and that this build does not
+ * use: a producer that sets one wants something that nobody would do.  Found in a stored envelope they are kept as any
+ * other.  0 or -EINVAL; the text names it. */
+int envelope_check_reserved(const struct envelope *envelope, struct error *error);
+/* Whether a name is reserved: for messages about a name that was given some other way. */
+bool task_name_is_reserved(struct span name);
 
 /* The shard, of `shards`, that a key belongs to: zlib's CRC-32 modulo `shards`. */
 uint32_t shard_of_key(struct span key, uint32_t shards);

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "task/envelope_private.h"
+
 enum {
         IS_PACKED = 0x80,
         HAS_MADE_ID = 1,
@@ -13,7 +15,16 @@ enum {
         KNOWN = IS_PACKED | 31
 };
 
-enum { MORE_NOT_BEFORE = 1, MORE_UNIQUE = 2, MORE_ATTEMPTS = 4, MORE_TIMEOUT = 8, MORE_REPLY = 16, MORE_HEADERS = 32 };
+enum {
+        MORE_NOT_BEFORE = 1,
+        MORE_UNIQUE = 2,
+        MORE_ATTEMPTS = 4,
+        MORE_TIMEOUT = 8,
+        MORE_REPLY = 16,
+        MORE_HEADERS = 32,
+        MORE_OTHERS = 64,
+        MORE_KNOWN = 127
+};
 
 #define NUMBER_SIZE 10u /* the most bytes that a 64-bit number takes */
 
@@ -37,7 +48,20 @@ static uint8_t more_of(const struct envelope *e)
 {
         return (uint8_t)((e->not_before_ms ? MORE_NOT_BEFORE : 0) | (e->unique_ms ? MORE_UNIQUE : 0) |
                          (e->attempts ? MORE_ATTEMPTS : 0) | (e->timeout_ms ? MORE_TIMEOUT : 0) |
-                         (e->reply_ms ? MORE_REPLY : 0) | (e->headers.size ? MORE_HEADERS : 0));
+                         (e->reply_ms ? MORE_REPLY : 0) | (e->headers.size ? MORE_HEADERS : 0) |
+                         (e->others.size ? MORE_OTHERS : 0));
+}
+
+/* Lines of one kind, which may be mixed with the other's in the envelope. */
+static uint8_t *put_lines(
+        uint8_t *at, const struct envelope *e, void (*put)(struct buffer *to, const struct envelope *envelope))
+{
+        struct buffer lines = { 0 };
+        put(&lines, e);
+        at = put_number(at, lines.size);
+        at = lines.size ? mempcpy(at, lines.data, lines.size) : at;
+        buffer_free(&lines);
+        return at;
 }
 
 static uint8_t *put_more(uint8_t *at, const struct envelope *e, uint8_t more)
@@ -48,10 +72,10 @@ static uint8_t *put_more(uint8_t *at, const struct envelope *e, uint8_t more)
         at = more & MORE_ATTEMPTS ? put_number(at, e->attempts) : at;
         at = more & MORE_TIMEOUT ? put_number(at, e->timeout_ms) : at;
         at = more & MORE_REPLY ? put_number(at, e->reply_ms) : at;
-        if (more & MORE_HEADERS) {
-                at = put_number(at, e->headers.size);
-                at = mempcpy(at, e->headers.data, e->headers.size);
-        }
+        if (more & MORE_OTHERS)
+                at = put_lines(at, e, envelope_put_others);
+        if (more & MORE_HEADERS)
+                at = put_lines(at, e, envelope_put_headers);
         return at;
 }
 
@@ -69,7 +93,8 @@ void packed_put_head(struct buffer *to, const struct envelope *e, uint32_t shard
                 flags |= HAS_DELAY;
         else if (e->submitted_ms)
                 flags |= HAS_SUBMITTED;
-        size_t room = 4 + e->key.size + e->handler.size + sizeof(made) + e->id.size + e->headers.size + 8 * NUMBER_SIZE;
+        size_t room = 4 + e->key.size + e->handler.size + sizeof(made) + e->id.size + e->headers.size + e->others.size +
+                      9 * NUMBER_SIZE;
         uint8_t *start = buffer_reserve(to, room);
         uint8_t *at = start;
         *at++ = (uint8_t)flags;
@@ -141,9 +166,11 @@ static void take_more(struct unpacking *u, struct envelope *e)
         e->attempts = (uint32_t)attempts;
         e->timeout_ms = more & MORE_TIMEOUT ? take_number(u) : 0;
         e->reply_ms = more & MORE_REPLY ? take_number(u) : 0;
+        if (more & MORE_OTHERS)
+                e->others = take(u, take_number(u));
         if (more & MORE_HEADERS)
                 e->headers = take(u, take_number(u));
-        u->is_bad |= attempts > UINT32_MAX || more > 2 * MORE_HEADERS - 1;
+        u->is_bad |= attempts > UINT32_MAX || more > MORE_KNOWN;
 }
 
 int packed_parse(struct span bytes, uint32_t shard, char id[TASK_ID_MADE_ROOM], struct envelope *ret_envelope,

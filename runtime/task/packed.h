@@ -7,7 +7,8 @@
  *         key, handler        a length of 1 byte and the text
  *         id                  made: 13 bytes; given: a length of 1 byte and the text; or none
  *         submitted           with a made id: how long after the id's own time; else unix time; or nothing
- *         more                which of the other numbers follow, and those; the headers with their length; or nothing
+ *         more                which of the other numbers follow, and those; the lines of unknown names, then the
+ *                             headers, each with their length; or nothing
  *         payload             to the end
  *
  * Numbers are written seven bits a byte, the lowest first, with the top bit set in every byte but the last. */

@@ -32,6 +32,21 @@ static uint64_t number_of(const struct envelope *e, const struct number *number)
 
 /* --- for programs ------------------------------------------------------------------------------------------------- */
 
+typedef bool line_reader(struct span *lines, struct span *ret_name, struct span *ret_value);
+
+static json_t *lines_as_json(struct span lines, line_reader *next)
+{
+        json_t *object = json_object();
+        struct span name;
+        struct span value;
+        while (next(&lines, &name, &value)) {
+                char text[TASK_HANDLER_MAX + 2]; /* the longest name, with its `!` */
+                (void)snprintf(text, sizeof(text), "%.*s", (int)name.size, name.data);
+                view_json_span(object, text, value);
+        }
+        return object;
+}
+
 void envelope_as_json(json_t *object, const struct envelope *e)
 {
         if (e->handler.size)
@@ -42,18 +57,10 @@ void envelope_as_json(json_t *object, const struct envelope *e)
                         view_json_number(object, numbers[i].json, number_of(e, &numbers[i]));
         if (e->attempts)
                 view_json_number(object, "attempts_max", e->attempts);
-        if (e->headers.size) {
-                json_t *headers = json_object();
-                struct span rest = e->headers;
-                struct span name;
-                struct span value;
-                while (header_next(&rest, &name, &value)) {
-                        char text[TASK_HANDLER_MAX + 1];
-                        (void)snprintf(text, sizeof(text), "%.*s", (int)name.size, name.data);
-                        view_json_span(headers, text, value);
-                }
-                (void)json_object_set_new(object, "headers", headers);
-        }
+        if (e->headers.size)
+                (void)json_object_set_new(object, "headers", lines_as_json(e->headers, header_next));
+        if (e->others.size)
+                (void)json_object_set_new(object, "unknown", lines_as_json(e->others, others_next));
         view_json_span(object, "payload", e->payload);
 }
 
@@ -117,11 +124,21 @@ json_t *result_as_json(const struct store_result *result)
 
 /* --- for people --------------------------------------------------------------------------------------------------- */
 
-void envelope_as_text(struct buffer *to, const struct envelope *e)
+static void lines_as_text(struct buffer *to, const char *label, struct span lines, line_reader *next)
 {
-        struct span rest = e->headers;
         struct span name;
         struct span value;
+        while (next(&lines, &name, &value)) {
+                buffer_printf(to, "%-12s ", label);
+                text_put_bytes(to, name, name.size);
+                buffer_put(to, "=", 1);
+                text_put_bytes(to, value, value.size);
+                buffer_put(to, "\n", 1);
+        }
+}
+
+void envelope_as_text(struct buffer *to, const struct envelope *e)
+{
         char text[TEXT_TIME_MAX + UNITS_TEXT_MAX];
         if (e->handler.size)
                 text_put_field(to, "handler", e->handler, TASK_HANDLER_MAX);
@@ -134,13 +151,8 @@ void envelope_as_text(struct buffer *to, const struct envelope *e)
         }
         if (e->attempts)
                 buffer_printf(to, "%-12s %u\n", "attempts max", e->attempts);
-        while (header_next(&rest, &name, &value)) {
-                buffer_printf(to, "%-12s ", "header");
-                text_put_bytes(to, name, name.size);
-                buffer_put(to, "=", 1);
-                text_put_bytes(to, value, value.size);
-                buffer_put(to, "\n", 1);
-        }
+        lines_as_text(to, "unknown", e->others, others_next);
+        lines_as_text(to, "header", e->headers, header_next);
         buffer_printf(to, "%-12s %s\n", "payload", units_format_bytes(text, e->payload.size));
         if (e->payload.size) {
                 buffer_printf(to, "  ");

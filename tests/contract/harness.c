@@ -214,6 +214,7 @@ static void keep_envelope(struct world *w, struct envelope *e)
         e->handler = keep(w, e->handler);
         e->id = keep(w, e->id);
         e->headers = keep(w, e->headers);
+        e->others = keep(w, e->others);
         e->payload = keep(w, e->payload);
 }
 

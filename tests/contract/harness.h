@@ -167,9 +167,9 @@ const char *payloads(struct world *w, const struct store_task *tasks, uint32_t c
 
 /* The groups of the suite; each adds its tests to what runs. */
 extern const struct CMUnitTest order_tests[], fence_tests[], side_tests[], outcome_tests[], result_tests[],
-        admin_tests[], import_tests[], open_tests[], bell_tests[];
+        admin_tests[], import_tests[], grow_tests[], open_tests[], bell_tests[];
 extern const size_t order_count, fence_count, side_count, outcome_count, result_count, admin_count, import_count,
-        open_count, bell_count;
+        grow_count, open_count, bell_count;
 #define IN_WORLD(test)   cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 #define IN_WORLD_4(test) cmocka_unit_test_setup_teardown(test, world_setup_4, world_teardown)
 #define GROUP(name)      const size_t name##_count = sizeof(name##_tests) / sizeof(name##_tests[0])

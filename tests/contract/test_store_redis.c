@@ -8,6 +8,6 @@ const struct contract_driver *driver = &redis_contract;
 int main(void)
 {
         int failed = RUN(open) + RUN(order) + RUN(fence) + RUN(side) + RUN(outcome) + RUN(result) + RUN(admin) +
-                     RUN(import) + RUN(bell);
+                     RUN(import) + RUN(grow) + RUN(bell);
         return failed ? 1 : 0;
 }

@@ -15,10 +15,25 @@ static void demand(bool is_true)
                 abort();
 }
 
+/* Where both kinds of lines are mixed they are sorted when they are written: compared one by one. */
+static void demand_same_lines(struct span back, struct span lines,
+        bool (*next)(struct span *lines, struct span *ret_name, struct span *ret_value))
+{
+        struct span name, value, back_name, back_value;
+        while (next(&lines, &name, &value)) {
+                demand(next(&back, &back_name, &back_value));
+                demand(span_is(name, back_name) && span_is(value, back_value));
+        }
+        demand(!next(&back, &back_name, &back_value));
+}
+
 static void demand_same(const struct envelope *back, const struct envelope *e)
 {
         demand(span_is(back->key, e->key) && span_is(back->handler, e->handler) && span_is(back->id, e->id));
-        demand(span_is(back->headers, e->headers) && span_is(back->payload, e->payload));
+        demand(span_is(back->payload, e->payload));
+        demand_same_lines(back->headers, e->headers, header_next);
+        demand_same_lines(back->others, e->others, others_next);
+        demand(span_is(envelope_needs(back), envelope_needs(e)));
         demand(back->attempts == e->attempts && back->not_before_ms == e->not_before_ms);
         demand(back->unique_ms == e->unique_ms && back->timeout_ms == e->timeout_ms && back->reply_ms == e->reply_ms);
         demand(back->submitted_ms == e->submitted_ms);

@@ -70,6 +70,18 @@ MUTANTS = [
     ("note: a checkpoint of any length", "runtime/task/note.c",
      "                if (text.size > NOTE_CHECKPOINT_MAX)\n                        return -EBADMSG;\n", "", [UNIT("envelope")]),
 
+    # --- what a newer Quiver wrote
+    ("envelope: any number of unknown names", "runtime/task/envelope.c", "if (++p->others > TASK_OTHERS_MAX)", "if (false)",
+     [UNIT("envelope")]),
+    ("envelope: unknown names of any size", "runtime/task/envelope.c", "if (size > LINES_SIZE_MAX)", "if (false)", [UNIT("envelope")]),
+    ("envelope: an unknown name twice", "runtime/task/envelope_others.c", "if (span_is(other, name))", "if (false)", [UNIT("envelope")]),
+    ("envelope: reserved names are submitted", "runtime/store/store.c", "r = envelope_check_reserved(&e, error);", "r = 0;",
+     [CONTRACT("store_sqlite")]),
+    ("envelope: packed without unknown names", "runtime/task/packed.c", "(e->others.size ? MORE_OTHERS : 0)", "0",
+     [UNIT("packed"), CONTRACT("store_sqlite")]),
+    ("shard: runs what it does not understand", "runtime/host/shard/shard.c",
+     "        if (needs.size)\n                return WINDOW_NO_POOL;\n", "", [UNIT("shard_route")]),
+
     # --- the same in the script that owners call on Redis
     ("redis: any lease", "runtime/store/redis/lua/advance.lua",
      "if fields[1] ~= ARGV[1] then", "if false then", [CONTRACT("store_redis")]),

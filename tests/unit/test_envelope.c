@@ -76,6 +76,12 @@ static void describe(struct buffer *to, const void *data, size_t size)
         describe_number(to, "submitted", e.submitted_ms);
         struct span name;
         struct span value;
+        struct span needs = envelope_needs(&e);
+        while (others_next(&e.others, &name, &value)) {
+                buffer_printf(to, "%.*s=%.*s\n", (int)name.size, name.data, (int)value.size, value.data);
+        }
+        if (needs.size)
+                buffer_printf(to, "needs a newer Quiver=%.*s\n", (int)needs.size, needs.data);
         while (header_next(&e.headers, &name, &value)) {
                 buffer_printf(to, "header.%.*s", (int)name.size, name.data);
                 if (value.size)
@@ -172,6 +178,10 @@ static void bad_fields_are_refused_by_name(void **state)
                 { { .key = text("k"), .handler = text("h"), .lane = (enum lane)7 }, "lane:" },
                 { { .key = text("k"), .handler = text("h"), .headers = text("x:1\n"), .lane = LANE_NORMAL },
                         "header:" },
+                { { .key = text("k"), .handler = text("h"), .others = text("a b:1\n"), .lane = LANE_NORMAL }, "a b:" },
+                { { .key = text("k"), .handler = text("h"), .others = text("a:1\na:2\n"), .lane = LANE_NORMAL },
+                        "a: stands twice" },
+                { { .key = text("k"), .handler = text("h"), .others = text("a:1"), .lane = LANE_NORMAL }, "header:" },
         };
         for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
                 struct error error = { "" };
@@ -181,6 +191,80 @@ static void bad_fields_are_refused_by_name(void **state)
         }
         struct envelope good = { .key = { long_key, 255 }, .handler = text("h"), .lane = LANE_NORMAL };
         assert_int_equal(envelope_check(&good, NULL), 0);
+}
+
+static void put_unknown(struct buffer *to, unsigned count)
+{
+        buffer_printf(to, "qv1\nkey:k\nhandler:h\n");
+        for (unsigned i = 0; i < count; i++)
+                buffer_printf(to, "x%u:%u\n", i, i);
+        buffer_printf(to, "\np");
+}
+
+static void unknown_names_are_kept_and_bounded(void **state)
+{
+        (void)state;
+        for (unsigned count = TASK_OTHERS_MAX; count <= TASK_OTHERS_MAX + 1; count++) {
+                struct buffer b = { 0 };
+                struct envelope e;
+                struct error error = { "" };
+                put_unknown(&b, count);
+                int r = envelope_parse(b.data, b.size, &e, &error);
+                assert_int_equal(r, count == TASK_OTHERS_MAX ? 0 : -EBADMSG);
+                if (r)
+                        assert_non_null(strstr(error.text, "unknown names"));
+                buffer_free(&b);
+        }
+        struct buffer large = { 0 };
+        struct envelope e;
+        struct error error = { "" };
+        buffer_printf(&large, "qv1\nkey:k\nhandler:h\n");
+        for (unsigned i = 0; i < 8; i++)
+                buffer_printf(&large, "x%u:%01000u\n", i, i);
+        buffer_printf(&large, "\n");
+        assert_int_equal(envelope_parse(large.data, large.size, &e, &error), -EBADMSG);
+        buffer_free(&large);
+}
+
+/* Written again, as by a dump or a packed row, all is there: in another order, but each kind in its own. */
+static void unknown_names_survive_wherever_they_stand(void **state)
+{
+        (void)state;
+        const char *mixed =
+                "qv1\nkey:k\nfirst:1\nhandler:h\n!second:2:2\nsubmitted:5\nheader.a:b\nthird:\nheader.c:d\n\np";
+        const char *sorted =
+                "qv1\nkey:k\nhandler:h\nsubmitted:5\nfirst:1\n!second:2:2\nthird:\nheader.a:b\nheader.c:d\n\np";
+        struct envelope e;
+        struct buffer again = { 0 };
+        assert_int_equal(envelope_parse(mixed, strlen(mixed), &e, NULL), 0);
+        assert_int_equal(envelope_check(&e, NULL), 0);
+        assert_true(span_is(envelope_needs(&e), text("second")));
+        envelope_put(&again, &e);
+        assert_string_equal(buffer_text(&again), sorted);
+        buffer_free(&again);
+}
+
+static void reserved_names_are_refused_at_submit_alone(void **state)
+{
+        (void)state;
+        static const char *const reserved[] = { "gate", "expires", "group", "backoff", "backoff_max", "crashes",
+                "merge", "debounce", "header64.trace", "!merge" };
+        static const char *const free_names[] = { "prio", "gates", "header64", "expire" };
+        for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]) + sizeof(free_names) / sizeof(free_names[0]);
+                i++) {
+                bool is_reserved = i < sizeof(reserved) / sizeof(reserved[0]);
+                const char *name = is_reserved ? reserved[i] : free_names[i - sizeof(reserved) / sizeof(reserved[0])];
+                char lines[64];
+                struct error error = { "" };
+                (void)snprintf(lines, sizeof(lines), "%s:1\n", name);
+                struct envelope e = {
+                        .key = text("k"), .handler = text("h"), .lane = LANE_NORMAL, .others = text(lines)
+                };
+                assert_int_equal(envelope_check(&e, NULL), 0);
+                assert_int_equal(envelope_check_reserved(&e, &error), is_reserved ? -EINVAL : 0);
+                if (is_reserved)
+                        assert_non_null(strstr(error.text, name));
+        }
 }
 
 static void a_head_without_end_is_refused_without_a_search(void **state)
@@ -286,6 +370,9 @@ int main(void)
                 cmocka_unit_test(golden_vectors_read_as_they_say),
                 cmocka_unit_test(what_is_put_is_parsed_back),
                 cmocka_unit_test(bad_fields_are_refused_by_name),
+                cmocka_unit_test(unknown_names_are_kept_and_bounded),
+                cmocka_unit_test(unknown_names_survive_wherever_they_stand),
+                cmocka_unit_test(reserved_names_are_refused_at_submit_alone),
                 cmocka_unit_test(a_head_without_end_is_refused_without_a_search),
                 cmocka_unit_test(ids_end_in_their_shard_and_do_not_repeat),
                 cmocka_unit_test(shards_are_zlibs_crc32),

@@ -120,6 +120,26 @@ static void a_marked_suspect_gives_its_mark_back_first(void **state)
         rig_close(&g);
 }
 
+/* It is not dead, and neither is what stands behind it: a newer host will run them. */
+static void what_needs_a_newer_quiver_waits_in_the_store_and_says_so(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        hand(&g, 1, "k", "a")->envelope.others = SPAN_TEXT("prio:1\n!gate:7\n");
+        hand(&g, 2, "k", "a");
+        hand(&g, 3, "j", "a")->envelope.others = SPAN_TEXT("prio:1\n");
+        claim(&g);
+        assert_int_equal(start(&g, 3)->seq, 3);
+        reroute(&g, 1); /* that its handler is served again changes nothing */
+        send_advance(&g);
+        assert_said(&g, 1, STORE_DIVERT);
+        assert_said(&g, 2, STORE_DIVERT);
+        assert_true(span_is(said(&g, 1)->reason, SPAN_TEXT("needs a newer Quiver: this host does not know !gate")));
+        rig_close(&g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -127,6 +147,7 @@ int main(void)
                 cmocka_unit_test(what_waits_goes_to_who_serves_it_now),
                 cmocka_unit_test(what_nobody_serves_any_more_waits_in_the_store_and_says_why),
                 cmocka_unit_test(a_paused_handler_is_not_called_missing),
+                cmocka_unit_test(what_needs_a_newer_quiver_waits_in_the_store_and_says_so),
                 cmocka_unit_test(a_marked_suspect_gives_its_mark_back_first),
         };
         return cmocka_run_group_tests_name("shard_route", tests, NULL, NULL);

@@ -185,7 +185,10 @@ static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms
 static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t now_ms)
 {
         char reason[128] = "its handler is paused or down";
-        if (unserved->pool == WINDOW_NO_POOL)
+        if (unserved->needs.size)
+                (void)snprintf(reason, sizeof(reason), "needs a newer Quiver: this host does not know !%.64s",
+                        unserved->needs.data);
+        else if (unserved->pool == WINDOW_NO_POOL)
                 (void)snprintf(reason, sizeof(reason), "no handler %.64s on this host", unserved->handler.data);
         for (struct claimed *c = unserved; c; c = c->next) {
                 if (c->state != CLAIMED_WAITING)
@@ -272,9 +275,12 @@ void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
         }
 }
 
-/* The pool that is to run such tasks; WINDOW_NO_POOL, or WINDOW_SHUT_POOL if it takes none of this shard's now. */
-static uint32_t pool_of(const struct shard *s, struct span handler)
+/* The pool that is to run such tasks; WINDOW_NO_POOL (also for what only a newer Quiver understands), or
+ * WINDOW_SHUT_POOL if it takes none of this shard's now. */
+static uint32_t pool_of(const struct shard *s, struct span handler, struct span needs)
 {
+        if (needs.size)
+                return WINDOW_NO_POOL;
         uint32_t pool = routes_find(s->routes, handler);
         if (pool == ROUTES_NONE)
                 return WINDOW_NO_POOL;
@@ -294,7 +300,7 @@ void shard_reroute(struct shard *s, uint64_t now_ms)
         shard_stir(s);
         for (struct window_key *key = s->window.keys; key; key = key->hh.next)
                 for (struct claimed *c = key->first; c; c = c->next) {
-                        uint32_t pool = c->state == CLAIMED_WAITING ? pool_of(s, c->handler) : c->pool;
+                        uint32_t pool = c->state == CLAIMED_WAITING ? pool_of(s, c->handler, c->needs) : c->pool;
                         if (pool == c->pool)
                                 continue;
                         /* A mark is counted where it was made: first back with it, then elsewhere. */
@@ -374,7 +380,8 @@ static struct claimed **add(struct shard *s, const struct store_task *tasks, uin
 {
         struct claimed **added = memory_alloc((count + 1) * sizeof(struct claimed *));
         for (uint32_t i = 0; i < count; i++) {
-                added[i] = window_add(&s->window, &tasks[i], pool_of(s, tasks[i].envelope.handler));
+                const struct envelope *e = &tasks[i].envelope;
+                added[i] = window_add(&s->window, &tasks[i], pool_of(s, e->handler, envelope_needs(e)));
                 if (added[i])
                         added[i]->lease_number = s->lease_number;
         }

@@ -131,14 +131,16 @@ static uint32_t count_host_deaths(struct span events)
 static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
 {
         const struct envelope *e = &task->envelope;
-        struct claimed *c = memory_alloc(
-                sizeof(*c) + e->id.size + task->key.size + e->handler.size + e->headers.size + e->payload.size + 5);
+        struct span needs = envelope_needs(e);
+        struct claimed *c = memory_alloc(sizeof(*c) + e->id.size + task->key.size + e->handler.size + e->headers.size +
+                                         needs.size + e->payload.size + 6);
         *c = (struct claimed){ 0 };
         char *to = c->texts;
         to = copy_span(to, e->id, &c->id);
         to = copy_span(to, task->key, &c->key);
         to = copy_span(to, e->handler, &c->handler);
         to = copy_span(to, e->headers, &c->headers);
+        to = copy_span(to, needs, &c->needs);
         (void)copy_span(to, e->payload, &c->payload);
         c->seq = task->seq;
         c->pool = pool;

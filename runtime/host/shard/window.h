@@ -38,6 +38,7 @@ struct claimed {
         struct pool_task pool_task; /* first: what a pool settles is this */
         uint64_t seq;
         struct span id, key, handler, headers, payload; /* copies; texts are NUL-terminated too */
+        struct span needs; /* the same: what only a newer Quiver understands (envelope_needs()); empty: nothing */
         uint64_t reply_ms;
         uint64_t submitted_ms; /* store time; 0: unknown */
         uint64_t timeout_ms;   /* 0: the handler's */
