@@ -17,6 +17,7 @@ static void on_told(void *self, int status, const redisReply *reply)
         ask->conn = NULL;
         /* Cleared before told() is called, because told() may start another round. */
         ask->is_asking = false;
+        ask->hosts[ask->at].has_failed = false;
         if (ask->told(ask->self, &conn->socket.address, reply)) {
                 ask->rounds = 0;
         } else {
@@ -37,28 +38,52 @@ static void on_lost(struct conn *conn, int status)
         struct ask_any *ask = conn->owner;
         (void)status;
         ask->conn = NULL;
+        ask->hosts[ask->at].has_failed = true;
         ask_next(ask);
 }
 
 static const struct conn_events ask_any_events = { .ready = on_ready, .lost = on_lost };
 
+/* Chooses the next host of this round.  A host that hangs costs a timeout, so those that failed
+ * the last time come last.  False if all were asked. */
+static bool choose_next(struct ask_any *ask)
+{
+        for (int wants_failed = 0; wants_failed < 2; wants_failed++) {
+                for (size_t i = 0; i < ask->count; i++) {
+                        size_t at = (ask->next + i) % ask->count;
+                        if (ask->hosts[at].is_asked || ask->hosts[at].has_failed != (wants_failed == 1))
+                                continue;
+                        ask->at = at;
+                        ask->next = at + 1;
+                        return true;
+                }
+        }
+        return false;
+}
+
+static void begin_round(struct ask_any *ask)
+{
+        for (size_t i = 0; i < ask->count; i++)
+                ask->hosts[i].is_asked = false;
+}
+
 static void ask_next(struct ask_any *ask)
 {
-        if (ask->asked == ask->count) {
-                ask->asked = 0;
+        if (!choose_next(ask)) {
+                begin_round(ask);
                 ask->retry_at_ms = clock_boot_ms() + backoff_ms(ask->rounds++);
                 redis_wake_at(ask->redis, ask->retry_at_ms);
                 return;
         }
-        ask->asked++;
-        const struct address *host = &ask->hosts[ask->at++ % ask->count];
-        ask->conn = conn_open(ask->redis, ask->kind, host, &ask_any_events, ask);
+        struct ask_host *host = &ask->hosts[ask->at];
+        host->is_asked = true;
+        ask->conn = conn_open(ask->redis, ask->kind, &host->address, &ask_any_events, ask);
 }
 
 void ask_any_add(struct ask_any *ask, const struct address *host)
 {
         ask->hosts = array_grow(ask->hosts, ask->count, sizeof(*ask->hosts));
-        ask->hosts[ask->count++] = *host;
+        ask->hosts[ask->count++] = (struct ask_host){ .address = *host };
 }
 
 void ask_any_start(struct ask_any *ask)
@@ -66,7 +91,7 @@ void ask_any_start(struct ask_any *ask)
         if (ask->is_asking)
                 return;
         ask->is_asking = true;
-        ask->asked = 0;
+        begin_round(ask);
         ask_next(ask);
 }
 

@@ -6,19 +6,25 @@
 
 #include "redis/conn.h"
 
+struct ask_host {
+        struct address address;
+        bool has_failed; /* the last time that it was asked: it is asked after the others */
+        bool is_asked;   /* in this round */
+};
+
 struct ask_any {
         struct redis *redis;
         enum conn_kind kind;
         const char *words[4]; /* the command, ended by NULL */
-        struct address *hosts;
+        struct ask_host *hosts;
         size_t count;
         /* Receives an answer, which may be an error reply; returns true if it was usable. */
         bool (*told)(void *self, const struct address *from, const redisReply *reply);
         void *self;
 
         /* private */
-        size_t at;    /* the next host; a new round begins after the last one that answered */
-        size_t asked; /* hosts asked in this round */
+        size_t at;   /* the host that was asked last */
+        size_t next; /* the host after it; a new round begins there */
         unsigned rounds;
         struct conn *conn;
         uint64_t retry_at_ms;

@@ -78,7 +78,8 @@ static void apply_range(struct cluster *cluster, const redisReply *range, const 
         }
 }
 
-/* Removes servers without slots, except those that an ASK named recently or that still owe an answer. */
+/* Removes servers without slots, except those that an ASK named recently or that still owe an answer.  A silent one
+ * hangs, and another has its slots: its answers are not waited for. */
 static void remove_unused(struct cluster *cluster, uint64_t now_ms)
 {
         struct server *server, *after;
@@ -86,7 +87,7 @@ static void remove_unused(struct cluster *cluster, uint64_t now_ms)
                 after = server->next;
                 if (server->is_in_map)
                         continue;
-                bool is_used = server->main && server->main->sent;
+                bool is_used = server->main && server->main->sent && !conn_is_silent(server->main, now_ms);
                 if (is_used || server->asked_until_ms > now_ms)
                         redis_wake_at(cluster->redis, now_ms + REFRESH_MS);
                 else
@@ -140,18 +141,21 @@ static void add_seed(struct cluster *cluster, const struct url_host *seed)
         ask_any_add(&cluster->ask, &host);
 }
 
-/* Asks the servers that are up first, then all hosts of the URL. */
+/* Asks the servers that answer first, then all hosts of the URL. */
 static void start_asking(struct cluster *cluster)
 {
         const struct server *server;
+        uint64_t now_ms = clock_boot_ms();
         cluster->is_refresh_due = false;
         if (cluster->ask.is_asking)
                 return;
         cluster->ask.count = 0;
         for (server = cluster->redis->servers; server; server = server->next) {
-                if (server->is_up)
+                if (server->is_up && !conn_is_silent(server->main, now_ms))
                         ask_any_add(&cluster->ask, &server->address);
         }
+        if (cluster->ask.count)
+                cluster->ask.next %= cluster->ask.count;
         for (size_t i = 0; i < cluster->redis->url.hosts_count; i++)
                 add_seed(cluster, &cluster->redis->url.hosts[i]);
         ask_any_start(&cluster->ask);

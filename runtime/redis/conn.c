@@ -183,13 +183,29 @@ struct conn *conn_open(struct redis *redis, enum conn_kind kind, const struct ad
         conn->redis = redis;
         conn->owner = owner;
         conn->events = events;
+        conn->opened_at_ms = clock_boot_ms();
         conn->steps_count = 1; /* not 0, which would mean that the login is complete */
         DL_APPEND(redis->conns, conn);
         uint64_t timeout_ms = redis->options.deadline_ms;
         if (is_one_of_many(kind) && timeout_ms > ASK_ANY_TIMEOUT_MS)
                 timeout_ms = ASK_ANY_TIMEOUT_MS;
         redis_socket_open(&conn->socket, redis->loop, address, timeout_ms, &redis_socket_events);
+        if (kind == CONN_MAIN && redis_has_others(redis))
+                redis_wake_at(redis, conn->opened_at_ms + CONN_SILENT_MS);
         return conn;
+}
+
+uint64_t conn_owes_since_ms(const struct conn *conn)
+{
+        if (!conn->is_ready)
+                return conn->opened_at_ms;
+        return conn->sent ? conn->sent->sent_at_ms : 0;
+}
+
+bool conn_is_silent(const struct conn *conn, uint64_t now_ms)
+{
+        uint64_t since_ms = conn_owes_since_ms(conn);
+        return since_ms && now_ms >= since_ms + CONN_SILENT_MS;
 }
 
 /* EVALSHA with the script's sha1, or EVAL with its text if the script is not loaded. */
@@ -217,8 +233,11 @@ void conn_send(struct conn *conn, struct redis_command *command)
                 redis_socket_put(&conn->socket, command->argc, command->argv, command->argv_size);
         command->link = conn;
         command->is_sent = true;
+        command->sent_at_ms = clock_boot_ms();
         queue_put(&conn->sent, command);
         redis_wake_at(conn->redis, command->due_ms);
+        if (conn->kind == CONN_MAIN && redis_has_others(conn->redis))
+                redis_wake_at(conn->redis, command->sent_at_ms + CONN_SILENT_MS);
         mark_unflushed(conn);
 }
 

@@ -62,6 +62,7 @@ struct conn {
         struct conn *next_unflushed;
         bool is_unflushed;
         bool is_late; /* an answer was overdue at the last check */
+        uint64_t opened_at_ms;
         enum login_step steps[LOGIN_STEPS_MAX];
         unsigned steps_count, step;
         uint32_t scripts_loaded;
@@ -91,6 +92,12 @@ void conn_ask_words(struct conn *conn, const char *const *words, told_fn *told, 
 void conn_end_asked(struct conn *conn, int status);
 /* Sends a command whose answer comes as a pub/sub message: PING on a subscribed connection. */
 void conn_say(struct conn *conn, const char *word);
+
+/* Since when the server has owed an answer, to the login or to the oldest command; 0: it owes none. */
+uint64_t conn_owes_since_ms(const struct conn *conn);
+/* Whether it has owed one for so long that it may hang. */
+bool conn_is_silent(const struct conn *conn, uint64_t now_ms);
+#define CONN_SILENT_MS 300
 
 /* Writes the output buffers of all connections. */
 void conns_flush(struct redis *redis);

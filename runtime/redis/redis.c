@@ -11,6 +11,7 @@
 
 #define BACKOFF_FIRST_MS 20
 #define BACKOFF_MOST_MS  2000
+#define SILENT_ASK_MS    200 /* between two questions who the master is, while an answer is overdue */
 
 uint64_t backoff_ms(unsigned failures)
 {
@@ -165,6 +166,29 @@ static void check_sent(struct redis *redis, uint64_t now_ms)
         }
 }
 
+/* A hung master keeps its connections and answers nothing.  Whether another has taken its place is asked again and
+ * again, so that nobody waits for a deadline that is longer than the switch took. */
+static void check_silent(struct redis *redis, uint64_t now_ms)
+{
+        const struct conn *conn;
+        bool is_one_silent = false;
+        for (conn = redis->conns; conn; conn = conn->next) {
+                if (conn->kind != CONN_MAIN || conn->socket.is_closing || !conn_owes_since_ms(conn))
+                        continue;
+                if (conn_is_silent(conn, now_ms))
+                        is_one_silent = true;
+                else
+                        redis_wake_at(redis, conn_owes_since_ms(conn) + CONN_SILENT_MS);
+        }
+        if (!is_one_silent)
+                return;
+        if (redis->sentinel)
+                sentinel_ask(redis->sentinel);
+        else
+                cluster_refresh(redis->cluster);
+        redis_wake_at(redis, now_ms + SILENT_ASK_MS);
+}
+
 /* Ends a command that waited until its deadline, for a connection or for its next try. */
 static void end_waiting(struct redis *redis, struct redis_command *command)
 {
@@ -200,6 +224,8 @@ static void on_timer(uv_timer_t *timer)
         struct server *server, *after;
         redis->timer_at_ms = 0;
         check_sent(redis, now_ms);
+        if (redis_has_others(redis))
+                check_silent(redis, now_ms);
         check_waiting(redis, now_ms);
         for (server = redis->servers; server; server = after) {
                 after = server->next;

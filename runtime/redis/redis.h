@@ -70,7 +70,9 @@ struct redis_options {
  * reported.
  *
  * If a command is not answered in time, its connection is closed, and all other commands on it end with the same
- * status: answers come in order, so none of them would be answered either.  Commands for one server are answered in the
+ * status: answers come in order, so none of them would be answered either.  With Sentinel or Cluster the others are
+ * asked while an answer is overdue; if another server has become the master, commands that the old one owes an answer
+ * end with -ECONNRESET without waiting for their deadline.  Commands for one server are answered in the
  * order in which they were sent, except those that had to be tried again. */
 struct redis_command {
         void (*done)(struct redis_command *command);
@@ -97,7 +99,7 @@ struct redis_command {
         struct redis *redis;
         struct redis_command *prev, *next;
         void *link, *target; /* the connection that it was sent on; the server that an ASK named */
-        uint64_t due_ms, retry_at_ms;
+        uint64_t due_ms, retry_at_ms, sent_at_ms;
         unsigned tries;
         bool is_sent, is_eval, is_ended, is_first_refused;
 };

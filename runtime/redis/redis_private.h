@@ -44,6 +44,11 @@ struct redis {
         void *closed_self;
 };
 
+/* Whether another server can take the place of one that hangs: Sentinel or Cluster. */
+static inline bool redis_has_others(const struct redis *redis)
+{
+        return redis->sentinel || redis->cluster;
+}
 /* Makes the timer fire at `at_ms` (clock_boot_ms) or earlier. */
 void redis_wake_at(struct redis *redis, uint64_t at_ms);
 /* Makes `prepare` run before the loop sleeps. */

@@ -25,6 +25,16 @@ struct sentinel {
 
 /* --- asking ------------------------------------------------------------------------------------------------------- */
 
+/* A server that has begun to answer again is kept: the Sentinel that was asked may be the one that is behind. */
+static void leave_if_silent(struct sentinel *sentinel, const struct address *named)
+{
+        struct server *server = sentinel->server;
+        if (address_is_equal(named, &server->address) || !conn_is_silent(server->main, clock_boot_ms()))
+                return;
+        sentinel->heir = *named;
+        server_leave(server);
+}
+
 /* Reads [host, port], or nil if the Sentinel does not know the name.  The login checks whether it is a master. */
 static bool on_told(void *self, const struct address *from, const redisReply *reply)
 {
@@ -42,10 +52,20 @@ static bool on_told(void *self, const struct address *from, const redisReply *re
                 redis_failed(sentinel->redis, -EHOSTUNREACH, text);
                 return false;
         }
-        (void)snprintf(server->address.host, sizeof(server->address.host), "%s", reply->element[0]->str);
-        server->address.port = (uint16_t)port;
+        struct address named = { .port = (uint16_t)port };
+        (void)snprintf(named.host, sizeof(named.host), "%s", reply->element[0]->str);
+        if (server->main) {
+                leave_if_silent(sentinel, &named);
+                return true;
+        }
+        server->address = named;
         server_connect(server);
         return true;
+}
+
+void sentinel_ask(struct sentinel *sentinel)
+{
+        ask_any_start(&sentinel->ask);
 }
 
 void sentinel_look(struct sentinel *sentinel)
@@ -98,7 +118,7 @@ static void on_watch_pushed(struct conn *conn, redisReply *reply)
         if (read_switch(reply, sentinel->redis->url.master, &heir) &&
                 !address_is_equal(&heir, &sentinel->server->address)) {
                 sentinel->heir = heir;
-                server_doubt(sentinel->server);
+                server_replaced(sentinel->server);
         }
         freeReplyObject(reply);
 }
@@ -125,7 +145,7 @@ static void watch_tick(struct sentinel *sentinel, uint64_t now_ms)
                 sentinel->watch_due_ms = now_ms + sentinel->redis->options.deadline_ms;
                 if (!sentinel->watch) {
                         sentinel->watch = conn_open(sentinel->redis, CONN_WATCH,
-                                &ask->hosts[sentinel->watch_at++ % ask->count], &watch_events, sentinel);
+                                &ask->hosts[sentinel->watch_at++ % ask->count].address, &watch_events, sentinel);
                 } else if (sentinel->is_ping_out) {
                         conn_lose(sentinel->watch, error_set(&sentinel->watch->socket.error, -ETIMEDOUT,
                                                            "no answer to PING from the Sentinel"));

@@ -12,6 +12,8 @@ struct sentinel *sentinel_open(struct redis *redis);
 void sentinel_close(struct sentinel *sentinel);
 /* Call when the server was lost: searches the master again and connects to it. */
 void sentinel_look(struct sentinel *sentinel);
+/* Call while an answer is overdue: if the Sentinels name another master, the server is left. */
+void sentinel_ask(struct sentinel *sentinel);
 void sentinel_tick(struct sentinel *sentinel, uint64_t now_ms);
 
 #endif

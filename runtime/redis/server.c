@@ -12,6 +12,9 @@
 
 /* A connection that lasted this long, or answered a command, resets the count of failures. */
 #define LIVED_MS 1000
+/* How long a master that was replaced has for what it still owes: a healthy one answers within this, a hung one never
+ * does. */
+#define REPLACED_MS 100
 
 /* Ends all commands that were sent and not answered; they may or may not have been executed. */
 static void end_sent(struct conn *conn, int status, const char *text)
@@ -136,7 +139,7 @@ static void on_main_lost(struct conn *conn, int status)
         end_sent(conn, lost_status(status), conn->socket.error.text);
         if (server->up_at_ms && now_ms - server->up_at_ms > LIVED_MS)
                 server->failures = 0;
-        server->up_at_ms = 0;
+        server->up_at_ms = server->leave_at_ms = 0;
         server->main = NULL;
         server->is_up = false;
         conn_close(server->spare);
@@ -158,7 +161,7 @@ static const struct conn_events main_events = {
 
 void server_connect(struct server *server)
 {
-        server->retry_at_ms = 0;
+        server->retry_at_ms = server->leave_at_ms = 0;
         server->main = conn_open(server->redis, CONN_MAIN, &server->address, &main_events, server);
 }
 
@@ -172,6 +175,25 @@ void server_doubt(struct server *server)
          * retire. */
         if (!server->main->sent)
                 conn_ask_words(server->main, WORDS("PING"), NULL, NULL);
+}
+
+void server_leave(struct server *server)
+{
+        struct redis_socket *sock = &server->main->socket;
+        char address[ADDRESS_TEXT_MAX];
+        server->leave_at_ms = 0;
+        conn_lose(server->main,
+                error_set(&sock->error, -ECONNRESET, "%s does not answer, and another server has become the master",
+                        address_format(&sock->address, address)));
+}
+
+void server_replaced(struct server *server)
+{
+        if (!server->main)
+                return;
+        server_doubt(server);
+        server->leave_at_ms = clock_boot_ms() + REPLACED_MS;
+        redis_wake_at(server->redis, server->leave_at_ms);
 }
 
 /* --- blocking commands -------------------------------------------------------------------------------------------- */
@@ -322,5 +344,9 @@ void server_tick(struct server *server, uint64_t now_ms)
         }
         if (server->retry_at_ms)
                 redis_wake_at(server->redis, server->retry_at_ms);
+        if (server->leave_at_ms && now_ms >= server->leave_at_ms && server->main)
+                server_leave(server);
+        else if (server->leave_at_ms)
+                redis_wake_at(server->redis, server->leave_at_ms);
         bell_tick(server, now_ms);
 }

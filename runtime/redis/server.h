@@ -24,6 +24,7 @@ struct server {
         unsigned failures;
         uint64_t up_at_ms;
         uint64_t retry_at_ms; /* 0: no retry is due */
+        uint64_t leave_at_ms; /* when the last answers of a master that was replaced are given up; 0: never */
         struct redis_facts facts;
 
         enum bell_state bell_state;
@@ -44,6 +45,10 @@ void server_connect(struct server *server);
 /* The server has reported that it is no master: it gets no new commands, and the connection is closed when the pending
  * ones are answered. */
 void server_doubt(struct server *server);
+/* Another server has become the master: as server_doubt(), but an answer that does not come soon is given up. */
+void server_replaced(struct server *server);
+/* Gives up what the server owes an answer, and searches the master again. */
+void server_leave(struct server *server);
 /* Does what is due, and sets the timer for the next due time. */
 void server_tick(struct server *server, uint64_t now_ms);
 /* Sends a command; the server must be up. */

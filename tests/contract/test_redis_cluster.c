@@ -1,5 +1,6 @@
 /* Cluster: every key finds its server, also while slots move and masters die. */
 #include <errno.h>
+#include <signal.h>
 
 #include "redis_rig.h"
 
@@ -281,6 +282,39 @@ static void a_blocking_command_finds_its_server(void **state)
         rig_close(&rig);
 }
 
+static bool is_taken_over(void *self)
+{
+        char role[16];
+        server_info(self, "role", role, sizeof(role));
+        return !strcmp(role, "master");
+}
+
+/* A hung master accepts connections and bytes, and answers nothing.  The third master is no longer one after it. */
+static void what_a_hung_master_owes_is_given_up_when_its_replica_has_taken_over(void **state)
+{
+        struct rig rig;
+        struct call call, other;
+        char tag[32], line[64];
+        (void)state;
+        make_tag(tag, sizeof(tag), 2, 7);
+        (void)snprintf(line, sizeof(line), "SET %s:k v", tag);
+        rig_init(&rig, cluster.url);
+        rig.open.options.deadline_ms = 60000; /* further away than the patience of this test */
+        assert_int_equal(rig_open(&rig), 0);
+        assert_int_equal(kill(cluster.nodes[2].pid, SIGSTOP), 0);
+        call_init(&call, line);
+        redis_send(rig.redis, &call.command);
+        RUN_UNTIL(&rig, call.is_done);
+        assert_int_equal(call.status, -ECONNRESET);
+        assert_true(wait_until(is_taken_over, &cluster.nodes[5]));
+        assert_int_equal(call_do(&rig, &other, "SET %s:k after", tag), 0);
+        redisReply *reply = server_do(&cluster.nodes[5], "GET %s:k", tag);
+        assert_string_equal(reply->str, "after");
+        freeReplyObject(reply);
+        assert_int_equal(kill(cluster.nodes[2].pid, SIGCONT), 0);
+        rig_close(&rig);
+}
+
 /* The last one: the first master is dead after it. */
 static void a_dead_master_is_replaced_by_its_replica(void **state)
 {
@@ -322,7 +356,8 @@ int main(void)
                 cmocka_unit_test_setup(a_slot_that_nobody_serves_is_waited_for, flush),
                 cmocka_unit_test(keys_of_several_slots_are_an_error_of_ours),
                 cmocka_unit_test_setup(a_blocking_command_finds_its_server, flush),
-                cmocka_unit_test_setup(a_dead_master_is_replaced_by_its_replica, flush),
+                cmocka_unit_test_setup(what_a_hung_master_owes_is_given_up_when_its_replica_has_taken_over, flush),
+                cmocka_unit_test_setup(a_dead_master_is_replaced_by_its_replica, NULL),
         };
         return cmocka_run_group_tests(tests, start, stop);
 }

@@ -182,6 +182,75 @@ static void a_command_waits_for_the_heir_of_a_dead_master(void **state)
         rig_close(&rig);
 }
 
+/* Its deadline is further away than the patience of this test. */
+static void send_patiently(struct rig *rig, struct call *call, const char *text)
+{
+        call_init(call, text);
+        call->command.deadline_ms = 60000;
+        redis_send(rig->redis, &call->command);
+}
+
+/* A hung master accepts connections and bytes, and answers nothing. */
+static void hang(const struct redis_server *server)
+{
+        assert_int_equal(kill(server->pid, SIGSTOP), 0);
+}
+
+static void go_on(const struct redis_server *server)
+{
+        assert_int_equal(kill(server->pid, SIGCONT), 0);
+}
+
+static void what_a_hung_master_owes_is_given_up_when_there_is_another(void **state)
+{
+        struct rig rig;
+        struct call call;
+        (void)state;
+        group_init(&rig);
+        rig.open.options.deadline_ms = 60000;
+        assert_int_equal(rig_open(&rig), 0);
+        hang(&group.data[0]);
+        send_patiently(&rig, &call, "SET k:1 v");
+        RUN_UNTIL(&rig, call.is_done);
+        assert_int_equal(call.status, -ECONNRESET);
+        expect_server(&rig, &group.data[1]);
+        go_on(&group.data[0]);
+        rig_close(&rig);
+}
+
+/* The Sentinel that would announce the new master hangs with the old one, as on one lost machine. */
+static void the_other_sentinels_are_asked_while_an_answer_is_overdue(void **state)
+{
+        struct rig rig;
+        struct call call;
+        (void)state;
+        group_init(&rig);
+        rig.open.options.deadline_ms = 60000;
+        assert_int_equal(rig_open(&rig), 0);
+        hang(&group.sentinels[0]);
+        hang(&group.data[0]);
+        send_patiently(&rig, &call, "SET k:1 v");
+        RUN_UNTIL(&rig, call.is_done);
+        assert_int_equal(call.status, -ECONNRESET);
+        expect_server(&rig, &group.data[1]);
+        go_on(&group.sentinels[0]);
+        go_on(&group.data[0]);
+        rig_close(&rig);
+}
+
+static void a_login_that_a_hung_master_does_not_answer_is_given_up(void **state)
+{
+        struct rig rig;
+        (void)state;
+        hang(&group.data[0]);
+        group_init(&rig);
+        rig.open.options.deadline_ms = 60000;
+        assert_int_equal(rig_open(&rig), 0);
+        expect_server(&rig, &group.data[1]);
+        go_on(&group.data[0]);
+        rig_close(&rig);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -191,6 +260,9 @@ int main(void)
                 cmocka_unit_test(a_sentinel_that_is_gone_is_passed_over),
                 cmocka_unit_test(a_failover_with_both_alive_is_followed),
                 cmocka_unit_test_setup(a_command_waits_for_the_heir_of_a_dead_master, start_again),
+                cmocka_unit_test_setup(what_a_hung_master_owes_is_given_up_when_there_is_another, start_again),
+                cmocka_unit_test_setup(the_other_sentinels_are_asked_while_an_answer_is_overdue, start_again),
+                cmocka_unit_test_setup(a_login_that_a_hung_master_does_not_answer_is_given_up, start_again),
         };
         return cmocka_run_group_tests(tests, start, stop);
 }

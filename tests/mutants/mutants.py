@@ -201,6 +201,14 @@ MUTANTS = [
      "if (ticket != r->flights[index].ticket || reply.ticket != ticket || !is_runner_outcome(reply.outcome))",
      "if (!is_runner_outcome(reply.outcome))", [UNIT("ring_hostile"), UNIT("ring")]),
 
+    # --- a hung master
+    ("redis: nobody asks while an answer is overdue", "runtime/redis/redis.c", "if (!is_one_silent)", "if (true)",
+     [CONTRACT("redis_sentinel"), CONTRACT("redis_cluster")]),
+    ("redis: a replaced master is waited for", "runtime/redis/server.c",
+     "if (server->leave_at_ms && now_ms >= server->leave_at_ms && server->main)", "if (false)", [CONTRACT("redis_sentinel")]),
+    ("redis: a server without slots is waited for", "runtime/redis/cluster.c",
+     "server->main->sent && !conn_is_silent(server->main, now_ms);", "server->main->sent;", [CONTRACT("redis_cluster")]),
+
     # --- the leader
     ("assigner: decides before it knows everybody", "runtime/host/membership/assigner.c",
      "c->is_leading && c->has_read && c->is_known && !c->is_writing", "c->is_leading && c->has_read && !c->is_writing",
