@@ -41,7 +41,9 @@ struct store_counts {
         uint64_t done;
         uint64_t dropped;         /* dead tasks that a person dropped */
         uint64_t results_dropped; /* results dropped because they were too many or too old */
-        uint64_t oldest_ms;       /* the age of the task that was queued first; 0 if none */
+        /* The age of the oldest of what is queued or in flight, by what its producer said; 0: none, or nobody said.
+         * Of the first of each lane, so that it does not depend on how many there are. */
+        uint64_t oldest_ms;
         /* the lease */
         uint64_t epoch;
         uint8_t holder[STORE_NONCE_SIZE];
@@ -172,6 +174,7 @@ struct store_key_info {
         uint64_t due_in_ms; /* PARKED, WAITING; 0: now */
         struct span reason; /* the error of the retry, or who holds it and why */
         struct span head;   /* id of the first task in the side queue; empty if none */
+        uint64_t head_age_ms; /* since its producer submitted it; 0: there is none, or nobody said */
 };
 
 /* Keys of a shard that are not free.  SQLite: page rows + heads.  Redis: HSCAN. */

@@ -31,6 +31,50 @@ static void counts_add_up_in_every_state(void **state)
         assert_int_equal(list(w, 0, STATE_DEAD).tasks_count, 1);
 }
 
+static uint64_t store_now_ms(struct world *w)
+{
+        assert_int_equal(key_act(w, CONTROL_HOLD, "clock"), 0);
+        uint64_t now_ms = key(w, "clock").since_ms;
+        assert_int_equal(key_act(w, CONTROL_UNHOLD, "clock"), 0);
+        return now_ms;
+}
+
+static void submit_at(struct world *w, const char *name, enum lane lane, uint64_t submitted_ms)
+{
+        struct store_submission item = {
+                .envelope = { .key = T(name), .handler = T("h"), .lane = lane, .submitted_ms = submitted_ms }
+        };
+        assert_int_equal(submit_items(w, &item, 1), 0);
+}
+
+/* Waiting is waiting: queued, claimed, or behind a key that waits. */
+static void the_oldest_task_is_known_whoever_holds_it(void **state)
+{
+        struct world *w = *state;
+        uint64_t began_ms = store_now_ms(w);
+        struct owner o = own(w, 0, 1, 1);
+        submit_at(w, "first", LANE_LOW, began_ms);
+        submit_at(w, "second", LANE_NORMAL, began_ms + 500);
+        submit_at(w, "third", LANE_HIGH, began_ms + 800);
+        world_step(w, 800);
+        assert_int_equal(counts(w, 0).oldest_ms, 800);
+        struct store_advance a = claim(w, &o, 10);
+        assert_int_equal(a.tasks_count, 3);
+        assert_int_equal(counts(w, 0).oldest_ms, 800);
+        (void)settle(w, &o, done(&a.tasks[2]));
+        assert_int_equal(counts(w, 0).oldest_ms, 300);
+        assert_int_equal(release(w, &o), STORE_OK);
+        world_step(w, 100);
+        assert_int_equal(counts(w, 0).oldest_ms, 400);
+        o = own(w, 0, 2, 2);
+        struct store_outcome outcomes[] = { retry(&o.granted.page.tasks[1], 1000), done(&o.granted.page.tasks[0]) };
+        (void)advance(w, &o, outcomes, 2, 0);
+        assert_int_equal(counts(w, 0).oldest_ms, 0);
+        world_step(w, 50);
+        assert_int_equal(key(w, "second").head_age_ms, 450);
+        assert_int_equal(key(w, "third").head_age_ms, 0);
+}
+
 static void lists_page_through_everything_once(void **state)
 {
         struct world *w = *state;
@@ -365,6 +409,7 @@ static void an_owned_shard_is_not_repaired(void **state)
 const struct CMUnitTest admin_tests[] = {
         IN_WORLD(an_owned_shard_is_not_repaired),
         IN_WORLD(counts_add_up_in_every_state),
+        IN_WORLD(the_oldest_task_is_known_whoever_holds_it),
         IN_WORLD(lists_page_through_everything_once),
         IN_WORLD(find_knows_every_state),
         IN_WORLD(find_reads_a_long_log_in_slices),

@@ -22,6 +22,7 @@ static void keys_answer(struct redis_call *call, const redisReply *reply)
                         .due_in_ms = answer_number(op, reply_at(row, 4), TASK_NUMBER_MAX, "due time"),
                         .reason = reply_span(reply_at(row, 5)),
                         .head = reply_span(reply_at(row, 6)),
+                        .head_age_ms = answer_number(op, reply_at(row, 7), TASK_NUMBER_MAX, "age"),
                 };
         }
 }

@@ -3,7 +3,8 @@
 
 #include "store/sqlite/sqlite.h"
 
-static struct span head_id(struct sqlite_store *s, uint32_t shard, uint64_t key, struct arena_chunk **arena)
+static void head_fill(
+        struct sqlite_store *s, struct store_key_info *info, uint64_t key, struct arena_chunk **arena)
 {
         struct store_task task = { 0 };
         struct query q = query(&s->db, STATEMENT_SIDE_HEAD);
@@ -11,10 +12,12 @@ static struct span head_id(struct sqlite_store *s, uint32_t shard, uint64_t key,
         bind_number(&q, 1);
         if (query_row(&q)) {
                 struct span bytes = arena_copy(arena, column_span(&q, 1));
-                (void)row_read(s, shard, column_number(&q, 0), bytes, arena, &task, NULL);
+                (void)row_read(s, info->shard, column_number(&q, 0), bytes, arena, &task, NULL);
         }
         query_end(&q);
-        return task.envelope.id;
+        uint64_t submitted_ms = task.envelope.submitted_ms;
+        info->head = task.envelope.id;
+        info->head_age_ms = submitted_ms && submitted_ms < s->now_ms ? s->now_ms - submitted_ms : 0;
 }
 
 static void info_fill(
@@ -41,7 +44,8 @@ static void one_key(struct sqlite_store *s, struct store_keys *keys, struct aren
         }
         query_end(&q);
         keys->keys[0].shard = keys->shard;
-        keys->keys[0].head = id ? head_id(s, keys->shard, id, arena) : (struct span){ 0 };
+        if (id)
+                head_fill(s, &keys->keys[0], id, arena);
         keys->keys_count = 1;
         keys->is_end = true;
 }
@@ -70,7 +74,7 @@ void sqlite_keys(struct sqlite_store *s, struct store_request *request)
         }
         query_end(&q);
         for (uint32_t i = 0; i < keys->keys_count; i++)
-                keys->keys[i].head = head_id(s, keys->shard, ids[i], arena);
+                head_fill(s, &keys->keys[i], ids[i], arena);
         if (keys->keys_count)
                 keys->cursor.major = shard_number(ids[keys->keys_count - 1]);
         keys->is_end = keys->keys_count < keys->page_keys;

@@ -6,16 +6,16 @@
 
 /* --- counts ------------------------------------------------------------------------------------------------------ */
 
-/* The age of the first task in the lanes, by what its producer said. */
+/* The age of the first task in the lanes, in flight or queued, by what its producer said. */
 static uint64_t oldest_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard, struct arena_chunk **arena)
 {
         uint64_t oldest = 0;
         for (unsigned lane = 0; lane < LANES; lane++) {
                 struct store_task task;
-                if (!shard->queued[lane])
+                if (!shard->queued[lane] && !shard->in_flight)
                         continue;
                 struct query q = query(&s->db, STATEMENT_LOG_PAGE);
-                bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, shard->taken[lane])));
+                bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, 0)));
                 bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, shard->tail[lane])));
                 bind_number(&q, 1);
                 if (query_row(&q) && !row_read(s, shard->shard, shard_number(column_number(&q, 0)), column_span(&q, 1),

@@ -5,6 +5,7 @@
 --include shard
 --include lease
 --include task
+--include log
 --include marks
 --include portion
 
@@ -16,14 +17,28 @@ end
 local is_held = state == 'held'
 local marks = marks_read(f[5])
 local queued, oldest = {}, 0
-for lane = 0, 2 do
-	queued[lane] = math.max(0, redis.call('LLEN', lanes[lane]) - marks[lane])
-	-- One that may be long is not read for its age alone.
-	local first = portion(lanes[lane], 8) > 1 and redis.call('LINDEX', lanes[lane], 0)
-	local submitted = first and whole(task_field(first, 'submitted')) or 0
+local function see_age(bytes)
+	local submitted = bytes and whole(task_field(bytes, 'submitted')) or 0
 	if submitted > 0 and submitted < now and (oldest == 0 or submitted < oldest) then
 		oldest = submitted
 	end
+end
+for lane = 0, 2 do
+	queued[lane] = math.max(0, redis.call('LLEN', lanes[lane]) - marks[lane])
+	-- One that may be long is not read for its age alone.
+	see_age(portion(lanes[lane], 8) > 1 and redis.call('LINDEX', lanes[lane], 0))
+end
+-- The first of each lane that is in flight; there are no more than an owner's window holds.
+local first, given = {}, lasts()
+for _, field in ipairs(redis.call('HKEYS', flight)) do
+	local seq = seq_of(field, given)
+	local lane = seq and math.floor(seq / LANE)
+	if seq and seq < (first[lane] or math.huge) then
+		first[lane] = seq
+	end
+end
+for _, seq in pairs(first) do
+	see_age(redis.call('HGET', flight, decimal(seq)))
 end
 local function size(command, name)
 	return redis.call(command, at .. name)

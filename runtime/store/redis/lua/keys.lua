@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- keys: those that are not free.  ARGV: key ('': a page), cursor, page.
--- → cursor, is_end, per key: key, state (0 free, 1 waiting, 2 parked, 3 held), since, tasks, due_in, reason, head's id
+-- → cursor, is_end, per key: key, state (0 free, 1 waiting, 2 parked, 3 held), since, tasks, due_in, reason, head's id, its age
 --include shard
 --include note
 --include task
@@ -16,11 +16,13 @@ local function show(name)
 	local member = k and side_members(k, 1)[1]
 	local bytes = member and redis.call('HGET', parked, side_field(member))
 	local head = bytes and task_id(bytes, tonumber(side_field(member))) or ''
+	local submitted = bytes and whole(task_field(bytes, 'submitted')) or 0
+	local age = submitted > 0 and math.max(0, now - submitted) or 0
 	if k then
 		rows[#rows + 1] = { name, STATES[k.state], k.since, k.tasks, k.state == 'held' and 0 or math.max(0, k.due - now),
-			k.reason, head }
+			k.reason, head, age }
 	else
-		rows[#rows + 1] = { name, 0, 0, 0, 0, '', '' }
+		rows[#rows + 1] = { name, 0, 0, 0, 0, '', '', 0 }
 	end
 end
 
