@@ -132,6 +132,13 @@ void store_dead(struct store *store, struct store_dead *dead)
         request_start(&dead->request);
 }
 
+void store_dead_groups(struct store *store, struct store_dead_groups *groups)
+{
+        request_begin(store, &groups->request, OP_DEAD_GROUPS);
+        request_check_shard(&groups->request, groups->shard);
+        request_start(&groups->request);
+}
+
 void store_keys(struct store *store, struct store_keys *keys)
 {
         request_begin(store, &keys->request, OP_KEYS);
@@ -172,14 +179,24 @@ void store_desired_set(struct store *store, struct store_desired_set *set)
 void store_status_put(struct store *store, struct store_status_put *put)
 {
         request_begin(store, &put->request, OP_STATUS_PUT);
-        if (put->document.size > STORE_STATUS_MAX)
-                request_refuse(&put->request, "a document has at most 8192 bytes");
+        if ((unsigned)put->kind >= DOCUMENTS)
+                request_refuse(&put->request, "there is no such kind of document");
+        else if (put->document.size > (put->kind == DOCUMENT_STATUS ? STORE_STATUS_MAX : STORE_RUNNING_MAX))
+                request_refuse(&put->request, "a status document has at most 8192 bytes, one of what runs 65536");
+        if (put->counters_count > STORE_COUNTERS_PUT || (put->counters_count && put->kind != DOCUMENT_STATUS))
+                request_refuse(&put->request, "counters: at most 2048, and with a status document");
+        for (uint32_t i = 0; i < put->counters_count; i++)
+                if (!put->counters[i].name.size || put->counters[i].name.size > STORE_COUNTER_NAME_MAX ||
+                        put->counters[i].value > TASK_NUMBER_MAX || put->counters[i].before > put->counters[i].value)
+                        request_refuse(&put->request, "a counter has a name and a number that only grows");
         request_start(&put->request);
 }
 
 void store_status_list(struct store *store, struct store_status_list *list)
 {
         request_begin(store, &list->request, OP_STATUS_LIST);
+        if ((unsigned)list->kind >= DOCUMENTS)
+                request_refuse(&list->request, "there is no such kind of document");
         request_start(&list->request);
 }
 

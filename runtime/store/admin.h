@@ -155,6 +155,28 @@ struct store_dead {
 };
 void store_dead(struct store *store, struct store_dead *dead);
 
+/* Dead tasks counted by handler, reason and the first line of the error, so that many are seen without being read.  A
+ * shard keeps STORE_DEAD_GROUPS groups; what finds no place counts in a last one without any names.  The sum is the
+ * number of dead tasks.
+ * SQLite: as many rows.  Redis: HGETALL. */
+#define STORE_DEAD_GROUPS 64u
+#define STORE_DEAD_LINE   100u /* bytes of the error */
+struct store_dead_group {
+        struct span handler;
+        struct span reason;
+        struct span error;
+        uint64_t tasks;
+};
+
+struct store_dead_groups {
+        struct store_request request;
+        uint32_t shard;
+
+        struct store_dead_group *groups;
+        uint32_t groups_count;
+};
+void store_dead_groups(struct store *store, struct store_dead_groups *groups);
+
 /* --- keys -------------------------------------------------------------------------------------------------------- */
 
 enum store_key_state {
@@ -169,11 +191,11 @@ struct store_key_info {
         uint32_t shard;
         struct span key;
         enum store_key_state state;
-        uint64_t tasks;     /* in its side queue */
-        uint64_t since_ms;  /* store time of the last change of state */
-        uint64_t due_in_ms; /* PARKED, WAITING; 0: now */
-        struct span reason; /* the error of the retry, or who holds it and why */
-        struct span head;   /* id of the first task in the side queue; empty if none */
+        uint64_t tasks;       /* in its side queue */
+        uint64_t since_ms;    /* store time of the last change of state */
+        uint64_t due_in_ms;   /* PARKED, WAITING; 0: now */
+        struct span reason;   /* the error of the retry, or who holds it and why */
+        struct span head;     /* id of the first task in the side queue; empty if none */
         uint64_t head_age_ms; /* since its producer submitted it; 0: there is none, or nobody said */
 };
 
@@ -210,6 +232,10 @@ void store_key_act(struct store *store, struct store_key_act *act);
 #define STORE_DESIRED_MAX       256u  /* names */
 #define STORE_DESIRED_VALUE_MAX 1024u /* bytes */
 #define STORE_STATUS_MAX        8192u /* bytes of one document */
+#define STORE_RUNNING_MAX       65536u
+#define STORE_COUNTERS_MAX      4096u /* names that the app counts; what is beyond is not counted */
+#define STORE_COUNTER_NAME_MAX  128u
+#define STORE_COUNTERS_PUT      2048u /* of one document */
 
 struct store_desired {
         struct span name; /* "pause", "pause.HANDLER", "drain.HOST" */
@@ -236,13 +262,32 @@ struct store_desired_set {
 };
 void store_desired_set(struct store *store, struct store_desired_set *set);
 
-/* A host's document about itself; replaces its last one.  ≤ STORE_STATUS_MAX.  One not renewed within keep_ms is
- * forgotten.  SQLite: 1 row.  Redis: HSET. */
+/* What a host writes about itself. */
+enum store_document {
+        DOCUMENT_STATUS,  /* ≤ STORE_STATUS_MAX */
+        DOCUMENT_RUNNING, /* what has been running for a while; ≤ STORE_RUNNING_MAX */
+        DOCUMENTS
+};
+
+/* A number that only grows while a host runs, and that the app adds up over all hosts there ever were.  Absolute, so
+ * that a repeated put counts nothing twice. */
+struct store_counter {
+        struct span name; /* 1 to STORE_COUNTER_NAME_MAX bytes */
+        uint64_t before; /* as it was in the last put that was answered; what the store goes by if it has forgotten this
+                            host's */
+        uint64_t value;
+};
+
+/* A host's document about itself; replaces its last one of that kind.  One not renewed within keep_ms is forgotten.
+ * SQLite: 1 row, and 2 for each counter that has changed.  Redis: one script. */
 struct store_status_put {
         struct store_request request;
         uint8_t nonce[STORE_NONCE_SIZE];
+        enum store_document kind;
         struct span document; /* empty: remove it */
         uint64_t keep_ms;
+        const struct store_counter *counters; /* STATUS */
+        uint32_t counters_count;              /* ≤ STORE_COUNTERS_PUT */
 };
 void store_status_put(struct store *store, struct store_status_put *put);
 
@@ -252,11 +297,19 @@ struct store_status {
         struct span document;
 };
 
+struct store_total {
+        struct span name;
+        uint64_t value; /* since the app began */
+};
+
 struct store_status_list {
         struct store_request request;
+        enum store_document kind;
 
         struct store_status *items;
-        uint32_t items_count; /* ≤ 1024 */
+        uint32_t items_count;       /* ≤ 1024 */
+        struct store_total *totals; /* STATUS: what hosts have counted */
+        uint32_t totals_count;      /* ≤ STORE_COUNTERS_MAX */
 };
 void store_status_list(struct store *store, struct store_status_list *list);
 

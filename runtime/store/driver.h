@@ -32,6 +32,7 @@ enum store_kind {
         X(FIND, find, "find", STORE_READ)                                                                              \
         X(CANCEL, cancel_task, "cancel", STORE_DURABLE)                                                                \
         X(DEAD, dead, "dead", STORE_DURABLE)                                                                           \
+        X(DEAD_GROUPS, dead_groups, "dead", STORE_READ)                                                                \
         X(KEYS, keys, "keys", STORE_READ)                                                                              \
         X(KEY_ACT, key_act, "key", STORE_DURABLE)                                                                      \
         X(DESIRED_GET, desired_get, "desired state", STORE_READ)                                                       \

@@ -395,6 +395,136 @@ static void status_documents_show_their_age_and_go(void **state)
         free(large);
 }
 
+static uint64_t total(struct world *w, const char *name)
+{
+        struct store_status_list l = status_list(w);
+        for (uint32_t i = 0; i < l.totals_count; i++)
+                if (span_is(l.totals[i].name, T(name)))
+                        return l.totals[i].value;
+        return 0;
+}
+
+static void put_counter(struct world *w, uint8_t who, const char *document, uint64_t before, uint64_t value)
+{
+        struct store_counter counter = { T("mail.done"), before, value };
+        struct store_status_put put = {
+                .document = T(document), .keep_ms = 1000, .counters = &counter, .counters_count = 1
+        };
+        memset(put.nonce, who, sizeof(put.nonce));
+        assert_int_equal(call_status_put(w, &put), 0);
+}
+
+static void counters_only_grow_whoever_comes_and_goes(void **state)
+{
+        struct world *w = *state;
+        put_counter(w, 1, "{}", 0, 5);
+        assert_int_equal(total(w, "mail.done"), 5);
+        put_counter(w, 1, "{}", 0, 5); /* a repeat, whose answer was lost */
+        put_counter(w, 2, "{}", 0, 10);
+        put_counter(w, 1, "{}", 5, 7);
+        assert_int_equal(total(w, "mail.done"), 17);
+        put_counter(w, 1, "", 7, 8); /* it leaves */
+        assert_int_equal(total(w, "mail.done"), 18);
+        world_step(w, 2000); /* the other falls silent, is forgotten, and comes back */
+        put_counter(w, 3, "{}", 0, 1);
+        put_counter(w, 2, "{}", 10, 11);
+        assert_int_equal(total(w, "mail.done"), 20);
+        world_reopen(w);
+        assert_int_equal(total(w, "mail.done"), 20);
+        struct store_counter wrong = { T("mail.done"), 2, 1 };
+        struct store_status_put put = { .document = T("{}"), .keep_ms = 1000, .counters = &wrong, .counters_count = 1 };
+        assert_int_equal(call_status_put(w, &put), -EINVAL);
+}
+
+static void what_runs_is_a_document_of_its_own(void **state)
+{
+        struct world *w = *state;
+        struct store_status_put put = { .kind = DOCUMENT_RUNNING, .document = T("{\"tasks\":[]}"), .keep_ms = 1000 };
+        memset(put.nonce, 1, sizeof(put.nonce));
+        assert_int_equal(call_status_put(w, &put), 0);
+        assert_int_equal(status_put(w, 1, "{}", 5000), 0);
+        struct store_status_list l = status_list_of(w, DOCUMENT_RUNNING);
+        assert_int_equal(l.items_count, 1);
+        assert_int_equal(l.items[0].nonce[0], 1);
+        assert_true(span_is(l.items[0].document, T("{\"tasks\":[]}")));
+        l = status_list(w);
+        assert_int_equal(l.items_count, 1);
+        assert_true(span_is(l.items[0].document, T("{}")));
+        world_step(w, 1500);
+        assert_int_equal(status_list_of(w, DOCUMENT_RUNNING).items_count, 0);
+        assert_int_equal(status_list(w).items_count, 1);
+        char *large = calloc(1, STORE_RUNNING_MAX + 2);
+        assert_non_null(large);
+        memset(large, 'x', STORE_RUNNING_MAX);
+        put.document = T(large);
+        assert_int_equal(call_status_put(w, &put), 0);
+        large[STORE_RUNNING_MAX] = 'x';
+        put.document = T(large);
+        assert_int_equal(call_status_put(w, &put), -EINVAL);
+        free(large);
+}
+
+/* --- dead, by group ----------------------------------------------------------------------------------------------- */
+
+static uint64_t group(struct world *w, const char *reason, const char *error)
+{
+        struct store_dead_groups g = dead_groups(w, 0);
+        uint64_t tasks = 0;
+        for (uint32_t i = 0; i < g.groups_count; i++)
+                if (span_is(g.groups[i].reason, T(reason)) && span_is(g.groups[i].error, T(error)))
+                        tasks += g.groups[i].tasks;
+        return tasks;
+}
+
+static void dead_of(struct world *w, struct owner *o, const char *reason, struct span error)
+{
+        (void)submit(w, "", "x");
+        struct store_advance a = claim(w, o, 1);
+        assert_int_equal(a.tasks_count, 1);
+        struct store_outcome outcome = dead(&a.tasks[0], reason);
+        outcome.error = error;
+        outcome.cost = COST_ATTEMPT;
+        (void)settle(w, o, outcome);
+}
+
+static void the_dead_are_counted_by_reason_and_first_line(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        for (unsigned i = 0; i < 3; i++)
+                dead_of(w, &o, "exhausted", F(w, "refused\nsecond line %u", i));
+        dead_of(w, &o, "rejected", T("refused"));
+        dead_of(w, &o, "rejected", T(""));
+        assert_int_equal(group(w, "exhausted", "refused"), 3);
+        assert_int_equal(group(w, "rejected", "refused"), 1);
+        assert_int_equal(group(w, "rejected", ""), 1);
+        struct store_list l = list(w, 0, STATE_DEAD);
+        assert_int_equal(dead_act(w, DEAD_DROP, l.tasks[0].id).acted, 1);
+        assert_int_equal(dead_act(w, DEAD_REQUEUE, l.tasks[1].id).acted, 1);
+        assert_int_equal(group(w, "exhausted", "refused"), 1);
+        expect_sound(w);
+        assert_int_equal(dead_act(w, DEAD_DROP, l.tasks[2].id).acted, 1);
+        assert_int_equal(group(w, "exhausted", "refused"), 0);
+        assert_int_equal(dead_groups(w, 0).groups_count, 2);
+        expect_sound(w);
+}
+
+static void groups_of_the_dead_are_few_and_add_up(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        for (unsigned i = 0; i < STORE_DEAD_GROUPS + 20; i++)
+                dead_of(w, &o, "exhausted", F(w, "error %u", i));
+        assert_int_equal(dead_groups(w, 0).groups_count, STORE_DEAD_GROUPS + 1);
+        assert_int_equal(group(w, "", ""), 20);
+        expect_sound(w);
+        struct store_list l = list(w, 0, STATE_DEAD);
+        for (uint32_t i = 0; i < l.tasks_count; i++)
+                assert_int_equal(dead_act(w, DEAD_DROP, l.tasks[i].id).acted, 1);
+        assert_int_equal(dead_groups(w, 0).groups_count, 0);
+        expect_sound(w);
+}
+
 /* --- moving house ------------------------------------------------------------------------------------------------- */
 
 static void an_owned_shard_is_not_repaired(void **state)
@@ -426,5 +556,9 @@ const struct CMUnitTest admin_tests[] = {
         IN_WORLD(keys_are_listed_with_their_reasons),
         IN_WORLD(the_desired_state_has_a_version_and_survives),
         IN_WORLD(status_documents_show_their_age_and_go),
+        IN_WORLD(counters_only_grow_whoever_comes_and_goes),
+        IN_WORLD(what_runs_is_a_document_of_its_own),
+        IN_WORLD(the_dead_are_counted_by_reason_and_first_line),
+        IN_WORLD(groups_of_the_dead_are_few_and_add_up),
 };
 GROUP(admin);

@@ -173,17 +173,48 @@ int status_put(struct world *w, uint8_t who, const char *document, uint64_t keep
         return CALL(w, store_status_put, &put, NULL);
 }
 
+int call_status_put(struct world *w, struct store_status_put *put)
+{
+        return CALL(w, store_status_put, put, NULL);
+}
+
+static void keep_groups(struct world *w, struct store_request *request)
+{
+        struct store_dead_groups *g = (struct store_dead_groups *)request;
+        g->groups = keep_array(w, g->groups, g->groups_count, sizeof(*g->groups));
+        for (uint32_t i = 0; i < g->groups_count; i++) {
+                g->groups[i].handler = keep(w, g->groups[i].handler);
+                g->groups[i].reason = keep(w, g->groups[i].reason);
+                g->groups[i].error = keep(w, g->groups[i].error);
+        }
+}
+
+struct store_dead_groups dead_groups(struct world *w, uint32_t shard)
+{
+        struct store_dead_groups g = { .shard = shard };
+        assert_int_equal(CALL(w, store_dead_groups, &g, keep_groups), 0);
+        return g;
+}
+
 static void keep_status(struct world *w, struct store_request *request)
 {
         struct store_status_list *l = (struct store_status_list *)request;
         l->items = keep_array(w, l->items, l->items_count, sizeof(*l->items));
         for (uint32_t i = 0; i < l->items_count; i++)
                 l->items[i].document = keep(w, l->items[i].document);
+        l->totals = keep_array(w, l->totals, l->totals_count, sizeof(*l->totals));
+        for (uint32_t i = 0; i < l->totals_count; i++)
+                l->totals[i].name = keep(w, l->totals[i].name);
 }
 
 struct store_status_list status_list(struct world *w)
 {
-        struct store_status_list l = { 0 };
+        return status_list_of(w, DOCUMENT_STATUS);
+}
+
+struct store_status_list status_list_of(struct world *w, enum store_document kind)
+{
+        struct store_status_list l = { .kind = kind };
         assert_int_equal(CALL(w, store_status_list, &l, keep_status), 0);
         return l;
 }

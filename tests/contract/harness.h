@@ -148,7 +148,10 @@ int call_desired_set(struct world *w, struct store_desired_set *set);
 uint64_t desired_set(struct world *w, const char *name, const char *value);
 struct store_desired_get desired_get(struct world *w);
 int status_put(struct world *w, uint8_t who, const char *document, uint64_t keep_ms);
+int call_status_put(struct world *w, struct store_status_put *put);
 struct store_status_list status_list(struct world *w);
+struct store_status_list status_list_of(struct world *w, enum store_document kind);
+struct store_dead_groups dead_groups(struct world *w, uint32_t shard);
 /* The first chunk of a source, for shard 0. */
 int import(struct world *w, const struct store_moved *items, uint32_t count);
 int import_chunk(struct world *w, struct store_import *chunk);

@@ -19,6 +19,7 @@ LEASE = "held 5 aa"
 KEYS = [AT + name for name in ("shard", "high", "normal", "low", "delayed", "control")]
 APP = ["quiver:{t}:app", "quiver:{t}:desired"]
 STATUS = ["quiver:{t}:status", "quiver:{t}:statusends"]
+COUNTERS = ["quiver:{t}:counters", "quiver:{t}:counted"]
 LIMIT = 1 << 20
 PARTS = 16  # of fsck
 
@@ -90,6 +91,7 @@ class Shard:
             c.hset(AT + "dead", n, self.pack([f"dead-{n}-0", "h", 1, 1, "rejected", envelope("e", f"dead-{n}"), ""]))
             c.zadd(AT + "deadnumbers", {n: n})
             c.zadd(AT + "deadids", {f"dead-{n}-0\0{n:016x}": 0})
+            c.hincrby(AT + "deadgroups", "h\0rejected\0", 1)
             c.zadd(AT + "results", {n: n})
             c.hset(AT + "resultdata", n, self.pack([f"r{n}-0", "k", "h", 99999999999999, f"result-{n}"]))
         c.zadd(AT + "leased", {1: 99999999999999})
@@ -103,6 +105,8 @@ class Shard:
         c.hset(APP[1], "pause.h", "x")
         c.hset(STATUS[0], "aa", self.pack([1, "document"]))
         c.zadd(STATUS[1], {"aa": 99999999999999, "gone": 1})
+        c.hset(COUNTERS[0], "h.done", 7)
+        c.hset(COUNTERS[1], "bb", self.pack({"h.done": 2}))
 
     def dump(self):
         keys = sorted(self.client.keys())
@@ -175,7 +179,7 @@ def calls(shard):
         ("record", "record", APP[:1], [1, 1, "local:/y", "local:/x"], ()),
         ("release", "release", KEYS, ["5 aa", 9, "free"], ()),
         ("renew", "renew", KEYS, [LEASE, 1000], ()),
-        ("status_put", "status_put", STATUS, ["bb", "document", 1000], ()),
+        ("status_put", "status_put", STATUS + COUNTERS, ["bb", "document", 1000, 100, "h.done", 0, 5, "new.done", 0, 1], ()),
         ("submit", "submit", KEYS, [100, "name", "1.1", 1, 0, 0, 0, "", "new-1-0", envelope("s", "new-1"),
                                     1, 0, 5000, 0, "", "new-2-0", envelope("s", "new-2"),
                                     1, 0, 0, 1000, "h:s", "new-3-0", envelope("s", "new-3")], ()),
@@ -267,10 +271,11 @@ def reads(shard):
     yield from (("find", KEYS, ["queued-2-0", state, 0, 100]) for state in range(5))
     yield from (("list", KEYS, [state, 0, 100]) for state in range(5))
     yield from (("fsck", KEYS, [part, 0]) for part in range(1, PARTS + 1))
-    yield from (("keys", KEYS, ["", 0, 100]), ("keys", KEYS, ["k1", 0, 1]), ("status_list", STATUS, [10]), ("count", KEYS, []))
+    yield from (("keys", KEYS, ["", 0, 100]), ("keys", KEYS, ["k1", 0, 1]), ("status_list", STATUS, [10]), ("count", KEYS, []),
+                ("dead_groups", KEYS, []))
 
 
-RECORDS = ("keys", "later", "dead", "resultdata", "status", "deadnumbers", "due", "delayed", "control", "notes")
+RECORDS = ("keys", "later", "dead", "resultdata", "status", "deadnumbers", "deadgroups", "counted", "due", "delayed", "control", "notes")
 
 
 def test_a_record_that_cannot_be_read_hides_no_other(root, client):

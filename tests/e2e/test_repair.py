@@ -90,6 +90,7 @@ def test_what_takes_a_person_is_said_and_left(redis_host):
         client.hset(AT + "dead", 7, "no record")
         client.zadd(AT + "deadnumbers", {"7": 7})
         client.zadd(AT + "deadids", {side("x-0", 7): 0})
+        client.hset(AT + "deadgroups", "", 1)
         assert "1 problem, 0 mended" in host.cli("fsck", "--repair", code=1)
         assert client.hexists(AT + "dead", 7)
 

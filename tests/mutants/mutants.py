@@ -50,6 +50,26 @@ MUTANTS = [
      "if (is_wanted(s, shard) && shard->want_firm_ms &&", "if (false && is_wanted(s, shard) && shard->want_firm_ms &&",
      [CONTRACT("store_sqlite")]),
 
+    # --- what people are shown of a store
+    ("sqlite: the oldest is what nobody claimed", "runtime/store/sqlite/tasks.c",
+     "if (!shard->queued[lane] && !shard->in_flight)", "if (!shard->queued[lane])", [CONTRACT("store_sqlite")]),
+    ("sqlite: a dead task is in no group", "runtime/store/sqlite/dead.c",
+     "dead_group_count(s, shard->shard, row->handler, row->reason, error, 1);", "", [CONTRACT("store_sqlite")]),
+    ("sqlite: a requeued task stays in its group", "runtime/store/sqlite/dead.c",
+     "dead_group_count(s, shard->shard, handler, reason, error, -1);", "", [CONTRACT("store_sqlite")]),
+    ("sqlite: groups without end", "runtime/store/sqlite/dead_groups.c",
+     "groups_of(s, shard) < STORE_DEAD_GROUPS", "true", [CONTRACT("store_sqlite")]),
+    ("sqlite: a counter that is put twice counts twice", "runtime/store/sqlite/desired.c",
+     "(void)counter_get(s, STATEMENT_COUNTED_GET, &nonce, counter->name, &counted);", "", [CONTRACT("store_sqlite")]),
+    ("redis: the oldest is what nobody claimed", "runtime/store/redis/lua/count.lua",
+     "	see_age(redis.call('HGET', flight, decimal(seq)))", "", [CONTRACT("store_redis")]),
+    ("redis: a dropped task stays in its group", "runtime/store/redis/lua/dead.lua",
+     "	group_count(d, -1)\n", "", [CONTRACT("store_redis")]),
+    ("redis: groups without end", "runtime/store/redis/lua/lib/dead.lua",
+     "(by < 0 or redis.call('HLEN', groups) >= GROUPS_MAX)", "by < 0", [CONTRACT("store_redis")]),
+    ("redis: a host that comes back counts twice", "runtime/store/redis/lua/status_put.lua",
+     "(whole(counted[name]) or whole(ARGV[i + 1]) or value)", "(whole(counted[name]) or 0)", [CONTRACT("store_redis")]),
+
     # --- who else could have written what a host runs
     ("trust: any owner", "runtime/base/file_trust.c", "st->st_uid != 0 && st->st_uid != geteuid()) {", "false) {",
      [UNIT("file_trust")]),

@@ -88,18 +88,31 @@ void redis_desired_set(struct redis_store *s, struct store_request *request)
         call_send(call);
 }
 
+static const char *const document_keys[DOCUMENTS][2] = {
+        [DOCUMENT_STATUS] = { "status", "statusends" },
+        [DOCUMENT_RUNNING] = { "running", "runningends" },
+};
+
 void redis_status_put(struct redis_store *s, struct store_request *request)
 {
         struct store_status_put *put = (struct store_status_put *)request;
         struct redis_op *op = op_begin(s, request);
         char nonce[2 * STORE_NONCE_SIZE + 1];
         nonce_text(put->nonce, nonce);
-        struct redis_call *call = call_script_keys(op, SCRIPT_status_put, 2, 3);
-        call_put(call, key_of_app(op, "status"));
-        call_put(call, key_of_app(op, "statusends"));
+        struct redis_call *call = call_script_keys(op, SCRIPT_status_put, 4, 4 + 3 * put->counters_count);
+        call_put(call, key_of_app(op, document_keys[put->kind][0]));
+        call_put(call, key_of_app(op, document_keys[put->kind][1]));
+        call_put(call, key_of_app(op, "counters"));
+        call_put(call, key_of_app(op, "counted"));
         call_printf(call, "%s", nonce);
         call_put(call, put->document);
         call_put_number(call, put->keep_ms);
+        call_put_number(call, put->kind == DOCUMENT_STATUS ? STORE_COUNTERS_MAX : 0);
+        for (uint32_t i = 0; i < put->counters_count; i++) {
+                call_put(call, put->counters[i].name);
+                call_put_number(call, put->counters[i].before);
+                call_put_number(call, put->counters[i].value);
+        }
         call_send(call);
 }
 
@@ -114,19 +127,37 @@ static void status_answer(struct redis_call *call, const redisReply *reply)
                         continue;
                 list->items_count++;
                 item->age_ms = answer_number(call->op, reply->element[i + 1], TASK_NUMBER_MAX, "age");
-                item->document = reply_span(reply->element[i + 2]);
+                item->document = arena_copy(request_arena(&list->request), reply_span(reply->element[i + 2]));
         }
+}
+
+static void totals_answer(struct redis_call *call, const redisReply *reply)
+{
+        struct store_status_list *list = (struct store_status_list *)call->op->request;
+        size_t count = min_u64(reply_count(reply) / 2, STORE_COUNTERS_MAX);
+        struct arena_chunk **arena = request_arena(&list->request);
+        list->totals = arena_take(arena, count * sizeof(*list->totals));
+        for (size_t i = 0; i < count; i++)
+                list->totals[i] = (struct store_total){ .name = arena_copy(arena, reply_span(reply->element[2 * i])),
+                        .value = version_read(reply->element[2 * i + 1]) };
+        list->totals_count = (uint32_t)count;
 }
 
 void redis_status_list(struct redis_store *s, struct store_request *request)
 {
         struct store_status_list *list = (struct store_status_list *)request;
         struct redis_op *op = op_begin(s, request);
-        list->items_count = 0;
+        list->items_count = list->totals_count = 0;
         struct redis_call *call = call_script_keys(op, SCRIPT_status_list, 2, 1);
         call->answer = status_answer;
-        call_put(call, key_of_app(op, "status"));
-        call_put(call, key_of_app(op, "statusends"));
+        call_put(call, key_of_app(op, document_keys[list->kind][0]));
+        call_put(call, key_of_app(op, document_keys[list->kind][1]));
         call_put_number(call, STATUS_LIST_MAX);
         call_send(call);
+        if (list->kind != DOCUMENT_STATUS)
+                return;
+        struct redis_call *totals = call_new(op, "HGETALL", 1);
+        totals->answer = totals_answer;
+        call_put(totals, key_of_app(op, "counters"));
+        call_send(totals);
 }

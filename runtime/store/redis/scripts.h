@@ -14,6 +14,7 @@
         X(consume)                                                                                                     \
         X(count)                                                                                                       \
         X(dead)                                                                                                        \
+        X(dead_groups)                                                                                                 \
         X(desired)                                                                                                     \
         X(find)                                                                                                        \
         X(forget)                                                                                                      \

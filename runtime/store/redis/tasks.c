@@ -163,6 +163,33 @@ void redis_find(struct redis_store *s, struct store_request *request)
         call_send(call);
 }
 
+/* --- dead by group ------------------------------------------------------------------------------------------------ */
+
+static void groups_answer(struct redis_call *call, const redisReply *reply)
+{
+        struct store_dead_groups *to = (struct store_dead_groups *)call->op->request;
+        struct arena_chunk **arena = request_arena(&to->request);
+        size_t count = reply_count(reply) / 4;
+        to->groups = arena_take(arena, count * sizeof(*to->groups));
+        for (size_t i = 0; i < count; i++) {
+                redisReply *const *row = reply->element + 4 * i;
+                to->groups[to->groups_count++] =
+                        (struct store_dead_group){ .handler = arena_copy(arena, reply_span(row[0])),
+                                .reason = arena_copy(arena, reply_span(row[1])),
+                                .error = arena_copy(arena, reply_span(row[2])),
+                                .tasks = answer_number(call->op, row[3], TASK_NUMBER_MAX, "count") };
+        }
+}
+
+void redis_dead_groups(struct redis_store *s, struct store_request *request)
+{
+        struct store_dead_groups *groups = (struct store_dead_groups *)request;
+        groups->groups_count = 0;
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_dead_groups, groups->shard, 0);
+        call->answer = groups_answer;
+        call_send(call);
+}
+
 /* --- cancel ------------------------------------------------------------------------------------------------------ */
 
 static void cancel_answer(struct redis_call *call, const redisReply *reply)

@@ -20,22 +20,38 @@ static struct span note_of_death(
         return (struct span){ (const char *)bytes->data, bytes->size };
 }
 
+void dead_add(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct sqlite_dead_row *row)
+{
+        struct span error = dead_first_line(row->text);
+        shard->dead++;
+        struct query q = query(&s->db, STATEMENT_DEAD_PUT);
+        bind_number(&q, shard_id(shard->shard, ++shard->last_dead));
+        bind_text(&q, row->id);
+        bind_text(&q, row->handler);
+        bind_number(&q, row->lane);
+        bind_number(&q, row->at_ms);
+        bind_text(&q, row->reason);
+        bind_span(&q, row->bytes);
+        bind_span(&q, row->note);
+        bind_text(&q, error);
+        (void)query_run(&q);
+        dead_group_count(s, shard->shard, row->handler, row->reason, error, 1);
+}
+
 void dead_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span reason,
         struct span text, enum task_cost cost, struct span bytes, struct span note)
 {
         struct buffer scratch = { 0 };
         struct span after = note_of_death(s, cost, text, note, &scratch);
-        shard->dead++;
-        struct query q = query(&s->db, STATEMENT_DEAD_PUT);
-        bind_number(&q, shard_id(shard->shard, ++shard->last_dead));
-        bind_text(&q, task->id);
-        bind_text(&q, task->handler);
-        bind_number(&q, STORE_SEQ_LANE(task->seq));
-        bind_number(&q, s->now_ms);
-        bind_text(&q, reason);
-        bind_span(&q, bytes);
-        bind_span(&q, after);
-        (void)query_run(&q);
+        dead_add(s, shard,
+                &(struct sqlite_dead_row){ .id = task->id,
+                        .handler = task->handler,
+                        .lane = STORE_SEQ_LANE(task->seq),
+                        .at_ms = s->now_ms,
+                        .reason = reason,
+                        .text = text,
+                        .bytes = bytes,
+                        .note = after });
         if (task->reply_ms)
                 reply_put(s, task, REPLY_DEAD, false, (struct span){ 0 }, reason, after);
         buffer_free(&scratch);
@@ -91,6 +107,14 @@ static void act(struct sqlite_store *s, struct sqlite_shard_row *shard, struct s
         enum lane lane = is_there ? column_lane(&q, 0) : LANE_NORMAL;
         struct span bytes = { 0 };
         struct span note = { 0 };
+        struct span reason = { 0 };
+        struct span handler = { 0 };
+        struct span error = { 0 };
+        if (is_there) {
+                reason = arena_copy(arena, column_span(&q, 3));
+                handler = arena_copy(arena, column_span(&q, 4));
+                error = arena_copy(arena, column_span(&q, 5));
+        }
         if (is_there && dead->verb == DEAD_REQUEUE) {
                 bytes = arena_copy(arena, column_span(&q, 1));
                 note = arena_copy(arena, column_span(&q, 2));
@@ -110,6 +134,7 @@ static void act(struct sqlite_store *s, struct sqlite_shard_row *shard, struct s
         bind_number(&q, id);
         (void)query_run(&q);
         count_down(&shard->dead);
+        dead_group_count(s, shard->shard, handler, reason, error, -1);
         dead->acted++;
 }
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
 #define STATUS_LIST_MAX 1024u
@@ -53,22 +54,90 @@ void sqlite_desired_set(struct sqlite_store *s, struct store_request *request)
         s->bells.has_desired = true;
 }
 
+/* --- documents --- */
+
+/* Documents are told apart by what follows the nonce: nothing, or the number of their kind. */
+struct document_name {
+        uint8_t bytes[STORE_NONCE_SIZE + 1];
+        size_t size;
+};
+
+static struct document_name name_of(const uint8_t nonce[STORE_NONCE_SIZE], enum store_document kind)
+{
+        struct document_name name = { .size = STORE_NONCE_SIZE + (kind != DOCUMENT_STATUS) };
+        memcpy(name.bytes, nonce, STORE_NONCE_SIZE);
+        name.bytes[STORE_NONCE_SIZE] = (uint8_t)kind;
+        return name;
+}
+
+/* One number from a statement with a name and, if it is of a host, its nonce; false: none. */
+static bool counter_get(struct sqlite_store *s, enum statement statement, const struct span *nonce, struct span name,
+        uint64_t *ret_value)
+{
+        struct query q = query(&s->db, statement);
+        if (nonce)
+                bind_span(&q, *nonce);
+        bind_text(&q, name);
+        bool is_there = query_row(&q);
+        if (is_there)
+                *ret_value = column_number(&q, 0);
+        query_end(&q);
+        return is_there;
+}
+
+static void count_one(struct sqlite_store *s, struct span nonce, const struct store_counter *counter)
+{
+        uint64_t counted = counter->before;
+        uint64_t total = 0;
+        (void)counter_get(s, STATEMENT_COUNTED_GET, &nonce, counter->name, &counted);
+        if (counter->value <= counted)
+                return;
+        struct query q = query(&s->db, STATEMENT_COUNTED_SET);
+        bind_span(&q, nonce);
+        bind_text(&q, counter->name);
+        bind_number(&q, counter->value);
+        (void)query_run(&q);
+        (void)counter_get(s, STATEMENT_COUNTER_GET, NULL, counter->name, &total);
+        q = query(&s->db, STATEMENT_COUNTER_SET);
+        bind_text(&q, counter->name);
+        bind_number(&q, min_u64(total + (counter->value - counted), TASK_NUMBER_MAX));
+        bind_number(&q, STORE_COUNTERS_MAX);
+        (void)query_run(&q);
+}
+
 void sqlite_status_put(struct sqlite_store *s, struct store_request *request)
 {
         struct store_status_put *put = (struct store_status_put *)request;
-        struct span nonce = { (const char *)put->nonce, STORE_NONCE_SIZE };
+        struct document_name name = name_of(put->nonce, put->kind);
+        struct span bytes = { (const char *)name.bytes, name.size };
         struct query q = query(&s->db, STATEMENT_STATUS_REMOVE);
-        bind_span(&q, nonce);
+        bind_span(&q, bytes);
         bind_number(&q, s->now_ms);
         (void)query_run(&q);
-        if (!put->document.size)
-                return;
-        q = query(&s->db, STATEMENT_STATUS_PUT);
-        bind_span(&q, nonce);
-        bind_number(&q, s->now_ms);
-        bind_number(&q, s->now_ms + put->keep_ms);
-        bind_span(&q, put->document);
+        for (uint32_t i = 0; i < put->counters_count; i++)
+                count_one(s, (struct span){ (const char *)put->nonce, STORE_NONCE_SIZE }, &put->counters[i]);
+        if (put->document.size) {
+                q = query(&s->db, STATEMENT_STATUS_PUT);
+                bind_span(&q, bytes);
+                bind_number(&q, s->now_ms);
+                bind_number(&q, s->now_ms + put->keep_ms);
+                bind_span(&q, put->document);
+                (void)query_run(&q);
+        }
+        q = query(&s->db, STATEMENT_COUNTED_TRIM);
         (void)query_run(&q);
+}
+
+static void totals_list(struct sqlite_store *s, struct store_status_list *list)
+{
+        struct arena_chunk **arena = request_arena(&list->request);
+        struct query q = query(&s->db, STATEMENT_COUNTER_ALL);
+        list->totals = arena_take(arena, STORE_COUNTERS_MAX * sizeof(*list->totals));
+        bind_number(&q, STORE_COUNTERS_MAX);
+        while (query_row(&q))
+                list->totals[list->totals_count++] =
+                        (struct store_total){ arena_copy(arena, column_span(&q, 0)), column_number(&q, 1) };
+        query_end(&q);
 }
 
 void sqlite_status_list(struct sqlite_store *s, struct store_request *request)
@@ -76,18 +145,24 @@ void sqlite_status_list(struct sqlite_store *s, struct store_request *request)
         struct store_status_list *list = (struct store_status_list *)request;
         struct arena_chunk **arena = request_arena(request);
         list->items = arena_take(arena, STATUS_LIST_MAX * sizeof(*list->items));
-        list->items_count = 0;
+        list->items_count = list->totals_count = 0;
         struct query q = query(&s->db, STATEMENT_STATUS_ALL);
         bind_number(&q, s->now_ms);
         bind_number(&q, STATUS_LIST_MAX);
+        bind_number(&q, name_of((const uint8_t[STORE_NONCE_SIZE]){ 0 }, list->kind).size);
         while (query_row(&q)) {
-                struct store_status *item = &list->items[list->items_count++];
+                struct store_status *item = &list->items[list->items_count];
                 struct span nonce = column_span(&q, 0);
                 uint64_t at_ms = column_number(&q, 1);
-                if (nonce.size == STORE_NONCE_SIZE)
-                        memcpy(item->nonce, nonce.data, STORE_NONCE_SIZE);
+                /* Whatever somebody has put there under another name is no host's. */
+                if (nonce.size < STORE_NONCE_SIZE)
+                        continue;
+                list->items_count++;
+                memcpy(item->nonce, nonce.data, STORE_NONCE_SIZE);
                 item->age_ms = s->now_ms > at_ms ? s->now_ms - at_ms : 0;
                 item->document = arena_copy(arena, column_span(&q, 2));
         }
         query_end(&q);
+        if (list->kind == DOCUMENT_STATUS)
+                totals_list(s, list);
 }

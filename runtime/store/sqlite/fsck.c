@@ -119,6 +119,10 @@ static void check_rest(struct sqlite_check *c)
         c->tasks += delayed + dead;
         compare(c, "delayed", delayed, shard->delayed);
         compare(c, "dead", dead, shard->dead);
+        compare(c, "dead by group",
+                number_of(c, "SELECT ifnull(sum(tasks), 0) FROM dead_group WHERE shard = ?1 AND ?2 = ?2", shard->shard,
+                        0),
+                shard->dead);
         compare(c, "results", in_shard(c, "SELECT count(*) FROM result WHERE id > ?1 AND id <= ?2"), shard->results);
         compare(c, "controls",
                 in_shard(c, "SELECT count(*) FROM control WHERE id > ?1 AND id <= ?2 AND ifnull(call, 0) = 0"),

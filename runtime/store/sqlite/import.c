@@ -4,17 +4,23 @@
 static void put_dead(
         struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_moved *item, struct span bytes)
 {
-        shard->dead++;
-        struct query q = query(&s->db, STATEMENT_DEAD_PUT);
-        bind_number(&q, shard_id(shard->shard, ++shard->last_dead));
-        bind_text(&q, item->id);
-        bind_text(&q, item->handler);
-        bind_number(&q, item->lane);
-        bind_number(&q, item->at_ms);
-        bind_text(&q, item->reason);
-        bind_span(&q, bytes);
-        bind_span(&q, item->note);
-        (void)query_run(&q);
+        struct task_note note;
+        struct note_event event;
+        struct span text = { 0 };
+        struct span rest = { 0 };
+        if (!note_parse(item->note.data, item->note.size, &note))
+                rest = note.events;
+        while (note_event_next(&rest, &event))
+                text = event.text;
+        dead_add(s, shard,
+                &(struct sqlite_dead_row){ .id = item->id,
+                        .handler = item->handler,
+                        .lane = item->lane,
+                        .at_ms = item->at_ms,
+                        .reason = item->reason,
+                        .text = text,
+                        .bytes = bytes,
+                        .note = item->note });
 }
 
 static uint64_t taken_get(struct sqlite_store *s, const struct store_import *import)

@@ -114,6 +114,10 @@ static void mend_counts(struct sqlite_store *s, uint32_t number)
                 " keys = (SELECT count(*) FROM key WHERE id > ?2 AND id <= ?3),"
                 " controls = (SELECT count(*) FROM control WHERE id > ?2 AND id <= ?3 AND ifnull(call, 0) = 0),"
                 " returned = (SELECT count(*) FROM control WHERE id > ?2 AND id <= ?3 AND call > 0) WHERE shard = ?1");
+        mend(s, number, "DELETE FROM dead_group WHERE shard = ?1");
+        mend(s, number,
+                "INSERT INTO dead_group SELECT ?1, handler, reason, error, count(*) FROM dead WHERE id > ?2 AND id <= "
+                "?3 GROUP BY 2, 3, 4");
         mend(s, number, "UPDATE shard SET done = max(done, 0), dropped = max(dropped, 0) WHERE shard = ?1");
         mend(s, number,
                 "UPDATE shard SET submitted = high_queued + normal_queued + low_queued + in_flight + delayed + parked "

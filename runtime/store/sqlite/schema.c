@@ -58,7 +58,16 @@ static const char *const steps[] = {
         "NULL,"
         " PRIMARY KEY(shard, source)) WITHOUT ROWID;",
         /* Results keep the note of their task (results.c). */
-        "ALTER TABLE result ADD COLUMN note BLOB;",
+        "ALTER TABLE result ADD COLUMN note BLOB;"
+        /* Dead tasks counted by handler, reason and first line of the error (dead_groups.c); what hosts count
+         * (desired.c). */
+        "ALTER TABLE dead ADD COLUMN error TEXT NOT NULL DEFAULT '';"
+        "CREATE TABLE dead_group(shard INTEGER NOT NULL, handler TEXT NOT NULL, reason TEXT NOT NULL, error TEXT NOT "
+        "NULL, tasks INTEGER NOT NULL, PRIMARY KEY(shard, handler, reason, error)) WITHOUT ROWID;"
+        "INSERT INTO dead_group SELECT id >> 50, handler, reason, error, count(*) FROM dead GROUP BY 1, 2, 3, 4;"
+        "CREATE TABLE counter(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+        "CREATE TABLE counted(nonce BLOB NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY(nonce, "
+        "name)) WITHOUT ROWID;",
 };
 
 #define VERSION (sizeof(steps) / sizeof(steps[0]))

@@ -209,6 +209,17 @@ void side_take(
         struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint32_t max, struct claim *claim);
 
 /* dead.c: a task becomes dead, and a reply says so if someone waits.  `note` is what it was before. */
+/* A dead task as it is kept; `text` is the error, of which the first line is the group. */
+struct sqlite_dead_row {
+        struct span id, handler, reason, text, bytes, note;
+        enum lane lane;
+        uint64_t at_ms;
+};
+void dead_add(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct sqlite_dead_row *row);
+/* One more or one less in a group (dead_groups.c). */
+void dead_group_count(
+        struct sqlite_store *s, uint32_t shard, struct span handler, struct span reason, struct span error, int64_t by);
+struct span dead_first_line(struct span text);
 void dead_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span reason,
         struct span text, enum task_cost cost, struct span bytes, struct span note);
 /* The same for bytes that may be anything. */

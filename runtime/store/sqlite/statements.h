@@ -57,8 +57,15 @@ STATEMENT(DELAYED_PAGE, "SELECT id, task, note, lane, due FROM delayed WHERE sha
                         "ORDER BY due, id LIMIT ?4")
 
 STATEMENT(DEAD_PUT,
-        "INSERT INTO dead(id, task_id, handler, lane, at, reason, task, note) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
-STATEMENT(DEAD_GET, "SELECT lane, task, note, reason FROM dead WHERE id = ?1")
+        "INSERT INTO dead(id, task_id, handler, lane, at, reason, task, note, error) VALUES(?1, ?2, ?3, ?4, ?5, ?6, "
+        "?7, ?8, ?9)")
+STATEMENT(DEAD_GET, "SELECT lane, task, note, reason, handler, error FROM dead WHERE id = ?1")
+STATEMENT(DEAD_GROUP_ADD,
+        "UPDATE dead_group SET tasks = tasks + ?5 WHERE shard = ?1 AND handler = ?2 AND reason = ?3 AND error = ?4")
+STATEMENT(DEAD_GROUP_NEW, "INSERT INTO dead_group(shard, handler, reason, error, tasks) VALUES(?1, ?2, ?3, ?4, ?5)")
+STATEMENT(DEAD_GROUP_COUNT, "SELECT count(*) FROM dead_group WHERE shard = ?1")
+STATEMENT(DEAD_GROUP_TRIM, "DELETE FROM dead_group WHERE shard = ?1 AND tasks <= 0")
+STATEMENT(DEAD_GROUP_ALL, "SELECT handler, reason, error, tasks FROM dead_group WHERE shard = ?1 LIMIT ?2")
 STATEMENT(DEAD_BY_ID, "SELECT id FROM dead WHERE task_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT 1")
 STATEMENT(DEAD_REMOVE, "DELETE FROM dead WHERE id = ?1")
 STATEMENT(DEAD_PAGE, "SELECT id, task, note, lane, at, reason, task_id, handler FROM dead WHERE id > ?1 AND id <= ?2 "
@@ -111,4 +118,13 @@ STATEMENT(DESIRED_REMOVE, "DELETE FROM desired WHERE name = ?1")
 
 STATEMENT(STATUS_PUT, "INSERT OR REPLACE INTO status(nonce, at, until, document) VALUES(?1, ?2, ?3, ?4)")
 STATEMENT(STATUS_REMOVE, "DELETE FROM status WHERE nonce = ?1 OR until <= ?2")
-STATEMENT(STATUS_ALL, "SELECT nonce, at, document FROM status WHERE until > ?1 ORDER BY nonce LIMIT ?2")
+STATEMENT(STATUS_ALL,
+        "SELECT nonce, at, document FROM status WHERE until > ?1 AND length(nonce) = ?3 ORDER BY nonce LIMIT ?2")
+STATEMENT(COUNTED_GET, "SELECT value FROM counted WHERE nonce = ?1 AND name = ?2")
+STATEMENT(COUNTED_SET, "INSERT OR REPLACE INTO counted(nonce, name, value) VALUES(?1, ?2, ?3)")
+STATEMENT(COUNTED_TRIM, "DELETE FROM counted WHERE nonce NOT IN (SELECT nonce FROM status)")
+STATEMENT(COUNTER_GET, "SELECT value FROM counter WHERE name = ?1")
+STATEMENT(COUNTER_SET,
+        "INSERT INTO counter(name, value) SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM counter WHERE name = ?1) OR "
+        "(SELECT count(*) FROM counter) < ?3 ON CONFLICT(name) DO UPDATE SET value = excluded.value")
+STATEMENT(COUNTER_ALL, "SELECT name, value FROM counter ORDER BY name LIMIT ?1")

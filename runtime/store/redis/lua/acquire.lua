@@ -12,7 +12,7 @@
 --include page
 
 check_types('shard', 'flight', 'notes', 'keys', 'due', 'high', 'normal', 'low', 'delayed', 'control', 'dead', 'deadnumbers',
-	'deadids')
+	'deadids', 'deadgroups')
 local counts = check_counts(unpack(COUNTS))
 local fields = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'want')
 local state, stored, holder = lease_read(fields[1])

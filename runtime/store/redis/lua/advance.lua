@@ -300,7 +300,7 @@ for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', d
 	size(command, name)
 end
 if has_dead or has_controls or has_keys then
-	check_types('dead', 'deadnumbers', 'deadids')
+	check_types('dead', 'deadnumbers', 'deadids', 'deadgroups')
 end
 check_counts(unpack(COUNTS))
 if has_results then

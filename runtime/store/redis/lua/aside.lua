@@ -12,7 +12,7 @@
 if redis.call('HGET', shard, 'lease') ~= ARGV[1] then
 	return 'FENCED'
 end
-check_types('shard', 'flight', 'notes', 'delayed', 'later', 'dead', 'deadnumbers', 'deadids', 'due', 'high', 'normal', 'low',
+check_types('shard', 'flight', 'notes', 'delayed', 'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'due', 'high', 'normal', 'low',
 	'control')
 check_counts('last_delayed', 'last_dead')
 for _, item in ipairs(cmsgpack.unpack(ARGV[2])) do

@@ -4,9 +4,11 @@
 -- refused since they are too long to be requeued
 --include shard
 --include note
+--include task
+--include dead
 --include log
 
-check_types('shard', 'dead', 'deadnumbers', 'deadids', 'high', 'normal', 'low', 'notes')
+check_types('shard', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'high', 'normal', 'low', 'notes')
 local verb, ids = tonumber(ARGV[1]), tonumber(ARGV[2])
 check_counts('high', 'normal', 'low', 'dropped', 'last_dead')
 local last = lasts()
@@ -62,6 +64,7 @@ for _, entry in ipairs(chosen) do
 		redis.call('HINCRBY', shard, 'dropped', 1)
 	end
 	redis.call('HDEL', at .. 'dead', number)
+	group_count(d, -1)
 	redis.call('ZREM', at .. 'deadnumbers', number)
 	redis.call('ZREM', at .. 'deadids', d[1] .. '\0' .. hex(entry[1]))
 end

@@ -4,10 +4,13 @@
 -- reason.  Takes what is above the highest number taken from the source.  → the highest number before; 1 if the chunk
 -- was put in, 0 if not
 --include shard
+--include note
+--include task
+--include dead
 --include log
 
 TYPES.imports = 'hash'
-check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'notes', 'dead', 'deadnumbers', 'deadids', 'imports')
+check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'notes', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'imports')
 local imports, source, number, after = at .. 'imports', ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local SOURCES_MAX = 64
 
@@ -57,8 +60,9 @@ for i = 4, #ARGV, 8 do
 	elseif state == 1 then
 		delay(lane, now + when, bytes, note)
 	else
-		local dead = record_add('last_dead', 'dead', 10, decimal,
-			cmsgpack.pack({ id, ARGV[i + 6], lane, when, ARGV[i + 7], bytes, note }))
+		local d = { id, ARGV[i + 6], lane, when, ARGV[i + 7], bytes, note }
+		local dead = record_add('last_dead', 'dead', 10, decimal, cmsgpack.pack(d))
+		group_count(d, 1)
 		redis.call('ZADD', at .. 'deadnumbers', dead, dead)
 		redis.call('ZADD', at .. 'deadids', 0, id .. '\0' .. hex(dead))
 	end

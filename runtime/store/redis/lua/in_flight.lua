@@ -10,7 +10,7 @@
 if redis.call('HGET', shard, 'lease') ~= ARGV[1] then
 	return 'FENCED'
 end
-check_types('shard', 'flight', 'notes', 'keys', 'dead', 'deadnumbers', 'deadids')
+check_types('shard', 'flight', 'notes', 'keys', 'dead', 'deadnumbers', 'deadids', 'deadgroups')
 check_counts('high', 'normal', 'low', 'last_dead')
 local page, has_more = flight_page(tonumber(ARGV[2]), tonumber(ARGV[3]))
 return { has_more, page, now }

@@ -10,7 +10,7 @@
 --include log
 --include outbox
 
-check_types('taken', 'high', 'normal', 'low', 'delayed', 'later', 'shard', 'dead', 'deadnumbers', 'deadids')
+check_types('taken', 'high', 'normal', 'low', 'delayed', 'later', 'shard', 'dead', 'deadnumbers', 'deadids', 'deadgroups')
 check_counts('last_dead', 'last_delayed')
 local taken = whole(redis.call('HGET', at .. 'taken', ARGV[1])) or 0
 for i = 2, #ARGV do

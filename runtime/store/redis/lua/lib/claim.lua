@@ -119,7 +119,7 @@ local function lanes_claim(max)
 				redis.call('LTRIM', lanes[lane], taken, -1)
 				last[lane], lane_sizes[lane] = last[lane] + taken, lane_sizes[lane] - taken
 			end
-			local wrong = is_long and wrong_type('dead', 'deadnumbers', 'deadids')
+			local wrong = is_long and wrong_type('dead', 'deadnumbers', 'deadids', 'deadgroups')
 			if wrong then
 				trouble('a task is too long, and stays where it is: %s', wrong)
 				return

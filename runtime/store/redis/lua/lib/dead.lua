@@ -5,6 +5,32 @@ local function reply_put(id, reply_ms, state, has_data, data, reason, note)
 	end
 end
 
+-- How many of the dead have the same handler, reason and first line of the error.  There are GROUPS_MAX groups at most, and
+-- what finds no place counts under ''; the sum is that of the dead.
+local GROUPS_MAX, GROUP_LINE = 64, 100
+local function first_line(text)
+	return string.match(string.sub(text or '', 1, GROUP_LINE), '^[^%c]*')
+end
+
+local function group_of(d)
+	local n = note_read(d[7])
+	local text = string.match(n.events[#n.events] or '', '^event:%d+ %S+ (.*)$') or ''
+	return d[2] .. '\0' .. d[5] .. '\0' .. string.sub(text, 1, math.min(whole(d[9]) or GROUP_LINE, GROUP_LINE))
+end
+
+local function group_count(d, by)
+	local groups, field = at .. 'deadgroups', group_of(d)
+	if redis.call('HEXISTS', groups, field) == 0 and (by < 0 or redis.call('HLEN', groups) >= GROUPS_MAX) then
+		field = ''
+	end
+	local tasks = (whole(redis.call('HGET', groups, field)) or 0) + by
+	if tasks > 0 then
+		redis.call('HSET', groups, field, decimal(tasks))
+	else
+		redis.call('HDEL', groups, field)
+	end
+end
+
 -- A task becomes dead, with its history, and a reply says so if someone waits.
 local function dead_put(task, reason, text, cost)
 	local n = note_read(task.note)
@@ -15,8 +41,9 @@ local function dead_put(task, reason, text, cost)
 		note_charge(n, cost, text)
 	end
 	local note = note_write(n)
-	local number = record_add('last_dead', 'dead', 10, decimal,
-		cmsgpack.pack({ task.id, task.handler, task.lane, now, reason, task.bytes, note }))
+	local d = { task.id, task.handler, task.lane, now, reason, task.bytes, note, 0, #first_line(text) }
+	local number = record_add('last_dead', 'dead', 10, decimal, cmsgpack.pack(d))
+	group_count(d, 1)
 	redis.call('ZADD', at .. 'deadnumbers', number, number)
 	redis.call('ZADD', at .. 'deadids', 0, task.id .. '\0' .. hex(number))
 	reply_put(task.id, task.reply_ms, 2, 0, '', reason, note)
@@ -39,8 +66,9 @@ local function dead_put_long(lane, seq, limit, note)
 	local n = note_read(note)
 	note_event(n, 'dead', string.format('%d bytes, at most %d are allowed', #bytes, limit))
 	local id = string.format('%s.%.0f-%s', lane_names[lane], seq % LANE, shard_number)
-	redis.call('HSET', at .. 'dead', number, cmsgpack.pack({ id, 'unknown', lane, now, 'too long',
-		string.sub(bytes, 1, LONG_SHOWN), note_write(n), #bytes }))
+	local d = { id, 'unknown', lane, now, 'too long', string.sub(bytes, 1, LONG_SHOWN), note_write(n), #bytes }
+	redis.call('HSET', at .. 'dead', number, cmsgpack.pack(d))
+	group_count(d, 1)
 	redis.call('ZADD', at .. 'deadnumbers', number, number)
 	redis.call('ZADD', at .. 'deadids', 0, id .. '\0' .. hex(number))
 	return #bytes

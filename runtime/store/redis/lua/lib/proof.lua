@@ -284,7 +284,7 @@ parts[#parts + 1] = function()
 		if not redis.call('ZSCORE', at .. 'deadnumbers', number) then
 			problem('added', add('deadnumbers', number, number), 'dead %s is not listed', fields[1])
 		end
-		if fields[8] and redis.call('EXISTS', at .. 'long.' .. number) == 0 then
+		if (whole(fields[8]) or 0) > 0 and redis.call('EXISTS', at .. 'long.' .. number) == 0 then
 			problem(nil, nil, 'dead %s is too long, and its bytes are not there', fields[1])
 		end
 	end)
@@ -336,6 +336,18 @@ parts[#parts + 1] = function()
 	same('keys, due', redis.call('HLEN', keys), redis.call('ZCARD', due_keys))
 	same('dead, deadnumbers', redis.call('HLEN', at .. 'dead'), redis.call('ZCARD', at .. 'deadnumbers'))
 	same('dead, deadids', redis.call('HLEN', at .. 'dead'), redis.call('ZCARD', at .. 'deadids'))
+	local grouped, all = 0, redis.call('HLEN', at .. 'dead')
+	for _, count in ipairs(redis.call('HVALS', at .. 'deadgroups')) do
+		grouped = grouped + (whole(count) or 0)
+	end
+	if grouped ~= all then
+		problem('they are one group now', function()
+			redis.call('DEL', at .. 'deadgroups')
+			if all > 0 then
+				redis.call('HSET', at .. 'deadgroups', '', all)
+			end
+		end, 'dead, deadgroups: %d and %d differ', all, grouped)
+	end
 	same('results, resultdata', redis.call('ZCARD', at .. 'results'), redis.call('HLEN', at .. 'resultdata'))
 	same('leased, consumers', redis.call('ZCARD', at .. 'leased'), redis.call('HLEN', at .. 'consumers'))
 	local f = redis.call('HMGET', shard, 'returned', 'applied')
@@ -350,7 +362,7 @@ end
 
 local function prove()
 	check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'side', 'parked',
-		'later', 'dead', 'deadnumbers', 'deadids', 'results', 'resultdata', 'leased', 'consumers', 'outbox', 'sent', 'taken')
+		'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'results', 'resultdata', 'leased', 'consumers', 'outbox', 'sent', 'taken')
 	local next_cursor = parts[part] and parts[part]() or ''
 	return { next_cursor, tasks, problems, #parts, mended }
 end

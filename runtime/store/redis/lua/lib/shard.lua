@@ -19,7 +19,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local TYPES = { shard = 'hash', high = 'list', normal = 'list', low = 'list', delayed = 'zset', control = 'list',
 	flight = 'hash', notes = 'hash', keys = 'hash', due = 'zset', side = 'zset', parked = 'hash', later = 'hash',
-	dead = 'hash', deadnumbers = 'zset', deadids = 'zset', results = 'zset', resultdata = 'hash', leased = 'zset',
+	dead = 'hash', deadnumbers = 'zset', deadids = 'zset', deadgroups = 'hash', results = 'zset', resultdata = 'hash', leased = 'zset',
 	consumers = 'hash', outbox = 'list', sent = 'hash', taken = 'hash' }
 
 -- What is wrong with the first of these keys that is of another type than it should be; nil: nothing.
@@ -127,7 +127,8 @@ local function later_read(packed)
 	return task and lanes[task[1]] and task
 end
 
--- As dead_put() wrote it: id, handler, lane, at, reason, envelope, note; of one that is too long also how many bytes it has.
+-- As dead_put() wrote it: id, handler, lane, at, reason, envelope, note; how many bytes one has that is too long, else 0; how
+-- many bytes of the last event's text are the first line of the error.
 local function dead_read(packed)
 	return record_read(packed, 'string', 'string', 'number', 'number', 'string', 'string', 'string')
 end
