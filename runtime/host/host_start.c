@@ -175,7 +175,7 @@ static int make_shards(struct host *h)
                 .limits = &h->limits,
                 .events = &host_shards_events,
                 .self = h };
-        dispatch_init(&h->dispatch, info.shards, &h->limits);
+        dispatch_init(&h->dispatch, info.shards);
         shards_init(&h->shards, info.calls_max, h->config->window.per_key);
         int r = leases_create(&h->leases, info.shards);
         return r < 0 ? error_set(&h->error, r, "cannot make the lease page: %s", strerror(-r)) : 0;

@@ -232,8 +232,8 @@ void store_advance(struct store *store, struct store_advance *advance)
         check_lease(request, &advance->lease);
         if (advance->outcomes_count > STORE_CALL_TASKS)
                 request_refuse(request, "too many outcomes in one call");
-        if (advance->want_tasks > STORE_CALL_TASKS)
-                advance->want_tasks = STORE_CALL_TASKS;
+        for (unsigned lane = 0; lane < LANES; lane++)
+                advance->want[lane] = min_u64(advance->want[lane], STORE_CALL_TASKS);
         if (!advance->want_bytes || advance->want_bytes > STORE_CALL_BYTES)
                 advance->want_bytes = STORE_CALL_BYTES;
         for (uint32_t i = 0; i < advance->outcomes_count && !request->status; i++) {

@@ -311,7 +311,9 @@ struct store_control {
 #define STORE_CALL_CONTROLS 64u
 
 /* Commits outcomes, renews the lease and claims more, in one step.  In this order: the fence; controls; outcomes; tasks
- * and keys that are due (keys by due time, then by name); the lanes, high before normal before low.
+ * and keys that are due (keys by due time, then by name); the lanes, high before normal before low.  The head of a key
+ * that is due counts as one of its lane's; if that lane has no room the key waits, and keys behind it are looked at, a
+ * bounded number of them.
  *
  * Claiming diverts tasks of keys that have a side queue, and sets aside what no host can run: malformed, wrong shard
  * (the right one is named), too long → dead with its bytes; not_before → delayed.
@@ -327,7 +329,7 @@ struct store_advance {
         uint64_t call;
         const struct store_outcome *outcomes;
         uint32_t outcomes_count; /* ≤ STORE_CALL_TASKS */
-        uint32_t want_tasks;     /* claim at most so many; cut to STORE_CALL_TASKS */
+        uint32_t want[LANES];    /* claim at most so many of each lane; all together cut to STORE_CALL_TASKS */
         uint32_t want_bytes;     /* claim about so many bytes, but always one task; 0: STORE_CALL_BYTES */
 
         enum store_verdict verdict;
@@ -335,11 +337,13 @@ struct store_advance {
         uint32_t tasks_count;
         struct store_control *controls;
         uint32_t controls_count;
-        uint32_t gone;        /* outcomes of tasks that are no longer in flight */
-        uint32_t set_aside;   /* tasks that claiming made dead */
-        bool has_more;        /* more can be claimed: call again */
+        uint32_t gone;      /* outcomes of tasks that are no longer in flight */
+        uint32_t set_aside; /* tasks that claiming made dead */
+        /* More of that lane can be claimed: call again, with room for it.  Also true of a lane without room in this
+         * call whose tasks are queued, or are the heads of keys that are due. */
+        bool has_more[LANES];
         bool has_outbox;      /* follow-ups for other shards wait: call store_forward() */
-        uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time */
+        uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time, but for what has_more tells of */
         enum store_wanted wanted;
         bool is_refused;  /* a firm want's drain time is over: not renewed, nothing claimed */
         uint64_t left_ms; /* the lease lasts so long from now; 0: expired, though nobody has taken it */
@@ -347,6 +351,10 @@ struct store_advance {
         struct store_prepared *prepared; /* private: one per follow-up of all outcomes, in order */
 };
 void store_advance(struct store *store, struct store_advance *advance);
+static inline bool store_has_more(const struct store_advance *advance)
+{
+        return advance->has_more[LANE_HIGH] || advance->has_more[LANE_NORMAL] || advance->has_more[LANE_LOW];
+}
 
 /* Renews many shards.  Not numbered: a late one does no more than a renewal.
  * SQLite: 1 row each, one transaction.  Redis: one script each, pipelined. */

@@ -142,7 +142,8 @@ static void advance_again(struct lane_of_work *work)
 {
         work->advance.outcomes = work->outcomes;
         work->advance.outcomes_count = work->claimed;
-        work->advance.want_tasks = want;
+        for (unsigned lane = 0; lane < LANES; lane++)
+                work->advance.want[lane] = want;
         work->advance.call++;
         work->is_idle = work->has_rung = false;
         pending++;
@@ -168,7 +169,7 @@ static void on_advance(struct store_request *request)
                                 .handler = { "echo", 4 } } };
         }
         work->is_idle = true;
-        if (done_count < done_goal && (work->claimed || work->advance.has_more || work->has_rung))
+        if (done_count < done_goal && (work->claimed || store_has_more(&work->advance) || work->has_rung))
                 advance_again(work);
 }
 

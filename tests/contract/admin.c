@@ -8,7 +8,7 @@ static void counts_add_up_in_every_state(void **state)
         for (unsigned i = 0; i < 12; i++)
                 (void)submit_lane(w, F(w, "k%u", i).data, "x", (enum lane)(i % 3));
         (void)submit_delayed(w, "k", "x", 1000);
-        struct store_advance a = claim(w, &o, 8);
+        struct store_advance a = claim_each(w, &o, 4, 4, 0);
         struct store_outcome outcomes[] = { done(&a.tasks[0]), retry(&a.tasks[1], 100), dead(&a.tasks[2], "rejected"),
                 hold(&a.tasks[3]) };
         (void)advance(w, &o, outcomes, 4, 0);
@@ -83,7 +83,7 @@ static void lists_page_through_everything_once(void **state)
         for (unsigned i = 0; i < 50; i++)
                 (void)submit_delayed(w, "later", F(w, "%u", i).data, 1000 - i % 7);
         struct owner o = own(w, 0, 1, 1);
-        struct store_advance a = claim(w, &o, 60);
+        struct store_advance a = claim_each(w, &o, 34, 26, 0);
         struct store_outcome outcomes[40];
         for (unsigned i = 0; i < 40; i++)
                 outcomes[i] = i % 2 ? retry(&a.tasks[i], 500) : dead(&a.tasks[i], "rejected");
@@ -171,7 +171,7 @@ static void the_last_queued_task_can_be_cancelled(void **state)
         assert_int_equal(cancel(w, id, NULL), 0);
         struct store_advance a = claim(w, &o, 10);
         assert_int_equal(a.tasks_count, 0);
-        assert_false(a.has_more);
+        assert_false(store_has_more(&a));
         (void)submit(w, "k", "2");
         expect_tasks(w, claim(w, &o, 10), "2");
         expect_cancelled(w, id);

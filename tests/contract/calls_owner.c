@@ -102,14 +102,22 @@ static void keep_advance(struct world *w, struct store_request *request)
         }
 }
 
+struct store_advance advance_lanes(struct world *w, const struct owner *o, uint64_t call,
+        const struct store_outcome *outcomes, uint32_t count, const uint32_t want[LANES])
+{
+        struct store_advance a = { .lease = o->lease,
+                .call = call,
+                .outcomes = outcomes,
+                .outcomes_count = count,
+                .want = { want[LANE_HIGH], want[LANE_NORMAL], want[LANE_LOW] } };
+        (void)CALL(w, store_advance, &a, keep_advance);
+        return a;
+}
+
 struct store_advance advance_call(struct world *w, const struct owner *o, uint64_t call,
         const struct store_outcome *outcomes, uint32_t count, uint32_t want)
 {
-        struct store_advance a = {
-                .lease = o->lease, .call = call, .outcomes = outcomes, .outcomes_count = count, .want_tasks = want
-        };
-        (void)CALL(w, store_advance, &a, keep_advance);
-        return a;
+        return advance_lanes(w, o, call, outcomes, count, (uint32_t[LANES]){ want, want, want });
 }
 
 struct store_advance advance(
@@ -124,6 +132,14 @@ struct store_advance advance(
 struct store_advance claim(struct world *w, struct owner *o, uint32_t want)
 {
         struct store_advance a = advance(w, o, NULL, 0, want);
+        assert_int_equal(a.request.status, 0);
+        assert_int_equal(a.verdict, STORE_OK);
+        return a;
+}
+
+struct store_advance claim_each(struct world *w, struct owner *o, uint32_t high, uint32_t normal, uint32_t low)
+{
+        struct store_advance a = advance_lanes(w, o, ++o->call, NULL, 0, (uint32_t[LANES]){ high, normal, low });
         assert_int_equal(a.request.status, 0);
         assert_int_equal(a.verdict, STORE_OK);
         return a;

@@ -93,16 +93,16 @@ static void a_lost_answer_is_repeated_and_changes_nothing(void **state)
         for (unsigned i = 0; i < 6; i++)
                 (void)submit_lane(w, "k", F(w, "%u", i).data, i % 2 ? LANE_HIGH : LANE_NORMAL);
         struct owner a = own(w, 0, 1, 1);
-        struct store_advance first = claim(w, &a, 2);
+        struct store_advance first = claim_each(w, &a, 2, 0, 0);
         expect_tasks(w, first, "1 3");
         struct store_outcome outcome = done(&first.tasks[0]);
         outcome.has_result = true;
         outcome.result = T("r");
         w->lose_next = true;
-        struct store_advance lost = advance(w, &a, &outcome, 1, 3);
+        struct store_advance lost = advance(w, &a, &outcome, 1, 2);
         assert_int_equal(lost.request.status, -ETIMEDOUT);
         struct store_counts before = counts(w, 0);
-        struct store_advance again = advance(w, &a, &outcome, 1, 3);
+        struct store_advance again = advance(w, &a, &outcome, 1, 2);
         assert_int_equal(again.verdict, STORE_OK);
         expect_tasks(w, again, "5 0 2");
         struct store_counts after = counts(w, 0);
@@ -329,8 +329,8 @@ static void recovery_returns_the_in_flight_table_in_order_and_paged(void **state
         for (unsigned i = 0; i < 30; i++)
                 (void)submit_lane(w, F(w, "k%u", i % 5).data, F(w, "%u", i).data, (enum lane)(i % 3));
         struct owner a = own(w, 0, 1, 1);
-        (void)claim(w, &a, 10);
-        struct store_advance second = claim(w, &a, 20);
+        (void)claim_each(w, &a, 10, 0, 0);
+        struct store_advance second = claim_each(w, &a, 0, 10, 10);
         struct store_outcome outcome = done(&second.tasks[3]);
         (void)settle(w, &a, outcome);
         world_reopen(w); /* the host dies */
@@ -369,7 +369,7 @@ static void in_flight_pages_miss_nothing(void **state)
         for (unsigned i = 0; i < 30; i++)
                 (void)submit_lane(w, "k", F(w, "%u", i).data, (enum lane)(i % 3));
         struct owner a = own(w, 0, 1, 1);
-        (void)claim(w, &a, 25);
+        (void)claim_each(w, &a, 10, 10, 5);
         pages(w, &a, 1, 25);
         pages(w, &a, 7, 25);
         pages(w, &a, 25, 25);

@@ -102,9 +102,14 @@ struct owner own(struct world *w, uint32_t shard, uint64_t epoch, uint8_t who);
 struct store_advance advance(
         struct world *w, struct owner *o, const struct store_outcome *outcomes, uint32_t count, uint32_t want);
 /* The same with a number of one's own. */
+struct store_advance advance_lanes(struct world *w, const struct owner *o, uint64_t call,
+        const struct store_outcome *outcomes, uint32_t count, const uint32_t want[LANES]);
+/* The same, wanting so many of each lane. */
 struct store_advance advance_call(struct world *w, const struct owner *o, uint64_t call,
         const struct store_outcome *outcomes, uint32_t count, uint32_t want);
 struct store_advance claim(struct world *w, struct owner *o, uint32_t want);
+/* So many of each lane. */
+struct store_advance claim_each(struct world *w, struct owner *o, uint32_t high, uint32_t normal, uint32_t low);
 struct store_advance settle(struct world *w, struct owner *o, struct store_outcome outcome);
 enum store_verdict release(struct world *w, struct owner *o);
 struct store_renewal renew(struct world *w, const struct owner *o);

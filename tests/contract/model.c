@@ -297,41 +297,52 @@ static void delayed_join(struct model *m)
 }
 
 /* Keys are named so that their numbers sort like their names. */
-static int next_due_key(const struct model *m, uint64_t not_after_ms)
+static int next_due_key(struct model *m, uint64_t not_after_ms, const unsigned want[LANES])
 {
         int best = -1;
         for (unsigned i = 0; i < MODEL_KEYS; i++) {
                 const struct model_key *k = &m->keys[i];
-                bool can_be_due = k->state == KEY_PARKED || k->state == KEY_WAITING;
+                const struct model_task *head = first(m, MODEL_PARKED, (int)i, NULL);
+                bool can_be_due = (k->state == KEY_PARKED || k->state == KEY_WAITING) && head && want[head->lane];
                 if (can_be_due && k->due_ms <= not_after_ms && (best < 0 || k->due_ms < m->keys[best].due_ms))
                         best = (int)i;
         }
         return best;
 }
 
-static void claim_due(struct model *m, unsigned *want)
+static void claim_due(struct model *m, unsigned want[LANES])
 {
         delayed_join(m);
         uint64_t now = m->now_ms;
-        for (int key; *want && (key = next_due_key(m, now)) >= 0; (*want)--)
+        for (int key; (key = next_due_key(m, now, want)) >= 0;) {
+                want[first(m, MODEL_PARKED, key, NULL)->lane]--;
                 take_side(m, (unsigned)key, 1);
+        }
 }
 
-static void claim_lanes(struct model *m, unsigned want)
+static struct model_task *first_queued(struct model *m, const unsigned want[LANES])
+{
+        struct model_task *t = NULL;
+        while ((t = first(m, MODEL_QUEUED, -1, t)) && !want[t->lane])
+                ;
+        return t;
+}
+
+static void claim_lanes(struct model *m, unsigned want[LANES])
 {
         struct model_task *t;
-        while (want && (t = first(m, MODEL_QUEUED, -1, NULL))) {
+        while ((t = first_queued(m, want))) {
                 if (m->keys[t->key].state != KEY_FREE) {
                         t->state = MODEL_PARKED;
                         continue;
                 }
                 give(m, t);
-                want--;
+                want[t->lane]--;
         }
 }
 
 enum store_verdict model_advance(struct model *m, unsigned host, uint64_t epoch, uint64_t call, uint64_t ttl_ms,
-        const struct model_outcome *outcomes, unsigned count, unsigned want)
+        const struct model_outcome *outcomes, unsigned count, const unsigned want[LANES])
 {
         if (!is_ours(m, host, epoch) || (call != m->call && call != m->call + 1))
                 return STORE_FENCED;
@@ -344,8 +355,9 @@ enum store_verdict model_advance(struct model *m, unsigned host, uint64_t epoch,
         for (unsigned i = 0; i < count; i++)
                 outcome_apply(m, &outcomes[i]);
         m->until_ms = m->now_ms + ttl_ms;
-        if (want)
-                claim_due(m, &want);
-        claim_lanes(m, want);
+        unsigned left[LANES] = { want[LANE_HIGH], want[LANE_NORMAL], want[LANE_LOW] };
+        if (left[LANE_HIGH] || left[LANE_NORMAL] || left[LANE_LOW])
+                claim_due(m, left);
+        claim_lanes(m, left);
         return STORE_OK;
 }

@@ -67,7 +67,7 @@ void model_submit(struct model *m, unsigned number, unsigned key, enum lane lane
 enum store_grant model_acquire(struct model *m, unsigned host, uint64_t epoch, uint64_t ttl_ms);
 /* What it returned is in m->last; FENCED: nothing. */
 enum store_verdict model_advance(struct model *m, unsigned host, uint64_t epoch, uint64_t call, uint64_t ttl_ms,
-        const struct model_outcome *outcomes, unsigned count, unsigned want);
+        const struct model_outcome *outcomes, unsigned count, const unsigned want[LANES]);
 enum store_verdict model_release(struct model *m, unsigned host, uint64_t epoch, uint64_t call);
 /* 0, -ENOENT, -EALREADY. */
 int model_cancel(struct model *m, unsigned number);

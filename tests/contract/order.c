@@ -10,11 +10,11 @@ static void tasks_come_in_the_order_of_submit(void **state)
                 (void)submit(w, i % 2 ? "a" : "b", F(w, "%u", i).data);
         struct store_advance a = claim(w, &o, 3);
         expect_tasks(w, a, "0 1 2");
-        assert_true(a.has_more);
+        assert_true(store_has_more(&a));
         assert_true(a.tasks[0].seq < a.tasks[1].seq && a.tasks[1].seq < a.tasks[2].seq);
         struct store_advance b = claim(w, &o, 10);
         expect_tasks(w, b, "3 4");
-        assert_false(b.has_more);
+        assert_false(store_has_more(&b));
         assert_true(a.tasks[2].seq < b.tasks[0].seq);
 }
 
@@ -49,7 +49,7 @@ static void an_empty_shard_gives_nothing_and_says_so(void **state)
         struct owner o = own(w, 0, 1, 1);
         struct store_advance a = claim(w, &o, 10);
         assert_int_equal(a.tasks_count, 0);
-        assert_false(a.has_more);
+        assert_false(store_has_more(&a));
         assert_true(a.next_due_ms == STORE_NEVER);
         assert_false(o.granted.has_work);
 }
@@ -197,16 +197,87 @@ static void keep_count(struct world *w, struct store_request *request)
         (void)request;
 }
 
+/* Tasks of a lane, each of a key of its own: h0, h1, … */
+static void submit_many(struct world *w, enum lane lane, unsigned count)
+{
+        for (unsigned i = 0; i < count; i++) {
+                const char *name = F(w, "%c%u", "hnl"[lane], i).data;
+                (void)submit_lane(w, name, name, lane);
+        }
+}
+
+static void a_full_lane_leaves_room_for_the_others(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        submit_many(w, LANE_HIGH, 3);
+        submit_many(w, LANE_NORMAL, 3);
+        submit_many(w, LANE_LOW, 3);
+        struct store_advance a = claim_each(w, &o, 0, 2, 1);
+        expect_tasks(w, a, "n0 n1 l0");
+        assert_true(a.has_more[LANE_HIGH]);
+        assert_true(a.has_more[LANE_NORMAL]);
+        assert_true(a.has_more[LANE_LOW]);
+        a = claim_each(w, &o, 10, 0, 2);
+        expect_tasks(w, a, "h0 h1 h2 l1 l2");
+        assert_false(a.has_more[LANE_HIGH]);
+        assert_true(a.has_more[LANE_NORMAL]);
+        assert_false(a.has_more[LANE_LOW]);
+}
+
+static void all_lanes_together_bring_no_more_than_a_call(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        submit_many(w, LANE_HIGH, 100);
+        submit_many(w, LANE_NORMAL, 100);
+        submit_many(w, LANE_LOW, 100);
+        struct store_advance a = claim_each(w, &o, 300, 300, 300);
+        assert_int_equal(a.tasks_count, STORE_CALL_TASKS);
+        assert_false(a.has_more[LANE_NORMAL]);
+        assert_true(a.has_more[LANE_LOW]);
+        assert_int_equal(claim_each(w, &o, 300, 300, 300).tasks_count, 300 - STORE_CALL_TASKS);
+}
+
+/* The heads of keys that are due count as their lane's, too. */
+static void a_due_key_waits_for_room_in_its_lane(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        submit_many(w, LANE_HIGH, 1);
+        submit_many(w, LANE_LOW, 100);
+        struct store_advance a = claim_each(w, &o, 200, 200, 200);
+        assert_int_equal(a.tasks_count, 101);
+        struct store_outcome outcomes[101];
+        /* The one of the high lane is due last, behind many that have no room. */
+        for (uint32_t i = 0; i < a.tasks_count; i++)
+                outcomes[i] = retry(&a.tasks[i], i ? 10 : 15);
+        outcomes[40].delay_ms = 1000;
+        (void)advance(w, &o, outcomes, 41, 0);
+        world_step(w, 20);
+        a = claim_each(w, &o, 16, 16, 0);
+        expect_tasks(w, a, "h0");
+        assert_true(a.has_more[LANE_LOW]);
+        assert_false(a.has_more[LANE_HIGH]);
+        assert_false(a.has_more[LANE_NORMAL]);
+        assert_int_equal(a.next_due_ms, 980);
+        a = claim_each(w, &o, 0, 16, 1);
+        expect_tasks(w, a, "l0");
+        a = claim_each(w, &o, 0, 0, 100);
+        assert_int_equal(a.tasks_count, 38);
+        assert_false(store_has_more(&a));
+}
+
 static void a_call_stops_at_the_bytes_that_were_wanted(void **state)
 {
         struct world *w = *state;
         struct owner o = own(w, 0, 1, 1);
         for (unsigned i = 0; i < 20; i++)
                 (void)submit(w, "k", F(w, "%0400u", i).data);
-        struct store_advance a = { .lease = o.lease, .call = o.call + 1, .want_tasks = 20, .want_bytes = 1000 };
+        struct store_advance a = { .lease = o.lease, .call = o.call + 1, .want = { 20, 20, 20 }, .want_bytes = 1000 };
         assert_int_equal(CALL(w, store_advance, &a, keep_count), 0);
         assert_in_range(a.tasks_count, 1, 4);
-        assert_true(a.has_more);
+        assert_true(store_has_more(&a));
         assert_int_equal(counts(w, 0).queued[LANE_NORMAL], 20 - a.tasks_count);
 }
 
@@ -227,10 +298,10 @@ static void a_call_returns_no_more_than_its_bytes(void **state)
         free(payload);
         struct store_advance a = claim(w, &o, 6);
         assert_int_equal(a.tasks_count, 3);
-        assert_true(a.has_more);
+        assert_true(store_has_more(&a));
         a = advance_call(w, &o, o.call + 1, NULL, 0, 6);
         assert_int_equal(a.tasks_count, 3);
-        assert_false(a.has_more);
+        assert_false(store_has_more(&a));
 }
 
 static void tasks_without_a_key_run_on_any_shard(void **state)
@@ -325,8 +396,8 @@ static void what_is_too_long_is_dead_until_it_is_dropped(void **state)
         driver->push(w->place, 0, LANE_NORMAL, T("qv1\nkey:k\nhandler:h\n\n3"));
         const char *claimed = "";
         unsigned set_aside = 0;
-        struct store_advance a = { .has_more = true };
-        for (unsigned call = 0; a.has_more && call < 20; call++) {
+        struct store_advance a = { .has_more = { true } };
+        for (unsigned call = 0; store_has_more(&a) && call < 20; call++) {
                 a = claim(w, &o, 10);
                 claimed = F(w, "%s%s", claimed, payloads(w, a.tasks, a.tasks_count)).data;
                 set_aside += a.set_aside;
@@ -455,6 +526,9 @@ const struct CMUnitTest order_tests[] = {
         IN_WORLD(payloads_may_hold_anything),
         IN_WORLD(bad_tasks_are_refused_one_by_one),
         IN_WORLD(a_full_backlog_refuses_and_drains),
+        IN_WORLD(a_full_lane_leaves_room_for_the_others),
+        IN_WORLD(all_lanes_together_bring_no_more_than_a_call),
+        IN_WORLD(a_due_key_waits_for_room_in_its_lane),
         IN_WORLD(a_call_stops_at_the_bytes_that_were_wanted),
         IN_WORLD(a_call_returns_no_more_than_its_bytes),
         IN_WORLD_4(tasks_without_a_key_run_on_any_shard),

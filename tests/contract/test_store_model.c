@@ -32,7 +32,7 @@ struct host {
         bool has_lost;
         struct model_outcome outcomes[BATCH];
         unsigned outcomes_count;
-        unsigned want;
+        unsigned want[LANES];
 };
 
 static struct host hosts[HOSTS];
@@ -173,7 +173,8 @@ static void choose_outcomes(struct host *h)
                         o.follow_up = new_number(known[o.number].key);
                 h->outcomes[h->outcomes_count++] = o;
         }
-        h->want = below(3) ? below(20) : 0;
+        for (unsigned lane = 0; lane < LANES; lane++)
+                h->want[lane] = below(3) ? below(10) : 0;
 }
 
 static void forget_settled(struct host *h)
@@ -198,7 +199,7 @@ static void do_advance(struct world *w, unsigned host)
                 outcomes[i] = outcome_of(w, host, &h->outcomes[i], &follow_ups[i]);
         bool is_lost = !below(10);
         w->lose_next = is_lost;
-        struct store_advance a = advance_call(w, &o, h->call + 1, outcomes, h->outcomes_count, h->want);
+        struct store_advance a = advance_lanes(w, &o, h->call + 1, outcomes, h->outcomes_count, h->want);
         enum store_verdict verdict =
                 model_advance(&m, host, o.lease.epoch, h->call + 1, TTL_MS, h->outcomes, h->outcomes_count, h->want);
         assert_int_equal(a.request.status, is_lost ? -ETIMEDOUT : 0);

@@ -141,7 +141,7 @@ def calls(shard):
     """Name, script, keys, arguments, and the tasks that the call may end."""
     def advance(name, outcomes=None, seqs=(), may_end=(), want=256, call=9):
         packed = shard.pack([100, 1000, outcomes]) if outcomes else ""
-        return (name, "advance", KEYS, [LEASE, call, 1000, want, LIMIT, LIMIT, packed, *map(seq, seqs)], may_end)
+        return (name, "advance", KEYS, [LEASE, call, 1000, want, want, want, LIMIT, LIMIT, packed, *map(seq, seqs)], may_end)
 
     follow_ups = [[0, 1, 0, 0, envelope("n", "new-1")], [4, 1, 0, 0, envelope("n", "new-2")],
                   [0, 1, 0, 5000, envelope("n", "new-3")]]
@@ -312,7 +312,7 @@ def test_a_key_whose_record_is_corrupt_is_named_and_keeps_its_tasks(root, client
     client.hdel(AT + "shard", "want")
     client.delete(AT + "control")
     before = client.hgetall(AT + "parked")
-    reply = client.eval(assemble(root, "advance"), len(KEYS), *KEYS, LEASE, 9, 1000, 256, LIMIT, LIMIT, "")
+    reply = client.eval(assemble(root, "advance"), len(KEYS), *KEYS, LEASE, 9, 1000, 256, 256, 256, LIMIT, LIMIT, "")
     assert client.hget(AT + "keys", "k1") == b"parked"
     assert {f: v for f, v in client.hgetall(AT + "parked").items() if b"key:k1" in v}.items() >= {
         f: v for f, v in before.items() if b"key:k1" in v}.items()

@@ -459,7 +459,7 @@ static void start_owner(unsigned which)
                         .call = 3,
                         .outcomes = &outcome,
                         .outcomes_count = 1,
-                        .want_tasks = 256 };
+                        .want = { 256, 256, 256 } };
                 store_advance(store, &advance);
                 break;
         case 3:

@@ -290,7 +290,7 @@ static void open_shards(struct sim_host *h)
                 .limits = &h->limits,
                 .events = &shards_events,
                 .self = h };
-        dispatch_init(&h->dispatch, SHARDS, &h->limits);
+        dispatch_init(&h->dispatch, SHARDS);
         shards_init(&h->shards, CALLS_MAX, 64);
         for (uint32_t i = 0; i < POOLS; i++) {
                 char *items[] = { (char *)names[i] };

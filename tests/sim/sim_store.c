@@ -137,7 +137,8 @@ static void advance(struct sim *sim, struct sim_store_shard *s, struct sim_call 
                 for (uint32_t i = 0; i < a->outcomes_count; i++)
                         apply(sim, s, call, &call->outcomes[i]);
                 a->is_refused = extend(sim, s);
-                while (!a->is_refused && s->taken < s->arrived && s->last_count < a->want_tasks && s->last_count < 8) {
+                while (!a->is_refused && s->taken < s->arrived && s->last_count < a->want[LANE_HIGH] &&
+                        s->last_count < 8) {
                         s->tasks[s->taken].state = TASK_FLIGHT;
                         s->last[s->last_count++] = s->taken++;
                 }
@@ -146,7 +147,7 @@ static void advance(struct sim *sim, struct sim_store_shard *s, struct sim_call 
         a->tasks_count = s->last_count;
         for (uint32_t i = 0; i < s->last_count; i++)
                 give(call, s, s->last[i], i);
-        a->has_more = s->taken < s->arrived;
+        a->has_more[LANE_HIGH] = s->taken < s->arrived;
         a->next_due_ms = STORE_NEVER;
         a->wanted = wanted(sim, s);
         a->left_ms = left_ms(sim, s);

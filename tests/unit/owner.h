@@ -158,13 +158,13 @@ static inline uint32_t owner_work_shard(struct owner *o, uint32_t shard, owner_v
                         .call = ++o->calls[shard],
                         .outcomes = &outcome,
                         .outcomes_count = step.has_outcome,
-                        .want_tasks = 1 };
+                        .want = { 1, 1, 1 } };
                 store_advance(o->store, &step.advance);
                 owner_wait(o, &step.advance.request, "advance");
                 if (step.advance.verdict != STORE_OK)
                         owner_die("fenced", &step.advance.request);
                 worked += step.has_outcome;
-        } while (step.has_outcome || step.advance.has_more);
+        } while (step.has_outcome || store_has_more(&step.advance));
         return worked;
 }
 

@@ -113,7 +113,7 @@ static void calls_are_numbered_from_the_grant(void **state)
         g.shard.has_work = true;
         send_advance(&g);
         assert_int_equal(g.advance.call, 101);
-        assert_int_equal(g.advance.want_tasks, RIG_WINDOW);
+        assert_int_equal(g.advance.want[LANE_HIGH], RIG_WINDOW - 2 * RIG_LANE_ROOM);
         hand(&g, 1, "k", "a");
         reply_advance(&g, STORE_OK);
         run(&g, 1);
@@ -195,27 +195,115 @@ static void a_ring_during_a_call_is_not_forgotten(void **state)
         rig_close(&g);
 }
 
+/* Fills the window with that many tasks of a lane, each of a key of its own. */
+static void fill_lane(struct rig *g, enum lane lane, uint32_t count)
+{
+        static char keys[LANES][RIG_WINDOW][8];
+        for (uint32_t i = 0; i < count; i++) {
+                (void)snprintf(keys[lane][i], sizeof(keys[lane][i]), "%u%u", (unsigned)lane, (unsigned)i);
+                hand(g, ((uint64_t)lane << STORE_SEQ_LANE_SHIFT) + i + 1, keys[lane][i], "a");
+        }
+        claim(g);
+}
+
 static void a_full_window_claims_nothing(void **state)
 {
         (void)state;
         struct rig g;
-        char keys[RIG_WINDOW][8];
         rig_open(&g);
         own(&g);
-        for (uint64_t i = 0; i < RIG_WINDOW; i++) {
-                (void)snprintf(keys[i], sizeof(keys[i]), "k%u", (unsigned)i);
-                hand(&g, i + 1, keys[i], "a");
-        }
-        claim(&g);
+        fill_lane(&g, LANE_HIGH, RIG_WINDOW - 2 * RIG_LANE_ROOM);
+        fill_lane(&g, LANE_NORMAL, RIG_LANE_ROOM);
+        fill_lane(&g, LANE_LOW, RIG_LANE_ROOM);
+        g.now_ms += 1000;
         g.shard.has_work = true;
         assert_int_equal(shard_next_call(&g.shard, false, g.now_ms), SHARD_CALL_NONE);
         run(&g, 1);
         send_advance(&g);
-        assert_int_equal(g.advance.want_tasks, 0);
+        assert_int_equal(g.advance.want[LANE_HIGH], 0);
         reply_advance(&g, STORE_OK);
         g.shard.has_work = true;
         send_advance(&g);
-        assert_int_equal(g.advance.want_tasks, 1);
+        assert_int_equal(g.advance.want[LANE_HIGH], 1);
+        assert_int_equal(g.advance.want[LANE_LOW], 1);
+        rig_close(&g);
+}
+
+static void a_full_lane_leaves_room_for_the_others(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        fill_lane(&g, LANE_LOW, RIG_WINDOW);
+        shard_rang(&g.shard);
+        g.now_ms += 1000;
+        send_advance(&g);
+        assert_int_equal(g.advance.want[LANE_LOW], 0);
+        assert_int_equal(g.advance.want[LANE_NORMAL], RIG_LANE_ROOM);
+        assert_int_equal(g.advance.want[LANE_HIGH], RIG_LANE_ROOM);
+        reply_advance(&g, STORE_OK);
+        g.now_ms += 1000;
+        fill_lane(&g, LANE_HIGH, RIG_LANE_ROOM);
+        shard_rang(&g.shard);
+        g.now_ms += 1000;
+        send_advance(&g);
+        assert_int_equal(g.advance.want[LANE_HIGH], 0);
+        assert_int_equal(g.advance.want[LANE_NORMAL], RIG_LANE_ROOM);
+        rig_close(&g);
+}
+
+static void no_lane_takes_the_others_room(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        fill_lane(&g, LANE_LOW, RIG_WINDOW - RIG_LANE_ROOM - 1);
+        g.shard.has_work = true;
+        send_advance(&g);
+        assert_int_equal(g.advance.want[LANE_LOW], 0);
+        assert_int_equal(g.advance.want[LANE_NORMAL], RIG_LANE_ROOM);
+        rig_close(&g);
+}
+
+static void bytes_that_fill_the_window_leave_room_for_another_lane(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        g.limits.window_bytes = RIG_LANE_ROOM;
+        fill_lane(&g, LANE_LOW, RIG_LANE_ROOM);
+        shard_rang(&g.shard);
+        g.now_ms += 1000;
+        send_advance(&g);
+        assert_int_equal(g.advance.want[LANE_LOW], 0);
+        assert_int_equal(g.advance.want[LANE_HIGH], RIG_LANE_ROOM);
+        assert_int_equal(g.advance.want_bytes, 1);
+        rig_close(&g);
+}
+
+/* What a full lane has in the store is no reason to call before it has room. */
+static void a_full_lane_is_not_asked_for_again(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        fill_lane(&g, LANE_LOW, RIG_WINDOW);
+        g.shard.has_work = true;
+        g.now_ms += 1000;
+        send_advance(&g);
+        g.advance.has_more[LANE_LOW] = true;
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(shard_due_ms(&g.shard), STORE_NEVER);
+        for (uint64_t i = 0; i < 2 * RIG_LANE_ROOM + 1; i++)
+                run(&g, ((uint64_t)LANE_LOW << STORE_SEQ_LANE_SHIFT) + i + 1);
+        send_advance(&g);
+        g.advance.has_more[LANE_LOW] = true;
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(shard_next_call(&g.shard, false, g.now_ms), SHARD_CALL_ADVANCE);
         rig_close(&g);
 }
 
@@ -347,6 +435,10 @@ int main(void)
                 cmocka_unit_test(an_outcome_that_a_task_waits_for_is_told_at_once),
                 cmocka_unit_test(a_ring_during_a_call_is_not_forgotten),
                 cmocka_unit_test(a_full_window_claims_nothing),
+                cmocka_unit_test(a_full_lane_leaves_room_for_the_others),
+                cmocka_unit_test(no_lane_takes_the_others_room),
+                cmocka_unit_test(bytes_that_fill_the_window_leave_room_for_another_lane),
+                cmocka_unit_test(a_full_lane_is_not_asked_for_again),
                 cmocka_unit_test(a_call_without_an_answer_is_repeated_as_it_was),
                 cmocka_unit_test(repeats_slow_down),
                 cmocka_unit_test(an_empty_call_without_an_answer_is_repeated_before_anything_else),

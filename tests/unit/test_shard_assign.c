@@ -28,7 +28,7 @@ static int start(void **state)
         rig.assignment.slots[0] = (struct assign_slot){ .owner = 1, .epoch = 50 };
         rig.assignment.slots[1] = (struct assign_slot){ .owner = 1, .epoch = 51, .is_firm = true };
         rig.assignment.slots[2] = (struct assign_slot){ .owner = 0, .epoch = 52 };
-        dispatch_init(&rig.dispatch, SHARDS, &rig.limits);
+        dispatch_init(&rig.dispatch, SHARDS);
         rig.shards = (struct shards){ .dispatch = &rig.dispatch,
                 .assignment = &rig.assignment,
                 .nonce = rig.nonce,

@@ -284,7 +284,7 @@ static void a_shard_is_released_once_all_is_told(void **state)
         end_as(&g, c, STORE_DONE);
         assert_false(shard_is_quiet(&g.shard));
         send_advance(&g);
-        assert_int_equal(g.advance.want_tasks, 0);
+        assert_int_equal(g.advance.want[LANE_HIGH], 0);
         reply_advance(&g, STORE_OK);
         send_release(&g);
         assert_int_equal(g.release.call, g.advance.call + 1);

@@ -159,7 +159,7 @@ static void do_advance(struct model *m, struct store_advance *a)
         m->until_ms = m->rig.now_ms + RIG_TTL_MS;
         for (uint32_t i = 0; i < a->outcomes_count; i++)
                 apply(m, &a->outcomes[i]);
-        claim_tasks(m, a->want_tasks);
+        claim_tasks(m, a->want[LANE_HIGH]);
 }
 
 static void do_acquire(struct model *m, struct store_acquire *a)
@@ -317,7 +317,7 @@ static void answer_advance(struct model *m)
                 give(m, m->last[i]);
         g->advance.tasks = g->tasks;
         g->advance.tasks_count = g->tasks_count;
-        g->advance.has_more = has_queued(m);
+        g->advance.has_more[LANE_HIGH] = has_queued(m);
         g->advance.next_due_ms = next_due_ms(m);
         g->advance.left_ms = m->until_ms > g->now_ms ? m->until_ms - g->now_ms : 0;
         shard_advanced(&g->shard, &g->advance, g->now_ms);

@@ -159,10 +159,11 @@ static void a_backlog_is_claimed_without_a_pause(void **state)
         (void)state;
         struct rig g;
         open_paced(&g);
+        g.limits.window_tasks = 1024;
         hand_dozen(&g);
         g.shard.has_work = true;
         send_advance(&g);
-        g.advance.has_more = true;
+        g.advance.has_more[LANE_HIGH] = true;
         reply_advance(&g, STORE_OK);
         assert_int_equal(next_call(&g), SHARD_CALL_ADVANCE);
         rig_close(&g);
@@ -196,14 +197,14 @@ static void a_stock_of_brisk_tasks_is_only_kept_up(void **state)
         struct rig g;
         open_stocked(&g, 1);
         send_advance(&g);
-        assert_int_equal(g.advance.want_tasks, 0);
+        assert_int_equal(g.advance.want[LANE_HIGH], 0);
         reply_advance(&g, STORE_OK);
         g.shard.has_work = true;
         assert_int_equal(shard_next_call(&g.shard, false, g.now_ms), SHARD_CALL_NONE);
         for (uint64_t seq = 2; seq <= 10; seq++)
                 run(&g, seq);
         send_advance(&g);
-        assert_int_equal(g.advance.want_tasks, 10 - (AT_HAND - STORE_CALL_TASKS));
+        assert_int_equal(g.advance.want[LANE_HIGH], 10 - (AT_HAND - STORE_CALL_TASKS));
         rig_close(&g);
 }
 
@@ -213,7 +214,7 @@ static void slow_tasks_are_claimed_while_there_is_room(void **state)
         struct rig g;
         open_stocked(&g, 1000);
         send_advance(&g);
-        assert_int_equal(g.advance.want_tasks, 1024 - AT_HAND);
+        assert_int_equal(g.advance.want[LANE_HIGH], 1024 - AT_HAND - 2 * RIG_LANE_ROOM);
         rig_close(&g);
 }
 
@@ -225,7 +226,7 @@ static void a_stock_of_which_nothing_can_start_is_none(void **state)
         while (next(&g))
                 ;
         send_advance(&g);
-        assert_int_equal(g.advance.want_tasks, 1024 - AT_HAND);
+        assert_int_equal(g.advance.want[LANE_HIGH], 1024 - AT_HAND - 2 * RIG_LANE_ROOM);
         rig_close(&g);
 }
 

@@ -11,9 +11,9 @@
 /* A pool's room is for this many shards at least; urgent ones have one share of it. */
 #define SHARDS_AT_LEAST 4
 
-void dispatch_init(struct dispatch *d, uint32_t shards_count, const struct shard_limits *limits)
+void dispatch_init(struct dispatch *d, uint32_t shards_count)
 {
-        *d = (struct dispatch){ .limits = limits, .shards_count = shards_count };
+        *d = (struct dispatch){ .shards_count = shards_count };
         d->shards = memory_zero(shards_count, sizeof(struct shard *));
         d->by_shard = memory_zero(shards_count, sizeof(*d->by_shard));
         shard_set_init(&d->ready, shards_count);
@@ -109,8 +109,7 @@ static void return_unserved(struct dispatch *d, uint32_t pool, uint64_t now_ms)
 static void return_waiting(struct dispatch *d, uint32_t pool, uint64_t now_ms)
 {
         for (uint32_t i = 0; i < d->shards_count; i++) {
-                const struct window *w = &d->shards[i]->window;
-                if (w->count >= d->limits->window_tasks || w->bytes >= d->limits->window_bytes)
+                if (shard_is_full(d->shards[i]))
                         shard_return_pool(d->shards[i], pool, now_ms);
         }
 }

@@ -41,7 +41,6 @@ struct dispatch_shard {
 };
 
 struct dispatch {
-        const struct shard_limits *limits;
         struct shard **shards;           /* by number */
         struct dispatch_shard *by_shard; /* what is only known here of each */
         uint32_t shards_count;
@@ -53,7 +52,7 @@ struct dispatch {
 };
 
 /* Shards 0 to shards_count - 1 are added, in order, before the first turn. */
-void dispatch_init(struct dispatch *d, uint32_t shards_count, const struct shard_limits *limits);
+void dispatch_init(struct dispatch *d, uint32_t shards_count);
 void dispatch_free(struct dispatch *d);
 void dispatch_add_shard(struct dispatch *d, struct shard *shard);
 /* One more pool, which serves nothing yet; its number. */

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -113,12 +114,15 @@ void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t
         begin_call(s, SHARD_CALL_ADVANCE, now_ms);
         if (!s->is_repeat)
                 shard_gather(s);
-        bool claims = s->state == SHARD_OWNED && shard_has_room(s);
+        struct shard_want want = { 0 };
+        if (s->state == SHARD_OWNED)
+                want = shard_want(s);
         *advance = (struct store_advance){ .lease = s->lease,
                 .call = s->call + 1,
                 .outcomes = s->telling ? s->telling->outcomes : NULL,
                 .outcomes_count = s->telling ? s->telling->outcomes_count : 0,
-                .want_tasks = claims ? shard_want_tasks(s) : 0 };
+                .want_bytes = want.bytes };
+        memcpy(advance->want, want.tasks, sizeof(want.tasks));
 }
 
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms)
@@ -481,6 +485,7 @@ void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64
                 return;
         s->call = acquire->call;
         s->has_work = acquire->has_work || s->has_rung;
+        memset(s->has_more, 0, sizeof(s->has_more));
         s->due_ms = acquire->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + acquire->next_due_ms;
         if (!s->window.first_epoch)
                 s->window.first_epoch = s->lease.epoch;
@@ -541,8 +546,9 @@ void shard_advanced(struct shard *s, const struct store_advance *advance, uint64
         window_prune(&s->window);
         trim(s, added, advance->tasks, advance->tasks_count, now_ms);
         free(added);
-        s->has_work = advance->has_more || s->has_rung;
-        shard_pace_claimed(s, advance->tasks_count, advance->has_more);
+        s->has_work = s->has_rung;
+        memcpy(s->has_more, advance->has_more, sizeof(s->has_more));
+        shard_pace_claimed(s, advance->tasks_count, store_has_more(advance));
         s->due_ms = advance->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + advance->next_due_ms;
         shard_lease_wanted(s, advance->wanted, advance->is_refused, now_ms);
 }

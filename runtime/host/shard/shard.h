@@ -83,12 +83,13 @@ struct shard {
 
         struct shard_saves saves;
 
-        bool has_work;     /* the store has something for us */
-        uint64_t pace_ms;  /* tasks keep coming: so long from one claim to the next; 0: as they come */
-        bool has_rung;     /* since the call under way was sent: that may have looked too early */
-        uint64_t due_ms;   /* the store will have something for us then; STORE_NEVER */
-        uint64_t until_ms; /* our own deadline: start nothing after it.  0: no lease */
-        uint64_t fenced;   /* how often another had taken it */
+        bool has_work;        /* the store has something for us, of which lane is not known */
+        bool has_more[LANES]; /* the store has more of that lane than there was room for */
+        uint64_t pace_ms;     /* tasks keep coming: so long from one claim to the next; 0: as they come */
+        bool has_rung;        /* since the call under way was sent: that may have looked too early */
+        uint64_t due_ms;      /* the store will have something for us then; STORE_NEVER */
+        uint64_t until_ms;    /* our own deadline: start nothing after it.  0: no lease */
+        uint64_t fenced;      /* how often another had taken it */
 };
 
 /* `limits` and `routes` are shared by all shards of a host. */
@@ -180,6 +181,9 @@ static inline uint32_t shard_telling_count(const struct shard *s)
 {
         return s->telling ? s->telling->tasks_count : 0;
 }
+
+/* Some lane has no room for another task. */
+bool shard_is_full(const struct shard *s);
 
 /* Nothing here runs or waits to be told. */
 bool shard_is_quiet(const struct shard *s);

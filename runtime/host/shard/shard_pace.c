@@ -10,6 +10,10 @@
  * start some of them. */
 #define STOCK_TASKS 64
 #define STOCK_MAX   256
+/* So many tasks of each lane find room whatever the others have. */
+#define LANE_ROOM 16
+/* So long from one claim to the next while only such room is left. */
+#define FULL_PACE_MS 20
 
 /* A call that brought no more than this was hardly worth it; one that brought this many cost little for each. */
 #define FEW_TASKS  1
@@ -28,18 +32,53 @@ static bool is_stocked(const struct shard *s)
                window_is_stocked(&s->window);
 }
 
-bool shard_has_room(const struct shard *s)
+/* What is left of the room that a lane has for itself. */
+static uint32_t lane_room(const struct shard *s, unsigned lane)
 {
-        return s->window.count < s->limits->window_tasks && s->window.bytes < s->limits->window_bytes && !is_stocked(s);
+        uint32_t room = (uint32_t)min_u64(LANE_ROOM, s->limits->window_tasks / LANES);
+        return room > s->window.lanes[lane] ? room - s->window.lanes[lane] : 0;
 }
 
-uint32_t shard_want_tasks(const struct shard *s)
+/* How many more there is room for beside what other lanes have for themselves; none while there is enough at hand. */
+static uint32_t shared_room(const struct shard *s, uint32_t others)
 {
-        uint32_t room = s->limits->window_tasks - s->window.count;
+        uint32_t taken = s->window.count + others;
+        if (s->window.bytes >= s->limits->window_bytes || taken >= s->limits->window_tasks || is_stocked(s))
+                return 0;
+        uint32_t room = s->limits->window_tasks - taken;
         if (!s->tasks_are_short || !window_is_stocked(&s->window))
                 return room;
         uint32_t missing = STOCK_MAX - (s->window.count - shard_telling_count(s));
-        return min_u64(missing, room);
+        return (uint32_t)min_u64(missing, room);
+}
+
+bool shard_is_full(const struct shard *s)
+{
+        if (s->window.bytes >= s->limits->window_bytes)
+                return true;
+        uint32_t kept = 0;
+        bool has_filled = false;
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                uint32_t room = lane_room(s, lane);
+                kept += room;
+                has_filled |= !room;
+        }
+        return has_filled && s->window.count + kept >= s->limits->window_tasks;
+}
+
+/* Whatever fills the window, each lane has room for a few tasks of its own, so that a full lane keeps no other waiting.
+ * The shared room goes to whichever lane has tasks, so one call may bring more than it, of several lanes. */
+struct shard_want shard_want(const struct shard *s)
+{
+        struct shard_want want = { .bytes = s->window.bytes < s->limits->window_bytes ? 0 : 1 };
+        uint32_t kept = 0;
+        for (unsigned lane = 0; lane < LANES; lane++)
+                kept += lane_room(s, lane);
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                uint32_t own = lane_room(s, lane);
+                want.tasks[lane] = (uint32_t)max_u64(own, shared_room(s, kept - own));
+        }
+        return want;
 }
 
 static bool ends_soon(const struct shard *s)
@@ -67,12 +106,26 @@ void shard_pace_claimed(struct shard *s, uint32_t count, bool has_more)
 
 uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait)
 {
-        if (s->state != SHARD_OWNED || !shard_has_room(s))
+        if (s->state != SHARD_OWNED)
                 return STORE_NEVER;
+        struct shard_want want = shard_want(s);
         uint64_t due_ms = s->has_work ? 0 : s->due_ms;
+        uint64_t wait_ms = s->pace_ms;
+        bool has_room = false;
+        bool has_known = false;
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                has_room |= want.tasks[lane] > 0;
+                has_known |= want.tasks[lane] && s->has_more[lane];
+        }
+        if (!has_room)
+                return STORE_NEVER;
+        if (has_known)
+                due_ms = 0;
+        else if (!shared_room(s, 0))
+                /* What rang may well be of the lane that is full: to look for others is not worth a call a ring. */
+                return max_u64(due_ms, s->sent_ms + FULL_PACE_MS);
         if (!can_wait)
                 return due_ms;
-        uint64_t wait_ms = s->pace_ms;
         if (ends_soon(s) && s->window.count >= STOCK_TASKS)
                 wait_ms = s->limits->gather_ms;
         else if (ends_soon(s) && wait_ms < URGENT_GATHER_MS)

@@ -21,9 +21,12 @@ void shard_take_marks_back(struct shard *s, uint64_t now_ms);
 /* When patience with a running call ends; STORE_NEVER. */
 uint64_t shard_lease_due_ms(const struct shard *s);
 
-/* It may claim more, and how many. */
-bool shard_has_room(const struct shard *s);
-uint32_t shard_want_tasks(const struct shard *s);
+/* How many tasks of each lane it may claim, and of how many bytes (0: as many as a call brings). */
+struct shard_want {
+        uint32_t tasks[LANES];
+        uint32_t bytes;
+};
+struct shard_want shard_want(const struct shard *s);
 /* When the next claim is due, and when what has ended is to be told; STORE_NEVER. */
 uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait);
 uint64_t shard_tell_due_ms(const struct shard *s, bool can_wait);

@@ -232,6 +232,7 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
         key->count++;
         key->live++;
         w->count++;
+        w->lanes[STORE_SEQ_LANE(c->seq)]++;
         w->bytes += c->payload.size;
         line_up(w, key);
         return c;
@@ -386,6 +387,7 @@ void window_drop(struct window *w, struct claimed *c)
         if (c->state != CLAIMED_ENDED)
                 key->live--;
         w->count--;
+        w->lanes[STORE_SEQ_LANE(c->seq)]--;
         w->bytes -= c->payload.size;
         if (c->holds_key)
                 key->is_busy = false;

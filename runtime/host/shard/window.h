@@ -107,6 +107,7 @@ struct window {
         uint64_t first_epoch;       /* the first that this process had the shard under: marks before it are another's */
         struct window_key *emptied; /* keys without tasks: forgotten by window_prune() */
         uint32_t count;             /* tasks */
+        uint32_t lanes[LANES];      /* of these, in each lane */
         uint64_t bytes;             /* of their payloads */
         uint32_t per_key;
 };

@@ -1,6 +1,7 @@
 /* An owner's call: outcomes in, tasks out, the lease renewed. */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/numbers.h"
@@ -106,8 +107,8 @@ static void read_controls(struct redis_op *op, struct store_advance *advance, co
 
 /* The reply, as lua/advance.lua says; the blocks come last. */
 enum { REPLY_BITS, REPLY_NOW, REPLY_LEFT, REPLY_GONE, REPLY_DUE, REPLY_CONTROLS, REPLY_TROUBLES, REPLY_BLOCKS };
-enum { BIT_MORE = 1, BIT_OUTBOX = 2, BIT_KEYS = 4, BIT_REFUSED = 8, BITS_WANTED_SHIFT = 4 };
-#define BITS_MAX (STORE_WANTED_FIRM << BITS_WANTED_SHIFT | 15)
+enum { BITS_MORE = 1, BIT_OUTBOX = 8, BIT_KEYS = 16, BIT_REFUSED = 32, BITS_WANTED_SHIFT = 6 };
+#define BITS_MAX (STORE_WANTED_FIRM << BITS_WANTED_SHIFT | 63)
 
 /* How many tasks all blocks have; 0 if they are no blocks, or too many: the request has failed then. */
 static uint32_t count_tasks(struct redis_op *op, const redisReply *reply)
@@ -175,8 +176,9 @@ static void aside_answer(struct redis_call *call, const redisReply *reply)
         struct store_advance *advance = (struct store_advance *)call->op->request;
         if (reply_is_fenced(reply))
                 return; /* the next call will hear of it */
-        advance->next_due_ms = answer_due(call->op, reply_at(reply, 0));
-        advance->has_more = answer_bool(call->op, reply_at(reply, 1), "work");
+        advance->next_due_ms = min_u64(advance->next_due_ms, answer_due(call->op, reply_at(reply, 0)));
+        for (unsigned lane = 0; lane < LANES && !advance->next_due_ms; lane++)
+                advance->has_more[lane] = true;
 }
 
 static void advance_answer(struct redis_call *call, const redisReply *reply)
@@ -195,7 +197,8 @@ static void advance_answer(struct redis_call *call, const redisReply *reply)
         }
         uint64_t bits = answer_number(op, reply->element[REPLY_BITS], BITS_MAX, "bits");
         advance->verdict = STORE_OK;
-        advance->has_more = bits & BIT_MORE;
+        for (unsigned lane = 0; lane < LANES; lane++)
+                advance->has_more[lane] = bits & (BITS_MORE << lane);
         advance->has_outbox = bits & BIT_OUTBOX;
         advance->is_refused = bits & BIT_REFUSED;
         advance->wanted = (enum store_wanted)(bits >> BITS_WANTED_SHIFT);
@@ -222,15 +225,17 @@ void redis_advance(struct redis_store *s, struct store_request *request)
         struct redis_op *op = op_begin(s, request);
         bool is_plain_call = all_plain(advance, s->shards[advance->lease.shard].has_no_keys);
         advance->tasks_count = advance->controls_count = advance->gone = advance->set_aside = 0;
-        advance->has_more = advance->has_outbox = advance->is_refused = false;
+        advance->has_outbox = advance->is_refused = false;
+        memset(advance->has_more, 0, sizeof(advance->has_more));
         advance->verdict = STORE_FENCED;
 
-        struct redis_call *call = call_script(op, SCRIPT_advance, advance->lease.shard, 7 + advance->outcomes_count);
+        struct redis_call *call = call_script(op, SCRIPT_advance, advance->lease.shard, 9 + advance->outcomes_count);
         call->answer = advance_answer;
         call_put_lease(call, &advance->lease);
         call_put_number(call, advance->call);
         call_put_number(call, advance->lease.ttl_ms);
-        call_put_number(call, advance->want_tasks);
+        for (unsigned lane = 0; lane < LANES; lane++)
+                call_put_number(call, advance->want[lane]);
         call_put_number(call, advance->want_bytes);
         call_put_number(call, s->store.payload_max + TASK_HEAD_MAX);
         struct span packed = { 0 };

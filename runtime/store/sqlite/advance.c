@@ -304,8 +304,11 @@ static void reply_fill(struct sqlite_store *s, const struct sqlite_shard_row *sh
         advance->tasks = claim->tasks;
         advance->tasks_count = claim->count;
         advance->set_aside = claim->set_aside;
-        advance->next_due_ms = shard_next_due_ms(s, shard);
-        advance->has_more = shard_queued(shard) || advance->next_due_ms == 0;
+        /* Keys that had no room in their lane come when it has some; until then the next time is that of others. */
+        bool has_waiting = claim->has_due[LANE_HIGH] || claim->has_due[LANE_NORMAL] || claim->has_due[LANE_LOW];
+        advance->next_due_ms = shard_next_due_ms(s, shard, has_waiting ? s->now_ms + 1 : 0);
+        for (unsigned lane = 0; lane < LANES; lane++)
+                advance->has_more[lane] = shard->queued[lane] || claim->has_due[lane] || advance->next_due_ms == 0;
         advance->wanted = lease_wanted(s, shard);
         advance->left_ms = lease_left_ms(s, shard);
 }
@@ -338,7 +341,8 @@ void sqlite_advance(struct sqlite_store *s, struct store_request *request)
         struct store_advance *advance = (struct store_advance *)request;
         struct sqlite_shard_row *shard = shard_write(s, advance->lease.shard);
         advance->tasks_count = advance->controls_count = advance->gone = advance->set_aside = 0;
-        advance->has_more = advance->has_outbox = advance->is_refused = false;
+        advance->has_outbox = advance->is_refused = false;
+        memset(advance->has_more, 0, sizeof(advance->has_more));
         advance->verdict = STORE_FENCED;
         switch (fence_check(shard, &advance->lease, advance->call)) {
         case FENCE_FENCED:
@@ -350,16 +354,17 @@ void sqlite_advance(struct sqlite_store *s, struct store_request *request)
                 break;
         }
         struct claim claim;
-        uint32_t room = advance->want_tasks + refills(advance);
+        uint32_t room = refills(advance);
+        for (unsigned lane = 0; lane < LANES; lane++)
+                room += advance->want[lane];
         claim_init(&claim, request_arena(request), min_u64(room, STORE_CALL_TASKS));
+        memcpy(claim.want, advance->want, sizeof(claim.want));
         control_take(s, shard, advance);
         outcomes_apply(s, shard, advance, &claim);
         advance->is_refused = lease_extend(s, shard, advance->lease.ttl_ms);
         if (!advance->is_refused) {
-                uint32_t refilled = claim.count;
-                claim_due(s, shard, &claim, advance->want_tasks);
-                uint32_t due = claim.count - refilled;
-                claim_lanes(s, shard, &claim, advance->want_tasks - due, advance->want_bytes);
+                claim_due(s, shard, &claim);
+                claim_lanes(s, shard, &claim, advance->want_bytes);
         }
         shard->call = advance->call;
         claim_remember(shard, &claim);

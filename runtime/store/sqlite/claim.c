@@ -6,6 +6,9 @@
 #include "store/sqlite/sqlite.h"
 
 #define CLAIM_FEW 32u
+/* So many keys that are due are looked at in one call, though there may be room for fewer: some of them may be of a
+ * lane that has none. */
+#define DUE_LOOKS 64u
 
 void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room)
 {
@@ -96,15 +99,35 @@ static void delayed_join(struct sqlite_store *s, struct sqlite_shard_row *shard,
         }
 }
 
-/* The heads of keys whose time has come. */
-static void keys_take(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want)
+static uint32_t want_sum(const struct claim *claim)
+{
+        uint32_t sum = claim->want[LANE_HIGH] + claim->want[LANE_NORMAL] + claim->want[LANE_LOW];
+        return min_u64(sum, claim->room - claim->count);
+}
+
+/* The lane of a key's head; LANES if it has none that can be one. */
+static unsigned head_lane(struct sqlite_store *s, const struct key *key)
+{
+        struct query q = query(&s->db, STATEMENT_SIDE_HEAD);
+        bind_number(&q, key->id);
+        bind_number(&q, 1);
+        uint64_t seq = query_row(&q) ? column_number(&q, 0) : UINT64_MAX;
+        query_end(&q);
+        return seq <= STORE_SEQ_MAX ? STORE_SEQ_LANE(seq) : LANES;
+}
+
+/* The heads of keys whose time has come.  One whose lane has no room stays where it is. */
+static void keys_take(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim)
 {
         uint32_t count = 0;
-        struct key *keys = arena_take(claim->arena, want * sizeof(*keys));
+        uint32_t looks = (uint32_t)max_u64(want_sum(claim), DUE_LOOKS);
+        uint32_t before = claim->count;
+        bool has_due[LANES] = { false };
+        struct key *keys = arena_take(claim->arena, looks * sizeof(*keys));
         struct query q = query(&s->db, STATEMENT_KEY_DUE);
         bind_number(&q, shard->shard);
         bind_number(&q, s->now_ms);
-        bind_number(&q, want);
+        bind_number(&q, looks);
         while (query_row(&q))
                 keys[count++] = (struct key){ .id = column_number(&q, 0),
                         .state = column_key_state(&q, 2),
@@ -112,20 +135,36 @@ static void keys_take(struct sqlite_store *s, struct sqlite_shard_row *shard, st
                         .since_ms = column_number(&q, 4),
                         .tasks = column_number(&q, 5) };
         query_end(&q);
-        for (uint32_t i = 0; i < count; i++)
+        bool is_all = count < looks;
+        for (uint32_t i = 0; i < count; i++) {
+                unsigned lane = head_lane(s, &keys[i]);
+                if (claim->count == claim->room) {
+                        is_all = false;
+                        break;
+                }
+                if (lane < LANES && !claim->want[lane]) {
+                        has_due[lane] = true;
+                        continue;
+                }
+                uint32_t taken = claim->count;
                 side_take(s, shard, &keys[i], 1, claim);
+                if (claim->count > taken && lane < LANES)
+                        claim->want[lane]--;
+        }
+        /* If none had room, what is behind them is not looked at either before it has.  Otherwise the next call goes
+         * on there at once. */
+        if (is_all || claim->count == before)
+                memcpy(claim->has_due, has_due, sizeof(has_due));
 }
 
-void claim_due(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want)
+void claim_due(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim)
 {
-        if (want > claim->room - claim->count)
-                want = claim->room - claim->count;
-        if (!want)
+        if (!want_sum(claim))
                 return;
         if (shard->delayed)
                 delayed_join(s, shard, claim->arena);
         if (shard->keys)
-                keys_take(s, shard, claim, want);
+                keys_take(s, shard, claim);
 }
 
 /* --- the lanes --------------------------------------------------------------------------------------------------- */
@@ -200,13 +239,12 @@ static uint32_t claim_lane(struct sqlite_store *s, struct sqlite_shard_row *shar
         return count;
 }
 
-void claim_lanes(
-        struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want, uint32_t want_bytes)
+void claim_lanes(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want_bytes)
 {
         /* What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns. */
         uint32_t looks = STORE_CALL_TASKS;
-        uint32_t until = min_u64(claim->count + want, claim->room);
         for (unsigned lane = 0; lane < LANES; lane++) {
+                uint32_t until = min_u64(claim->count + claim->want[lane], claim->room);
                 while (shard->queued[lane] && claim->count < until && looks && !s->db.failure &&
                         (claim->bytes < want_bytes || looks == STORE_CALL_TASKS)) {
                         uint32_t max = min_u64(until - claim->count, looks);

@@ -56,19 +56,28 @@ bool lease_extend(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64
         return false;
 }
 
-static uint64_t first_number(struct sqlite_store *s, enum statement statement, uint32_t shard)
+static uint64_t first_number(struct query *q)
 {
-        struct query q = query(&s->db, statement);
-        bind_number(&q, shard);
-        uint64_t value = query_row(&q) ? column_number(&q, 0) : UINT64_MAX;
-        query_end(&q);
+        uint64_t value = query_row(q) ? column_number(q, 0) : UINT64_MAX;
+        query_end(q);
         return value;
 }
 
-uint64_t shard_next_due_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard)
+uint64_t shard_next_due_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t keys_from_ms)
 {
-        uint64_t delayed = shard->delayed ? first_number(s, STATEMENT_DELAYED_NEXT_DUE, shard->shard) : UINT64_MAX;
-        uint64_t key = shard->keys ? first_number(s, STATEMENT_KEY_NEXT_DUE, shard->shard) : UINT64_MAX;
+        uint64_t delayed = UINT64_MAX;
+        uint64_t key = UINT64_MAX;
+        if (shard->delayed) {
+                struct query q = query(&s->db, STATEMENT_DELAYED_NEXT_DUE);
+                bind_number(&q, shard->shard);
+                delayed = first_number(&q);
+        }
+        if (shard->keys) {
+                struct query q = query(&s->db, STATEMENT_KEY_NEXT_DUE);
+                bind_number(&q, shard->shard);
+                bind_number(&q, keys_from_ms);
+                key = first_number(&q);
+        }
         uint64_t due = min_u64(delayed, key);
         if (due == UINT64_MAX)
                 return STORE_NEVER;
@@ -77,7 +86,7 @@ uint64_t shard_next_due_ms(struct sqlite_store *s, const struct sqlite_shard_row
 
 bool shard_has_work(struct sqlite_store *s, const struct sqlite_shard_row *shard)
 {
-        return shard_queued(shard) || shard->controls || shard_next_due_ms(s, shard) == 0;
+        return shard_queued(shard) || shard->controls || shard_next_due_ms(s, shard, 0) == 0;
 }
 
 /* --- acquire ----------------------------------------------------------------------------------------------------- */
@@ -225,7 +234,7 @@ void sqlite_acquire(struct sqlite_store *s, struct store_request *request)
                 strays_bury(s, shard, request_arena(request));
                 page_read(s, request, shard, 0, acquire->page_tasks, &acquire->page);
                 acquire->has_work = shard_has_work(s, shard);
-                acquire->next_due_ms = shard_next_due_ms(s, shard);
+                acquire->next_due_ms = shard_next_due_ms(s, shard, 0);
                 acquire->stored_epoch = shard->epoch;
         }
 }
@@ -256,7 +265,7 @@ static void renew_one(struct sqlite_store *s, struct store_renewal *renewal)
         renewal->is_refused = lease_extend(s, shard, lease->ttl_ms);
         renewal->wanted = lease_wanted(s, shard);
         renewal->has_work = shard_has_work(s, shard);
-        renewal->next_due_ms = shard_next_due_ms(s, shard);
+        renewal->next_due_ms = shard_next_due_ms(s, shard, 0);
         renewal->left_ms = lease_left_ms(s, shard);
 }
 

@@ -145,16 +145,19 @@ bool lease_is_ours(const struct sqlite_shard_row *shard, const struct store_leas
 bool lease_extend(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t ttl_ms);
 enum store_wanted lease_wanted(struct sqlite_store *s, const struct sqlite_shard_row *shard);
 uint64_t lease_left_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard);
-/* Until something of the shard is due; STORE_NEVER if nothing waits. */
-uint64_t shard_next_due_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard);
+/* Until something of the shard is due, not counting keys that are due before `keys_from_ms`; STORE_NEVER if nothing
+ * waits. */
+uint64_t shard_next_due_ms(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t keys_from_ms);
 bool shard_has_work(struct sqlite_store *s, const struct sqlite_shard_row *shard);
 
 /* claim.c: the tasks that a call returns. */
 struct claim {
         struct store_task *tasks;
         uint32_t count;
-        uint32_t room;     /* how many tasks it may have */
-        uint32_t has_room; /* how many tasks fit before `tasks` has to grow */
+        uint32_t room;        /* how many tasks it may have */
+        uint32_t want[LANES]; /* how many more of each lane */
+        bool has_due[LANES];  /* heads of keys of that lane are due, and it had no room for them */
+        uint32_t has_room;    /* how many tasks fit before `tasks` has to grow */
         uint64_t bytes;
         uint32_t set_aside;
         struct arena_chunk **arena;
@@ -181,9 +184,8 @@ bool shard_may_repair(struct sqlite_store *s, struct store_request *request, uin
 void shard_repair(struct sqlite_store *s, struct store_request *request, uint32_t shard);
 /* The same for one that stands in the log and counts as in flight. */
 void flight_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct stray *stray);
-void claim_due(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want);
-void claim_lanes(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want,
-        uint32_t want_bytes);
+void claim_due(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim);
+void claim_lanes(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want_bytes);
 void claim_remember(struct sqlite_shard_row *shard, const struct claim *claim);
 
 /* side_queue.c: keys that are not free, and their side queues. */

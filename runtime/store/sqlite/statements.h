@@ -35,8 +35,7 @@ STATEMENT(KEY_REMOVE, "DELETE FROM key WHERE id = ?1")
 STATEMENT(KEY_DUE,
         "SELECT id, key, state, due, since, tasks FROM key INDEXED BY key_due WHERE shard = ?1 AND due <= ?2 "
         "ORDER BY due, key LIMIT ?3")
-STATEMENT(KEY_NEXT_DUE,
-        "SELECT due FROM key INDEXED BY key_due WHERE shard = ?1 AND due IS NOT NULL ORDER BY due LIMIT 1")
+STATEMENT(KEY_NEXT_DUE, "SELECT due FROM key INDEXED BY key_due WHERE shard = ?1 AND due >= ?2 ORDER BY due LIMIT 1")
 STATEMENT(KEY_PAGE,
         "SELECT id, key, state, due, since, tasks, reason FROM key WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
 

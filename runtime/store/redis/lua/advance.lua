@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- advance: commits outcomes, renews the lease, claims more.
--- ARGV: lease, call, ttl, want, want_bytes, the longest envelope allowed, outcomes (msgpack: results_max, results_age,
--- outcomes; or ''), seqs that are simply done.  The common case comes first and stands alone: what it does not call it need
--- not even define.
--- → bits (1 has_more, 2 has_outbox, 4 has_keys, 8 refused, 16 and 32 wanted), now, left, gone, next_due, controls, troubles,
--- blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about each
+-- ARGV: lease, call, ttl, want of each lane, want_bytes, the longest envelope allowed, outcomes (msgpack: results_max,
+-- results_age, outcomes; or ''), seqs that are simply done.  The common case comes first and stands alone: what it does not
+-- call it need not even define.
+-- → bits (1, 2 and 4 more of each lane, 8 has_outbox, 16 has_keys, 32 refused, 64 and 128 wanted), now, left, gone, next_due,
+-- controls, troubles, blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about each
 -- record that cannot be read.  A block is tasks of consecutive seqs: the first seq, a list of their envelopes, and of their
 -- notes ('': none has one).  No list is packed into one string: Lua hashes every byte of a string that it makes.
 --include portion
@@ -28,7 +28,8 @@ local call, last_call = tonumber(ARGV[2]), counted('call', fields[2])
 if call ~= last_call + 1 and call ~= last_call then
 	return 'FENCED'
 end
-local want, want_bytes, limit = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local want = { [0] = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]) }
+local want_bytes, limit = tonumber(ARGV[7]), tonumber(ARGV[8])
 
 -- Which lanes to look at if nothing is out of the ordinary; none if something is.  Every call costs a microsecond, and
 -- each that reads makes Redis remember all bell keys once more: everything that is usually not there is asked for at once.
@@ -36,7 +37,7 @@ local first_lane, last_lane
 local next_due, has_keys = -1, 0
 local last = { [0] = 0, counted('normal', fields[6]), 0 }
 local done_before = counted('done', fields[5])
-if call > last_call and ARGV[7] == '' and not fields[3] and not fields[4] then
+if call > last_call and ARGV[9] == '' and not fields[3] and not fields[4] then
 	local there = redis.call('EXISTS', at .. 'keys', at .. 'notes', at .. 'outbox', delayed, control, KEYS[2], KEYS[4])
 	if there == 0 then
 		first_lane, last_lane = 1, 1
@@ -79,15 +80,15 @@ repeat
 	local clock = redis.call('TIME')
 	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0, 0 }
-	local count, removed = #ARGV - 7, 0
-	local put, p, bytes, ranges, rest = {}, 0, 0, '', want
+	local count, removed = #ARGV - 9, 0
+	local put, p, bytes, ranges = {}, 0, 0, ''
 	local is_odd = false -- what comes next is not for the common case
 	local format = string.format
 	local digits = { '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' }
 	local set = { 'call', ARGV[2], 'until', format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
 	for lane = first_lane, last_lane do
 		local list, seq, all, is_more = KEYS[lane + 2], lane * 281474976710656 + last[lane], nil, true
-		local first = seq + 1
+		local first, rest = seq + 1, math.min(want[lane], 256 - p / 2)
 		local tens = first < 10 and '' or format('%d', first / 10)
 		while rest > 0 and is_more and (bytes < want_bytes or p == 0) do
 			local asked, is_large = portion(list, rest < 8 and 8 or rest)
@@ -150,7 +151,7 @@ repeat
 		break
 	end
 	if count > 0 then
-		removed = redis.pcall('HDEL', flight, unpack(ARGV, 8))
+		removed = redis.pcall('HDEL', flight, unpack(ARGV, 10))
 	end
 	if type(removed) ~= 'number' or (p > 0 and type(redis.pcall('HSET', flight, unpack(put))) ~= 'number') then
 		for i = p, 2, -2 do
@@ -165,13 +166,14 @@ repeat
 	end
 	redis.call('HSET', shard, unpack(set))
 	-- The last read, which rings: of what we have written.  The rest was read before, and is not there.
-	local there
+	local more
 	if last_lane == 2 then
-		there = redis.call('EXISTS', shard, KEYS[2], KEYS[3], KEYS[4])
+		redis.call('EXISTS', shard)
+		more = redis.call('EXISTS', KEYS[2]) + 2 * redis.call('EXISTS', KEYS[3]) + 4 * redis.call('EXISTS', KEYS[4])
 	else
-		there = redis.call('EXISTS', shard, KEYS[3])
+		more = 2 * (redis.call('EXISTS', shard, KEYS[3]) - 1)
 	end
-	reply[1] = (there > 1 and 1 or 0) + 4 * has_keys
+	reply[1] = more + 16 * has_keys
 	reply[4] = count - removed
 	return reply
 until true
@@ -215,10 +217,15 @@ local function claim_add(seq, bytes, note)
 	count = count + 1
 end
 
-local function answer(controls, gone, refused, till)
-	local due, is_queued = look()
-	local bits = ((is_queued or due == 0) and 1 or 0) + 2 * redis.call('EXISTS', at .. 'outbox') +
-		4 * redis.call('EXISTS', at .. 'keys') + (refused and 8 or 0) + 16 * wanted(want_record)
+-- `waits` has the lanes of keys that are due and had no room: they come when their lane has some, so the next time is that
+-- of others.
+local function answer(controls, gone, refused, till, waits)
+	local due = look(next(waits) and now + 1)
+	local bits = 8 * redis.call('EXISTS', at .. 'outbox') + 16 * redis.call('EXISTS', at .. 'keys') + (refused and 32 or 0) +
+		64 * wanted(want_record)
+	for lane = 0, 2 do
+		bits = bits + ((waits[lane] or due == 0 or redis.call('EXISTS', lanes[lane]) == 1) and 2 ^ lane or 0)
+	end
 	local reply = { bits, now, left_ms(till, ARGV[3]), gone, due, controls, #troubles > 0 and { long_count, troubles } or 0 }
 	for i = 1, #blocks, 3 do
 		reply[i + 7] = blocks[i]
@@ -268,14 +275,14 @@ if call == last_call then
 	end
 	local returned = math.min(whole(saved[3]) or 0, 64)
 	local list = returned > 0 and redis.call('LRANGE', control, 0, returned - 1) or {}
-	return answer(controls_show(controls_read(list)), 0, false, saved[2])
+	return answer(controls_show(controls_read(list)), 0, false, saved[2], {})
 end
 
 local results_max, results_age, outcomes = 0, 0, {}
-if ARGV[7] ~= '' then
-	results_max, results_age, outcomes = unpack(cmsgpack.unpack(ARGV[7]))
+if ARGV[9] ~= '' then
+	results_max, results_age, outcomes = unpack(cmsgpack.unpack(ARGV[9]))
 end
-local room, has_dead, has_results, has_follow_ups = want, false, false, false
+local room, has_dead, has_results, has_follow_ups = want[0] + want[1] + want[2], false, false, false
 for _, o in ipairs(outcomes) do
 	room = room + o[9]
 	has_dead = has_dead or o[1] == 3
@@ -346,11 +353,11 @@ end
 local controls = controls_take()
 outcomes_apply()
 local refused = is_refused(want_record)
-local till = now + ARGV[3]
+local till, waits = now + ARGV[3], {}
 if refused then
 	till = redis.call('HGET', shard, 'until')
 else
-	claim()
+	waits = claim()
 end
 keys_save()
 if #put > 0 then
@@ -368,4 +375,4 @@ for i, range in ipairs(ranges) do
 end
 redis.call('HSET', shard, 'call', call, 'until', till, 'ttl', ARGV[3], 'high', last[0], 'normal', last[1], 'low', last[2],
 	'done', done_before + done, 'last', table.concat(remembered))
-return answer(controls, gone, refused, till)
+return answer(controls, gone, refused, till, waits)

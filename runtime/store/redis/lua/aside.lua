@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- aside: claimed tasks that the driver found no host can run, or not yet.  ARGV: lease, then msgpack of
 -- { seq, due, '', '' } (to delayed) or { seq, 0, reason, text } (to the dead).  What is not in flight is left alone, so
--- it may be repeated.  → next_due, has_more
+-- it may be repeated.  → when the first of the delayed is due
 --include shard
 --include look
 --include note
@@ -32,5 +32,7 @@ for _, item in ipairs(cmsgpack.unpack(ARGV[2])) do
 		end
 	end
 end
-local next_due, is_queued = look()
-return { next_due, (is_queued or next_due == 0) and 1 or 0 }
+look()
+local first = redis.call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
+first = first and tonumber(first) or math.huge
+return { first > 9007199254740991 and -1 or math.max(0, first - now) }

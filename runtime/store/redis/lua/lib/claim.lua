@@ -24,23 +24,49 @@ local function delayed_join()
 	end
 end
 
--- The heads of keys whose time has come.
+-- The lane of a key's head; nil if it has none that can be one.
+local function head_lane(k)
+	local head = side_members(k, 1)[1]
+	local lane = head and tonumber(string.sub(head, -16, -13), 16)
+	return lane and want[lane] and lane
+end
+
+-- So many keys that are due are looked at in one call, though there may be room for fewer: some of them may be of a lane
+-- that has none.
+local DUE_LOOKS = 64
+
+-- The heads of keys whose time has come.  One whose lane has no room stays where it is.  Returns the lanes of these.  If
+-- none had room, what is behind them is not looked at either before it has; otherwise the next call goes on there at once.
 local function due_take(max)
 	keys_save()
 	if not has_keys and not next(known) then
-		return
+		return {}
 	end
-	for _, name in ipairs(redis.call('ZRANGEBYSCORE', due_keys, '-inf', now, 'LIMIT', 0, max)) do
+	local waits, before, looks = {}, count, math.max(max, DUE_LOOKS)
+	local names = redis.call('ZRANGEBYSCORE', due_keys, '-inf', now, 'LIMIT', 0, looks)
+	local is_all = #names < looks
+	for _, name in ipairs(names) do
 		local k = key_get(name)
-		if k and k.is_unreadable then
+		local lane = k and not k.is_unreadable and head_lane(k)
+		if count == room or moved >= PORTION_BYTES then
+			is_all = false
+			break
+		elseif k and k.is_unreadable then
 			redis.call('ZADD', due_keys, '+inf', name)
 			trouble('key %s: its record cannot be read', name)
+		elseif lane and want[lane] == 0 then
+			waits[lane] = true
 		elseif k then
+			local taken = count
 			side_take(k, 1)
+			if lane and count > taken then
+				want[lane] = want[lane] - 1
+			end
 		else
 			redis.call('ZREM', due_keys, name)
 		end
 	end
+	return (is_all or count == before) and waits or {}
 end
 
 local marks = marks_read(fields[4])
@@ -94,10 +120,10 @@ local function is_certainly_longer(least, limit)
 end
 
 -- What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns.
-local function lanes_claim(max)
+local function lanes_claim()
 	local looks = 256
-	local stop = math.min(count + max, room)
 	for lane = 0, 2 do
+		local stop = math.min(count + want[lane], room)
 		while lane_sizes[lane] > 0 and count < stop and looks > 0 and moved < PORTION_BYTES and
 			(bytes_claimed < want_bytes or looks == 256) do
 			local taken = 0
@@ -134,19 +160,20 @@ local function lanes_claim(max)
 end
 
 local function claim()
-	local refilled = count
-	local max = math.min(want, room - count)
+	local waits = {}
+	local max = math.min(want[0] + want[1] + want[2], room - count)
 	if max > 0 and has_delayed then
 		delayed_join()
 	end
 	if max > 0 then
-		due_take(max)
+		waits = due_take(max)
 	end
 	keys_save()
 	has_keys = redis.call('EXISTS', keys) == 1
-	lanes_claim(want - (count - refilled))
+	lanes_claim()
 	if #diverted > 0 then
 		redis.call('HSET', parked, unpack(diverted))
 		redis.call('ZADD', side, unpack(diverted_side))
 	end
+	return waits
 end
