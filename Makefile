@@ -28,13 +28,13 @@ known     = $(shell $(CC) -Werror $(1) -c -x c -o /dev/null /dev/null 2>/dev/nul
 HARDEN   := $(if $(SAN),,-fstack-protector-strong $(call known,-fstack-clash-protection) $(call known,-fcf-protection=full) \
               $(call known,-mbranch-protection=standard) $(if $(filter -O0,$(OPT)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
 HARDEN_LD := -Wl,-z,relro,-z,now,-z,noexecstack
-# The ZooKeeper client comes without a file for pkg-config.  Where pkg-config is missing, the usual names are tried.
+# The ZooKeeper client and http_parser come without a file for pkg-config.  Where pkg-config is missing, the usual names are tried.
 PACKAGES := libuv jansson libconfig sqlite3 hiredis zlib
 PKG_LIBS := $(or $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null),-luv -ljansson -lconfig -lsqlite3 -lhiredis -lz)
 CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE $(shell $(PKG_CONFIG) --cflags-only-I $(PACKAGES) 2>/dev/null)
 CFLAGS   += -std=gnu11 $(OPT) -g $(HARDEN) $(WARN) $(if $(filter asan tsan,$(SAN)),-Wno-format-truncation) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
 LDFLAGS  += -pthread $(HARDEN_LD)
-LDLIBS   += $(PKG_LIBS) -lzookeeper_mt -ldl -lm
+LDLIBS   += $(PKG_LIBS) -lzookeeper_mt -lhttp_parser -ldl -lm
 ifeq ($(SAN),asan)
 CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined
 LDFLAGS += -fsanitize=address,undefined
@@ -66,7 +66,7 @@ ifeq ($(SAN),fuzz)
 LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c runtime/store/*.c \
               runtime/store/*/*.c runtime/coord/*.c runtime/host/membership/assign*.c runtime/host/membership/*_doc.c) \
             $(addprefix runtime/coord/local/,log.c replica.c tree.c) $(addprefix runtime/host/shard/,window.c pending_outcome.c) \
-            $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/cli/dump/dump_read.c $(addprefix runtime/view/,json.c text.c)
+            $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/cli/dump/dump_read.c runtime/http/reader.c $(addprefix runtime/view/,json.c text.c)
 LIB_SRC  := $(filter-out %_io.c,$(LIB_SRC))
 endif
 LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan,$(SAN)),,$B/obj/embedded.o)
@@ -92,7 +92,7 @@ help:
 
 # Only the targets that a newcomer types install anything; build takes the libraries as it finds them.
 DEPS := gcc make libc6-dev pkg-config libuv1-dev libjansson-dev libconfig-dev libsqlite3-dev libhiredis-dev zlib1g-dev \
-        uthash-dev libpq-dev libzookeeper-mt-dev
+        uthash-dev libpq-dev libzookeeper-mt-dev libhttp-parser-dev
 
 # $(call install_missing,PACKAGES): one dpkg-query; apt-get only if something is not there.
 define install_missing

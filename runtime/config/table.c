@@ -183,9 +183,26 @@ static const struct field host_fields[] = {
 };
 static const struct group host_table = TABLE(host_fields);
 
+static const char *const no_yes_words[] = { "no", "yes", NULL };
+static const char *const ready_words[] = { "member", "strict", NULL };
+
 static const struct field http_fields[] = {
-        TEXT("listen", http_config, listen, "no HTTP", name_check_listen, RESTART,
-                "`ADDRESS:PORT` of metrics, API and page."),
+        TEXT("listen", http_config, listen, "the Unix socket `STATE/NAME.http` alone", name_check_listen, RESTART,
+                "`ADDRESS:PORT` of intake, API, health and metrics. An address beyond loopback takes a "
+                "`tokens_file`."),
+        TEXTS("hosts", http_config, hosts, "loopback names alone", name_check_host, LIVE,
+                "Further names under which clients may ask for this server; a request under any other name is "
+                "refused."),
+        PATH("tokens_file", http_config, tokens_file, NULL, "`STATE/http.token` alone", LIVE,
+                "Further tokens, one a line: `NAME ROLE[,ROLE...] TOKEN`. Roles are read, submit, work, operate, all. "
+                "Only the host's user may read the file."),
+        CHOICE("open_metrics", http_config, has_open_metrics, "no", no_yes_words, LIVE,
+                "Whether `/metrics` is readable without a token."),
+        CHOICE("ready", http_config, ready, "member", ready_words, LIVE,
+                "What `/readyz` asks for: `member` (known to the coordination, sees its store, does not stop), or "
+                "`strict`: also that no handler is refused."),
+        COUNT("connections", http_config, connections, "256", 1, 65536, LIVE,
+                "Connections at once; further ones are closed."),
 };
 static const struct group http_table = TABLE(http_fields);
 
@@ -321,7 +338,7 @@ static const struct field config_fields[] = {
         GROUP("lease", config, lease, &lease_table, "The right to act on a shard."),
         GROUP("window", config, window, &window_table, "What a host claims ahead."),
         GROUP("host", config, host, &host_table, "This host."),
-        GROUP("http", config, http, &http_table, "Metrics, API and page."),
+        GROUP("http", config, http, &http_table, "Intake, API and health over HTTP: see HTTP.md."),
         GROUP("log", config, log, &log_table, "What is written to standard error."),
         GROUP("reload", config, reload, &reload_table, "How a new version of a handler replaces the old one."),
         { .name = "handlers",

@@ -112,6 +112,7 @@ static void on_take(void *self, struct shared_config *shared)
         host_warn_of_root(h);
         log_set_level((enum log_level)h->config->log.level);
         host_apply_config(h);
+        host_apply_http(h);
         uint64_t renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
         h->renew_at_ms = min_u64(renew_at_ms, h->renew_at_ms);
         shared_config_free(before);

@@ -19,6 +19,7 @@
 #include "host/notify.h"
 #include "host/shard/shard_io.h"
 #include "host/status.h"
+#include "http/http.h"
 #include "ring/leases.h"
 #include "store/admin.h"
 #include "store/store.h"
@@ -60,6 +61,7 @@ struct host {
         struct notify notify;
         bool is_told_busy;       /* The service manager knows of a reload under way. */
         struct control *control; /* NULL: there is none */
+        struct http_server *http; /* NULL: there is none */
         struct host_status status_doc;
         struct guard_client guard;
         bool has_guard;
@@ -123,6 +125,13 @@ extern const struct store_bell host_bell; /* without `self` */
 
 /* Reads the desired state again and does what it says; `self` is the host. */
 void host_ask_desired(void *self);
+
+/* --- host_http.c --- */
+
+/* A step of the start: the HTTP server.  0, or -errno with the text in the host: its settings are wrong. */
+int host_open_http(struct host *h);
+/* There is another `config`. */
+void host_apply_http(struct host *h);
 
 /* --- control_verbs.c --- */
 

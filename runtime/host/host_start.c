@@ -250,6 +250,7 @@ static int (*const steps[])(struct host *h) = {
         start_guard,        /* before the first runner; needs that page */
         open_handlers,      /* each has its plugin copied, and a pool without a process */
         join,               /* after the handlers: our node in the tree names them, and shards come to us from now on */
+        host_open_http,     /* last: what it answers is about a host that runs */
         say_ready,
 };
 

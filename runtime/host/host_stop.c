@@ -31,6 +31,7 @@ void host_stop(struct host *h, int signal_number)
         reload_end(&h->reload);
         h->handlers.is_leaving = true;
         notify_say(&h->notify, "STOPPING=1\nSTATUS=%s", "Finishing what runs");
+        http_stop_accepting(h->http);
         membership_leave(&h->membership);
         shards_leave(&h->shards, now_ms);
 }
@@ -95,6 +96,9 @@ static void dismiss_guard(struct host *h)
 static void close_store(struct host *h)
 {
         struct store *store = h->store;
+        /* Its requests to the store end with the store. */
+        http_close(h->http);
+        h->http = NULL;
         h->store = h->shards.store = NULL;
         if (store)
                 store_close(store, close_next, h);

@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "runner": {"base", "ring"},
     "guard": {"base", "ring", "store", "coord"},
     # host/ itself puts its rooms together; none of them knows it.
-    "host": {"base", "config", "task", "ring", "store", "coord", "guard", "host/shard", "host/handler", "host/pool",
+    "host": {"base", "config", "task", "ring", "store", "coord", "guard", "http", "host/shard", "host/handler", "host/pool",
              "host/membership"},
     "host/shard": {"base", "config", "task", "ring", "store", "host/handler", "host/pool", "host/membership"},
     "host/handler": {"base", "config", "task", "ring", "store", "host/shard", "host/pool", "host/membership"},
@@ -42,11 +42,12 @@ MAY_INCLUDE = {
     "host/membership": {"base", "config", "store", "coord"},
     "view": {"base", "task", "store", "host/membership"},
     "client": {"base", "config", "task", "store"},
+    "http": {"base", "config", "task", "store", "view"},
     "cli": {"base", "config", "task", "ring", "coord", "client", "view", "host", "runner", "guard"},
 }
 # The files that put a host together out of its parts.
 KNOW_THE_HOST = {f"host/{name}" for name in ("host_private.h", "host.c", "host_start.c", "host_stop.c", "host_events.c",
-                                             "control_verbs.c")}
+                                             "host_http.c", "control_verbs.c")}
 
 OLD_WORDS = "berth|station|crew|lineage|succession|chair|guardian|keeper|scout"
 

@@ -1,0 +1,64 @@
+/* host_http.c: a host's HTTP server: what it is given of the configuration, and what it may ask the host. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "host/host_private.h"
+
+static const struct config *on_config(void *self)
+{
+        const struct host *h = self;
+        return h->config;
+}
+
+static void on_health(void *self, struct http_health *ret_health)
+{
+        const struct host *h = self;
+        *ret_health = (struct http_health){
+                .is_member = h->membership.is_started && !h->membership.was_lost,
+                .sees_store = !h->membership.has_lost_store,
+                .is_draining = h->phase != HOST_RUNNING || h->membership.is_drained,
+        };
+}
+
+/* The paths are the caller's to free. */
+static struct http_options options_of(const struct host *h, char **ret_socket, char **ret_token_file)
+{
+        const struct config *c = h->config;
+        *ret_socket = text_printf("%s/%s.http", c->state, c->host.name);
+        *ret_token_file = text_printf("%s/http.token", c->state);
+        return (struct http_options){
+                .socket = *ret_socket,
+                .token_file = *ret_token_file,
+                .tokens_file = c->http.tokens_file,
+                .listen = c->http.listen,
+                .hosts = &c->http.hosts,
+                .connections_max = c->http.connections,
+                .has_open_metrics = c->http.has_open_metrics,
+                .is_strict_ready = c->http.ready == HTTP_READY_STRICT,
+        };
+}
+
+int host_open_http(struct host *h)
+{
+        char *socket;
+        char *token_file;
+        struct http_options options = options_of(h, &socket, &token_file);
+        struct http_services services = { .store = h->store, .config = on_config, .health = on_health, .self = h };
+        int r = http_open(&h->loop, &options, &services, &h->http, &h->error);
+        free(socket);
+        free(token_file);
+        return r;
+}
+
+void host_apply_http(struct host *h)
+{
+        char *socket;
+        char *token_file;
+        struct error error = { { 0 } };
+        struct http_options options = options_of(h, &socket, &token_file);
+        if (h->http && http_reconfigure(h->http, &options, &error) < 0)
+                log_event(LEVEL_ERROR, "http-tokens", "text=%s", LOG_QUOTE(error.text));
+        free(socket);
+        free(token_file);
+}

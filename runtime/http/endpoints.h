@@ -1,0 +1,19 @@
+/* endpoints.h: everything that can be asked for; route.c says under which path. */
+#ifndef QUIVER_HTTP_ENDPOINTS_H
+#define QUIVER_HTTP_ENDPOINTS_H
+
+#include "http/exchange.h"
+
+/* health.c: is the loop going round; is this a member that sees its store and does not stop. */
+void http_get_live(struct http_exchange *x);
+void http_get_ready(struct http_exchange *x);
+
+/* intake.c: the body is the payload of one task. */
+void http_post_task(struct http_exchange *x);
+/* intake_lines.c: every line of the body is a task. */
+void http_post_tasks(struct http_exchange *x);
+
+/* read.c: what `quiver status --json` prints. */
+void http_get_status(struct http_exchange *x);
+
+#endif

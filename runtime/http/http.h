@@ -1,0 +1,60 @@
+/* http.h: the HTTP server of a host: intake, API, health, metrics.
+ *
+ * It listens on the Unix socket STATE/NAME.http, and on http.listen if that is set.  All of it runs in the host's loop;
+ * a slow client costs nobody else anything: what it may hold up is bounded in bytes, in number and in time. */
+#ifndef QUIVER_HTTP_HTTP_H
+#define QUIVER_HTTP_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+#include "base/error.h"
+#include "config/config.h"
+
+struct http_server;
+struct store;
+
+/* What /readyz and /livez say. */
+struct http_health {
+        bool is_member;   /* known to the coordination */
+        bool sees_store;  /* it has answered within the lease's ttl */
+        bool is_draining; /* it stops */
+        uint32_t refused; /* handlers that this host refused to load */
+};
+
+/* What the host lends to its server.  All of it is valid until the server is closed. */
+struct http_services {
+        struct store *store;
+        const struct config *(*config)(void *self); /* the one in force */
+        void (*health)(void *self, struct http_health *ret_health);
+        void *self;
+};
+
+struct http_options {
+        const char *socket;          /* path of the Unix socket; NULL: none */
+        const char *token_file;      /* made if it is not there */
+        const char *tokens_file;     /* further tokens; NULL: none */
+        const char *listen;          /* "ADDRESS:PORT"; NULL: the Unix socket alone */
+        const struct strings *hosts; /* further names for the Host field */
+        uint32_t connections_max;
+        bool has_open_metrics; /* without a token, too */
+        bool is_strict_ready;  /* A refused handler makes the host not ready. */
+};
+
+/* Opens what the options name.  A port that is taken is a warning: the Unix socket remains.  0, or -errno with the text
+ * set: an address beyond loopback without tokens, tokens that cannot be read. */
+int http_open(uv_loop_t *loop, const struct http_options *options, const struct http_services *services,
+        struct http_server **ret_server, struct error *error);
+
+/* Takes up other tokens, hosts and limits; the sockets stay as they are.  On an error all remains as it was. */
+int http_reconfigure(struct http_server *server, const struct http_options *options, struct error *error);
+
+/* No new connections and requests: what is being answered is, for a moment.  Then http_close(). */
+void http_stop_accepting(struct http_server *server);
+
+/* Ends every connection and frees the server once the loop has closed the handles.  What endpoints have under way at
+ * the store must have ended before, or ends with the store.  Accepts NULL. */
+void http_close(struct http_server *server);
+
+#endif

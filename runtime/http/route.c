@@ -1,0 +1,164 @@
+#include "http/route.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "http/endpoints.h"
+
+static const struct http_route routes[] = {
+        { VERB_GET, "/livez", ROLE_NONE, "", false, false, http_get_live },
+        { VERB_GET, "/readyz", ROLE_NONE, "verbose", false, false, http_get_ready },
+        { VERB_POST, "/v1/tasks/:handler", ROLE_SUBMIT, "key lane delay unique timeout attempts wait", true, false,
+                http_post_task },
+        { VERB_POST, "/v1/tasks", ROLE_SUBMIT, "", true, true, http_post_tasks },
+        { VERB_GET, "/v1/status", ROLE_READ, "", false, false, http_get_status },
+};
+
+#define ROUTES (sizeof(routes) / sizeof(routes[0]))
+
+static int hex_digit(char c)
+{
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        c = (char)tolower((unsigned char)c);
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool http_decode(struct buffer *to, struct span text, bool has_plus)
+{
+        for (size_t i = 0; i < text.size; i++) {
+                char c = text.data[i];
+                if (c == '+' && has_plus)
+                        c = ' ';
+                if (c == '%') {
+                        int high = i + 2 < text.size ? hex_digit(text.data[i + 1]) : -1;
+                        int low = i + 2 < text.size ? hex_digit(text.data[i + 2]) : -1;
+                        if (high < 0 || low < 0 || !(high | low))
+                                return false;
+                        c = (char)(high << 4 | low);
+                        i += 2;
+                }
+                buffer_put(to, &c, 1);
+        }
+        buffer_put(to, "", 1);
+        return true;
+}
+
+/* --- parameters ------------------------------------------------------------------------------------------------------
+ */
+
+/* The texts have been given room for all of them: none moves. */
+static int add_parameter(
+        struct http_exchange *x, const char *name, struct span value, bool has_plus, struct error *error)
+{
+        if (x->parameters_count == HTTP_PARAMETERS_MAX)
+                return error_set(error, -EINVAL, "more than %u parameters", HTTP_PARAMETERS_MAX);
+        size_t at = x->texts.size;
+        if (!http_decode(&x->texts, value, has_plus))
+                return error_set(error, -EINVAL, "%s: a %% stands before what is no byte", name);
+        x->parameters[x->parameters_count++] = (struct http_parameter){ name, (const char *)x->texts.data + at };
+        return 0;
+}
+
+/* The known name that the bytes are; NULL: none.  `known` is one text, words separated by spaces; the word is copied to
+ * the texts of the exchange. */
+static const char *known_name(struct http_exchange *x, const char *known, struct span name)
+{
+        while (*known) {
+                size_t size = strcspn(known, " ");
+                if (size == name.size && !memcmp(known, name.data, size)) {
+                        size_t at = x->texts.size;
+                        buffer_put(&x->texts, known, size);
+                        buffer_put(&x->texts, "", 1);
+                        return (const char *)x->texts.data + at;
+                }
+                known += size + (known[size] == ' ');
+        }
+        return NULL;
+}
+
+static int parse_query(struct http_exchange *x, const struct http_route *route, struct error *error)
+{
+        struct span rest = x->head->query;
+        while (rest.size) {
+                const char *end = memchr(rest.data, '&', rest.size);
+                struct span pair = { rest.data, end ? (size_t)(end - rest.data) : rest.size };
+                rest = (struct span){ rest.data + pair.size + (end != NULL), rest.size - pair.size - (end != NULL) };
+                if (!pair.size)
+                        continue;
+                const char *equals = memchr(pair.data, '=', pair.size);
+                struct span name = { pair.data, equals ? (size_t)(equals - pair.data) : pair.size };
+                struct span value = { pair.data + name.size + (equals != NULL),
+                        pair.size - name.size - (equals != NULL) };
+                const char *known = known_name(x, route->parameters, name);
+                if (!known)
+                        return error_set(error, -EINVAL, "no parameter %.*s; there are: %s", (int)name.size, name.data,
+                                route->parameters[0] ? route->parameters : "none");
+                if (http_parameter(x, known))
+                        return error_set(error, -EINVAL, "%s: is given twice", known);
+                int r = add_parameter(x, known, value, true, error);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
+/* --- the path --------------------------------------------------------------------------------------------------------
+ */
+
+/* Does the path have the route's form?  Without an exchange nothing is kept. */
+static bool match(const char *form, struct span path, struct http_exchange *x, int *ret_status, struct error *error)
+{
+        const char *at = path.data;
+        const char *end = path.data + path.size;
+        while (*form && at < end) {
+                size_t form_size = strcspn(form + 1, "/");
+                const char *stop = memchr(at + 1, '/', (size_t)(end - at - 1));
+                struct span part = { at + 1, (size_t)((stop ? stop : end) - at - 1) };
+                if (form[1] == ':') {
+                        if (!part.size)
+                                return false;
+                        if (x) {
+                                struct span name = { form + 2, form_size - 1 };
+                                char word[32];
+                                (void)snprintf(word, sizeof(word), "%.*s", (int)name.size, name.data);
+                                const char *kept = known_name(x, word, span_of_text(word));
+                                *ret_status = add_parameter(x, kept, part, false, error);
+                        }
+                } else if (part.size != form_size || memcmp(part.data, form + 1, form_size) != 0) {
+                        return false;
+                }
+                form += form_size + 1;
+                at = part.data + part.size;
+        }
+        return !*form && at == end;
+}
+
+const struct http_route *http_route_find(struct http_exchange *x, unsigned *ret_status, struct error *error)
+{
+        const struct http_head *head = x->head;
+        enum http_verb verb = head->verb == VERB_HEAD ? VERB_GET : head->verb;
+        int r = 0;
+        bool is_path_known = false;
+        x->parameters_count = 0;
+        buffer_clear(&x->texts);
+        /* Nothing grows when it is decoded; names are copied too, each once. */
+        (void)buffer_reserve(&x->texts, 2 * HTTP_HEAD_MAX + HTTP_PARAMETERS_MAX * 64);
+        for (size_t i = 0; i < ROUTES; i++) {
+                if (!match(routes[i].path, head->path, NULL, NULL, NULL))
+                        continue;
+                is_path_known = true;
+                if (routes[i].verb != verb)
+                        continue;
+                (void)match(routes[i].path, head->path, x, &r, error);
+                if (r == 0)
+                        r = parse_query(x, &routes[i], error);
+                *ret_status = 400;
+                return r < 0 ? NULL : &routes[i];
+        }
+        *ret_status = is_path_known ? 405 : 404;
+        (void)error_set(error, -ENOENT, is_path_known ? "%.*s does not take this method" : "there is no %.*s",
+                (int)head->path.size, head->path.data);
+        return NULL;
+}

@@ -1,0 +1,235 @@
+/* server.c: where the server listens, how many may come, and for how long. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/strings.h"
+#include "http/server_private.h"
+
+#define BACKLOG  128
+#define SWEEP_MS 1000u
+
+/* --- connections
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void on_sweep(uv_timer_t *timer)
+{
+        struct http_server *server = timer->data;
+        struct http_connection *c;
+        struct http_connection *next;
+        DL_FOREACH_SAFE (server->connections, c, next)
+                http_connection_check_time(c, uv_now(server->loop));
+}
+
+static void free_if_over(struct http_server *server)
+{
+        if (!server->is_closing || server->handles || server->connections)
+                return;
+        http_access_free(&server->access);
+        free(server->socket_path);
+        free(server);
+}
+
+void http_server_forget(struct http_server *server, struct http_connection *c)
+{
+        DL_DELETE(server->connections, c);
+        server->connections_count--;
+        /* An idle host polls nothing. */
+        if (!server->connections && !server->is_closing)
+                (void)uv_timer_stop(&server->timer);
+        free_if_over(server);
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+        struct http_server *server = listener->data;
+        if (status < 0 || server->is_stopping)
+                return;
+        if (!server->connections)
+                (void)uv_timer_start(&server->timer, on_sweep, SWEEP_MS, SWEEP_MS);
+        struct http_connection *c = http_connection_accept(server, listener, listener == (uv_stream_t *)&server->pipe);
+        DL_APPEND(server->connections, c);
+        server->connections_count++;
+        if (server->connections_count > server->connections_max) {
+                server->counts.refused++;
+                http_connection_close(c);
+        }
+}
+
+/* --- listening
+ * -------------------------------------------------------------------------------------------------------- */
+
+static int parse_address(const char *text, struct sockaddr_storage *ret_address, struct error *error)
+{
+        const char *colon = strrchr(text, ':');
+        char *end = NULL;
+        unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
+        if (!colon || end == colon + 1 || *end || port > 65535)
+                return error_set(error, -EINVAL, "http.listen: %s is not ADDRESS:PORT", text);
+        size_t size = (size_t)(colon - text);
+        bool is_bracketed = size > 2 && text[0] == '[' && text[size - 1] == ']';
+        char *name = text_copy_part(text + is_bracketed, size - 2 * (size_t)is_bracketed);
+        if (!strcmp(name, "localhost"))
+                (void)strcpy(name, "127.0.0.1");
+        int r = uv_ip4_addr(name, (int)port, (struct sockaddr_in *)ret_address);
+        if (r < 0)
+                r = uv_ip6_addr(name, (int)port, (struct sockaddr_in6 *)ret_address);
+        free(name);
+        return r < 0 ? error_set(error, -EINVAL, "http.listen: %s is no address; write it in numbers", text) : 0;
+}
+
+static bool is_loopback(const struct sockaddr_storage *address)
+{
+        if (address->ss_family == AF_INET6)
+                return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+        return (ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24) == 127;
+}
+
+/* Without a port the Unix socket remains: a host does its work all the same. */
+static void listen_tcp(struct http_server *server, const char *text, const struct sockaddr_storage *address)
+{
+        (void)uv_tcp_init(server->loop, &server->tcp);
+        server->tcp.data = server;
+        server->has_tcp = true;
+        server->handles++;
+        int r = uv_tcp_bind(&server->tcp, (const struct sockaddr *)address, 0);
+        if (r == 0)
+                r = uv_listen((uv_stream_t *)&server->tcp, BACKLOG, on_connection);
+        if (r < 0)
+                log_event(LEVEL_WARN, "http-port", "listen=%s error=%s text=%s", text, LOG_QUOTE(uv_strerror(r)),
+                        LOG_QUOTE("HTTP is served on the Unix socket alone; set http.listen to a free port"));
+        else
+                log_event(LEVEL_INFO, "http", "listen=%s", text);
+}
+
+/* Without it a host does its work all the same. */
+static void listen_unix(struct http_server *server, const char *path)
+{
+        (void)uv_pipe_init(server->loop, &server->pipe, 0);
+        server->pipe.data = server;
+        server->has_pipe = true;
+        server->handles++;
+        (void)unlink(path);
+        /* Who may connect is decided by the peer's user; the folder keeps strangers out. */
+        int r = uv_pipe_bind(&server->pipe, path);
+        if (r == 0)
+                r = uv_listen((uv_stream_t *)&server->pipe, BACKLOG, on_connection);
+        if (r < 0)
+                log_event(LEVEL_WARN, "http-socket", "path=%s error=%s", LOG_QUOTE(path), LOG_QUOTE(uv_strerror(r)));
+        else
+                server->socket_path = text_copy(path);
+}
+
+/* --- opening and closing
+ * ---------------------------------------------------------------------------------------------- */
+
+static int read_access(struct http_access *access, const struct http_options *options, struct error *error)
+{
+        bool is_made = false;
+        int r = http_access_ensure(access, options->token_file, &is_made, error);
+        if (r == 0 && options->tokens_file)
+                r = http_access_read(access, options->tokens_file, error);
+        for (size_t i = 0; r == 0 && options->hosts && i < options->hosts->count; i++)
+                strings_add(&access->hosts, options->hosts->items[i]);
+        if (is_made)
+                log_event(LEVEL_INFO, "http-token", "file=%s text=%s", LOG_QUOTE(options->token_file),
+                        LOG_QUOTE("made: whoever can read this file may do everything over HTTP"));
+        return r;
+}
+
+static void take_limits(struct http_server *server, const struct http_options *options)
+{
+        server->connections_max = options->connections_max;
+        server->has_open_metrics = options->has_open_metrics;
+        server->is_strict_ready = options->is_strict_ready;
+}
+
+int http_open(uv_loop_t *loop, const struct http_options *options, const struct http_services *services,
+        struct http_server **ret_server, struct error *error)
+{
+        struct sockaddr_storage address = { 0 };
+        struct http_server *server = memory_zero(1, sizeof(*server));
+        server->loop = loop;
+        server->services = *services;
+        take_limits(server, options);
+        (void)uv_timer_init(loop, &server->timer);
+        server->timer.data = server;
+        server->handles = 1;
+        int r = read_access(&server->access, options, error);
+        if (r == 0 && options->listen)
+                r = parse_address(options->listen, &address, error);
+        if (r == 0 && options->listen && !is_loopback(&address) && !options->tokens_file)
+                r = error_set(error, -EPERM,
+                        "http.listen: %s can be reached from other machines; set http.tokens_file, and put a proxy "
+                        "with "
+                        "TLS in front, or listen on 127.0.0.1",
+                        options->listen);
+        if (r < 0) {
+                http_close(server);
+                return r;
+        }
+        if (options->socket)
+                listen_unix(server, options->socket);
+        if (options->listen)
+                listen_tcp(server, options->listen, &address);
+        *ret_server = server;
+        return 0;
+}
+
+int http_reconfigure(struct http_server *server, const struct http_options *options, struct error *error)
+{
+        struct http_access access = { 0 };
+        int r = read_access(&access, options, error);
+        if (r < 0) {
+                http_access_free(&access);
+                return r;
+        }
+        http_access_free(&server->access);
+        server->access = access;
+        take_limits(server, options);
+        return 0;
+}
+
+void http_stop_accepting(struct http_server *server)
+{
+        struct http_connection *c;
+        struct http_connection *next;
+        if (!server || server->is_stopping)
+                return;
+        server->is_stopping = true;
+        DL_FOREACH_SAFE (server->connections, c, next)
+                if (c->phase == CONNECTION_HEAD && !c->reader.head_bytes)
+                        http_connection_close(c);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+        struct http_server *server = handle->data;
+        server->handles--;
+        free_if_over(server);
+}
+
+void http_close(struct http_server *server)
+{
+        struct http_connection *c;
+        struct http_connection *next;
+        if (!server || server->is_closing)
+                return;
+        server->is_stopping = server->is_closing = true;
+        if (server->socket_path)
+                (void)unlink(server->socket_path);
+        uv_close((uv_handle_t *)&server->timer, on_handle_closed);
+        if (server->has_pipe)
+                uv_close((uv_handle_t *)&server->pipe, on_handle_closed);
+        if (server->has_tcp)
+                uv_close((uv_handle_t *)&server->tcp, on_handle_closed);
+        DL_FOREACH_SAFE (server->connections, c, next)
+                http_connection_close(c);
+}

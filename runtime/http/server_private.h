@@ -1,0 +1,43 @@
+/* server_private.h: the server, for the files of http/. */
+#ifndef QUIVER_HTTP_SERVER_PRIVATE_H
+#define QUIVER_HTTP_SERVER_PRIVATE_H
+
+#include "http/connection.h"
+
+/* Counted since the server was opened. */
+struct http_counts {
+        uint64_t requests;
+        uint64_t refused;   /* connections beyond the most that are allowed */
+        uint64_t malformed; /* requests that could not be read */
+        uint64_t forbidden; /* requests without the role, or for a page of another origin */
+        uint64_t timed_out; /* connections closed since their time was over */
+};
+
+struct http_server {
+        uv_loop_t *loop;
+        struct http_services services;
+        struct http_access access;
+        uint32_t connections_max;
+        bool has_open_metrics;
+        bool is_strict_ready;
+
+        uv_pipe_t pipe;
+        uv_tcp_t tcp;
+        uv_timer_t timer; /* once a second while there is a connection */
+        bool has_pipe, has_tcp;
+        unsigned handles; /* not closed yet */
+        char *socket_path;
+
+        struct http_connection *connections;
+        uint32_t connections_count;
+        uint64_t body_bytes; /* of all connections */
+        uint32_t waits;      /* clients that wait for an outcome */
+        bool is_stopping;    /* no new requests */
+        bool is_closing;
+        struct http_counts counts;
+};
+
+/* A connection is gone from the list. */
+void http_server_forget(struct http_server *server, struct http_connection *c);
+
+#endif
