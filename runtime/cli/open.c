@@ -16,6 +16,9 @@ static bool is_answer(int r)
         case EMSGSIZE:
         case EDQUOT:
         case E2BIG:
+        case ENOTUNIQ:
+        case EBADMSG:
+        case ENOBUFS:
         case EAGAIN:
         case ENOSPC:
                 return true;

@@ -97,7 +97,9 @@ static void print_submitted(const struct submit_request *request, const char *id
 {
         if (!request->has_json) {
                 if (is_duplicate)
-                        (void)fprintf(stderr, "quiver submit: not taken, one is there already:\n");
+                        (void)fprintf(stderr, "quiver submit: %s\n",
+                                request->task.task.idempotency_key ? "taken before, under this idempotency key:"
+                                                                   : "not taken, one is there already:");
                 (void)printf("%s\n", id);
                 return;
         }
@@ -110,7 +112,7 @@ static void print_submitted(const struct submit_request *request, const char *id
 static int submit_one(struct cli_store *s, struct submit_request *request)
 {
         struct qv_client_task *task = &request->task.task;
-        char id[QV_CLIENT_ID_SIZE] = "";
+        struct qv_client_submitted submitted = { 0 };
         struct error error;
         if (request->payload && task_options_take_payload(&request->task, request->payload, &error) < 0)
                 return cli_fail(s->command, -EINVAL, error.text);
@@ -122,14 +124,15 @@ static int submit_one(struct cli_store *s, struct submit_request *request)
                 if (task->reply_ms < request->wait_ms)
                         task->reply_ms = request->wait_ms;
         }
-        int r = qv_client_submit(s->client, task, id);
-        if (r < 0 && r != -EEXIST)
-                return cli_fail(s->command, r, qv_client_error());
-        if (!request->has_wait || r == -EEXIST) {
-                print_submitted(request, id, r == -EEXIST);
+        int r = qv_client_submit_many(s->client, task, 1, &submitted);
+        if (r < 0 || (submitted.status && submitted.status != -EEXIST))
+                return cli_fail(s->command, r < 0 ? r : submitted.status, qv_client_error());
+        bool is_refused = submitted.status == -EEXIST;
+        if (!request->has_wait || is_refused) {
+                print_submitted(request, submitted.id, is_refused || submitted.is_repeat);
                 return request->has_wait ? EXIT_FAILED : EXIT_DONE; /* nobody keeps an outcome for us */
         }
-        return wait_for_outcome(s, request, id);
+        return wait_for_outcome(s, request, submitted.id);
 }
 
 /* Only the hosts know which handlers there are; but a misspelt name is likelier than one that is not written down. */
@@ -175,6 +178,8 @@ static int check_words(const struct options *o, struct submit_request *request)
                 return options_wrong(o, "payloads come from standard input; what is %s?", request->payload);
         if (is_stream && request->has_wait)
                 return options_wrong(o, "--wait is for one task; results of many: quiver results");
+        if (request->is_lines && request->task.task.idempotency_key)
+                return options_wrong(o, "--idempotency-key is for one task; a JSON line has its own: idempotency_key");
         if (!is_stream && request->has_skip_bad)
                 return options_wrong(o, "--skip-bad is for --lines and --json-lines");
         return EXIT_DONE;
@@ -184,11 +189,16 @@ static const char about[] =
         "Submits one task, or one per line of standard input, and prints its id. PAYLOAD - is standard input.\n"
         "When it returns the task is kept. A JSON line has payload (a text, or any JSON) or payload_base64, and may "
         "have\n"
-        "handler, key, lane, delay, unique, attempts, timeout and headers; they win over the options.";
+        "handler, key, lane, delay, unique, attempts, timeout, headers and idempotency_key; they win over the "
+        "options.\n"
+        "With --idempotency-key a submit that got no answer may be repeated: the task is taken once, and both print "
+        "its "
+        "id.";
 
 static const char examples[] = "  quiver submit mail --key user-17 '{\"subject\": \"hello\"}'\n"
                                "  quiver submit resize --wait < photo.jpg -\n"
                                "  quiver submit mail --key user-17 --delay 10m --unique 1h reminder\n"
+                               "  quiver submit charge --key user-17 --idempotency-key order-4711 '{\"cents\": 950}'\n"
                                "  printf 'user-17\\thello\\nuser-18\\thello\\n' | quiver submit mail --lines\n"
                                "  echo '{\"handler\": \"mail\", \"key\": \"user-17\", \"payload\": {\"n\": 1}}' |\n"
                                "          quiver submit --json-lines\n";
@@ -199,6 +209,8 @@ int cmd_submit(int argc, char **argv)
         const struct option table[] = {
                 OPT_CONFIG(&q.config),
                 TASK_OPTIONS(&q.task),
+                OPT_TEXT("--idempotency-key KEY", &q.task.task.idempotency_key,
+                        "safe to repeat within a day: taken once"),
                 OPT_FLAG("--wait", &q.has_wait, "wait for the outcome; prints the result"),
                 OPT_DURATION("--wait-for TIME", &q.wait_ms, 1, "the same, but no longer than TIME"),
                 OPT_FLAG("--lines", &q.is_lines,

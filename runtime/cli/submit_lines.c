@@ -174,6 +174,8 @@ static void note_refused(struct stream *st, const struct submit_line *line, int 
         char text[128];
         if (status == -EDQUOT)
                 (void)snprintf(text, sizeof(text), "not taken: its shard's backlog is full (store.max_backlog)");
+        else if (status == -ENOTUNIQ)
+                (void)snprintf(text, sizeof(text), "not taken: its idempotency key was used for another task");
         else if (status == -ETIMEDOUT || status == -ECONNRESET)
                 (void)snprintf(text, sizeof(text), "no answer: it may have been taken or not");
         else
@@ -187,6 +189,8 @@ static int send(struct stream *st)
         for (uint32_t i = 0; r >= 0 && i < st->count; i++) {
                 if (st->submitted[i].status)
                         note_refused(st, &st->lines[i], st->submitted[i].status);
+                else if (st->submitted[i].is_repeat)
+                        st->duplicates++;
                 else
                         st->stored++;
         }

@@ -110,7 +110,7 @@ static int take_json_field(struct task_options *t, const char *name, const json_
 {
         const struct option rows[] = { TASK_OPTIONS(t) };
         static const char *const known[] = { "handler", "key", "lane", "delay", "unique", "attempts", "timeout",
-                "headers", "payload", "payload_base64" };
+                "headers", "payload", "payload_base64", "idempotency_key" };
         if (!strcmp(name, "payload"))
                 return take_json_payload(t, value);
         if (!strcmp(name, "payload_base64"))
@@ -120,6 +120,10 @@ static int take_json_field(struct task_options *t, const char *name, const json_
         if (!strcmp(name, "handler")) {
                 t->task.handler = plain_text(value);
                 return t->task.handler ? 0 : error_set(error, -EINVAL, "handler: must be a text");
+        }
+        if (!strcmp(name, "idempotency_key")) {
+                t->task.idempotency_key = plain_text(value);
+                return t->task.idempotency_key ? 0 : error_set(error, -EINVAL, "idempotency_key: must be a text");
         }
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
                 if (rows[i].kind != OPTION_CALL && option_is(&rows[i], name, strlen(name)))

@@ -40,9 +40,9 @@ void task_options_free(struct task_options *t);
 extern const struct option_choice task_lanes[];
 int task_options_take_header(void *self, const char *value, struct error *error);
 
-/* {"handler", "key", "lane", "delay", "unique", "attempts", "timeout", "headers": {…}, "payload" or "payload_base64"}:
- * what is there replaces what was said before.  A payload that is no text is the JSON itself.  `object` must outlive
- * the task.  0 or -EINVAL. */
+/* {"handler", "key", "lane", "delay", "unique", "attempts", "timeout", "headers": {…}, "idempotency_key", "payload" or
+ * "payload_base64"}: what is there replaces what was said before.  A payload that is no text is the JSON itself.
+ * `object` must outlive the task.  0 or -EINVAL. */
 int task_options_take_json(struct task_options *t, const json_t *object, struct error *error);
 
 /* The payload from a word: the word itself, or all of standard input for "-". */

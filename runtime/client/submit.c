@@ -7,6 +7,7 @@
 #include "client/admin.h"
 #include "client/call.h"
 #include "client/sized_struct.h"
+#include "store/idempotency.h"
 
 CALL_START(submit)
 
@@ -73,6 +74,8 @@ int client_check_task(const struct qv_client_task *task, struct error *error)
                 r = envelope_check(&envelope, error);
         if (r == 0 && task->unique_ms && !envelope.key.size)
                 r = error_set(error, -EINVAL, "unique: needs a key");
+        if (r == 0 && task->idempotency_key)
+                r = idempotency_check(text_span(task->idempotency_key), error);
         buffer_free(&headers);
         return r;
 }
@@ -83,6 +86,19 @@ int client_refusal(const struct qv_client_task *task, const struct store_submiss
         case -EEXIST:
                 return error_set(error, item->status, "unique: a task for handler %s and key %s is there already: %s",
                         task->handler, task->key, item->id);
+        case -ENOTUNIQ:
+                return error_set(error, item->status,
+                        "idempotency key %s: another handler, payload or option was submitted under it, as task %s; "
+                        "give this one a key of its own",
+                        task->idempotency_key, item->id);
+        case -ENOBUFS:
+                return error_set(error, item->status,
+                        "idempotency key: shard %u remembers as many as it may; ask for a shorter time, or try later",
+                        item->shard);
+        case -EBADMSG:
+                return error_set(error, item->status,
+                        "idempotency key %s: what shard %u remembers of it cannot be read; quiver fsck --repair",
+                        task->idempotency_key, item->shard);
         case -EDQUOT:
                 return error_set(error, item->status,
                         "the backlog of shard %u is full (store.max_backlog); wait until the hosts have caught up",
@@ -122,9 +138,13 @@ static void batch_init(struct batch *b, size_t count)
 
 static void batch_fill_item(struct batch *b, uint32_t i)
 {
-        b->items[i] = (struct store_submission){ .delay_ms = b->tasks[i].delay_ms };
+        const char *name = b->tasks[i].idempotency_key;
+        b->items[i] = (struct store_submission){ .delay_ms = b->tasks[i].delay_ms,
+                .idempotency = text_span(name),
+                .idempotency_ms = b->tasks[i].idempotency_ms };
         /* One that cannot even be said stays without a handler, and the store refuses it. */
-        (void)client_task_envelope(&b->tasks[i], &b->headers, &b->items[i].envelope, NULL);
+        if (!name || *name)
+                (void)client_task_envelope(&b->tasks[i], &b->headers, &b->items[i].envelope, NULL);
 }
 
 /* Returns how many were taken: at least one. */
@@ -154,6 +174,7 @@ static void report(const struct batch *b, struct qv_client_submitted *ret_submit
 {
         for (uint32_t i = 0; i < b->count; i++) {
                 ret_submitted[i].status = r < 0 ? r : b->items[i].status;
+                ret_submitted[i].is_repeat = r >= 0 && b->items[i].is_repeat;
                 memcpy(ret_submitted[i].id, b->items[i].id, sizeof(b->items[i].id));
         }
 }
@@ -172,6 +193,8 @@ static void explain(const struct batch *b, size_t before, size_t count, struct e
 }
 
 _Static_assert(QV_CLIENT_ID_SIZE == TASK_ID_MAX + 1, "an id fits");
+/* Programs walk over an array of these with the size that they were built with. */
+_Static_assert(sizeof(struct qv_client_submitted) == 72, "what was submitted keeps its size");
 
 int qv_client_submit_many(struct qv_client *client, const struct qv_client_task *tasks, size_t count,
         struct qv_client_submitted *ret_submitted)
@@ -209,7 +232,7 @@ int qv_client_submit(struct qv_client *client, const struct qv_client_task *task
         int r = qv_client_submit_many(client, task, 1, &submitted);
         if (r < 0)
                 return r;
-        if (ret_id && (!submitted.status || submitted.status == -EEXIST))
+        if (ret_id && (!submitted.status || submitted.status == -EEXIST || submitted.status == -ENOTUNIQ))
                 memcpy(ret_id, submitted.id, sizeof(submitted.id));
         return submitted.status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "store/admin.h"
+#include "store/idempotency.h"
 #include "store/results.h"
 #include "store/store.h"
 
@@ -72,6 +73,7 @@ struct store {
         uint64_t backlog_max;
         uint64_t results_max;
         uint64_t results_age_ms;
+        uint64_t idempotency_max;
 };
 
 /* An envelope ready to be appended; its bytes, as the driver puts them, stand in the request's arena. */
@@ -85,7 +87,18 @@ struct store_prepared {
         uint64_t not_before_ms;
         uint64_t delay_ms;
         uint64_t unique_ms;
+        struct span idempotency; /* the record's name, as idempotency_scope() makes it; empty: none */
+        uint64_t idempotency_ms;
+        uint8_t digest[SHA256_SIZE];
 };
+
+/* What a record of an idempotency name says of a submit: a repeat (0, with the first one's id), another task
+ * (-ENOTUNIQ, with its id), or that it cannot be read (-EBADMSG). */
+int submission_repeat(
+        struct store_submission *item, const struct store_prepared *prepared, struct span id, struct span digest);
+/* Sets the item's status and id, and says in request.error why if it is the first that was refused.  `first` is the id
+ * that is there already, for -EEXIST. */
+void submission_settle(struct store_submit *submit, uint32_t index, int status, struct span first);
 
 /* The arena of the request's reply. */
 struct arena_chunk **request_arena(struct store_request *request);

@@ -18,6 +18,7 @@ void store_set_limits(struct store *store, const struct store_options *options)
         store->payload_max = options->payload_max ? options->payload_max : 1024 * 1024;
         store->backlog_max = options->backlog_max ? options->backlog_max : UINT64_MAX;
         store->results_max = options->results_max ? options->results_max : 10000;
+        store->idempotency_max = options->idempotency_max ? options->idempotency_max : 1000000;
         store->results_age_ms = options->results_age_ms ? options->results_age_ms : 86400 * 1000;
 }
 
@@ -88,13 +89,14 @@ static void check_lease(struct store_request *request, const struct store_lease 
 }
 
 /* Fills in what a producer left out, says where the task goes and what its bytes are.  `id` is where a made id is put.
- */
-static int prepare(struct store_request *request, const struct envelope *envelope, uint64_t delay_ms, char *id,
-        struct store_prepared *ret_prepared, struct error *error)
+ * `name` chooses the shard of a task without a key; empty: any will do. */
+static int prepare(struct store_request *request, const struct envelope *envelope, uint64_t delay_ms, struct span name,
+        char *id, struct store_prepared *ret_prepared, struct error *error)
 {
         struct store *store = request->store;
         struct envelope e = *envelope;
-        uint32_t shard = e.key.size ? shard_of_key(e.key, store->shards) : task_id_any_shard(store->shards);
+        struct span place = e.key.size ? e.key : name;
+        uint32_t shard = place.size ? shard_of_key(place, store->shards) : task_id_any_shard(store->shards);
         uint32_t id_shard = shard;
         int r = envelope_check(&e, error);
         if (!r)
@@ -106,8 +108,9 @@ static int prepare(struct store_request *request, const struct envelope *envelop
                         e.payload.size, store->payload_max);
         if (e.id.size)
                 (void)task_id_check(e.id, &id_shard, NULL);
-        if (id_shard >= store->shards || (e.key.size && id_shard != shard))
-                return error_set(error, -EINVAL, "id: ends in shard %u, the key belongs to shard %u", id_shard, shard);
+        if (id_shard >= store->shards || (place.size && id_shard != shard))
+                return error_set(error, -EINVAL, "id: ends in shard %u, the %s belongs to shard %u", id_shard,
+                        e.key.size ? "key" : "idempotency key", shard);
         if (e.unique_ms && !e.key.size)
                 return error_set(error, -EINVAL, "unique: needs a key");
         if (!e.id.size)
@@ -137,23 +140,82 @@ static int prepare(struct store_request *request, const struct envelope *envelop
         return 0;
 }
 
+/* What a shard is to remember of an item that may be repeated. */
+static void prepare_record(
+        struct arena_chunk **arena, const struct store_submission *item, struct store_prepared *prepared)
+{
+        char scope[IDEMPOTENCY_SCOPE_MAX];
+        uint64_t keep_ms = item->idempotency_ms ? item->idempotency_ms : STORE_IDEMPOTENCY_MS;
+        prepared->idempotency = arena_copy(arena, idempotency_scope(item->idempotency, item->envelope.key, scope));
+        prepared->idempotency_ms = min_u64(keep_ms, TASK_NUMBER_MAX / 2);
+        idempotency_digest(&item->envelope, prepared->delay_ms, prepared->digest);
+}
+
+static void item_set_id(struct store_submission *item, struct span id)
+{
+        id.size = min_u64(id.size, TASK_ID_MAX);
+        if (id.size)
+                memcpy(item->id, id.data, id.size);
+        item->id[id.size] = 0;
+}
+
 static void prepare_item(struct store_submit *submit, uint32_t i)
 {
         struct store_submission *item = &submit->items[i];
         struct error error = { "" };
+        char *id = arena_take(request_arena(&submit->request), TASK_ID_MAX + 1);
         item->id[0] = 0;
-        item->status =
-                prepare(&submit->request, &item->envelope, item->delay_ms, item->id, &submit->prepared[i], &error);
+        item->is_repeat = false;
+        item->status = item->idempotency.size ? idempotency_check(item->idempotency, &error) : 0;
+        if (!item->status)
+                item->status = prepare(&submit->request, &item->envelope, item->delay_ms, item->idempotency, id,
+                        &submit->prepared[i], &error);
+        if (!item->status && item->idempotency.size)
+                prepare_record(request_arena(&submit->request), item, &submit->prepared[i]);
         item->shard = submit->prepared[i].shard;
         if (!item->status) {
-                if (item->envelope.id.size) {
-                        memcpy(item->id, item->envelope.id.data, item->envelope.id.size);
-                        item->id[item->envelope.id.size] = 0;
-                }
+                item_set_id(item, submit->prepared[i].id);
                 return;
         }
         if (!submit->refused++)
                 (void)error_set(&submit->request.error, 0, "task %u: %s", i + 1, error.text);
+}
+
+int submission_repeat(
+        struct store_submission *item, const struct store_prepared *prepared, struct span id, struct span digest)
+{
+        uint32_t shard = 0;
+        if (digest.size != SHA256_SIZE || task_id_check(id, &shard, NULL) || shard != prepared->shard)
+                return -EBADMSG;
+        item_set_id(item, id);
+        item->is_repeat = !memcmp(digest.data, prepared->digest, SHA256_SIZE);
+        return item->is_repeat ? 0 : -ENOTUNIQ;
+}
+
+void submission_settle(struct store_submit *submit, uint32_t index, int status, struct span first)
+{
+        struct store_submission *item = &submit->items[index];
+        struct error *error = &submit->request.error;
+        item->status = status;
+        if (!status && !item->is_repeat)
+                item_set_id(item, submit->prepared[index].id);
+        if (status == -EEXIST)
+                item_set_id(item, first);
+        if (error->text[0])
+                return;
+        if (status == -EDQUOT)
+                (void)error_set(error, 0, "task %u: the backlog of shard %u is full", index + 1, item->shard);
+        else if (status == -ENOTUNIQ)
+                (void)error_set(error, 0,
+                        "task %u: under this idempotency key another handler, payload or option was taken: %s",
+                        index + 1, item->id);
+        else if (status == -ENOBUFS)
+                (void)error_set(error, 0, "task %u: shard %u remembers %" PRIu64 " idempotency keys, and takes no more",
+                        index + 1, item->shard, submit->request.store->idempotency_max);
+        else if (status == -EBADMSG)
+                (void)error_set(error, 0,
+                        "task %u: what shard %u remembers of this idempotency key cannot be read; quiver fsck --repair",
+                        index + 1, item->shard);
 }
 
 void store_submit(struct store *store, struct store_submit *submit)
@@ -201,8 +263,8 @@ static void prepare_follow_ups(struct store_advance *advance, uint32_t count)
                 for (uint32_t j = 0; j < outcome->follow_ups_count && !request->status; j++) {
                         const struct store_follow_up *follow_up = &outcome->follow_ups[j];
                         char *id = arena_take(request_arena(request), TASK_ID_MAX + 1);
-                        request->status = prepare(request, &follow_up->envelope, follow_up->delay_ms, id,
-                                &advance->prepared[at++], &error);
+                        request->status = prepare(request, &follow_up->envelope, follow_up->delay_ms,
+                                (struct span){ 0 }, id, &advance->prepared[at++], &error);
                         if (!request->status && follow_up->envelope.unique_ms)
                                 request->status = error_set(&error, -EINVAL, "unique: not for follow-ups");
                         if (request->status)

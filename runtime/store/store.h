@@ -37,7 +37,8 @@
 #define STORE_PAYLOAD_MAX     (16u * 1024u * 1024u) /* what payload_max may be set to at most */
 #define STORE_NEVER           UINT64_MAX            /* a due time: nothing is due */
 #define STORE_NONCE_SIZE      16u
-#define STORE_WAITING_MS      30000u /* a waiting key whose owner never refills it comes back by itself after this */
+#define STORE_IDEMPOTENCY_MS  86400000u /* how long a shard remembers an idempotency name: a day */
+#define STORE_WAITING_MS      30000u    /* a waiting key whose owner never refills it comes back by itself after this */
 
 struct store;
 struct store_prepared;
@@ -90,6 +91,7 @@ struct store_options {
         uint64_t
                 results_max; /* results kept in one shard; beyond that the oldest are dropped and counted.  0: 10 000 */
         uint64_t results_age_ms;         /* results older than this are dropped, too; 0: 1 day */
+        uint64_t idempotency_max;        /* names that one shard remembers; 0: 1 000 000 */
         uint8_t nonce[STORE_NONCE_SIZE]; /* our name for the doorbell.  All zero: no doorbell */
         const struct store_clock *clock; /* NULL: the machine's */
         const struct store_bell *bell;   /* NULL: do not listen */
@@ -141,20 +143,33 @@ struct store_submission {
         /* id and submitted_ms may be empty: they are made.  A given id must end in the key's shard. */
         struct envelope envelope;
         uint64_t delay_ms; /* start no sooner than this from now (store time); besides envelope.not_before_ms */
+        /* Makes the item safe to repeat: a name of the client's, 1 to 255 bytes without control characters; empty:
+         * none. The task's shard remembers for idempotency_ms (0: STORE_IDEMPOTENCY_MS) under (name, key) that it took
+         * the task, in the step that stores it.  A repeat within that time stores nothing and returns the first one's
+         * id, also after the task is done or dead.  Another task under the same (name, key) is refused; under the same
+         * name and another key it is another task.  A task without a key goes to the shard of the name: shard_of_key().
+         */
+        struct span idempotency;
+        uint64_t idempotency_ms;
 
-        /* 0: stored.  -EEXIST: `unique`, and one is there already: its id is in `id`.  -EINVAL, -EMSGSIZE: the field is
-         * named in request.error if it is the first.  -EDQUOT: the shard's backlog is full; so are then all later ones
-         * of this shard in this request. */
+        /* 0: stored, or a repeat of what was.  -ENOTUNIQ: `idempotency`, and under that name another handler, payload
+         * or option was taken: its id is in `id` (idempotency.h says what is compared).  -EEXIST: `unique`, and one is
+         * there already: its id is in `id`.  -EINVAL, -EMSGSIZE: the field is named in request.error if it is the
+         * first.  -EDQUOT: the shard's backlog is full; so are then all later ones of this shard in this request.
+         * -ENOBUFS: a new `idempotency` name, and the shard remembers as many as it may (idempotency_max): ask for a
+         * shorter time, or try again later.  -EBADMSG: what is remembered under the `idempotency` name cannot be read;
+         * fsck --repair removes it. */
         int status;
+        bool is_repeat; /* `idempotency`: it was taken before, and `id` is the first one's */
         char id[TASK_ID_MAX + 1];
         uint32_t shard;
 };
 
 /* Appends tasks to their shards' logs, in the order given.  Any process may.  Each item has a status of its own; the
  * request's status is 0 if the store answered.  Without an answer it is unknown, per item, whether it was stored;
- * repeating it is safe only with `unique`.
- * SQLite: one transaction, n rows + one per shard.  Redis: one RPUSH per shard and lane, pipelined; with delay or
- * unique one script per shard. */
+ * repeating it is safe only with `idempotency`, or with `unique`.
+ * SQLite: one transaction, n rows + one per shard; with `idempotency` 3 rows more, and up to 4 of old records removed.
+ * Redis: one RPUSH per shard and lane, pipelined; with delay, unique or idempotency one script per shard. */
 struct store_submit {
         struct store_request request;
         struct store_submission *items; /* statuses are written here */

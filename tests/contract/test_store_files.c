@@ -89,6 +89,12 @@ static void an_older_schema_is_taken_up(void **state)
         make();
         sql("DROP TABLE import");
         sql("ALTER TABLE result DROP COLUMN note");
+        sql("ALTER TABLE dead DROP COLUMN error");
+        sql("DROP TABLE dead_group");
+        sql("DROP TABLE counter");
+        sql("DROP TABLE counted");
+        sql("DROP TABLE idempotency");
+        sql("DROP TABLE idempotency_count");
         sql("PRAGMA user_version = 1");
         assert_int_equal(try_open(&error), 0);
         sql("INSERT INTO import VALUES(0, 'source', 1, 1)");

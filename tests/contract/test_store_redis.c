@@ -9,5 +9,6 @@ int main(void)
 {
         int failed = RUN(open) + RUN(order) + RUN(fence) + RUN(side) + RUN(outcome) + RUN(result) + RUN(admin) +
                      RUN(import) + RUN(grow) + RUN(bell);
+        failed += RUN(idempotency);
         return failed ? 1 : 0;
 }

@@ -188,7 +188,30 @@ def test_json_lines_have_every_option(shop):
     assert shop.totals()["delayed"] == 1
 
 
+def test_a_submit_with_an_idempotency_key_may_be_repeated(shop):
+    words = ["submit", "mail", "--key", "user-1", "--idempotency-key", "order 1", "hello"]
+    first = shop.out(*words)
+    again = shop.run(*words)
+    assert again.stdout.decode().strip() == first and b"taken before" in again.stderr
+    assert shop.json(*words) == {"id": first, "duplicate": True}
+    said = shop.err(*words[:-1], "good bye", code=1)
+    assert "order 1" in said and first in said and "payload" in said
+    other = shop.out("submit", "mail", "--key", "user-2", "--idempotency-key", "order 1", "hello")
+    assert other != first and shop.totals()["queued"] == 2
+    assert "1 to 255" in shop.err("submit", "mail", "--idempotency-key", "", "x", code=1)
+    assert "idempotency_key" in shop.err("submit", "mail", "--lines", "--idempotency-key", "x", code=2)
+
+
+def test_json_lines_with_idempotency_keys_may_be_sent_again(shop):
+    lines = b"\n".join(b'{"payload": %d, "idempotency_key": "line-%d"}' % (i, i) for i in range(5))
+    assert shop.out("submit", "mail", "--json-lines", stdin=lines) == "5 submitted"
+    assert shop.json("submit", "mail", "--json-lines", stdin=lines + b'\n{"payload": 7, "idempotency_key": "line-1"}',
+                     code=1) == {"submitted": 0, "duplicates": 5, "skipped": 0, "refused": 1}
+    assert shop.totals()["queued"] == 5
+
+
 @pytest.mark.parametrize("line, word", [
+    ('{"idempotency_key": 1}', "idempotency_key"), ('{"idempotency_key": ""}', "idempotency"),
     ("{", "JSON"), ("[1]", "object"), ('{"kye": "a"}', "did you mean key"), ('{"lane": "x"}', "lane"),
     ('{"key": 7}', "key"), ('{"key": "a\\u0000b"}', "key"), ('{"payload_base64": "?"}', "base64"), ('{"headers": []}', "headers"),
     ('{"headers": {"a": 1}}', "headers.a"), ('{"attempts": -1}', "attempts"), ('{"handler": null}', "handler"),

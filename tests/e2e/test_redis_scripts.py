@@ -21,7 +21,8 @@ APP = ["quiver:{t}:app", "quiver:{t}:desired"]
 STATUS = ["quiver:{t}:status", "quiver:{t}:statusends"]
 COUNTERS = ["quiver:{t}:counters", "quiver:{t}:counted"]
 LIMIT = 1 << 20
-PARTS = 16  # of fsck
+DIGEST = "ab" * 32
+PARTS = 18  # of fsck
 
 
 def assemble(root, name):
@@ -101,6 +102,8 @@ class Shard:
         c.hset(AT + "sent", mapping={3: 7, "born": 1})
         c.hset(AT + "taken", "4.1", 5)
         c.hset(AT + "imports", "source", "4 1")
+        c.hset(AT + "idempotent", mapping={"old\nk": f"1 {DIGEST} old-1-0", "new\nk": f"99999999999999 {DIGEST} new-9-0"})
+        c.zadd(AT + "idempotentends", {"old\nk": 1, "new\nk": 99999999999999})
         c.hset(APP[0], mapping={"schema": 1, "shards": 1, "coordination": "local:/x", "desired_version": 3})
         c.hset(APP[1], "pause.h", "x")
         c.hset(STATUS[0], "aa", self.pack([1, "document"]))
@@ -180,9 +183,11 @@ def calls(shard):
         ("release", "release", KEYS, ["5 aa", 9, "free"], ()),
         ("renew", "renew", KEYS, [LEASE, 1000], ()),
         ("status_put", "status_put", STATUS + COUNTERS, ["bb", "document", 1000, 100, "h.done", 0, 5, "new.done", 0, 1], ()),
-        ("submit", "submit", KEYS, [100, "name", "1.1", 1, 0, 0, 0, "", "new-1-0", envelope("s", "new-1"),
-                                    1, 0, 5000, 0, "", "new-2-0", envelope("s", "new-2"),
-                                    1, 0, 0, 1000, "h:s", "new-3-0", envelope("s", "new-3")], ()),
+        ("submit", "submit", KEYS, [100, "name", "1.1", 10, 1, 0, 0, 0, "", "new-1-0", envelope("s", "new-1"), "", 0, "",
+                                    1, 0, 5000, 0, "", "new-2-0", envelope("s", "new-2"), "a\nk", 1000, DIGEST,
+                                    1, 0, 0, 1000, "h:s", "new-3-0", envelope("s", "new-3"), "", 0, ""], ()),
+        ("submit again", "submit", KEYS, [100, "", "", 10, 1, 0, 0, 0, "", "new-1-0", envelope("s", "new-1"), "new\nk", 1000,
+                                          DIGEST], ()),
         ("take", "take", KEYS, ["4.1", shard.pack([0, 6, 1, 0, envelope("t", "new-1")]),
                                 shard.pack([0, 7, 1, 99999999999999, envelope("t", "new-2")])], ()),
     ]

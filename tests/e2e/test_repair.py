@@ -48,6 +48,9 @@ def damaged(host):
         client.zadd(AT + "results", {"1": 1})
         client.zadd(AT + "leased", {"2": 1})
         client.hset(AT + "consumers", "2", "x")
+        # an idempotency key that says nothing; one that never ends; one that ends and is not there
+        client.hset(AT + "idempotent", mapping={"one\nk": "?", "two\nk": f"5 {'ab' * 32} x-0"})
+        client.zadd(AT + "idempotentends", {"one\nk": 5, "three\nk": 5})
     return host
 
 
@@ -71,6 +74,8 @@ def test_damage_is_mended_and_named_and_no_task_is_lost(redis_host):
                  "delayed 00000000000000bb waits for no time; mended", "dead x-0 is not found by its id; mended",
                  "dead x-0 is not listed; mended", "dead number 8 is not there; mended",
                  "dead y-0 is not there; mended",
+                 "what is remembered cannot be read; mended", "ends at 5, queued for false; mended",
+                 "ends, but is not there; mended",
                  "result 1 is not there; mended", "result 2 is held, but not there; mended"):
         assert line in said, line
     assert "sound" in host.cli("fsck")
@@ -225,3 +230,26 @@ def test_a_file_is_not_repaired_while_a_host_runs(host):
     change(host, ("UPDATE shard SET dead = 5", ()))
     assert "stop all hosts" in refused(host)
     assert host.stop() == 0
+
+
+@pytest.mark.parametrize("kind", ["host", "redis_host"])
+def test_an_idempotency_key_that_says_nothing_refuses_its_own_submit_until_it_is_mended(request, kind):
+    """Nobody knows whether the task was taken: neither a second one nor a wrong id is the answer."""
+    host = request.getfixturevalue(kind).configure(shards=1, work="").start()
+    words = ["submit", "work", "--key", "k", "--idempotency-key"]
+    first = host.cli(*words, "one", "1").strip()
+    assert host.cli(*words, "one", "1").strip() == first
+    host.wait_done(1)
+    assert host.stop() == 0
+    if hasattr(host, "redis"):
+        with host.redis.client() as client:
+            client.hset(AT + "idempotent", "one\nk", "no record")
+    else:
+        change(host, ("UPDATE idempotency SET digest = ?", (b"short",)), ("UPDATE idempotency_count SET count = 7", ()))
+    refusal = subprocess.run([host.quiver, *words, "one", "1", "-c", host.config], capture_output=True, text=True, timeout=60)
+    assert refusal.returncode == 1 and "fsck --repair" in refusal.stderr, refusal
+    assert host.cli(*words, "two", "2").strip() != first
+    assert "idempotency" in host.cli("fsck", "--json", code=1)
+    host.cli("fsck", "--repair")
+    assert "sound" in host.cli("fsck")
+    assert host.cli(*words, "one", "1").strip() != first

@@ -156,8 +156,8 @@ static redisReply *reply_any(unsigned depth)
 /* --- replies as they should be --------------------------------------------------------------------------------------
  */
 
-/* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, e: an envelope, o: a note, p: a list of envelopes,
- * z: 0, x: troubles; in brackets: a list, whose rows may be repeated. */
+/* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, a: an id, g: a digest, e: an envelope, o: a note, p:
+ * a list of envelopes, z: 0, x: troubles; in brackets: a list, whose rows may be repeated. */
 static const char *const shapes[] = {
         "inniniditi[seoi]", /* acquire; its first is 0: granted */
         "i[seoi]t",         /* in flight */
@@ -169,6 +169,7 @@ static const char *const shapes[] = {
         "nnnnn",         /* dead */
         "nteehpo",       /* consume */
         "nnp",           /* outbox */
+        "n[ag]i",        /* submit, with what is remembered */
         "n",
         "idp",
         ".ni[h]nn",
@@ -209,6 +210,12 @@ static redisReply *reply_value(char what)
                 return reply_troubles();
         case 'h':
                 text = texts[6];
+                break;
+        case 'a':
+                text = SPAN_TEXT("a-1");
+                break;
+        case 'g':
+                text = SPAN_TEXT("00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff");
                 break;
         case 'e':
                 text = texts[take_byte() % 4];
@@ -431,6 +438,16 @@ static void on_consumed(struct store_request *request)
                 look_at(c->results[i].data);
 }
 
+static void on_submitted(struct store_request *request)
+{
+        const struct store_submit *s = (const struct store_submit *)request;
+        done_count++;
+        for (uint32_t i = 0; i < s->items_count && !request->status; i++) {
+                demand(strlen(s->items[i].id) <= TASK_ID_MAX);
+                demand(!s->items[i].is_repeat || (!s->items[i].status && s->items[i].idempotency.size));
+        }
+}
+
 static const struct store_lease lease = { .shard = 1, .epoch = 7, .ttl_ms = 1000 };
 
 static void start_owner(unsigned which)
@@ -555,12 +572,15 @@ static void start_results(unsigned which)
                 store_reply(store, &reply);
                 break;
         default:
-                for (unsigned i = 0; i < 2; i++)
-                        items[i].envelope = (struct envelope){ .key = SPAN_TEXT("k"),
-                                .handler = SPAN_TEXT("work"),
-                                .lane = LANE_NORMAL,
-                                .unique_ms = take_byte() & 1 ? 1000 : 0 };
-                submit = (struct store_submit){ .request.done = on_done, .items = items, .items_count = 2 };
+                for (unsigned i = 0; i < 2; i++) {
+                        uint8_t options = take_byte();
+                        items[i] = (struct store_submission){ .envelope = { .key = SPAN_TEXT("k"),
+                                                                      .handler = SPAN_TEXT("work"),
+                                                                      .lane = LANE_NORMAL,
+                                                                      .unique_ms = options & 1 ? 1000 : 0 },
+                                .idempotency = options & 2 ? SPAN_TEXT("name") : SPAN_TEXT("") };
+                }
+                submit = (struct store_submit){ .request.done = on_submitted, .items = items, .items_count = 2 };
                 store_submit(store, &submit);
         }
 }

@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "base/units.h"
 
 static void durations_need_a_unit_and_are_exact(void **state)
@@ -337,6 +338,31 @@ static void log_levels_have_names(void **state)
         log_set_level(LEVEL_INFO);
 }
 
+/* --- sha256 --- */
+
+static void expect_digest(const char *text, size_t repeat, const char *hex)
+{
+        struct sha256 h;
+        uint8_t digest[SHA256_SIZE];
+        char shown[2 * SHA256_SIZE + 1];
+        sha256_init(&h);
+        for (size_t i = 0; i < repeat; i++)
+                sha256_put(&h, text, strlen(text));
+        sha256_end(&h, digest);
+        assert_string_equal(units_hex(shown, digest, SHA256_SIZE), hex);
+}
+
+/* The standard's own vectors. */
+static void sha256_is_the_standards(void **state)
+{
+        (void)state;
+        expect_digest("", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        expect_digest("abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        expect_digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
+                "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+        expect_digest("a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -357,6 +383,7 @@ int main(void)
                 cmocka_unit_test(a_log_line_is_one_line_of_logfmt),
                 cmocka_unit_test(a_long_log_line_is_cut_and_still_ends),
                 cmocka_unit_test(log_levels_have_names),
+                cmocka_unit_test(sha256_is_the_standards),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,6 +128,45 @@ static void a_second_unique_task_is_told_the_first_one_s_id(void **state)
         assert_int_equal(count(f).queued, 1);
 }
 
+static void a_submit_with_an_idempotency_key_may_be_repeated(void **state)
+{
+        struct fixture *f = *state;
+        char first[QV_CLIENT_ID_SIZE];
+        char second[QV_CLIENT_ID_SIZE] = "";
+        struct qv_client_submitted submitted = { 0 };
+        struct qv_client_task task = new_task("mail", "user-17", "x");
+        task.idempotency_key = "order 1";
+        assert_int_equal(qv_client_submit(f->client, &task, first), 0);
+        assert_int_equal(qv_client_submit(f->client, &task, second), 0);
+        assert_string_equal(first, second);
+        assert_int_equal(qv_client_submit_many(f->client, &task, 1, &submitted), 0);
+        assert_int_equal(submitted.is_repeat, 1);
+        assert_int_equal(count(f).queued, 1);
+        task.attempts = 3;
+        second[0] = 0;
+        assert_int_equal(qv_client_submit(f->client, &task, second), -ENOTUNIQ);
+        assert_string_equal(first, second);
+        assert_non_null(strstr(qv_client_error(), "order 1"));
+        task.idempotency_key = "a\nb";
+        assert_int_equal(qv_client_submit(f->client, &task, NULL), -EINVAL);
+        assert_non_null(strstr(qv_client_error(), "idempotency"));
+        task.idempotency_key = "";
+        assert_int_equal(qv_client_submit(f->client, &task, NULL), -EINVAL);
+        assert_non_null(strstr(qv_client_error(), "idempotency"));
+}
+
+/* A program that was built before there were such keys says nothing about them. */
+static void an_older_program_has_no_idempotency_key(void **state)
+{
+        struct fixture *f = *state;
+        struct qv_client_task task = new_task("mail", "user-17", "x");
+        task.size = offsetof(struct qv_client_task, reserved);
+        task.idempotency_key = "never read";
+        assert_int_equal(qv_client_submit(f->client, &task, NULL), 0);
+        assert_int_equal(qv_client_submit(f->client, &task, NULL), 0);
+        assert_int_equal(count(f).queued, 2);
+}
+
 static void a_bad_task_is_refused_and_the_field_named(void **state)
 {
         struct fixture *f = *state;
@@ -379,6 +418,8 @@ int main(void)
                 client_test(every_option_of_a_task_reaches_its_handler),
                 client_test(a_delayed_task_waits),
                 client_test(a_second_unique_task_is_told_the_first_one_s_id),
+                client_test(a_submit_with_an_idempotency_key_may_be_repeated),
+                client_test(an_older_program_has_no_idempotency_key),
                 client_test(a_bad_task_is_refused_and_the_field_named),
                 client_test(of_many_each_has_a_status_and_the_order_is_kept),
                 client_test(a_program_built_against_an_older_header_is_understood),

@@ -239,17 +239,22 @@ void nonce_text(const uint8_t nonce[STORE_NONCE_SIZE], char ret_text[2 * STORE_N
         ret_text[2 * STORE_NONCE_SIZE] = 0;
 }
 
-bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE])
+bool hex_read(struct span text, uint8_t *ret_bytes, size_t size)
 {
-        if (text.size != 2 * STORE_NONCE_SIZE)
+        if (text.size != 2 * size)
                 return false;
-        for (unsigned i = 0; i < text.size; i++) {
+        for (size_t i = 0; i < text.size; i++) {
                 const char *digit = text.data[i] ? strchr(digits, text.data[i]) : NULL;
                 if (!digit)
                         return false;
-                ret_nonce[i / 2] = (uint8_t)(ret_nonce[i / 2] << 4 | (digit - digits));
+                ret_bytes[i / 2] = (uint8_t)(ret_bytes[i / 2] << 4 | (digit - digits));
         }
         return true;
+}
+
+bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE])
+{
+        return hex_read(text, ret_nonce, STORE_NONCE_SIZE);
 }
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */

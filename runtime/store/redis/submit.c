@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/numbers.h"
+#include "base/units.h"
 #include "store/redis/redis_store.h"
 
 /* Only what a producer in any language may do as well: RPUSH.  Everything else takes a script per shard; a shard's
@@ -45,7 +45,7 @@ static bool needs_script(const struct redis_store *s, const struct store_submit 
                 const struct store_prepared *p = &submit->prepared[i];
                 if (!p->bytes.size || p->shard != shard)
                         continue;
-                if (p->delay_ms || p->not_before_ms || p->unique_ms)
+                if (p->delay_ms || p->not_before_ms || p->unique_ms || p->idempotency.size)
                         return true;
                 tasks++;
         }
@@ -59,14 +59,6 @@ static bool is_waiting(const struct submission *sub, const struct store_submit *
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
 
-static void item_refuse(struct store_submit *submit, uint32_t i, int status)
-{
-        submit->items[i].status = status;
-        if (status == -EDQUOT && !submit->request.error.text[0])
-                (void)error_set(&submit->request.error, 0, "task %u: the backlog of shard %u is full", i + 1,
-                        submit->items[i].shard);
-}
-
 static void pushed(struct redis_call *call, const redisReply *reply)
 {
         struct redis_shard *shard = &call->op->s->shards[call->shard];
@@ -77,6 +69,17 @@ static void pushed(struct redis_call *call, const redisReply *reply)
                 shard->backlog = length;
         submission_of(call->op)->state.stored++;
         bell_own_write(call->op->s, call->shard);
+}
+
+/* What the shard remembers under the item's idempotency name: the id, and the digest in hex; two empty texts if it
+ * cannot be read. */
+static int remembered(struct store_submission *item, const struct store_prepared *p, const redisReply *said)
+{
+        struct span hex = reply_span(reply_at(said, 1));
+        uint8_t digest[SHA256_SIZE];
+        bool is_read = hex_read(hex, digest, SHA256_SIZE);
+        return submission_repeat(item, p, reply_span(reply_at(said, 0)),
+                (struct span){ (const char *)digest, is_read ? SHA256_SIZE : 0 });
 }
 
 static void scripted(struct redis_call *call, const redisReply *reply)
@@ -93,21 +96,21 @@ static void scripted(struct redis_call *call, const redisReply *reply)
                 if (sub->state.call_of[i] != call->number)
                         continue;
                 const redisReply *said = reply_at(reply, at++);
-                struct span id = reply_span(said);
-                if (id.size) {
-                        id.size = min_u64(id.size, TASK_ID_MAX);
-                        memcpy(item->id, id.data, id.size);
-                        item->id[id.size] = 0;
-                        item_refuse(submit, i, -EEXIST);
-                } else if (answer_bool(call->op, said, "verdict")) {
-                        is_full = true;
-                        item_refuse(submit, i, -EDQUOT);
+                struct span first = reply_span(said);
+                int status = first.size ? -EEXIST : 0;
+                if (reply_count(said)) {
+                        status = remembered(item, &submit->prepared[i], said);
+                } else if (!first.size) {
+                        uint64_t verdict = answer_number(call->op, said, 2, "verdict");
+                        is_full |= verdict == 1;
+                        status = verdict == 1 ? -EDQUOT : verdict ? -ENOBUFS : 0;
                 }
+                submission_settle(submit, i, status, first);
         }
         sub->state.stored++;
         for (uint32_t i = 0; i < submit->items_count && is_full; i++)
                 if (is_waiting(sub, submit, i) && submit->prepared[i].shard == call->shard)
-                        item_refuse(submit, i, -EDQUOT);
+                        submission_settle(submit, i, -EDQUOT, (struct span){ 0 });
         bell_own_write(call->op->s, call->shard);
 }
 
@@ -169,18 +172,30 @@ static void put_scope(struct redis_call *call, const struct store_prepared *p)
                 call_put(call, (struct span){ 0 });
 }
 
+/* What the shard is to remember of it: name, for how long, digest. */
+static void put_record(struct redis_call *call, const struct store_prepared *p)
+{
+        char hex[2 * SHA256_SIZE + 1] = "";
+        if (p->idempotency.size)
+                (void)units_hex(hex, p->digest, SHA256_SIZE);
+        call_put(call, p->idempotency);
+        call_put_number(call, p->idempotency_ms);
+        call_printf(call, "%s", hex);
+}
+
 static void submit_by_script(struct submission *sub, struct store_submit *submit, uint32_t first)
 {
         const struct store_prepared *p = submit->prepared;
         uint64_t max = sub->op.s->store.backlog_max;
         uint32_t count = portion(sub, submit, first, false);
-        struct redis_call *call = call_script(&sub->op, SCRIPT_submit, p[first].shard, 3 + 7 * count);
+        struct redis_call *call = call_script(&sub->op, SCRIPT_submit, p[first].shard, 4 + 10 * count);
         call->number = sub->state.calls;
         call->answer = scripted;
         call->failed = failed;
         call_put_number(call, max == UINT64_MAX ? 0 : max);
         call_printf(call, "%s", sub->op.s->wait_name);
         call_printf(call, "%" PRIu64 ".%" PRIu32, sub->state.wait, call->number);
+        call_put_number(call, sub->op.s->store.idempotency_max);
         for (uint32_t i = first; i < submit->items_count; i++) {
                 if (sub->state.call_of[i] != call->number)
                         continue;
@@ -191,6 +206,7 @@ static void submit_by_script(struct submission *sub, struct store_submit *submit
                 put_scope(call, &p[i]);
                 call_put(call, p[i].id);
                 call_put(call, p[i].bytes);
+                put_record(call, &p[i]);
         }
         call_send(call);
 }

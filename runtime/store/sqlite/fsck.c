@@ -132,8 +132,22 @@ static void check_rest(struct sqlite_check *c)
         compare(c, "submitted", c->tasks + shard->done + shard->dropped, shard->submitted);
 }
 
+static void check_idempotency(struct sqlite_check *c)
+{
+        uint32_t shard = c->shard->shard;
+        uint64_t kept = number_of(c, "SELECT count(*) FROM idempotency WHERE shard = ?1 AND ?2 = ?2", shard, 0);
+        compare(c, "idempotency keys", kept,
+                number_of(c, "SELECT ifnull(max(count), 0) FROM idempotency_count WHERE shard = ?1 AND ?2 = ?2", shard,
+                        0));
+        uint64_t wrong = number_of(c,
+                "SELECT count(*) FROM idempotency WHERE shard = ?1 AND " IDEMPOTENCY_IS_WRONG " AND ?2 = ?2", shard, 0);
+        if (wrong)
+                problem(c, "%" PRIu64 " idempotency keys of which nothing can be read", wrong);
+}
+
 static void check_shard(struct sqlite_check *c)
 {
+        check_idempotency(c);
         check_log(c);
         check_side(c);
         check_rest(c);

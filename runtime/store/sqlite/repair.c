@@ -87,6 +87,14 @@ static uint64_t count_lane(struct sqlite_store *s, uint32_t shard, enum lane lan
         return count;
 }
 
+static void mend_idempotency(struct sqlite_store *s, uint32_t number)
+{
+        mend(s, number, "DELETE FROM idempotency WHERE shard = ?1 AND " IDEMPOTENCY_IS_WRONG);
+        mend(s, number,
+                "INSERT OR REPLACE INTO idempotency_count(shard, count) SELECT ?1, count(*) FROM idempotency WHERE "
+                "shard = ?1");
+}
+
 static void mend_counts(struct sqlite_store *s, uint32_t number)
 {
         struct sqlite_shard_row *shard = shard_write(s, number);
@@ -140,4 +148,5 @@ void shard_repair(struct sqlite_store *s, struct store_request *request, uint32_
         mend_row(s, number);
         strays_bury(s, shard_write(s, number), request_arena(request));
         mend_counts(s, number);
+        mend_idempotency(s, number);
 }

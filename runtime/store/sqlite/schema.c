@@ -67,7 +67,13 @@ static const char *const steps[] = {
         "INSERT INTO dead_group SELECT id >> 50, handler, reason, error, count(*) FROM dead GROUP BY 1, 2, 3, 4;"
         "CREATE TABLE counter(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
         "CREATE TABLE counted(nonce BLOB NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY(nonce, "
-        "name)) WITHOUT ROWID;",
+        "name)) WITHOUT ROWID;"
+        /* Submits that may be repeated, and how many of them a shard remembers (idempotency.c). */
+        "CREATE TABLE idempotency(shard INTEGER NOT NULL, name BLOB NOT NULL, until INTEGER NOT NULL, id TEXT NOT "
+        "NULL,"
+        " digest BLOB NOT NULL, PRIMARY KEY(shard, name)) WITHOUT ROWID;"
+        "CREATE INDEX idempotency_until ON idempotency(shard, until);"
+        "CREATE TABLE idempotency_count(shard INTEGER PRIMARY KEY, count INTEGER NOT NULL);",
 };
 
 #define VERSION (sizeof(steps) / sizeof(steps[0]))

@@ -3,7 +3,7 @@
  *
  *         writer.c      the thread: gathers requests into transactions       fair_lock.c    who may write next
  *         open.c        files, checks, the clock                             bell.c    the doorbell
- *         submit.c      lease.c  advance.c  claim.c  side_queue.c                  the hot path
+ *         submit.c  idempotency.c  lease.c  advance.c  claim.c  side_queue.c       the hot path
  *         results.c     reply.c                                              what handlers returned
  *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration
  *         query.c  schema.c  shard_row.c  row_codec.c                               statements, tables, a shard's row,
@@ -136,6 +136,15 @@ void shard_append_prepared(struct sqlite_store *s, const struct store_prepared *
 void shard_delay(struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, uint64_t due_ms,
         struct span task, struct span note);
 void ring_holder(struct sqlite_store *s, const struct sqlite_shard_row *shard);
+
+/* idempotency.c: whether a submit was taken before.  1: it was not, and there is room to remember it; else 0, -ENOTUNIQ
+ * or -EBADMSG as submission_repeat(), or -ENOBUFS. */
+int idempotency_look(struct sqlite_store *s, const struct store_prepared *prepared, struct store_submission *item);
+/* In SQL: a record that says nothing, in shard ?1. */
+#define IDEMPOTENCY_IS_WRONG                                                                                           \
+        "(typeof(until) != 'integer' OR until < 0 OR length(digest) != 32 OR length(id) > 64 OR id NOT LIKE '%-' || "  \
+        "?1)"
+void idempotency_put(struct sqlite_store *s, const struct store_prepared *prepared);
 
 /* lease.c */
 enum fence { FENCE_OK, FENCE_REPEAT, FENCE_FENCED };

@@ -82,6 +82,14 @@ STATEMENT(UNIQUE_SET, "INSERT OR REPLACE INTO uniq(shard, scope, until, id) VALU
 STATEMENT(UNIQUE_SWEEP,
         "DELETE FROM uniq WHERE (shard, scope) IN (SELECT shard, scope FROM uniq WHERE until <= ?1 LIMIT 4)")
 
+STATEMENT(IDEMPOTENCY_GET, "SELECT until, id, digest FROM idempotency WHERE shard = ?1 AND name = ?2")
+STATEMENT(IDEMPOTENCY_PUT, "INSERT INTO idempotency(shard, name, until, id, digest) VALUES(?1, ?2, ?3, ?4, ?5)")
+STATEMENT(IDEMPOTENCY_REMOVE, "DELETE FROM idempotency WHERE shard = ?1 AND name = ?2")
+STATEMENT(IDEMPOTENCY_SWEEP, "DELETE FROM idempotency WHERE shard = ?1 AND name IN (SELECT name FROM idempotency "
+                             "INDEXED BY idempotency_until WHERE shard = ?1 AND until <= ?2 LIMIT 4)")
+STATEMENT(IDEMPOTENCY_COUNT, "SELECT count FROM idempotency_count WHERE shard = ?1")
+STATEMENT(IDEMPOTENCY_COUNT_SET, "INSERT OR REPLACE INTO idempotency_count(shard, count) VALUES(?1, ?2)")
+
 STATEMENT(RESULT_PUT,
         "INSERT INTO result(id, at, until, task_id, key, handler, data, note) VALUES(?1, ?2, 0, ?3, ?4, ?5, ?6, ?7)")
 STATEMENT(RESULT_FREE,

@@ -68,8 +68,9 @@ static struct span unique_scope(const struct store_prepared *p, char scope[TASK_
         return (struct span){ scope, (size_t)(at - scope) };
 }
 
-/* True if there is one already; its id is then in `id`.  Else remembers this one. */
-static bool unique_is_taken(struct sqlite_store *s, const struct store_prepared *p, char id[TASK_ID_MAX + 1])
+/* True if there is one already; ret_first is its id.  Else remembers this one. */
+static bool unique_is_taken(
+        struct sqlite_store *s, const struct store_prepared *p, struct arena_chunk **arena, struct span *ret_first)
 {
         char text[TASK_HANDLER_MAX + TASK_KEY_MAX + 1];
         struct span scope = unique_scope(p, text);
@@ -77,14 +78,8 @@ static bool unique_is_taken(struct sqlite_store *s, const struct store_prepared 
         bind_number(&q, p->shard);
         bind_span(&q, scope);
         bool is_taken = query_row(&q) && column_number(&q, 1) > s->now_ms;
-        if (is_taken) {
-                struct span known = column_span(&q, 0);
-                if (known.size > TASK_ID_MAX)
-                        known.size = TASK_ID_MAX;
-                if (known.size)
-                        memcpy(id, known.data, known.size);
-                id[known.size] = 0;
-        }
+        if (is_taken)
+                *ret_first = arena_copy(arena, column_span(&q, 0));
         query_end(&q);
         if (is_taken)
                 return true;
@@ -100,14 +95,22 @@ static bool unique_is_taken(struct sqlite_store *s, const struct store_prepared 
         return false;
 }
 
-static int submit_one(struct sqlite_store *s, const struct store_prepared *p, struct store_submission *item)
+static int submit_one(struct sqlite_store *s, const struct store_prepared *p, struct store_submission *item,
+        struct arena_chunk **arena, struct span *ret_first)
 {
+        item->is_repeat = false; /* a transaction that was undone may have said so */
         const struct sqlite_shard_row *shard = shard_read(s, p->shard);
+        /* A repeat comes before all limits: it stores nothing. */
+        int r = p->idempotency.size ? idempotency_look(s, p, item) : 1;
+        if (r != 1)
+                return r;
         if (shard_queued(shard) + shard->delayed + shard->parked >= s->store.backlog_max)
                 return -EDQUOT;
-        if (p->unique_ms && unique_is_taken(s, p, item->id))
+        if (p->unique_ms && unique_is_taken(s, p, arena, ret_first))
                 return -EEXIST;
         shard_append_prepared(s, p);
+        if (p->idempotency.size)
+                idempotency_put(s, p);
         return 0;
 }
 
@@ -117,13 +120,11 @@ void sqlite_submit(struct sqlite_store *s, struct store_request *request)
         submit->refused = 0;
         for (uint32_t i = 0; i < submit->items_count; i++) {
                 struct store_submission *item = &submit->items[i];
-                if (submit->prepared[i].bytes.size)
-                        item->status = submit_one(s, &submit->prepared[i], item);
-                if (!item->status)
-                        continue;
-                submit->refused++;
-                if (item->status == -EDQUOT && !request->error.text[0])
-                        (void)error_set(
-                                &request->error, 0, "task %u: the backlog of shard %u is full", i + 1, item->shard);
+                struct span first = { 0 };
+                if (submit->prepared[i].bytes.size) {
+                        int r = submit_one(s, &submit->prepared[i], item, request_arena(request), &first);
+                        submission_settle(submit, i, r, first);
+                }
+                submit->refused += item->status != 0;
         }
 }

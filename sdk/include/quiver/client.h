@@ -105,13 +105,20 @@ struct qv_client_task {
         const struct qv_client_header *headers;
         size_t headers_count; /* at most 32 */
         uint32_t attempts;
+        uint32_t reserved;
+        /* Makes the submit safe to repeat: a name of yours, 1 to 255 bytes, no control characters.  A repeat with the
+         * same name and key stores nothing and returns the first task's id, also when that task is done.  NULL: none */
+        const char *idempotency_key;
+        uint64_t idempotency_ms; /* how long the name is remembered; 0: a day */
 };
 #define QV_CLIENT_TASK_INIT                                                                                            \
         {                                                                                                              \
-                sizeof(struct qv_client_task), 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0                          \
+                sizeof(struct qv_client_task), 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0, 0, NULL, 0              \
         }
 
-/* Submits one task.  After 0 the task is stored, as durably as the store is configured.
+/* Submits one task.  After 0 the task is stored, as durably as the store is configured; or, with `idempotency_key`, it
+ * was stored before and its id is in ret_id.  -ENOTUNIQ: another handler, payload or option was stored under that
+ * idempotency key; the id of that task is in ret_id.  -ENOBUFS: the shard remembers as many idempotency keys as it may.
  * -EEXIST: with `unique_ms`, there is such a task already; its id is in ret_id.  -EINVAL, -EMSGSIZE: the text names the
  * field.  -EDQUOT: the shard's backlog is full.  ret_id may be NULL. */
 int qv_client_submit(struct qv_client *client, const struct qv_client_task *task, char ret_id[QV_CLIENT_ID_SIZE]);
@@ -121,6 +128,8 @@ int qv_client_submit(struct qv_client *client, const struct qv_client_task *task
 struct qv_client_submitted {
         int32_t status; /* what qv_client_submit() would return */
         char id[QV_CLIENT_ID_SIZE];
+        unsigned char
+                is_repeat; /* 1: it was stored before, under its idempotency key.  Stands where there was padding */
 };
 
 /* Submits many tasks in the given order, a thousand at a time.  All `tasks` have the struct size of the first.  Returns

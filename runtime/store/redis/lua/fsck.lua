@@ -9,6 +9,7 @@
 --include key
 --include marks
 --include lease
+--include idempotency
 local mends = false
 --include proof
 

@@ -1,14 +1,18 @@
 #!lua
 -- submit: tasks with options, or with a limit to the backlog, or to be waited for.  ARGV: backlog_max (0: none), the name
--- of who waits for replicas ('': nobody) and the mark that it looks for, then per task: lane, not_before, delay,
--- unique_ms, scope, id, envelope.  → the backlog, then per task 0 (stored), 1 (full), or the id that is there already
+-- of who waits for replicas ('': nobody) and the mark that it looks for, how many idempotency names a shard remembers, then
+-- per task: lane, not_before, delay, unique_ms, scope, id, envelope, idempotency name ('': none), for how long, digest.
+-- → the backlog, then per task 0 (stored), 1 (full), 2 (remembers no more names), the id that is there already, or what
+-- is remembered under its name: id and digest
 --include shard
 --include log
 --include marks
+--include idempotency
 
 check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'parked', 'notes')
 check_counts('last_delayed')
-local max = tonumber(ARGV[1])
+local max, names_max = tonumber(ARGV[1]), tonumber(ARGV[4])
+local VALUES = 10 -- of a task
 local backlog = 0
 if max > 0 then
 	local marks = marks_read(redis.call('HGET', shard, 'gone'))
@@ -18,7 +22,19 @@ if max > 0 then
 	end
 end
 
-local function submit(lane, not_before, wait, unique_ms, scope, id, bytes)
+local function submit(lane, not_before, wait, unique_ms, scope, id, bytes, name, keep_ms, digest)
+	-- A repeat comes before all limits: it stores nothing.
+	if name ~= '' then
+		local known = idempotent_look(name)
+		if known then
+			return known
+		end
+		idempotent_remove(name)
+		idempotent_sweep()
+		if redis.call('HLEN', idempotent) >= names_max then
+			return 2
+		end
+	end
 	if max > 0 and backlog >= max then
 		return 1
 	end
@@ -35,11 +51,17 @@ local function submit(lane, not_before, wait, unique_ms, scope, id, bytes)
 	else
 		redis.call('RPUSH', lanes[lane], bytes)
 	end
+	if name ~= '' then
+		idempotent_put(name, keep_ms, digest, id)
+	end
 	backlog = backlog + 1
 	return 0
 end
 
-for i = 4, #ARGV, 7 do
+for i = 5, #ARGV, VALUES do
+	if ARGV[i + 7] ~= '' then
+		check_types('idempotent', 'idempotentends')
+	end
 	local name = at .. 'unique:' .. ARGV[i + 4]
 	local is = tonumber(ARGV[i + 3]) > 0 and redis.call('TYPE', name).ok or 'none'
 	if is ~= 'none' and is ~= 'string' then
@@ -51,9 +73,9 @@ if ARGV[2] ~= '' then
 	redis.call('PEXPIRE', at .. 'wait.' .. ARGV[2], 60000)
 end
 local answers = { 0 }
-for i = 4, #ARGV, 7 do
+for i = 5, #ARGV, VALUES do
 	answers[#answers + 1] = submit(tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]),
-		tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5], ARGV[i + 6])
+		tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], tonumber(ARGV[i + 8]), ARGV[i + 9])
 end
 answers[1] = backlog
 return answers

@@ -318,6 +318,30 @@ parts[#parts + 1] = function()
 	end)
 end
 
+-- What is remembered of submits can be read and ends some time.
+parts[#parts + 1] = function()
+	return slice('HSCAN', 'idempotent', function(name, record)
+		local till = idempotent_read(record)
+		local score = redis.call('ZSCORE', idempotent_ends, name)
+		if not till then
+			problem('forgotten', function()
+				idempotent_remove(name)
+			end, 'idempotency key %s: what is remembered cannot be read', name)
+		elseif tonumber(score or -1) ~= till then
+			problem('queued for then', add('idempotentends', till, name), 'idempotency key %s: ends at %.0f, queued for %s', name,
+				till, tostring(score))
+		end
+	end)
+end
+
+parts[#parts + 1] = function()
+	return slice('ZSCAN', 'idempotentends', function(name)
+		if redis.call('HEXISTS', idempotent, name) == 0 then
+			problem('dropped', drop('ZREM', 'idempotentends', name), 'idempotency key %s: ends, but is not there', name)
+		end
+	end)
+end
+
 -- Sizes that must be equal at any moment; last, so that of what was mended nothing is left to say.
 parts[#parts + 1] = function()
 	local marks = marks_read(redis.call('HGET', shard, 'gone'))
@@ -362,7 +386,8 @@ end
 
 local function prove()
 	check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'side', 'parked',
-		'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'results', 'resultdata', 'leased', 'consumers', 'outbox', 'sent', 'taken')
+		'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'results', 'resultdata', 'leased', 'consumers', 'outbox', 'sent', 'taken',
+		'idempotent', 'idempotentends')
 	local next_cursor = parts[part] and parts[part]() or ''
 	return { next_cursor, tasks, problems, #parts, mended }
 end
