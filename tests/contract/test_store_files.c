@@ -101,6 +101,21 @@ static void an_older_schema_is_taken_up(void **state)
         sql("SELECT note FROM result");
 }
 
+/* Somebody writes and does not end: whoever only reads can open the store all the same. */
+static void a_store_opens_while_another_writes(void **state)
+{
+        (void)state;
+        struct error error;
+        char path[128];
+        sqlite3 *db;
+        make();
+        (void)snprintf(path, sizeof(path), "%s/q.db", folder);
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(try_open(&error), 0);
+        (void)sqlite3_close(db);
+}
+
 static void somebody_elses_database_is_refused(void **state)
 {
         (void)state;
@@ -317,6 +332,7 @@ int main(int argc, char **argv)
         const struct CMUnitTest tests[] = {
                 IN_FOLDER(a_newer_schema_is_refused),
                 IN_FOLDER(an_older_schema_is_taken_up),
+                IN_FOLDER(a_store_opens_while_another_writes),
                 IN_FOLDER(somebody_elses_database_is_refused),
                 IN_FOLDER(a_file_that_is_no_database_is_refused),
                 IN_FOLDER(network_file_systems_are_refused),

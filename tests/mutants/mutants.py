@@ -69,6 +69,8 @@ MUTANTS = [
      "(by < 0 or redis.call('HLEN', groups) >= GROUPS_MAX)", "by < 0", [CONTRACT("store_redis")]),
     ("redis: a host that comes back counts twice", "runtime/store/redis/lua/status_put.lua",
      "(whole(counted[name]) or whole(ARGV[i + 1]) or value)", "(whole(counted[name]) or 0)", [CONTRACT("store_redis")]),
+    ("sqlite: opening needs the write lock", "runtime/store/sqlite/open.c",
+     "if (!r && !setup_reading(s, options, &r, error)) {", "if (!r) {", [CONTRACT("store_files")]),
 
     # --- who else could have written what a host runs
     ("trust: any owner", "runtime/base/file_trust.c", "st->st_uid != 0 && st->st_uid != geteuid()) {", "false) {",

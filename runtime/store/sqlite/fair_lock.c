@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -9,8 +11,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "store/sqlite/lock_holder.h"
 
 #define PATIENCE_NS (5 * NS_PER_S)
+#define SAID_NS     NS_PER_S /* a transaction lasts for milliseconds, so this is no load but a process that hangs */
 
 static void nap_us(long us)
 {
@@ -35,6 +40,16 @@ void fair_lock_close(struct fair_lock *lock)
         lock->fd = -1;
 }
 
+static int refuse_to_open(const struct fair_lock *lock, struct error *error)
+{
+        char turn[4200], text[512];
+        struct lock_holder holder;
+        (void)snprintf(turn, sizeof(turn), "%s-turn", lock->path);
+        lock_holder_of_flock(turn, &holder);
+        return error_set(error, -EBUSY, "%s: another process has been opening the store for too long: %s", lock->path,
+                lock_holder_text(&holder, text, sizeof(text)));
+}
+
 int fair_lock_open_alone(struct fair_lock *lock, struct error *error)
 {
         uint64_t end_ns = clock_boot_ns() + lock->patience_ns;
@@ -42,7 +57,7 @@ int fair_lock_open_alone(struct fair_lock *lock, struct error *error)
                 if (errno != EWOULDBLOCK)
                         return error_set(error, -errno, "cannot lock the store's turn file: %s", strerror(errno));
                 if (clock_boot_ns() > end_ns || __atomic_load_n(lock->is_stopping, __ATOMIC_RELAXED))
-                        return error_set(error, -EBUSY, "another process has been opening the store for too long");
+                        return refuse_to_open(lock, error);
                 nap_us(500);
         }
         return 0;
@@ -59,6 +74,17 @@ static void flock_range(struct fair_lock *lock, short type)
         (void)fcntl(lock->fd, F_OFD_SETLK, &l);
 }
 
+static void say_held(struct fair_lock *lock)
+{
+        struct lock_holder holder;
+        char text[512];
+        lock_holder_of_writing(lock->path, &holder);
+        log_event(LEVEL_ERROR, "store-held", "store=%s pid=%d process=%s text=%s", LOG_QUOTE(lock->path),
+                (int)holder.pid, LOG_QUOTE(holder.name), LOG_QUOTE(lock_holder_text(&holder, text, sizeof(text))));
+        lock->is_held_said = true;
+        lock->held_since_ns = lock->waiting_since_ns;
+}
+
 int fair_lock_busy(void *data, int count)
 {
         struct fair_lock *lock = data;
@@ -70,13 +96,20 @@ int fair_lock_busy(void *data, int count)
         }
         if (now_ns - lock->waiting_since_ns > lock->patience_ns || __atomic_load_n(lock->is_stopping, __ATOMIC_RELAXED))
                 return 0;
+        if (lock->is_host && !lock->is_held_said && now_ns - lock->waiting_since_ns > SAID_NS)
+                say_held(lock);
         /* Jitter keeps several that wait from asking at the same moments. */
         nap_us(40 + (long)((now_ns >> 10) % (count < 4 ? 80 : 250)));
         return 1;
 }
 
-void fair_lock_got(struct fair_lock *lock)
+void fair_lock_waited(struct fair_lock *lock, bool is_got)
 {
+        if (is_got && lock->is_held_said) {
+                log_event(LEVEL_INFO, "store-free", "store=%s after_ms=%" PRIu64, LOG_QUOTE(lock->path),
+                        (clock_boot_ns() - lock->held_since_ns) / NS_PER_MS);
+                lock->is_held_said = false;
+        }
         if (!lock->is_waiting)
                 return;
         lock->is_waiting = false;

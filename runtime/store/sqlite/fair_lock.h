@@ -17,6 +17,12 @@ struct fair_lock {
         uint64_t waiting_since_ns;
         uint64_t patience_ns;
         const bool *is_stopping; /* gives up waiting */
+
+        /* A host says in its log that somebody does not let go: once, and when that is over. */
+        bool is_host;
+        bool is_held_said;
+        uint64_t held_since_ns;
+        const char *path; /* of the database */
 };
 
 int fair_lock_open(struct fair_lock *lock, const char *path, struct error *error);
@@ -28,8 +34,8 @@ void fair_lock_opened(struct fair_lock *lock);
 
 /* SQLite's busy handler: sleeps for a fraction of a millisecond; 0 to give up. */
 int fair_lock_busy(void *lock, int count);
-/* The lock was got, or given up. */
-void fair_lock_got(struct fair_lock *lock);
+/* Waiting for the write lock is over: it was got, or given up. */
+void fair_lock_waited(struct fair_lock *lock, bool is_got);
 /* After COMMIT: stands back for a moment if another process waits. */
 void fair_lock_yield(struct fair_lock *lock);
 

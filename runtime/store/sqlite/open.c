@@ -169,6 +169,12 @@ static int agree(const char *path, const char *what, const char *ours, const cha
                 recorded, ours);
 }
 
+/* Whether `ours` is written down in place of what is recorded: the first, or the same place with other servers. */
+static bool is_new_coordination(const char *ours, const char *recorded)
+{
+        return ours && strcmp(ours, recorded) != 0 && (!*recorded || url_is_same_coordination(ours, recorded));
+}
+
 static int record(struct sqlite_store *s, const struct store_options *options, bool is_new, struct error *error)
 {
         struct database *db = &s->db;
@@ -199,10 +205,9 @@ static int record(struct sqlite_store *s, const struct store_options *options, b
                 return error_set(error, -EINVAL,
                         "%s: the app has %u shards, but %u were asked for; the number is fixed when the store is made",
                         s->path, s->store.shards, options->shards);
-        const char *recorded = s->store.coordination;
         const char *ours = options->coordination;
-        if (ours && strcmp(ours, recorded) != 0 && (!*recorded || url_is_same_coordination(ours, recorded))) {
-                /* The first, or the same place with other servers: what others are compared with from now on. */
+        if (is_new_coordination(ours, s->store.coordination)) {
+                /* What others are compared with from now on. */
                 meta_set_text(db, "coordination", ours);
                 free(s->store.coordination);
                 s->store.coordination = text_copy(ours);
@@ -221,12 +226,53 @@ static int failed(struct sqlite_store *s, struct error *error)
 
 static void tune(struct database *db)
 {
-        database_exec(db, "PRAGMA journal_mode = WAL");
         database_exec(db, "PRAGMA synchronous = NORMAL");
         database_exec(db, "PRAGMA wal_autocheckpoint = 0");
         database_exec(db, "PRAGMA journal_size_limit = 67108864");
         database_exec(db, "PRAGMA cache_size = -8192");
         database_exec(db, "PRAGMA temp_store = MEMORY");
+}
+
+/* Whether record() and clock_set() would write. */
+static bool must_write(struct sqlite_store *s, const struct store_options *options)
+{
+        char *boot = meta_text(&s->db, "boot_id");
+        char *coordination = meta_text(&s->db, "coordination");
+        bool is_so = strcmp(boot, s->clock.boot_id(s->clock.self)) != 0 || !meta_number(&s->db, "boot") ||
+                     is_new_coordination(options->coordination, coordination);
+        free(boot);
+        free(coordination);
+        return is_so;
+}
+
+/* Opens a store that others have in use without the write lock, so that a process that holds it and does not go on
+ * stops nobody who only reads.  False: something has to be written down first. */
+static bool setup_reading(
+        struct sqlite_store *s, const struct store_options *options, int *ret_status, struct error *error)
+{
+        struct database *db = &s->db;
+        char shm[4200];
+        struct stat st;
+        unsigned version = 0;
+        (void)snprintf(shm, sizeof(shm), "%s-shm", s->path);
+        /* Without one the file may not be in WAL mode yet, and our reading would refuse that to whoever makes it. */
+        if (stat(shm, &st) < 0 || schema_version(db, s->path, &version, error) || !schema_is_current(version)) {
+                database_clear(db);
+                return false;
+        }
+        tune(db);
+        database_exec(db, "BEGIN");
+        bool is_enough = !must_write(s, options) && !db->failure;
+        if (is_enough) {
+                *ret_status = record(s, options, false, error);
+                clock_set(s);
+        }
+        database_exec(db, "COMMIT");
+        if (!is_enough)
+                database_clear(db);
+        else if (!*ret_status)
+                *ret_status = failed(s, error);
+        return is_enough;
 }
 
 static int setup(struct sqlite_store *s, const struct store_options *options, struct error *error)
@@ -239,9 +285,10 @@ static int setup(struct sqlite_store *s, const struct store_options *options, st
                 return r;
         if (!version && !options->may_create)
                 return error_set(error, -ENOENT, "%s: an empty file; a host makes the store: quiver run", s->path);
+        database_exec(db, "PRAGMA journal_mode = WAL");
         tune(db);
         database_exec(db, "BEGIN IMMEDIATE");
-        fair_lock_got(&s->lock);
+        fair_lock_waited(&s->lock, !db->failure);
         /* Another process may have made it meanwhile. */
         if (!db->failure && !schema_is_current(version)) {
                 r = schema_version(db, s->path, &version, error);
@@ -275,6 +322,8 @@ static int files_open(struct sqlite_store *s, const struct store_options *option
         if (r)
                 return r;
         s->lock.is_stopping = &s->is_stopping;
+        s->lock.is_host = s->is_host;
+        s->lock.path = s->path;
         (void)snprintf(name, sizeof(name), "%s-bell", s->path);
         r = doorbells_open(&s->bells, name, error);
         if (r)
@@ -294,11 +343,12 @@ int sqlite_store_open(struct sqlite_store *s, const struct store_options *option
         if (options->is_host)
                 (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
         int r = files_open(s, options, error);
-        if (!r)
+        if (!r && !setup_reading(s, options, &r, error)) {
                 r = fair_lock_open_alone(&s->lock, error);
-        if (!r) {
-                r = setup(s, options, error);
-                fair_lock_opened(&s->lock);
+                if (!r) {
+                        r = setup(s, options, error);
+                        fair_lock_opened(&s->lock);
+                }
         }
         if (!r)
                 r = checkpoint_start(s, error);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "store/sqlite/lock_holder.h"
 #include "store/sqlite/shard_row.h"
 
 #define SHARD_COLUMN(field, column) #column ", "
@@ -53,9 +54,15 @@ void database_fail(struct database *db, int code)
         int r = errno_of(code, cause);
         const char *advice = r == -ENOSPC  ? "; free some space on its file system"
                              : r == -EROFS ? "; make the file and its folder writable"
-                             : r == -EBUSY ? "; another process holds it"
                                            : "";
         const char *path = sqlite3_db_filename(db->handle, "main");
+        if (r == -EBUSY && path) {
+                struct lock_holder holder;
+                char text[512];
+                lock_holder_of_writing(path, &holder);
+                db->failure = error_set(&db->error, r, "%s: %s", path, lock_holder_text(&holder, text, sizeof(text)));
+                return;
+        }
         db->failure = error_set(&db->error, r, "%s: %s (sqlite %d, errno %d)%s", path ? path : "sqlite",
                 sqlite3_errstr(code), code, cause, advice);
 }

@@ -3,6 +3,7 @@
  *
  *         writer.c      the thread: gathers requests into transactions       fair_lock.c    who may write next
  *         open.c        files, checks, the clock                             bell.c    the doorbell
+ *         lock_holder.c who holds the write lock and does not let go
  *         submit.c  idempotency.c  lease.c  advance.c  claim.c  side_queue.c       the hot path
  *         results.c     reply.c                                              what handlers returned
  *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration

@@ -52,7 +52,8 @@ static void run(struct database *db, enum statement statement)
 static void begin(struct sqlite_store *s, enum store_kind kind)
 {
         run(&s->db, kind == STORE_READ ? STATEMENT_BEGIN_READ : STATEMENT_BEGIN);
-        fair_lock_got(&s->lock);
+        if (kind != STORE_READ)
+                fair_lock_waited(&s->lock, !s->db.failure);
         shard_table_begin(&s->shards, &s->db);
 }
 
