@@ -162,7 +162,7 @@ void plugin_session_probe(struct plugin_session *s, uint64_t init_ms, uint64_t c
         s->start.leases = LEASES;
         (void)uv_timer_init(&s->loop, &probe.timer);
         probe.timer.data = &probe;
-        int r = process_start(&s->loop, &shape, &s->leases, &s->start, &events, &probe, &probe.process, &error);
+        int r = process_start(&s->loop, &shape, &s->leases, -1, &s->start, &events, &probe, &probe.process, &error);
         if (r == 0) {
                 (void)uv_timer_start(&probe.timer, on_late, init_ms, 0);
         } else {

@@ -176,8 +176,7 @@ static const struct group window_table = TABLE(window_fields);
 
 static const struct field host_fields[] = {
         TEXT("name", host_config, name, "the machine's name", name_check_host, RESTART,
-                "This host's name; if two hosts of one `state` folder have the same name, the second one's socket is "
-                "NAME-XXXXXXXX.sock."),
+                "This host's name. Two hosts of one `state` folder need two: the second of one name does not start."),
         COUNT("weight", host_config, weight, "1", 0, 1000, LIVE,
                 "Its share of the shards, relative to the other hosts'. 0: only stands by."),
 };
@@ -330,7 +329,7 @@ static const struct field config_fields[] = {
         COUNT("shards", config, shards, "64", 1, 4096, RESTART,
                 "Queues that keys are spread over. Recorded when the app is created, and fixed from then on."),
         PATH("state", config, state, "../var", NULL, RESTART,
-                "The folder for this host's socket and its private copies of plugins."),
+                "The folder for this host's socket, its locks and its private copies of plugins."),
         PATH("plugins", config, plugins, "../plugins", NULL, LIVE, "The folder of the plugins."),
         GROUP("store", config, store, &store_table, "Where tasks live."),
         GROUP("coordination", config, coordination, &coordination_table,

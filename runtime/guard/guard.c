@@ -196,6 +196,7 @@ int cmd_guard(int argc, char **argv)
         (void)signal(SIGHUP, SIG_IGN);
         (void)fcntl(GUARD_FD_ORDERS, F_SETFD, FD_CLOEXEC);
         (void)fcntl(GUARD_FD_LEASES, F_SETFD, FD_CLOEXEC);
+        (void)fcntl(GUARD_FD_ALIVE, F_SETFD, FD_CLOEXEC);
         (void)prctl(PR_SET_DUMPABLE, 0); /* no core dump: the memory holds passwords */
         while (hear(&g))
                 ;

@@ -13,7 +13,7 @@
 #include "guard/order.h"
 #include "ring/leases.h"
 
-/* lease_returns.c: returns every lease that the lease page shows, then ends the session (token "": there is none).
+/* release.c: returns every lease that the lease page shows, then ends the session (token "": there is none).
  * Retries until the leases would have expired.  Returns how many leases the store took back. */
 uint32_t guard_release(const struct guard_start *start, const struct leases *leases, const char *token);
 

@@ -11,7 +11,11 @@
 #include "store/store.h"
 
 /* Descriptors that a guard is started with. */
-enum guard_fd { GUARD_FD_ORDERS = 3, GUARD_FD_LEASES = 4 };
+enum guard_fd {
+        GUARD_FD_ORDERS = 3,
+        GUARD_FD_LEASES = 4,
+        GUARD_FD_ALIVE = 5, /* holds a shared lock: the guard lives */
+};
 
 #define GUARD_ORDER_MAX   8192
 #define GUARD_RUNNERS_MAX 200 /* in one order; the kernel passes at most 253 descriptors with a message */

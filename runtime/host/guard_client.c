@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/file_lock.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -163,7 +164,7 @@ static void on_exited(uv_process_t *process, int64_t status, int signal)
         uv_close((uv_handle_t *)process, on_process_closed);
 }
 
-static int spawn(struct guard_client *g, int their_end)
+static int spawn(struct guard_client *g, int their_end, int alive)
 {
         char *args[] = { "quiver: guard", "guard", "-", NULL };
         uv_stdio_container_t stdio[] = {
@@ -172,13 +173,14 @@ static int spawn(struct guard_client *g, int their_end)
                 { .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO }, /* it logs to the host's log */
                 { .flags = UV_INHERIT_FD, .data.fd = their_end },
                 { .flags = UV_INHERIT_FD, .data.fd = g->leases->fd },
+                { .flags = UV_INHERIT_FD, .data.fd = alive },
         };
         uv_process_options_t options = {
                 .exit_cb = on_exited,
                 .file = "/proc/self/exe",
                 .args = args,
                 .stdio = stdio,
-                .stdio_count = sizeof(stdio) / sizeof(stdio[0]),
+                .stdio_count = sizeof(stdio) / sizeof(stdio[0]) - (alive < 0),
                 .flags = UV_PROCESS_DETACHED, /* a session of its own, so that Ctrl-C reaches only the host */
         };
         g->process.data = g;
@@ -192,8 +194,15 @@ static int spawn(struct guard_client *g, int their_end)
 static int start_guard(struct guard_client *g)
 {
         int ends[2];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-                return -errno;
+        int alive = g->alive_fd < 0 ? -1 : file_lock_share(g->alive_fd);
+        if (alive < 0 && g->alive_fd >= 0)
+                return alive;
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+                int r = -errno;
+                if (alive >= 0)
+                        (void)close(alive);
+                return r;
+        }
         /* The orders are queued before the guard is spawned: if the host dies in between, the guard knows every runner.
          */
         g->orders = ends[0];
@@ -203,8 +212,10 @@ static int start_guard(struct guard_client *g)
                 give_ttl(g);
         give_session(g);
         give_runners(g, g->runners, g->runners_count);
-        int r = g->is_deaf ? -ENOBUFS : spawn(g, ends[1]);
+        int r = g->is_deaf ? -ENOBUFS : spawn(g, ends[1], alive);
         (void)close(ends[1]);
+        if (alive >= 0)
+                (void)close(alive);
         if (r < 0) {
                 (void)close(ends[0]);
                 g->orders = -1;
@@ -212,10 +223,10 @@ static int start_guard(struct guard_client *g)
         return r;
 }
 
-int guard_client_open(struct guard_client *g, uv_loop_t *loop, const struct leases *leases,
+int guard_client_open(struct guard_client *g, uv_loop_t *loop, const struct leases *leases, int alive_fd,
         const struct guard_start *start, struct error *error)
 {
-        *g = (struct guard_client){ .loop = loop, .leases = leases, .orders = -1 };
+        *g = (struct guard_client){ .loop = loop, .leases = leases, .alive_fd = alive_fd, .orders = -1 };
         order_put_start(&g->start, start);
         (void)uv_timer_init(loop, &g->timer);
         g->timer.data = g;

@@ -15,6 +15,7 @@
 struct guard_client {
         uv_loop_t *loop;
         const struct leases *leases;
+        int alive_fd;        /* a file on which the guard holds a shared lock; -1: none */
         struct buffer start; /* the GUARD_START order, sent to each new guard */
         uint64_t ttl_ms;     /* set by a reload; 0: that of `start` */
         char token[COORD_TOKEN_MAX];
@@ -32,7 +33,7 @@ struct guard_client {
 };
 
 /* Starts the guard; copies what `start` points to.  0, or -errno with the text set. */
-int guard_client_open(struct guard_client *g, uv_loop_t *loop, const struct leases *leases,
+int guard_client_open(struct guard_client *g, uv_loop_t *loop, const struct leases *leases, int alive_fd,
         const struct guard_start *start, struct error *error);
 
 /* Sends the token of a new coordination session. */

@@ -74,6 +74,8 @@ static void on_session(void *self, const char *token)
         struct host *h = self;
         if (h->has_guard)
                 guard_client_session(&h->guard, token);
+        if (h->has_run)
+                host_write_run(h, token);
 }
 
 static void on_assigned(void *self)

@@ -15,9 +15,12 @@
 #include "host/handler/handlers.h"
 #include "host/handler/plugin_copies.h"
 #include "host/handler/reload.h"
+#include "host/last_run.h"
 #include "host/membership/membership.h"
 #include "host/notify.h"
+#include "host/predecessor.h"
 #include "host/shard/shard_io.h"
+#include "host/state_locks.h"
 #include "host/status.h"
 #include "http/http.h"
 #include "ring/leases.h"
@@ -65,6 +68,11 @@ struct host {
         struct host_status status_doc;
         struct guard_client guard;
         bool has_guard;
+        struct state_locks locks;
+        struct last_run run;            /* what NAME.last says of this host */
+        bool has_run;                   /* NAME.last is ours */
+        struct last_run last;           /* what it said of the host before it */
+        struct predecessor predecessor; /* that one, while its leases and its session are ended */
 
         struct store *store; /* NULL: not open */
         struct store_open open;
@@ -93,6 +101,8 @@ int host_catch_signals(struct host *h);
 
 /* Takes the steps of the start, up to one that has to wait for an answer. */
 void host_start(struct host *h);
+/* Writes NAME.last anew, with the session `token`. */
+void host_write_run(struct host *h, const char *token);
 /* What the start of the host `self` waited for has come (0), or not: -errno, and why. */
 void host_start_go_on(void *self, int status, const char *text);
 /* There is another `config`: what follows from it for the parts, but for the handlers. */

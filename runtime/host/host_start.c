@@ -4,6 +4,7 @@
  * wait for an answer.  If a step fails, or a signal comes meanwhile, host_close() closes what was opened so far. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -76,6 +77,7 @@ void host_apply_config(struct host *h)
 static int connect_parts(struct host *h)
 {
         notify_open(&h->notify);
+        state_locks_init(&h->locks);
         pools_init(&h->pools, &h->loop);
         h->membership.name = h->config->host.name;
         h->membership.members_max = h->config->coordination.members_max;
@@ -119,6 +121,44 @@ static int open_plugin_copies(struct host *h)
         return h->copies_fd < 0 ? h->copies_fd : 0;
 }
 
+/* Whether NAME.last is about a host whose leases and session this one has to end. */
+static void look_back(struct host *h)
+{
+        const char *why = h->locks.why_not;
+        struct error error = { "" };
+        int r = last_run_read(h->locks.folder_fd, h->config->host.name, &h->last, &error);
+        if (r == -ENOENT)
+                return;
+        if (r < 0)
+                why = error.text;
+        else if (!why)
+                why = last_run_objection(&h->last, &h->run);
+        if (!why) {
+                h->predecessor.run = &h->last;
+                return;
+        }
+        log_event(LEVEL_WARN, "predecessor", "file=%s/%s.last text=%s hint=%s", h->config->state, h->config->host.name,
+                LOG_QUOTE(why), LOG_QUOTE("what a killed host held ends by itself, within lease.ttl"));
+}
+
+static int lock_state(struct host *h)
+{
+        const struct config *c = h->config;
+        struct last_run *run = &h->run;
+        int r = state_locks_open(&h->locks, c->state, c->host.name, &h->error);
+        if (r < 0)
+                return r;
+        h->pools.alive_fd = h->locks.alive_fd;
+        last_run_read_boot_id(run->boot_id);
+        memcpy(run->alive_id, h->locks.alive_id, sizeof(run->alive_id));
+        memcpy(run->nonce, h->membership.nonce, sizeof(run->nonce));
+        (void)snprintf(run->app, sizeof(run->app), "%s", c->app);
+        (void)snprintf(run->store, sizeof(run->store), "%s", c->store.url.text);
+        (void)snprintf(run->coordination, sizeof(run->coordination), "%s", c->coordination.url.text);
+        look_back(h);
+        return 0;
+}
+
 static int draw_nonce(struct host *h)
 {
         uint8_t *nonce = h->membership.nonce;
@@ -138,8 +178,6 @@ static int open_coordination(struct host *h)
 static void on_store_open(struct store_request *request)
 {
         struct host *h = container_of(request, struct host, open.request);
-        if (request->status == 0)
-                h->store = h->open.store;
         host_start_go_on(h, request->status, request->error.text);
 }
 
@@ -161,9 +199,53 @@ static int open_store(struct host *h)
         return WAITS;
 }
 
+static void on_predecessor_ended(void *self)
+{
+        host_start_go_on(self, 0, "");
+}
+
+static int end_predecessor(struct host *h)
+{
+        struct predecessor *p = &h->predecessor;
+        if (!p->run)
+                return 0;
+        p->store = h->open.store;
+        p->loop = &h->loop;
+        p->coord = coord_options_of(h->config, &h->secrets);
+        p->ttl_ms = h->config->lease.ttl_ms;
+        p->done = on_predecessor_ended;
+        p->self = h;
+        predecessor_end(p);
+        return WAITS;
+}
+
+void host_write_run(struct host *h, const char *token)
+{
+        struct error error = { "" };
+        (void)snprintf(h->run.session, sizeof(h->run.session), "%s", token);
+        if (last_run_write(h->locks.folder_fd, h->config->host.name, &h->run, &error) < 0)
+                log_event(LEVEL_WARN, "predecessor", "file=%s/%s.last text=%s hint=%s", h->config->state,
+                        h->config->host.name, LOG_QUOTE(error.text),
+                        LOG_QUOTE("if this host is killed with its guard, its shards wait for the end of its leases"));
+}
+
+/* Whatever the host before this one held is given back, or ends by itself: from here on it is about this one. */
+static int begin_run(struct host *h)
+{
+        char token[COORD_TOKEN_MAX] = "";
+        state_locks_share(&h->locks);
+        coord_token(h->membership.coord, token);
+        h->has_run = true;
+        host_write_run(h, token);
+        explicit_bzero(token, sizeof(token));
+        explicit_bzero(&h->last, sizeof(h->last));
+        return 0;
+}
+
 static int make_shards(struct host *h)
 {
         struct store_info info;
+        h->store = h->open.store;
         store_info(h->store, &info);
         log_event(LEVEL_INFO, "store", "driver=%s app=%s shards=%" PRIu32 " durability=%s", info.driver, info.app,
                 info.shards, LOG_QUOTE(info.durability));
@@ -200,7 +282,7 @@ static int start_guard(struct host *h)
                 .coord_sentinel_password = h->secrets.coordination_sentinel,
         };
         memcpy(start.nonce, h->membership.nonce, sizeof(start.nonce));
-        int r = guard_client_open(&h->guard, &h->loop, &h->leases, &start, &h->error);
+        int r = guard_client_open(&h->guard, &h->loop, &h->leases, h->locks.alive_fd, &start, &h->error);
         h->has_guard = r == 0;
         return r;
 }
@@ -242,10 +324,13 @@ static int (*const steps[])(struct host *h) = {
         make_state_folder,
         open_plugin_copies, /* in the state folder */
         draw_nonce,         /* who we are, for the control socket, the tree, the store and the guard */
+        lock_state,         /* no other host of this name uses the state folder */
         host_catch_signals, /* Until then a signal ends the process at once: nobody has seen it yet. */
         host_open_control,  /* in the state folder; a host without it does its work all the same */
         open_coordination,  /* waits */
         open_store,         /* waits; notes down which coordination its hosts use */
+        end_predecessor,    /* waits, if the host before was killed with its guard */
+        begin_run,          /* before the first lease, and before the first process that lives on after us */
         make_shards,        /* as many as the store has, and the page that shows their leases to runners */
         start_guard,        /* before the first runner; needs that page */
         open_handlers,      /* each has its plugin copied, and a pool without a process */

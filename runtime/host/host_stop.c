@@ -56,6 +56,7 @@ void host_give_up(struct host *h)
                 outcomes += s->ended_count + shard_telling_count(s);
         }
         h->phase = HOST_GIVEN_UP;
+        h->has_run = false; /* NAME.last stays: the next host of this name can give back what this one could not */
         h->status = error_set(&h->error, -EIO,
                 "stopped without a word from the store: %" PRIu32 " shards were not released (their leases end by "
                 "themselves), and %" PRIu64 " outcomes were not told (those tasks will run again)",
@@ -87,6 +88,8 @@ static void leave_tree(struct host *h)
 
 static void dismiss_guard(struct host *h)
 {
+        if (h->has_run)
+                last_run_remove(h->locks.folder_fd, h->config->host.name);
         if (h->has_guard)
                 guard_client_close(&h->guard, close_next, h);
         else
@@ -95,11 +98,11 @@ static void dismiss_guard(struct host *h)
 
 static void close_store(struct host *h)
 {
-        struct store *store = h->store;
+        struct store *store = h->open.store;
         /* Its requests to the store end with the store. */
         http_close(h->http);
         h->http = NULL;
-        h->store = h->shards.store = NULL;
+        h->open.store = h->store = h->shards.store = NULL;
         if (store)
                 store_close(store, close_next, h);
         else
@@ -154,5 +157,8 @@ void host_free(struct host *h)
         dispatch_free(&h->dispatch);
         host_status_free(&h->status_doc);
         leases_free(&h->leases);
+        explicit_bzero(&h->run, sizeof(h->run));
+        explicit_bzero(&h->last, sizeof(h->last));
+        state_locks_close(&h->locks);
         shared_config_free(h->shared);
 }

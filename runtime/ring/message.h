@@ -18,7 +18,8 @@ enum runner_fd {
         RUNNER_FD_CONTROL = 3,
         RUNNER_FD_RING = 4,
         RUNNER_FD_LEASES = 5,
-        RUNNER_FD_BELL = 6, /* eventfd that wakes the host's loop */
+        RUNNER_FD_BELL = 6,  /* eventfd that wakes the host's loop */
+        RUNNER_FD_ALIVE = 7, /* holds a shared lock: the runner lives */
 };
 
 #define MESSAGE_MAX (128 * 1024)

@@ -224,6 +224,7 @@ static int attach(struct error *error)
 {
         control_fd = sandbox_hide_fd(control_fd);
         int bell_fd = sandbox_hide_fd(RUNNER_FD_BELL);
+        (void)sandbox_hide_fd(RUNNER_FD_ALIVE);
         int r = ring_attach(&runner.ring, RUNNER_FD_RING, bell_fd);
         if (r < 0)
                 return error_set(error, r, "cannot map the ring: %s", strerror(-r));

@@ -33,7 +33,7 @@ void sandbox_leave_terminal(void)
 
 void sandbox_close_strangers(void)
 {
-        (void)close_range(RUNNER_FD_BELL + 1, ~0U, 0);
+        (void)close_range(RUNNER_FD_ALIVE + 1, ~0U, 0);
 }
 
 int sandbox_hide_fd(int fd)

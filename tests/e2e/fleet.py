@@ -104,6 +104,15 @@ class Member(Host):
     def runners(self):
         return [pid for pid, words in self.children().items() if " runner " in words]
 
+    def kill_all(self):
+        """The host, its guard and its runners, as a service manager kills what is left of a service (KillMode=mixed).
+        They are stopped first, so that none of them does anything about another's death."""
+        everybody = [self.process.pid, *self.children()]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in everybody:
+                os.kill(pid, number)
+        self.wait()
+
     def leads(self):
         log = self.log()
         return log.rfind("event=leading") > log.rfind("event=not-leading")

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 """Kills owners over and over, and looks how long their shards stand still.
 
-    tests/e2e/kill_owners.py [sqlite+local | redis+redis | redis+zookeeper] [KILLS]
+    tests/e2e/kill_owners.py [sqlite+local | redis+redis | redis+zookeeper] [KILLS] [host | guard-first | all]
 
-A fleet of three works without a pause.  Each time one of them, the leader as often as not, gets SIGKILL (its guard lives),
-its shards must run elsewhere, it comes back, and all is shared out evenly again before the next.  Ends with the times; at
+A fleet of three works without a pause.  Each time one of them, the leader as often as not, gets SIGKILL (its guard lives;
+`guard-first`: its guard was killed and replaced before), its shards must run elsewhere, it comes back, and all is shared
+out evenly again before the next.  `all`: a single host is killed with its guard and its runners, as a service manager does,
+and started again at once: the time until it owns all shards again counts from that start.  Ends with the times; at
 the first shards that stand still for longer than LIMIT_S it stops, and leaves the folder with every host's log.  Takes
 about three seconds a kill, so it is no part of `make test`.  KEEP=1 leaves the folder in any case, SEED=N repeats a choice."""
 import collections
@@ -13,6 +15,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -98,10 +101,28 @@ def started_since(path, offset, lost, epochs):
     return found
 
 
-def kill_one(fleet, load, dice):
+def replace_guard(victim):
+    first = victim.guard()
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: victim.guard() not in (None, first), "a new guard")
+
+
+def restart_all(fleet):
+    """Returns how long it took, in seconds, from the start until it owns every shard again."""
+    a = fleet.members["a"]
+    a.kill_all()
+    began = time.monotonic()
+    a.start()
+    wait_until(lambda: fleet.counts() == {"a": SHARDS}, "all shards are its own again", LIMIT_S)
+    return time.monotonic() - began
+
+
+def kill_one(fleet, load, dice, how):
     """Returns how long it took, in seconds, until every shard of the killed one has started a task."""
     leader = fleet.leader()
     victim = leader if dice.random() < 0.5 else dice.choice([m for m in fleet.living() if m is not leader])
+    if how == "guard-first":
+        replace_guard(victim)
     path = fleet.folder / "ledger"
     epochs, lost = fleet.backing.epochs(), set(victim.shards())
     assert len(lost) >= SHARDS // 3
@@ -125,7 +146,7 @@ def configure(fleet, name):
     fleet.add(name, more="threads = 2;", change=change).start()
 
 
-def run(name, kills, folder):
+def run(name, kills, how, folder):
     seed = int(os.environ.get("SEED", time.time_ns() % 1000000))
     dice = random.Random(seed)
     with backing_of(KINDS[name], folder) as backing:
@@ -134,30 +155,31 @@ def run(name, kills, folder):
         load = Load(fleet)
         fleet.loads.append(load)
         try:
-            for host in "abc":
+            for host in "a" if how == "all" else "abc":
                 configure(fleet, host)
             fleet.wait_even()
             load.start()
             wait_until(lambda: backing.sum("done") > 1000, "work is done")
             took = []
             for kill in range(kills):
-                took.append(kill_one(fleet, load, dice))
+                took.append(restart_all(fleet) if how == "all" else kill_one(fleet, load, dice, how))
                 assert backing.dead() == 0
                 if (kill + 1) % 20 == 0:
                     print(f"{name}: {kill + 1} kills, at worst {max(took):.2f} s", flush=True)
         finally:
             fleet.close()
     took.sort()
-    print(f"{name}, SEED={seed}: {kills} kills, shards run again after {took[len(took) // 2]:.2f} s (median), "
+    print(f"{name}, SEED={seed}: {kills} kills ({how}), shards run again after {took[len(took) // 2]:.2f} s (median), "
           f"{took[int(len(took) * .99)]:.2f} s (99 of 100), {took[-1]:.2f} s (worst)")
 
 
 def main():
     name = sys.argv[1] if len(sys.argv) > 1 else "sqlite+local"
     kills = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    how = sys.argv[3] if len(sys.argv) > 3 else "host"
     folder = pathlib.Path(tempfile.mkdtemp(prefix="quiver-kills-"))
     try:
-        run(name, kills, folder)
+        run(name, kills, how, folder)
     except BaseException:
         print(f"{name}: see {folder}", file=sys.stderr)
         raise

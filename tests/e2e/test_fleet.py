@@ -273,11 +273,25 @@ def test_a_guard_that_dies_is_replaced(fleet, chance):
     assert not any(is_alive(pid) for pid in runners)
 
 
-def test_a_replaced_guard_ends_the_session_too(fleet):
+def long(text):
     """Leases and sessions are as long as they can be: what is taken over before they end was given back."""
-    def long(text):
-        return re.sub(r'(ttl|session) = "[^"]*"', r'\1 = "5m"', text)
+    return re.sub(r'(ttl|session) = "[^"]*"', r'\1 = "5m"', text)
 
+
+def test_a_host_killed_with_its_guard_has_its_shards_again_at_once(fleet):
+    """Nobody is left to give anything back: the host that is started next does."""
+    a = fleet.add("a", change=long).start()
+    fleet.wait_even()
+    a.submit([task(f"k{n}", n, "us:200000") for n in range(10)])
+    wait_until(a.starts, "tasks run")
+    a.kill_all()
+    a.start()
+    wait_until(lambda: fleet.counts() == {"a": 20}, "all is its own, long before the leases end", 60)
+    wait_done(fleet, 10)
+    check_ledger(ledger(fleet), by_key([task(f"k{n}", n) for n in range(10)]), may_repeat=True)
+
+
+def test_a_replaced_guard_ends_the_session_too(fleet):
     a = fleet.add("a", change=long).start()
     fleet.add("b", change=long).start()
     fleet.wait_even()

@@ -368,7 +368,8 @@ def test_what_a_dead_host_staged_is_swept(quiver, host):
     """A living host's folder is left alone."""
     host.configure(change=lambda text: 'host = { name = "a"; };' + text, work="").start()
     second = Host(quiver, host.plugins, host.folder)
-    second.config, second.logs = host.config, [host.logs[0], host.logs[0]]
+    second.config, second.logs = host.folder / "second.cfg", [host.logs[0], host.logs[0]]
+    second.config.write_text(host.config.read_text().replace('name = "a"', 'name = "b"'))
     staged = lambda: sorted((host.folder / "state").glob("staging-*"))
     try:
         (first,) = staged()

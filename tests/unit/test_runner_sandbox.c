@@ -70,11 +70,11 @@ static void it_dies_with_its_parent_and_not_without_one(void **state)
 static void close_strangers(void)
 {
         int stranger = fcntl(STDERR_FILENO, F_DUPFD, 60);
-        for (int fd = RUNNER_FD_CONTROL; fd <= RUNNER_FD_BELL; fd++)
+        for (int fd = RUNNER_FD_CONTROL; fd <= RUNNER_FD_ALIVE; fd++)
                 CHECK(dup2(STDERR_FILENO, fd) == fd);
         sandbox_close_strangers();
         CHECK(stranger >= 60 && fcntl(stranger, F_GETFD) < 0);
-        for (int fd = 0; fd <= RUNNER_FD_BELL; fd++)
+        for (int fd = 0; fd <= RUNNER_FD_ALIVE; fd++)
                 CHECK(fcntl(fd, F_GETFD) >= 0);
 }
 

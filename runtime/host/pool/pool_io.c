@@ -65,7 +65,7 @@ static void collect(struct pool_io *io)
 
 void pools_init(struct pools *pools, uv_loop_t *loop)
 {
-        *pools = (struct pools){ .loop = loop };
+        *pools = (struct pools){ .loop = loop, .alive_fd = -1 };
         (void)uv_idle_init(loop, &pools->busy);
 }
 

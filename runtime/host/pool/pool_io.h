@@ -77,6 +77,7 @@ struct pool_io {
 struct pools {
         uv_loop_t *loop;
         struct pool_io *list;
+        int alive_fd;   /* a file on which each runner holds a shared lock; -1: none */
         uv_idle_t busy; /* runs while an answer is there already, so that the loop does not sleep */
 };
 

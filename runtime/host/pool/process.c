@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file_lock.h"
 #include "base/memory.h"
 #include "host/pool/runner_variables.h"
 
@@ -20,7 +21,7 @@
 
 /* The runner's ends of the sockets and pipes; closed here after the spawn. */
 struct runner_ends {
-        int control, out, err;
+        int control, out, err, alive;
 };
 
 static void close_fd(int *fd)
@@ -171,7 +172,9 @@ static int spawn(uv_loop_t *loop, struct process *p, const struct leases *leases
         (void)snprintf(parent, sizeof(parent), "%" PRIdMAX, (intmax_t)getpid());
         (void)snprintf(name, sizeof(name), "quiver: %.64s", start->handler);
         char *args[] = { name, "runner", parent, NULL };
-        const int fds[] = { -1, ends->out, ends->err, ends->control, p->ring.fd, leases->fd, p->fds[CHANNEL_BELL] };
+        /* Without a lock the lease page stands in for it, so that a runner has the same descriptors in any case. */
+        const int fds[] = { -1, ends->out, ends->err, ends->control, p->ring.fd, leases->fd, p->fds[CHANNEL_BELL],
+                ends->alive >= 0 ? ends->alive : leases->fd };
         uv_stdio_container_t stdio[sizeof(fds) / sizeof(fds[0])];
         for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
                 stdio[i].flags = fds[i] < 0 ? UV_IGNORE : UV_INHERIT_FD;
@@ -255,12 +258,12 @@ void process_kill(struct process *p, int signal)
                 (void)uv_process_kill(&p->handle, signal);
 }
 
-int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases,
+int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases, int alive_fd,
         const struct runner_start *start, const struct process_events *events, void *owner, struct process **ret,
         struct error *error)
 {
         struct process *p = memory_zero(1, sizeof(*p));
-        struct runner_ends ends = { -1, -1, -1 };
+        struct runner_ends ends = { -1, -1, -1, -1 };
         p->events = events;
         p->owner = owner;
         p->out.rate = p->err.rate = start->log_rate;
@@ -269,6 +272,10 @@ int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct 
         int r = ring_host_init(&p->ring, shape);
         if (r == 0)
                 r = open_channels(p, &ends);
+        if (r == 0 && alive_fd >= 0) {
+                ends.alive = file_lock_share(alive_fd);
+                r = ends.alive < 0 ? ends.alive : 0;
+        }
         if (r == 0)
                 r = send_start(p, start);
         if (r == 0)
@@ -276,6 +283,7 @@ int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct 
         close_fd(&ends.control);
         close_fd(&ends.out);
         close_fd(&ends.err);
+        close_fd(&ends.alive);
         if (r == 0) {
                 watch(loop, p);
                 *ret = p;

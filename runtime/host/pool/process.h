@@ -44,8 +44,9 @@ struct process {
 
 enum process_channel { CHANNEL_CONTROL, CHANNEL_BELL, CHANNEL_OUT, CHANNEL_ERR };
 
-/* Starts this program as a runner and sends it `start`.  0 with *ret, or -errno with the text set. */
-int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases,
+/* Starts this program as a runner and sends it `start`.  As long as it lives, it holds a shared lock on the file of
+ * `alive_fd` (-1: none).  0 with *ret, or -errno with the text set. */
+int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct leases *leases, int alive_fd,
         const struct runner_start *start, const struct process_events *events, void *owner, struct process **ret,
         struct error *error);
 

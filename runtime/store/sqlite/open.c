@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file_system.h"
 #include "base/numbers.h"
 #include "base/strings.h"
 #include "base/url.h"
@@ -18,23 +19,6 @@
 #include "store/sqlite/sqlite.h"
 
 /* --- where ------------------------------------------------------------------------------------------------------- */
-
-/* On these, locks or shared memory do not work between machines, and SQLite corrupts its file. */
-static const struct {
-        unsigned long type;
-        const char *name;
-} network_file_systems[] = {
-        { 0x6969, "NFS" },
-        { 0x517b, "SMB" },
-        { 0xff534d42, "CIFS" },
-        { 0xfe534d42, "SMB2" },
-        { 0x00c36400, "Ceph" },
-        { 0x5346414f, "AFS" },
-        { 0x01021997, "9P" },
-        { 0x01161970, "GFS2" },
-        { 0x7461636f, "OCFS2" },
-        { 0x0bd00bd0, "Lustre" },
-};
 
 static int file_system_check(const char *path, struct error *error)
 {
@@ -48,12 +32,13 @@ static int file_system_check(const char *path, struct error *error)
                 (void)snprintf(folder, sizeof(folder), ".");
         if (statfs(folder, &fs) < 0)
                 return error_set(error, -errno, "%s: %s", folder, strerror(errno));
-        for (size_t i = 0; i < sizeof(network_file_systems) / sizeof(network_file_systems[0]); i++)
-                if ((unsigned long)fs.f_type == network_file_systems[i].type)
-                        return error_set(error, -ENOTSUP,
-                                "%s: on a network file system (%s), where SQLite is not safe; use a local disk, or a "
-                                "redis:// store",
-                                path, network_file_systems[i].name);
+        /* There SQLite corrupts its file: locks and shared memory do not work between machines. */
+        const char *network = file_system_network_name((unsigned long)fs.f_type);
+        if (network)
+                return error_set(error, -ENOTSUP,
+                        "%s: on a network file system (%s), where SQLite is not safe; use a local disk, or a redis:// "
+                        "store",
+                        path, network);
         return 0;
 }
 
