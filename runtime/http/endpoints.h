@@ -16,4 +16,20 @@ void http_post_tasks(struct http_exchange *x);
 /* read.c: what `quiver status --json` prints. */
 void http_get_status(struct http_exchange *x);
 
+/* tasks.c: one task, whatever its state; the last two are for a dead one. */
+void http_get_task(struct http_exchange *x);
+void http_cancel_task(struct http_exchange *x);
+void http_requeue_task(struct http_exchange *x);
+void http_drop_task(struct http_exchange *x);
+
+/* keys.c: what a key waits for; hold, unhold, retry, skip. */
+void http_get_key(struct http_exchange *x);
+void http_act_on_key(struct http_exchange *x);
+
+/* desired.c: of one handler or of all; of one member. */
+void http_pause(struct http_exchange *x);
+void http_resume(struct http_exchange *x);
+void http_drain(struct http_exchange *x);
+void http_activate(struct http_exchange *x);
+
 #endif

@@ -12,6 +12,18 @@ static const struct http_route routes[] = {
         { VERB_POST, "/v1/tasks/:handler", ROLE_SUBMIT, "key lane delay unique timeout attempts wait", true, false,
                 http_post_task },
         { VERB_POST, "/v1/tasks", ROLE_SUBMIT, "", true, true, http_post_tasks },
+        { VERB_GET, "/v1/tasks/:id", ROLE_READ, "", false, false, http_get_task },
+        { VERB_POST, "/v1/tasks/:id/cancel", ROLE_OPERATE, "", false, false, http_cancel_task },
+        { VERB_POST, "/v1/tasks/:id/requeue", ROLE_OPERATE, "", false, false, http_requeue_task },
+        { VERB_POST, "/v1/tasks/:id/drop", ROLE_OPERATE, "", false, false, http_drop_task },
+        { VERB_GET, "/v1/keys/:key", ROLE_READ, "", false, false, http_get_key },
+        { VERB_POST, "/v1/keys/:key/:verb", ROLE_OPERATE, "reason", false, false, http_act_on_key },
+        { VERB_POST, "/v1/pause", ROLE_OPERATE, "reason", false, false, http_pause },
+        { VERB_POST, "/v1/resume", ROLE_OPERATE, "", false, false, http_resume },
+        { VERB_POST, "/v1/handlers/:handler/pause", ROLE_OPERATE, "reason", false, false, http_pause },
+        { VERB_POST, "/v1/handlers/:handler/resume", ROLE_OPERATE, "", false, false, http_resume },
+        { VERB_POST, "/v1/members/:member/drain", ROLE_OPERATE, "reason", false, false, http_drain },
+        { VERB_POST, "/v1/members/:member/activate", ROLE_OPERATE, "", false, false, http_activate },
         { VERB_GET, "/v1/status", ROLE_READ, "", false, false, http_get_status },
 };
 

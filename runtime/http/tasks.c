@@ -1,0 +1,198 @@
+/* tasks.c: one task by its id: looking at it, cancelling it, and what becomes of a dead one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "http/audit.h"
+#include "http/endpoints.h"
+#include "store/admin.h"
+#include "view/task.h"
+
+/* A task that moves on between the look and the act is looked for again; none can move for ever. */
+#define CANCEL_TRIES 100
+
+struct task_call {
+        struct http_exchange *x;
+        union {
+                struct store_request request;
+                struct store_find find;
+                struct store_cancel cancel;
+                struct store_dead dead;
+        };
+        struct span id; /* a parameter of the exchange */
+        uint32_t shard;
+        bool is_cancel;
+        unsigned tries;
+        char key[TASK_KEY_MAX + 1];
+        size_t key_size;
+};
+
+static struct task_call *task_call_start(struct http_exchange *x)
+{
+        struct error error = { { 0 } };
+        struct store_info info;
+        uint32_t shard;
+        struct span id = span_of_text(http_parameter(x, "id"));
+        store_info(x->services->store, &info);
+        int r = task_id_check(id, &shard, &error);
+        if (r < 0 || shard >= info.shards) {
+                http_answer_problem(x, 404, "%s", r < 0 ? error.text : "the app has no such shard");
+                return NULL;
+        }
+        struct task_call *call = memory_zero(1, sizeof(*call));
+        call->x = x;
+        call->id = id;
+        call->shard = shard;
+        x->call = call;
+        return call;
+}
+
+/* Answers and frees. */
+static void fail(struct task_call *call)
+{
+        struct http_exchange *x = call->x;
+        int status = call->request.status;
+        struct error error = call->request.error;
+        free(call);
+        if (status == -ENOENT)
+                http_answer_problem(x, 404, "there is no such task: it is done or was dropped, or never was");
+        else if (status == -EALREADY)
+                http_answer_problem(x, 409, "it is dead already");
+        else
+                http_answer_store_problem(x, status, error.text);
+}
+
+static void end(struct task_call *call, unsigned status, json_t *body)
+{
+        struct http_exchange *x = call->x;
+        free(call);
+        http_answer_json(x, status, body);
+}
+
+/* --- looking for it --------------------------------------------------------------------------------------------------
+ */
+
+static void on_cancelled(struct store_request *request);
+
+static void cancel(struct task_call *call, const struct store_listed *task)
+{
+        call->key_size = min_u64(task->key.size, TASK_KEY_MAX);
+        memcpy(call->key, task->key.data, call->key_size);
+        call->cancel = (struct store_cancel){ .request.done = on_cancelled,
+                .id = call->id,
+                .key = { call->key, call->key_size },
+                .state = task->state,
+                .number = task->number };
+        store_cancel(call->x->services->store, &call->cancel);
+}
+
+static void on_found(struct store_request *request)
+{
+        struct task_call *call = container_of(request, struct task_call, request);
+        struct store *store = call->x->services->store;
+        if (request->status < 0) {
+                fail(call);
+        } else if (call->find.task && call->is_cancel) {
+                struct store_listed task = *call->find.task;
+                cancel(call, &task);
+        } else if (call->find.task) {
+                end(call, 200, listed_as_json(call->find.task));
+        } else if (call->find.is_end) {
+                call->request.status = -ENOENT;
+                fail(call);
+        } else {
+                /* A slice at a time: others have their turn in between. */
+                store_find(store, &call->find);
+        }
+}
+
+static void find(struct task_call *call)
+{
+        call->find = (struct store_find){ .request.done = on_found, .id = call->id };
+        store_find(call->x->services->store, &call->find);
+}
+
+static void on_cancelled(struct store_request *request)
+{
+        struct task_call *call = container_of(request, struct task_call, request);
+        if (request->status == -ENOENT && call->tries++ < CANCEL_TRIES) {
+                find(call);
+                return;
+        }
+        if (request->status < 0) {
+                fail(call);
+                return;
+        }
+        http_audit(call->x, "cancel", http_parameter(call->x, "id"));
+        bool is_pending = call->cancel.is_pending;
+        end(call, is_pending ? 202 : 200,
+                json_pack("{s:s, s:b}", "id", http_parameter(call->x, "id"), "pending", is_pending));
+}
+
+void http_get_task(struct http_exchange *x)
+{
+        struct task_call *call = task_call_start(x);
+        if (call)
+                find(call);
+}
+
+void http_cancel_task(struct http_exchange *x)
+{
+        struct task_call *call = task_call_start(x);
+        if (!call)
+                return;
+        call->is_cancel = true;
+        find(call);
+}
+
+/* --- a dead one ------------------------------------------------------------------------------------------------------
+ */
+
+static void on_dead_done(struct store_request *request)
+{
+        struct task_call *call = container_of(request, struct task_call, request);
+        const char *verb = call->dead.verb == DEAD_REQUEUE ? "requeue" : "drop";
+        if (request->status == 0 && !call->dead.acted && call->dead.refused) {
+                struct http_exchange *x = call->x;
+                free(call);
+                http_answer_problem(x, 409, "it is dead since it is too long, and would be so again");
+                return;
+        }
+        if (request->status == 0 && !call->dead.acted)
+                request->status = -ENOENT;
+        if (request->status == -ENOENT) {
+                struct http_exchange *x = call->x;
+                free(call);
+                http_answer_problem(x, 404, "there is no dead task of this id");
+                return;
+        }
+        if (request->status < 0) {
+                fail(call);
+                return;
+        }
+        http_audit(call->x, verb, http_parameter(call->x, "id"));
+        end(call, 200, json_pack("{s:s, s:s}", "id", http_parameter(call->x, "id"), "done", verb));
+}
+
+static void act_on_dead(struct http_exchange *x, enum store_dead_verb verb)
+{
+        struct task_call *call = task_call_start(x);
+        if (!call)
+                return;
+        call->dead = (struct store_dead){
+                .request.done = on_dead_done, .shard = call->shard, .verb = verb, .ids = &call->id, .ids_count = 1
+        };
+        store_dead(x->services->store, &call->dead);
+}
+
+void http_requeue_task(struct http_exchange *x)
+{
+        act_on_dead(x, DEAD_REQUEUE);
+}
+
+void http_drop_task(struct http_exchange *x)
+{
+        act_on_dead(x, DEAD_DROP);
+}
