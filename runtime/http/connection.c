@@ -81,8 +81,24 @@ void http_connection_check_time(struct http_connection *c, uint64_t now_ms)
 /* --- sending ---------------------------------------------------------------------------------------------------------
  */
 
+/* To close a socket that has unread bytes resets it, and the client may never see the answer. */
+static void end_politely(struct http_connection *c)
+{
+        c->phase = CONNECTION_ENDING;
+        c->input_at = c->input_size = 0;
+        set_deadline(c, HTTP_ENDING_MS);
+        if (uv_shutdown(&c->shutdown, &c->stream, NULL) < 0)
+                http_connection_close(c);
+        else
+                start_reading(c);
+}
+
 static void request_is_over(struct http_connection *c)
 {
+        if (c->has_unread && !c->server->is_stopping) {
+                end_politely(c);
+                return;
+        }
         if (c->is_last || c->server->is_stopping) {
                 http_connection_close(c);
                 return;
@@ -198,7 +214,7 @@ static void answered(struct http_connection *c)
                 return;
         }
         if (c->phase == CONNECTION_BODY)
-                c->is_last = true;
+                c->is_last = c->has_unread = true;
         c->phase = CONNECTION_SENDING;
         set_deadline(c, HTTP_SEND_MS);
         send_more(c);
@@ -266,7 +282,7 @@ bool http_stream_is_full(const struct http_exchange *x)
 static void refuse_bad(struct http_connection *c)
 {
         c->server->counts.malformed++;
-        c->is_last = true;
+        c->is_last = c->has_unread = true;
         c->phase = CONNECTION_ANSWERING;
         c->is_pending = true;
         c->x.head = &c->reader.head;
@@ -480,6 +496,8 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
                         http_connection_close(c);
                 return;
         }
+        if (c->phase == CONNECTION_ENDING)
+                return;
         c->input_size += (size_t)size;
         process(c);
 }
@@ -487,7 +505,8 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 static void start_reading(struct http_connection *c)
 {
         c->is_full = false;
-        if (uv_read_start(&c->stream, on_room, on_read) < 0)
+        int r = uv_read_start(&c->stream, on_room, on_read);
+        if (r < 0 && r != UV_EALREADY)
                 http_connection_close(c);
 }
 

@@ -13,13 +13,15 @@
 #define HTTP_HEAD_MS    10000u                /* for the head of a request, from its first byte */
 #define HTTP_BODY_MS    30000u                /* between two pieces of a body */
 #define HTTP_IDLE_MS    60000u                /* between two requests */
-#define HTTP_SEND_MS    30000u                /* for a client to take some of what is sent */
+#define HTTP_ENDING_MS  2000u
+#define HTTP_SEND_MS    30000u /* for a client to take some of what is sent */
 
 enum connection_phase {
         CONNECTION_HEAD,      /* reads a head, or waits for one */
         CONNECTION_BODY,      /* reads a body */
         CONNECTION_ANSWERING, /* The endpoint has the request. */
         CONNECTION_SENDING,   /* The answer is complete, and not all of it is sent. */
+        CONNECTION_ENDING,    /* All is said, but the client still sends: what comes is thrown away for a moment. */
         CONNECTION_CLOSING
 };
 
@@ -49,9 +51,11 @@ struct http_connection {
         struct buffer sent;   /* what the loop is writing */
         uv_write_t write;
         bool is_writing;
-        bool is_streaming;    /* The answer comes in chunks. */
-        bool is_head_only;    /* HEAD: fields without a body */
-        bool is_last;         /* Close once the answer is sent. */
+        bool is_streaming; /* The answer comes in chunks. */
+        bool is_head_only; /* HEAD: fields without a body */
+        bool is_last;      /* Close once the answer is sent. */
+        uv_shutdown_t shutdown;
+        bool has_unread;      /* A body was refused before it was read. */
         bool is_full;         /* Reading has stopped, since the input has no room. */
         bool is_waiting;      /* The endpoint wants no more of the body for now. */
         bool is_pending;      /* The endpoint has not answered. */

@@ -73,6 +73,20 @@ unsigned intake_status(const struct store_submission *item, struct error *error)
         case -EEXIST:
                 (void)error_set(error, item->status, "unique: there is such a task already: %s", item->id);
                 return 409;
+        case -ENOTUNIQ:
+                (void)error_set(error, item->status,
+                        "another handler, payload or option was stored under this idempotency key: %s", item->id);
+                return 409;
+        case -ENOBUFS:
+                (void)error_set(error, item->status,
+                        "shard %u remembers as many idempotency keys as it may; nothing was stored, try later",
+                        item->shard);
+                return 503;
+        case -EBADMSG:
+                (void)error_set(error, item->status,
+                        "what is remembered under this idempotency key cannot be read; quiver fsck --repair removes "
+                        "it");
+                return 503;
         case -EDQUOT:
                 (void)error_set(error, item->status, "the backlog of shard %u is full (store.max_backlog); try later",
                         item->shard);
@@ -136,6 +150,11 @@ static int take_request(struct intake *in, struct error *error)
                 in->wait_until_ms = uv_now(x->server->loop) + ms;
                 e->reply_ms = KEEP_MS;
         }
+        const struct span *idempotency = http_head_field(x->head, "idempotency-key");
+        if (idempotency)
+                in->item.idempotency = *idempotency;
+        if (idempotency && !idempotency->size)
+                return error_set(error, -EINVAL, "Idempotency-Key: is empty");
         return r < 0 ? r : take_headers(in, error);
 }
 
@@ -158,6 +177,8 @@ static void answer_stored(struct intake *in)
         (void)snprintf(place, sizeof(place), "/v1/tasks/%s", in->item.id);
         http_answer_field(x, "Location", place);
         json_t *body = json_pack("{s:s}", "id", in->item.id);
+        if (in->item.is_repeat)
+                (void)json_object_set_new(body, "duplicate", json_true());
         intake_free(in);
         http_answer_json(x, 202, body);
 }

@@ -92,8 +92,8 @@ static int take_field(struct line_task *line, struct store_submission *item, con
         struct error *error)
 {
         static const char *const known[] = { "handler", "key", "lane", "delay", "unique", "timeout", "attempts",
-                "headers", "payload", "payload_base64" };
-        static const size_t options_end = 7;
+                "idempotency_key", "headers", "payload", "payload_base64" };
+        static const size_t options_end = 8;
         size_t i = 0;
         while (i < sizeof(known) / sizeof(known[0]) && strcmp(name, known[i]) != 0)
                 i++;
@@ -112,6 +112,10 @@ static int take_field(struct line_task *line, struct store_submission *item, con
         }
         if (!plain_text(value))
                 return error_set(error, -EINVAL, "%s: must be a text", name);
+        if (!strcmp(name, "idempotency_key")) {
+                item->idempotency = span_of_text(plain_text(value));
+                return item->idempotency.size ? 0 : error_set(error, -EINVAL, "idempotency_key: is empty");
+        }
         if (strcmp(name, "handler") != 0)
                 return intake_set_option(item, name, plain_text(value), error);
         item->envelope.handler = span_of_text(plain_text(value));

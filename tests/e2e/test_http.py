@@ -163,6 +163,78 @@ def test_unique_is_a_conflict_that_names_the_first(server):
     assert answer[0] == 409 and first in detail(answer)
 
 
+def test_a_repeat_with_an_idempotency_key_stores_nothing(server):
+    first = server.post("/v1/tasks/mail?key=i", b"1", Idempotency_Key="order-17")
+    again = server.post("/v1/tasks/mail?key=i", b"1", Idempotency_Key="order-17")
+    assert (first[0], again[0]) == (202, 202)
+    assert json.loads(again[2]) == {"id": json.loads(first[2])["id"], "duplicate": True}
+    other = server.post("/v1/tasks/mail?key=i", b"2", Idempotency_Key="order-17")
+    assert other[0] == 409 and json.loads(first[2])["id"] in detail(other)
+    assert server.post("/v1/tasks/mail?key=j", b"1", Idempotency_Key="order-17")[0] == 202
+    assert server.post("/v1/tasks/mail", b"1", Idempotency_Key="")[0] == 400
+    server.host.wait_done(2)
+
+
+def test_a_repeat_after_a_kill_stores_nothing(server):
+    first = json.loads(server.post("/v1/tasks/mail", b"1", Idempotency_Key="order-18")[2])["id"]
+    server.host.kill()
+    server.host.start()
+    line = json.dumps({"handler": "mail", "payload": "1", "idempotency_key": "order-18"}).encode()
+    told = json.loads(server.post("/v1/tasks", line)[2])
+    assert told["id"] == first
+    server.host.wait_done(1)
+
+
+def test_a_task_is_found_cancelled_and_requeued(server, tmp_path):
+    gate = tmp_path / "gate"
+    blocking = json.loads(server.post("/v1/tasks/mail?key=c", f"1 wait:{gate}".encode())[2])["id"]
+    waiting = json.loads(server.post("/v1/tasks/mail?key=c", b"2")[2])["id"]
+    wait_until(lambda: server.host.ledger(), "the first started")
+    told = json.loads(server.ask("GET", f"/v1/tasks/{waiting}", token=server.token)[2])
+    assert told["id"] == waiting and told["key"] == "c"
+    assert server.post(f"/v1/tasks/{waiting}/cancel")[0] in (200, 202)
+    gate.touch()
+
+    def is_dead():
+        told = json.loads(server.ask("GET", f"/v1/tasks/{waiting}", token=server.token)[2])
+        return told.get("state") == "dead"
+
+    wait_until(is_dead, "the second is dead")
+    assert server.post(f"/v1/tasks/{waiting}/cancel")[0] == 409
+    assert server.post(f"/v1/tasks/{waiting}/requeue")[0] == 200
+    assert server.post(f"/v1/tasks/{waiting}/requeue")[0] == 404
+    server.host.wait_done(2)
+    assert server.ask("GET", f"/v1/tasks/{blocking}", token=server.token)[0] == 404
+    assert server.ask("GET", "/v1/tasks/nonsense", token=server.token)[0] == 404
+    assert "event=action by=admin action=cancel" in server.host.log()
+
+
+def test_a_key_is_held_and_let_go(server):
+    assert server.post("/v1/keys/k%2F1/hold?reason=look")[0] in (200, 202)
+    server.post("/v1/tasks/mail?key=k%2F1", b"1")
+
+    def state():
+        return json.loads(server.ask("GET", "/v1/keys/k%2F1", token=server.token)[2])["state"]
+
+    wait_until(lambda: state() == "held", "the key is held")
+    assert server.host.sum("done") == 0
+    assert server.post("/v1/keys/k%2F1/unhold")[0] in (200, 202)
+    server.host.wait_done(1)
+    assert state() == "free"
+    assert server.post("/v1/keys/k%2F1/shake")[0] == 404
+
+
+def test_a_paused_handler_starts_nothing_until_it_is_resumed(server):
+    assert server.post("/v1/handlers/mail/pause?reason=provider%20is%20down")[0] == 200
+    told = json.loads(server.ask("GET", "/v1/status", token=server.token)[2])
+    assert told["totals"]["paused"] == {"mail": "provider is down"}
+    assert server.post("/v1/handlers/mail/resume")[0] == 200
+    server.post("/v1/tasks/mail", b"1")
+    server.host.wait_done(1)
+    assert server.post("/v1/members/nosuch/drain")[0] == 200
+    assert server.post("/v1/members/nosuch/activate")[0] == 200
+
+
 def test_each_role_may_what_it_is_for(server):
     shop, watcher = "shop-shop-shop-shop", "watcher-watcher-1"
     assert server.ask("GET", "/livez")[0] == 200
