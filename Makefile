@@ -6,7 +6,7 @@
 # How tests are built and run is in tests/tests.mk, benchmarks in tests/bench/bench.mk.
 
 SHELL   := /bin/bash
-VERSION := $(shell sed -n 's/^\#define QUIVER_VERSION *"\(.*\)"/\1/p' runtime/version.h)
+VERSION := $(shell sed -n 's/^\#define QUIVER_VERSION *"\(.*\)"/\1/p' runtime/base/version.h)
 PREFIX  ?= /usr/local
 DESTDIR ?=
 

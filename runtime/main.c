@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/version.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "guard/guard.h"
 #include "runner/runner.h"
-#include "version.h"
 
 static const struct command commands[] = {
         { "run", cmd_run, "run a host in the foreground" },

@@ -1,6 +1,8 @@
 #include "cli/print.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "view/text.h"
@@ -53,4 +55,11 @@ struct task_note cli_note(const struct qv_client_history *history, struct buffer
                 note_add_event(&note, scratch, event->at_ms, event->kind, span_of_text(event->text));
         }
         return note;
+}
+
+bool cli_has_color(void)
+{
+        const char *no_color = getenv("NO_COLOR");
+        const char *term = getenv("TERM");
+        return isatty(STDOUT_FILENO) && !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
 }

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <quiver/client.h>
+#include <stdbool.h>
 
 #include "base/buffer.h"
 #include "base/span.h"
@@ -25,5 +26,8 @@ struct task_note cli_note(const struct qv_client_history *history, struct buffer
 
 /* Before a text that replaces the one on the screen; nothing if standard output is no terminal. */
 void cli_clear_screen(void);
+
+/* Whether what is printed may have colours: on a terminal, unless NO_COLOR is set. */
+bool cli_has_color(void);
 
 #endif

@@ -14,6 +14,8 @@
 #include "cli/control_call.h"
 #include "cli/open.h"
 #include "cli/print.h"
+#include "cli/status_ask.h"
+#include "view/alarm.h"
 #include "view/status.h"
 
 #define WATCH_S      2
@@ -22,119 +24,75 @@
 
 /* --- fail-if --- */
 
-/* 0: not asked for. */
-struct limits {
-        uint64_t oldest_ms, dead, queued, parked;
+#define ALARMS_MAX 64u
+
+struct alarms {
+        struct alarm list[ALARMS_MAX];
+        size_t count;
 };
 
-static int take_limit(void *self, const char *text, struct error *error)
+static int take_alarm(void *self, const char *text, struct error *error)
 {
-        struct limits *limits = self;
-        struct {
-                const char *name;
-                uint64_t *to;
-        } const known[] = {
-                { "dead=", &limits->dead },
-                { "queued=", &limits->queued },
-                { "parked=", &limits->parked },
-        };
-        if (!strncmp(text, "oldest=", 7)) {
-                if (units_duration_ms(text + 7, &limits->oldest_ms, error) < 0 || !limits->oldest_ms)
-                        return error_set(error, -EINVAL, "oldest: a time above 0, such as oldest=5m");
-                return 0;
-        }
-        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-                size_t size = strlen(known[i].name);
-                if (strncmp(text, known[i].name, size) != 0)
-                        continue;
-                if (!options_number(text + size, 1, UINT64_MAX, known[i].to))
-                        return error_set(error, -EINVAL, "%s: a number from 1", text);
-                return 0;
-        }
-        return error_set(error, -EINVAL, "%s: it is oldest=TIME, dead=N, queued=N or parked=N", text);
+        struct alarms *alarms = self;
+        if (alarms->count == ALARMS_MAX)
+                return error_set(error, -EINVAL, "%s: %u conditions are the most", text, ALARMS_MAX);
+        int r = alarm_parse(text, &alarms->list[alarms->count], error);
+        alarms->count += r == 0;
+        return r;
 }
 
-static bool is_over(const char *what, uint64_t found, uint64_t limit)
+static int check(const struct alarms *alarms, const struct status *status)
 {
-        if (!limit || found < limit)
-                return false;
-        (void)fprintf(stderr, "quiver status: %" PRIu64 " %s, and %" PRIu64 " is the limit\n", found, what, limit);
-        return true;
-}
-
-static int check(const struct limits *limits, const struct store_counts *c)
-{
-        char found[UNITS_TEXT_MAX];
-        char limit[UNITS_TEXT_MAX];
-        bool is_bad = is_over("dead", c->dead, limits->dead);
-        is_bad |= is_over("queued", store_counts_queued(c), limits->queued);
-        is_bad |= is_over("parked", c->parked, limits->parked);
-        if (limits->oldest_ms && c->oldest_ms >= limits->oldest_ms) {
-                (void)fprintf(stderr, "quiver status: the oldest waits for %s, and %s is the limit\n",
-                        units_format_ms(found, c->oldest_ms), units_format_ms(limit, limits->oldest_ms));
-                is_bad = true;
+        int code = EXIT_DONE;
+        for (size_t i = 0; i < alarms->count; i++) {
+                struct buffer why = { 0 };
+                if (alarm_is_reached(&alarms->list[i], status, &why)) {
+                        (void)fprintf(stderr, "quiver status: %s", buffer_text(&why));
+                        code = EXIT_FAILED;
+                }
+                buffer_free(&why);
         }
-        return is_bad ? EXIT_FAILED : EXIT_DONE;
+        return code;
 }
 
 /* --- showing --- */
 
-static unsigned screen_lines(void)
+/* In a pipe everything is shown; on a terminal, what fits. */
+static struct status_screen screen_of(void)
 {
-        struct winsize size;
-        if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row < LINES)
-                return LINES;
-        return size.ws_row;
+        struct winsize size = { 0 };
+        bool is_terminal = isatty(STDOUT_FILENO);
+        if (is_terminal && (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_row < LINES))
+                size.ws_row = LINES;
+        return (struct status_screen){ .lines = is_terminal ? size.ws_row : 0, .has_color = cli_has_color() };
 }
 
-static void add_desired(void *self, const struct store_desired *item)
-{
-        status_add_desired(self, item);
-}
-
-static void add_document(void *self, const struct store_status *found)
-{
-        status_add_document(self, found);
-}
-
-/* Asks for everything that a store can say at once.  `counts` has room for all its shards, and stays as long as the
- * status.  0 or -errno with the text; status_free() either way. */
-static int ask(struct cli_store *s, struct store_counts *counts, struct status *ret_status, struct error *error)
-{
-        int r = client_count(s->client, 0, s->info->shards, counts, error);
-        status_init(ret_status, s->info, s->config.store.url.text, counts);
-        if (r == 0)
-                r = client_desired(s->client, add_desired, ret_status, NULL, error);
-        if (r == 0)
-                r = client_statuses(s->client, add_document, ret_status, error);
-        return r;
-}
-
-static int show(struct cli_store *s, bool is_json, bool is_watch, const struct limits *limits)
+static int show(struct cli_store *s, bool is_json, bool is_watch, const struct alarms *alarms)
 {
         struct status status;
         struct buffer text = { 0 };
         struct error error = { "" };
+        struct status_screen screen = screen_of();
         struct store_counts *counts = memory_zero(s->info->shards, sizeof(*counts));
-        int r = ask(s, counts, &status, &error);
+        int r = status_ask(s, counts, &status, &error);
         if (is_watch && !is_json)
                 cli_clear_screen();
-        int code = r < 0 ? cli_fail("status", r, error.text) : check(limits, &status.total);
+        int code = r < 0 ? cli_fail("status", r, error.text) : check(alarms, &status);
         if (r == 0 && is_json)
                 (is_watch ? cli_json_print : cli_json_print_wide)(status_as_json(&status));
         else if (r == 0)
-                status_as_text(&text, &status, screen_lines());
+                status_as_text(&text, &status, &screen);
         cli_text_print(&text);
         status_free(&status);
         free(counts);
         return code;
 }
 
-static int watch(struct cli_store *s, bool is_json, const struct limits *limits)
+static int watch(struct cli_store *s, bool is_json, const struct alarms *alarms)
 {
         static const struct timespec pause = { WATCH_S, 0 };
         for (;;) {
-                int code = show(s, is_json, true, limits);
+                int code = show(s, is_json, true, alarms);
                 if (code != EXIT_DONE)
                         return code;
                 if (!is_json && !isatty(STDOUT_FILENO))
@@ -170,7 +128,7 @@ static int ask_host(const char *config, const char *name)
 struct status_request {
         const char *config;
         const char *host;
-        struct limits limits;
+        struct alarms alarms;
         bool is_watch;
         bool has_json;
 };
@@ -178,7 +136,7 @@ struct status_request {
 static int act(struct cli_store *s, void *self)
 {
         const struct status_request *q = self;
-        return q->is_watch ? watch(s, q->has_json, &q->limits) : show(s, q->has_json, false, &q->limits);
+        return q->is_watch ? watch(s, q->has_json, &q->alarms) : show(s, q->has_json, false, &q->alarms);
 }
 
 int cmd_status(int argc, char **argv)
@@ -188,19 +146,31 @@ int cmd_status(int argc, char **argv)
                 OPT_CONFIG(&q.config),
                 OPT_JSON(&q.has_json),
                 OPT_FLAG("--watch", &q.is_watch, "again every 2 s, until it is interrupted"),
-                OPT_CALL("--fail-if WHAT=N", take_limit, &q.limits,
-                        "exit 1 if it is that much: oldest=5m, dead=1, queued=1000, parked=1"),
+                OPT_CALL("--fail-if WHAT=N", take_alarm, &q.alarms, "exit 1 if it is that much (below)"),
                 OPT_TEXT("--host NAME", &q.host, "ask a host on this machine instead: its own document, as JSON"),
         };
         struct options o = {
                 .usage = "status [-c FILE] [--json] [--watch] [--fail-if WHAT=N]… [--host NAME]",
-                .about = "Says what the store holds, who owns which shard, how the handlers do, and what is paused.\n"
-                         "With --fail-if it is a check: exit 1, saying why, if one of the limits is reached.",
+                .about = "Says what waits and what runs, who owns which shard, how the handlers do, and what is "
+                         "paused.\n"
+                         "With --fail-if it is a check: exit 1, saying why, if one of the limits is reached.\n\n"
+                         "  oldest=5m            a task has been waiting or running for so long\n"
+                         "  waiting=1000         so many tasks wait: queued, claimed but not started, parked or held\n"
+                         "  dead=1               tasks that were given up\n"
+                         "  parked=100, held=1   keys that wait for a retry, for a person\n"
+                         "  hosts=3              fewer hosts than that\n"
+                         "  unowned=1            shards that no host owns\n"
+                         "  unavailable=1, quarantined=1, refused=1   handlers in that state\n"
+                         "  versions=1           handlers of which hosts have different versions\n"
+                         "  dropped_results=1    results that nobody fetched in time\n"
+                         "Of one handler: oldest@mail=5m; also waiting, dead, unavailable, quarantined, refused, "
+                         "versions.",
                 OPTIONS_TABLE(table),
                 .examples = "  quiver status\n"
                             "  quiver status --watch\n"
                             "  quiver status --fail-if oldest=5m --fail-if dead=1\n"
-                            "  quiver status --json | jq .totals.queued\n",
+                            "  quiver status --fail-if oldest@mail=5m --fail-if hosts=2\n"
+                            "  quiver status --json | jq .totals.waiting\n",
         };
         int code;
         if (!options_read(&o, argc, argv, &code))

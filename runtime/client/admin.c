@@ -9,6 +9,7 @@ CALL_START(list)
 CALL_START(find)
 CALL_START(cancel)
 CALL_START(dead)
+CALL_START(dead_groups)
 CALL_START(keys)
 CALL_START(key_act)
 CALL_START(status_list)
@@ -200,23 +201,49 @@ int client_key_act(struct qv_client *client, enum store_control_verb verb, struc
 
 /* --- hosts, proof ------------------------------------------------------------------------------------------------- */
 
-struct each_status {
+struct each_document {
         void (*each)(void *self, const struct store_status *status);
+        void (*total)(void *self, const struct store_total *total);
         void *self;
 };
 
-static void take_statuses(struct client_call *call)
+static void take_documents(struct client_call *call)
 {
-        const struct each_status *to = call->self;
+        const struct each_document *to = call->self;
         for (uint32_t i = 0; i < call->status_list.items_count; i++)
                 to->each(to->self, &call->status_list.items[i]);
+        for (uint32_t i = 0; to->total && i < call->status_list.totals_count; i++)
+                to->total(to->self, &call->status_list.totals[i]);
 }
 
-int client_statuses(struct qv_client *client, void (*each)(void *self, const struct store_status *status), void *self,
-        struct error *error)
+int client_documents(struct qv_client *client, enum store_document kind,
+        void (*each)(void *self, const struct store_status *status),
+        void (*total)(void *self, const struct store_total *total), void *self, struct error *error)
 {
-        struct each_status to = { each, self };
-        struct client_call call = { .start = start_status_list, .take = take_statuses, .self = &to };
+        struct each_document to = { each, total, self };
+        struct client_call call = { .start = start_status_list, .take = take_documents, .self = &to };
+        call.status_list.kind = kind;
+        return client_call(client, &call, error);
+}
+
+struct each_group {
+        void (*each)(void *self, const struct store_dead_group *group);
+        void *self;
+};
+
+static void take_groups(struct client_call *call)
+{
+        const struct each_group *to = call->self;
+        for (uint32_t i = 0; i < call->dead_groups.groups_count; i++)
+                to->each(to->self, &call->dead_groups.groups[i]);
+}
+
+int client_dead_groups(struct qv_client *client, uint32_t shard,
+        void (*each)(void *self, const struct store_dead_group *group), void *self, struct error *error)
+{
+        struct each_group to = { each, self };
+        struct client_call call = { .start = start_dead_groups, .take = take_groups, .self = &to };
+        call.dead_groups.shard = shard;
         return client_call(client, &call, error);
 }
 

@@ -58,9 +58,14 @@ int client_key_act(struct qv_client *client, enum store_control_verb verb, struc
 int client_desired(struct qv_client *client, void (*each)(void *self, const struct store_desired *item), void *self,
         uint64_t *ret_version, struct error *error);
 
-/* The hosts' status documents. */
-int client_statuses(struct qv_client *client, void (*each)(void *self, const struct store_status *status), void *self,
-        struct error *error);
+/* The hosts' documents of that kind, and what they have counted since the app began; `total` may be NULL. */
+int client_documents(struct qv_client *client, enum store_document kind,
+        void (*each)(void *self, const struct store_status *status),
+        void (*total)(void *self, const struct store_total *total), void *self, struct error *error);
+
+/* A shard's dead tasks by handler, reason and first line of the error. */
+int client_dead_groups(struct qv_client *client, uint32_t shard,
+        void (*each)(void *self, const struct store_dead_group *group), void *self, struct error *error);
 
 /* Puts a chunk for one shard into the store: all but the request is the caller's; taken and is_repeat are set. */
 int client_import(struct qv_client *client, struct store_import *import, struct error *error);

@@ -34,6 +34,7 @@ struct client_call {
                 struct store_find find;
                 struct store_cancel cancel;
                 struct store_dead dead;
+                struct store_dead_groups dead_groups;
                 struct store_keys keys;
                 struct store_key_act key_act;
                 struct store_desired_get desired_get;

@@ -18,7 +18,7 @@ static void answer_ping(void *owner, struct control_call *call, const json_t *re
 
 static void answer_status(void *owner, struct control_call *call, const json_t *request)
 {
-        const struct host *h = owner;
+        struct host *h = owner;
         json_t *document = host_status_make(&h->status_doc);
         (void)request;
         reload_report(&h->reload, document);

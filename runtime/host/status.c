@@ -1,5 +1,7 @@
 #include "host/status.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,8 +9,21 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/version.h"
 
-#define WATCH_MS    100
+#define WATCH_MS 100
+/* What is counted of a handler since the app began. */
+static const struct {
+        const char *name;
+        size_t offset;
+} counter_names[] = {
+        { "done", offsetof(struct outcome_counts, done) },
+        { "retried", offsetof(struct outcome_counts, retried) },
+        { "rejected", offsetof(struct outcome_counts, rejected) },
+        { "crashed", offsetof(struct outcome_counts, crashed) },
+        { "timed_out", offsetof(struct outcome_counts, timed_out) },
+};
+#define COUNTERS    (sizeof(counter_names) / sizeof(counter_names[0]))
 #define PENDING_MAX 64 /* that are named */
 
 /* --- the document --- */
@@ -32,41 +47,6 @@ static const char *state_of(const struct handler *handler)
         return "open";
 }
 
-/* Counts the tasks that a seat has started. */
-static uint64_t count_running(const struct pool_io *io)
-{
-        uint64_t running = 0;
-        for (uint32_t i = 0; i < io->pool.runners_count; i++) {
-                const struct process *p = io->pool.runners[i].process;
-                struct ring_view view;
-                for (uint32_t cursor = 0; p && ring_host_each(&p->ring, &cursor, &view);)
-                        running += view.is_started;
-        }
-        return running;
-}
-
-static void look_older(const struct pool_task *first, uint64_t *oldest_ms)
-{
-        for (const struct pool_task *task = first; task; task = task->next) {
-                uint64_t submitted_ms = ((const struct claimed *)task)->submitted_ms;
-                if (submitted_ms && submitted_ms < *oldest_ms)
-                        *oldest_ms = submitted_ms;
-        }
-}
-
-/* The age, since its submission, of the oldest task that waits or runs in the pool.  Tasks in the windows or in the
- * store are not considered: there may be millions. */
-static uint64_t age_of_oldest(const struct pool *pool)
-{
-        uint64_t oldest_ms = UINT64_MAX;
-        uint64_t now_ms = clock_wall_ms();
-        look_older(pool->waiting, &oldest_ms);
-        look_older(pool->suspects, &oldest_ms);
-        for (uint32_t i = 0; i < pool->runners_count; i++)
-                look_older(pool->runners[i].handed, &oldest_ms);
-        return oldest_ms < now_ms ? now_ms - oldest_ms : 0;
-}
-
 static json_t *text(const char *bytes)
 {
         json_t *json = json_string(bytes);
@@ -78,30 +58,29 @@ static void put_number(json_t *o, const char *name, uint64_t value)
         (void)json_object_set_new(o, name, json_integer((json_int_t)value));
 }
 
-static json_t *make_handler(const struct handler *handler, bool has_ages)
+static json_t *make_handler(const struct host_status *r, const struct handler *handler, bool has_ages)
 {
         const struct generation *current = handler_current(handler);
-        uint64_t running = 0;
-        uint64_t oldest_ms = 0;
+        struct survey_handler held = { 0 };
+        char hash[17];
         json_t *o = json_object();
-        for (const struct rollout_version *g = handler->rollout.newest; g; g = g->older) {
-                const struct generation *generation = (const struct generation *)g;
-                running += generation->is_open ? count_running(&generation->pool_io) : 0;
-                uint64_t age_ms = generation->is_open && has_ages ? age_of_oldest(&generation->pool_io.pool) : 0;
-                oldest_ms = max_u64(age_ms, oldest_ms);
-        }
+        if (handler->slot < r->survey.handlers_count)
+                held = r->survey.handlers[handler->slot];
         (void)json_object_set_new(o, "name", json_string(handler->name));
         (void)json_object_set_new(o, "plugin", text(current ? current->settings->plugin : ""));
         (void)json_object_set_new(o, "version", text(current ? current->plugin_version : ""));
         put_number(o, "generation", current ? current->version.number : 0);
+        (void)snprintf(hash, sizeof(hash), "%016llx", current ? (unsigned long long)current->copy.hash : 0);
+        (void)json_object_set_new(o, "hash", json_string(current ? hash : ""));
         (void)json_object_set_new(o, "state", json_string(state_of(handler)));
-        put_number(o, "running", running);
+        put_number(o, "waiting", held.waiting);
+        put_number(o, "running", held.running);
         put_number(o, "done", handler->counts.done);
         put_number(o, "retried", handler->counts.retried);
         put_number(o, "rejected", handler->counts.rejected);
         put_number(o, "crashed", handler->counts.crashed);
         put_number(o, "timed_out", handler->counts.timed_out);
-        put_number(o, "oldest_ms", oldest_ms);
+        put_number(o, "oldest_ms", has_ages ? held.age_ms : 0);
         if (handler->outage.is_on && !strcmp(state_of(handler), "unavailable")) {
                 (void)json_object_set_new(o, "unavailable", text(handler->outage.text));
                 put_number(o, "unavailable_ms", has_ages ? clock_boot_ms() - handler->outage.since_ms : 0);
@@ -121,6 +100,18 @@ static void put_pending_moves(json_t *document, const struct shards *all)
         json_decref(shards);
 }
 
+/* One word for what it does: a host that nothing is assigned to is not broken. */
+static const char *state_of_host(const struct host_status *r, uint64_t owned)
+{
+        if (r->view.membership->is_leaving)
+                return "leaving";
+        if (r->view.shards->is_standing_by)
+                return "standby";
+        if (r->view.membership->is_drained)
+                return owned ? "draining" : "drained";
+        return owned ? "running" : "standby";
+}
+
 static json_t *make(const struct host_status *r, bool has_ages)
 {
         const struct membership *membership = r->view.membership;
@@ -129,6 +120,7 @@ static json_t *make(const struct host_status *r, bool has_ages)
         char nonce[NONCE_TEXT_SIZE];
         uint64_t owned = 0;
         uint64_t fenced = 0;
+        uint64_t seats = 0;
         json_t *handlers = json_array();
         membership_nonce_text(membership, nonce);
         for (uint32_t i = 0; i < shards->count; i++) {
@@ -136,14 +128,19 @@ static json_t *make(const struct host_status *r, bool has_ages)
                 owned += shard_is_held(s);
                 fenced += s->fenced;
         }
+        for (uint32_t i = 0; i < all->count; i++) {
+                const struct generation *current = handler_current(all->list[i]);
+                seats += current ? (uint64_t)current->settings->processes * current->settings->threads : 0;
+        }
         for (uint32_t i = 0; i < all->count; i++)
                 if (all->list[i]->rollout.newest)
-                        (void)json_array_append_new(handlers, make_handler(all->list[i], has_ages));
-        json_t *document = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:o}", "name",
-                membership->name, "nonce", nonce, "state", membership->is_leaving ? "draining" : "running", "weight",
-                (json_int_t)membership->weight, "pid", (json_int_t)getpid(), "shards", (json_int_t)owned, "fenced",
-                (json_int_t)fenced, "rates", "done", r->done_rate, "retried", r->retried_rate, "failed", r->failed_rate,
-                "handlers", handlers);
+                        (void)json_array_append_new(handlers, make_handler(r, all->list[i], has_ages));
+        json_t *document = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:o}",
+                "name", membership->name, "nonce", nonce, "state", state_of_host(r, owned), "weight",
+                (json_int_t)membership->weight, "pid", (json_int_t)getpid(), "version", QUIVER_VERSION, "machine",
+                r->machine, "started_ms", (json_int_t)r->started_ms, "seats", (json_int_t)seats, "shards",
+                (json_int_t)owned, "fenced", (json_int_t)fenced, "rates", "done", r->done_rate, "retried",
+                r->retried_rate, "failed", r->failed_rate, "handlers", handlers);
         const struct routes *routes = &all->dispatch->routes;
         json_t *unserved = routes->unserved_count ? json_array() : NULL;
         for (uint32_t i = 0; i < routes->unserved_count; i++)
@@ -151,11 +148,16 @@ static json_t *make(const struct host_status *r, bool has_ages)
         if (unserved)
                 (void)json_object_set_new(document, "unserved", unserved);
         put_pending_moves(document, shards);
+        json_t *running = survey_running_by_shard(&r->survey);
+        if (json_array_size(running))
+                (void)json_object_set(document, "running", running);
+        json_decref(running);
         return document;
 }
 
-json_t *host_status_make(const struct host_status *r)
+json_t *host_status_make(struct host_status *r)
 {
+        survey_take(&r->survey, r->view.handlers, r->view.shards, clock_boot_ms(), clock_wall_ms());
         return make(r, true);
 }
 
@@ -253,20 +255,95 @@ static void on_put(struct store_request *request)
         if (request->status < 0) {
                 free(r->written);
                 r->written = NULL;
+                return;
+        }
+        for (uint32_t i = 0; i < r->put.counters_count; i++)
+                r->counters[i].before = r->counters[i].value;
+}
+
+/* The counters of a handler keep their place; a handler that comes later gets the next ones. */
+static void count_handlers(struct host_status *r)
+{
+        const struct handlers *all = r->view.handlers;
+        if (r->counters_count < all->count * COUNTERS) {
+                r->counters = memory_resize(r->counters, all->count * COUNTERS * sizeof(*r->counters));
+                memset(r->counters + r->counters_count, 0,
+                        (all->count * COUNTERS - r->counters_count) * sizeof(*r->counters));
+                r->counters_count = all->count * COUNTERS;
+        }
+        for (uint32_t i = 0; i < r->counters_count; i++) {
+                struct handler_counter *c = &r->counters[i];
+                const struct handler *handler = all->list[i / COUNTERS];
+                /* A slot that has another handler now begins anew. */
+                if (strncmp(c->name, handler->name, strlen(handler->name)) != 0 ||
+                        c->name[strlen(handler->name)] != '.') {
+                        *c = (struct handler_counter){ 0 };
+                        (void)snprintf(
+                                c->name, sizeof(c->name), "%s.%s", handler->name, counter_names[i % COUNTERS].name);
+                }
+                uint64_t value =
+                        *(const uint64_t *)((const char *)&handler->counts + counter_names[i % COUNTERS].offset);
+                c->value = max_u64(value, c->value);
         }
 }
 
 static void put(struct host_status *r, char *document, uint64_t now_ms)
 {
+        count_handlers(r);
         free(r->document);
+        free(r->put_counters);
         r->document = document;
+        uint32_t counters = (uint32_t)min_u64(r->counters_count, STORE_COUNTERS_PUT);
+        r->put_counters = memory_zero(counters, sizeof(*r->put_counters));
+        for (uint32_t i = 0; i < counters; i++)
+                r->put_counters[i] = (struct store_counter){ span_of_text(r->counters[i].name), r->counters[i].before,
+                        r->counters[i].value };
         r->put = (struct store_status_put){ .request.done = on_put,
                 .document = { document ? document : "", document ? strlen(document) : 0 },
-                .keep_ms = 3 * refresh_ms(r) };
+                .keep_ms = 3 * refresh_ms(r),
+                .counters = r->put_counters,
+                .counters_count = counters };
         memcpy(r->put.nonce, r->view.membership->nonce, sizeof(r->put.nonce));
         r->put_ms = now_ms;
         r->is_putting = true;
         store_status_put(r->view.shards->store, &r->put);
+}
+
+/* --- what runs --- */
+
+static void on_put_running(struct store_request *request)
+{
+        struct host_status *r = container_of(request, struct host_status, put_running.request);
+        r->is_putting_running = false;
+        if (request->status < 0) {
+                free(r->running);
+                r->running = NULL;
+        }
+}
+
+/* A host with nothing to say there has no such document. */
+static void look_at_running(struct host_status *r, uint64_t now_ms)
+{
+        if (r->is_putting_running)
+                return;
+        char *says = r->survey.list_count ? survey_document(&r->survey, r->view.membership->name,
+                                                    r->started_ms - r->started_boot_ms, STORE_RUNNING_MAX)
+                                          : memory_text("");
+        bool is_same = r->running ? !strcmp(says, r->running) : !*says;
+        if (is_same && (!*says || now_ms - r->put_running_ms < refresh_ms(r))) {
+                free(says);
+                return;
+        }
+        free(r->running);
+        r->running = says;
+        r->put_running = (struct store_status_put){ .request.done = on_put_running,
+                .kind = DOCUMENT_RUNNING,
+                .document = span_of_text(says),
+                .keep_ms = 3 * refresh_ms(r) };
+        memcpy(r->put_running.nonce, r->view.membership->nonce, sizeof(r->put_running.nonce));
+        r->put_running_ms = now_ms;
+        r->is_putting_running = true;
+        store_status_put(r->view.shards->store, &r->put_running);
 }
 
 /* What it says now, but for ages.  The caller's. */
@@ -286,6 +363,8 @@ static void on_due(uv_timer_t *timer)
         if (!r->view.shards->store || r->is_leaving)
                 return;
         measure(r, now_ms);
+        survey_take(&r->survey, r->view.handlers, r->view.shards, now_ms, clock_wall_ms());
+        look_at_running(r, now_ms);
         char *says = what_it_says(r, &is_news);
         if (!r->is_putting && (is_news || now_ms - r->put_ms >= refresh_ms(r))) {
                 put(r, as_text(make(r, true)), now_ms);
@@ -294,8 +373,10 @@ static void on_due(uv_timer_t *timer)
         } else {
                 free(says);
         }
-        /* After news there is more: at least that the rates are zero again. */
-        set_due(r, now_ms + (is_news ? HOST_STATUS_PACE_MS : refresh_ms(r)), now_ms);
+        /* After news there is more: at least that the rates are zero again.  What runs for long may say how far it is.
+         */
+        bool is_soon = is_news || r->survey.list_count;
+        set_due(r, now_ms + (is_soon ? HOST_STATUS_PACE_MS : refresh_ms(r)), now_ms);
 }
 
 void host_status_watch(struct host_status *r, uint64_t now_ms)
@@ -309,6 +390,7 @@ void host_status_watch(struct host_status *r, uint64_t now_ms)
                 return;
         }
         r->watched_ms = now_ms;
+        survey_take(&r->survey, r->view.handlers, r->view.shards, now_ms, clock_wall_ms());
         free(what_it_says(r, &is_news));
         if (is_news)
                 set_due(r, r->put_ms + HOST_STATUS_PACE_MS, now_ms);
@@ -321,12 +403,21 @@ void host_status_init(struct host_status *r, uv_loop_t *loop)
         (void)uv_timer_init(loop, &r->timer);
         r->timer.data = r;
         r->due_ms = UINT64_MAX;
+        r->started_ms = clock_wall_ms();
+        r->started_boot_ms = clock_boot_ms();
+        if (gethostname(r->machine, sizeof(r->machine) - 1) < 0)
+                r->machine[0] = 0;
 }
 
 bool host_status_withdraw(struct host_status *r)
 {
-        if (r->is_withdrawn || r->is_putting)
+        if (r->is_withdrawn || r->is_putting || r->is_putting_running)
                 return r->is_withdrawn;
+        if (r->running && *r->running) {
+                r->survey.list_count = 0;
+                look_at_running(r, clock_boot_ms());
+                return false;
+        }
         r->is_leaving = true;
         put(r, NULL, clock_boot_ms());
         return false;
@@ -341,4 +432,8 @@ void host_status_free(struct host_status *r)
 {
         free(r->document);
         free(r->written);
+        free(r->running);
+        free(r->counters);
+        free(r->put_counters);
+        survey_free(&r->survey);
 }

@@ -1,11 +1,14 @@
 /* status.h: a host's status document: a small JSON document in the store, which `quiver status` merges with those of
- * the other hosts.
+ * the other hosts; and a second one, of what has been running for more than a second (survey.h).
  *
- *         {"name":"a","nonce":"5f…","state":"running","weight":1,"pid":7,"shards":64,"fenced":0,
+ *         {"name":"a","nonce":"5f…","state":"running","weight":1,"pid":7,"version":"0.9","machine":"web-1",
+ *          "started_ms":1763256000123,"seats":8,"shards":64,"fenced":0,
  *          "rates":{"done":812.5,"retried":0.0,"failed":0.0},
- *          "handlers":[{"name":"mail","plugin":"mail.so","version":"1.2","generation":1,"state":"open","running":3,
- * …}]}
+ *          "handlers":[{"name":"mail","plugin":"mail.so","version":"1.2","generation":1,"hash":"9f…","state":"open",
+ *                       "waiting":12,"running":3,…}],
+ *          "running":[[7,2],[12,1]]}
  *
+ * `running` says how many tasks run in which shard.
  * `unserved`, if present, lists names of tasks that wait because no handler of this host serves them.
  *
  * The document is written when it has changed, at most every HOST_STATUS_PACE_MS; unchanged, only often enough that it
@@ -24,6 +27,7 @@
 #include "host/handler/handlers.h"
 #include "host/membership/membership.h"
 #include "host/shard/shard_io.h"
+#include "host/survey.h"
 #include "store/admin.h"
 
 #define HOST_STATUS_PACE_MS 2000u
@@ -35,6 +39,12 @@ struct host_status_view {
         const struct handlers *handlers;
 };
 
+/* One of a handler's counts, as the store knows it. */
+struct handler_counter {
+        char name[NAME_HANDLER_MAX + 16];
+        uint64_t before, value;
+};
+
 struct host_status {
         struct host_status_view view; /* set by the caller */
         uv_timer_t timer;
@@ -44,6 +54,18 @@ struct host_status {
         char *written;  /* the same without ages, to detect changes */
         uint64_t put_ms, watched_ms;
         bool is_putting, is_leaving, is_withdrawn;
+        uint64_t started_ms, started_boot_ms; /* the same moment, as both clocks say */
+        char machine[65];
+        struct survey survey; /* when a document was last thought about */
+
+        struct store_status_put put_running;
+        char *running; /* the document of what runs, as it was put last; "": there is none */
+        uint64_t put_running_ms;
+        bool is_putting_running;
+
+        struct handler_counter *counters; /* by slot */
+        uint32_t counters_count;
+        struct store_counter *put_counters; /* of the current or latest request */
 
         struct outcome_counts sum; /* at the last measurement */
         uint64_t sum_ms;
@@ -51,7 +73,7 @@ struct host_status {
 };
 
 /* The document as it is now, with everything in it.  The caller's. */
-json_t *host_status_make(const struct host_status *r);
+json_t *host_status_make(struct host_status *r);
 
 void host_status_init(struct host_status *r, uv_loop_t *loop);
 /* Before the loop sleeps: sees to it that a change is written in time. */

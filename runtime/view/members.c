@@ -148,7 +148,7 @@ json_t *membership_as_json(const struct membership_view *view)
 static void put_member(struct buffer *to, const struct membership_view *view, const struct view_member *m)
 {
         struct shown_member shown = look_at(view, m);
-        text_put_column(to, span_of_text(shown.said ? shown.said->name : m->node), 24, 24);
+        (void)text_put_column(to, span_of_text(shown.said ? shown.said->name : m->node), 24, 24);
         if (!shown.said) {
                 buffer_printf(to, " %-8s %-9s %6s %7s  ", "-", shown.state, "-", "-");
                 text_put_between(to, "", m->problem, "\n");
@@ -169,9 +169,9 @@ static void put_moves(struct buffer *to, const struct moves *moves, uint32_t max
         for (uint32_t i = moves->count < max ? 0 : moves->count - max; i < moves->count; i++) {
                 const struct assign_move *move = &moves->items[i].move;
                 buffer_printf(to, "%-24s %5" PRIu32 "  ", text_time(when, moves->items[i].at_ms), move->shard);
-                text_put_column(to, span_of_text(*move->from.name ? move->from.name : "-"), 20, 20);
+                (void)text_put_column(to, span_of_text(*move->from.name ? move->from.name : "-"), 20, 20);
                 buffer_put(to, " ", 1);
-                text_put_column(to, span_of_text(move->to.name), 20, 20);
+                (void)text_put_column(to, span_of_text(move->to.name), 20, 20);
                 buffer_printf(to, " %-9s %" PRIu64 "\n", assign_reason_name(move->reason), move->epoch);
         }
 }

@@ -1,20 +1,34 @@
 /* status.c: the replies of a store and the documents of its hosts, merged; and the JSON of that. */
 #include "view/status.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/numbers.h"
 #include "base/units.h"
 #include "view/json.h"
 
 #define NONCE_TEXT (2 * STORE_NONCE_SIZE + 1)
 
+/* Groups of dead tasks; what is beyond is shown by handler alone. */
+#define GROUPS_MAX 256u
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static const char *const rate_names[] = { "done", "retried", "failed" };
 /* The counts of a handler that hosts say and that are added up. */
-static const char *const sums[] = { "running", "done", "retried", "rejected", "crashed", "timed_out" };
-/* Of several hosts' states of a handler the last in this list is shown: it is the one that someone should look at. */
-static const char *const states[] = { "open", "paused", "unavailable", "quarantined" };
+static const char *const sums[] = { "waiting", "running", "done", "retried", "rejected", "crashed", "timed_out" };
+/* Those of them that the store counts, too, since the app began. */
+#define SUMS_COUNTED_FROM 2
+/* Of several hosts' states of a handler the last in this list is shown: it is the one that someone should look at.  The
+ * first is that of a handler of which no host says anything. */
+static const char *const states[] = { "unserved", "removed", "open", "starting", "paused", "unavailable", "refused",
+        "quarantined" };
+#define STATE_OPEN 2
+/* What is shown of a member as it stands in its document, if it is there. */
+static const char *const member_texts[] = { "version", "machine" };
+static const char *const member_numbers[] = { "pid", "started_ms", "seats" };
 /* Lists in a document that are shown with the member, if it has them. */
 static const char *const lists[] = { "unserved", "move_pending" };
 
@@ -30,11 +44,15 @@ void status_init(
                 .members = json_array(),
                 .handlers = json_array(),
                 .rates = json_object(),
+                .dead = json_array(),
+                .shards = memory_zero(info->shards, sizeof(*status->shards)),
         };
         for (uint32_t i = 0; i < info->shards; i++) {
                 store_counts_add(&status->total, &counts[i]);
                 status->owned += counts[i].is_held && counts[i].left_ms;
+                status->shards[i].oldest_ms = counts[i].oldest_ms;
         }
+        status->oldest_ms = status->total.oldest_ms;
         for (size_t i = 0; i < COUNT_OF(rate_names); i++)
                 (void)json_object_set_new(status->rates, rate_names[i], json_real(0));
 }
@@ -46,6 +64,9 @@ void status_free(struct status *status)
         json_decref(status->members);
         json_decref(status->handlers);
         json_decref(status->rates);
+        json_decref(status->dead);
+        json_decref(status->sample.handlers);
+        free(status->shards);
         *status = (struct status){ 0 };
 }
 
@@ -92,6 +113,12 @@ static json_t *make_member(const struct status *status, const json_t *document, 
         view_json_number(o, "weight", view_json_get_number(document, "weight"));
         view_json_number(o, "shards", count_shards(status, found->nonce));
         view_json_number(o, "age_ms", found->age_ms);
+        for (size_t i = 0; i < COUNT_OF(member_texts); i++)
+                if (*view_json_get_text(document, member_texts[i]))
+                        view_json_set_text(o, member_texts[i], view_json_get_text(document, member_texts[i]));
+        for (size_t i = 0; i < COUNT_OF(member_numbers); i++)
+                if (view_json_get_number(document, member_numbers[i]))
+                        view_json_number(o, member_numbers[i], view_json_get_number(document, member_numbers[i]));
         for (size_t i = 0; i < COUNT_OF(lists); i++)
                 if (json_is_array(json_object_get(document, lists[i])))
                         (void)json_object_set(o, lists[i], json_object_get(document, lists[i]));
@@ -105,7 +132,7 @@ static size_t rank(const char *state)
         for (size_t i = 0; i < COUNT_OF(states); i++)
                 if (!strcmp(states[i], state))
                         return i;
-        return 0;
+        return STATE_OPEN;
 }
 
 static json_t *ensure_handler(json_t *handlers, const char *name)
@@ -125,6 +152,7 @@ static json_t *ensure_handler(json_t *handlers, const char *name)
         view_json_set_text(handler, "state", states[0]);
         for (size_t n = 0; n < COUNT_OF(sums); n++)
                 view_json_number(handler, sums[n], 0);
+        view_json_number(handler, "dead", 0);
         view_json_number(handler, "oldest_ms", 0);
         (void)json_array_append_new(handlers, handler);
         return handler;
@@ -175,8 +203,10 @@ static void add_handler(json_t *handlers, const json_t *said, uint64_t document_
         add_text(into, said, "version");
         set_greater(into, "generation", view_json_get_number(said, "generation"));
         set_older(into, said, "oldest_ms", document_age_ms);
-        if (rank(view_json_get_text(said, "state")) > rank(view_json_get_text(into, "state")))
-                (void)json_object_set(into, "state", json_object_get(said, "state"));
+        size_t state = rank(view_json_get_text(said, "state"));
+        if (state > rank(view_json_get_text(into, "state")))
+                view_json_set_text(into, "state", states[state]);
+        add_text(into, said, "hash");
         add_text(into, said, "unavailable");
         set_older(into, said, "unavailable_ms", document_age_ms);
         for (size_t i = 0; i < COUNT_OF(sums); i++)
@@ -196,6 +226,28 @@ static void add_rates(json_t *rates, const json_t *said)
         }
 }
 
+/* What runs where: believed of a shard only from the one that holds its lease. */
+static void add_running(struct status *status, const json_t *pairs, const struct store_status *found)
+{
+        size_t i;
+        const json_t *pair;
+        json_array_foreach(pairs, i, pair)
+        {
+                json_int_t shard = json_integer_value(json_array_get(pair, 0));
+                json_int_t tasks = json_integer_value(json_array_get(pair, 1));
+                if (shard < 0 || shard >= status->info->shards || tasks <= 0)
+                        continue;
+                const struct store_counts *c = &status->counts[shard];
+                struct status_shard *to = &status->shards[shard];
+                if (!c->is_held || !c->left_ms || memcmp(c->holder, found->nonce, STORE_NONCE_SIZE) != 0)
+                        continue;
+                /* It was so when the document was written; now there are no more than are in flight. */
+                uint64_t running = min_u64((uint64_t)tasks, c->in_flight - min_u64(c->in_flight, to->running));
+                to->running += running;
+                status->running += running;
+        }
+}
+
 void status_add_document(struct status *status, const struct store_status *found)
 {
         /* One that cannot be read is NULL here, and says nothing. */
@@ -204,11 +256,141 @@ void status_add_document(struct status *status, const struct store_status *found
         const json_t *handler;
         (void)json_array_append_new(status->members, make_member(status, document, found));
         add_rates(status->rates, json_object_get(document, "rates"));
+        add_running(status, json_object_get(document, "running"), found);
         json_array_foreach(json_object_get(document, "handlers"), i, handler)
         {
                 add_handler(status->handlers, handler, found->age_ms);
         }
         json_decref(document);
+}
+
+/* --- keys, samples, the dead --- */
+
+static void see_age(struct status *status, uint32_t shard, uint64_t age_ms)
+{
+        if (shard < status->info->shards)
+                status->shards[shard].oldest_ms = max_u64(status->shards[shard].oldest_ms, age_ms);
+        status->oldest_ms = max_u64(status->oldest_ms, age_ms);
+}
+
+void status_add_key(struct status *status, const struct store_key_info *key)
+{
+        status->keys_seen++;
+        status->parked_keys += key->state == KEY_PARKED;
+        status->held_keys += key->state == KEY_HELD;
+        see_age(status, key->shard, key->head_age_ms);
+}
+
+void status_sample_begin(struct status *status, uint64_t total)
+{
+        status->sample = (struct status_sample){ .total = total, .handlers = json_object() };
+}
+
+void status_add_sampled(struct status *status, const struct store_listed *task, uint64_t now_ms)
+{
+        json_t *name = view_json_text_span(task->envelope.handler);
+        const char *text = json_string_value(name);
+        status->sample.seen++;
+        if (*text) {
+                uint64_t submitted_ms = task->envelope.submitted_ms;
+                view_json_number(
+                        status->sample.handlers, text, view_json_get_number(status->sample.handlers, text) + 1);
+                set_greater(ensure_handler(status->handlers, text), "oldest_ms",
+                        submitted_ms && submitted_ms < now_ms ? now_ms - submitted_ms : 0);
+        }
+        json_decref(name);
+}
+
+void status_sample_end(struct status *status)
+{
+        struct status_sample *sample = &status->sample;
+        const char *name;
+        json_t *count;
+        json_object_foreach(sample->handlers, name, count)
+        {
+                json_t *into = ensure_handler(status->handlers, name);
+                uint64_t tasks = (uint64_t)json_integer_value(count);
+                if (sample->seen < sample->total)
+                        (void)json_object_set_new(into, "estimated", json_true());
+                double share = (double)tasks * (double)max_u64(sample->total, sample->seen) / (double)sample->seen;
+                view_json_number(into, "waiting", view_json_get_number(into, "waiting") + (uint64_t)(share + 0.5));
+        }
+        json_decref(sample->handlers);
+        *sample = (struct status_sample){ 0 };
+}
+
+void status_add_dead_group(struct status *status, const struct store_dead_group *group)
+{
+        size_t i;
+        json_t *known;
+        json_t *o = json_object();
+        bool has_room = json_array_size(status->dead) < GROUPS_MAX;
+        view_json_span(o, "handler", group->handler);
+        view_json_span(o, "reason", has_room ? group->reason : SPAN_TEXT(""));
+        view_json_span(o, "error", has_room ? group->error : SPAN_TEXT(""));
+        const char *handler = view_json_get_text(o, "handler");
+        if (*handler) {
+                json_t *into = ensure_handler(status->handlers, handler);
+                view_json_number(into, "dead", view_json_get_number(into, "dead") + group->tasks);
+        }
+        json_array_foreach(status->dead, i, known)
+        {
+                if (json_equal(json_object_get(known, "handler"), json_object_get(o, "handler")) &&
+                        json_equal(json_object_get(known, "reason"), json_object_get(o, "reason")) &&
+                        json_equal(json_object_get(known, "error"), json_object_get(o, "error"))) {
+                        view_json_number(known, "tasks", view_json_get_number(known, "tasks") + group->tasks);
+                        json_decref(o);
+                        return;
+                }
+        }
+        view_json_number(o, "tasks", group->tasks);
+        (void)json_array_append_new(status->dead, o);
+}
+
+void status_add_total(struct status *status, const struct store_total *total)
+{
+        size_t i;
+        json_t *handler;
+        for (size_t n = SUMS_COUNTED_FROM; n < COUNT_OF(sums); n++) {
+                size_t size = strlen(sums[n]);
+                if (total->name.size <= size + 1 ||
+                        memcmp(total->name.data + total->name.size - size, sums[n], size) != 0 ||
+                        total->name.data[total->name.size - size - 1] != '.')
+                        continue;
+                struct span name = { total->name.data, total->name.size - size - 1 };
+                json_array_foreach(status->handlers, i, handler)
+                {
+                        if (span_is(name, span_of_text(view_json_get_text(handler, "name"))))
+                                set_greater(handler, sums[n], total->value);
+                }
+        }
+}
+
+/* --- what waits --- */
+
+uint64_t status_shard_waiting(const struct status *status, uint32_t shard)
+{
+        const struct store_counts *c = &status->counts[shard];
+        uint64_t all = store_counts_queued(c) + c->in_flight + c->parked;
+        return all - min_u64(all, status->shards[shard].running);
+}
+
+uint64_t status_waiting(const struct status *status)
+{
+        uint64_t all = store_counts_queued(&status->total) + status->total.in_flight + status->total.parked;
+        return all - min_u64(all, status->running);
+}
+
+const json_t *status_handler(const struct status *status, const char *name)
+{
+        size_t i;
+        json_t *handler;
+        json_array_foreach(status->handlers, i, handler)
+        {
+                if (!strcmp(view_json_get_text(handler, "name"), name))
+                        return handler;
+        }
+        return NULL;
 }
 
 /* --- as JSON --- */
@@ -221,30 +403,46 @@ static void set_counts(json_t *o, const struct store_counts *c)
         view_json_number(o, "in_flight", c->in_flight);
         view_json_number(o, "parked", c->parked);
         view_json_number(o, "dead", c->dead);
-        view_json_number(o, "oldest_ms", c->oldest_ms);
 }
 
-static json_t *shard_as_json(const struct store_counts *c)
+static json_t *shard_as_json(const struct status *status, uint32_t shard)
 {
+        const struct store_counts *c = &status->counts[shard];
         char nonce[NONCE_TEXT];
         json_t *o = json_object();
         view_json_number(o, "shard", c->shard);
         (void)json_object_set_new(
                 o, "owner", c->is_held ? json_string(units_hex(nonce, c->holder, STORE_NONCE_SIZE)) : json_null());
         view_json_number(o, "epoch", c->epoch);
+        view_json_number(o, "waiting", status_shard_waiting(status, shard));
+        view_json_number(o, "running", status->shards[shard].running);
         set_counts(o, c);
+        view_json_number(o, "oldest_ms", status->shards[shard].oldest_ms);
         return o;
 }
 
 static json_t *totals_as_json(const struct status *status)
 {
         json_t *o = json_object();
+        json_t *lanes = json_object();
+        view_json_number(o, "waiting", status_waiting(status));
+        view_json_number(o, "running", status->running);
         set_counts(o, &status->total);
+        for (unsigned lane = 0; lane < LANES; lane++)
+                view_json_number(lanes, lane_name((enum lane)lane), status->total.queued[lane]);
+        (void)json_object_set_new(o, "queued_lanes", lanes);
+        view_json_number(o, "oldest_ms", status->oldest_ms);
+        view_json_number(o, "parked_keys", status->parked_keys);
+        view_json_number(o, "held_keys", status->held_keys);
+        if (status->are_keys_cut)
+                (void)json_object_set_new(o, "keys_estimated", json_true());
         view_json_number(o, "results", status->total.results);
+        view_json_number(o, "results_dropped", status->total.results_dropped);
         view_json_number(o, "submitted", status->total.submitted);
         view_json_number(o, "done", status->total.done);
         view_json_number(o, "dropped", status->total.dropped);
         view_json_number(o, "owned", status->owned);
+        view_json_number(o, "unowned", status->info->shards - status->owned);
         (void)json_object_set(o, "paused", status->paused);
         (void)json_object_set(o, "desired", status->desired);
         view_json_set_text(o, "durability", status->info->durability);
@@ -259,13 +457,14 @@ json_t *status_as_json(const struct status *status)
         json_t *o = json_object();
         json_t *shards = json_array();
         for (uint32_t i = 0; i < status->info->shards; i++)
-                (void)json_array_append_new(shards, shard_as_json(&status->counts[i]));
+                (void)json_array_append_new(shards, shard_as_json(status, i));
         view_json_set_text(o, "app", status->info->app);
         view_json_set_text(o, "store", status->store);
         (void)json_object_set_new(o, "coordination", *coordination ? view_json_text(coordination) : json_null());
         (void)json_object_set_new(o, "shards", shards);
         (void)json_object_set(o, "members", status->members);
         (void)json_object_set(o, "handlers", status->handlers);
+        (void)json_object_set(o, "dead", status->dead);
         (void)json_object_set_new(o, "totals", totals_as_json(status));
         (void)json_object_set(o, "rates", status->rates);
         return o;

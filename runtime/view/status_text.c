@@ -1,4 +1,4 @@
-/* status_text.c: an app's status for people, on one screen. */
+/* status_text.c: an app's status for people: as much as fits on a screen, or all of it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,21 +8,27 @@
 #include "base/numbers.h"
 #include "view/json.h"
 #include "view/status.h"
+#include "view/table.h"
 #include "view/text.h"
 
 /* Lines that are always there, with some to spare for pauses and hints. */
 #define LINES_FIXED 14u
 #define LINES_LEAST 3u
 
-#define NAME_SHOWN 64u
+#define NAME_SHOWN    32u
+#define VERSION_SHOWN 16u
+#define ERROR_SHOWN   60u
 
-static void put_desired(struct buffer *to, const struct status *status)
+static void put_desired(struct buffer *to, const struct status *status, bool has_color)
 {
         const char *name;
         json_t *value;
         json_object_foreach(status->paused, name, value)
         {
-                text_put_between(to, "PAUSED    ", *name ? name : "all handlers", ": ");
+                tone_begin(to, TONE_WARN, has_color);
+                buffer_printf(to, "PAUSED");
+                tone_end(to, TONE_WARN, has_color);
+                text_put_between(to, "    ", *name ? name : "all handlers", ": ");
                 text_put_between(to, "", json_string_value(value), *name ? " (quiver resume " : " (quiver resume");
                 if (*name)
                         text_put_word(to, span_of_text(name));
@@ -66,25 +72,46 @@ static void put_pending_moves(struct buffer *to, const json_t *shards)
         buffer_put(to, "\n", 1);
 }
 
-static void put_members(struct buffer *to, const struct status *status, unsigned lines)
+static void put_member(struct buffer *to, const struct status *status, const json_t *member, bool has_color)
+{
+        char age[UNITS_TEXT_MAX];
+        const char *state = view_json_get_text(member, "state");
+        const char *machine = view_json_get_text(member, "machine");
+        const char *version = view_json_get_text(member, "version");
+        uint64_t shards = view_json_get_number(member, "shards");
+        uint64_t seats = view_json_get_number(member, "seats");
+        uint64_t pid = view_json_get_number(member, "pid");
+        enum tone tone = !strcmp(state, "running") || !strcmp(state, "standby") ? TONE_PLAIN : TONE_WARN;
+        (void)status;
+        text_put_between(to, "host      ", view_json_get_text(member, "name"), *state ? ", " : "");
+        tone_begin(to, tone, has_color);
+        text_put_between(to, "", state, "");
+        tone_end(to, tone, has_color);
+        buffer_printf(to, ", %" PRIu64 " shard%s", shards, text_plural(shards));
+        if (seats)
+                buffer_printf(to, ", %" PRIu64 " seat%s", seats, text_plural(seats));
+        if (pid)
+                buffer_printf(to, ", pid %" PRIu64, pid);
+        if (*machine)
+                text_put_between(to, " on ", machine, "");
+        if (*version)
+                text_put_between(to, ", version ", version, "");
+        buffer_printf(to, ", heard of %s ago\n", units_format_ms(age, view_json_get_number(member, "age_ms")));
+        put_unserved(to, json_object_get(member, "unserved"));
+        put_pending_moves(to, json_object_get(member, "move_pending"));
+}
+
+static void put_members(struct buffer *to, const struct status *status, unsigned lines, bool has_color)
 {
         size_t i;
         json_t *member;
-        char age[UNITS_TEXT_MAX];
         json_array_foreach(status->members, i, member)
         {
-                const char *state = view_json_get_text(member, "state");
-                uint64_t shards = view_json_get_number(member, "shards");
                 if (i >= lines) {
                         buffer_printf(to, "          … and %zu more\n", json_array_size(status->members) - i);
                         return;
                 }
-                text_put_between(to, "host      ", view_json_get_text(member, "name"), *state ? ", " : "");
-                text_put_between(to, "", state, "");
-                buffer_printf(to, ", %" PRIu64 " shard%s, heard of %s ago\n", shards, text_plural(shards),
-                        units_format_ms(age, view_json_get_number(member, "age_ms")));
-                put_unserved(to, json_object_get(member, "unserved"));
-                put_pending_moves(to, json_object_get(member, "move_pending"));
+                put_member(to, status, member, has_color);
         }
         if (!i && !status->owned)
                 buffer_printf(to, "host      none is running\n");
@@ -92,74 +119,91 @@ static void put_members(struct buffer *to, const struct status *status, unsigned
 
 /* --- handlers --- */
 
-static void put_outage(struct buffer *to, const json_t *handler)
+static enum tone tone_of(const char *state)
+{
+        static const char *const bad[] = { "unavailable", "refused", "quarantined", "unserved" };
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+                if (!strcmp(state, bad[i]))
+                        return TONE_BAD;
+        return !strcmp(state, "open") ? TONE_PLAIN : TONE_WARN;
+}
+
+static void note_outage(struct table *table, const json_t *handler)
 {
         char age[UNITS_TEXT_MAX];
+        struct buffer line = { 0 };
         uint64_t lasted_ms = view_json_get_number(handler, "unavailable_ms");
         const char *why = view_json_get_text(handler, "unavailable");
         buffer_printf(
-                to, "  unavailable%s%s", lasted_ms ? " for " : "", lasted_ms ? units_format_ms(age, lasted_ms) : "");
-        text_put_between(to, *why ? ": " : "", why, "\n");
+                &line, "  unavailable%s%s", lasted_ms ? " for " : "", lasted_ms ? units_format_ms(age, lasted_ms) : "");
+        text_put_between(&line, *why ? ": " : "", why, "\n");
+        table_note(table, buffer_text(&line));
+        buffer_free(&line);
 }
 
-static void put_handler(struct buffer *to, const json_t *h)
+static void add_handler(struct table *table, const json_t *h)
 {
-        static const char *const columns[] = { "running", "done", "retried", "rejected" };
-        char age[UNITS_TEXT_MAX];
-        text_put_column(to, span_of_text(view_json_get_text(h, "name")), 20, NAME_SHOWN);
-        buffer_put(to, " ", 1);
-        text_put_column(to, span_of_text(view_json_get_text(h, "version")), 12, 12);
-        buffer_put(to, " ", 1);
-        text_put_column(to, span_of_text(view_json_get_text(h, "state")), 11, NAME_SHOWN);
-        for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-                buffer_printf(to, " %10" PRIu64, view_json_get_number(h, columns[i]));
-        buffer_printf(to, " %10" PRIu64 " %9s\n",
-                view_json_get_number(h, "crashed") + view_json_get_number(h, "timed_out"),
-                text_age(age, view_json_get_number(h, "oldest_ms")));
+        char waiting[32];
+        const char *state = view_json_get_text(h, "state");
+        uint64_t dead = view_json_get_number(h, "dead");
+        table_row(table);
+        table_put_text(table, TONE_PLAIN, view_json_get_text(h, "name"));
+        table_put_text(table, TONE_PLAIN, view_json_get_text(h, "version"));
+        table_put_text(table, tone_of(state), state);
+        (void)snprintf(waiting, sizeof(waiting), "%s%" PRIu64, json_object_get(h, "estimated") ? "~" : "",
+                view_json_get_number(h, "waiting"));
+        table_put_text(table, TONE_PLAIN, waiting);
+        table_put_number(table, TONE_PLAIN, view_json_get_number(h, "running"));
+        table_put_number(table, TONE_PLAIN, view_json_get_number(h, "done"));
+        table_put_number(table, TONE_PLAIN, view_json_get_number(h, "retried"));
+        table_put_number(table, TONE_PLAIN, view_json_get_number(h, "rejected"));
+        table_put_number(table, TONE_PLAIN, view_json_get_number(h, "crashed") + view_json_get_number(h, "timed_out"));
+        table_put_number(table, dead ? TONE_BAD : TONE_PLAIN, dead);
+        table_put_age(table, TONE_PLAIN, view_json_get_number(h, "oldest_ms"));
         if (json_object_get(h, "unavailable"))
-                put_outage(to, h);
+                note_outage(table, h);
 }
 
-static void put_handlers(struct buffer *to, const struct status *status, unsigned lines)
+static void put_handlers(struct buffer *to, const struct status *status, unsigned lines, bool has_color)
 {
+        static const char *const numbers[] = { "waiting", "running", "done", "retried", "rejected", "crashed", "dead",
+                "oldest" };
+        struct table table = { .has_color = has_color };
         size_t i;
         json_t *handler;
         if (!json_array_size(status->handlers))
                 return;
-        buffer_printf(to, "\n%-20s %-12s %-11s %10s %10s %10s %10s %10s %9s\n", "handler", "version", "state",
-                "running", "done", "retried", "rejected", "crashed", "oldest");
+        table_text_column(&table, "handler", NAME_SHOWN);
+        table_text_column(&table, "version", VERSION_SHOWN);
+        table_text_column(&table, "state", NAME_SHOWN);
+        for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++)
+                table_number_column(&table, numbers[n]);
         json_array_foreach(status->handlers, i, handler)
         {
-                if (i >= lines) {
-                        buffer_printf(to, "… and %zu more (--json has all)\n", json_array_size(status->handlers) - i);
-                        return;
-                }
-                put_handler(to, handler);
+                if (i < lines)
+                        add_handler(&table, handler);
         }
+        buffer_put(to, "\n", 1);
+        table_print(&table, to);
+        table_free(&table);
+        if (i > lines)
+                buffer_printf(to, "… and %zu more (--json has all)\n", json_array_size(status->handlers) - lines);
 }
 
 /* --- shards --- */
 
-static void put_counts(struct buffer *to, const char *name, const struct store_counts *c)
-{
-        char age[UNITS_TEXT_MAX];
-        buffer_printf(to,
-                "%-8s %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %9s  ", name,
-                store_counts_queued(c), c->delayed, c->in_flight, c->parked, c->dead, c->results,
-                text_age(age, c->oldest_ms));
-}
-
-static uint64_t waiting(const struct store_counts *c)
+/* How much there is of a shard to be seen. */
+static uint64_t fullness(const struct store_counts *c)
 {
         return store_counts_queued(c) + c->delayed + c->in_flight + c->parked + c->dead;
 }
 
-static int by_waiting(const void *a, const void *b)
+static int by_fullness(const void *a, const void *b)
 {
         const struct store_counts *x = *(const struct store_counts *const *)a;
         const struct store_counts *y = *(const struct store_counts *const *)b;
-        if (waiting(x) != waiting(y))
-                return waiting(x) < waiting(y) ? 1 : -1;
+        if (fullness(x) != fullness(y))
+                return fullness(x) < fullness(y) ? 1 : -1;
         return (x->shard > y->shard) - (x->shard < y->shard);
 }
 
@@ -176,35 +220,95 @@ static const char *owner_name(const struct status *status, const char *nonce)
         return nonce;
 }
 
-static void put_shard(struct buffer *to, const struct status *status, const struct store_counts *c)
+static void add_counts(
+        struct table *table, const struct store_counts *c, uint64_t waiting, uint64_t running, uint64_t oldest_ms)
 {
-        char name[16];
+        table_put_number(table, TONE_PLAIN, waiting);
+        table_put_number(table, TONE_PLAIN, running);
+        table_put_number(table, TONE_PLAIN, c->delayed);
+        table_put_number(table, c->dead ? TONE_BAD : TONE_PLAIN, c->dead);
+        table_put_number(table, TONE_PLAIN, c->results);
+        table_put_age(table, TONE_PLAIN, oldest_ms);
+}
+
+static void add_shard(struct table *table, const struct status *status, const struct store_counts *c)
+{
         char nonce[2 * STORE_NONCE_SIZE + 1];
-        (void)snprintf(name, sizeof(name), "%u", c->shard);
-        put_counts(to, name, c);
+        char epoch[64];
+        struct buffer owner = { 0 };
+        table_row(table);
+        table_put_number(table, TONE_PLAIN, c->shard);
+        add_counts(table, c, status_shard_waiting(status, c->shard), status->shards[c->shard].running,
+                status->shards[c->shard].oldest_ms);
         if (!c->is_held) {
-                buffer_printf(to, "no owner\n");
+                table_put_text(table, TONE_BAD, "no owner");
                 return;
         }
-        text_put_column(
-                to, span_of_text(owner_name(status, units_hex(nonce, c->holder, STORE_NONCE_SIZE))), 0, NAME_SHOWN);
-        buffer_printf(to, " epoch %" PRIu64 "%s\n", c->epoch, c->left_ms ? "" : " (expired)");
+        (void)snprintf(epoch, sizeof(epoch), " epoch %" PRIu64 "%s", c->epoch, c->left_ms ? "" : " (expired)");
+        buffer_printf(&owner, "%s%s", owner_name(status, units_hex(nonce, c->holder, STORE_NONCE_SIZE)), epoch);
+        table_put_text(table, c->left_ms ? TONE_PLAIN : TONE_BAD, buffer_text(&owner));
+        buffer_free(&owner);
 }
 
 /* The fullest. */
-static void put_shards(struct buffer *to, const struct status *status, unsigned lines)
+static void put_shards(struct buffer *to, const struct status *status, unsigned lines, bool has_color)
 {
+        static const char *const numbers[] = { "waiting", "running", "delayed", "dead", "results", "oldest" };
         const struct store_counts **fullest = memory_zero(status->info->shards + 1, sizeof(struct store_counts *));
+        struct table table = { .has_color = has_color };
         uint32_t count = 0;
         for (uint32_t i = 0; i < status->info->shards; i++)
-                if (waiting(&status->counts[i]))
+                if (fullness(&status->counts[i]))
                         fullest[count++] = &status->counts[i];
-        qsort(fullest, count, sizeof(struct store_counts *), by_waiting);
+        qsort(fullest, count, sizeof(struct store_counts *), by_fullness);
+        table_text_column(&table, "shard", 0);
+        for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++)
+                table_number_column(&table, numbers[n]);
+        table_text_column(&table, "owner", 0);
+        table_row(&table);
+        table_put_text(&table, TONE_PLAIN, "all");
+        add_counts(&table, &status->total, status_waiting(status), status->running, status->oldest_ms);
         for (uint32_t i = 0; i < count && i < lines; i++)
-                put_shard(to, status, fullest[i]);
+                add_shard(&table, status, fullest[i]);
+        buffer_put(to, "\n", 1);
+        table_print(&table, to);
+        table_free(&table);
         if (count > lines)
                 buffer_printf(to, "… and %u shards more with something in them (--json has all)\n", count - lines);
         free(fullest);
+}
+
+/* --- the dead --- */
+
+static int by_tasks(const void *a, const void *b)
+{
+        uint64_t x = view_json_get_number(*(json_t *const *)a, "tasks");
+        uint64_t y = view_json_get_number(*(json_t *const *)b, "tasks");
+        return (x < y) - (x > y);
+}
+
+/* The largest groups. */
+static void put_dead(struct buffer *to, const struct status *status, unsigned lines)
+{
+        size_t count = json_array_size(status->dead);
+        json_t **groups = memory_zero(count + 1, sizeof(json_t *));
+        if (status->total.dead)
+                buffer_printf(to, "Dead tasks: quiver dead list\n");
+        for (size_t i = 0; i < count; i++)
+                groups[i] = json_array_get(status->dead, i);
+        qsort(groups, count, sizeof(json_t *), by_tasks);
+        for (size_t i = 0; i < count && i < lines; i++) {
+                const char *handler = view_json_get_text(groups[i], "handler");
+                const char *error = view_json_get_text(groups[i], "error");
+                buffer_printf(to, "  %" PRIu64 " ", view_json_get_number(groups[i], "tasks"));
+                text_put_between(to, "", *handler ? handler : "others", "");
+                text_put_between(to, *handler ? " " : "", view_json_get_text(groups[i], "reason"), *error ? ": " : "");
+                (void)text_put_column(to, span_of_text(error), 0, ERROR_SHOWN);
+                buffer_put(to, "\n", 1);
+        }
+        if (count > lines)
+                buffer_printf(to, "  … and %zu kinds more\n", count - lines);
+        free(groups);
 }
 
 /* --- all --- */
@@ -219,11 +323,25 @@ static double rate_of(const struct status *status, const char *name)
         return json_number_value(json_object_get(status->rates, name));
 }
 
-void status_as_text(struct buffer *to, const struct status *status, unsigned lines)
+static void put_keys(struct buffer *to, const struct status *status)
+{
+        const char *least = status->are_keys_cut ? "at least " : "";
+        if (status->held_keys)
+                buffer_printf(
+                        to, "Keys that wait for a person: %s%" PRIu64 " (quiver key list)\n", least, status->held_keys);
+        if (status->parked_keys)
+                buffer_printf(to, "Keys that wait for a retry: %s%" PRIu64 " (quiver key list)\n", least,
+                        status->parked_keys);
+}
+
+void status_as_text(struct buffer *to, const struct status *status, const struct status_screen *screen)
 {
         const struct store_info *info = status->info;
         const struct store_counts *total = &status->total;
+        bool has_color = screen->has_color;
+        unsigned lines = screen->lines ? screen->lines : UINT32_MAX;
         unsigned room = lines > LINES_FIXED ? lines - LINES_FIXED : 0;
+        unsigned some = screen->lines ? room / 5 : UINT32_MAX / 2;
         buffer_printf(to, "app       %s, %u shard%s, %u owned\n", info->app, info->shards, text_plural(info->shards),
                 status->owned);
         buffer_printf(to, "store     %s, coordination %s\n", status->store,
@@ -231,21 +349,18 @@ void status_as_text(struct buffer *to, const struct status *status, unsigned lin
         buffer_printf(to, "durable   %s\n", info->durability);
         if (*info->refuses)
                 buffer_printf(to, "refuses   %s\n", info->refuses);
-        put_desired(to, status);
-        put_members(to, status, at_least(room / 5));
-        put_handlers(to, status, at_least(2 * room / 5));
-        buffer_printf(to, "\n%-8s %10s %10s %10s %10s %10s %10s %9s  %s\n", "shard", "queued", "delayed", "in flight",
-                "parked", "dead", "results", "oldest", "owner");
-        put_counts(to, "all", total);
-        buffer_put(to, "\n", 1);
-        put_shards(to, status, at_least(2 * room / 5));
+        put_desired(to, status, has_color);
+        put_members(to, status, at_least(some), has_color);
+        put_handlers(to, status, at_least(2 * some), has_color);
+        put_shards(to, status, at_least(2 * some), has_color);
         buffer_printf(to,
                 "\n%" PRIu64 " submitted so far, %" PRIu64 " done, %" PRIu64
                 " dropped; now %.1f done, %.1f retried, %.1f failed per second\n",
                 total->submitted, total->done, total->dropped, rate_of(status, "done"), rate_of(status, "retried"),
                 rate_of(status, "failed"));
-        if (total->dead)
-                buffer_printf(to, "Dead tasks: quiver dead list\n");
-        if (total->parked)
-                buffer_printf(to, "Keys that wait: quiver key list\n");
+        if (total->results_dropped)
+                buffer_printf(to, "%" PRIu64 " results were dropped: too many or too old (store.results)\n",
+                        total->results_dropped);
+        put_dead(to, status, screen->lines ? LINES_LEAST : UINT32_MAX);
+        put_keys(to, status);
 }

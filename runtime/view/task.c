@@ -165,7 +165,7 @@ void event_as_text(struct buffer *to, const struct note_event *event)
 {
         char time[TEXT_TIME_MAX];
         buffer_printf(to, "  %s  ", text_time(time, event->at_ms));
-        text_put_column(to, event->kind, KIND_COLUMNS, SIZE_MAX);
+        (void)text_put_column(to, event->kind, KIND_COLUMNS, SIZE_MAX);
         buffer_put(to, " ", 1);
         text_put_bytes(to, event->text, NOTE_TEXT_MAX);
         buffer_put(to, "\n", 1);

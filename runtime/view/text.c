@@ -101,13 +101,15 @@ void text_put_field(struct buffer *to, const char *label, struct span bytes, siz
         buffer_put(to, "\n", 1);
 }
 
-void text_put_column(struct buffer *to, struct span text, size_t width, size_t max)
+size_t text_put_column(struct buffer *to, struct span text, size_t width, size_t max)
 {
         size_t columns = max;
         for (size_t i = 0, n = 1; i < text.size && n; i += n)
                 n = put_character(to, text.data + i, text.size - i, &columns);
-        for (size_t used = max - columns; used < width; used++)
+        size_t used = max - columns;
+        for (; used < width; used++)
                 buffer_put(to, " ", 1);
+        return used;
 }
 
 /* Whether a terminal may get it as it is. */

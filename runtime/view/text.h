@@ -30,8 +30,8 @@ void text_put_between(struct buffer *to, const char *before, const char *text, c
 void text_put_field(struct buffer *to, const char *label, struct span bytes, size_t max);
 
 /* The text escaped in the same way, cut after `max` columns and filled with spaces up to `width`.  A character counts
- * as one column. */
-void text_put_column(struct buffer *to, struct span text, size_t width, size_t max);
+ * as one column.  Returns how many columns it takes. */
+size_t text_put_column(struct buffer *to, struct span text, size_t width, size_t max);
 
 /* As a word for a shell: quoted where that is needed, as $'\x1b' where it is not printable. */
 void text_put_word(struct buffer *to, struct span word);

@@ -12,10 +12,12 @@ import time
 
 from hosts import Host, wait_until
 
-SHARD = ["shard", "owner", "epoch", "queued", "delayed", "in_flight", "parked", "dead", "oldest_ms"]
-MEMBER = ["name", "nonce", "state", "weight", "shards", "age_ms"]
-HANDLER = ["name", "plugin", "version", "generation", "state", "running", "done", "retried", "rejected", "crashed",
-           "timed_out", "oldest_ms"]
+SHARD = ["shard", "owner", "epoch", "waiting", "running", "queued", "delayed", "in_flight", "parked", "dead", "oldest_ms"]
+MEMBER = ["name", "nonce", "state", "weight", "shards", "age_ms", "version", "machine", "pid", "started_ms", "seats"]
+HANDLER = ["name", "plugin", "version", "generation", "state", "waiting", "running", "done", "retried", "rejected",
+           "crashed", "timed_out", "dead", "oldest_ms", "hash"]
+HOST_HANDLER = ["name", "plugin", "version", "generation", "hash", "state", "waiting", "running", "done", "retried", "rejected",
+                "crashed", "timed_out", "oldest_ms", "generations"]
 WHY = "it is down"
 
 
@@ -70,7 +72,7 @@ def test_status_as_json_has_its_shape(host):
     wait_until(lambda: (handler(host) or {}).get("crashed") == 1, "the host has said so")
     wait_until(lambda: handler(host)["done"] == 2, "the host has said so")
     found = status(host)
-    assert list(found) == ["app", "store", "coordination", "shards", "members", "handlers", "totals", "rates"]
+    assert list(found) == ["app", "store", "coordination", "shards", "members", "handlers", "dead", "totals", "rates"]
     assert [list(s) for s in found["shards"]] == [SHARD] * 8
     member, = found["members"]
     assert list(member) == MEMBER
@@ -174,24 +176,56 @@ def test_hundreds_of_handlers_fit_or_are_counted(host):
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def test_many_shards_and_handlers_fit_a_screen(host, tmp_path):
+def on_terminal(host, *words, **env):
+    """What a command writes to a terminal of 24 lines."""
+    ours, theirs = pty.openpty()
+    shown = b""
+    done = subprocess.Popen([host.quiver, *words, "-c", host.config], stdout=theirs, env={**os.environ, "TERM": "xterm", **env})
+    os.close(theirs)
+    try:
+        while True:
+            try:
+                more = os.read(ours, 65536)
+            except OSError:  # how a terminal says that nobody writes any more
+                break
+            if not more:
+                break
+            shown += more
+        assert done.wait(60) == 0
+    finally:
+        os.close(ours)
+    return shown.decode()
+
+
+def test_many_shards_and_handlers_fit_a_screen_and_a_pipe_gets_all(host, tmp_path):
     host.configure(shards=1024, work="", **{f"h{n}": "" for n in range(20)}).start()
     wait_until(lambda: status(host)["members"], "it says that it is there")
     host.cli("pause")
     host.submit([task(f"k{n}", str(n)) for n in range(3000)])
-    text = host.cli("status")
+    text = on_terminal(host, "status")
     assert len(text.splitlines()) <= 24, text
     assert "1024 shards" in text and "shards more" in text and "more (--json has all)" in text
+    text = host.cli("status")
+    assert "more" not in text and len(text.splitlines()) > 900 and "\nh19 " in text and "\033" not in text
+
+
+def test_colours_are_for_terminals(host):
+    host.configure(work="").start()
+    host.cli("pause")
+    assert "\033[33mPAUSED" in on_terminal(host, "status")
+    assert "\033" not in on_terminal(host, "status", NO_COLOR="1")
+    assert "\033" not in on_terminal(host, "status", TERM="dumb")
+    assert "\033" not in host.cli("status")
 
 
 def test_status_is_a_check(host, tmp_path):
     host.configure(work="").start()
-    host.cli("status", "--fail-if", "dead=1", "--fail-if", "oldest=1h", "--fail-if", "queued=1", "--fail-if", "parked=1")
+    host.cli("status", "--fail-if", "dead=1", "--fail-if", "oldest=1h", "--fail-if", "waiting=1", "--fail-if", "parked=1")
     host.submit([task("k", "1 reject")])
     wait_until(lambda: host.rows("dead"), "it is dead")
-    done = subprocess.run([host.quiver, "status", "-c", host.config, "--fail-if", "dead=1", "--fail-if", "queued=5"],
+    done = subprocess.run([host.quiver, "status", "-c", host.config, "--fail-if", "dead=1", "--fail-if", "waiting=5"],
                           capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "1 dead" in done.stderr and "queued" not in done.stderr and "shard" in done.stdout
+    assert done.returncode == 1 and "1 dead" in done.stderr and "waiting" not in done.stderr and "shard" in done.stdout
     host.cli("status", "--fail-if", "dead=2")
     host.stop()
     host.submit([task("k", "2")])
@@ -222,7 +256,7 @@ def test_watch_redraws_on_a_terminal(host):
         while shown.count(b"\033[H\033[J") < 2 and time.monotonic() < end:
             if select.select([ours], [], [], 1)[0]:
                 shown += os.read(ours, 65536)
-        assert shown.count(b"\033[H\033[J") >= 2 and b"in flight" in shown
+        assert shown.count(b"\033[H\033[J") >= 2 and b"waiting" in shown
         watch.send_signal(signal.SIGINT)
         watch.wait(30)
     finally:
@@ -241,7 +275,7 @@ def test_a_host_is_asked_by_name(host):
     pong = json.loads(ask(socket_of(host), b'{"verb": "ping"}\n'))
     assert (pong["ok"], pong["name"], pong["pid"]) == (True, "a", host.process.pid)
     fresh = json.loads(host.cli("status", "--host", "a"))
-    assert fresh["name"] == "a" and [list(h) for h in fresh["handlers"]] == [HANDLER + ["generations"]]
+    assert fresh["name"] == "a" and [list(h) for h in fresh["handlers"]] == [HOST_HANDLER]
     host.stop()
     assert not socket_of(host).exists()
     host.cli("status", "--host", "a", code=3)

@@ -72,6 +72,17 @@ MUTANTS = [
     ("sqlite: opening needs the write lock", "runtime/store/sqlite/open.c",
      "if (!r && !setup_reading(s, options, &r, error)) {", "if (!r) {", [CONTRACT("store_files")]),
 
+    ("alarm: hosts fires when there are enough", "runtime/view/alarm.c",
+     "c->is_below ? found >= alarm->limit : found < alarm->limit", "found < alarm->limit", [UNIT("view_status")]),
+    ("alarm: what is claimed does not wait", "runtime/view/status.c",
+     "store_counts_queued(&status->total) + status->total.in_flight + status->total.parked",
+     "store_counts_queued(&status->total)", [UNIT("view_status")]),
+    ("status: anybody says what runs in a shard", "runtime/view/status.c",
+     "if (!c->is_held || !c->left_ms || memcmp(c->holder, found->nonce, STORE_NONCE_SIZE) != 0)", "if (false)",
+     [UNIT("view_status")]),
+    ("status: a busy key's surplus is parked", "runtime/view/status.c",
+     "status->parked_keys += key->state == KEY_PARKED;", "status->parked_keys++;", [UNIT("view_status")]),
+
     # --- who else could have written what a host runs
     ("trust: any owner", "runtime/base/file_trust.c", "st->st_uid != 0 && st->st_uid != geteuid()) {", "false) {",
      [UNIT("file_trust")]),

@@ -380,14 +380,16 @@ bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
 
 /* Takes what the store handed out.  Returns it in the same order, NULL where it was here already; the caller frees the
  * list.  What is too much is given back by trim(), once outcomes are dropped. */
-static struct claimed **add(struct shard *s, const struct store_task *tasks, uint32_t count)
+static struct claimed **add(struct shard *s, const struct store_task *tasks, uint32_t count, uint64_t now_ms)
 {
         struct claimed **added = memory_alloc((count + 1) * sizeof(struct claimed *));
         for (uint32_t i = 0; i < count; i++) {
                 const struct envelope *e = &tasks[i].envelope;
                 added[i] = window_add(&s->window, &tasks[i], pool_of(s, e->handler, envelope_needs(e)));
-                if (added[i])
+                if (added[i]) {
                         added[i]->lease_number = s->lease_number;
+                        added[i]->claimed_ms = now_ms;
+                }
         }
         return added;
 }
@@ -448,7 +450,7 @@ static void note_recovered(struct shard *s, struct claimed **added, uint32_t cou
 /* One page of the in-flight table. */
 static void add_page(struct shard *s, const struct store_page *page, uint64_t now_ms)
 {
-        struct claimed **added = add(s, page->tasks, page->tasks_count);
+        struct claimed **added = add(s, page->tasks, page->tasks_count, now_ms);
         trim(s, added, page->tasks, page->tasks_count, now_ms);
         note_recovered(s, added, page->tasks_count, now_ms);
         free(added);
@@ -542,7 +544,7 @@ void shard_advanced(struct shard *s, const struct store_advance *advance, uint64
         shard_lease_renewed(s, sent_ms, advance->left_ms);
         /* First out, then in: what was given back may be handed out again by the same call. */
         told(s, now_ms);
-        struct claimed **added = add(s, advance->tasks, advance->tasks_count);
+        struct claimed **added = add(s, advance->tasks, advance->tasks_count, now_ms);
         window_prune(&s->window);
         trim(s, added, advance->tasks, advance->tasks_count, now_ms);
         free(added);

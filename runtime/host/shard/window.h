@@ -41,6 +41,7 @@ struct claimed {
         struct span needs; /* the same: what only a newer Quiver understands (envelope_needs()); empty: nothing */
         uint64_t reply_ms;
         uint64_t submitted_ms; /* store time; 0: unknown */
+        uint64_t claimed_ms;   /* boot time; set by the shard */
         uint64_t timeout_ms;   /* 0: the handler's */
         uint32_t attempts_max; /* 0: the handler's */
         uint64_t lease_number; /* the shard's, when it was claimed: work of an older one does not count */

@@ -1,6 +1,6 @@
 /* version.h: what `quiver --version` says. */
-#ifndef QUIVER_VERSION_H
-#define QUIVER_VERSION_H
+#ifndef QUIVER_BASE_VERSION_H
+#define QUIVER_BASE_VERSION_H
 
 #include <quiver/plugin.h>
 
