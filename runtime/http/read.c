@@ -48,6 +48,8 @@ static void on_documents(struct store_request *request)
                 return;
         for (uint32_t i = 0; i < call->list.items_count; i++)
                 status_add_document(&call->status, &call->list.items[i]);
+        for (uint32_t i = 0; i < call->list.totals_count; i++)
+                status_add_total(&call->status, &call->list.totals[i]);
         struct http_exchange *x = call->x;
         json_t *json = status_as_json(&call->status);
         status_call_free(call);
