@@ -60,7 +60,8 @@ VILLAINS := $(patsubst tests/villains/%.c,$B/villains/%.so,$(wildcard tests/vill
 
 # What run.py asks for; SAN= chooses the folder.
 villains: $(VILLAINS)
-test-binaries: $(UNIT) $(SIM) $(CONTRACT) $(COORD_CONTRACT) $(TEST_PLUGINS) $B/libquiver.so.1 $B/tests/preload/world.so
+test-binaries: $(UNIT) $(SIM) $(CONTRACT) $(COORD_CONTRACT) $(TEST_PLUGINS) $B/libquiver.so.1 $B/tests/preload/world.so \
+               $B/tests/quiver-lacking
 fuzz-binaries: $(FUZZ)
 
 # Objects of tests are kept for the next make.
@@ -88,6 +89,11 @@ $(COORD_CONTRACT): $(COORD_CONTRACT_OBJ)
 $(CONTRACT): | $B/tests/preload/clock.so
 
 $(SIM): $(patsubst %.c,$B/obj/%.o,$(wildcard tests/sim/*.c))
+
+# A build of its own: it lacks a feature, since its table stands before the library's.
+$B/tests/quiver-lacking: $B/obj/runtime/main.o $B/obj/tests/lacking/features.o $B/libruntime.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Loaded into servers, so never with a sanitizer.
 $B/tests/preload/%.so: tests/preload/%.c

@@ -19,6 +19,7 @@ int cmd_key(int argc, char **argv);
 int cmd_load(int argc, char **argv);
 int cmd_lock(int argc, char **argv);
 int cmd_members(int argc, char **argv);
+int cmd_app(int argc, char **argv);
 int cmd_new(int argc, char **argv);
 int cmd_pause(int argc, char **argv);
 int cmd_reload(int argc, char **argv);

@@ -67,6 +67,11 @@ int client_documents(struct qv_client *client, enum store_document kind,
 int client_dead_groups(struct qv_client *client, uint32_t shard,
         void (*each)(void *self, const struct store_dead_group *group), void *self, struct error *error);
 
+/* What is recorded about the app; the coordination is the caller's, "" if none is recorded. */
+int client_app(struct qv_client *client, struct store_app *ret_app, char **ret_coordination, struct error *error);
+/* Changes what `set` says. */
+int client_app_set(struct qv_client *client, struct store_app_set *set, struct error *error);
+
 /* Puts a chunk for one shard into the store: all but the request is the caller's; taken and is_repeat are set. */
 int client_import(struct qv_client *client, struct store_import *import, struct error *error);
 

@@ -10,6 +10,7 @@
 #include <quiver/client.h>
 
 #include "store/admin.h"
+#include "store/app.h"
 #include "store/results.h"
 #include "store/store.h"
 
@@ -42,6 +43,8 @@ struct client_call {
                 struct store_status_list status_list;
                 struct store_import import;
                 struct store_fsck fsck;
+                struct store_app_get app_get;
+                struct store_app_set app_set;
         };
 
         /* private */

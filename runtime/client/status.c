@@ -12,6 +12,8 @@
 CALL_START(count)
 CALL_START(desired_get)
 CALL_START(desired_set)
+CALL_START(app_get)
+CALL_START(app_set)
 
 int client_count(struct qv_client *client, uint32_t first_shard, uint32_t shards, struct store_counts *ret_counts,
         struct error *error)
@@ -119,4 +121,28 @@ int qv_client_get_desired(struct qv_client *client, const char *name, char **ret
                 return error_set(error, -ENOENT, "%s is not set", name);
         *ret_value = wanted.value;
         return 0;
+}
+
+/* --- the app's record --------------------------------------------------------------------------------------------- */
+
+static void take_app(struct client_call *call)
+{
+        struct span coordination = call->app_get.coordination;
+        *(char **)call->self = text_copy_part(coordination.size ? coordination.data : "", coordination.size);
+}
+
+int client_app(struct qv_client *client, struct store_app *ret_app, char **ret_coordination, struct error *error)
+{
+        struct client_call call = { .start = start_app_get, .take = take_app, .self = ret_coordination };
+        int r = client_call(client, &call, error);
+        if (r == 0)
+                *ret_app = call.app_get.app;
+        return r;
+}
+
+int client_app_set(struct qv_client *client, struct store_app_set *set, struct error *error)
+{
+        struct client_call call = { .start = start_app_set };
+        call.app_set = *set;
+        return client_call(client, &call, error);
 }

@@ -153,7 +153,8 @@ static const struct field coordination_fields[] = {
         GROUP("sentinel", coordination_config, sentinel, &sentinel_table,
                 "A Redis of its own with Sentinel: the login for the Sentinels themselves."),
         COUNT("max_members", coordination_config, members_max, "0", 0, 1000, RESTART,
-                "Hosts that own shards at the same time; further ones stand by. 0: all of them."),
+                "Hosts that own shards at the same time; further ones stand by. 0: all of them. The app's first host "
+                "records it; later: quiver app set max_members=N."),
 };
 static const struct group coordination_table = TABLE(coordination_fields);
 

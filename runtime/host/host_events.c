@@ -89,6 +89,7 @@ static void on_describe(void *self, struct member_doc *doc)
 {
         const struct host *h = self;
         handlers_describe(&h->handlers, doc);
+        member_doc_add_features(doc);
         for (uint32_t i = 0; i < h->shards.count; i++)
                 if (h->shards.list[i].shard.stale_epoch)
                         member_doc_add_stale(doc, i, h->shards.list[i].shard.stale_epoch);
@@ -150,15 +151,33 @@ const struct store_bell host_bell = { .shard = on_bell_shard, .desired = host_as
 
 /* --- the desired state --- */
 
-static void on_desired(struct store_request *request)
+/* What was switched on meanwhile is refused as it would have been at the start: other hosts write records now that this
+ * one cannot read. */
+static void on_app(struct store_request *request)
 {
-        struct host *h = container_of(request, struct host, desired.request);
+        struct host *h = container_of(request, struct host, app.request);
+        const struct store_app *app = &h->app.app;
         h->is_asking = false;
         if (request->status < 0)
                 return;
+        membership_limit(&h->membership, app->max_members);
+        if (store_app_lacks(app) && h->phase == HOST_RUNNING)
+                host_stop_lacking(h, store_app_lacks(app));
+}
+
+/* The app's record is read after it, and has the same version: a change in between is a new version. */
+static void on_desired(struct store_request *request)
+{
+        struct host *h = container_of(request, struct host, desired.request);
+        if (request->status < 0) {
+                h->is_asking = false;
+                return;
+        }
         h->desired_version = h->desired.version;
         membership_desired(&h->membership, h->desired.items, h->desired.items_count);
         handlers_desired(&h->handlers, h->desired.items, h->desired.items_count);
+        h->app = (struct store_app_get){ .request.done = on_app };
+        store_app_get(h->store, &h->app);
 }
 
 void host_ask_desired(void *self)

@@ -25,6 +25,7 @@
 #include "http/http.h"
 #include "ring/leases.h"
 #include "store/admin.h"
+#include "store/app.h"
 #include "store/store.h"
 
 /* A host goes through them in this order, and may leave some out. */
@@ -79,7 +80,8 @@ struct host {
         struct store_bell bell;
         struct store_desired_get desired;
         uint64_t desired_version; /* as last read */
-        bool is_asking;           /* for the desired state */
+        struct store_app_get app;
+        bool is_asking; /* for the desired state and the app's record */
 
         struct membership membership;
         struct leases leases;
@@ -114,6 +116,8 @@ void host_warn_of_root(struct host *h);
 
 /* Begins to stop: what runs may end within lease.drain. */
 void host_stop(struct host *h, int signal_number);
+/* The app has a feature switched on that this build does not know: stops, and fails. */
+void host_stop_lacking(struct host *h, const char *feature);
 /* No more patience: what runs is interrupted, at no cost, and is the next owner's. */
 void host_cut(struct host *h);
 /* The store has had long enough: says what remains untold, and does not wait for it. */

@@ -80,7 +80,6 @@ static int connect_parts(struct host *h)
         state_locks_init(&h->locks);
         pools_init(&h->pools, &h->loop);
         h->membership.name = h->config->host.name;
-        h->membership.members_max = h->config->coordination.members_max;
         h->membership.events = &host_membership_events;
         h->membership.self = h;
         membership_init(&h->membership, &h->loop);
@@ -191,6 +190,7 @@ static int open_store(struct host *h)
         h->open.request.done = on_store_open;
         *options = store_options_of(h->config, &h->secrets);
         options->coordination = coordination.url;
+        options->max_members = h->config->coordination.members_max;
         options->may_create = true;
         options->is_host = true;
         options->bell = &h->bell;
@@ -242,6 +242,18 @@ static int begin_run(struct host *h)
         return 0;
 }
 
+/* What the app has recorded decides, for all hosts alike; a file that says nothing does not disagree. */
+static void limit_members(struct host *h, uint32_t recorded)
+{
+        uint32_t ours = h->config->coordination.members_max;
+        h->membership.members_max = recorded;
+        if (ours && ours != recorded)
+                log_event(LEVEL_WARN, "max-members", "file=%" PRIu32 " app=%" PRIu32 " text=%s", ours, recorded,
+                        LOG_QUOTE(
+                                "coordination.max_members of this host's file is not what the app has recorded, which "
+                                "is used; to change it for all hosts: quiver app set max_members=N"));
+}
+
 static int make_shards(struct host *h)
 {
         struct store_info info;
@@ -249,6 +261,7 @@ static int make_shards(struct host *h)
         store_info(h->store, &info);
         log_event(LEVEL_INFO, "store", "driver=%s app=%s shards=%" PRIu32 " durability=%s", info.driver, info.app,
                 info.shards, LOG_QUOTE(info.durability));
+        limit_members(h, info.record->max_members);
         h->shards = (struct shards){ .store = h->store,
                 .dispatch = &h->dispatch,
                 .leases = &h->leases,

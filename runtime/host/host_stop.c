@@ -36,6 +36,15 @@ void host_stop(struct host *h, int signal_number)
         shards_leave(&h->shards, now_ms);
 }
 
+void host_stop_lacking(struct host *h, const char *feature)
+{
+        h->status = error_set(&h->error, -EPROTO,
+                "the app has its feature \"%s\" switched on, which this Quiver does not know; run a newer one",
+                feature);
+        log_event(LEVEL_ERROR, "feature-missing", "feature=%s text=%s", feature, LOG_QUOTE(h->error.text));
+        host_stop(h, SIGTERM);
+}
+
 void host_cut(struct host *h)
 {
         h->phase = HOST_CUTTING;

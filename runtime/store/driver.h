@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "store/admin.h"
+#include "store/app.h"
 #include "store/idempotency.h"
 #include "store/results.h"
 #include "store/store.h"
@@ -41,7 +42,9 @@ enum store_kind {
         X(STATUS_PUT, status_put, "status", STORE_RELAXED)                                                             \
         X(STATUS_LIST, status_list, "status", STORE_READ)                                                              \
         X(IMPORT, import, "load", STORE_DURABLE)                                                                       \
-        X(FSCK, fsck, "fsck", STORE_READ)
+        X(FSCK, fsck, "fsck", STORE_READ)                                                                              \
+        X(APP_GET, app_get, "app", STORE_READ)                                                                         \
+        X(APP_SET, app_set, "app", STORE_DURABLE)
 
 #define STORE_OPERATION_NUMBER(number, function, text, kind) OP_##number,
 enum store_op { OP_OPEN, STORE_OPERATIONS(STORE_OPERATION_NUMBER) OPS };
@@ -64,6 +67,7 @@ extern const struct store_driver sqlite_driver, redis_driver;
 struct store {
         const struct store_driver *driver;
         char *app;
+        struct store_app record; /* as last read */
         char *coordination;
         char *durability;
         char refuses[512]; /* as in store_info */
@@ -127,6 +131,25 @@ struct span store_set_aside_reason(int error);
 
 /* Says that the shard does not have the chunk before; the request then ends with -EAGAIN. */
 void import_refuse(struct store_import *import);
+
+/* --- the app's record: app.c --- */
+
+/* As it is stored.  What is not there is empty, and has its default but for `shards`. */
+struct app_texts {
+        struct span shards, max_members, id_layout, features;
+};
+/* Of one that is made: what the options say, and every feature that this build knows. */
+void app_init(struct store_app *app, uint32_t schema, const struct store_options *options);
+/* 0, or -EPROTO: it is not what Quiver writes; the text begins with `where`. */
+int app_read(const char *where, const struct app_texts *texts, uint32_t schema, struct store_app *ret_app,
+        struct error *error);
+void app_put_features(struct buffer *to, const struct store_app *app);
+void app_put_layout(struct buffer *to, const struct store_app *app);
+/* 0, also if it is on already; -EINVAL: no name; -E2BIG. */
+int app_add_feature(struct store_app *app, struct span name);
+/* Whether whoever opens it may: it knows what is switched on, and names no other shards and coordination. */
+int app_agree(const char *where, const struct store_app *app, const char *coordination,
+        const struct store_options *options, struct error *error);
 
 /* The name a request's error text begins with: "submit", "advance", … */
 const char *store_op_name(unsigned op);

@@ -22,6 +22,8 @@ void request_finish(struct store_request *request, int status)
         struct arena_chunk *reply = request->reply;
         request->reply = NULL;
         request->status = status;
+        if (request->op == OP_APP_GET && !status)
+                request->store->record = ((struct store_app_get *)request)->app;
         request->done(request);
         arena_free(reply);
 }

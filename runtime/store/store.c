@@ -35,6 +35,8 @@ static int options_check(const struct store_options *options, struct error *erro
                 return error_set(error, -EINVAL, "app: 1 to 64 of a-z, 0-9, _ and -");
         if (options->shards > SHARDS_MAX)
                 return error_set(error, -EINVAL, "shards: %u, at most %u are possible", options->shards, SHARDS_MAX);
+        if (options->max_members > STORE_MEMBERS_MAX)
+                return error_set(error, -EINVAL, "max_members: at most %u", STORE_MEMBERS_MAX);
         if (options->payload_max > STORE_PAYLOAD_MAX)
                 return error_set(error, -EINVAL, "max_payload: at most %u bytes are possible", STORE_PAYLOAD_MAX);
         return 0;
@@ -74,6 +76,7 @@ void store_info(const struct store *store, struct store_info *ret_info)
                 .durability = store->durability,
                 .refuses = store->refuses,
                 .shards = store->shards,
+                .record = &store->record,
                 .calls_max = store->calls_max };
 }
 

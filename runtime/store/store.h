@@ -1,7 +1,8 @@
 /* store.h: where tasks live.  The contract that every driver meets and that tests/contract checks.
  *
  * This file: opening, submitting, and the hot path of an owner (acquire, advance, renew, release).
- * results.h: results and replies.  admin.h: looking and intervening.  README.md: the same as tables and Redis keys.
+ * results.h: results and replies.  admin.h: looking and intervening.  app.h: the app's record.  README.md: the same as
+ * tables and Redis keys.
  *
  * Requests.  An operation is a struct embedded in its owner.  The owner zeroes it, fills the upper half and `done`, and
  * calls store_X().  done() is called exactly once, on the loop, never inside store_X(); then request.status is 0 or
@@ -41,6 +42,7 @@
 #define STORE_WAITING_MS      30000u    /* a waiting key whose owner never refills it comes back by itself after this */
 
 struct store;
+struct store_app;
 struct store_prepared;
 struct uv_loop_s;
 
@@ -83,6 +85,7 @@ struct store_options {
          * with a server in common names the same coordination (base/url.h), and is recorded in place of the other. */
         uint32_t shards;
         const char *coordination;
+        uint32_t max_members; /* of a host: recorded when the store is made; afterwards what is recorded decides */
         bool may_create;      /* make it if it is not there; else -ENOENT */
         bool is_host;         /* does the housekeeping (checkpoints); at least one opener should be one */
         enum store_sync sync; /* SQLite */
@@ -122,12 +125,13 @@ struct store_info {
         const char *refuses; /* why it takes no submits, and what to do, as of the last open, count or renewal; "": it
                                 does */
         uint32_t shards;
+        const struct store_app *record; /* app.h; as last read */
         uint32_t calls_max; /* how many advances to have under way at once: more would only wait at the store; 0: no
                                limit */
 };
 
-/* Opens or makes a store.  -ENOENT (not there), -EINVAL (disagrees with what is recorded), -EPROTO (not ours, or from a
- * newer Quiver), -ENOTSUP (a network file system; unknown scheme).
+/* Opens or makes a store.  -ENOENT (not there), -EINVAL (disagrees with what is recorded), -EPROTO (not ours, of
+ * another schema, or a host lacks a feature that is switched on), -ENOTSUP (a network file system; unknown scheme).
  * SQLite: a few statements, plus the schema if it is made.  Redis: connect, one GET per setting, SCRIPT LOAD. */
 void store_open(struct uv_loop_s *loop, struct store_open *open);
 

@@ -111,6 +111,10 @@ static json_t *member_as_json(const struct membership_view *view, const struct v
         for (uint32_t i = 0; i < m->doc->handlers_count; i++)
                 view_json_set_text(handlers, m->doc->handlers[i].name, m->doc->handlers[i].version);
         (void)json_object_set_new(o, "handlers", handlers);
+        json_t *features = json_array();
+        for (uint32_t i = 0; i < m->doc->features_count; i++)
+                (void)json_array_append_new(features, json_string(m->doc->features[i]));
+        (void)json_object_set_new(o, "features", features);
         return o;
 }
 

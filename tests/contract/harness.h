@@ -33,6 +33,8 @@ struct contract_driver {
         void (*reboot)(void *place);                                 /* NULL: has no boots */
         /* Appends bytes to a lane's log as a foreign producer would. */
         void (*push)(void *place, uint32_t shard, enum lane lane, struct span bytes);
+        /* Writes one value of the app's record as nobody should. */
+        void (*record)(void *place, const char *name, const char *value);
         bool has_many_apps; /* in one place, each for itself */
 };
 extern const struct contract_driver *driver;
@@ -175,9 +177,9 @@ const char *payloads(struct world *w, const struct store_task *tasks, uint32_t c
 
 /* The groups of the suite; each adds its tests to what runs. */
 extern const struct CMUnitTest order_tests[], fence_tests[], side_tests[], outcome_tests[], result_tests[],
-        admin_tests[], import_tests[], grow_tests[], open_tests[], bell_tests[];
+        admin_tests[], import_tests[], grow_tests[], app_tests[], open_tests[], bell_tests[];
 extern const size_t order_count, fence_count, side_count, outcome_count, result_count, admin_count, import_count,
-        grow_count, open_count, bell_count;
+        grow_count, app_count, open_count, bell_count;
 extern const struct CMUnitTest idempotency_tests[];
 extern const size_t idempotency_count;
 #define IN_WORLD(test)   cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)

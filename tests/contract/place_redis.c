@@ -66,6 +66,13 @@ static void push(void *self, uint32_t shard, enum lane lane, struct span bytes)
         server_ok(&server, "EVAL %s 0 %u %s %b", script, ((struct place *)self)->database, key, bytes.data, bytes.size);
 }
 
+static void record(void *self, const char *name, const char *value)
+{
+        server_ok(&server, "EVAL %s 0 %u %s %s",
+                "redis.call('SELECT', ARGV[1]) redis.call('HSET', 'quiver:{test}:app', ARGV[2], ARGV[3])",
+                ((struct place *)self)->database, name, value);
+}
+
 const struct contract_driver redis_contract = {
         .name = "redis",
         .create = create,
@@ -73,5 +80,6 @@ const struct contract_driver redis_contract = {
         .options = options,
         .step_clock = step_clock,
         .push = push,
+        .record = record,
         .has_many_apps = true,
 };

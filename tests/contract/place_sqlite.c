@@ -119,6 +119,17 @@ static void push(void *self, uint32_t shard, enum lane lane, struct span bytes)
         (void)sqlite3_close(db);
 }
 
+static void record(void *self, const char *name, const char *value)
+{
+        struct place *p = self;
+        sqlite3 *db;
+        char sql[256];
+        assert_int_equal(sqlite3_open(strchr(p->url, ':') + 1, &db), SQLITE_OK);
+        (void)snprintf(sql, sizeof(sql), "INSERT OR REPLACE INTO meta VALUES('%s', '%s')", name, value);
+        assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+        (void)sqlite3_close(db);
+}
+
 const struct contract_driver sqlite_contract = {
         .name = "sqlite",
         .create = create,
@@ -127,4 +138,5 @@ const struct contract_driver sqlite_contract = {
         .step_clock = step_clock,
         .reboot = reboot,
         .push = push,
+        .record = record,
 };

@@ -8,7 +8,7 @@ const struct contract_driver *driver = &sqlite_contract;
 int main(void)
 {
         int failed = RUN(open) + RUN(order) + RUN(fence) + RUN(side) + RUN(outcome) + RUN(result) + RUN(admin) +
-                     RUN(import) + RUN(grow) + RUN(bell);
+                     RUN(import) + RUN(grow) + RUN(app) + RUN(bell);
         failed += RUN(idempotency);
         return failed ? 1 : 0;
 }

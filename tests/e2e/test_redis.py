@@ -253,7 +253,11 @@ def test_a_newer_schema_and_other_numbers_are_refused(redis_host):
         client.hset("quiver:{test}:app", "schema", 99)
     host.configure(work="")
     assert host.start(is_ready=False).wait() != 0
-    assert "schema 99" in host.log()
+    assert "schema 99" in host.log() and "upgrade this one" in host.log()
+    with host.redis.client() as client:
+        client.hset("quiver:{test}:app", "schema", 1)
+    assert host.start(is_ready=False).wait() != 0
+    assert "schema 1" in host.log() and "quiver dump" in host.log() and "quiver load" in host.log()
 
 
 def test_only_a_host_makes_a_store(redis_host):

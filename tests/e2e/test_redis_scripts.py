@@ -104,7 +104,8 @@ class Shard:
         c.hset(AT + "imports", "source", "4 1")
         c.hset(AT + "idempotent", mapping={"old\nk": f"1 {DIGEST} old-1-0", "new\nk": f"99999999999999 {DIGEST} new-9-0"})
         c.zadd(AT + "idempotentends", {"old\nk": 1, "new\nk": 99999999999999})
-        c.hset(APP[0], mapping={"schema": 1, "shards": 1, "coordination": "local:/x", "desired_version": 3})
+        c.hset(APP[0], mapping={"schema": 2, "shards": 1, "coordination": "local:/x", "desired_version": 3,
+                                 "features": "limits names", "max_members": 0, "id_layout": "41.10.12"})
         c.hset(APP[1], "pause.h", "x")
         c.hset(STATUS[0], "aa", self.pack([1, "document"]))
         c.zadd(STATUS[1], {"aa": 99999999999999, "gone": 1})
@@ -161,6 +162,7 @@ def calls(shard):
         ("acquire", "acquire", KEYS, [9, "bb", 1000, 0, 1000, 256], ()),
         ("acquire firmly", "acquire", KEYS, [9, "bb", 1000, 1, 1000, 256], ()),
         ("acquire again", "acquire", KEYS, [5, "aa", 1000, 0, 1000, 256], ()),
+        ("app_set", "app_set", APP[:1], [2, 64, 3, "local:/z", "rooms"], ()),
         ("aside", "aside", KEYS, [LEASE, shard.pack([[seq(1), 0, "malformed", "no"], [seq(2), 99999999999999, "", ""]])], ()),
         ("cancel queued", "cancel", KEYS, [0, seq(13), "queued-2-0", "k8"], ()),
         ("cancel delayed", "cancel", KEYS, [1, 1, "later-1-0", "d1"], ()),
@@ -179,7 +181,7 @@ def calls(shard):
                                     4, 1, envelope("i", "new-3"), "", 1, "new-3-0", "h", "no"], ()),
         ("in_flight", "in_flight", KEYS, [LEASE, 0, 256], ()),
         *((f"key_act {verb} {key}", "key_act", KEYS, [verb, key, "me"], ()) for verb in (1, 2, 3, 4) for key in ("k1", "k2")),
-        ("record", "record", APP[:1], [1, 1, "local:/y", "local:/x"], ()),
+        ("record", "record", APP[:1], [2, 1, "local:/y", "local:/x", "limits", 3, "41.10.12"], ()),
         ("release", "release", KEYS, ["5 aa", 9, "free"], ()),
         ("renew", "renew", KEYS, [LEASE, 1000], ()),
         ("status_put", "status_put", STATUS + COUNTERS, ["bb", "document", 1000, 100, "h.done", 0, 5, "new.done", 0, 1], ()),

@@ -115,6 +115,22 @@ MUTANTS = [
     ("shard: runs what it does not understand", "runtime/host/shard/shard.c",
      "        if (needs.size)\n                return WINDOW_NO_POOL;\n", "", [UNIT("shard_route")]),
 
+    # --- what all hosts of an app agree on
+    ("app: a host that lacks a feature is let in", "runtime/store/app.c", "options->is_host ? store_app_lacks(app) : NULL", "NULL",
+     [CONTRACT("store_sqlite")]),
+    ("app: a command that lacks a feature is refused", "runtime/store/app.c", "options->is_host ? store_app_lacks(app) : NULL",
+     "store_app_lacks(app)", [CONTRACT("store_sqlite")]),
+    ("app: any number of members", "runtime/store/app.c", "!number_read(texts->max_members, STORE_MEMBERS_MAX, &max_members)",
+     "!number_read(texts->max_members, UINT64_MAX, &max_members)", [CONTRACT("store_sqlite")]),
+    ("app: ids of any number of bits", "runtime/store/app.c", "at == text.size && bits[0] + bits[1] + bits[2] == 63", "at == text.size",
+     [CONTRACT("store_sqlite")]),
+    ("app: any number of features", "runtime/store/app.c", "if (app->features_count == STORE_FEATURES_MAX)", "if (false)",
+     [CONTRACT("store_sqlite")]),
+    ("app: any number of features on Redis", "runtime/store/redis/lua/app_set.lua", "if #names > tonumber(ARGV[2]) then", "if false then",
+     [CONTRACT("store_redis")]),
+    ("app: another schema is opened", "runtime/store/redis/app.c", "int r = schema_check(s, reply_span(reply_at(reply, REPLY_SCHEMA)), error);",
+     "int r = 0;", [CONTRACT("store_redis")]),
+
     # --- the same in the script that owners call on Redis
     ("redis: any lease", "runtime/store/redis/lua/advance.lua",
      "if fields[1] ~= ARGV[1] then", "if false then", [CONTRACT("store_redis")]),

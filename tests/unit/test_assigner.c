@@ -130,6 +130,25 @@ static void nothing_is_decided_before_all_members_are_known(void **state)
         close_room(&r);
 }
 
+static void another_number_of_owners_is_planned_at_once(void **state)
+{
+        (void)state;
+        struct room r;
+        open_room(&r);
+        come(&r, 'a');
+        come(&r, 'b');
+        lead(&r);
+        settle(&r);
+        assert_int_equal(owned(&r, 'b'), SHARDS / 2);
+        assigner_limit(&r.assigner, 1, r.now_ms);
+        settle(&r);
+        assert_int_equal(owned(&r, 'a'), SHARDS);
+        assigner_limit(&r.assigner, 0, r.now_ms);
+        settle(&r);
+        assert_int_equal(owned(&r, 'b'), SHARDS / 2);
+        close_room(&r);
+}
+
 static void who_does_not_lead_decides_nothing(void **state)
 {
         (void)state;
@@ -331,6 +350,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_first_host_gets_everything_at_once),
                 cmocka_unit_test(nothing_is_decided_before_all_members_are_known),
+                cmocka_unit_test(another_number_of_owners_is_planned_at_once),
                 cmocka_unit_test(who_does_not_lead_decides_nothing),
                 cmocka_unit_test(joins_are_gathered_and_orphans_are_not),
                 cmocka_unit_test(a_stale_report_is_answered_with_a_higher_epoch),

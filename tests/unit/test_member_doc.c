@@ -19,7 +19,8 @@ static int parse(const char *text)
 static void a_member_reads_as_it_was_written(void **state)
 {
         (void)state;
-        static const char text[] = HEAD "handler mail 1.4.2\nhandler echo -\nstale 7 1763256000\n";
+        static const char text[] =
+                HEAD "handler mail 1.4.2\nhandler echo -\nfeature limits\nfeature rooms\nstale 7 1763256000\n";
         struct buffer again = { 0 };
         assert_int_equal(parse(text), 0);
         assert_string_equal(doc.member.name, "host-a");
@@ -30,6 +31,9 @@ static void a_member_reads_as_it_was_written(void **state)
         assert_int_equal(doc.handlers_count, 2);
         assert_string_equal(doc.handlers[0].version, "1.4.2");
         assert_string_equal(doc.handlers[1].version, "");
+        assert_int_equal(doc.features_count, 2);
+        assert_true(member_doc_knows(&doc, "rooms"));
+        assert_false(member_doc_knows(&doc, "room"));
         assert_int_equal(doc.stale_count, 1);
         assert_int_equal(doc.stale[0].shard, 7);
         assert_int_equal(doc.stale[0].epoch, UINT64_C(1763256000));
@@ -69,6 +73,8 @@ static void what_is_no_member_is_refused(void **state)
                 { HEAD "handler mail 1 2\n", "too many words" },
                 { HEAD "stale 4096 1\n", "up to 4095" },
                 { HEAD "stale 1\n", "a word is missing" },
+                { HEAD "feature\n", "a word is missing" },
+                { HEAD "feature an-endless-name-of-thirty-two-xx\n", "line 7" },
                 { HEAD "x", "cut off" },
                 { "quiver-member 1\nweight 1001\n", "up to 1000" },
                 { "quiver-member 1\nstate asleep\n", "neither" },

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "view/app.h"
 #include "view/json.h"
 #include "view/members.h"
 
@@ -11,7 +12,7 @@
 
 #define MEMBER_A                                                                                                       \
         "quiver-member 1\nname a\nnonce " AA "\nweight 1\nstate active\nsees_store yes\nhandler mail 1.2\n"            \
-        "handler echo -\n"
+        "handler echo -\nfeature limits\n"
 #define MEMBER_B "quiver-member 1\nname b\nnonce " BB "\nweight 3\nstate draining\nsees_store no\nstale 7 99\n"
 #define ASSIGN                                                                                                         \
         "quiver-assign 1\ngeneration 100\nshards 4\nowner 0 " AA " a\nowner 1 " BB " b\nslots\n"                       \
@@ -71,13 +72,46 @@ static void members_as_json_have_this_shape(void **state)
         assert_json(membership_as_json(&rig->view),
                 "{\"members\":[{\"node\":\"a." AA "\",\"state\":\"active\",\"name\":\"a\",\"nonce\":\"" AA "\","
                 "\"weight\":1,\"shards\":3,\"leader\":true,\"sees_store\":true,\"handlers\":{\"mail\":\"1.2\","
-                "\"echo\":\"\"}},"
+                "\"echo\":\"\"},\"features\":[\"limits\"]},"
                 "{\"node\":\"b." BB "\",\"state\":\"draining\",\"name\":\"b\",\"nonce\":\"" BB "\",\"weight\":3,"
-                "\"shards\":1,\"leader\":false,\"sees_store\":false,\"handlers\":{}}],"
+                "\"shards\":1,\"leader\":false,\"sees_store\":false,\"handlers\":{},\"features\":[]}],"
                 "\"generation\":100,\"shards\":4,\"moves\":["
                 "{\"at_ms\":1763256000000,\"shard\":0,\"from\":\"\",\"to\":\"a\",\"epoch\":99,\"reason\":\"join\"},"
                 "{\"at_ms\":1763256000001,\"shard\":3,\"from\":\"a\",\"to\":\"b\",\"epoch\":100,\"reason\":\"crash\"}]"
                 "}");
+}
+
+/* A member that cannot be read may lack anything. */
+static void whoever_lacks_a_feature_is_named(void **state)
+{
+        struct rig *rig = *state;
+        static const char *const asked[] = { "limits", "rooms" };
+        fill(rig);
+        membership_view_add_member(&rig->view, "c.00", SPAN_TEXT("what"));
+        assert_int_equal(app_put_lacking(&rig->text, &rig->view, asked, 1), 2);
+        assert_non_null(strstr(buffer_text(&rig->text), "host b does not know limits\nmember c.00 cannot be read"));
+        rig->text.size = 0;
+        assert_int_equal(app_put_lacking(&rig->text, &rig->view, asked, 2), 4);
+        assert_non_null(strstr(buffer_text(&rig->text), "host a does not know rooms\n"));
+}
+
+static void an_app_as_json_has_this_shape(void **state)
+{
+        (void)state;
+        static struct store_app record = { .schema = 4, .shards = 64, .ids = { 41, 10, 12 }, .features_count = 1 };
+        (void)snprintf(record.features[0], sizeof(record.features[0]), "teleport");
+        struct app_view view = { .app = "demo", .driver = "sqlite", .coordination = "local:/x", .record = &record };
+        json_t *json = app_as_json(&view);
+        (void)json_array_clear(json_object_get(json, "features"));
+        assert_json(json,
+                "{\"app\":\"demo\",\"store\":\"sqlite\",\"schema\":4,\"shards\":64,\"coordination\":\"local:/x\","
+                "\"max_members\":0,\"id_layout\":{\"time_bits\":41,\"slot_bits\":10,\"sequence_bits\":12},"
+                "\"features\":[]}");
+        struct buffer text = { 0 };
+        app_as_text(&text, &view);
+        assert_non_null(strstr(buffer_text(&text), "teleport    on    (not known to this Quiver)"));
+        assert_non_null(strstr(buffer_text(&text), "switch it on: quiver app upgrade limits"));
+        buffer_free(&text);
 }
 
 static void members_as_text_have_this_shape(void **state)
@@ -190,6 +224,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 WITH_RIG(members_as_json_have_this_shape),
+                WITH_RIG(whoever_lacks_a_feature_is_named),
+                WITH_RIG(an_app_as_json_has_this_shape),
                 WITH_RIG(members_as_text_have_this_shape),
                 WITH_RIG(an_empty_tree_says_that_no_host_runs),
                 WITH_RIG(a_foreign_member_is_shown_with_the_reason),

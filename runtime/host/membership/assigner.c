@@ -63,6 +63,13 @@ void assigner_wait(struct assigner *c, uint64_t until_ms)
         c->wait_until_ms = until_ms;
 }
 
+void assigner_limit(struct assigner *c, uint32_t members_max, uint64_t now_ms)
+{
+        c->members_max = members_max;
+        if (c->is_leading)
+                sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);
+}
+
 bool assigner_wants_read(const struct assigner *c)
 {
         return c->is_leading && !c->has_read && !c->is_writing;

@@ -52,6 +52,8 @@ struct assigner {
 
 void assigner_init(struct assigner *c, uint32_t shards_count, uint32_t members_max);
 void assigner_free(struct assigner *c);
+/* Another number of members may own shards from now on. */
+void assigner_limit(struct assigner *c, uint32_t members_max, uint64_t now_ms);
 
 /* The host gained or lost the leadership. */
 void assigner_lead(struct assigner *c, bool is_leading, uint64_t now_ms);

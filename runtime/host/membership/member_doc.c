@@ -26,6 +26,21 @@ void member_doc_add_handler(struct member_doc *doc, const char *name, const char
                         *c = '_';
 }
 
+void member_doc_add_features(struct member_doc *doc)
+{
+        for (size_t i = 0; i < store_features_count && doc->features_count < STORE_FEATURES_MAX; i++)
+                (void)snprintf(
+                        doc->features[doc->features_count++], sizeof(doc->features[0]), "%s", store_features[i].name);
+}
+
+bool member_doc_knows(const struct member_doc *doc, const char *feature)
+{
+        for (uint32_t i = 0; i < doc->features_count; i++)
+                if (!strcmp(doc->features[i], feature))
+                        return true;
+        return false;
+}
+
 void member_doc_add_stale(struct member_doc *doc, uint32_t shard, uint64_t epoch)
 {
         uint32_t i = 0;
@@ -49,6 +64,8 @@ void member_doc_put(struct buffer *to, const struct member_doc *doc)
         for (uint32_t i = 0; i < doc->handlers_count; i++)
                 buffer_printf(to, "handler %s %s\n", doc->handlers[i].name,
                         doc->handlers[i].version[0] ? doc->handlers[i].version : NO_VERSION);
+        for (uint32_t i = 0; i < doc->features_count; i++)
+                buffer_printf(to, "feature %s\n", doc->features[i]);
         for (uint32_t i = 0; i < doc->stale_count; i++)
                 buffer_printf(to, "stale %" PRIu32 " %" PRIu64 "\n", doc->stale[i].shard, doc->stale[i].epoch);
 }
@@ -112,6 +129,13 @@ static int parse_handler(struct word_doc *doc, struct member_doc *to)
         return r;
 }
 
+static int parse_feature(struct word_doc *doc, struct member_doc *to)
+{
+        if (to->features_count == STORE_FEATURES_MAX)
+                return word_doc_bad(doc, "more than %u features", STORE_FEATURES_MAX);
+        return word_doc_text(doc, to->features[to->features_count++], STORE_FEATURE_NAME_MAX);
+}
+
 static int parse_stale(struct word_doc *doc, struct member_doc *to)
 {
         uint64_t shard = 0, epoch = 0;
@@ -136,6 +160,7 @@ static const struct member_field {
         { "state", true, parse_state },
         { "sees_store", true, parse_sees_store },
         { "handler", false, parse_handler },
+        { "feature", false, parse_feature },
         { "stale", false, parse_stale },
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))

@@ -7,14 +7,16 @@
  *         state active
  *         sees_store yes
  *         handler mail 1.4.2
+ *         feature limits
  *         stale 7 1763256000
  *
- * `handler` and `stale` lines may be missing or repeated; the others stand once, in any order.  A line whose first word
- * is unknown is skipped: a newer host wrote it in the same format. */
+ * `handler`, `feature` and `stale` lines may be missing or repeated; the others stand once, in any order.  A line whose
+ * first word is unknown is skipped: a newer host wrote it in the same format. */
 #ifndef QUIVER_HOST_MEMBERSHIP_MEMBER_DOC_H
 #define QUIVER_HOST_MEMBERSHIP_MEMBER_DOC_H
 
 #include "host/membership/assign.h"
+#include "store/app.h"
 
 #define MEMBER_DOC_VERSION  1u
 #define MEMBER_DOC_MAX      (64u * 1024u)
@@ -32,6 +34,8 @@ struct member_doc {
         struct assign_member member;
         struct member_handler handlers[MEMBER_HANDLERS_MAX];
         uint32_t handlers_count;
+        char features[STORE_FEATURES_MAX][STORE_FEATURE_NAME_MAX + 1]; /* that the host knows (store/app.h) */
+        uint32_t features_count;
         struct assign_stale stale[MEMBER_STALE_MAX];
         uint32_t stale_count;
 };
@@ -39,6 +43,9 @@ struct member_doc {
 /* Adds a handler, unless it is listed already or there is no room.  A version is cut to fit, and unprintable characters
  * in it become `_`. */
 void member_doc_add_handler(struct member_doc *doc, const char *name, const char *version);
+/* All that this build knows. */
+void member_doc_add_features(struct member_doc *doc);
+bool member_doc_knows(const struct member_doc *doc, const char *feature);
 void member_doc_add_stale(struct member_doc *doc, uint32_t shard, uint64_t epoch);
 
 void member_doc_put(struct buffer *to, const struct member_doc *doc);

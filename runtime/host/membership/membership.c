@@ -133,6 +133,17 @@ void membership_store_seen(struct membership *m, bool is_seen)
         membership_report(m);
 }
 
+void membership_limit(struct membership *m, uint32_t members_max)
+{
+        if (m->members_max == members_max)
+                return;
+        m->members_max = members_max;
+        if (!m->is_started)
+                return;
+        assigner_limit(&m->assigner, members_max, clock_boot_ms());
+        membership_step(m);
+}
+
 void membership_desired(struct membership *m, const struct store_desired *items, size_t count)
 {
         char name[128];

@@ -105,6 +105,8 @@ void membership_start(struct membership *m, uint32_t shards_count);
 void membership_report(struct membership *m);
 /* The store answered, or did not. */
 void membership_store_seen(struct membership *m, bool is_seen);
+/* Another number of members may own shards from now on; 0: all. */
+void membership_limit(struct membership *m, uint32_t members_max);
 /* The desired state was read. */
 void membership_desired(struct membership *m, const struct store_desired *items, size_t count);
 

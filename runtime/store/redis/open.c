@@ -1,4 +1,4 @@
-/* Opening: the connection, what is recorded about the app, what a crash of this Redis may lose.  And closing. */
+/* Opening: the connection, what a crash of this Redis may lose.  And closing. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,18 +7,14 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "base/url.h"
 #include "store/redis/redis_store.h"
 
 /* Scripts under way at once: enough to keep a server busy while their answers are on their way and the next ones are
  * made.  A Cluster's servers each have but a share of them. */
 #define CALLS_MAX         8
 #define CLUSTER_CALLS_MAX 32
-
-#define SCHEMA "1"
 
 /* --- closing ----------------------------------------------------------------------------------------------------- */
 
@@ -131,107 +127,7 @@ static int facts_check(struct redis_store *s, struct error *error)
         return 0;
 }
 
-/* --- what is recorded -------------------------------------------------------------------------------------------- */
-
-/* Reads only: also a server that takes no writes is opened. */
-static struct redis_call *open_call(struct redis_op *op)
-{
-        struct redis_call *call = call_script_keys(op, SCRIPT_open, 1, 0);
-        call_put(call, (struct span){ op->s->app_key, strlen(op->s->app_key) });
-        return call;
-}
-
-static struct redis_call *record_call(
-        struct redis_op *op, uint32_t shards, const char *coordination, const char *replaces)
-{
-        struct redis_call *call = call_script_keys(op, SCRIPT_record, 1, 4);
-        call_put(call, (struct span){ op->s->app_key, strlen(op->s->app_key) });
-        call_put(call, SPAN_TEXT(SCHEMA));
-        call_put_number(call, shards);
-        call_put(call, (struct span){ coordination, strlen(coordination) });
-        call_put(call, (struct span){ replaces, strlen(replaces) });
-        return call;
-}
-
-static int agree(struct redis_store *s, const struct store_options *options, struct error *error)
-{
-        const char *recorded = s->store.coordination;
-        if (options->shards && options->shards != s->store.shards)
-                return error_set(error, -EINVAL,
-                        "%s: the app has %u shards, but %u were asked for; the number is fixed when the store is made",
-                        s->url, s->store.shards, options->shards);
-        if (options->coordination && !url_is_same_coordination(options->coordination, recorded))
-                return error_set(error, -EINVAL,
-                        "%s: its coordination is \"%s\", but \"%s\" was asked for; change the setting, or name another "
-                        "store",
-                        s->url, recorded, options->coordination);
-        return 0;
-}
-
-static int record_read(
-        struct redis_store *s, const struct store_options *options, const redisReply *reply, struct error *error)
-{
-        uint64_t shards = version_read(reply_at(reply, 1));
-        struct span coordination = reply_span(reply_at(reply, 2));
-        if (!reply_count(reply))
-                return error_set(
-                        error, -ENOENT, "%s: no app \"%s\" there; a host makes it: quiver run", s->url, s->store.app);
-        if (!span_is(reply_span(reply_at(reply, 0)), SPAN_TEXT(SCHEMA))) {
-                struct span schema = reply_span(reply_at(reply, 0));
-                return error_set(error, -EPROTO,
-                        "%s: %s was made by another Quiver (schema %.*s, this one knows " SCHEMA "); upgrade this one",
-                        s->url, s->app_key, (int)schema.size, schema.data);
-        }
-        if (!shards || shards > SHARDS_MAX)
-                return error_set(error, -EPROTO, "%s: %s does not say how many shards there are; it is not Quiver's",
-                        s->url, s->app_key);
-        s->store.shards = (uint32_t)shards;
-        s->store.coordination = text_copy_part(coordination.size ? coordination.data : "", coordination.size);
-        s->shards = memory_zero(shards, sizeof(*s->shards));
-        for (uint64_t i = 0; i < shards; i++)
-                s->shards[i].backlog = UINT64_MAX;
-        return agree(s, options, error);
-}
-
-/* The servers that others are compared with stay as they were recorded; the next one who opens it tries again. */
-static void not_recorded(struct redis_call *call)
-{
-        log_event(LEVEL_WARN, "store", "app=%s text=%s", call->op->s->store.app, LOG_QUOTE(call->command.error.text));
-}
-
-static void record_answer(struct redis_call *call, const redisReply *reply)
-{
-        struct store_open *open = (struct store_open *)call->op->request;
-        struct redis_store *s = call->op->s;
-        const char *ours = open->options.coordination;
-        open->request.status = record_read(s, &open->options, reply, &open->request.error);
-        if (open->request.status || !ours || !strcmp(ours, s->store.coordination))
-                return;
-        /* The same place with other servers: from now on these are what others are compared with. */
-        struct span before = { s->store.coordination, strlen(s->store.coordination) + 1 };
-        before = arena_copy(request_arena(call->op->request), before);
-        struct redis_call *again = record_call(call->op, s->store.shards, ours, before.data);
-        again->failed = not_recorded;
-        call_send_tracked(again);
-        free(s->store.coordination);
-        s->store.coordination = text_copy(ours);
-}
-
-static void open_answer(struct redis_call *call, const redisReply *reply)
-{
-        struct store_open *open = (struct store_open *)call->op->request;
-        const struct store_options *options = &open->options;
-        const char *coordination = options->coordination ? options->coordination : "";
-        bool is_there = reply_count(reply) != 0;
-        bool lacks_coordination = is_there && *coordination && !reply_span(reply_at(reply, 2)).size;
-        if (is_there ? lacks_coordination : options->may_create) {
-                struct redis_call *record = record_call(call->op, options->shards, coordination, "");
-                record->answer = record_answer;
-                call_send_tracked(record);
-                return;
-        }
-        record_answer(call, reply);
-}
+/* --- opening ----------------------------------------------------------------------------------------------------- */
 
 static void recorded(struct redis_op *op)
 {
@@ -246,46 +142,6 @@ static void recorded(struct redis_op *op)
         bell_set_timer(s);
         request_finish(&open->request, 0);
 }
-
-/* --- a store that was emptied under us --------------------------------------------------------------------------- */
-
-static void check_answer(struct redis_call *call, const redisReply *reply)
-{
-        if (answer_bool(call->op, reply_at(reply, 3), "app"))
-                log_event(LEVEL_ERROR, "store-emptied",
-                        "app=%s text=\"this Redis lost its data; the app is recorded anew, tasks that were there are "
-                        "gone\"",
-                        call->op->s->store.app);
-}
-
-static void check_found(struct redis_call *call, const redisReply *reply)
-{
-        struct redis_store *s = call->op->s;
-        if (reply_count(reply))
-                return;
-        struct redis_call *record = record_call(call->op, s->store.shards, s->store.coordination, "");
-        record->answer = check_answer;
-        call_send_tracked(record);
-}
-
-static void check_done(struct store_request *request)
-{
-        struct redis_store *s = (struct redis_store *)request->store;
-        s->is_checking = false;
-}
-
-void record_check(struct redis_store *s)
-{
-        if (!s->is_host || s->is_checking)
-                return;
-        s->is_checking = true;
-        s->checking = (struct store_request){ .store = &s->store, .op = OP_OPEN, .done = check_done };
-        struct redis_call *call = open_call(op_begin(s, &s->checking));
-        call->answer = check_found;
-        call_send_tracked(call);
-}
-
-/* --- opening ----------------------------------------------------------------------------------------------------- */
 
 static void on_opened(struct redis_open *redis_open, int status)
 {
@@ -304,11 +160,9 @@ static void on_opened(struct redis_open *redis_open, int status)
                 return;
         }
         struct redis_op *op = op_begin(s, &open->request);
-        struct redis_call *call = open_call(op);
         op->after = recorded;
-        call->answer = open_answer;
         writable_ask(op);
-        call_send_tracked(call);
+        record_open(op);
 }
 
 static void name_waiter(struct redis_store *s)

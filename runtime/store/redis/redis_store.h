@@ -138,8 +138,10 @@ void nonce_text(const uint8_t nonce[STORE_NONCE_SIZE], char ret_text[2 * STORE_N
 bool hex_read(struct span text, uint8_t *ret_bytes, size_t size);
 bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE]);
 
-/* --- open.c ------------------------------------------------------------------------------------------------------ */
+/* --- app.c ------------------------------------------------------------------------------------------------------- */
 
+/* Reads what is recorded about the app, or records it; the request's status says whether we may go on. */
+void record_open(struct redis_op *op);
 /* A host records the app anew if the server has lost it. */
 void record_check(struct redis_store *s);
 

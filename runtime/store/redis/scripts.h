@@ -8,6 +8,7 @@
 #define SCRIPTS(X)                                                                                                     \
         X(acquire)                                                                                                     \
         X(advance)                                                                                                     \
+        X(app_set)                                                                                                     \
         X(aside)                                                                                                       \
         X(cancel)                                                                                                      \
         X(commit)                                                                                                      \

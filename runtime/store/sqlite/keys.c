@@ -3,8 +3,7 @@
 
 #include "store/sqlite/sqlite.h"
 
-static void head_fill(
-        struct sqlite_store *s, struct store_key_info *info, uint64_t key, struct arena_chunk **arena)
+static void head_fill(struct sqlite_store *s, struct store_key_info *info, uint64_t key, struct arena_chunk **arena)
 {
         struct store_task task = { 0 };
         struct query q = query(&s->db, STATEMENT_SIDE_HEAD);

@@ -13,7 +13,6 @@
 #include "base/file_system.h"
 #include "base/numbers.h"
 #include "base/strings.h"
-#include "base/url.h"
 #include "store/sqlite/checkpoint.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite.h"
@@ -76,49 +75,6 @@ uint64_t sqlite_now(struct sqlite_store *s)
         return s->clock.boot_ms(s->clock.self) + s->clock_offset_ms;
 }
 
-static struct span text(const char *s)
-{
-        return (struct span){ s, strlen(s) };
-}
-
-static uint64_t meta_number(struct database *db, const char *name)
-{
-        struct query q = query(db, STATEMENT_META_GET);
-        bind_text(&q, text(name));
-        uint64_t value = query_row(&q) ? column_number(&q, 0) : 0;
-        query_end(&q);
-        return value;
-}
-
-/* Owned by the caller; "" if it is not there. */
-static char *meta_text(struct database *db, const char *name)
-{
-        struct query q = query(db, STATEMENT_META_GET);
-        bind_text(&q, text(name));
-        struct span value = { 0 };
-        if (query_row(&q))
-                value = column_span(&q, 0);
-        char *copy = text_copy_part(value.size ? value.data : "", value.size);
-        query_end(&q);
-        return copy;
-}
-
-static void meta_set_number(struct database *db, const char *name, uint64_t value)
-{
-        struct query q = query(db, STATEMENT_META_SET);
-        bind_text(&q, text(name));
-        bind_number(&q, value);
-        (void)query_run(&q);
-}
-
-static void meta_set_text(struct database *db, const char *name, const char *value)
-{
-        struct query q = query(db, STATEMENT_META_SET);
-        bind_text(&q, text(name));
-        bind_text(&q, text(value));
-        (void)query_run(&q);
-}
-
 /* The first to open the file after a boot sets the clock for all: from the wall clock, but never backwards. */
 static void clock_set(struct sqlite_store *s)
 {
@@ -143,63 +99,6 @@ static void clock_set(struct sqlite_store *s)
         meta_set_number(db, "clock_offset", s->clock_offset_ms);
 }
 
-/* --- what is recorded -------------------------------------------------------------------------------------------- */
-
-static int agree(const char *path, const char *what, const char *ours, const char *recorded, struct error *error)
-{
-        if (!ours || !strcmp(ours, recorded))
-                return 0;
-        return error_set(error, -EINVAL,
-                "%s: its %s is \"%s\", but \"%s\" was asked for; change the setting, or name another store", path, what,
-                recorded, ours);
-}
-
-/* Whether `ours` is written down in place of what is recorded: the first, or the same place with other servers. */
-static bool is_new_coordination(const char *ours, const char *recorded)
-{
-        return ours && strcmp(ours, recorded) != 0 && (!*recorded || url_is_same_coordination(ours, recorded));
-}
-
-static int record(struct sqlite_store *s, const struct store_options *options, bool is_new, struct error *error)
-{
-        struct database *db = &s->db;
-        uint64_t shards = meta_number(db, "shards");
-        if (is_new) {
-                shards = options->shards ? options->shards : 64;
-                meta_set_text(db, "app", options->app);
-                meta_set_number(db, "shards", shards);
-        }
-        if (!shards || shards > SHARDS_MAX) {
-                if (db->failure)
-                        return 0; /* the caller tells */
-                return error_set(
-                        error, -EPROTO, "%s: does not say how many shards there are; it is not Quiver's", s->path);
-        }
-        s->store.shards = (uint32_t)shards;
-        shard_table_init(&s->shards, shards);
-        if (is_new)
-                shard_table_create(&s->shards, db);
-        s->store.app = meta_text(db, "app");
-        s->store.coordination = meta_text(db, "coordination");
-        if (db->failure)
-                return 0; /* the caller tells */
-        int r = agree(s->path, "app", options->app, s->store.app, error);
-        if (r)
-                return r;
-        if (options->shards && options->shards != shards)
-                return error_set(error, -EINVAL,
-                        "%s: the app has %u shards, but %u were asked for; the number is fixed when the store is made",
-                        s->path, s->store.shards, options->shards);
-        const char *ours = options->coordination;
-        if (is_new_coordination(ours, s->store.coordination)) {
-                /* What others are compared with from now on. */
-                meta_set_text(db, "coordination", ours);
-                free(s->store.coordination);
-                s->store.coordination = text_copy(ours);
-        }
-        return agree(s->path, "coordination", ours, s->store.coordination, error);
-}
-
 /* --- opening ----------------------------------------------------------------------------------------------------- */
 
 static int failed(struct sqlite_store *s, struct error *error)
@@ -218,15 +117,13 @@ static void tune(struct database *db)
         database_exec(db, "PRAGMA temp_store = MEMORY");
 }
 
-/* Whether record() and clock_set() would write. */
+/* Whether app_record() and clock_set() would write. */
 static bool must_write(struct sqlite_store *s, const struct store_options *options)
 {
         char *boot = meta_text(&s->db, "boot_id");
-        char *coordination = meta_text(&s->db, "coordination");
         bool is_so = strcmp(boot, s->clock.boot_id(s->clock.self)) != 0 || !meta_number(&s->db, "boot") ||
-                     is_new_coordination(options->coordination, coordination);
+                     app_must_record(s, options);
         free(boot);
-        free(coordination);
         return is_so;
 }
 
@@ -249,7 +146,7 @@ static bool setup_reading(
         database_exec(db, "BEGIN");
         bool is_enough = !must_write(s, options) && !db->failure;
         if (is_enough) {
-                *ret_status = record(s, options, false, error);
+                *ret_status = app_record(s, options, false, error);
                 clock_set(s);
         }
         database_exec(db, "COMMIT");
@@ -282,7 +179,7 @@ static int setup(struct sqlite_store *s, const struct store_options *options, st
                         schema_migrate(db, version);
         }
         if (!r && !db->failure)
-                r = record(s, options, is_made, error);
+                r = app_record(s, options, is_made, error);
         if (!r && !db->failure) {
                 clock_set(s);
                 database_exec(db, "COMMIT");

@@ -129,6 +129,11 @@ void schema_migrate(struct database *db, unsigned version)
         }
 }
 
+unsigned schema_newest(void)
+{
+        return VERSION;
+}
+
 bool schema_is_current(unsigned version)
 {
         return version == VERSION;

@@ -7,6 +7,8 @@
 /* The version of an open file; 0: empty.  -EPROTO: not ours, or newer than we are. */
 int schema_version(struct database *db, const char *path, unsigned *ret_version, struct error *error);
 bool schema_is_current(unsigned version);
+/* The version that this build makes. */
+unsigned schema_newest(void);
 /* Brings it up to date, inside the caller's transaction. */
 void schema_migrate(struct database *db, unsigned version);
 

@@ -4,6 +4,7 @@
  *         writer.c      the thread: gathers requests into transactions       fair_lock.c    who may write next
  *         open.c        files, checks, the clock                             bell.c    the doorbell
  *         lock_holder.c who holds the write lock and does not let go
+ *         app.c         what is recorded about the app
  *         submit.c  idempotency.c  lease.c  advance.c  claim.c  side_queue.c       the hot path
  *         results.c     reply.c                                              what handlers returned
  *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration
@@ -90,6 +91,17 @@ int sqlite_store_open(struct sqlite_store *s, const struct store_options *option
 void sqlite_store_shut(struct sqlite_store *s);
 /* Store time. */
 uint64_t sqlite_now(struct sqlite_store *s);
+
+/* app.c: on the writer's thread.  Whatever `meta` holds under a name; a text is the caller's, "" if it is not there. */
+uint64_t meta_number(struct database *db, const char *name);
+char *meta_text(struct database *db, const char *name);
+void meta_set_number(struct database *db, const char *name, uint64_t value);
+void meta_set_text(struct database *db, const char *name, const char *value);
+/* Records what is not recorded yet, reads it and says whether whoever opens it may.  A failure of the database is left
+ * to the caller. */
+int app_record(struct sqlite_store *s, const struct store_options *options, bool is_new, struct error *error);
+/* Whether that would write. */
+bool app_must_record(struct sqlite_store *s, const struct store_options *options);
 
 /* reply.c: on the loop.  True if the request is not finished but waits. */
 bool reply_keep_waiting(struct sqlite_store *s, struct store_reply *reply);
