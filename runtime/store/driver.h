@@ -6,6 +6,7 @@
 #include "store/admin.h"
 #include "store/app.h"
 #include "store/idempotency.h"
+#include "store/mail.h"
 #include "store/results.h"
 #include "store/store.h"
 
@@ -41,6 +42,10 @@ enum store_kind {
         X(DESIRED_SET, desired_set, "desired state", STORE_DURABLE)                                                    \
         X(STATUS_PUT, status_put, "status", STORE_RELAXED)                                                             \
         X(STATUS_LIST, status_list, "status", STORE_READ)                                                              \
+        X(POST, post, "post", STORE_RELAXED)                                                                           \
+        X(MAIL_TAKE, mail_take, "mail", STORE_RELAXED)                                                                 \
+        X(WANTING_SET, wanting_set, "wanting", STORE_RELAXED)                                                          \
+        X(WANTING_LIST, wanting_list, "wanting", STORE_READ)                                                           \
         X(IMPORT, import, "load", STORE_DURABLE)                                                                       \
         X(FSCK, fsck, "fsck", STORE_READ)                                                                              \
         X(APP_GET, app_get, "app", STORE_READ)                                                                         \
@@ -128,6 +133,9 @@ int store_task_read(const struct store *store, uint32_t shard, uint64_t seq, str
 
 /* What is recorded as the reason of a task for which that returned an error. */
 struct span store_set_aside_reason(int error);
+
+/* Says that a mailbox which has so much is full; the request then ends with -EDQUOT. */
+void post_refuse(struct store_post *post, uint64_t messages, uint64_t bytes);
 
 /* Says that the shard does not have the chunk before; the request then ends with -EAGAIN. */
 void import_refuse(struct store_import *import);

@@ -64,6 +64,16 @@ static void on_desired(void *self)
         ((struct world *)self)->rang_desired++;
 }
 
+static void on_mail(void *self)
+{
+        ((struct world *)self)->rang_mail++;
+}
+
+static void on_wanting(void *self)
+{
+        ((struct world *)self)->rang_wanting++;
+}
+
 static void on_look(void *self)
 {
         ((struct world *)self)->looked++;
@@ -71,7 +81,12 @@ static void on_look(void *self)
 
 int world_open(struct world *w, struct store_options options, struct error *error)
 {
-        struct store_bell bell = { .shard = on_shard, .desired = on_desired, .look = on_look, .self = w };
+        struct store_bell bell = { .shard = on_shard,
+                .desired = on_desired,
+                .mail = on_mail,
+                .wanting = on_wanting,
+                .look = on_look,
+                .self = w };
         struct store_open open = { .options = options };
         struct call_waiting waiting;
         if (!open.options.app)

@@ -53,6 +53,8 @@ struct world {
         uint32_t rang_shard;
         unsigned rang_desired;
         unsigned looked;
+        unsigned rang_mail;
+        unsigned rang_wanting;
 };
 
 /* cmocka fixtures.  The store of world_setup has one shard; tests that need more open their own. */
@@ -180,8 +182,8 @@ extern const struct CMUnitTest order_tests[], fence_tests[], side_tests[], outco
         admin_tests[], import_tests[], grow_tests[], app_tests[], open_tests[], bell_tests[];
 extern const size_t order_count, fence_count, side_count, outcome_count, result_count, admin_count, import_count,
         grow_count, app_count, open_count, bell_count;
-extern const struct CMUnitTest idempotency_tests[];
-extern const size_t idempotency_count;
+extern const struct CMUnitTest idempotency_tests[], mail_tests[];
+extern const size_t idempotency_count, mail_count;
 #define IN_WORLD(test)   cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 #define IN_WORLD_4(test) cmocka_unit_test_setup_teardown(test, world_setup_4, world_teardown)
 #define GROUP(name)      const size_t name##_count = sizeof(name##_tests) / sizeof(name##_tests[0])

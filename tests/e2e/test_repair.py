@@ -253,3 +253,17 @@ def test_an_idempotency_key_that_says_nothing_refuses_its_own_submit_until_it_is
     host.cli("fsck", "--repair")
     assert "sound" in host.cli("fsck")
     assert host.cli(*words, "one", "1").strip() != first
+
+
+def test_mailboxes_of_a_file_are_counted_anew(host):
+    host.configure(shards=2, work="").start()
+    assert host.stop() == 0
+    mine, other = b"m" * 16, b"o" * 16
+    change(host, ("INSERT INTO mailbox VALUES(?, 7, 5, 1, 99999999999999)", (mine,)),
+           *(("INSERT INTO mail(nonce, number, bytes) VALUES(?, ?, ?)", (nonce, number, b"hello"))
+             for nonce, number in ((mine, 8), (mine, 9), (other, 1))))
+    said = host.cli("fsck", "--json", code=1)
+    assert "mailboxes count their messages wrongly" in said and "messages in no mailbox" in said
+    host.cli("fsck", "--repair")
+    assert "sound" in host.cli("fsck")
+    assert [(row["last"], row["messages"], row["bytes"]) for row in host.rows("mailbox")] == [(9, 2, 10)]

@@ -156,8 +156,8 @@ static redisReply *reply_any(unsigned depth)
 /* --- replies as they should be --------------------------------------------------------------------------------------
  */
 
-/* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, a: an id, g: a digest, e: an envelope, o: a note, p:
- * a list of envelopes, z: 0, x: troubles; in brackets: a list, whose rows may be repeated. */
+/* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, a: an id, g: a digest, w: a handler, e: an envelope,
+ * o: a note, p: a list of envelopes, z: 0, x: troubles; in brackets: a list, whose rows may be repeated. */
 static const char *const shapes[] = {
         "inniniditi[seoi]", /* acquire; its first is 0: granted */
         "i[seoi]t",         /* in flight */
@@ -170,6 +170,8 @@ static const char *const shapes[] = {
         "nteehpo",       /* consume */
         "nnp",           /* outbox */
         "n[ag]i",        /* submit, with what is remembered */
+        "inenenen",      /* mail */
+        "whntwhnt",      /* wanting */
         "n",
         "idp",
         ".ni[h]nn",
@@ -210,6 +212,9 @@ static redisReply *reply_value(char what)
                 return reply_troubles();
         case 'h':
                 text = texts[6];
+                break;
+        case 'w':
+                text = SPAN_TEXT("work");
                 break;
         case 'a':
                 text = SPAN_TEXT("a-1");
@@ -585,6 +590,46 @@ static void start_results(unsigned which)
         }
 }
 
+static void on_mail(struct store_request *request)
+{
+        const struct store_mail_take *t = (const struct store_mail_take *)request;
+        done_count++;
+        demand(request->status || t->messages_count <= t->messages_max);
+        for (uint32_t i = 0; i < t->messages_count && !request->status; i++) {
+                demand(t->messages[i].number <= TASK_NUMBER_MAX);
+                look_at(t->messages[i].bytes);
+        }
+}
+
+static void on_wanting(struct store_request *request)
+{
+        const struct store_wanting_list *l = (const struct store_wanting_list *)request;
+        done_count++;
+        for (uint32_t i = 0; i < l->items_count && !request->status; i++)
+                demand(l->items[i].tasks <= TASK_NUMBER_MAX && !task_handler_check(l->items[i].handler, NULL));
+}
+
+/* What hosts say to each other. */
+static void start_mail(unsigned which)
+{
+        static struct store_post post;
+        static struct store_mail_take take;
+        static struct store_wanting_list list;
+        switch (which) {
+        case 0:
+                post = (struct store_post){ .request.done = on_done, .bytes = SPAN_TEXT("hello") };
+                store_post(store, &post);
+                break;
+        case 1:
+                take = (struct store_mail_take){ .request.done = on_mail, .messages_max = 3 };
+                store_mail_take(store, &take);
+                break;
+        default:
+                list = (struct store_wanting_list){ .request.done = on_wanting };
+                store_wanting_list(store, &list);
+        }
+}
+
 static void open_done(struct store_request *request)
 {
         demand(!request->status);
@@ -625,6 +670,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 start_owner(which % 6);
         else if (which < 27)
                 start_admin(which - 18);
+        else if (choice & 64)
+                start_mail(which % 3);
         else
                 start_results(which % 4);
         answer_all();

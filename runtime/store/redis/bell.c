@@ -22,6 +22,23 @@ void bell_own_desired(struct redis_store *s)
                 s->bell.desired(s->bell.self);
 }
 
+void bell_own_mail(struct redis_store *s, const uint8_t nonce[STORE_NONCE_SIZE])
+{
+        if (s->bell.mail && !memcmp(nonce, s->nonce, STORE_NONCE_SIZE))
+                s->bell.mail(s->bell.self);
+}
+
+void bell_own_wanting(struct redis_store *s)
+{
+        if (s->bell.wanting)
+                s->bell.wanting(s->bell.self);
+}
+
+static bool key_is(const char *key, size_t size, const char *other)
+{
+        return span_is((struct span){ key, size }, (struct span){ other, strlen(other) });
+}
+
 /* quiver:{APP:SHARD}:NAME */
 static bool key_parse(const struct redis_store *s, struct span key, uint32_t *ret_shard, struct span *ret_name)
 {
@@ -47,8 +64,12 @@ static void on_rang(void *self, const char *key, size_t size)
         uint32_t shard;
         if (s->open || s->is_closing)
                 return;
-        if (span_is((struct span){ key, size }, (struct span){ s->app_key, strlen(s->app_key) }))
+        if (key_is(key, size, s->app_key))
                 bell_own_desired(s);
+        else if (key_is(key, size, s->mail_key))
+                bell_own_mail(s, s->nonce);
+        else if (key_is(key, size, s->wanting_key))
+                bell_own_wanting(s);
         else if (!key_parse(s, (struct span){ key, size }, &shard, &name))
                 return;
         else if (name.size > 6 && !memcmp(name.data, "reply:", 6))

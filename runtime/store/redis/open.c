@@ -27,6 +27,8 @@ static void free_store(struct redis_store *s)
         free(s->store.coordination);
         free(s->store.durability);
         free(s->app_key);
+        free(s->mail_key);
+        free(s->wanting_key);
         free(s->url);
         free(s);
 }
@@ -178,6 +180,7 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
 {
         const struct store_options *options = &open->options;
         struct redis_store *s = memory_zero(1, sizeof(*s));
+        char nonce[2 * STORE_NONCE_SIZE + 1];
         s->store.driver = &redis_driver;
         store_set_limits(&s->store, options);
         s->loop = loop;
@@ -191,6 +194,10 @@ static void open_store(uv_loop_t *loop, struct store_open *open)
         s->url = text_copy(options->url);
         s->store.app = text_copy(options->app ? options->app : "");
         s->app_key = text_printf("quiver:{%s}:app", s->store.app);
+        s->wanting_key = text_printf("quiver:{%s}:wantingset", s->store.app);
+        memcpy(s->nonce, options->nonce, STORE_NONCE_SIZE);
+        nonce_text(s->nonce, nonce);
+        s->mail_key = text_printf("quiver:{%s:%s}:mail", s->store.app, nonce);
         bell_init(s, options);
         if (open->request.status) {
                 shut(s);

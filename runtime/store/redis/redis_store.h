@@ -5,6 +5,7 @@
  *         call.c      an operation is one or more commands; answers          scripts.c, msgpack.c
  *         submit.c    lease.c  advance.c  claimed.c  forward.c               the hot path
  *         results.c   reply.c                                                what handlers returned
+ *         mail.c      wanting.c                                              hosts among themselves
  *         tasks.c     keys.c  desired.c  import.c  fsck.c                    administration
  *
  * README.md has the keys. */
@@ -37,7 +38,10 @@ struct redis_store {
         struct redis_events events;
         struct scripts scripts;
         struct redis_shard *shards;
-        char *app_key; /* quiver:{APP}:app, which rings when the desired state changes */
+        char *app_key;     /* quiver:{APP}:app, which rings when the desired state changes */
+        char *mail_key;    /* quiver:{APP:NONCE}:mail, our own */
+        char *wanting_key; /* quiver:{APP}:wantingset, which rings when some host wants help */
+        uint8_t nonce[STORE_NONCE_SIZE];
         char *url;
 
         struct store_bell bell; /* no functions: nobody listens */
@@ -160,6 +164,8 @@ void bell_init(struct redis_store *s, const struct store_options *options);
 /* We wrote to a shard ourselves, which Redis does not tell us. */
 void bell_own_write(struct redis_store *s, uint32_t shard);
 void bell_own_desired(struct redis_store *s);
+void bell_own_mail(struct redis_store *s, const uint8_t nonce[STORE_NONCE_SIZE]);
+void bell_own_wanting(struct redis_store *s);
 /* Sets the timer to whatever is next. */
 void bell_set_timer(struct redis_store *s);
 

@@ -25,8 +25,10 @@
         X(key_act)                                                                                                     \
         X(keys)                                                                                                        \
         X(list)                                                                                                        \
+        X(mail_take)                                                                                                   \
         X(open)                                                                                                        \
         X(outbox)                                                                                                      \
+        X(post)                                                                                                        \
         X(record)                                                                                                      \
         X(release)                                                                                                     \
         X(renew)                                                                                                       \
@@ -36,6 +38,8 @@
         X(status_put)                                                                                                  \
         X(submit)                                                                                                      \
         X(take)                                                                                                        \
+        X(wanting_list)                                                                                                \
+        X(wanting_set)                                                                                                 \
         X(writable)
 
 #define SCRIPT_ENUM(name) SCRIPT_##name,

@@ -65,7 +65,7 @@ void doorbells_add(struct doorbells *bells, const uint8_t nonce[STORE_NONCE_SIZE
 void ring_clear(struct doorbells *bells)
 {
         bells->count = 0;
-        bells->has_desired = false;
+        bells->has_desired = bells->has_wanting = false;
 }
 
 static void send_words(struct doorbells *bells, const char *name, const uint32_t *words, uint32_t count)
@@ -123,17 +123,23 @@ void doorbells_send(struct doorbells *bells)
         }
         if (bells->has_desired)
                 send_everybody(bells, BELL_DESIRED);
+        if (bells->has_wanting)
+                send_everybody(bells, BELL_WANTING);
         ring_clear(bells);
 }
 
 static void hear(struct bell *bell, uint32_t word)
 {
         const struct store_bell *l = &bell->listener;
+        void (*const heard)(void *self) = word == BELL_DESIRED   ? l->desired
+                                          : word == BELL_MAIL    ? l->mail
+                                          : word == BELL_WANTING ? l->wanting
+                                                                 : NULL;
         if (word == BELL_REPLY)
                 bell->reply(bell->reply_self);
-        else if (word == BELL_DESIRED && l->desired)
-                l->desired(l->self);
-        else if (word != BELL_DESIRED && l->shard)
+        else if (heard)
+                heard(l->self);
+        else if (word < SHARDS_MAX && l->shard)
                 l->shard(l->self, word);
 }
 

@@ -1,7 +1,7 @@
 /* bell.h: the doorbell between processes that share a file.
  *
  * Each one that listens has a datagram socket FILE-bell/NONCE.  A message is a list of 32-bit words: shard numbers, or
- * one of the two below.  It is a hint: sent after COMMIT, never waited for, lost without harm. */
+ * one of those below.  It is a hint: sent after COMMIT, never waited for, lost without harm. */
 #ifndef QUIVER_STORE_SQLITE_BELL_H
 #define QUIVER_STORE_SQLITE_BELL_H
 
@@ -14,6 +14,8 @@
 
 #define BELL_DESIRED UINT32_MAX       /* the desired state has changed */
 #define BELL_REPLY   (UINT32_MAX - 1) /* someone's reply is there */
+#define BELL_MAIL    (UINT32_MAX - 2) /* a message is in the listener's mailbox */
+#define BELL_WANTING (UINT32_MAX - 3) /* some host wants help */
 
 /* --- ringing: the writer's thread -------------------------------------------------------------------------------- */
 
@@ -29,6 +31,7 @@ struct doorbells {
         uint32_t count;
         uint32_t room;
         bool has_desired; /* ring everybody */
+        bool has_wanting; /* the same */
 };
 
 /* Makes the folder if it is not there. */

@@ -145,8 +145,25 @@ static void check_idempotency(struct sqlite_check *c)
                 problem(c, "%" PRIu64 " idempotency keys of which nothing can be read", wrong);
 }
 
+/* Mailboxes belong to no shard; the first one answers for them. */
+static void check_mail(struct sqlite_check *c)
+{
+        if (c->shard->shard)
+                return;
+        uint64_t wrong =
+                number_of(c, "SELECT count(*) FROM mailbox WHERE ?1 = ?1 AND ?2 = ?2 AND " MAILBOX_IS_WRONG, 0, 0);
+        if (wrong)
+                problem(c, "%" PRIu64 " mailboxes count their messages wrongly", wrong);
+        uint64_t lost = number_of(c,
+                "SELECT count(*) FROM mail WHERE ?1 = ?1 AND ?2 = ?2 AND nonce NOT IN (SELECT nonce FROM mailbox)", 0,
+                0);
+        if (lost)
+                problem(c, "%" PRIu64 " messages in no mailbox", lost);
+}
+
 static void check_shard(struct sqlite_check *c)
 {
+        check_mail(c);
         check_idempotency(c);
         check_log(c);
         check_side(c);

@@ -95,6 +95,20 @@ static void mend_idempotency(struct sqlite_store *s, uint32_t number)
                 "shard = ?1");
 }
 
+/* A mailbox that was counted wrongly is counted anew; messages of none go, as they would have in time. */
+static void mend_mail(struct sqlite_store *s, uint32_t number)
+{
+        if (number)
+                return;
+        mend(s, number, "DELETE FROM mail WHERE nonce NOT IN (SELECT nonce FROM mailbox)");
+        mend(s, number, "DELETE FROM mail WHERE number NOT BETWEEN 1 AND 9007199254740990");
+        mend(s, number,
+                "UPDATE mailbox SET messages = (SELECT count(*) FROM mail WHERE mail.nonce = mailbox.nonce), bytes = "
+                "(SELECT ifnull(sum(length(mail.bytes)), 0) FROM mail WHERE mail.nonce = mailbox.nonce), last = "
+                "max((SELECT ifnull(max(number), 0) FROM mail WHERE mail.nonce = mailbox.nonce), CASE WHEN last "
+                "BETWEEN 1 AND 9007199254740990 THEN last ELSE 0 END) WHERE " MAILBOX_IS_WRONG);
+}
+
 static void mend_counts(struct sqlite_store *s, uint32_t number)
 {
         struct sqlite_shard_row *shard = shard_write(s, number);
@@ -149,4 +163,5 @@ void shard_repair(struct sqlite_store *s, struct store_request *request, uint32_
         strays_bury(s, shard_write(s, number), request_arena(request));
         mend_counts(s, number);
         mend_idempotency(s, number);
+        mend_mail(s, number);
 }

@@ -73,7 +73,15 @@ static const char *const steps[] = {
         "NULL,"
         " digest BLOB NOT NULL, PRIMARY KEY(shard, name)) WITHOUT ROWID;"
         "CREATE INDEX idempotency_until ON idempotency(shard, until);"
-        "CREATE TABLE idempotency_count(shard INTEGER PRIMARY KEY, count INTEGER NOT NULL);",
+        "CREATE TABLE idempotency_count(shard INTEGER PRIMARY KEY, count INTEGER NOT NULL);"
+        /* Messages for hosts (mail.c), and which of them want help (wanting.c). */
+        "CREATE TABLE mailbox(nonce BLOB PRIMARY KEY, last INTEGER NOT NULL, messages INTEGER NOT NULL, bytes INTEGER "
+        "NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;"
+        "CREATE INDEX mailbox_until ON mailbox(until);"
+        "CREATE TABLE mail(id INTEGER PRIMARY KEY, nonce BLOB NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL);"
+        "CREATE UNIQUE INDEX mail_number ON mail(nonce, number);"
+        "CREATE TABLE wanting(handler TEXT NOT NULL, nonce BLOB NOT NULL, tasks INTEGER NOT NULL, since INTEGER NOT "
+        "NULL, until INTEGER NOT NULL, PRIMARY KEY(handler, nonce)) WITHOUT ROWID;",
 };
 
 #define VERSION (sizeof(steps) / sizeof(steps[0]))

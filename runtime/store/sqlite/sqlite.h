@@ -7,6 +7,7 @@
  *         app.c         what is recorded about the app
  *         submit.c  idempotency.c  lease.c  advance.c  claim.c  side_queue.c       the hot path
  *         results.c     reply.c                                              what handlers returned
+ *         mail.c        wanting.c                                            hosts among themselves
  *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration
  *         query.c  schema.c  shard_row.c  row_codec.c                               statements, tables, a shard's row,
  * a task's */
@@ -158,6 +159,12 @@ int idempotency_look(struct sqlite_store *s, const struct store_prepared *prepar
         "(typeof(until) != 'integer' OR until < 0 OR length(digest) != 32 OR length(id) > 64 OR id NOT LIKE '%-' || "  \
         "?1)"
 void idempotency_put(struct sqlite_store *s, const struct store_prepared *prepared);
+
+/* mail.c, in SQL: a mailbox that counts its messages wrongly. */
+#define MAILBOX_IS_WRONG                                                                                               \
+        "(messages != (SELECT count(*) FROM mail WHERE mail.nonce = mailbox.nonce) OR bytes != (SELECT "               \
+        "ifnull(sum(length(mail.bytes)), 0) FROM mail WHERE mail.nonce = mailbox.nonce) OR last NOT BETWEEN "          \
+        "(SELECT ifnull(max(number), 0) FROM mail WHERE mail.nonce = mailbox.nonce) AND 9007199254740990)"
 
 /* lease.c */
 enum fence { FENCE_OK, FENCE_REPEAT, FENCE_FENCED };

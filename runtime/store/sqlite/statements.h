@@ -90,6 +90,27 @@ STATEMENT(IDEMPOTENCY_SWEEP, "DELETE FROM idempotency WHERE shard = ?1 AND name 
 STATEMENT(IDEMPOTENCY_COUNT, "SELECT count FROM idempotency_count WHERE shard = ?1")
 STATEMENT(IDEMPOTENCY_COUNT_SET, "INSERT OR REPLACE INTO idempotency_count(shard, count) VALUES(?1, ?2)")
 
+STATEMENT(MAILBOX_GET, "SELECT last, messages, bytes FROM mailbox WHERE nonce = ?1 AND until > ?2")
+STATEMENT(MAILBOX_PUT, "INSERT OR REPLACE INTO mailbox(nonce, last, messages, bytes, until) VALUES(?1, ?2, ?3, ?4, ?5)")
+STATEMENT(MAILBOX_SET, "UPDATE mailbox SET last = ?2, messages = ?3, bytes = ?4 WHERE nonce = ?1")
+STATEMENT(MAILBOX_OLD, "SELECT nonce FROM mailbox WHERE until <= ?1 LIMIT 1")
+STATEMENT(MAILBOX_REMOVE, "DELETE FROM mailbox WHERE nonce = ?1")
+STATEMENT(MAIL_PUT, "INSERT INTO mail(nonce, number, bytes) VALUES(?1, ?2, ?3)")
+STATEMENT(MAIL_SIZES, "SELECT count(*), sum(length(bytes)) FROM mail WHERE nonce = ?1 AND number <= ?2")
+STATEMENT(MAIL_PAGE, "SELECT number, bytes FROM mail WHERE nonce = ?1 ORDER BY number LIMIT ?2")
+STATEMENT(MAIL_REMOVE, "DELETE FROM mail WHERE nonce = ?1 AND number <= ?2")
+STATEMENT(MAIL_REMOVE_ALL, "DELETE FROM mail WHERE nonce = ?1")
+
+STATEMENT(WANTING_COUNT, "SELECT count(*) FROM wanting WHERE handler != ?1 OR nonce != ?2")
+STATEMENT(WANTING_PUT, "INSERT INTO wanting(handler, nonce, tasks, since, until) VALUES(?1, ?2, ?3, ?4, ?5) "
+                       "ON CONFLICT DO UPDATE SET tasks = excluded.tasks, until = excluded.until")
+STATEMENT(WANTING_REMOVE, "DELETE FROM wanting WHERE handler = ?1 AND nonce = ?2")
+STATEMENT(WANTING_SWEEP, "DELETE FROM wanting WHERE (handler, nonce) IN (SELECT handler, nonce FROM wanting "
+                         "WHERE until <= ?1 LIMIT 16)")
+STATEMENT(WANTING_ALL,
+        "SELECT handler, nonce, tasks, since FROM wanting WHERE until > ?1 AND (?2 = '' OR handler = ?2) "
+        "ORDER BY handler, nonce")
+
 STATEMENT(RESULT_PUT,
         "INSERT INTO result(id, at, until, task_id, key, handler, data, note) VALUES(?1, ?2, 0, ?3, ?4, ?5, ?6, ?7)")
 STATEMENT(RESULT_FREE,
