@@ -282,16 +282,28 @@ static int give_up_rights(pid_t parent, struct error *error)
         return r ? r : sandbox_confine(&runner.start, &notes, error);
 }
 
-/* A crash in the plugin's constructors happens on this thread, before any task runs: seat 0's fault record takes it. */
+/* A crash in the plugin's constructors or in load() happens on this thread, before any task runs: seat 0's fault record
+ * takes it. */
 static int load(struct error *error)
 {
         int r = fault_begin(&runner.ring.map.seats[0], 0);
         if (r < 0)
                 return error_set(error, r, "plugin %s: no memory for a signal stack", runner.start.label);
         r = load_plugin(runner.start.plugin, runner.start.label, runner.start.seats, &runner.plugin, error);
+        if (r == 0)
+                r = seat_load(&runner, error);
         fault_end();
         fault_catch_exit();
         return r;
+}
+
+/* No task is left, so that a crash here costs nobody anything; seat 0's fault record takes it. */
+static void unload(void)
+{
+        if (fault_begin(&runner.ring.map.seats[0], 0) < 0)
+                return;
+        seat_unload(&runner);
+        fault_end();
 }
 
 static _Noreturn void run(pid_t parent)
@@ -319,6 +331,7 @@ static _Noreturn void run(pid_t parent)
                 refuse(&seats.error);
         say_ready();
         wait_for(&seats.closed);
+        unload();
         leave(EXIT_SUCCESS);
 }
 

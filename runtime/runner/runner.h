@@ -3,6 +3,7 @@
 #define QUIVER_RUNNER_RUNNER_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <quiver/plugin.h>
@@ -20,6 +21,7 @@ struct runner {
         struct leases leases;
         struct logger logger;
         struct settings settings;
+        _Atomic bool is_thread_told;      /* The log says that a service was called on a wrong thread. */
         _Atomic uint32_t services_missed; /* one bit per enum ring_service whose absence was already logged */
 };
 

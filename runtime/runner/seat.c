@@ -193,6 +193,33 @@ static void prepare(struct seat *s, struct runner *runner, uint32_t number)
         mine = s;
 }
 
+/* What load() is given: the services of a seat that holds no task. */
+static struct seat loader;
+
+int seat_load(struct runner *runner, struct error *error)
+{
+        const char *label = runner->start.label;
+        if (!runner->plugin.load)
+                return 0;
+        prepare(&loader, runner, 0);
+        int32_t status = runner->plugin.load(&loader.host);
+        end_if_forked();
+        mine = NULL;
+        if (status == 0)
+                return 0;
+        if (loader.init_error[0])
+                return error_set(error, -ECANCELED, "plugin %s: load: %s", label, loader.init_error);
+        return error_set(error, -ECANCELED, "plugin %s: load returned %d and did not say why", label, status);
+}
+
+void seat_unload(struct runner *runner)
+{
+        if (runner->plugin.unload)
+                runner->plugin.unload();
+        end_if_forked();
+        seat_free(&loader);
+}
+
 int seat_open(struct seat *s, struct runner *runner, uint32_t number, struct error *error)
 {
         const char *label = runner->start.label;
@@ -231,6 +258,7 @@ void seat_free(struct seat *s)
         free(s->taken);
         free((void *)s->together);
         free(s->outcomes);
+        if (mine == s)
+                mine = NULL;
         *s = (struct seat){ 0 };
-        mine = NULL;
 }

@@ -29,6 +29,11 @@ struct seat {
         char init_error[QV_ERROR_MAX];
 };
 
+/* Calls the plugin's load(), before any seat is opened and on the caller's thread.  0, or -errno with the text set. */
+int seat_load(struct runner *runner, struct error *error);
+/* Calls the plugin's unload(), after the last seat was closed; on the thread of seat_load(). */
+void seat_unload(struct runner *runner);
+
 /* Creates the plugin's instance.  0, or -errno with the text set; then only seat_free() may follow. */
 int seat_open(struct seat *s, struct runner *runner, uint32_t number, struct error *error);
 

@@ -37,12 +37,37 @@ static const void *service_ext(const struct qv_host *host, const char *name)
         return NULL;
 }
 
+/* --- the seat's thread ---- */
+
+/* Says once that the plugin calls services from a thread that they are not for: otherwise only -EINVAL shows it. */
+static bool is_on_seat(struct seat *s, const char *name)
+{
+        if (seat_is_mine(s))
+                return true;
+        if (!atomic_exchange(&s->runner->is_thread_told, true)) {
+                char text[160];
+                (void)snprintf(text, sizeof(text),
+                        "%s was called on another thread than its seat's; it returns -EINVAL. Only log works on any "
+                        "thread",
+                        name);
+                service_log(&s->host, LEVEL_ERROR, text);
+        }
+        return false;
+}
+
+/* The seat's record of the task; NULL: the service must not be called now, or not here. */
+static struct seat_task *work_of(const struct qv_host *host, const struct qv_task *task, const char *name)
+{
+        struct seat *s = seat_of(host);
+        return is_on_seat(s, name) ? seat_find_work(s, task) : NULL;
+}
+
 /* --- staged with the task ---------------------------------------------------------------------------------------- */
 
 static int32_t service_error(const struct qv_host *host, const struct qv_task *task, const char *text)
 {
         struct seat *s = seat_of(host);
-        if (!text || !seat_is_mine(s))
+        if (!text || !is_on_seat(s, "error"))
                 return -EINVAL;
         if (!task) {
                 logger_clean(s->init_error, sizeof(s->init_error), text);
@@ -58,7 +83,7 @@ static int32_t service_error(const struct qv_host *host, const struct qv_task *t
 static int32_t service_result(const struct qv_host *host, const struct qv_task *task, const void *data, size_t size)
 {
         struct seat *s = seat_of(host);
-        struct seat_task *w = seat_find_work(s, task);
+        struct seat_task *w = work_of(host, task, "result");
         if (!w || (size && !data))
                 return -EINVAL;
         if (size > s->runner->start.result_max ||
@@ -73,7 +98,7 @@ static int32_t service_result(const struct qv_host *host, const struct qv_task *
 static int32_t service_submit(const struct qv_host *host, const struct qv_task *task, const struct qv_submit *submit)
 {
         struct seat *s = seat_of(host);
-        struct seat_task *w = seat_find_work(s, task);
+        struct seat_task *w = work_of(host, task, "submit");
         struct error error;
         if (!w || !submit)
                 return -EINVAL;
@@ -88,7 +113,7 @@ static int32_t service_submit(const struct qv_host *host, const struct qv_task *
 
 static int32_t service_retry_after(const struct qv_host *host, const struct qv_task *task, uint64_t delay_ms)
 {
-        struct seat_task *w = seat_find_work(seat_of(host), task);
+        struct seat_task *w = work_of(host, task, "retry_after");
         if (!w)
                 return -EINVAL;
         w->has_retry_after = true;
@@ -99,7 +124,7 @@ static int32_t service_retry_after(const struct qv_host *host, const struct qv_t
 static int32_t service_progress(const struct qv_host *host, const struct qv_task *task, uint64_t done, uint64_t total)
 {
         struct seat *s = seat_of(host);
-        if (!seat_find_work(s, task))
+        if (!work_of(host, task, "progress"))
                 return -EINVAL;
         atomic_store_explicit(&s->shown->progress_done, done, memory_order_relaxed);
         atomic_store_explicit(&s->shown->progress_total, total, memory_order_relaxed);
@@ -112,7 +137,7 @@ static int32_t service_progress(const struct qv_host *host, const struct qv_task
 static int32_t service_checkpoint(const struct qv_host *host, const struct qv_task *task, const void *data, size_t size)
 {
         struct seat *s = seat_of(host);
-        struct seat_task *w = seat_find_work(s, task);
+        struct seat_task *w = work_of(host, task, "checkpoint");
         if (!w || (size && !data))
                 return -EINVAL;
         if (size > QV_CHECKPOINT_MAX)
@@ -143,7 +168,7 @@ static int32_t ask(const struct qv_host *host, enum ring_service service, const 
         const char *lock_name, uint64_t *number)
 {
         struct seat *s = seat_of(host);
-        if (!seat_is_mine(s) || strlen(lock_name) > QV_LOCK_NAME_MAX)
+        if (!is_on_seat(s, service_name) || strlen(lock_name) > QV_LOCK_NAME_MAX)
                 return -EINVAL;
         if (!can_call(s, service, service_name))
                 return -ENOTSUP;

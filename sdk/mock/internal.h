@@ -80,7 +80,8 @@ struct qv_mock {
         struct qv_plugin plugin;
         struct block *kept; /* until qv_mock_free() */
 
-        struct seat *seat; /* NULL: no instance */
+        struct seat *loader; /* what load() was given; NULL: the plugin is not loaded, or has no load() */
+        struct seat *seat;   /* NULL: no instance */
         struct block *loans;
         void *self;
         pthread_t thread; /* the seat's: where init was called */

@@ -43,6 +43,8 @@ void qv_mock_free(struct qv_mock *mock)
                 return;
         if (mock->seat)
                 qv_mock_close(mock);
+        if (mock->loader && mock->plugin.unload)
+                mock->plugin.unload();
         qv_mock_drop(&mock->kept);
         qv_mock_drop(&mock->log_blocks);
         free(mock->logs);
@@ -73,15 +75,33 @@ static void end_instance(struct qv_mock *mock)
                 setting->lent = NULL;
 }
 
+static struct seat *make_seat(struct qv_mock *mock, struct block **list)
+{
+        struct seat *seat = qv_mock_keep(list, sizeof(*seat));
+        seat->mock = mock;
+        seat->host.size = sizeof(seat->host);
+        seat->host.handler = qv_mock_keep_text(list, mock->plugin.name);
+        qv_mock_fill_services(&seat->host);
+        return seat;
+}
+
+/* Once, before the first init: a host does it once per process. */
+static int32_t load(struct qv_mock *mock)
+{
+        if (mock->loader || !mock->plugin.load)
+                return 0;
+        struct seat *loader = make_seat(mock, &mock->kept);
+        int32_t r = mock->plugin.load(&loader->host);
+        if (r == 0)
+                mock->loader = loader;
+        return r;
+}
+
 int32_t qv_mock_init(struct qv_mock *mock)
 {
         if (mock->seat)
                 qv_mock_wrong("init was called already; call qv_mock_close() first");
-        struct seat *seat = qv_mock_keep(&mock->loans, sizeof(*seat));
-        seat->mock = mock;
-        seat->host.size = sizeof(seat->host);
-        seat->host.handler = qv_mock_keep_text(&mock->loans, mock->plugin.name);
-        qv_mock_fill_services(&seat->host);
+        struct seat *seat = make_seat(mock, &mock->loans);
         for (struct setting *setting = mock->settings; setting; setting = setting->next) {
                 setting->lent = qv_mock_keep_text(&mock->loans, setting->value);
                 setting->is_read = false;
@@ -90,7 +110,9 @@ int32_t qv_mock_init(struct qv_mock *mock)
         mock->thread = pthread_self();
         mock->init_error = NULL;
         mock->is_in_init = true;
-        int32_t r = mock->plugin.init ? mock->plugin.init(&seat->host, &mock->self) : 0;
+        int32_t r = load(mock);
+        if (r == 0 && mock->plugin.init)
+                r = mock->plugin.init(&seat->host, &mock->self);
         mock->is_in_init = false;
         if (r)
                 end_instance(mock);

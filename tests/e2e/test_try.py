@@ -310,3 +310,38 @@ def test_a_temporary_folder_that_is_not_there_is_named(tries, echo):
     code, _, err = tries.run(echo, "-p", "x")
     assert code == 1
     assert "cannot make a temporary folder in /nonexistent" in err
+
+
+# --- once per process -----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("options, seats", [((), 1), (("--threads", 3), 3), (("--here",), 1)])
+def test_load_runs_once_before_all_seats_and_unload_after_them(tries, villains, options, seats):
+    code, out, err = tries.run(villains / "loads.so", "--payload", "x", *options)
+    assert code == 0 and "result     loads 1" in out
+    lines = [line.partition("info: ")[2] for line in (out + err).splitlines() if "load " in line.partition("info: ")[2]]
+    assert lines == ["load 1 after 0 inits", f"unload after {seats} of {seats} closes"]
+
+
+def test_a_load_that_fails_is_named(tries, villains):
+    code, _, err = tries.run(villains / "loads.so", "--payload", "x", "--set", "refuse=no network")
+    assert code == 1 and "plugin loads.so: load: no network" in err
+
+
+@pytest.mark.parametrize("setting, text", [
+    ("pause=5", "is not a number with a unit"), ("pause=2m", "out of range: from 0 to 60000 ms"), ("room=0", "out of range"),
+    ("room=1e", "is not a number with a unit"), ("depth=11", "is not from 1 to 10"), ("depth=deep", "is no whole number"),
+])
+def test_a_setting_that_is_out_of_range_refuses_init(tries, villains, setting, text):
+    code, _, err = tries.run(villains / "loads.so", "--payload", "x", "--set", setting)
+    assert code == 1 and text in err and setting.partition("=")[0] in err
+
+
+def test_settings_have_the_units_of_the_configuration(tries, villains):
+    _, out, err = tries.run(villains / "loads.so", "--payload", "x", "--set", "pause=1.5s", "--set", "room=64KiB",
+                            "--set", "depth=9")
+    assert "pause 1500 ms, room 65536 bytes, depth 9" in out + err
+
+
+def test_a_service_on_another_thread_says_so_once(tries, villains):
+    code, out, err = tries.run(villains / "other_thread.so", "--payload", "x")
+    assert code == 0 and (out + err).count("was called on another thread than its seat's") == 1

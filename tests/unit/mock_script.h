@@ -43,7 +43,7 @@ static void script_handle_many(void *self, const struct qv_task *const *tasks, u
 }
 
 static const struct qv_plugin script = { sizeof(script), QV_ABI_MAJOR, QV_ABI_MINOR, 0, "script", "1.0", script_init,
-        script_handle, script_close, script_handle_many };
+        script_handle, script_close, script_handle_many, NULL, NULL };
 
 static struct qv_mock *mock;
 

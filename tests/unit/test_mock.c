@@ -383,9 +383,59 @@ static void a_wrong_test_is_told_and_aborted(void **state)
         expect_abort(wrong_late_setting, "setting a comes too late");
 }
 
+/* --- once per process --- */
+
+static int loads, unloads;
+
+static int32_t count_load(const struct qv_host *host)
+{
+        assert_true(QV_HAS(host, ext));
+        loads++;
+        return host->config(host, "refuse") ? qv_init_errorf(host, "no network") : 0;
+}
+
+static void count_unload(void)
+{
+        unloads++;
+}
+
+static void load_runs_once_and_unload_at_the_end(void **state)
+{
+        (void)state;
+        struct qv_plugin table = quiver_plugin;
+        table.load = count_load;
+        table.unload = count_unload;
+        loads = unloads = 0;
+        struct qv_mock *host = qv_mock_new(&table);
+        assert_int_equal(qv_mock_init(host), 0);
+        qv_mock_close(host);
+        assert_int_equal(qv_mock_init(host), 0);
+        assert_int_equal(loads, 1);
+        assert_int_equal(unloads, 0);
+        qv_mock_free(host);
+        assert_int_equal(unloads, 1);
+}
+
+static void a_failed_load_says_why_and_is_not_undone(void **state)
+{
+        (void)state;
+        struct qv_plugin table = quiver_plugin;
+        table.load = count_load;
+        table.unload = count_unload;
+        loads = unloads = 0;
+        struct qv_mock *host = qv_mock_new(&table);
+        qv_mock_config(host, "refuse", "yes");
+        assert_int_not_equal(qv_mock_init(host), 0);
+        assert_string_equal(qv_mock_init_error(host), "no network");
+        qv_mock_free(host);
+        assert_int_equal(unloads, 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(load_runs_once_and_unload_at_the_end),
+                cmocka_unit_test(a_failed_load_says_why_and_is_not_undone),
                 TEST(echo_greets_with_the_word_from_its_config),
                 TEST(echo_answers_every_task_of_a_batch),
                 TEST(echo_rejects_what_the_host_refuses),

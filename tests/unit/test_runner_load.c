@@ -162,7 +162,7 @@ static int32_t handle(void *self, const struct qv_task *task)
 static struct qv_plugin table(void)
 {
         return (struct qv_plugin){ sizeof(struct qv_plugin), QV_ABI_MAJOR, QV_ABI_MINOR, 0, "name", "1", NULL, handle,
-                NULL, NULL };
+                NULL, NULL, NULL, NULL };
 }
 
 static void expect_table_refusal(const struct qv_plugin *t, uint32_t seats, int r, const char *text)

@@ -195,6 +195,9 @@ static void services_belong_to_the_seats_thread_but_log_to_any(void **state)
         for (int i = 0; i < 5; i++)
                 assert_int_equal(got[i], -EINVAL);
         assert_string_equal(reply.error, "");
+        /* Said once, by the first. */
+        assert_true(rig_log(&rig, bytes, &line));
+        assert_non_null(strstr(line.text, "error was called on another thread than its seat's"));
         assert_true(rig_log(&rig, bytes, &line));
         assert_string_equal(line.text, "from any thread");
         assert_int_equal(line.ticket, reply.ticket);

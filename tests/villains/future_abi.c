@@ -21,5 +21,5 @@ static void handle_later(void *self)
 
 extern QV_EXPORT const struct future_plugin quiver_plugin;
 const struct future_plugin quiver_plugin = { { sizeof(struct future_plugin), QV_ABI_MAJOR, QV_ABI_MINOR + 9, QV_THREADS,
-                                                     "future_abi", "2.0", NULL, handle, NULL, NULL },
+                                                     "future_abi", "2.0", NULL, handle, NULL, NULL, NULL, NULL },
         handle_later, { "more" } };

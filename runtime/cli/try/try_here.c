@@ -161,7 +161,8 @@ static int open_runner(struct here *h, struct error *error)
         r->leases = h->leases;
         logger_init(&r->logger, h->control[1], LEVEL_DEBUG, 10000);
         settings_init(&r->settings, q->args.settings.items, q->args.settings.count);
-        return load_plugin(q->args.plugin, r->start.label, 1, &r->plugin, error);
+        int status = load_plugin(q->args.plugin, r->start.label, 1, &r->plugin, error);
+        return status < 0 ? status : seat_load(r, error);
 }
 
 static void close_here(struct here *h)
@@ -199,8 +200,9 @@ int try_here(const struct try_request *request, struct try_source *source)
         (void)pthread_join(host, NULL);
         uint64_t elapsed_ns = clock_boot_ns() - h.begun_ns;
         seat_close(&h.seat);
-        show_logs(&h);
         seat_free(&h.seat);
+        seat_unload(&h.runner);
+        show_logs(&h);
         struct try_bench bench = { .tasks = h.counts.total, .elapsed_ns = elapsed_ns };
         try_show_end(request, &h.counts, h.has_failed ? NULL : &bench);
         close_here(&h);

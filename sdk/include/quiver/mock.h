@@ -79,7 +79,8 @@ void qv_mock_free(struct qv_mock *mock);
 /* Sets a setting of `config = { … }`; nested names have dots ("db.url").  Only before init.  The last call wins. */
 void qv_mock_config(struct qv_mock *mock, const char *name, const char *value);
 
-/* Calls the plugin's init and returns its result: 0, or another number if it failed. */
+/* Calls the plugin's init and returns its result: 0, or another number if it failed.  The first call calls load before;
+ * unload follows in qv_mock_free(). */
 int32_t qv_mock_init(struct qv_mock *mock);
 
 /* The reason that a failed init gave; NULL: none. */

@@ -6,14 +6,16 @@
  * Threads.  A runner process loads the plugin once and has one or more *seats*.  A seat is a thread with an
  * instance of its own: init, handle, handle_many and close of one instance are all called on that one thread,
  * one after the other, never at once.  Different seats call at the same time; a runner has more than one seat
- * only if the plugin's flags say QV_THREADS.
+ * only if the plugin's flags say QV_THREADS.  What a library sets up once per process (curl_global_init) belongs into
+ * load: it runs before the first init, and unload after the last close.
  *
  * Memory.  What the host passes is borrowed: a task and all it points to are valid until handle() returns, a
  * `struct qv_host` and the strings of config() until close() returns.  What the plugin passes to a service is
  * copied before the service returns.  All strings are NUL-terminated UTF-8 unless a size stands beside them.
  *
  * Growth.  Tables only grow at their end, and each begins with its size; a field that the other side does not
- * have reads as zero.  A plugin built against 1.x runs on every host that speaks 1.y.
+ * have reads as zero.  A plugin built against 1.x runs on every host that speaks 1.y.  Before you use a field of
+ * `struct qv_host` or `struct qv_task` that came after 1.0, ask QV_HAS().
  *
  * Services return 0, or a negative errno: -EINVAL (an argument is wrong), -EMSGSIZE (over a limit), -ENOTSUP (this
  * host does not provide it; the log names the service), others as documented. */
@@ -180,7 +182,12 @@ struct qv_host {
         const void *(*ext)(const struct qv_host *host, const char *name)QV_NOEXCEPT;
 };
 
-/* The table that a plugin exports.  Use QV_PLUGIN() rather than filling it in by hand. */
+/* Whether the other side's table or struct reaches to the end of `field`: QV_HAS(task->host, next_id). */
+#define QV_HAS(pointer, field)                                                                                         \
+        ((size_t)((const char *)&(pointer)->field - (const char *)(pointer)) + sizeof((pointer)->field) <=             \
+                (pointer)->size)
+
+/* The table that a plugin exports.  Use QV_PLUGIN() or QV_PLUGIN_EX() rather than filling it in by hand. */
 struct qv_plugin {
         uint32_t size;
         uint32_t abi_major;
@@ -204,6 +211,15 @@ struct qv_plugin {
          * handler's batch.max is above 1.  outcomes[] is filled with QV_RETRY before the call. */
         void (*handle_many)(
                 void *self, const struct qv_task *const *tasks, uint32_t count, int32_t *outcomes) QV_NOEXCEPT;
+
+        /* Prepares the process, before the first init and on a thread of its own.  0; any other number: the runner does
+         * not start; call qv_init_errorf() first.  Of the services it may use log, config and error; `host` is valid
+         * until unload returns.  Optional. */
+        int32_t (*load)(const struct qv_host *host) QV_NOEXCEPT;
+
+        /* Undoes load, after the last close.  It is not called after a crash, nor if a seat did not end in time.
+         * Optional. */
+        void (*unload)(void) QV_NOEXCEPT;
 };
 
 /* Defines the exported table, at file scope:  QV_PLUGIN("echo", "1.0", QV_THREADS, my_init, my_handle, my_close, NULL)
@@ -211,7 +227,17 @@ struct qv_plugin {
 #define QV_PLUGIN(name, version, flags, init, handle, close, handle_many)                                              \
         QV_EXTERN QV_EXPORT const struct qv_plugin quiver_plugin;                                                      \
         const struct qv_plugin quiver_plugin = { sizeof(struct qv_plugin), QV_ABI_MAJOR, QV_ABI_MINOR, (flags),        \
-                (name), (version), (init), (handle), (close), (handle_many) };
+                (name), (version), (init), (handle), (close), (handle_many), NULL, NULL };
+
+/* The same by names, which is how a plugin with load and unload says so; fields that are not named are zero.  C, and
+ * C++20 in the order of the struct:
+ *         QV_PLUGIN_EX(.flags = QV_THREADS, .name = "http", .version = "1.0", .init = my_init, .handle = my_handle,
+ *                 .close = my_close, .load = my_load, .unload = my_unload) */
+#define QV_PLUGIN_EX(...)                                                                                              \
+        QV_EXTERN QV_EXPORT const struct qv_plugin quiver_plugin;                                                      \
+        const struct qv_plugin quiver_plugin = {                                                                       \
+                .size = sizeof(struct qv_plugin), .abi_major = QV_ABI_MAJOR, .abi_minor = QV_ABI_MINOR, __VA_ARGS__    \
+        };
 #ifdef __cplusplus
 #define QV_EXTERN extern "C"
 #else
@@ -258,6 +284,95 @@ QV_PRINTF(2, 3) static inline int32_t qv_init_errorf(const struct qv_host *host,
         va_end(args);
         (void)host->error(host, NULL, text);
         return -1;
+}
+
+/* --- settings that must be right: each returns 0, or -1 with the reason set, so that init can say
+ *         if (qv_config_duration(host, "timeout", 5000, 1, 60000, &ms)) return -1; */
+
+/* A setting that must be there. */
+static inline int32_t qv_config_need(const struct qv_host *host, const char *name, const char **ret_text)
+{
+        const char *text = host->config(host, name);
+        if (!text) {
+                (void)qv_init_errorf(host, "setting %s is missing", name);
+                return -1;
+        }
+        *ret_text = text;
+        return 0;
+}
+
+static inline int32_t qv_config_number(
+        const struct qv_host *host, const char *name, int64_t fallback, int64_t min, int64_t max, int64_t *ret_value)
+{
+        const char *text = host->config(host, name);
+        char *end = NULL;
+        long long value = fallback;
+        if (text) {
+                errno = 0;
+                value = strtoll(text, &end, 10);
+                if (end == text || *end || errno == ERANGE) {
+                        (void)qv_init_errorf(host, "setting %s = \"%s\" is no whole number", name, text);
+                        return -1;
+                }
+        }
+        if (value < min || value > max) {
+                (void)qv_init_errorf(host, "setting %s = %lld is not from %lld to %lld", name, value, (long long)min,
+                        (long long)max);
+                return -1;
+        }
+        *ret_value = value;
+        return 0;
+}
+
+struct qv_unit {
+        const char *name;
+        double factor;
+};
+
+/* Private: a decimal number and one of the units. */
+static inline int32_t qv_config_in_units(const struct qv_host *host, const char *name, const struct qv_unit *units,
+        const char *example, const char *base, uint64_t fallback, uint64_t min, uint64_t max, uint64_t *ret_value)
+{
+        const char *text = host->config(host, name);
+        char *end = NULL;
+        double value = (double)fallback;
+        if (text) {
+                double number = strtod(text, &end);
+                while (units->name && strcmp(units->name, end) != 0)
+                        units++;
+                if (end == text || !units->name) {
+                        (void)qv_init_errorf(host, "setting %s = \"%s\" is not a number with a unit, such as \"%s\"",
+                                name, text, example);
+                        return -1;
+                }
+                value = number * units->factor;
+        }
+        if (!(value >= (double)min && value <= (double)max)) {
+                (void)qv_init_errorf(host, "setting %s = %s is out of range: from %llu to %llu %s", name,
+                        text ? text : "its default", (unsigned long long)min, (unsigned long long)max, base);
+                return -1;
+        }
+        *ret_value = (uint64_t)value;
+        return 0;
+}
+
+/* A duration in the units of runtime.cfg ("250ms", "1.5s", "10m", "2h", "1d"), in milliseconds. */
+static inline int32_t qv_config_duration(const struct qv_host *host, const char *name, uint64_t fallback_ms,
+        uint64_t min_ms, uint64_t max_ms, uint64_t *ret_ms)
+{
+        static const struct qv_unit units[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 },
+                { "d", 86400000 }, { NULL, 0 } };
+        return qv_config_in_units(host, name, units, "1.5s", "ms", fallback_ms, min_ms, max_ms, ret_ms);
+}
+
+/* A size in the units of runtime.cfg ("512", "64KiB", "10MB", all powers of 1024), in bytes. */
+static inline int32_t qv_config_size(const struct qv_host *host, const char *name, uint64_t fallback, uint64_t min,
+        uint64_t max, uint64_t *ret_bytes)
+{
+        static const struct qv_unit units[] = { { "", 1 }, { "B", 1 }, { "K", 1024 }, { "KB", 1024 }, { "KiB", 1024 },
+                { "M", 1048576 }, { "MB", 1048576 }, { "MiB", 1048576 }, { "G", 1073741824 }, { "GB", 1073741824 },
+                { "GiB", 1073741824 }, { NULL, 0 } };
+        return qv_config_in_units(host, name, units, "64KiB", "bytes", fallback, min, max, ret_bytes);
 }
 
 /* A setting with a default.  The number forms return the default, with a warning in the log, if the text is no number.
