@@ -6,8 +6,10 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/strings.h"
+#include "cli/open.h"
 #include "config/connect.h"
 #include "coord/coord.h"
 
@@ -18,7 +20,7 @@ struct asking {
         struct membership_view *view;
         struct coord *coord;
         uv_loop_t loop;
-        uv_timer_t timer;
+        uv_timer_t timer, slow_timer;
         struct coord_open open;
         struct coord_children children;
         struct coord_get get;
@@ -46,6 +48,7 @@ static void on_closed(void *self)
 {
         struct asking *a = self;
         uv_close((uv_handle_t *)&a->timer, NULL);
+        uv_close((uv_handle_t *)&a->slow_timer, NULL);
 }
 
 static void end(struct asking *a, int status, const char *text)
@@ -174,6 +177,12 @@ static void on_timer(uv_timer_t *timer)
                 end(a, -ETIMEDOUT, "the coordination does not answer");
 }
 
+static void on_slow(uv_timer_t *timer)
+{
+        const struct config *config = timer->data;
+        cli_say_waiting("members", "the coordination", &config->coordination.url);
+}
+
 /* --- all of it --- */
 
 int membership_ask(const struct config *config, struct membership_view *ret_view, struct error *error)
@@ -188,10 +197,14 @@ int membership_ask(const struct config *config, struct membership_view *ret_view
                 return r;
         }
         a->view = ret_view;
+        log_set_level(LEVEL_WARN); /* what drivers tell of every step is for a host's log */
         (void)uv_loop_init(&a->loop);
         (void)uv_timer_init(&a->loop, &a->timer);
         a->timer.data = a;
         (void)uv_timer_start(&a->timer, on_timer, PATIENCE_MS, PATIENCE_MS);
+        (void)uv_timer_init(&a->loop, &a->slow_timer);
+        a->slow_timer.data = (void *)config;
+        (void)uv_timer_start(&a->slow_timer, on_slow, CLI_SLOW_MS, 0);
         a->open = (struct coord_open){ .request.done = on_open, .options = coord_options_of(config, &secrets) };
         coord_open(&a->loop, &a->open);
         (void)uv_run(&a->loop, UV_RUN_DEFAULT);

@@ -45,6 +45,19 @@ int cli_fail(const char *command, int r, const char *text)
         return is_answer(r) ? EXIT_FAILED : EXIT_UNREACHABLE;
 }
 
+void cli_say_waiting(const char *command, const char *what, const struct url *url)
+{
+        (void)fprintf(stderr, "quiver %s: waiting for %s %s, which does not answer\n", command, what, url->text);
+}
+
+static void say_slow(void *self)
+{
+        struct cli_store *s = self;
+        if (!s->has_said_slow)
+                cli_say_waiting(s->command, "the store", &s->config.store.url);
+        s->has_said_slow = true;
+}
+
 int cli_load(struct cli_store *s, const char *command, const char *given_config, enum config_reader reader)
 {
         *s = (struct cli_store){ .command = command };
@@ -62,6 +75,7 @@ int cli_load(struct cli_store *s, const char *command, const char *given_config,
                         s->how, path);
         problems_free(&problems);
         free(path);
+        client_when_slow(say_slow, s);
         return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 

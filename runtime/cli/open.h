@@ -19,6 +19,7 @@ struct cli_store {
         const char *how; /* why that configuration */
         struct qv_client *client;
         const struct store_info *info;
+        bool has_said_slow;
 };
 
 /* Finds and reads the configuration; s->config is then to be freed.  EXIT_DONE, or another exit code after it said why;
@@ -30,6 +31,10 @@ void cli_close(struct cli_store *s);
 
 /* Opens, lets act() do what the command is for, closes.  Returns act()'s exit code, or another after it said why. */
 int cli_act(const struct options *o, const char *given_config, int (*act)(struct cli_store *s, void *self), void *self);
+
+/* Says on standard error that the command waits for `what` ("the store", "the coordination"), which does not answer. */
+void cli_say_waiting(const char *command, const char *what, const struct url *url);
+#define CLI_SLOW_MS 1000 /* how long a command waits before it says so */
 
 /* Appends all that there is left to read, of at most `max` bytes.  0, -EMSGSIZE if there is more, or -errno. */
 int cli_read_all(int fd, size_t max, struct buffer *to);

@@ -7,12 +7,15 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/print.h"
 #include "view/json.h"
 #include "view/task.h"
 #include "view/text.h"
+
+#define SILENT_MS 3000 /* how long --wait says nothing */
 
 /* --- the outcome -------------------------------------------------------------------------------------------------- */
 
@@ -71,7 +74,13 @@ static void outcome_as_text(const char *id, const struct qv_client_outcome *outc
 static int wait_for_outcome(struct cli_store *s, const struct submit_request *request, const char *id)
 {
         struct qv_client_outcome *outcome = NULL;
-        int r = qv_client_wait(s->client, id, request->wait_ms, &outcome);
+        uint64_t silent_ms = min_u64(request->wait_ms, SILENT_MS);
+        int r = qv_client_wait(s->client, id, silent_ms, &outcome);
+        if (r == -EAGAIN && silent_ms < request->wait_ms) {
+                (void)fprintf(
+                        stderr, "quiver submit: task %s has not ended yet; where it is: quiver task %s\n", id, id);
+                r = qv_client_wait(s->client, id, request->wait_ms - silent_ms, &outcome);
+        }
         if (r == -EAGAIN) {
                 char text[UNITS_TEXT_MAX];
                 (void)fprintf(stderr,

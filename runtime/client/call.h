@@ -21,7 +21,8 @@ struct client_call {
         /* Takes what is wanted from the reply, while what it points to is there.  On the client's thread, and only
          * after success; NULL: nothing is. */
         void (*take)(struct client_call *call);
-        void *self; /* take()'s */
+        void *self;      /* take()'s */
+        bool is_patient; /* waiting is what it is for */
 
         union {
                 struct store_request request;
@@ -63,6 +64,10 @@ struct client_call {
 
 /* Starts the request and waits for it.  Any thread but the client's.  0, or -errno with the text. */
 int client_call(struct qv_client *client, struct client_call *call, struct error *error);
+
+/* For a program whose user waits with it: slow() is called on the caller's thread when a call of any handle, opening
+ * included, has had no answer for a second.  Set before the first handle is opened. */
+void client_when_slow(void (*slow)(void *self), void *self);
 
 /* Opens a store as asked, whatever that is: tests make one with may_create.  `*options` is only read. */
 int client_open(const struct store_options *options, struct qv_client **ret_client, struct error *error);

@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <uv.h>
 
 #include "base/memory.h"
 #include "client/call.h"
+
+#define SLOW_S 1
 
 struct qv_client {
         uv_loop_t loop;
@@ -96,17 +99,53 @@ static void *run(void *self)
 
 /* --- on the callers' ---------------------------------------------------------------------------------------------- */
 
+static void (*tell_slow)(void *self);
+static void *tell_slow_self;
+
+void client_when_slow(void (*slow)(void *self), void *self)
+{
+        tell_slow = slow;
+        tell_slow_self = self;
+}
+
+static void cond_init(pthread_cond_t *cond)
+{
+        pthread_condattr_t attributes;
+        (void)pthread_condattr_init(&attributes);
+        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        (void)pthread_cond_init(cond, &attributes);
+        (void)pthread_condattr_destroy(&attributes);
+}
+
+/* With the lock, which is given up while the user is told. */
+static void wait_until_slow(struct qv_client *client, struct client_call *call)
+{
+        struct timespec until;
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += SLOW_S;
+        while (!call->has_ended)
+                if (pthread_cond_timedwait(&call->ended, &client->lock, &until) == ETIMEDOUT)
+                        break;
+        if (call->has_ended)
+                return;
+        (void)pthread_mutex_unlock(&client->lock);
+        tell_slow(tell_slow_self);
+        (void)pthread_mutex_lock(&client->lock);
+}
+
 int client_call(struct qv_client *client, struct client_call *call, struct error *error)
 {
         call->client = client;
         call->next = NULL;
         call->has_ended = false;
         call->request.done = on_done;
-        (void)pthread_cond_init(&call->ended, NULL);
+        cond_init(&call->ended);
         (void)pthread_mutex_lock(&client->lock);
         *client->waiting_end = call;
         client->waiting_end = &call->next;
         (void)uv_async_send(&client->wake);
+        if (tell_slow && !call->is_patient)
+                wait_until_slow(client, call);
         while (!call->has_ended)
                 (void)pthread_cond_wait(&call->ended, &client->lock);
         (void)pthread_mutex_unlock(&client->lock);

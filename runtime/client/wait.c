@@ -52,7 +52,7 @@ int qv_client_wait(
         struct qv_client_outcome *outcome = NULL;
         if (!id)
                 return error_set(error, -EINVAL, "id: is not said");
-        struct client_call call = { .start = start_reply, .take = take_outcome, .self = &outcome };
+        struct client_call call = { .start = start_reply, .take = take_outcome, .self = &outcome, .is_patient = true };
         call.reply.id = (struct span){ id, strlen(id) };
         /* "For ever" must not wrap around when the time is added. */
         call.reply.wait_ms = min_u64(timeout_ms, WAIT_MAX_MS);

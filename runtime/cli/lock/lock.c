@@ -10,6 +10,8 @@
 #define OPT_GRACE(field)                                                                                               \
         OPT_DURATION("--grace TIME", field, 0, "from SIGTERM to SIGKILL when the command has to end (default: 5s)")
 
+#define OPT_WAIT(field) OPT_DURATION("--wait TIME", field, 0, "give up after 10s, 5m, 1h (default: wait for ever)")
+
 struct lock_request {
         const char *config;
         uint32_t busy_code;
@@ -42,7 +44,7 @@ int cmd_lock(int argc, char **argv)
         const struct option table[] = {
                 OPT_CONFIG(&q.config),
                 OPT_FLAG("--try", &q.held.is_try, "do not wait: give up at once if somebody has it"),
-                OPT_DURATION("--wait TIME", &q.held.wait_ms, 0, "give up after 10s, 5m, 1h (default: wait for ever)"),
+                OPT_WAIT(&q.held.wait_ms),
                 OPT_NUMBER("--busy-code N", &q.busy_code, 0, 255, "exit code if it was not had (default: 1)"),
                 OPT_GRACE(&q.held.grace_ms),
         };
@@ -53,7 +55,8 @@ int cmd_lock(int argc, char **argv)
                          "refuse older ones. If the lock is lost the command is stopped.\n"
                          "When the command ends, all that it has started is killed before the lock is free, in the\n"
                          "background or not; likewise if this process is killed.\n"
-                         "Exit code: the command's; 128 + N after signal N; 1 if the lock was not had, or was lost.",
+                         "Exit code: the command's; 128 + N after signal N; 1 if the lock was not had, or was lost;\n"
+                         "3 if the coordination did not answer within --wait (with --try: a session's time).",
                 OPTIONS_TABLE(table),
                 .examples = "  quiver lock nightly -- ./backup.sh\n"
                             "  quiver lock nightly --try --busy-code 75 -- ./backup.sh\n",
@@ -64,13 +67,14 @@ int cmd_lock(int argc, char **argv)
 int cmd_elect(int argc, char **argv)
 {
         struct lock_request q = { .busy_code = EXIT_FAILED, .held = { .is_election = true, .grace_ms = GRACE_MS } };
-        const struct option table[] = { OPT_CONFIG(&q.config), OPT_GRACE(&q.held.grace_ms) };
+        const struct option table[] = { OPT_CONFIG(&q.config), OPT_WAIT(&q.held.wait_ms), OPT_GRACE(&q.held.grace_ms) };
         struct options o = {
-                .usage = "elect NAME -- COMMAND [ARGUMENT…]",
+                .usage = "elect NAME [--wait TIME] -- COMMAND [ARGUMENT…]",
                 .about = "Runs the command while this one leads among all that were started with the same NAME.\n"
                          "If leadership is lost the command is stopped, and started again when it is won again.\n"
                          "Ends when the command ends by itself, with its exit code; the next in line leads then,\n"
-                         "once all that the command has started is killed.",
+                         "once all that the command has started is killed. With --wait: 1 if it did not lead in time,\n"
+                         "3 if the coordination did not answer.",
                 OPTIONS_TABLE(table),
                 .examples = "  quiver elect scheduler -- ./scheduler\n",
         };
