@@ -43,8 +43,13 @@ MUTANTS = [
         ("runtime/store/redis/lua/lib/page.lua", "\ttable.sort(seqs)\n", ""),
         ("runtime/host/shard/window.c", "while (after && after->seq > c->seq)", "while (false)")]),
     Mutant("sqlite: what was in flight is taken up in any order", "sqlite", [
-        ("runtime/store/sqlite/statements.h", "note FROM log WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3",
-         "note FROM log WHERE id > ?1 AND id <= ?2 ORDER BY id DESC LIMIT ?3"),
+        (LEASE, "        ret_page->tasks = claim.tasks;\n",
+         "        for (uint32_t i = 0; i < claim.count / 2; i++) {\n"
+         "                struct store_task other = claim.tasks[i];\n"
+         "                claim.tasks[i] = claim.tasks[claim.count - 1 - i];\n"
+         "                claim.tasks[claim.count - 1 - i] = other;\n"
+         "        }\n"
+         "        ret_page->tasks = claim.tasks;\n"),
         ("runtime/host/shard/window.c", "while (after && after->seq > c->seq)", "while (false)")]),
     Mutant("runner: no look at the lease before a call", "sqlite", [
         ("runtime/runner/seat.c", "if (!leases_allow(&s->runner->leases, task->lease, task->fence_epoch, now_ns))",

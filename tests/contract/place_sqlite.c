@@ -104,13 +104,16 @@ static void push(void *self, uint32_t shard, enum lane lane, struct span bytes)
         (void)sqlite3_busy_timeout(db, 5000);
         assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
         (void)snprintf(sql, sizeof(sql),
-                "UPDATE shard SET %s_tail = %s_tail + 1, %s_queued = %s_queued + 1, submitted = submitted + 1 "
-                "WHERE shard = %u",
-                name, name, name, name, shard);
+                "UPDATE shard SET %s_tail = max(%s_tail, %s_taken) + 1, %s_queued = %s_queued + 1, submitted = "
+                "submitted + "
+                "1 WHERE shard = %u",
+                name, name, name, name, name, shard);
         assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
         (void)snprintf(sql, sizeof(sql),
-                "INSERT INTO log(id, task) SELECT (%u << 50) | (%d << 48) | %s_tail, ?1 FROM shard WHERE shard = %u",
-                shard, (int)lane, name, shard);
+                "INSERT INTO log(id, task) SELECT (%d << 60) | ((%s_tail >> 10) << 22) | (%u << 10) | (%s_tail & "
+                "1023), ?1 "
+                "FROM shard WHERE shard = %u",
+                (int)lane ^ 1, name, shard, name, shard);
         assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &insert, NULL), SQLITE_OK);
         (void)sqlite3_bind_blob(insert, 1, bytes.data, (int)bytes.size, SQLITE_STATIC);
         assert_int_equal(sqlite3_step(insert), SQLITE_DONE);

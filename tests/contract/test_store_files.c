@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "children.h"
+#include "schema3.h"
 
 const struct contract_driver *driver = &sqlite_real;
 
@@ -81,32 +82,134 @@ static void a_newer_schema_is_refused(void **state)
         assert_non_null(strstr(error.text, "newer Quiver (schema 99"));
 }
 
-/* As Quiver wrote it before there were dumps that are taken once, and all that came after. */
+static const char *text_of(struct world *w, struct span text)
+{
+        return F(w, "%.*s", (int)text.size, text.data).data;
+}
+
+/* A file of schema 3 with four shards.  Shards 0 and 1 have normal tasks 1020 to 1030, of which those up to 1025 are in
+ * flight; shard 0 also one of the high lane, and one before all of them whose key is held. */
+static void make_schema_3(struct world *w)
+{
+        sql(SCHEMA_3);
+        sql("INSERT INTO meta VALUES('app', 'test'), ('shards', 4), ('boot', 1), ('boot_id', 'x'), ('clock_offset', 0);"
+            "INSERT INTO shard(shard) VALUES(0), (1), (2), (3);"
+            "UPDATE shard SET normal_tail = 1030, normal_taken = 1025, normal_queued = 5, in_flight = 6, submitted = "
+            "11 "
+            "WHERE shard < 2;"
+            "UPDATE shard SET high_tail = 1, high_queued = 1, parked = 1, keys = 1, last_key = 1, submitted = 13 WHERE "
+            "shard = 0;"
+            "INSERT INTO dead VALUES((3 << 50) | 1, 'x-3', 'h', 1, 1, 'rejected', 'bytes', NULL);"
+            "UPDATE shard SET dead = 1, last_dead = 1, submitted = 1 WHERE shard = 3;");
+        for (unsigned shard = 0; shard < 2; shard++) {
+                const char *key = text_of(w, key_of(w, shard, 0));
+                for (unsigned n = 1020; n <= 1030; n++)
+                        sql(F(w,
+                                "INSERT INTO log VALUES((%u << 50) | (1 << 48) | %u, 'qv1\nkey:%s\nhandler:h\n\n%u', "
+                                "NULL)",
+                                shard, n, key, n)
+                                        .data);
+        }
+        const char *key = text_of(w, key_of(w, 0, 0));
+        const char *held = text_of(w, key_of(w, 0, 1));
+        sql(F(w,
+                "INSERT INTO log VALUES(1, 'qv1\nkey:%s\nhandler:h\n\nhigh', NULL);"
+                "INSERT INTO key VALUES(1, 0, CAST('%s' AS BLOB), 3, NULL, 1, 1, 'by hand');"
+                "INSERT INTO side VALUES(1, (1 << 48) | 1019, 'qv1\nkey:%s\nhandler:h\n\n1019', NULL)",
+                key, held, held)
+                        .data);
+}
+
 static void an_older_schema_is_taken_up(void **state)
 {
         (void)state;
-        struct error error;
-        make();
-        sql("DROP TABLE import");
-        sql("ALTER TABLE result DROP COLUMN note");
-        sql("ALTER TABLE dead DROP COLUMN error");
-        sql("DROP TABLE dead_group");
-        sql("DROP TABLE counter");
-        sql("DROP TABLE counted");
-        sql("DROP TABLE idempotency");
-        sql("DROP TABLE idempotency_count");
-        sql("DELETE FROM meta WHERE name IN ('features', 'max_members', 'id_layout')");
-        sql("DROP TABLE mailbox");
-        sql("DROP TABLE mail");
-        sql("DROP TABLE wanting");
-        sql("PRAGMA user_version = 1");
-        assert_int_equal(try_open(&error), 0);
+        struct world w = { 0 };
+        make_schema_3(&w);
+        arena_free(w.memory);
+        /* As it was before there were dumps that are taken once. */
+        sql("DROP TABLE import; PRAGMA user_version = 1");
+        world_start(&w, 1, 4);
+        expect_sound(&w);
+        struct owner o = own(&w, 0, 1, 1);
+        const struct store_page *page = &o.granted.page;
+        struct store_outcome outcomes[6];
+        assert_string_equal(payloads(&w, page->tasks, page->tasks_count), "1020 1021 1022 1023 1024 1025");
+        for (unsigned i = 0; i < 6; i++)
+                outcomes[i] = done(&page->tasks[i]);
+        /* One run of numbers, and between them in the log now what shard 1 has. */
+        struct store_advance a = advance(&w, &o, outcomes, 6, 10);
+        assert_int_equal(a.gone, 0);
+        expect_tasks(&w, a, "high 1026 1027 1028 1029 1030");
+        assert_int_equal(counts(&w, 1).in_flight, 6);
+        assert_int_equal(counts(&w, 1).queued[LANE_NORMAL], 5);
+        assert_int_equal(counts(&w, 0).parked, 1);
+        uint64_t last = a.tasks[5].seq;
+        (void)submit(&w, text_of(&w, key_of(&w, 0, 0)), "new");
+        a = claim(&w, &o, 10);
+        expect_tasks(&w, a, "new");
+        assert_true(a.tasks[0].seq > last);
+        o = own(&w, 1, 1, 1);
+        assert_string_equal(
+                payloads(&w, o.granted.page.tasks, o.granted.page.tasks_count), "1020 1021 1022 1023 1024 1025");
+        expect_tasks(&w, claim(&w, &o, 10), "1026 1027 1028 1029 1030");
+        expect_sound(&w);
+        world_end(&w);
         /* What is missing is recorded; json('') fails. */
         sql("SELECT CASE WHEN value LIKE '%limits%' THEN 1 ELSE json('') END FROM (SELECT max(value) AS value FROM "
-            "meta "
-            "WHERE name = 'features')");
+            "meta WHERE name = 'features')");
         sql("INSERT INTO import VALUES(0, 'source', 1, 1)");
         sql("SELECT note FROM result");
+}
+
+/* What other shards have queued is passed over, but not all of it in one call. */
+static void a_task_behind_a_large_backlog_of_others_is_found(void **state)
+{
+        (void)state;
+        struct world w;
+        world_start(&w, 1, 4);
+        struct owner o = own(&w, 0, 1, 1);
+        const char *name = text_of(&w, key_of(&w, 0, 0));
+        (void)submit(&w, name, "near");
+        /* Two thousand segments, each with something of shard 1. */
+        sql("INSERT INTO log(id, task) WITH RECURSIVE n(s) AS (VALUES(2) UNION ALL SELECT s + 1 FROM n WHERE s < 2000) "
+            "SELECT (s << 22) | (1 << 10), 'x' FROM n;"
+            "UPDATE shard SET normal_tail = 2000 << 10, normal_queued = 1999, submitted = 1999 WHERE shard = 1;"
+            "UPDATE meta SET value = 2001 << 16 WHERE name = 'position';");
+        (void)submit(&w, name, "far");
+        expect_tasks(&w, claim(&w, &o, 1), "near");
+        struct store_advance a;
+        unsigned calls = 0;
+        do {
+                a = claim(&w, &o, 1);
+                calls++;
+                assert_true(a.tasks_count || a.has_more[LANE_NORMAL]);
+        } while (!a.tasks_count && calls < 20);
+        expect_tasks(&w, a, "far");
+        assert_in_range(calls, 2, 10);
+        expect_sound(&w);
+        /* Both are in flight, whatever lies between them. */
+        o = own(&w, 0, 2, 1);
+        assert_string_equal(payloads(&w, o.granted.page.tasks, o.granted.page.tasks_count), "near far");
+        world_end(&w);
+}
+
+/* A lane that was found empty is looked at where the log grows. */
+static void an_idle_shard_does_not_look_through_the_backlog_of_others(void **state)
+{
+        (void)state;
+        struct world w;
+        world_start(&w, 1, 4);
+        struct owner o = own(&w, 0, 1, 1);
+        sql("UPDATE shard SET normal_tail = 5000 << 10 WHERE shard = 1;"
+            "INSERT INTO meta VALUES('position', 5001 << 16)");
+        expect_tasks(&w, claim(&w, &o, 1), "");
+        sql("INSERT INTO log(id, task) WITH RECURSIVE n(s) AS (VALUES(2) UNION ALL SELECT s + 1 FROM n WHERE s < 5000) "
+            "SELECT (s << 22) | (1 << 10), 'x' FROM n;"
+            "UPDATE shard SET normal_queued = 4999, submitted = 4999 WHERE shard = 1;");
+        (void)submit(&w, text_of(&w, key_of(&w, 0, 0)), "first");
+        expect_tasks(&w, claim(&w, &o, 1), "first");
+        expect_sound(&w);
+        world_end(&w);
 }
 
 /* Somebody writes and does not end: whoever only reads can open the store all the same. */
@@ -341,6 +444,8 @@ int main(int argc, char **argv)
                 IN_FOLDER(a_newer_schema_is_refused),
                 IN_FOLDER(an_older_schema_is_taken_up),
                 IN_FOLDER(a_store_opens_while_another_writes),
+                IN_FOLDER(a_task_behind_a_large_backlog_of_others_is_found),
+                IN_FOLDER(an_idle_shard_does_not_look_through_the_backlog_of_others),
                 IN_FOLDER(somebody_elses_database_is_refused),
                 IN_FOLDER(a_file_that_is_no_database_is_refused),
                 IN_FOLDER(network_file_systems_are_refused),

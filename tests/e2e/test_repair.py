@@ -211,7 +211,7 @@ def test_a_file_is_counted_anew_and_no_task_is_lost(host):
     change(host, ("UPDATE shard SET normal_tail = ?, normal_taken = -5, normal_queued = -1, in_flight = 9, delayed = 0, "
                   "parked = 77, last_dead = ?, last_key = -1, call = -1, dead = 5, submitted = 1", (1 << 60, 1 << 61)),
            ("UPDATE key SET tasks = 99, state = 8", ()),
-           ("INSERT INTO log(id, task) VALUES(?, ?)", (3 * FIRST + 1, stray)))
+           ("INSERT INTO log(id, task) VALUES(?, ?)", ((2 << 60) + 1, stray)))  # of no lane
     assert "its normal_tail is out of range" in subprocess.run(
         [host.quiver, "fsck", "-c", host.config], capture_output=True, text=True).stderr
     host.cli("fsck", "--repair")

@@ -219,9 +219,10 @@ def test_a_side_row_of_a_file_that_nobody_gave_becomes_dead_and_the_key_goes_on(
 def test_a_row_of_the_log_that_nobody_gave_or_can_read_becomes_dead(host):
     host = one_file(host)
     envelope = (ENVELOPE % ("k", 66)).encode()
-    change(host, ("INSERT INTO log(id, task) VALUES(?, ?)", (3 * LANE + 1, envelope)),
-           ("INSERT INTO log(id, task) VALUES(?, ?)", (LANE + 40, envelope)),
-           ("INSERT INTO log(id, task) VALUES(?, ?)", (LANE + 3, b"\x80\xff\xff")),
+    # Of no lane, of a segment that is yet to come, and one that was claimed: runtime/store/sqlite/log.h.
+    change(host, ("INSERT INTO log(id, task) VALUES(?, ?)", ((2 << 60) + 1, envelope)),
+           ("INSERT INTO log(id, task) VALUES(?, ?)", ((1000 << 22) + 40, envelope)),
+           ("INSERT INTO log(id, task) VALUES(?, ?)", ((1 << 22) + 3, b"\x80\xff\xff")),
            ("UPDATE shard SET in_flight = 1, submitted = submitted + 1", ()))
     goes_on(host, 5)
     assert 66 not in host.starts()

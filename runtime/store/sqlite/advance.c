@@ -18,7 +18,7 @@ static bool flight_get(struct sqlite_store *s, const struct sqlite_shard_row *sh
         if (!seq_is_taken(shard, seq))
                 return false;
         struct query q = query(&s->db, STATEMENT_LOG_GET);
-        bind_number(&q, shard_id(shard->shard, seq));
+        bind_number(&q, log_id(shard->shard, seq));
         bool is_there = query_row(&q);
         if (is_there)
                 *ret_flight =
@@ -32,7 +32,7 @@ static bool flight_remove(struct sqlite_store *s, struct sqlite_shard_row *shard
         if (!seq_is_taken(shard, seq))
                 return false;
         struct query q = query(&s->db, STATEMENT_LOG_REMOVE);
-        bind_number(&q, shard_id(shard->shard, seq));
+        bind_number(&q, log_id(shard->shard, seq));
         if (!query_run(&q))
                 return false;
         count_down(&shard->in_flight);
@@ -110,7 +110,7 @@ static bool flight_take_note(struct sqlite_store *s, struct sqlite_shard_row *sh
         if (!seq_is_taken(shard, seq))
                 return false;
         struct query q = query(&s->db, STATEMENT_LOG_TAKE);
-        bind_number(&q, shard_id(shard->shard, seq));
+        bind_number(&q, log_id(shard->shard, seq));
         bool is_there = query_row(&q);
         if (is_there)
                 *ret_note = note_of_done(column_span(&q, 0), arena);
@@ -178,9 +178,9 @@ static void sort(uint64_t *seqs, uint32_t count)
 static uint32_t run_remove(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t first, uint64_t last)
 {
         struct query q = query(&s->db, first == last ? STATEMENT_LOG_REMOVE : STATEMENT_LOG_REMOVE_RUN);
-        bind_number(&q, shard_id(shard->shard, first));
+        bind_number(&q, log_id(shard->shard, first));
         if (first != last)
-                bind_number(&q, shard_id(shard->shard, last));
+                bind_number(&q, log_id(shard->shard, last));
         return (uint32_t)query_run(&q);
 }
 
@@ -199,7 +199,7 @@ static uint32_t settle_plain(struct sqlite_store *s, struct sqlite_shard_row *sh
         }
         sort(seqs, known);
         for (uint32_t i = 0, end; i < known; i = end) {
-                for (end = i + 1; end < known && seqs[end] == seqs[end - 1] + 1;)
+                for (end = i + 1; end < known && log_is_beside(seqs[end - 1], seqs[end]);)
                         end++;
                 removed += run_remove(s, shard, seqs[i], seqs[end - 1]);
         }
@@ -247,7 +247,7 @@ static bool settle_noted(struct sqlite_store *s, struct sqlite_shard_row *shard,
                 return false;
         struct span note = note_after(s, outcome, epoch, flight.note, arena);
         struct query q = query(&s->db, STATEMENT_LOG_NOTE);
-        bind_number(&q, shard_id(shard->shard, outcome->task.seq));
+        bind_number(&q, log_id(shard->shard, outcome->task.seq));
         if (note.size)
                 bind_span(&q, note);
         else

@@ -9,6 +9,8 @@
 /* So many keys that are due are looked at in one call, though there may be room for fewer: some of them may be of a
  * lane that has none. */
 #define DUE_LOOKS 64u
+/* Segments that one call looks into for a lane: those of a large backlog may be all of other shards. */
+#define CLAIM_LOOKS 512u
 
 void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room)
 {
@@ -47,7 +49,7 @@ int claim_add(struct sqlite_store *s, struct claim *claim, const struct sqlite_s
 static void log_remove(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq)
 {
         struct query q = query(&s->db, STATEMENT_LOG_REMOVE);
-        bind_number(&q, shard_id(shard->shard, seq));
+        bind_number(&q, log_id(shard->shard, seq));
         (void)query_run(&q);
 }
 
@@ -218,24 +220,24 @@ static uint32_t claim_lane(struct sqlite_store *s, struct sqlite_shard_row *shar
         struct log_row rows[STORE_CALL_TASKS];
         uint32_t count = 0;
         uint64_t bytes = claim->bytes;
-        struct query q = query(&s->db, STATEMENT_LOG_PAGE);
-        bind_number(&q, shard_id(shard->shard, lane_seq(lane, shard->taken[lane])));
-        bind_number(&q, shard_id(shard->shard, lane_seq(lane, shard->tail[lane])));
-        bind_number(&q, max);
+        struct log_scan scan = log_scan(&s->db, shard->shard, lane, shard->taken[lane], shard->tail[lane]);
+        scan.looks = CLAIM_LOOKS;
         /* First read, then settle: the log must not change under the statement that reads it. */
-        while ((!count || bytes < want_bytes) && query_row(&q)) {
-                struct span note = column_span(&q, 2);
-                rows[count] = (struct log_row){ shard_number(column_number(&q, 0)),
-                        arena_copy(claim->arena, column_span(&q, 1)),
+        while (count < max && (!count || bytes < want_bytes) && log_scan_next(&scan)) {
+                struct span note = column_span(&scan.row, 2);
+                rows[count] = (struct log_row){ lane_seq(lane, scan.number),
+                        arena_copy(claim->arena, column_span(&scan.row, 1)),
                         note.size ? arena_copy(claim->arena, note) : note };
                 bytes += rows[count].task.size;
                 count++;
         }
-        query_end(&q);
+        log_scan_end(&scan);
+        if (s->db.failure)
+                return 0;
         for (uint32_t i = 0; i < count; i++)
                 settle(s, shard, claim, rows[i].seq, rows[i].task, rows[i].note);
-        if (count)
-                shard->taken[lane] = seq_number(rows[count - 1].seq);
+        /* Segments without a task of this shard count as claimed, so that the next call goes on behind them. */
+        shard->taken[lane] = max_u64(shard->taken[lane], scan.number);
         return count;
 }
 
@@ -253,6 +255,10 @@ void claim_lanes(struct sqlite_store *s, struct sqlite_shard_row *shard, struct 
                                 break;
                         looks -= looked;
                 }
+                /* Empty: its next task comes in this segment or a later one, so that nobody need look into those
+                 * before, however many of them other shards fill meanwhile. */
+                if (!shard->queued[lane])
+                        shard->taken[lane] = max_u64(shard->taken[lane], log_before(&s->shards, &s->db));
         }
 }
 

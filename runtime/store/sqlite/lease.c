@@ -140,17 +140,19 @@ static enum store_grant decide(
 
 void strays_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, struct arena_chunk **arena)
 {
-        for (unsigned lane = 0; lane <= LANES; lane++) {
+        /* Of each lane what is beyond the segment that it grows in, and whatever is of no lane. */
+        uint64_t ranges[STRAY_RANGES][2];
+        log_stray_ranges(&s->shards, &s->db, ranges);
+        for (unsigned i = 0; i < STRAY_RANGES; i++) {
                 struct stray strays[STRAYS_MAX];
                 uint32_t count = 0;
-                uint64_t first = lane_seq((enum lane)lane, lane < LANES ? shard->tail[lane] : 0);
-                uint64_t last = lane_seq((enum lane)(lane + 1), 0) - (lane == LANES);
-                struct query q = query(&s->db, STATEMENT_LOG_PAGE);
-                bind_number(&q, shard_id(shard->shard, first));
-                bind_number(&q, shard_id(shard->shard, last));
+                struct query q = query(&s->db, STATEMENT_LOG_STRAYS);
+                bind_number(&q, ranges[i][0]);
+                bind_number(&q, ranges[i][1]);
+                bind_number(&q, shard->shard);
                 bind_number(&q, STRAYS_MAX);
                 while (query_row(&q))
-                        strays[count++] = (struct stray){ .seq = shard_number(column_number(&q, 0)),
+                        strays[count++] = (struct stray){ .seq = log_seq(column_number(&q, 0)),
                                 .why = -EBADMSG,
                                 .error = { "the log had it under a number that was never given" },
                                 .task = arena_copy(arena, column_span(&q, 1)),
@@ -159,8 +161,8 @@ void strays_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, struct 
                 /* Nobody has counted it as one of the shard's tasks so far. */
                 shard->submitted += count;
                 shard->in_flight += count;
-                for (uint32_t i = 0; i < count; i++)
-                        flight_bury(s, shard, &strays[i]);
+                for (uint32_t n = 0; n < count; n++)
+                        flight_bury(s, shard, &strays[n]);
         }
 }
 
@@ -179,27 +181,26 @@ static void page_read(struct sqlite_store *s, struct store_request *request, str
                         first = after_seq;
                 if (first >= last)
                         continue;
-                struct query q = query(&s->db, STATEMENT_LOG_PAGE);
-                bind_number(&q, shard_id(shard->shard, first));
-                bind_number(&q, shard_id(shard->shard, last));
-                bind_number(&q, max - claim.count + STRAYS_MAX);
-                while (query_row(&q)) {
+                struct log_scan scan =
+                        log_scan(&s->db, shard->shard, (enum lane)lane, seq_number(first), shard->taken[lane]);
+                /* Not further than the last of them, for what is behind may be a large backlog of other shards. */
+                while (claim.count + bad < shard->in_flight && log_scan_next(&scan)) {
                         if (claim.count == max || bad == STRAYS_MAX ||
                                 (claim.count && claim.bytes >= STORE_CALL_BYTES)) {
                                 ret_page->has_more = true;
                                 break;
                         }
                         struct stray *stray = &strays[bad];
-                        *stray = (struct stray){ .seq = shard_number(column_number(&q, 0)) };
-                        stray->why = claim_add(
-                                s, &claim, shard, stray->seq, column_span(&q, 1), column_span(&q, 2), &stray->error);
+                        *stray = (struct stray){ .seq = lane_seq((enum lane)lane, scan.number) };
+                        stray->why = claim_add(s, &claim, shard, stray->seq, column_span(&scan.row, 1),
+                                column_span(&scan.row, 2), &stray->error);
                         if (!stray->why)
                                 continue;
-                        stray->task = arena_copy(claim.arena, column_span(&q, 1));
-                        stray->note = arena_copy(claim.arena, column_span(&q, 2));
+                        stray->task = arena_copy(claim.arena, column_span(&scan.row, 1));
+                        stray->note = arena_copy(claim.arena, column_span(&scan.row, 2));
                         bad++;
                 }
-                query_end(&q);
+                log_scan_end(&scan);
                 if (ret_page->has_more)
                         break;
         }

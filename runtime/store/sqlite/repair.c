@@ -6,7 +6,6 @@
 
 #include "store/sqlite/sqlite.h"
 
-#define LANE_MASK  "281474976710655"  /* 2^48 - 1 */
 #define SHARD_MASK "1125899906842623" /* 2^50 - 1 */
 
 /* One statement over a shard: ?1 its number, ?2 and ?3 the range of its ids, ?4 the time. */
@@ -27,23 +26,19 @@ static void mend(struct sqlite_store *s, uint32_t shard, const char *sql)
         (void)sqlite3_finalize(statement);
 }
 
-/* The last number given and taken in a lane.  None that some task has is given again.  What stands in the log counts as
- * taken if it is not known how far a claim had come: then the next owner gets it back, in order. */
-static void mend_lane(struct sqlite_store *s, uint32_t shard, unsigned lane, const char *name)
+/* The last number given and taken in a lane.  If the last one is not known, every number up to here counts as given, so
+ * that none is given again.  What stands in the log counts as taken if it is not known how far a claim had come: then
+ * the next owner gets it back, in order. */
+static void mend_lane(struct sqlite_store *s, uint32_t shard, const char *name, uint64_t before)
 {
-        char sql[1024];
+        char sql[256];
         (void)snprintf(sql, sizeof(sql),
-                "UPDATE shard SET %s_tail = max("
-                "(SELECT ifnull(max(id & " LANE_MASK "), 0) FROM log WHERE id > ?2 AND id <= ?3"
-                " AND (id & " SHARD_MASK ") >> 48 = %u AND (id & " LANE_MASK ") <= %" PRIu64 "),"
-                "(SELECT ifnull(max(seq & " LANE_MASK "), 0) FROM side WHERE key > ?2 AND key <= ?3"
-                " AND seq >> 48 = %u AND (seq & " LANE_MASK ") <= %" PRIu64 ")) "
-                "WHERE shard = ?1 AND %s_tail NOT BETWEEN 0 AND %" PRIu64,
-                name, lane, LANE_NUMBER_MAX, lane, LANE_NUMBER_MAX, name, LANE_NUMBER_MAX);
+                "UPDATE shard SET %s_tail = %" PRIu64 " WHERE shard = ?1 AND %s_tail NOT BETWEEN 0 AND %" PRIu64, name,
+                before, name, before);
         mend(s, shard, sql);
         (void)snprintf(sql, sizeof(sql),
-                "UPDATE shard SET %s_taken = %s_tail WHERE shard = ?1 AND %s_taken NOT BETWEEN 0 AND %s_tail", name,
-                name, name, name);
+                "UPDATE shard SET %s_taken = %s_tail WHERE shard = ?1 AND %s_taken NOT BETWEEN 0 AND %" PRIu64, name,
+                name, name, before);
         mend(s, shard, sql);
 }
 
@@ -60,8 +55,11 @@ static void mend_last(struct sqlite_store *s, uint32_t shard, const char *column
 /* What the row has to be before it can be read at all. */
 static void mend_row(struct sqlite_store *s, uint32_t shard)
 {
+        log_begin(&s->shards, &s->db);
+        log_position_flush(&s->shards, &s->db);
+        uint64_t before = log_before(&s->shards, &s->db);
         for (unsigned lane = 0; lane < LANES; lane++)
-                mend_lane(s, shard, lane, lane_name((enum lane)lane));
+                mend_lane(s, shard, lane_name((enum lane)lane), before);
         mend_last(s, shard, "last_delayed", "delayed");
         mend_last(s, shard, "last_dead", "dead");
         mend_last(s, shard, "last_result", "result");
@@ -73,18 +71,6 @@ static void mend_row(struct sqlite_store *s, uint32_t shard)
         mend(s, shard,
                 "UPDATE shard SET epoch = 0, held = 0 WHERE shard = ?1 AND epoch NOT BETWEEN 0 AND 9007199254740991");
         shard_table_forget(&s->shards);
-}
-
-static uint64_t count_lane(struct sqlite_store *s, uint32_t shard, enum lane lane, uint64_t after, uint64_t last)
-{
-        uint64_t count = 0;
-        struct query q = query(&s->db, STATEMENT_LOG_COUNT);
-        bind_number(&q, shard_id(shard, lane_seq(lane, after)));
-        bind_number(&q, shard_id(shard, lane_seq(lane, last)));
-        if (query_row(&q))
-                count = column_number(&q, 0);
-        query_end(&q);
-        return count;
 }
 
 static void mend_idempotency(struct sqlite_store *s, uint32_t number)
@@ -115,8 +101,8 @@ static void mend_counts(struct sqlite_store *s, uint32_t number)
         shard->in_flight = 0;
         for (unsigned i = 0; i < LANES; i++) {
                 enum lane lane = (enum lane)i;
-                shard->queued[lane] = count_lane(s, number, lane, shard->taken[lane], shard->tail[lane]);
-                shard->in_flight += count_lane(s, number, lane, 0, shard->taken[lane]);
+                shard->queued[lane] = log_count(&s->db, number, lane, shard->taken[lane], shard->tail[lane]);
+                shard->in_flight += log_count(&s->db, number, lane, 0, shard->taken[lane]);
         }
         shard_table_flush(&s->shards, &s->db);
         mend(s, number,

@@ -4,11 +4,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "store/sqlite/shard_row.h"
+#include "store/sqlite/log.h"
 
 #define APPLICATION_ID 0x51765231 /* "QvR1" */
 
 #define NUMBER_COLUMN(field, column) #column " INTEGER NOT NULL DEFAULT 0, "
+
+/* The log in order of arrival (log.h).  Numbers stay what they were. */
+#define LOG_BY_SEGMENT                                                                                                 \
+        "ALTER TABLE log RENAME TO log_by_shard;"                                                                      \
+        "CREATE TABLE log(id INTEGER PRIMARY KEY, task BLOB NOT NULL, note BLOB);"                                     \
+        "INSERT INTO log SELECT " LOG_ID_SQL("id >> 50", "id & 1125899906842623") ", task, note FROM log_by_shard;"    \
+                                                                                  "DROP TABLE log_by_shard;"
 
 /* Step i brings a file from version i to i + 1.  A step that was released is never changed; a new one is added. */
 static const char *const steps[] = {
@@ -57,6 +64,7 @@ static const char *const steps[] = {
         "CREATE TABLE import(shard INTEGER NOT NULL, source TEXT NOT NULL, number INTEGER NOT NULL, at INTEGER NOT "
         "NULL,"
         " PRIMARY KEY(shard, source)) WITHOUT ROWID;",
+        LOG_BY_SEGMENT
         /* Results keep the note of their task (results.c). */
         "ALTER TABLE result ADD COLUMN note BLOB;"
         /* Dead tasks counted by handler, reason and first line of the error (dead_groups.c); what hosts count

@@ -52,6 +52,7 @@ void shard_table_forget(struct shard_table *table)
         }
         table->dirty_count = 0;
         table->data_version = 0;
+        table->position = (struct log_position){ 0 };
 }
 
 static void nonce_load(struct query *q, int column, uint8_t nonce[STORE_NONCE_SIZE])
@@ -96,11 +97,11 @@ static const char *bad_number(const struct sqlite_shard_row *s)
                 const char *name;
         } numbers[] = {
                 { s->tail[LANE_HIGH], LANE_NUMBER_MAX, "high_tail" },
-                { s->taken[LANE_HIGH], s->tail[LANE_HIGH], "high_taken" },
+                { s->taken[LANE_HIGH], LANE_NUMBER_MAX, "high_taken" },
                 { s->tail[LANE_NORMAL], LANE_NUMBER_MAX, "normal_tail" },
-                { s->taken[LANE_NORMAL], s->tail[LANE_NORMAL], "normal_taken" },
+                { s->taken[LANE_NORMAL], LANE_NUMBER_MAX, "normal_taken" },
                 { s->tail[LANE_LOW], LANE_NUMBER_MAX, "low_tail" },
-                { s->taken[LANE_LOW], s->tail[LANE_LOW], "low_taken" },
+                { s->taken[LANE_LOW], LANE_NUMBER_MAX, "low_taken" },
                 { s->epoch, TASK_NUMBER_MAX, "epoch" },
                 { s->call, TASK_NUMBER_MAX, "call" },
                 { s->last_delayed, SHARD_NUMBER_MAX, "last_delayed" },
@@ -160,6 +161,7 @@ void shard_table_flush(struct shard_table *table, struct database *db)
                 save(s, db);
         }
         table->dirty_count = 0;
+        log_position_flush(table, db);
 }
 
 bool shard_is_bad(struct shard_table *table, struct database *db, uint32_t shard)

@@ -79,8 +79,9 @@ struct sqlite_shard_row {
         uint64_t want_until_ms;
         uint64_t want_drain_ms;
 
-        uint64_t tail[LANES];  /* the last number given in the lane's log */
-        uint64_t taken[LANES]; /* the last number claimed: above it queued, up to it in flight */
+        uint64_t tail[LANES];  /* the last number given in the lane */
+        uint64_t taken[LANES]; /* how far claims have come: above it queued, up to it in flight.  Beyond the tail if
+                                * the lane was found empty: numbers up to there will not be given any more */
 
         uint64_t queued[LANES];
         uint64_t delayed;
@@ -136,8 +137,17 @@ static inline uint64_t shard_queued(const struct sqlite_shard_row *s)
         return s->queued[LANE_HIGH] + s->queued[LANE_NORMAL] + s->queued[LANE_LOW];
 }
 
+/* Where the log grows (log.h). */
+struct log_position {
+        uint64_t segment;
+        uint32_t filled; /* tasks that the segment got */
+        bool is_loaded;
+        bool is_dirty;
+};
+
 /* All rows of a store. */
 struct shard_table {
+        struct log_position position;
         struct sqlite_shard_row *rows;
         uint32_t count;
         uint64_t data_version;
@@ -155,6 +165,9 @@ void shard_table_begin(struct shard_table *table, struct database *db);
 void shard_table_flush(struct shard_table *table, struct database *db);
 /* After ROLLBACK: forgets everything. */
 void shard_table_forget(struct shard_table *table);
+
+/* log.c: a part of the flush. */
+void log_position_flush(struct shard_table *table, struct database *db);
 
 /* Room for what a call may claim; makes it if there is none yet. */
 __attribute__((returns_nonnull)) struct seq_range *shard_last_room(struct sqlite_shard_row *s);

@@ -130,7 +130,7 @@ static void side_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, 
 static bool log_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct stray *row)
 {
         struct query q = query(&s->db, STATEMENT_LOG_PUT_FREE);
-        bind_number(&q, shard_id(shard->shard, row->seq));
+        bind_number(&q, log_id(shard->shard, row->seq));
         bind_span(&q, row->task);
         if (row->note.size)
                 bind_span(&q, row->note);

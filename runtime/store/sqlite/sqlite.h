@@ -9,8 +9,8 @@
  *         results.c     reply.c                                              what handlers returned
  *         mail.c        wanting.c                                            hosts among themselves
  *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration
- *         query.c  schema.c  shard_row.c  row_codec.c                               statements, tables, a shard's row,
- * a task's */
+ *         query.c  schema.c  shard_row.c  log.c  row_codec.c                 statements, tables, a shard's row, where
+ *                                                                            its tasks stand, a task's row */
 #ifndef QUIVER_STORE_SQLITE_SQLITE_H
 #define QUIVER_STORE_SQLITE_SQLITE_H
 
@@ -20,6 +20,7 @@
 #include "store/driver.h"
 #include "store/sqlite/bell.h"
 #include "store/sqlite/fair_lock.h"
+#include "store/sqlite/log.h"
 #include "store/sqlite/query.h"
 #include "store/sqlite/shard_row.h"
 

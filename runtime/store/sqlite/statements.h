@@ -1,5 +1,6 @@
 /* Every statement of the hot path and of administration, by name.  Included several times: see query.h.
- * Whatever belongs to a shard has the row id shard << 50 | number, so a shard is a range: id > ?1 AND id <= ?2. */
+ * Whatever belongs to a shard has the row id shard << 50 | number, so a shard is a range: id > ?1 AND id <= ?2.  Only
+ * the log has row ids of its own (log.h). */
 
 STATEMENT(BEGIN, "BEGIN IMMEDIATE")
 STATEMENT(BEGIN_READ, "BEGIN")
@@ -14,17 +15,23 @@ STATEMENT(SHARD_ADD, "INSERT INTO shard(shard) VALUES(?1)")
 STATEMENT(SHARD_GET, "SELECT " SHARD_NUMBERS(SHARD_COLUMN) "holder, want_nonce, last FROM shard WHERE shard = ?1")
 STATEMENT(SHARD_SET,
         "UPDATE shard SET " SHARD_NUMBERS(SHARD_ASSIGN) "holder = ?, want_nonce = ?, last = ? WHERE shard = ?")
+STATEMENT(SHARD_NUMBERS_MAX,
+        "SELECT max(number) FROM (SELECT high_tail AS number FROM shard UNION ALL SELECT high_taken FROM shard "
+        "UNION ALL SELECT normal_tail FROM shard UNION ALL SELECT normal_taken FROM shard "
+        "UNION ALL SELECT low_tail FROM shard UNION ALL SELECT low_taken FROM shard) WHERE number BETWEEN 0 AND ?1")
 STATEMENT(SHARD_LATEST, "SELECT max(until - ttl) FROM shard")
 
 STATEMENT(LOG_PUT, "INSERT INTO log(id, task, note) VALUES(?1, ?2, ?3)")
 STATEMENT(LOG_PUT_FREE, "INSERT OR IGNORE INTO log(id, task, note) VALUES(?1, ?2, ?3)")
-STATEMENT(LOG_COUNT, "SELECT count(*) FROM log WHERE id > ?1 AND id <= ?2")
 STATEMENT(LOG_GET, "SELECT task, note FROM log WHERE id = ?1")
 STATEMENT(LOG_NOTE, "UPDATE log SET note = ?2 WHERE id = ?1")
 STATEMENT(LOG_REMOVE, "DELETE FROM log WHERE id = ?1")
 STATEMENT(LOG_TAKE, "DELETE FROM log WHERE id = ?1 RETURNING note")
 STATEMENT(LOG_REMOVE_RUN, "DELETE FROM log WHERE id >= ?1 AND id <= ?2")
-STATEMENT(LOG_PAGE, "SELECT id, task, note FROM log WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
+STATEMENT(LOG_FROM, "SELECT id, task, note FROM log WHERE id >= ?1 AND id <= ?2 ORDER BY id")
+STATEMENT(LOG_STRAYS, "SELECT id, task, note FROM log WHERE id >= ?1 AND id <= ?2 AND (id >> 10) & 4095 = ?3 "
+                      "ORDER BY id LIMIT ?4")
+STATEMENT(LOG_STRAYS_COUNT, "SELECT count(*) FROM log WHERE id >= ?1 AND id <= ?2 AND (id >> 10) & 4095 = ?3")
 
 STATEMENT(KEY_GET, "SELECT id, state, due, since, tasks, reason FROM key WHERE shard = ?1 AND key = ?2")
 STATEMENT(KEY_ADD,

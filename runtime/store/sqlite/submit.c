@@ -1,5 +1,6 @@
 /* Tasks enter the store. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/sqlite/sqlite.h"
@@ -21,13 +22,17 @@ static void bind_note(struct query *q, struct span note)
 void shard_append(
         struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, struct span task, struct span note)
 {
-        uint64_t number = ++shard->tail[lane];
+        bool is_put = false;
         shard->queued[lane]++;
-        struct query q = query(&s->db, STATEMENT_LOG_PUT);
-        bind_number(&q, shard_id(shard->shard, lane_seq(lane, number)));
-        bind_span(&q, task);
-        bind_note(&q, note);
-        (void)query_run(&q);
+        /* Somebody may have written a row under a number that was not given yet: then the next one. */
+        while (!is_put && !s->db.failure) {
+                uint64_t number = log_give(&s->shards, &s->db, shard, lane);
+                struct query q = query(&s->db, STATEMENT_LOG_PUT_FREE);
+                bind_number(&q, log_id(shard->shard, lane_seq(lane, number)));
+                bind_span(&q, task);
+                bind_note(&q, note);
+                is_put = query_run(&q);
+        }
         ring_holder(s, shard);
 }
 
@@ -114,17 +119,43 @@ static int submit_one(struct sqlite_store *s, const struct store_prepared *p, st
         return 0;
 }
 
+static int by_place(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a;
+        uint64_t y = *(const uint64_t *)b;
+        return (x > y) - (x < y);
+}
+
+/* In which order they enter the log: as they will stand there, so that a page is filled before the next.  Tasks of a
+ * shard and lane keep their order. */
+static void order(const struct store_submit *submit, uint64_t order[STORE_SUBMIT_TASKS])
+{
+        for (uint32_t i = 0; i < submit->items_count; i++) {
+                const struct store_prepared *p = &submit->prepared[i];
+                order[i] = (uint64_t)p->lane << 48 | (uint64_t)p->shard << 32 | i;
+        }
+        if (submit->items_count > 1)
+                qsort(order, submit->items_count, sizeof(*order), by_place);
+}
+
 void sqlite_submit(struct sqlite_store *s, struct store_request *request)
 {
         struct store_submit *submit = (struct store_submit *)request;
+        struct arena_chunk **arena = request_arena(request);
+        uint64_t places[STORE_SUBMIT_TASKS];
+        int statuses[STORE_SUBMIT_TASKS];
+        struct span *firsts = arena_take(arena, submit->items_count * sizeof(*firsts));
+        order(submit, places);
+        log_expect(&s->shards, &s->db, submit->items_count);
+        for (uint32_t n = 0; n < submit->items_count; n++) {
+                uint32_t i = (uint32_t)places[n];
+                if (submit->prepared[i].bytes.size)
+                        statuses[i] = submit_one(s, &submit->prepared[i], &submit->items[i], arena, &firsts[i]);
+        }
         submit->refused = 0;
         for (uint32_t i = 0; i < submit->items_count; i++) {
-                struct store_submission *item = &submit->items[i];
-                struct span first = { 0 };
-                if (submit->prepared[i].bytes.size) {
-                        int r = submit_one(s, &submit->prepared[i], item, request_arena(request), &first);
-                        submission_settle(submit, i, r, first);
-                }
-                submit->refused += item->status != 0;
+                if (submit->prepared[i].bytes.size)
+                        submission_settle(submit, i, statuses[i], firsts[i]);
+                submit->refused += submit->items[i].status != 0;
         }
 }

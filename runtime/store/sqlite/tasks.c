@@ -14,17 +14,15 @@ static uint64_t oldest_ms(struct sqlite_store *s, const struct sqlite_shard_row 
                 struct store_task task;
                 if (!shard->queued[lane] && !shard->in_flight)
                         continue;
-                struct query q = query(&s->db, STATEMENT_LOG_PAGE);
-                bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, 0)));
-                bind_number(&q, shard_id(shard->shard, lane_seq((enum lane)lane, shard->tail[lane])));
-                bind_number(&q, 1);
-                if (query_row(&q) && !row_read(s, shard->shard, shard_number(column_number(&q, 0)), column_span(&q, 1),
-                                             arena, &task, NULL)) {
+                struct log_scan scan = log_scan(&s->db, shard->shard, (enum lane)lane,
+                        shard->in_flight ? 0 : shard->taken[lane], shard->tail[lane]);
+                if (log_scan_next(&scan) && !row_read(s, shard->shard, lane_seq((enum lane)lane, scan.number),
+                                                    column_span(&scan.row, 1), arena, &task, NULL)) {
                         uint64_t since_ms = task.envelope.submitted_ms;
                         if (since_ms && since_ms < s->now_ms && s->now_ms - since_ms > oldest)
                                 oldest = s->now_ms - since_ms;
                 }
-                query_end(&q);
+                log_scan_end(&scan);
         }
         return oldest;
 }
@@ -127,7 +125,7 @@ static bool row_see(struct scan *scan, struct query *q)
                 note = column_span(q, 2);
                 break;
         default:
-                seq = listed.number = scan->cursor.major = shard_number(column_number(q, 0));
+                seq = listed.number = scan->cursor.major = log_seq(column_number(q, 0));
                 bytes = column_span(q, 1);
                 note = column_span(q, 2);
         }
@@ -150,6 +148,9 @@ static bool rows_see(struct scan *scan, struct query *q)
         return is_end;
 }
 
+/* Segments of the log that a page looks into: those of a large backlog may be all of other shards. */
+#define SCAN_LOOKS 2048u
+
 static bool scan_log(struct scan *scan)
 {
         const struct sqlite_shard_row *shard = scan->shard;
@@ -161,12 +162,21 @@ static bool scan_log(struct scan *scan)
                         first = scan->cursor.major;
                 if (first >= last)
                         continue;
-                struct query q = query(&scan->s->db, STATEMENT_LOG_PAGE);
-                bind_number(&q, shard_id(shard->shard, first));
-                bind_number(&q, shard_id(shard->shard, last));
-                bind_number(&q, scan->left);
-                if (!rows_see(scan, &q))
+                struct log_scan rows =
+                        log_scan(&scan->s->db, shard->shard, (enum lane)lane, seq_number(first), seq_number(last));
+                rows.looks = SCAN_LOOKS;
+                bool has_room = true;
+                while (has_room && log_scan_next(&rows)) {
+                        scan->left--;
+                        has_room = row_see(scan, &rows.row) && scan->left;
+                }
+                log_scan_end(&rows);
+                if (!has_room)
                         return false;
+                if (!rows.looks) {
+                        scan->cursor.major = lane_seq((enum lane)lane, rows.number);
+                        return false;
+                }
         }
         return true;
 }
@@ -316,7 +326,7 @@ static bool cancel_log(
         if (is_queued != (cancel->state == STATE_QUEUED))
                 return false;
         struct query q = query(&s->db, STATEMENT_LOG_GET);
-        bind_number(&q, shard_id(shard->shard, found->seq));
+        bind_number(&q, log_id(shard->shard, found->seq));
         if (!row_take(s, cancel, shard->shard, &q, 0, found))
                 return false;
         if (!is_queued && shard->is_held) {
@@ -325,7 +335,7 @@ static bool cancel_log(
                 return true;
         }
         q = query(&s->db, STATEMENT_LOG_REMOVE);
-        bind_number(&q, shard_id(shard->shard, found->seq));
+        bind_number(&q, log_id(shard->shard, found->seq));
         (void)query_run(&q);
         count_down(is_queued ? &shard->queued[lane] : &shard->in_flight);
         return true;

@@ -1,0 +1,184 @@
+#include "store/sqlite/log.h"
+
+#include <string.h>
+
+#include "base/numbers.h"
+#include "task/id.h"
+
+_Static_assert(SHARDS_MAX <= 1u << SHARD_BITS, "a row id has room for every shard");
+_Static_assert(STORE_SUBMIT_TASKS <= SEGMENT_TASKS, "a submit fits a segment");
+_Static_assert(PLACE_BITS + SEGMENT_BITS == STORE_SEQ_LANE_SHIFT, "a row id has room for every number");
+
+/* --- numbers ----------------------------------------------------------------------------------------------------- */
+
+#define POSITION_NAME SPAN_TEXT("position")
+#define FILLED_BITS   16
+#define POSITION_MAX  (number_segment(LANE_NUMBER_MAX) << FILLED_BITS)
+
+/* Where it has to be at least: after every number that a shard has. */
+static uint64_t position_from_shards(struct database *db)
+{
+        struct query q = query(db, STATEMENT_SHARD_NUMBERS_MAX);
+        bind_number(&q, LANE_NUMBER_MAX);
+        uint64_t number = query_row(&q) ? column_number(&q, 0) : 0;
+        query_end(&q);
+        return (number_segment(number) + 1) << FILLED_BITS;
+}
+
+static struct log_position *position(struct shard_table *table, struct database *db)
+{
+        struct log_position *p = &table->position;
+        if (p->is_loaded || db->failure)
+                return p;
+        struct query q = query(db, STATEMENT_META_GET);
+        bind_text(&q, POSITION_NAME);
+        uint64_t value = query_row(&q) ? column_number(&q, 0) : UINT64_MAX;
+        query_end(&q);
+        /* Not there: a file that an older Quiver wrote.  Out of range: somebody changed it; the shards know better. */
+        if (value > POSITION_MAX || value < 1u << FILLED_BITS)
+                value = position_from_shards(db);
+        *p = (struct log_position){ .segment = value >> FILLED_BITS,
+                .filled = (uint32_t)(value & ((1u << FILLED_BITS) - 1)),
+                .is_loaded = !db->failure };
+        return p;
+}
+
+void log_position_flush(struct shard_table *table, struct database *db)
+{
+        struct log_position *p = &table->position;
+        if (!p->is_dirty)
+                return;
+        p->is_dirty = false;
+        struct query q = query(db, STATEMENT_META_SET);
+        bind_text(&q, POSITION_NAME);
+        bind_number(&q, p->segment << FILLED_BITS | p->filled);
+        (void)query_run(&q);
+}
+
+static void segment_begin(struct log_position *p, uint64_t segment)
+{
+        p->segment = segment;
+        p->filled = 0;
+        p->is_dirty = true;
+}
+
+void log_expect(struct shard_table *table, struct database *db, uint32_t count)
+{
+        struct log_position *p = position(table, db);
+        if (p->filled && p->filled + count > SEGMENT_TASKS)
+                segment_begin(p, p->segment + 1);
+}
+
+uint64_t log_give(struct shard_table *table, struct database *db, struct sqlite_shard_row *shard, enum lane lane)
+{
+        struct log_position *p = position(table, db);
+        if (p->filled >= SEGMENT_TASKS)
+                segment_begin(p, p->segment + 1);
+        /* Whatever the position says: neither a number that the shard has given, nor one that a claim has passed. */
+        uint64_t number = max_u64(shard->tail[lane], shard->taken[lane]) + 1;
+        number = max_u64(number, p->segment << PLACE_BITS);
+        if (number_segment(number) > p->segment)
+                segment_begin(p, number_segment(number));
+        p->filled++;
+        p->is_dirty = true;
+        shard->tail[lane] = number;
+        return number;
+}
+
+void log_begin(struct shard_table *table, struct database *db)
+{
+        struct log_position *p = position(table, db);
+        segment_begin(p, p->segment + 1);
+}
+
+uint64_t log_before(struct shard_table *table, struct database *db)
+{
+        return (position(table, db)->segment << PLACE_BITS) - 1;
+}
+
+void log_stray_ranges(struct shard_table *table, struct database *db, uint64_t ret_ranges[STRAY_RANGES][2])
+{
+        const uint64_t lane_size = UINT64_C(1) << LANE_SHIFT;
+        uint64_t next = (position(table, db)->segment + 1) << PLACE_BITS;
+        /* Three of four codes are of a lane; the ids above them are of none, and neither are those below zero. */
+        uint64_t none = ((uint64_t)LANES ^ LANE_NORMAL) * lane_size;
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                ret_ranges[lane][0] = log_id(0, lane_seq((enum lane)lane, next));
+                ret_ranges[lane][1] = ret_ranges[lane][0] | (lane_size - 1);
+        }
+        memcpy(ret_ranges[LANES], (uint64_t[]){ none, none | (lane_size - 1) }, sizeof(*ret_ranges));
+        memcpy(ret_ranges[LANES + 1], (uint64_t[]){ 4 * lane_size, INT64_MAX }, sizeof(*ret_ranges));
+        memcpy(ret_ranges[LANES + 2], (uint64_t[]){ (uint64_t)INT64_MIN, UINT64_MAX }, sizeof(*ret_ranges));
+}
+
+/* --- looking ----------------------------------------------------------------------------------------------------- */
+
+struct log_scan log_scan(struct database *db, uint32_t shard, enum lane lane, uint64_t after, uint64_t last)
+{
+        return (struct log_scan){
+                .db = db, .shard = shard, .lane = lane, .number = after, .last = last, .looks = LOG_ANY_LOOKS
+        };
+}
+
+static uint64_t id_of(const struct log_scan *scan, uint64_t number)
+{
+        return log_id(scan->shard, lane_seq(scan->lane, number));
+}
+
+static void look(struct log_scan *scan)
+{
+        scan->row = query(scan->db, STATEMENT_LOG_FROM);
+        bind_number(&scan->row, id_of(scan, scan->number + 1));
+        bind_number(&scan->row, id_of(scan, scan->last));
+        scan->segment = number_segment(scan->number + 1);
+        scan->is_looking = true;
+        scan->looks--;
+}
+
+/* Goes on where the shard may have its next row, given the next one that there is, another shard's.  Segments that have
+ * none at all are passed over. */
+static void pass(struct log_scan *scan, uint64_t next)
+{
+        uint64_t segment = log_segment(next);
+        if (segment == scan->segment || log_shard(next) > scan->shard)
+                segment++;
+        scan->number = (segment << PLACE_BITS) - 1;
+}
+
+bool log_scan_next(struct log_scan *scan)
+{
+        while (scan->is_looking || (scan->number < scan->last && scan->looks)) {
+                if (!scan->is_looking)
+                        look(scan);
+                if (!query_row(&scan->row)) {
+                        log_scan_end(scan);
+                        scan->number = scan->last;
+                        return false;
+                }
+                uint64_t id = column_number(&scan->row, 0);
+                if (log_shard(id) == scan->shard) {
+                        scan->segment = log_segment(id);
+                        scan->number = seq_number(log_seq(id));
+                        return true;
+                }
+                log_scan_end(scan);
+                pass(scan, id);
+        }
+        return false;
+}
+
+void log_scan_end(struct log_scan *scan)
+{
+        if (scan->is_looking)
+                query_end(&scan->row);
+        scan->is_looking = false;
+}
+
+uint64_t log_count(struct database *db, uint32_t shard, enum lane lane, uint64_t after, uint64_t last)
+{
+        struct log_scan scan = log_scan(db, shard, lane, after, last);
+        uint64_t count = 0;
+        while (log_scan_next(&scan))
+                count++;
+        return count;
+}
