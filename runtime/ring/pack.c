@@ -7,8 +7,10 @@
 
 /* A packed task is this head, then id, key and handler with their NULs, headers, checkpoint, payload, NUL. */
 struct task_head {
-        uint64_t fence_epoch, fence_start, timeout_ms;
-        uint32_t attempt, lease;
+        uint64_t fence_epoch, fence_start, timeout_ms, submitted_ms;
+        uint32_t attempt, attempts_max, crashes, lease;
+        int32_t lane;
+        uint32_t unused;
         uint32_t id_size, key_size, handler_size; /* NUL included */
         uint32_t headers_size, checkpoint_size, payload_size;
 };
@@ -71,7 +73,11 @@ void ring_pack_task(uint8_t *to, const struct ring_task *task)
                 .fence_epoch = task->fence_epoch,
                 .fence_start = task->fence_start,
                 .timeout_ms = task->timeout_ms,
+                .submitted_ms = task->submitted_ms,
                 .attempt = task->attempt,
+                .attempts_max = task->attempts_max,
+                .crashes = task->crashes,
+                .lane = task->lane,
                 .lease = task->lease,
                 .id_size = (uint32_t)strlen(task->id) + 1,
                 .key_size = (uint32_t)strlen(task->key) + 1,
@@ -140,6 +146,10 @@ int ring_unpack_task(const uint8_t *from, size_t size, struct ring_task *ret)
                 return -EBADMSG;
         memcpy(&head, at, sizeof(head));
         struct ring_task task = {
+                .submitted_ms = head.submitted_ms,
+                .attempts_max = head.attempts_max,
+                .crashes = head.crashes,
+                .lane = head.lane,
                 .attempt = head.attempt,
                 .lease = head.lease,
                 .fence_epoch = head.fence_epoch,

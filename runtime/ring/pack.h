@@ -35,6 +35,10 @@ struct ring_task {
         uint64_t fence_epoch;
         uint64_t fence_start;
         uint64_t timeout_ms; /* counted from the start; 0: none */
+        uint64_t submitted_ms;
+        uint32_t attempts_max;
+        uint32_t crashes;
+        int32_t lane;        /* as in struct qv_task */
         const void *headers; /* name NUL value NUL … */
         size_t headers_size; /* 0: none */
         const void *checkpoint;

@@ -42,6 +42,10 @@ void seat_task_begin(struct seat_task *w, const struct ring_taken *taken)
         w->task = (struct qv_task){
                 .size = sizeof(w->task),
                 .attempt = from->attempt,
+                .attempts_max = from->attempts_max,
+                .submitted_ms = from->submitted_ms,
+                .lane = from->lane,
+                .crashes = from->crashes,
                 .id = from->id,
                 .key = from->key,
                 .handler = from->handler,

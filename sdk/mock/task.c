@@ -15,6 +15,8 @@ struct qv_mock_task *qv_mock_new_task_bytes(struct qv_mock *mock, const char *ke
         record->task.key = key ? qv_mock_keep_text(&mock->kept, key) : record->task.id;
         record->task.handler = mock->plugin.name;
         record->task.attempt = 1;
+        record->task.attempts_max = 4;
+        record->task.submitted_ms = mock->now_ms;
         record->task.outcome = -1;
         record->task.retry_after_ms = -1;
         record->payload = qv_mock_keep_bytes(&mock->kept, payload, size);
@@ -52,6 +54,10 @@ static void lend(struct qv_mock *mock, struct record *record)
         }
         task->size = sizeof(*task);
         task->attempt = from->attempt;
+        task->attempts_max = from->attempts_max;
+        task->crashes = from->crashes;
+        task->submitted_ms = from->submitted_ms;
+        task->lane = from->lane;
         task->host = &mock->seat->host;
         task->id = qv_mock_keep_text(loans, from->id);
         task->key = qv_mock_keep_text(loans, from->key);

@@ -209,6 +209,14 @@ def test_a_key_can_be_held(host, tmp_path):
     assert host.starts("k") == [1, 2, 3]
 
 
+def test_a_handler_knows_its_tasks_lane_and_history(host, tmp_path):
+    host.configure(work="").start()
+    told = host.cli("submit", "work", "--lane", "high", "--attempts", 7, "--wait", "1 retry:1 tell")
+    assert told == "lane 1 attempt 2 of 7 crashes 0"
+    told = host.cli("submit", "work", "--lane", "low", "--wait", f"1 crash-once:{tmp_path}/crashed tell")
+    assert told == "lane -1 attempt 1 of 4 crashes 1"
+
+
 def test_wait_returns_the_result_or_the_failure(host):
     host.configure(work="").start()
     assert host.cli("submit", "work", "--key", "k", "--wait", "7 result") == "7 result"

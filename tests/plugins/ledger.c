@@ -15,6 +15,7 @@
  *           result         stage the payload as the result
  *           stamp          stage "NUMBER EPOCH.START" as the result: whose it is shows
  *           stamped:KEY    stage a follow-up for KEY whose payload is "NUMBER>EPOCH.START stamp"
+ *           tell           stage "lane L attempt A of M crashes C" as the result
  *           crash-once:FILE, hang-once:FILE, lose-once:FILE
  *                          if FILE is not there: make it, and die, hang for ever, or end the runner without a word
  *
@@ -102,6 +103,15 @@ static void stamp(const struct qv_task *task)
         (void)task->host->result(task->host, task, text, (size_t)size);
 }
 
+static void tell(const struct qv_task *task)
+{
+        char text[128];
+        int size = snprintf(text, sizeof(text), "lane %" PRId32 " attempt %" PRIu32 " of %" PRIu32 " crashes %" PRIu32,
+                task->lane, task->attempt, task->attempts_max, task->crashes);
+        (void)task->host->result(
+                task->host, task, task->submitted_ms ? text : "", task->submitted_ms ? (size_t)size : 0);
+}
+
 static int32_t stamped_follow_up(const struct qv_task *task, const char *key)
 {
         char text[128];
@@ -163,6 +173,8 @@ static int32_t obey(const struct qv_task *task, const char *word)
                 (void)task->host->checkpoint(task->host, task, value, strlen(value));
         else if (starts_with(word, "submit:", &value))
                 return follow_up(task, value);
+        else if (!strcmp(word, "tell"))
+                tell(task);
         else if (!strcmp(word, "reject"))
                 return qv_errorf(task, "no such thing"), QV_REJECT;
         else if (!strcmp(word, "crash"))

@@ -16,6 +16,10 @@ static const struct ring_task a_task = {
         .fence_epoch = UINT64_C(1) << 60,
         .fence_start = 12,
         .timeout_ms = 30000,
+        .submitted_ms = UINT64_C(1794895000123),
+        .attempts_max = 4,
+        .crashes = 2,
+        .lane = -1,
         .headers = "trace\0abc\0",
         .headers_size = 10,
         .checkpoint = "\0\1\2",
@@ -77,6 +81,10 @@ static void a_task_comes_out_as_it_went_in(void **state)
         assert_int_equal(t.fence_epoch, a_task.fence_epoch);
         assert_int_equal(t.fence_start, a_task.fence_start);
         assert_int_equal(t.timeout_ms, a_task.timeout_ms);
+        assert_int_equal(t.submitted_ms, a_task.submitted_ms);
+        assert_int_equal(t.attempts_max, a_task.attempts_max);
+        assert_int_equal(t.crashes, a_task.crashes);
+        assert_int_equal(t.lane, a_task.lane);
         assert_int_equal(t.headers_size, a_task.headers_size);
         assert_memory_equal(t.headers, a_task.headers, a_task.headers_size);
         assert_int_equal(t.checkpoint_size, a_task.checkpoint_size);

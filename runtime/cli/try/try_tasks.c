@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "cli/open.h"
 #include "cli/try/try.h"
@@ -46,6 +47,8 @@ static struct try_task *new_task(struct try_source *s)
                 .key = s->request->key ? s->request->key : task->id,
                 .handler = s->request->args.handler,
                 .attempt = 1,
+                .attempts_max = 4,
+                .submitted_ms = clock_wall_ms(),
                 .fence_epoch = 1,
                 .fence_start = s->made,
                 .timeout_ms = s->request->timeout_ms,

@@ -84,6 +84,8 @@ static struct pool_task *next_task(void *owner, bool *ret_is_end)
                 .key = task->id,
                 .handler = run->request->args.handler,
                 .attempt = 1,
+                .attempts_max = 4,
+                .submitted_ms = clock_wall_ms(),
                 .fence_epoch = 1,
                 .fence_start = run->made,
                 .timeout_ms = STOP_MS,

@@ -59,6 +59,12 @@ struct qv_mock_task {
 
         const char *checkpoint; /* the latest one, for the next start; a NUL follows it; NULL: none */
         size_t checkpoint_size;
+
+        /* What the plugin sees under the same name; may be set before a start. */
+        uint32_t attempts_max; /* 4 */
+        uint32_t crashes;
+        uint64_t submitted_ms;
+        int32_t lane;
 };
 
 /* One line that the plugin logged, or that a service logged about it. */

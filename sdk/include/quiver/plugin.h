@@ -105,6 +105,11 @@ struct qv_task {
 
         const uint32_t *stop_word; /* private: see qv_stop() */
         uint32_t stop_value;
+
+        uint32_t attempts_max; /* attempt == attempts_max is the last one: a QV_RETRY then ends the task */
+        uint64_t submitted_ms; /* unix time; 0: unknown */
+        int32_t lane;          /* -1 low, 0 normal, 1 high */
+        uint32_t crashes;      /* starts before this one that ended in a crash or a timeout of this task */
 };
 
 /* A follow-up task.  Start from QV_SUBMIT_INIT and set at least `handler`. */
