@@ -14,8 +14,8 @@ const char *store_state_name(enum store_state state)
 
 const char *store_key_state_name(enum store_key_state state)
 {
-        static const char *const names[] = { "free", "waiting", "parked", "held" };
-        return (unsigned)state <= KEY_HELD ? names[state] : "unknown";
+        static const char *const names[KEY_STATES] = { "free", "waiting", "parked", "held", "waiting" };
+        return (unsigned)state < KEY_STATES ? names[state] : "unknown";
 }
 
 void store_counts_add(struct store_counts *to, const struct store_counts *c)

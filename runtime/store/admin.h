@@ -183,7 +183,9 @@ enum store_key_state {
         KEY_FREE,    /* its tasks are claimed in order of arrival */
         KEY_WAITING, /* more tasks than its share of the window; the rest waits in its side queue */
         KEY_PARKED,  /* its head task waits for its retry */
-        KEY_HELD     /* it waits for a person */
+        KEY_HELD,    /* it waits for a person */
+        KEY_NAMED,   /* it waits for a name (names.h) */
+        KEY_STATES
 };
 const char *store_key_state_name(enum store_key_state state);
 
@@ -194,6 +196,7 @@ struct store_key_info {
         uint64_t tasks;       /* in its side queue */
         uint64_t since_ms;    /* store time of the last change of state */
         uint64_t due_in_ms;   /* PARKED, WAITING; 0: now */
+        struct span name;     /* NAMED: what it waits for */
         struct span reason;   /* the error of the retry, or who holds it and why */
         struct span head;     /* id of the first task in the side queue; empty if none */
         uint64_t head_age_ms; /* since its producer submitted it; 0: there is none, or nobody said */
@@ -214,8 +217,8 @@ struct store_keys {
 void store_keys(struct store *store, struct store_keys *keys);
 
 /* CONTROL_HOLD, UNHOLD, RETRY (now; ends a hold too), SKIP (the head becomes dead, the next is due).  Done at once if
- * nobody owns the shard, else by the owner's next advance.  -ENOENT: UNHOLD, RETRY or SKIP of a key that is not held or
- * parked.
+ * nobody owns the shard, else by the owner's next advance.  -ENOENT: UNHOLD, RETRY or SKIP of a key that is not held,
+ * nor parked, nor waits for a name.
  * SQLite: 2 rows.  Redis: one script. */
 struct store_key_act {
         struct store_request request;

@@ -7,6 +7,7 @@
 #include "store/app.h"
 #include "store/idempotency.h"
 #include "store/mail.h"
+#include "store/names.h"
 #include "store/results.h"
 #include "store/store.h"
 
@@ -26,6 +27,8 @@ enum store_kind {
         X(ADVANCE, advance, "advance", STORE_DURABLE)                                                                  \
         X(RENEW, renew, "renew", STORE_RELAXED)                                                                        \
         X(RELEASE, release, "release", STORE_RELAXED)                                                                  \
+        X(WAKE, wake, "wake", STORE_RELAXED)                                                                           \
+        X(NAMES, names, "names", STORE_READ)                                                                           \
         X(FORWARD, forward, "forward", STORE_READ)                                                                     \
         X(CONSUME, consume, "consume", STORE_RELAXED)                                                                  \
         X(COMMIT, commit, "commit", STORE_DURABLE)                                                                     \

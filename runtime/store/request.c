@@ -65,3 +65,12 @@ void request_check_shard(struct store_request *request, uint32_t shard)
         if (shard >= request->store->shards)
                 request_refuse(request, "no such shard");
 }
+
+void request_check_lease(struct store_request *request, const struct store_lease *lease)
+{
+        request_check_shard(request, lease->shard);
+        if (!lease->ttl_ms || lease->ttl_ms > TASK_NUMBER_MAX)
+                request_refuse(request, "a lease needs a ttl");
+        if (!lease->epoch || lease->epoch > TASK_NUMBER_MAX)
+                request_refuse(request, "epoch out of range");
+}

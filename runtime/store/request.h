@@ -9,6 +9,8 @@ void request_begin(struct store *store, struct store_request *request, enum stor
 void request_start(struct store_request *request);
 /* It was called wrongly: -EINVAL, unless something else was wrong before. */
 void request_refuse(struct store_request *request, const char *what);
+/* Its shard is there, and its numbers have a range. */
+void request_check_lease(struct store_request *request, const struct store_lease *lease);
 void request_check_shard(struct store_request *request, uint32_t shard);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "store/names.h"
 #include "store/request.h"
 
 static const struct store_driver *const drivers[] = { &sqlite_driver, &redis_driver };
@@ -81,15 +82,6 @@ void store_info(const struct store *store, struct store_info *ret_info)
 }
 
 /* --- starting requests ------------------------------------------------------------------------------------------- */
-
-static void check_lease(struct store_request *request, const struct store_lease *lease)
-{
-        request_check_shard(request, lease->shard);
-        if (!lease->ttl_ms || lease->ttl_ms > TASK_NUMBER_MAX)
-                request_refuse(request, "a lease needs a ttl");
-        if (!lease->epoch || lease->epoch > TASK_NUMBER_MAX)
-                request_refuse(request, "epoch out of range");
-}
 
 /* Fills in what a producer left out, says where the task goes and what its bytes are.  `id` is where a made id is put.
  * `name` chooses the shard of a task without a key; empty: any will do. */
@@ -240,7 +232,7 @@ void store_submit(struct store *store, struct store_submit *submit)
 void store_acquire(struct store *store, struct store_acquire *acquire)
 {
         request_begin(store, &acquire->request, OP_ACQUIRE);
-        check_lease(&acquire->request, &acquire->lease);
+        request_check_lease(&acquire->request, &acquire->lease);
         if (acquire->page_tasks > STORE_CALL_TASKS)
                 acquire->page_tasks = STORE_CALL_TASKS;
         request_start(&acquire->request);
@@ -249,7 +241,7 @@ void store_acquire(struct store *store, struct store_acquire *acquire)
 void store_in_flight(struct store *store, struct store_in_flight *in_flight)
 {
         request_begin(store, &in_flight->request, OP_IN_FLIGHT);
-        check_lease(&in_flight->request, &in_flight->lease);
+        request_check_lease(&in_flight->request, &in_flight->lease);
         if (!in_flight->page_tasks || in_flight->page_tasks > STORE_CALL_TASKS)
                 in_flight->page_tasks = STORE_CALL_TASKS;
         request_start(&in_flight->request);
@@ -287,6 +279,8 @@ static void check_outcome(struct store_request *request, const struct store_outc
                 request_refuse(request, "checkpoint too long");
         if (outcome->task.seq > STORE_SEQ_MAX)
                 request_refuse(request, "no such seq");
+        if (outcome->name.size && (outcome->kind != STORE_DIVERT || !store_name_is_good(outcome->name)))
+                request_refuse(request, "a name comes with DIVERT only: 1 to 200 printable characters without spaces");
 }
 
 void store_advance(struct store *store, struct store_advance *advance)
@@ -294,7 +288,7 @@ void store_advance(struct store *store, struct store_advance *advance)
         struct store_request *request = &advance->request;
         uint32_t follow_ups = 0;
         request_begin(store, request, OP_ADVANCE);
-        check_lease(request, &advance->lease);
+        request_check_lease(request, &advance->lease);
         if (advance->outcomes_count > STORE_CALL_TASKS)
                 request_refuse(request, "too many outcomes in one call");
         for (unsigned lane = 0; lane < LANES; lane++)
@@ -316,21 +310,21 @@ void store_renew(struct store *store, struct store_renew *renew)
 {
         request_begin(store, &renew->request, OP_RENEW);
         for (uint32_t i = 0; i < renew->items_count; i++)
-                check_lease(&renew->request, &renew->items[i].lease);
+                request_check_lease(&renew->request, &renew->items[i].lease);
         request_start(&renew->request);
 }
 
 void store_release(struct store *store, struct store_release *release)
 {
         request_begin(store, &release->request, OP_RELEASE);
-        check_lease(&release->request, &release->lease);
+        request_check_lease(&release->request, &release->lease);
         request_start(&release->request);
 }
 
 void store_forward(struct store *store, struct store_forward *forward)
 {
         request_begin(store, &forward->request, OP_FORWARD);
-        check_lease(&forward->request, &forward->lease);
+        request_check_lease(&forward->request, &forward->lease);
         request_start(&forward->request);
 }
 

@@ -1,8 +1,8 @@
 /* store.h: where tasks live.  The contract that every driver meets and that tests/contract checks.
  *
  * This file: opening, submitting, and the hot path of an owner (acquire, advance, renew, release).
- * results.h: results and replies.  mail.h: mailboxes.  admin.h: looking and intervening.  app.h: the app's record.
- * README.md: the same as tables and Redis keys.
+ * names.h: keys that wait for a name.  results.h: results and replies.  mail.h: mailboxes.  admin.h: looking and
+ * intervening.  app.h: the app's record.  README.md: the same as tables and Redis keys.
  *
  * Requests.  An operation is a struct embedded in its owner.  The owner zeroes it, fills the upper half and `done`, and
  * calls store_X().  done() is called exactly once, on the loop, never inside store_X(); then request.status is 0 or
@@ -189,10 +189,10 @@ void store_submit(struct store *store, struct store_submit *submit);
 
 /* --- owning a shard ------------------------------------------------------------------------------------------------
  *
- * The fence is (epoch, nonce, call).  GRANTED says the number of the last call; the owner's next advance or release is
- * that plus one, and so on, one at a time.  The store executes only last + 1.  A repeat of `last` changes nothing and
- * returns what that call claimed.  Anything else is FENCED.  Every GRANTED jumps ahead, so that a call still on its way
- * from before can match neither.  Fencing never looks at time. */
+ * The fence is (epoch, nonce, call).  GRANTED says the number of the last call; the owner's next advance, wake or
+ * release is that plus one, and so on, one at a time.  The store executes only last + 1.  A repeat of `last` changes
+ * nothing and returns what that call claimed.  Anything else is FENCED.  Every GRANTED jumps ahead, so that a call
+ * still on its way from before can match neither.  Fencing never looks at time. */
 
 struct store_lease {
         uint32_t shard;
@@ -212,8 +212,8 @@ struct store_task {
         struct envelope envelope; /* id is always there; lane is the one it was claimed from */
         struct span key;          /* what order is kept for: the envelope's key, or the id */
         struct task_note note;
-        /* Only from acquire and in-flight pages: its key is parked or held.  Do not start it: give it back with
-         * STORE_DIVERT, unless it is running here already. */
+        /* Only from acquire and in-flight pages: its key is parked or held, or waits for a name.  Do not start it: give
+         * it back with STORE_DIVERT, unless it is running here already. */
         bool is_key_waiting;
 };
 
@@ -255,6 +255,7 @@ struct store_acquire {
         bool is_recovery; /* GRANTED: the holder before us neither was us nor released */
         struct store_page page;
         bool has_work;        /* queued or due tasks, or controls */
+        bool has_names;       /* keys wait for names: store_names() says which */
         uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time */
 };
 void store_acquire(struct store *store, struct store_acquire *acquire);
@@ -289,12 +290,13 @@ struct store_follow_up {
 };
 
 enum store_outcome_kind {
-        STORE_DONE,        /* gone; result and follow-ups appear in the same step */
-        STORE_RETRY,       /* parks the key for delay_ms; the task stays its head */
-        STORE_HOLD,        /* the key waits for a person; the task stays its head */
-        STORE_DEAD,        /* kept among the dead, with `reason` */
-        STORE_DIVERT,      /* not started: goes to its key's side queue, at its place; costs nothing */
-        STORE_START,       /* a suspect's durable mark; stays in flight.  The next outcome clears it */
+        STORE_DONE,   /* gone; result and follow-ups appear in the same step */
+        STORE_RETRY,  /* parks the key for delay_ms; the task stays its head */
+        STORE_HOLD,   /* the key waits for a person; the task stays its head */
+        STORE_DEAD,   /* kept among the dead, with `reason` */
+        STORE_DIVERT, /* not started: goes to its key's side queue, at its place; costs nothing.  If it is the first
+                         there, its key waits for `name`, or for delay_ms; a parked or held key stays so */
+        STORE_START,  /* a suspect's durable mark; stays in flight.  The next outcome clears it */
         STORE_INTERRUPTED, /* counted, the mark cleared; stays in flight */
         STORE_CHECKPOINT,  /* the checkpoint is replaced; stays in flight */
 };
@@ -309,6 +311,7 @@ struct store_outcome {
                                 "exhausted", "crashed", "cancelled") */
         struct span error;   /* for the history */
         uint64_t delay_ms;   /* RETRY; DIVERT: the key's head comes back then at the latest */
+        struct span name;    /* DIVERT: what its key waits for instead of a time (names.h); empty: a time */
         uint32_t refill;     /* DONE, DEAD: take so many more of the key's tasks from its side queue, if it has one */
         bool is_suspect;     /* INTERRUPTED: remember that it must run alone */
         bool has_result;     /* DONE */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "store/names.h"
 #include "task/note.h"
 #include "view/json.h"
 #include "view/text.h"
@@ -19,6 +20,8 @@ json_t *key_as_json(const struct store_key_info *key)
         view_json_number(o, "since_ms", key->since_ms);
         view_json_number(o, "due_in_ms", key->due_in_ms);
         view_json_number(o, "tasks", key->tasks);
+        if (key->state == KEY_NAMED)
+                view_json_span(o, "waits_for", key->name);
         if (key->head.size)
                 view_json_span(o, "head", key->head);
         return o;
@@ -33,7 +36,7 @@ static void put_command(struct buffer *to, const char *verb, struct span key, co
 
 static void put_commands(struct buffer *to, const struct store_key_info *key)
 {
-        bool is_stopped = key->state == KEY_HELD || key->state == KEY_PARKED;
+        bool is_stopped = key->state == KEY_HELD || key->state == KEY_PARKED || key->state == KEY_NAMED;
         buffer_printf(to, "\nWhat can be done:\n");
         if (key->state == KEY_HELD)
                 put_command(to, "unhold", key->key, "let it go on");
@@ -58,6 +61,10 @@ static void put_waits_for(struct buffer *to, const struct store_key_info *key)
                 [KEY_PARKED] = "its first task's retry, in ",
                 [KEY_HELD] = "a person",
         };
+        if (key->state == KEY_NAMED) {
+                text_put_field(to, "waits for", key->name, STORE_NAME_MAX);
+                return;
+        }
         char due[UNITS_TEXT_MAX];
         buffer_printf(to, "%-12s %s%s\n", "waits for", (unsigned)key->state <= KEY_HELD ? what[key->state] : "unknown",
                 key->state == KEY_PARKED ? units_format_ms(due, key->due_in_ms) : "");
@@ -83,10 +90,15 @@ void key_as_text(struct buffer *to, const struct store_key_info *key, uint64_t n
 void key_as_line(struct buffer *to, const struct store_key_info *key)
 {
         char due[UNITS_TEXT_MAX];
+        bool has_time = key->state != KEY_HELD && key->state != KEY_NAMED;
         buffer_printf(to, "%-8s %8" PRIu64 " waiting  due %-8s ", store_key_state_name(key->state), key->tasks,
-                key->state == KEY_HELD ? "-" : units_format_ms(due, key->due_in_ms));
+                has_time ? units_format_ms(due, key->due_in_ms) : "-");
         text_put_bytes(to, key->key, TASK_KEY_MAX);
         buffer_printf(to, "  ");
+        if (key->state == KEY_NAMED) {
+                text_put_bytes(to, key->name, STORE_NAME_MAX);
+                buffer_printf(to, ": ");
+        }
         text_put_bytes(to, key->reason, REASON_SHOWN);
         buffer_put(to, "\n", 1);
 }

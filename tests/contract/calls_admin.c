@@ -92,6 +92,7 @@ static void keep_keys(struct world *w, struct store_request *request)
                 k->keys[i].key = keep(w, k->keys[i].key);
                 k->keys[i].reason = keep(w, k->keys[i].reason);
                 k->keys[i].head = keep(w, k->keys[i].head);
+                k->keys[i].name = keep(w, k->keys[i].name);
         }
 }
 

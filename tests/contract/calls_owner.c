@@ -153,6 +153,13 @@ struct store_advance settle(struct world *w, struct owner *o, struct store_outco
         return a;
 }
 
+struct store_wake wake_call(struct world *w, const struct owner *o, uint64_t call, struct span name, uint32_t max)
+{
+        struct store_wake wake = { .lease = o->lease, .call = call, .name = name, .max = max };
+        (void)CALL(w, store_wake, &wake, NULL);
+        return wake;
+}
+
 enum store_verdict release(struct world *w, struct owner *o)
 {
         struct store_release r = { .lease = o->lease, .call = o->call + 1 };

@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "store/admin.h"
+#include "store/names.h"
 #include "store/results.h"
 #include "store/store.h"
 
@@ -115,6 +116,8 @@ struct store_advance claim(struct world *w, struct owner *o, uint32_t want);
 /* So many of each lane. */
 struct store_advance claim_each(struct world *w, struct owner *o, uint32_t high, uint32_t normal, uint32_t low);
 struct store_advance settle(struct world *w, struct owner *o, struct store_outcome outcome);
+/* With a number of one's own. */
+struct store_wake wake_call(struct world *w, const struct owner *o, uint64_t call, struct span name, uint32_t max);
 enum store_verdict release(struct world *w, struct owner *o);
 struct store_renewal renew(struct world *w, const struct owner *o);
 /* Until nothing is left in the shard's outbox. */
@@ -182,8 +185,8 @@ extern const struct CMUnitTest order_tests[], fence_tests[], side_tests[], outco
         admin_tests[], import_tests[], grow_tests[], app_tests[], open_tests[], bell_tests[];
 extern const size_t order_count, fence_count, side_count, outcome_count, result_count, admin_count, import_count,
         grow_count, app_count, open_count, bell_count;
-extern const struct CMUnitTest idempotency_tests[], mail_tests[];
-extern const size_t idempotency_count, mail_count;
+extern const struct CMUnitTest idempotency_tests[], mail_tests[], names_tests[];
+extern const size_t idempotency_count, mail_count, names_count;
 #define IN_WORLD(test)   cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 #define IN_WORLD_4(test) cmocka_unit_test_setup_teardown(test, world_setup_4, world_teardown)
 #define GROUP(name)      const size_t name##_count = sizeof(name##_tests) / sizeof(name##_tests[0])

@@ -236,6 +236,19 @@ static void controls_take(struct model *m)
         memmove(m->controls, m->controls + taken, m->controls_count * sizeof(m->controls[0]));
 }
 
+/* A key waits for what its first task waits for. */
+static void divert(struct model *m, const struct model_task *t, const struct model_outcome *o, uint64_t due)
+{
+        struct model_key *k = &m->keys[t->key];
+        bool is_first = first(m, MODEL_PARKED, (int)t->key, NULL) == t;
+        if (o->name && (is_first || k->state == KEY_FREE))
+                *k = (struct model_key){ KEY_NAMED, 0, o->name, m->now_ms };
+        else if (k->state == KEY_FREE || (k->state == KEY_NAMED && is_first))
+                *k = (struct model_key){ KEY_WAITING, due, 0, 0 };
+        else if (k->state == KEY_WAITING && due < k->due_ms)
+                k->due_ms = due;
+}
+
 static void aside(struct model *m, struct model_task *t, const struct model_outcome *o)
 {
         struct model_key *k = &m->keys[t->key];
@@ -246,11 +259,9 @@ static void aside(struct model *m, struct model_task *t, const struct model_outc
         if (o->kind == STORE_HOLD) {
                 k->state = KEY_HELD;
         } else if (o->kind == STORE_RETRY && k->state != KEY_HELD) {
-                *k = (struct model_key){ KEY_PARKED, due };
-        } else if (k->state == KEY_FREE) {
-                *k = (struct model_key){ KEY_WAITING, due };
-        } else if (k->state == KEY_WAITING && due < k->due_ms) {
-                k->due_ms = due;
+                *k = (struct model_key){ KEY_PARKED, due, 0, 0 };
+        } else if (k->state != KEY_PARKED && k->state != KEY_HELD) {
+                divert(m, t, o, due);
         }
 }
 
@@ -339,6 +350,34 @@ static void claim_lanes(struct model *m, unsigned want[LANES])
                 give(m, t);
                 want[t->lane]--;
         }
+}
+
+/* The key that has waited longest for that name; -1 if none does. */
+static int next_named(const struct model *m, unsigned name)
+{
+        int best = -1;
+        for (unsigned i = 0; i < MODEL_KEYS; i++) {
+                const struct model_key *k = &m->keys[i];
+                if (k->state == KEY_NAMED && k->name == name && (best < 0 || k->since_ms < m->keys[best].since_ms))
+                        best = (int)i;
+        }
+        return best;
+}
+
+enum store_verdict model_wake(struct model *m, unsigned host, uint64_t epoch, uint64_t call, unsigned name,
+        unsigned max, unsigned *ret_woken, bool *ret_has_more)
+{
+        if (!is_ours(m, host, epoch) || (call != m->call && call != m->call + 1))
+                return STORE_FENCED;
+        bool is_repeat = call == m->call;
+        *ret_woken = 0;
+        for (int key; !is_repeat && *ret_woken < max && (key = next_named(m, name)) >= 0; ++*ret_woken)
+                m->keys[key] = (struct model_key){ KEY_WAITING, m->now_ms, 0, 0 };
+        *ret_has_more = next_named(m, name) >= 0;
+        m->call = call;
+        if (!is_repeat)
+                m->last_count = 0;
+        return STORE_OK;
 }
 
 enum store_verdict model_advance(struct model *m, unsigned host, uint64_t epoch, uint64_t call, uint64_t ttl_ms,

@@ -25,6 +25,8 @@ struct model_task {
 struct model_key {
         enum store_key_state state;
         uint64_t due_ms;
+        unsigned name;     /* NAMED: what it waits for */
+        uint64_t since_ms; /* NAMED */
 };
 
 struct model_control {
@@ -59,6 +61,7 @@ struct model_outcome {
         enum store_outcome_kind kind;
         unsigned number;
         uint64_t delay_ms;
+        unsigned name; /* DIVERT: what its key waits for; 0: a time */
         unsigned refill;
         unsigned follow_up; /* DONE: a new task of the same key with this number; 0: none */
 };
@@ -68,6 +71,9 @@ enum store_grant model_acquire(struct model *m, unsigned host, uint64_t epoch, u
 /* What it returned is in m->last; FENCED: nothing. */
 enum store_verdict model_advance(struct model *m, unsigned host, uint64_t epoch, uint64_t call, uint64_t ttl_ms,
         const struct model_outcome *outcomes, unsigned count, const unsigned want[LANES]);
+/* Returns what it woke, and whether there are more of them. */
+enum store_verdict model_wake(struct model *m, unsigned host, uint64_t epoch, uint64_t call, unsigned name,
+        unsigned max, unsigned *ret_woken, bool *ret_has_more);
 enum store_verdict model_release(struct model *m, unsigned host, uint64_t epoch, uint64_t call);
 /* 0, -ENOENT, -EALREADY. */
 int model_cancel(struct model *m, unsigned number);

@@ -125,6 +125,7 @@ static struct store_outcome outcome_of(
                 .cost = from->kind == STORE_DIVERT ? COST_NONE : COST_ATTEMPT,
                 .delay_ms = from->delay_ms,
                 .refill = from->refill,
+                .name = from->name ? F(w, "name:%u", from->name) : (struct span){ 0 },
                 .reason = T("tested"),
                 .error = T("no") };
         for (unsigned i = 0; i < h->count; i++)
@@ -164,11 +165,12 @@ static void choose_outcomes(struct host *h)
                 if (below(3))
                         continue;
                 static const enum store_outcome_kind kinds[] = { STORE_DONE, STORE_DONE, STORE_DONE, STORE_RETRY,
-                        STORE_RETRY, STORE_DEAD, STORE_HOLD, STORE_DIVERT, STORE_DONE, STORE_DONE, STORE_DONE,
+                        STORE_RETRY, STORE_DEAD, STORE_HOLD, STORE_DIVERT, STORE_DIVERT, STORE_DONE, STORE_DONE,
                         STORE_DONE };
                 struct model_outcome o = { .kind = kinds[below(12)], .number = h->tasks[i].number };
                 o.delay_ms = below(2) ? below(500) : 0;
                 o.refill = below(9);
+                o.name = o.kind == STORE_DIVERT && below(4) ? 1 + below(2) : 0;
                 if (o.kind == STORE_DONE && !below(8) && m.count < ALIVE)
                         o.follow_up = new_number(known[o.number].key);
                 h->outcomes[h->outcomes_count++] = o;
@@ -218,6 +220,27 @@ static void do_advance(struct world *w, unsigned host)
         forget_settled(h);
         compare_reply(w, &a);
         learn(host, a.tasks, a.tasks_count);
+}
+
+static void do_wake(struct world *w, unsigned host)
+{
+        struct host *h = &hosts[host];
+        struct owner o = lease_of(host);
+        unsigned name = 1 + below(2);
+        unsigned woken = 0;
+        bool has_more = false;
+        if (h->has_lost)
+                return; /* its number is that call's */
+        struct store_wake wake = wake_call(w, &o, h->call + 1, F(w, "name:%u", name), below(4));
+        enum store_verdict verdict =
+                model_wake(&m, host, o.lease.epoch, h->call + 1, name, wake.max, &woken, &has_more);
+        assert_int_equal(wake.request.status, 0);
+        assert_int_equal(wake.verdict, verdict);
+        if (verdict == STORE_FENCED)
+                return;
+        assert_int_equal(wake.woken, woken);
+        assert_int_equal(wake.has_more, has_more);
+        h->call++;
 }
 
 /* What a new owner finds, or an old one again. */
@@ -372,8 +395,10 @@ static void one_step(struct world *w)
         unsigned choice = below(100);
         if (m.is_held && below(4))
                 host = m.holder;
-        if (choice < 35)
+        if (choice < 30)
                 do_advance(w, host);
+        else if (choice < 35)
+                do_wake(w, host);
         else if (choice < 55)
                 do_submit(w);
         else if (choice < 70)

@@ -9,6 +9,6 @@ int main(void)
 {
         int failed = RUN(open) + RUN(order) + RUN(fence) + RUN(side) + RUN(outcome) + RUN(result) + RUN(admin) +
                      RUN(import) + RUN(grow) + RUN(app) + RUN(bell);
-        failed += RUN(idempotency) + RUN(mail);
+        failed += RUN(idempotency) + RUN(mail) + RUN(names);
         return failed ? 1 : 0;
 }

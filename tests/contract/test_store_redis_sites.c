@@ -11,7 +11,7 @@ int main(void)
         for (size_t i = 0; i < redis_sites; i++) {
                 driver = &redis_site_contracts[i];
                 (void)printf("# %s\n", driver->name);
-                failed += RUN(order) + RUN(fence) + RUN(outcome) + RUN(idempotency) + RUN(mail);
+                failed += RUN(order) + RUN(fence) + RUN(outcome) + RUN(idempotency) + RUN(mail) + RUN(names);
         }
         return failed ? 1 : 0;
 }

@@ -82,11 +82,14 @@ class Shard:
         for n in (1, 2, 3, 4, 5):
             c.hset(AT + "flight", seq(n), envelope(f"f{n}", f"flight-{n}"))
         c.hset(AT + "notes", mapping={seq(1): "qn1\nattempts:1\n\n", seq(6): "qn1\nattempts:2\n\n"})
-        c.hset(AT + "keys", mapping={"k1": "parked 1 2 1 no", "k2": "held 1 1 0 me", "k3": "waiting 1 1 1 share"})
-        c.zadd(AT + "due", {"k1": 1, "k2": "inf", "k3": 1})
-        c.zadd(AT + "side", {side("k1", 6): 0, side("k1", 7): 0, side("k2", 8): 0, side("k3", 9): 0})
+        c.hset(AT + "keys", mapping={"k1": "parked 1 2 1 no", "k2": "held 1 1 0 me", "k3": "waiting 1 1 1 share",
+                                     "k6": "named 1 1 0 handler:m paused"})
+        c.zadd(AT + "named", {f"handler:m\0{1:016x}k6": 0})
+        c.zadd(AT + "due", {"k1": 1, "k2": "inf", "k3": 1, "k6": "inf"})
+        c.zadd(AT + "side", {side("k1", 6): 0, side("k1", 7): 0, side("k2", 8): 0, side("k3", 9): 0, side("k6", 10): 0})
         c.hset(AT + "parked", mapping={seq(6): envelope("k1", "parked-6"), seq(7): envelope("k1", "parked-7"),
-                                       seq(8): envelope("k2", "parked-8"), seq(9): envelope("k3", "parked-9")})
+                                       seq(8): envelope("k2", "parked-8"), seq(9): envelope("k3", "parked-9"),
+                                       seq(10): envelope("k6", "parked-0")})
         c.zadd(AT + "delayed", {f"{1:016x}": 1, f"{2:016x}": 99999999999999})
         c.hset(AT + "later", mapping={f"{1:016x}": self.pack([1, envelope("d1", "later-1"), ""]),
                                       f"{2:016x}": self.pack([1, envelope("d2", "later-2"), ""])})
@@ -141,9 +144,9 @@ def markers(image):
                           b"\n".join(image.values())))
 
 
-def outcome(kind, number, key, *, cost=1, delay=1000, refill=2, reply=0, result=0, follow_ups=()):
+def outcome(kind, number, key, *, cost=1, delay=1000, refill=2, reply=0, result=0, waits="", follow_ups=()):
     return [kind, seq(number), f"flight-{number}-0", key, "h", reply, cost, delay, refill, 0, result, "rejected", "no",
-            "data", "", list(follow_ups)]
+            "data", "", waits, list(follow_ups)]
 
 
 DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = range(8)
@@ -167,6 +170,12 @@ def calls(shard):
         advance("advance all kinds", [outcome(RETRY, 1, "k1"), outcome(HOLD, 2, "k2"), outcome(DEAD, 3, "k3"),
                                       outcome(DIVERT, 4, "k1", cost=0), outcome(START, 5, "f5", cost=0),
                                       outcome(INTERRUPTED, 5, "f5", cost=3), outcome(CHECKPOINT, 5, "f5", cost=0)]),
+        advance("advance diverts for a name", [outcome(DIVERT, 1, "f1", cost=0, waits="handler:m"),
+                                               outcome(DIVERT, 2, "k6", cost=0, waits="handler:n"),
+                                               outcome(DIVERT, 3, "k3", cost=0, waits="handler:m")]),
+        ("wake", "wake", KEYS, [LEASE, 9, "handler:m", 10], ()),
+        ("wake again", "wake", KEYS, [LEASE, 8, "handler:m", 10], ()),
+        ("names", "names", KEYS, [LEASE, "", 64], ()),
         ("acquire", "acquire", KEYS, [9, "bb", 1000, 0, 1000, 256], ()),
         ("acquire firmly", "acquire", KEYS, [9, "bb", 1000, 1, 1000, 256], ()),
         ("acquire again", "acquire", KEYS, [5, "aa", 1000, 0, 1000, 256], ()),
@@ -188,7 +197,7 @@ def calls(shard):
                                     1, 1, envelope("i", "new-2"), "", 5000, "new-2-0", "h", "",
                                     4, 1, envelope("i", "new-3"), "", 1, "new-3-0", "h", "no"], ()),
         ("in_flight", "in_flight", KEYS, [LEASE, 0, 256], ()),
-        *((f"key_act {verb} {key}", "key_act", KEYS, [verb, key, "me"], ()) for verb in (1, 2, 3, 4) for key in ("k1", "k2")),
+        *((f"key_act {verb} {key}", "key_act", KEYS, [verb, key, "me"], ()) for verb in (1, 2, 3, 4) for key in ("k1", "k2", "k6")),
         ("post", "post", MAIL, ["hello", 1000, 10, 1000], ()),
         ("mail_take", "mail_take", MAIL, [5, 10, 1000], ()),
         ("wanting_set", "wanting_set", WANTING, ["h", "aa", 7, 1000, 10], ()),

@@ -430,9 +430,25 @@ static void on_keys(struct store_request *request)
         const struct store_keys *k = (const struct store_keys *)request;
         done_count++;
         for (uint32_t i = 0; i < k->keys_count && !request->status; i++) {
-                demand(k->keys[i].state <= KEY_HELD);
+                demand(k->keys[i].state < KEY_STATES);
+                look_at(k->keys[i].name);
                 look_at(k->keys[i].head);
         }
+}
+
+static void on_woken(struct store_request *request)
+{
+        const struct store_wake *w = (const struct store_wake *)request;
+        done_count++;
+        demand(request->status || w->woken <= STORE_CALL_TASKS);
+}
+
+static void on_names(struct store_request *request)
+{
+        const struct store_names *n = (const struct store_names *)request;
+        done_count++;
+        for (uint32_t i = 0; i < n->names_count && !request->status; i++)
+                demand(store_name_is_good(n->names[i]));
 }
 
 static void on_consumed(struct store_request *request)
@@ -465,6 +481,8 @@ static void start_owner(unsigned which)
         static struct store_renew renew;
         static struct store_release release;
         static struct store_forward forward;
+        static struct store_wake wake;
+        static struct store_names names;
         switch (which) {
         case 0:
                 acquire = (struct store_acquire){ .request.done = on_acquired, .lease = lease, .page_tasks = 256 };
@@ -493,6 +511,16 @@ static void start_owner(unsigned which)
         case 4:
                 release = (struct store_release){ .request.done = on_done, .lease = lease, .call = 4 };
                 store_release(store, &release);
+                break;
+        case 5:
+                wake = (struct store_wake){
+                        .request.done = on_woken, .lease = lease, .call = 5, .name = SPAN_TEXT("handler:h"), .max = 3
+                };
+                store_wake(store, &wake);
+                break;
+        case 6:
+                names = (struct store_names){ .request.done = on_names, .lease = lease };
+                store_names(store, &names);
                 break;
         default:
                 forward = (struct store_forward){ .request.done = on_done, .lease = lease };
@@ -667,7 +695,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         /* Owners read most. */
         if (which < 18)
-                start_owner(which % 6);
+                start_owner(which % 8);
         else if (which < 27)
                 start_admin(which - 18);
         else if (choice & 64)

@@ -46,7 +46,7 @@ static void pack_outcome(struct buffer *b, const struct store_outcome *o)
         struct span error = o->error;
         if (error.size > NOTE_TEXT_MAX)
                 error.size = NOTE_TEXT_MAX;
-        msgpack_array(b, 16);
+        msgpack_array(b, 17);
         msgpack_number(b, o->kind);
         msgpack_number(b, task->seq);
         msgpack_bytes(b, task->id);
@@ -62,6 +62,7 @@ static void pack_outcome(struct buffer *b, const struct store_outcome *o)
         msgpack_bytes(b, error);
         msgpack_bytes(b, o->result);
         msgpack_bytes(b, o->checkpoint);
+        msgpack_bytes(b, o->name);
         msgpack_array(b, o->follow_ups_count);
 }
 

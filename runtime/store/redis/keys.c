@@ -16,12 +16,13 @@ static void keys_answer(struct redis_call *call, const redisReply *reply)
                 keys->keys[keys->keys_count++] = (struct store_key_info){
                         .shard = keys->shard,
                         .key = reply_span(reply_at(row, 0)),
-                        .state = (enum store_key_state)answer_number(op, reply_at(row, 1), KEY_HELD, "state"),
+                        .state = (enum store_key_state)answer_number(op, reply_at(row, 1), KEY_STATES - 1, "state"),
                         .since_ms = answer_number(op, reply_at(row, 2), TASK_NUMBER_MAX, "time"),
                         .tasks = answer_number(op, reply_at(row, 3), TASK_NUMBER_MAX, "count"),
                         .due_in_ms = answer_number(op, reply_at(row, 4), TASK_NUMBER_MAX, "due time"),
                         .reason = reply_span(reply_at(row, 5)),
                         .head = reply_span(reply_at(row, 6)),
+                        .name = reply_span(reply_at(row, 8)),
                         .head_age_ms = answer_number(op, reply_at(row, 7), TASK_NUMBER_MAX, "age"),
                 };
         }
@@ -45,7 +46,8 @@ static void act_answer(struct redis_call *call, const redisReply *reply)
         if (reply->type != REDIS_REPLY_INTEGER) {
                 op_bad_answer(call->op);
         } else if (reply->integer < 0) {
-                op_fail(call->op, -ENOENT, "key %.*s: neither parked nor held", (int)act->key.size, act->key.data);
+                op_fail(call->op, -ENOENT, "key %.*s: neither parked nor held, nor does it wait for a name",
+                        (int)act->key.size, act->key.data);
         } else {
                 act->is_pending = reply->integer == 1;
                 bell_own_write(call->op->s, call->shard);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/numbers.h"
 #include "store/redis/redis_store.h"
 
 static void page_read(struct redis_claim *c, struct redis_op *op, const redisReply *rows)
@@ -35,9 +36,8 @@ static void acquire_aside(struct redis_call *call, const redisReply *reply)
         struct store_acquire *acquire = (struct store_acquire *)call->op->request;
         if (reply_is_fenced(reply))
                 return; /* the next call will hear of it */
-        acquire->next_due_ms = answer_due(call->op, reply_at(reply, 0));
-        if (answer_bool(call->op, reply_at(reply, 1), "work"))
-                acquire->has_work = true;
+        acquire->next_due_ms = min_u64(acquire->next_due_ms, answer_due(call->op, reply_at(reply, 0)));
+        acquire->has_work |= !acquire->next_due_ms;
 }
 
 static void granted(struct store_acquire *acquire, struct redis_op *op, const redisReply *reply)
@@ -50,6 +50,7 @@ static void granted(struct store_acquire *acquire, struct redis_op *op, const re
         acquire->has_work = answer_bool(op, reply_at(reply, 5), "work");
         acquire->next_due_ms = answer_due(op, reply_at(reply, 6));
         shard->has_no_keys = !answer_bool(op, reply_at(reply, 7), "keys");
+        acquire->has_names = answer_bool(op, reply_at(reply, 11), "names");
         const redisReply *rows = reply_at(reply, 10);
         uint64_t now_ms = answer_number(op, reply_at(reply, 8), TASK_NUMBER_MAX, "time");
         claimed_init(&c, op, acquire->lease.shard, page_room(rows), now_ms);

@@ -26,6 +26,7 @@
         X(keys)                                                                                                        \
         X(list)                                                                                                        \
         X(mail_take)                                                                                                   \
+        X(names)                                                                                                       \
         X(open)                                                                                                        \
         X(outbox)                                                                                                      \
         X(post)                                                                                                        \
@@ -38,6 +39,7 @@
         X(status_put)                                                                                                  \
         X(submit)                                                                                                      \
         X(take)                                                                                                        \
+        X(wake)                                                                                                        \
         X(wanting_list)                                                                                                \
         X(wanting_set)                                                                                                 \
         X(writable)

@@ -212,6 +212,22 @@ static uint32_t settle_plain(struct sqlite_store *s, struct sqlite_shard_row *sh
 /* --- the others ------------------------------------------------------------------------------------------------------
  */
 
+/* A key waits for what its first task waits for: another one that is put behind it changes nothing. */
+static void divert(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
+        struct key *key, uint64_t due_ms)
+{
+        const struct store_ref *task = &outcome->task;
+        bool is_plain = !key->id || (key->state == KEY_WAITING && !outcome->name.size);
+        bool is_first = is_plain || task->seq < side_first(s, key);
+        struct span reason = outcome->reason.size ? outcome->reason : SPAN_TEXT("more than its share");
+        if (outcome->name.size && is_first)
+                key_set_name(s, shard, task->key, key, outcome->name, reason);
+        else if (key->state == KEY_WAITING && key->id && due_ms < key->due_ms)
+                key->due_ms = due_ms;
+        else if (is_first && (!key->id || key->state == KEY_NAMED))
+                key_set_state(s, shard, task->key, key, KEY_WAITING, due_ms, reason);
+}
+
 /* RETRY, HOLD, DIVERT: into the key's side queue, at its place. */
 static bool settle_aside(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         uint64_t epoch, struct arena_chunk **arena)
@@ -228,11 +244,8 @@ static bool settle_aside(struct sqlite_store *s, struct sqlite_shard_row *shard,
                 key_set_state(s, shard, task->key, &key, KEY_HELD, 0, outcome->error);
         else if (outcome->kind == STORE_RETRY && (!is_there || key.state != KEY_HELD))
                 key_set_state(s, shard, task->key, &key, KEY_PARKED, due_ms, outcome->error);
-        else if (!is_there)
-                key_set_state(s, shard, task->key, &key, KEY_WAITING, due_ms,
-                        outcome->reason.size ? outcome->reason : SPAN_TEXT("more than its share"));
-        else if (key.state == KEY_WAITING && due_ms < key.due_ms)
-                key.due_ms = due_ms;
+        else if (!is_there || key.state == KEY_WAITING || key.state == KEY_NAMED)
+                divert(s, shard, outcome, &key, due_ms);
         side_put(s, shard, &key, task->seq, flight.task, note_after(s, outcome, epoch, flight.note, arena));
         key_save(s, shard, &key);
         return true;

@@ -110,11 +110,7 @@ static uint32_t want_sum(const struct claim *claim)
 /* The lane of a key's head; LANES if it has none that can be one. */
 static unsigned head_lane(struct sqlite_store *s, const struct key *key)
 {
-        struct query q = query(&s->db, STATEMENT_SIDE_HEAD);
-        bind_number(&q, key->id);
-        bind_number(&q, 1);
-        uint64_t seq = query_row(&q) ? column_number(&q, 0) : UINT64_MAX;
-        query_end(&q);
+        uint64_t seq = side_first(s, key);
         return seq <= STORE_SEQ_MAX ? STORE_SEQ_LANE(seq) : LANES;
 }
 

@@ -116,11 +116,15 @@ static void check_side(struct sqlite_check *c)
                                      "(SELECT count(*) FROM side WHERE side.key = key.id)");
         if (wrong)
                 problem(c, "%" PRIu64 " keys count their tasks wrongly", wrong);
-        uint64_t idle = in_shard(c,
-                "SELECT count(*) FROM key WHERE id > ?1 AND id <= ?2 AND ((state != 3 AND (tasks = 0 OR due IS NULL)) "
-                "OR (state = 3 AND due IS NOT NULL))");
+        uint64_t idle =
+                in_shard(c, "SELECT count(*) FROM key WHERE id > ?1 AND id <= ?2 AND ((state != 3 AND tasks = 0) "
+                            "OR (state NOT IN (3, 4) AND due IS NULL) OR (state IN (3, 4) AND due IS NOT NULL))");
         if (idle)
                 problem(c, "%" PRIu64 " keys wait for nothing", idle);
+        uint64_t nameless = in_shard(
+                c, "SELECT count(*) FROM key WHERE id > ?1 AND id <= ?2 AND (state = 4) != (name IS NOT NULL)");
+        if (nameless)
+                problem(c, "%" PRIu64 " keys wait for a name that there is none of", nameless);
         uint64_t twice = in_shard(c, "SELECT count(*) FROM side JOIN log ON log.id = " LOG_ID_SQL(
                                              "side.key >> 50", "side.seq") " WHERE side.key > ?1 AND side.key <= ?2");
         if (twice)

@@ -27,7 +27,9 @@ static void info_fill(
         info->since_ms = column_number(q, at + 2);
         info->tasks = column_number(q, at + 3);
         info->reason = arena_copy(arena, column_span(q, at + 4));
-        info->due_in_ms = info->state != KEY_HELD && due_ms > s->now_ms ? due_ms - s->now_ms : 0;
+        info->name = arena_copy(arena, column_span(q, at + 5));
+        info->due_in_ms =
+                info->state != KEY_HELD && info->state != KEY_NAMED && due_ms > s->now_ms ? due_ms - s->now_ms : 0;
 }
 
 static void one_key(struct sqlite_store *s, struct store_keys *keys, struct arena_chunk **arena)
@@ -89,8 +91,8 @@ void sqlite_key_act(struct sqlite_store *s, struct store_request *request)
         /* A hold may be on its way to the owner, so that the key is not held yet. */
         bool may_come = shard->is_held && shard->controls;
         if (act->verb != CONTROL_HOLD && !may_come && (!is_there || key.state < KEY_PARKED)) {
-                operation_refuse(
-                        request, -ENOENT, "key %.*s: neither parked nor held", (int)act->key.size, act->key.data);
+                operation_refuse(request, -ENOENT, "key %.*s: neither parked nor held, nor does it wait for a name",
+                        (int)act->key.size, act->key.data);
                 return;
         }
         if (shard->is_held)

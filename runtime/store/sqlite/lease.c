@@ -235,6 +235,7 @@ void sqlite_acquire(struct sqlite_store *s, struct store_request *request)
                 strays_bury(s, shard, request_arena(request));
                 page_read(s, request, shard, 0, acquire->page_tasks, &acquire->page);
                 acquire->has_work = shard_has_work(s, shard);
+                acquire->has_names = shard_has_names(s, shard);
                 acquire->next_due_ms = shard_next_due_ms(s, shard, 0);
                 acquire->stored_epoch = shard->epoch;
         }

@@ -107,12 +107,11 @@ static void mend_counts(struct sqlite_store *s, uint32_t number)
         shard_table_flush(&s->shards, &s->db);
         mend(s, number,
                 "UPDATE key SET tasks = (SELECT count(*) FROM side WHERE side.key = key.id), state = CASE WHEN state "
-                "IN "
-                "(1, 2, 3) THEN state ELSE 2 END WHERE id > ?2 AND id <= ?3 AND ?1 = ?1");
+                "IN (1, 2, 3) OR (state = 4 AND name IS NOT NULL) THEN state ELSE 2 END "
+                "WHERE id > ?2 AND id <= ?3 AND ?1 = ?1");
         mend(s, number,
-                "UPDATE key SET due = CASE WHEN state = 3 THEN NULL ELSE ifnull(due, ?4) END WHERE id > ?2 AND id <= "
-                "?3 "
-                "AND ?1 = ?1");
+                "UPDATE key SET due = CASE WHEN state IN (3, 4) THEN NULL ELSE ifnull(due, ?4) END, "
+                "name = CASE state WHEN 4 THEN name END WHERE id > ?2 AND id <= ?3 AND ?1 = ?1");
         mend(s, number, "DELETE FROM key WHERE id > ?2 AND id <= ?3 AND tasks = 0 AND state != 3 AND ?1 = ?1");
         mend(s, number,
                 "UPDATE shard SET delayed = (SELECT count(*) FROM delayed WHERE id > ?2 AND id <= ?3),"

@@ -89,7 +89,10 @@ static const char *const steps[] = {
         "CREATE TABLE mail(id INTEGER PRIMARY KEY, nonce BLOB NOT NULL, number INTEGER NOT NULL, bytes BLOB NOT NULL);"
         "CREATE UNIQUE INDEX mail_number ON mail(nonce, number);"
         "CREATE TABLE wanting(handler TEXT NOT NULL, nonce BLOB NOT NULL, tasks INTEGER NOT NULL, since INTEGER NOT "
-        "NULL, until INTEGER NOT NULL, PRIMARY KEY(handler, nonce)) WITHOUT ROWID;",
+        "NULL, until INTEGER NOT NULL, PRIMARY KEY(handler, nonce)) WITHOUT ROWID;"
+        /* Keys that wait for a name (names.c). */
+        "ALTER TABLE key ADD COLUMN name TEXT;"
+        "CREATE INDEX key_waits ON key(shard, name, since, key) WHERE name IS NOT NULL;",
 };
 
 #define VERSION (sizeof(steps) / sizeof(steps[0]))

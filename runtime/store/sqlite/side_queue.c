@@ -7,23 +7,28 @@
 enum store_key_state column_key_state(struct query *q, int column)
 {
         uint64_t state = column_number(q, column);
-        return state >= KEY_WAITING && state <= KEY_HELD ? (enum store_key_state)state : KEY_PARKED;
+        return state > KEY_FREE && state < KEY_STATES ? (enum store_key_state)state : KEY_PARKED;
+}
+
+uint64_t side_first(struct sqlite_store *s, const struct key *key)
+{
+        struct query q = query(&s->db, STATEMENT_SIDE_HEAD);
+        bind_number(&q, key->id);
+        bind_number(&q, 1);
+        uint64_t seq = query_row(&q) ? column_number(&q, 0) : UINT64_MAX;
+        query_end(&q);
+        return seq;
 }
 
 /* Whatever its row says: a key for which tasks wait is not free. */
 static bool has_tasks(struct sqlite_store *s, const struct key *key)
 {
-        struct query q = query(&s->db, STATEMENT_SIDE_HEAD);
-        bind_number(&q, key->id);
-        bind_number(&q, 1);
-        bool is_there = query_row(&q);
-        query_end(&q);
-        return is_there;
+        return side_first(s, key) != UINT64_MAX;
 }
 
 static void bind_due(struct query *q, const struct key *key)
 {
-        if (key->state == KEY_HELD)
+        if (key->state == KEY_HELD || key->state == KEY_NAMED)
                 bind_null(q);
         else
                 bind_number(q, key->due_ms);
@@ -78,6 +83,17 @@ void key_set_state(struct sqlite_store *s, struct sqlite_shard_row *shard, struc
         struct query q = query(&s->db, STATEMENT_KEY_REASON);
         bind_number(&q, key->id);
         bind_span(&q, reason);
+        (void)query_run(&q);
+}
+
+void key_set_name(struct sqlite_store *s, struct sqlite_shard_row *shard, struct span key_name, struct key *key,
+        struct span name, struct span reason)
+{
+        key_set_state(s, shard, key_name, key, KEY_NAMED, 0, reason);
+        struct query q = query(&s->db, STATEMENT_KEY_NAME);
+        bind_number(&q, key->id);
+        bind_text(&q, name);
+        bind_number(&q, key->since_ms);
         (void)query_run(&q);
 }
 

@@ -218,6 +218,9 @@ void claim_due(struct sqlite_store *s, struct sqlite_shard_row *shard, struct cl
 void claim_lanes(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want_bytes);
 void claim_remember(struct sqlite_shard_row *shard, const struct claim *claim);
 
+/* names.c: whether keys of the shard wait for names. */
+bool shard_has_names(struct sqlite_store *s, const struct sqlite_shard_row *shard);
+
 /* side_queue.c: keys that are not free, and their side queues. */
 struct key {
         uint64_t id; /* 0: the key is free */
@@ -232,6 +235,11 @@ bool key_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, struc
 /* Makes the key not free, or changes its state. */
 void key_set_state(struct sqlite_store *s, struct sqlite_shard_row *shard, struct span name, struct key *key,
         enum store_key_state state, uint64_t due_ms, struct span reason);
+/* The same: it waits for that name. */
+void key_set_name(struct sqlite_store *s, struct sqlite_shard_row *shard, struct span key_name, struct key *key,
+        struct span name, struct span reason);
+/* The seq of the first task in its side queue; UINT64_MAX if there is none. */
+uint64_t side_first(struct sqlite_store *s, const struct key *key);
 /* Writes state, due and tasks; a key without tasks that is not held becomes free. */
 void key_save(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key);
 void side_put(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint64_t seq, struct span task,

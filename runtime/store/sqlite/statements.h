@@ -33,18 +33,24 @@ STATEMENT(LOG_STRAYS, "SELECT id, task, note FROM log WHERE id >= ?1 AND id <= ?
                       "ORDER BY id LIMIT ?4")
 STATEMENT(LOG_STRAYS_COUNT, "SELECT count(*) FROM log WHERE id >= ?1 AND id <= ?2 AND (id >> 10) & 4095 = ?3")
 
-STATEMENT(KEY_GET, "SELECT id, state, due, since, tasks, reason FROM key WHERE shard = ?1 AND key = ?2")
+STATEMENT(KEY_GET, "SELECT id, state, due, since, tasks, reason, name FROM key WHERE shard = ?1 AND key = ?2")
 STATEMENT(KEY_ADD,
         "INSERT INTO key(id, shard, key, state, due, since, tasks, reason) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
-STATEMENT(KEY_SET, "UPDATE key SET state = ?2, due = ?3, since = ?4, tasks = ?5 WHERE id = ?1")
+STATEMENT(KEY_SET, "UPDATE key SET state = ?2, due = ?3, since = ?4, tasks = ?5, "
+                   "name = CASE ?2 WHEN 4 THEN name END WHERE id = ?1")
 STATEMENT(KEY_REASON, "UPDATE key SET reason = ?2 WHERE id = ?1")
+STATEMENT(KEY_NAME, "UPDATE key SET name = ?2, since = ?3 WHERE id = ?1")
+STATEMENT(KEY_WAITS, "SELECT id, since, tasks FROM key INDEXED BY key_waits WHERE shard = ?1 AND name = ?2 "
+                     "ORDER BY since, key LIMIT ?3")
+STATEMENT(
+        KEY_NEXT_NAME, "SELECT name FROM key INDEXED BY key_waits WHERE shard = ?1 AND name > ?2 ORDER BY name LIMIT 1")
 STATEMENT(KEY_REMOVE, "DELETE FROM key WHERE id = ?1")
 STATEMENT(KEY_DUE,
         "SELECT id, key, state, due, since, tasks FROM key INDEXED BY key_due WHERE shard = ?1 AND due <= ?2 "
         "ORDER BY due, key LIMIT ?3")
 STATEMENT(KEY_NEXT_DUE, "SELECT due FROM key INDEXED BY key_due WHERE shard = ?1 AND due >= ?2 ORDER BY due LIMIT 1")
-STATEMENT(KEY_PAGE,
-        "SELECT id, key, state, due, since, tasks, reason FROM key WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3")
+STATEMENT(KEY_PAGE, "SELECT id, key, state, due, since, tasks, reason, name FROM key WHERE id > ?1 AND id <= ?2 ORDER "
+                    "BY id LIMIT ?3")
 
 STATEMENT(SIDE_PUT, "INSERT INTO side(key, seq, task, note) VALUES(?1, ?2, ?3, ?4)")
 STATEMENT(SIDE_HEAD, "SELECT seq, task, note FROM side WHERE key = ?1 ORDER BY seq LIMIT ?2")

@@ -287,7 +287,7 @@ for _, o in ipairs(outcomes) do
 	room = room + o[9]
 	has_dead = has_dead or o[1] == 3
 	has_results = has_results or o[11] == 1
-	has_follow_ups = has_follow_ups or #o[16] > 0
+	has_follow_ups = has_follow_ups or #o[17] > 0
 end
 room = math.min(room, 256)
 
@@ -303,7 +303,7 @@ local lane_sizes = { [0] = size('LLEN', 'high'), size('LLEN', 'normal'), size('L
 local has_delayed, has_controls = size('ZCARD', 'delayed') > 0, size('LLEN', 'control') > 0
 local has_notes = size('HLEN', 'notes') > 0
 has_keys = size('HLEN', 'keys') > 0
-for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', due = 'ZCARD', side = 'ZCARD' }) do
+for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', due = 'ZCARD', named = 'ZCARD', side = 'ZCARD' }) do
 	size(command, name)
 end
 if has_dead or has_controls or has_keys then

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- key_act: hold (1), unhold (2), retry now (3), skip the head (4).  ARGV: verb, key, reason.
--- → 0 (done), 1 (the owner is told), -1 (neither parked nor held)
+-- → 0 (done), 1 (the owner is told), -1 (neither parked nor held, nor does it wait for a name)
 --include shard
 --include note
 --include task
@@ -8,7 +8,7 @@
 --include log
 --include key
 
-check_types('shard', 'control', 'keys', 'due', 'side', 'parked', 'notes', 'dead', 'deadnumbers', 'deadids', 'deadgroups')
+check_types('shard', 'control', 'keys', 'due', 'named', 'side', 'parked', 'notes', 'dead', 'deadnumbers', 'deadids', 'deadgroups')
 check_counts('high', 'normal', 'low', 'last_dead')
 local verb, name, reason = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local fields = redis.call('HMGET', shard, 'lease', 'returned')

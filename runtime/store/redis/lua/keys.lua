@@ -1,6 +1,7 @@
 #!lua flags=no-writes
 -- keys: those that are not free.  ARGV: key ('': a page), cursor, page.
--- → cursor, is_end, per key: key, state (0 free, 1 waiting, 2 parked, 3 held), since, tasks, due_in, reason, head's id, its age
+-- → cursor, is_end, per key: key, state (0 free, 1 waiting, 2 parked, 3 held, 4 named), since, tasks, due_in, reason, head's id,
+-- its age, the name that it waits for
 --include shard
 --include note
 --include task
@@ -8,7 +9,7 @@
 --include log
 --include key
 
-local STATES = { waiting = 1, parked = 2, held = 3 }
+local STATES = { waiting = 1, parked = 2, held = 3, named = 4 }
 local rows = {}
 
 local function show(name)
@@ -20,9 +21,9 @@ local function show(name)
 	local age = submitted > 0 and math.max(0, now - submitted) or 0
 	if k then
 		rows[#rows + 1] = { name, STATES[k.state], k.since, k.tasks, k.state == 'held' and 0 or math.max(0, k.due - now),
-			k.reason, head, age }
+			k.reason, head, age, k.waits or '' }
 	else
-		rows[#rows + 1] = { name, 0, 0, 0, 0, '', '', 0 }
+		rows[#rows + 1] = { name, 0, 0, 0, 0, '', '', 0, '' }
 	end
 end
 

@@ -1,11 +1,19 @@
 -- Keys that are not free, and the queues in which their tasks wait.
--- …keys: key → "STATE SINCE TASKS DUE REASON".  …due: every such key by due time, held ones at +inf.
+-- …keys: key → "STATE SINCE TASKS DUE REASON"; of one that waits for a name (state `named`) "named SINCE TASKS 0 NAME REASON".
+-- …due: every such key by due time, held and named ones at +inf.  …named: NAME NUL hex(since) KEY, all of score 0: the keys
+-- that wait for a name are a lexical range, by time.
 -- A record that cannot be read is kept as it is.  Its tasks wait in their queue, as those of a key that is held, until fsck
 -- mends it or the key is given a new state.
 -- …side: members KEY NUL hex(seq), all of score 0: a key's queue is a lexical range.  …parked: seq → envelope.
 local keys, due_keys, side, parked = at .. 'keys', at .. 'due', at .. 'side', at .. 'parked'
+local named = at .. 'named'
 local WAITING_MS = 30000 -- as STORE_WAITING_MS
 local known = {}         -- records of this call by key; false: the key is free
+
+-- Its place in …named; nil if it waits for no name.
+local function key_place(k)
+	return k.state == 'named' and k.waits .. '\0' .. hex(k.since) .. k.name or nil
+end
 
 local function key_get(name)
 	local k = known[name]
@@ -14,12 +22,17 @@ local function key_get(name)
 		k = false
 		if text then
 			local state, since, tasks, due, reason = string.match(text, '^(%a+) (%d+) (%d+) (%d+) (.*)$')
-			local is_read = (state == 'waiting' or state == 'parked' or state == 'held') and whole(since) and whole(tasks) and
-				whole(due)
+			local waits
+			if state == 'named' then
+				waits, reason = string.match(reason, '^([!-~]+) (.*)$')
+			end
+			local is_read = (state == 'waiting' or state == 'parked' or state == 'held' or waits) and whole(since) and
+				whole(tasks) and whole(due)
 			k = is_read and { name = name, state = state, since = tonumber(since), tasks = tonumber(tasks),
-				due = tonumber(due), reason = reason } or
+				due = tonumber(due), reason = reason, waits = waits } or
 				{ name = name, state = 'held', since = 0, tasks = 0, due = 0, is_unreadable = true,
 				reason = 'its record cannot be read; quiver fsck --repair mends it' }
+			k.place = key_place(k)
 		end
 		known[name] = k
 	end
@@ -31,12 +44,13 @@ local function side_count(name)
 	return redis.call('ZLEXCOUNT', side, '[' .. name .. '\0', '(' .. name .. '\1')
 end
 
-local function key_set(name, state, due, reason)
+-- `waits`: the name that it waits for, if the state is `named`.
+local function key_set(name, state, due, reason, waits)
 	local k = key_get(name) or { name = name, tasks = 0 }
 	if k.is_unreadable then
 		k.is_unreadable, k.tasks = false, side_count(name)
 	end
-	k.state, k.due, k.reason, k.since, k.is_changed = state, due, reason, now, true
+	k.state, k.due, k.reason, k.since, k.waits, k.is_changed = state, due, reason, now, waits, true
 	known[name] = k
 	return k
 end
@@ -55,14 +69,23 @@ local function keys_save()
 			if k.tasks <= 0 then
 				k.tasks = #side_members(k, 1)
 			end
-			if k.tasks == 0 and k.state ~= 'held' then
+			local is_free = k.tasks == 0 and k.state ~= 'held'
+			local place = not is_free and key_place(k) or nil
+			if k.place and k.place ~= place then
+				redis.call('ZREM', named, k.place)
+			end
+			if is_free then
 				redis.call('HDEL', keys, name)
 				redis.call('ZREM', due_keys, name)
 				known[name] = false
 			else
-				redis.call('HSET', keys, name,
-					string.format('%s %.0f %.0f %.0f ', k.state, k.since, k.tasks, k.due) .. k.reason)
-				redis.call('ZADD', due_keys, k.state == 'held' and '+inf' or k.due, name)
+				redis.call('HSET', keys, name, string.format('%s %.0f %.0f %.0f ', k.state, k.since, k.tasks, k.due) ..
+					(place and k.waits .. ' ' or '') .. k.reason)
+				redis.call('ZADD', due_keys, (place or k.state == 'held') and '+inf' or k.due, name)
+				if place then
+					redis.call('ZADD', named, 0, place)
+				end
+				k.place = place
 			end
 		end
 	end

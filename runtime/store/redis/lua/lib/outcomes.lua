@@ -70,10 +70,28 @@ local function settle_done(o, seq)
 		result_put(o[3], o[4], o[5], o[14], note)
 		results_put = results_put + 1
 	end
-	for _, f in ipairs(o[16]) do
+	for _, f in ipairs(o[17]) do
 		follow_up(f)
 	end
 	return true
+end
+
+-- A key waits for what its first task waits for: another one that is put behind it changes nothing.
+local function divert(k, o, seq, due)
+	local waits, reason = o[16], o[12] ~= '' and o[12] or 'more than its share'
+	local is_first = not k or (k.state == 'waiting' and waits == '')
+	if not is_first then
+		local head = side_members(k, 1)[1]
+		is_first = not head or seq < tonumber(side_field(head))
+	end
+	if waits ~= '' and is_first then
+		return key_set(o[4], 'named', 0, reason, waits)
+	elseif k and k.state == 'waiting' then
+		k.due = math.min(due, k.due)
+	elseif is_first then
+		return key_set(o[4], 'waiting', due, reason)
+	end
+	return k
 end
 
 -- RETRY, HOLD, DIVERT: into the key's side queue, at its place.
@@ -85,10 +103,8 @@ local function settle_aside(o, seq, bytes)
 		k = key_set(name, 'held', 0, o[13])
 	elseif kind == RETRY and (not k or k.state ~= 'held') then
 		k = key_set(name, 'parked', due, o[13])
-	elseif not k then
-		k = key_set(name, 'waiting', due, o[12] ~= '' and o[12] or 'more than its share')
-	elseif k.state == 'waiting' and due < k.due then
-		k.due = due
+	elseif not k or k.state == 'waiting' or k.state == 'named' then
+		k = divert(k, o, seq, due)
 	end
 	side_put(k, seq, bytes)
 end
@@ -151,7 +167,7 @@ end
 -- key that follow each other are refilled at once.  Returns where it stopped.
 local function settle_plain(i)
 	local seqs, from = {}, i
-	while outcomes[i] and outcomes[i][1] == DONE and outcomes[i][6] == 0 and outcomes[i][11] == 0 and #outcomes[i][16] == 0 do
+	while outcomes[i] and outcomes[i][1] == DONE and outcomes[i][6] == 0 and outcomes[i][11] == 0 and #outcomes[i][17] == 0 do
 		seqs[#seqs + 1] = string.format('%d', outcomes[i][2])
 		i = i + 1
 	end

@@ -190,9 +190,12 @@ parts[#parts + 1] = function()
 			problem('counted', recount(name), 'key %s: tasks: %d and %d differ', name, k.tasks, count)
 		end
 		local score = redis.call('ZSCORE', due_keys, name)
-		local due = k.state == 'held' and math.huge or k.due
+		local due = (k.state == 'held' or k.state == 'named') and math.huge or k.due
 		if not score or tonumber(score) ~= due then
 			problem('queued for then', recount(name), 'key %s: due at %s, queued for %s', name, tostring(due), tostring(score))
+		end
+		if k.place and not redis.call('ZSCORE', named, k.place) then
+			problem('it is found there', recount(name), 'key %s: waits for %s, but is not found there', name, k.waits)
 		end
 		if count == 0 and k.state ~= 'held' then
 			problem('it is free', recount(name), 'key %s: waits for nothing', name)
@@ -204,6 +207,18 @@ parts[#parts + 1] = function()
 	return slice('ZSCAN', 'due', function(name)
 		if redis.call('HEXISTS', keys, name) == 0 then
 			problem('dropped', drop('ZREM', 'due', name), 'key %s: is due, but free', name)
+		end
+	end)
+end
+
+-- Who is found by a name waits for it.
+parts[#parts + 1] = function()
+	return slice('ZSCAN', 'named', function(member)
+		local name = string.match(member, '^[!-~]+%z%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x(.+)$')
+		local k = name and key_get(name)
+		if not k or k.place ~= member then
+			problem('dropped', drop('ZREM', 'named', member), 'key %s: does not wait for %s', name or '?',
+				string.match(member, '^[!-~]*'))
 		end
 	end)
 end
@@ -385,7 +400,7 @@ parts[#parts + 1] = function()
 end
 
 local function prove()
-	check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'side', 'parked',
+	check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'named', 'side', 'parked',
 		'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'results', 'resultdata', 'leased', 'consumers', 'outbox', 'sent', 'taken',
 		'idempotent', 'idempotentends')
 	local next_cursor = parts[part] and parts[part]() or ''
