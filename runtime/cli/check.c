@@ -204,7 +204,7 @@ static void check_plugins(struct check *check)
 static int check_file(const char *path, const char *how, const struct check_request *request)
 {
         struct check check = { .path = path, .how = how, .problems = { .reader = READER_CHECK } };
-        bool is_loaded = config_load(path, &check.config, &check.problems) == 0;
+        bool is_loaded = config_load(path, &cli_set, &check.config, &check.problems) == 0;
         if (is_loaded)
                 check_state(&check.config, &check.problems);
         if (is_loaded && !request->is_config_only)

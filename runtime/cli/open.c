@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+struct strings cli_set;
+
 /* What the store said about the request; anything else is about the store. */
 static bool is_answer(int r)
 {
@@ -67,7 +69,7 @@ int cli_load(struct cli_store *s, const char *command, const char *given_config,
         char text[2048];
         if (config_find(given_config, &path, &s->how, &error) < 0)
                 return cli_fail(s->command, -EINVAL, error.text);
-        int r = config_load(path, &s->config, &problems);
+        int r = config_load(path, &cli_set, &s->config, &problems);
         for (size_t i = 0; (r < 0 || reader == READER_HOST) && i < problems.count; i++)
                 (void)fprintf(stderr, "%s\n", problem_format(&problems.items[i], text, sizeof(text)));
         if (r < 0)
@@ -82,7 +84,7 @@ int cli_load(struct cli_store *s, const char *command, const char *given_config,
 int cli_open(struct cli_store *s, const char *command, const char *given_config)
 {
         struct error error = { "" };
-        int code = cli_load(s, command, given_config, READER_ANYBODY);
+        int code = cli_load(s, command, given_config, READER_COMMAND);
         if (code != EXIT_DONE)
                 return code;
         int r = client_open_config(&s->config, &s->client, &error);

@@ -9,8 +9,12 @@
 /* Rows that every command on a store has. */
 #define OPT_CONFIG(field)                                                                                              \
         OPT_TEXT("-c, --config FILE", field,                                                                           \
-                "the settings; else $QUIVER_CONFIG, ./etc/runtime.cfg, /etc/quiver/runtime.cfg")
+                "the settings; else $QUIVER_CONFIG, ./etc/runtime.cfg, /etc/quiver/runtime.cfg"),                      \
+                OPT_LIST("--set NAME=VALUE", &cli_set, "override a setting of the file: --set log.level=debug")
 #define OPT_JSON(field) OPT_FLAG("--json", field, "print JSON")
+
+/* What --set has given; the same for all that a command reads. */
+extern struct strings cli_set;
 
 /* Zero-initialised is closed. */
 struct cli_store {

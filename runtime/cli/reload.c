@@ -73,7 +73,7 @@ static int reload(const struct reload_request *q)
         struct error error = { "" };
         struct cli_store s; /* the host's name and folder are in its configuration */
         json_t *reply = NULL;
-        int code = cli_load(&s, "reload", q->config, READER_ANYBODY);
+        int code = cli_load(&s, "reload", q->config, READER_COMMAND);
         if (code != EXIT_DONE)
                 return code;
         json_t *request = json_pack("{s:s, s:b, s:b}", "verb", "reload", "wait", q->is_patient, "dry_run", q->is_dry);

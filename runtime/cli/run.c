@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "cli/command.h"
@@ -34,12 +35,25 @@ static int run_with_config(const char *given)
         return r >= 0 ? EXIT_DONE : is_unreachable(r) ? EXIT_UNREACHABLE : EXIT_FAILED;
 }
 
+static int take_name(void *self, const char *value, struct error *error)
+{
+        (void)self;
+        (void)error;
+        char *setting = text_printf("host.name=%s", value);
+        strings_add(&cli_set, setting);
+        free(setting);
+        return 0;
+}
+
 int cmd_run(int argc, char **argv)
 {
         const char *config = NULL;
-        const struct option table[] = { OPT_CONFIG(&config) };
+        const struct option table[] = {
+                OPT_CONFIG(&config),
+                OPT_CALL("--name NAME", take_name, NULL, "the host's name, as --set host.name=NAME"),
+        };
         struct options o = {
-                .usage = "run [-c FILE]",
+                .usage = "run [-c FILE] [--name NAME] [--set NAME=VALUE]",
                 .about = "Runs a host in the foreground: claims tasks and runs them with the handlers that runtime.cfg "
                          "names.\n"
                          "If nobody answers for the store or the coordination when it starts, it exits with 3.\n"
@@ -50,8 +64,10 @@ int cmd_run(int argc, char **argv)
                          "SIGHUP: takes up changed settings and plugins, as quiver reload does.",
                 OPTIONS_TABLE(table),
                 .hint = "run takes no words",
-                .examples = "  quiver run\n"
-                            "  quiver run -c /etc/quiver/runtime.cfg\n",
+                .examples =
+                        "  quiver run\n"
+                        "  quiver run --name b --set http.listen=127.0.0.1:7071      a second host of this machine\n"
+                        "  quiver run -c /etc/quiver/runtime.cfg\n",
         };
         int code;
         return options_read(&o, argc, argv, &code) ? run_with_config(config) : code;

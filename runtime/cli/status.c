@@ -111,7 +111,7 @@ static int ask_host(const char *config, const char *name)
         struct cli_store s;
         struct error error = { "" };
         json_t *reply;
-        int code = cli_load(&s, "status", config, READER_ANYBODY);
+        int code = cli_load(&s, "status", config, READER_COMMAND);
         if (code != EXIT_DONE)
                 return code;
         int r = control_ask(s.config.state, name, json_pack("{s:s}", "verb", "status"), HOST_WAIT_MS, &reply, &error);

@@ -53,13 +53,13 @@ int client_open_or_make(const struct config *config, struct qv_client **ret_clie
 static int open_file(const char *given, struct qv_client **ret_client, struct error *error)
 {
         struct config config = { 0 };
-        struct problems problems = { 0 };
+        struct problems problems = { .reader = READER_COMMAND };
         const char *how = NULL;
         char *path = NULL;
         int r = config_find(given, &path, &how, error);
         if (r < 0)
                 return r;
-        r = config_load(path, &config, &problems);
+        r = config_load(path, NULL, &config, &problems);
         if (r < 0) {
                 char text[ERROR_TEXT_MAX / 2] = "cannot be read";
                 if (problems.count)

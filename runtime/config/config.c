@@ -37,14 +37,17 @@ int config_find(const char *given, char **ret_path, const char **ret_how, struct
         return 0;
 }
 
-static int load(const char *path, const char *text, size_t size, struct config *ret_config, struct problems *problems)
+static int load(const char *path, const char *text, size_t size, const struct strings *set, struct config *ret_config,
+        struct problems *problems)
 {
         struct config config = { 0 };
         struct config_tree tree;
         size_t errors = problems->errors;
-        int r = tree_open(&tree, path, text, size, problems);
+        int r = tree_open(&tree, path, text, size, set, problems);
         if (!r) {
                 config.path = text_copy(path);
+                for (size_t i = 0; set && i < set->count; i++)
+                        strings_add(&config.set, set->items[i]);
                 config_read_tree(&tree, &config);
                 config_finish(&tree, &config);
                 if (problems->errors > errors)
@@ -59,14 +62,14 @@ static int load(const char *path, const char *text, size_t size, struct config *
         return r;
 }
 
-int config_load(const char *path, struct config *ret_config, struct problems *problems)
+int config_load(const char *path, const struct strings *set, struct config *ret_config, struct problems *problems)
 {
-        return load(path, NULL, 0, ret_config, problems);
+        return load(path, NULL, 0, set, ret_config, problems);
 }
 
 int config_parse(const char *path, const char *text, size_t size, struct config *ret_config, struct problems *problems)
 {
-        return load(path, text, size, ret_config, problems);
+        return load(path, text, size, NULL, ret_config, problems);
 }
 
 void config_free(struct config *config)
@@ -75,6 +78,7 @@ void config_free(struct config *config)
                 return;
         group_free(&config_table, config);
         free(config->path);
+        strings_free(&config->set);
         *config = (struct config){ 0 };
 }
 

@@ -163,7 +163,8 @@ struct handler_config {
 };
 
 struct config {
-        char *path; /* the configuration file, as it was named */
+        char *path;         /* the configuration file, as it was named */
+        struct strings set; /* what the command line has set, for whoever reads the file again */
 
         char *app;
         uint32_t shards;
@@ -187,9 +188,10 @@ struct config {
  * place. */
 int config_find(const char *given, char **ret_path, const char **ret_how, struct error *error);
 
-/* Reads and checks the whole file.  0: the caller frees *ret_config with config_free().  On a negative errno it is
+/* Reads and checks the whole file.  `set` are settings of the command line, NAME=VALUE, which override the file's;
+ * NULL: none.  0: the caller frees *ret_config with config_free().  On a negative errno it is
  * untouched.  Either way everything found is added to `problems`; after 0 these are only warnings. */
-int config_load(const char *path, struct config *ret_config, struct problems *problems);
+int config_load(const char *path, const struct strings *set, struct config *ret_config, struct problems *problems);
 
 /* As config_load(), with `text` as the content of the file `path`. */
 int config_parse(const char *path, const char *text, size_t size, struct config *ret_config, struct problems *problems);
@@ -234,6 +236,7 @@ enum config_effect {
         EFFECT_LIVE,       /* nothing: the next use reads the new value */
         EFFECT_GENERATION, /* new runners for that handler */
         EFFECT_RESTART,    /* a new host process; a reload refuses the change */
+        EFFECT_FIXED,      /* none: it is recorded when the app is made; a host with another value is refused */
 };
 
 struct config_change {

@@ -61,7 +61,7 @@ static void check_secret(struct config_tree *t, const char *group, const struct 
         struct error error;
         struct stat st;
         struct file_trust trust = { .verdict = FILE_TRUST_SOUND };
-        bool is_host = t->problems->reader != READER_ANYBODY;
+        bool is_host = problems_is_host(t->problems);
         (void)snprintf(path, sizeof(path), "%s.password_%s", group, secret->file ? "file" : "env");
         struct config_place place = place_of(t, path);
         if (secret->file && secret->environment) {
@@ -183,6 +183,8 @@ void config_finish(struct config_tree *t, struct config *config)
         if (config->window.per_key > config->window.tasks)
                 problems_error(t->problems, place_of(t, "window"), "window: per_key %u is more than tasks %u",
                         config->window.per_key, config->window.tasks);
+        problems_begin_handlers(t->problems);
         for (size_t i = 0; i < config->handlers_count; i++)
                 finish_handler(t, config, i);
+        problems_end_handlers(t->problems);
 }

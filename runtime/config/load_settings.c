@@ -72,7 +72,7 @@ int config_load_settings(const char *path, const char *which, struct setting_lis
         struct problems problems = { 0 };
         struct setting_list settings = { 0 };
         struct config_tree tree;
-        int r = tree_open(&tree, path, NULL, 0, &problems);
+        int r = tree_open(&tree, path, NULL, 0, NULL, &problems);
         if (!r && problems.errors)
                 r = -EINVAL;
         if (r) {

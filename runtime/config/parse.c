@@ -215,6 +215,27 @@ static int parse_value(struct parser *p, struct config_setting_t *parent, const 
         return syntax_error(p);
 }
 
+/* Whether what `file` says replaces what `other` has said before. */
+static bool may_override(const struct source_file *file, const struct source_file *other)
+{
+        if (file->is_command_line)
+                return true;
+        while (other && other != file)
+                other = other->includer;
+        return other != NULL;
+}
+
+/* A group over a group is merged into it, member by member; the group keeps its place. */
+static int parse_over(struct parser *p, struct config_setting_t *group)
+{
+        struct opened opened = { .mark = '{', .closing = '}', .place = here(p) };
+        advance(p);
+        int r = parse_settings(p, group, &opened);
+        if (r == 0)
+                advance(p);
+        return r;
+}
+
 /* Parses NAME = VALUE and the optional semicolon or comma after it. */
 static int parse_setting(struct parser *p, struct config_setting_t *group)
 {
@@ -227,9 +248,9 @@ static int parse_setting(struct parser *p, struct config_setting_t *group)
         }
         memcpy(name, p->token.start, p->token.size);
         name[p->token.size] = 0;
-        const struct config_setting_t *known = config_setting_get_member(group, name);
-        if (known) {
-                const struct setting_place *at = config_setting_get_hook(known);
+        struct config_setting_t *known = config_setting_get_member(group, name);
+        const struct setting_place *at = known ? config_setting_get_hook(known) : NULL;
+        if (known && (at->file == file || !may_override(file, at->file))) {
                 problems_error(p->source->problems, place, "duplicate setting \"%s\": already set at %s:%u", name,
                         at->file->path, at->line);
                 return -EINVAL;
@@ -238,12 +259,17 @@ static int parse_setting(struct parser *p, struct config_setting_t *group)
         if (!is_mark(p, "=:"))
                 return syntax_error(p);
         advance(p);
-        int r = parse_value(p, group, name);
+        bool is_merged = known && config_setting_is_group(known) && mark_of(p) == '{';
+        if (known && !is_merged)
+                (void)config_setting_remove(group, name);
+        int r = is_merged ? parse_over(p, known) : parse_value(p, group, name);
         if (r < 0)
                 return r;
-        struct setting_place *at = config_setting_get_hook(config_setting_get_member(group, name));
-        at->file = file;
-        at->line = place.line;
+        if (!is_merged) {
+                struct setting_place *added = config_setting_get_hook(config_setting_get_member(group, name));
+                added->file = file;
+                added->line = place.line;
+        }
         if (is_mark(p, ";,"))
                 advance(p);
         return 0;

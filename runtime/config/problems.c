@@ -12,6 +12,7 @@ __attribute__((format(printf, 4, 0))) static void add(
         struct problems *p, struct config_place place, bool is_warning, const char *format, va_list args)
 {
         char text[ERROR_TEXT_MAX];
+        is_warning = is_warning || (p->is_in_handlers && p->reader == READER_COMMAND);
         if (!is_warning)
                 p->errors++;
         if (p->count == PROBLEMS_MAX) {
@@ -50,7 +51,7 @@ void problems_warn(struct problems *p, struct config_place place, const char *fo
 
 void problems_judge(struct problems *p, struct config_place place, const char *prefix, const struct file_trust *trust)
 {
-        if (p->reader == READER_ANYBODY || trust->verdict == FILE_TRUST_SOUND)
+        if (!problems_is_host(p) || trust->verdict == FILE_TRUST_SOUND)
                 return;
         /* Whoever checks need not be the user who is going to run the host. */
         if (p->reader == READER_CHECK && trust->verdict == FILE_TRUST_STRANGER)

@@ -18,12 +18,14 @@ struct problem {
 };
 
 /* For whom a configuration is read.  A file that others on the machine could have written is a problem only for a host,
- * which runs what the file names as its own user. */
-enum config_reader { READER_ANYBODY, READER_CHECK, READER_HOST };
+ * which runs what the file names as its own user.  A command or a producer needs the store and no handler: a mistake in
+ * a handler's block is only a warning for it. */
+enum config_reader { READER_ANYBODY, READER_COMMAND, READER_CHECK, READER_HOST };
 
 /* Zero-initialised is empty.  Problems beyond PROBLEMS_MAX are counted but not kept. */
 struct problems {
         enum config_reader reader; /* set by the caller before loading */
+        bool is_in_handlers;
         struct problem *items;
         size_t count;
         size_t errors; /* all problems that are not warnings, kept or not */
@@ -35,6 +37,22 @@ struct config_place {
         const char *file;
         uint32_t line;
 };
+
+/* Whether the file is read by or for a host. */
+static inline bool problems_is_host(const struct problems *p)
+{
+        return p->reader == READER_CHECK || p->reader == READER_HOST;
+}
+
+/* What is added between the two concerns handlers only. */
+static inline void problems_begin_handlers(struct problems *p)
+{
+        p->is_in_handlers = true;
+}
+static inline void problems_end_handlers(struct problems *p)
+{
+        p->is_in_handlers = false;
+}
 
 __attribute__((format(printf, 3, 4))) void problems_error(
         struct problems *p, struct config_place place, const char *format, ...);

@@ -152,8 +152,10 @@ static void read_handler(struct config_tree *t, const struct config_setting_t *s
 
 static void read_handlers(struct config_tree *t, const struct config_setting_t *s, struct config *config)
 {
+        problems_begin_handlers(t->problems);
         for (int i = 0; i < config_setting_length(s); i++)
                 read_handler(t, config_setting_get_elem(s, (unsigned int)i), config);
+        problems_end_handlers(t->problems);
 }
 
 static void read_field(

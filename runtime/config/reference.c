@@ -66,6 +66,7 @@ static const char *effect_name(const struct field *f)
                 [EFFECT_LIVE] = "reload",
                 [EFFECT_GENERATION] = "reload, new runners",
                 [EFFECT_RESTART] = "restart",
+                [EFFECT_FIXED] = "fixed",
         };
         return names[f->effect];
 }

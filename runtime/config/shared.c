@@ -5,10 +5,11 @@
 
 #include "base/memory.h"
 
-int shared_config_load(const char *path, struct shared_config **ret, struct problems *problems)
+int shared_config_load(
+        const char *path, const struct strings *set, struct shared_config **ret, struct problems *problems)
 {
         struct shared_config *shared = memory_zero(1, sizeof(*shared));
-        int r = config_load(path, &shared->config, problems);
+        int r = config_load(path, set, &shared->config, problems);
         if (r < 0) {
                 free(shared);
                 return r;

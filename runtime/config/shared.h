@@ -12,7 +12,8 @@ struct shared_config {
 };
 
 /* config_load() into a new object with one reference.  0, or -errno with the reasons in `problems`. */
-int shared_config_load(const char *path, struct shared_config **ret, struct problems *problems);
+int shared_config_load(
+        const char *path, const struct strings *set, struct shared_config **ret, struct problems *problems);
 /* Adds a reference and returns `shared`.  NULL stands for a configuration that outlives all its users, and stays NULL.
  */
 struct shared_config *shared_config_get(struct shared_config *shared);

@@ -86,6 +86,7 @@ static void open_text(struct source *s, const char *path, const char *text, size
         struct open_file *open = memory_zero(1, sizeof(*open));
         file->path = text_copy(path);
         file->folder = file_folder(path);
+        file->includer = s->open ? s->open->file : NULL;
         *s->files_end = file;
         s->files_end = &file->next;
         file->text = clean_text(s, file->path, text, size);
@@ -117,7 +118,7 @@ static void open_included(struct source *s, const char *name, const char *path, 
         size_t depth = 0;
         bool is_loop = false;
         struct file_trust trust = { .verdict = FILE_TRUST_SOUND };
-        bool is_host = s->problems->reader != READER_ANYBODY;
+        bool is_host = problems_is_host(s->problems);
         int e = file_read(path, SOURCE_BYTES_MAX - s->bytes, &b, &st, is_host ? &trust : NULL, &error);
         for (const struct open_file *o = s->open; o && !e; o = o->outer, depth++)
                 is_loop |= o->device == st.st_dev && o->inode == st.st_ino;
@@ -143,6 +144,13 @@ static void include(struct source *s, const struct token *token)
         open_included(s, name, path, (struct config_place){ file->path, token->line });
         free(path);
         free(name);
+}
+
+void source_add_command_line(struct source *s, const char *path, const char *text, size_t size)
+{
+        struct source_file **added = s->files_end;
+        open_text(s, path, text, size, NULL);
+        (*added)->is_command_line = true;
 }
 
 void source_next(struct source *s, struct token *ret_token, const struct source_file **ret_file)
@@ -176,7 +184,7 @@ int source_open(struct source *s, const char *path, const char *text, size_t siz
         *s = (struct source){ .problems = problems };
         s->files_end = &s->files;
         struct file_trust trust = { .verdict = FILE_TRUST_SOUND };
-        bool is_host = problems->reader != READER_ANYBODY;
+        bool is_host = problems_is_host(problems);
         int r = text ? 0 : file_read(path, SOURCE_BYTES_MAX, &b, &st, is_host ? &trust : NULL, &error);
         if (text && size > SOURCE_BYTES_MAX)
                 r = error_set(&error, -EFBIG, "larger than 1 MiB");

@@ -327,7 +327,7 @@ const struct group handler_table = TABLE(handler_fields);
 static const struct field config_fields[] = {
         TEXT("app", config, app, NULL, name_check_app, RESTART,
                 "The name space: hosts, queues and producers of one deployment share it."),
-        COUNT("shards", config, shards, "64", 1, 4096, RESTART,
+        COUNT("shards", config, shards, "64", 1, 4096, FIXED,
                 "Queues that keys are spread over. Recorded when the app is created, and fixed from then on."),
         PATH("state", config, state, "../var", NULL, RESTART,
                 "The folder for this host's socket, its locks and its private copies of plugins."),

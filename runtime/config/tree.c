@@ -5,13 +5,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tree_open(struct config_tree *t, const char *path, const char *text, size_t size, struct problems *problems)
+#include "config/override.h"
+
+/* Each is a source of its own, so that a later one overrides an earlier one. */
+static int add_set(struct config_tree *t, const char *given)
+{
+        struct buffer text = { 0 };
+        struct error error;
+        char path[300];
+        int r = override_text(given, &text, &error);
+        (void)snprintf(path, sizeof(path), "--set %.*s", (int)strcspn(given, "="), given);
+        if (r < 0) {
+                problems_error(t->problems, (struct config_place){ "--set", 0 }, "%s", error.text);
+        } else {
+                source_add_command_line(&t->source, path, buffer_text(&text), text.size);
+                r = config_parse_words(&t->source, config_root_setting(&t->parsed), &t->places);
+        }
+        buffer_free(&text);
+        return r;
+}
+
+int tree_open(struct config_tree *t, const char *path, const char *text, size_t size, const struct strings *set,
+        struct problems *problems)
 {
         *t = (struct config_tree){ .problems = problems };
         config_init(&t->parsed);
         int r = source_open(&t->source, path, text, size, problems);
         if (r == 0)
                 r = config_parse_words(&t->source, config_root_setting(&t->parsed), &t->places);
+        for (size_t i = 0; r == 0 && set && i < set->count; i++)
+                r = add_set(t, set->items[i]);
         return r ? r : t->source.failed;
 }
 

@@ -184,3 +184,13 @@ def test_usage(check):
     assert check("--shwo").returncode == 2
     assert check("file.cfg").returncode == 2
     assert check("-c").returncode == 2
+
+
+def test_a_command_does_not_need_handlers_to_be_right(quiver, write, tmp_path):
+    write("etc/runtime.cfg", MINIMAL + "handlers = { };\n")
+    subprocess.run([quiver, "load", "/dev/null"], cwd=tmp_path, capture_output=True, timeout=60)
+    write("etc/runtime.cfg", MINIMAL + "handlers = { mail = { plugn = \"mail.so\"; timeout = 5; }; };\n")
+    run = subprocess.run([quiver, "run"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 1 and "did you mean \"plugin\"" in run.stderr
+    done = subprocess.run([quiver, "status"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "plugn" not in done.stderr and "is not valid" not in done.stderr

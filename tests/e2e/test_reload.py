@@ -157,7 +157,8 @@ def test_what_takes_a_restart_is_named_and_nothing_else_is_applied(site, change,
     site.configure(work='timeout = "7s";', change=change)
     said = site.reload(code=1)
     assert len(said["problems"]) == 1
-    assert f"{name} has changed, which takes a restart" in said["problems"][0]
+    how = "is fixed since the app was made" if name == "shards" else "takes a restart"
+    assert f"{name} has changed, which {how}" in said["problems"][0]
     site.configure(work="")
     assert site.actions("--dry-run") == {"work": "new generation"}
     assert site.count("event=promoted") == 0
@@ -311,3 +312,24 @@ def test_a_host_that_is_stopping_says_so_to_who_asks_for_a_reload(site):
     assert "event=stopped" not in site.log()
     go.touch()
     assert site.wait() == 0
+
+
+def test_a_second_host_of_this_machine_differs_by_its_command_line(site):
+    """And keeps that when it reloads the file that both share."""
+    site.configure(work="", change=add(QUICK)).start()
+    with open(site.folder / "second", "wb") as log:
+        second = subprocess.Popen([site.quiver, "run", "-c", site.config, "--name", "second", "--set", "lease.drain=7s"],
+                                  stdout=log, stderr=log)
+    text = lambda: (site.folder / "second").read_text()
+    try:
+        wait_until(lambda: "event=running host=second" in text(), "it runs")
+        wait_until(lambda: "second" in site.cli("members"), "it is a member beside the first")
+        site.install("ledger-two.so")
+        assert site.actions("--host", "second") == {"work": "new generation"}
+        assert "lease" not in text().partition("event=plan")[2]
+        second.send_signal(signal.SIGTERM)
+        assert second.wait(60) == 0
+        assert "drain_ms=7000" in text()
+    finally:
+        second.kill()
+        second.wait(60)

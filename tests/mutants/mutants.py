@@ -351,6 +351,12 @@ MUTANTS = [
      "if (ticket != r->flights[index].ticket || reply.ticket != ticket || !is_runner_outcome(reply.outcome))",
      "if (!is_runner_outcome(reply.outcome))", [UNIT("ring_hostile"), UNIT("ring")]),
 
+    # --- who overrides whom in a configuration
+    ("config: an included file overrides its includer", "runtime/config/parse.c", "return other != NULL;", "return true;",
+     [UNIT("config_text")]),
+    ("config: a mistake in a handler stops a producer", "runtime/config/problems.c",
+     "(p->is_in_handlers && p->reader == READER_COMMAND)", "false", [UNIT("config_text")]),
+
     # --- a hung master
     ("redis: nobody asks while an answer is overdue", "runtime/redis/redis.c", "if (!is_one_silent)", "if (true)",
      [CONTRACT("redis_sentinel"), CONTRACT("redis_cluster")]),

@@ -69,12 +69,18 @@ static inline int parse(struct fixture *f, const char *text)
         return parse_bytes(f, text, strlen(text));
 }
 
-static inline int load(struct fixture *f, const char *path)
+/* With what the command line has set; NULL: nothing. */
+static inline int load_set(struct fixture *f, const char *path, const struct strings *set)
 {
         fixture_clear(f);
-        f->r = config_load(path, &f->config, &f->problems);
+        f->r = config_load(path, set, &f->config, &f->problems);
         fixture_note(f);
         return f->r;
+}
+
+static inline int load(struct fixture *f, const char *path)
+{
+        return load_set(f, path, NULL);
 }
 
 /* It loads, and nothing is said. */

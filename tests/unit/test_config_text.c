@@ -182,6 +182,108 @@ static void includes_are_found_from_their_own_folder(void **state)
         assert_said(f, "main.cfg:1");
 }
 
+static void what_stands_beside_an_include_overrides_it(void **state)
+{
+        struct fixture *f = *state;
+        put_file("base.cfg", "app = \"a\";\nstore = { url = \"sqlite:q.db\"; max_backlog = 7; };\n"
+                             "log = { level = \"debug\"; };\n"
+                             "handlers = { h = { plugin = \"h.so\"; threads = 3; timeout = \"1m\"; }; };\n");
+        put_file("own.cfg", "@include \"base.cfg\"\n"
+                            "app = \"b\";\nstore = { url = \"sqlite:r.db\"; };\nlog = { rate = 5; };\n"
+                            "handlers = { h = { threads = 4; }; g = { plugin = \"g.so\"; }; };\n");
+        assert_int_equal(load(f, in_folder("own.cfg")), 0);
+        assert_string_equal(f->config.app, "b");
+        assert_string_equal(f->config.store.url.path, in_folder("r.db"));
+        assert_int_equal(f->config.store.backlog_max, 7); /* a group is merged, not replaced */
+        assert_int_equal(f->config.log.level, 3);
+        assert_int_equal(f->config.log.rate, 5);
+        assert_int_equal(f->config.handlers_count, 2);
+        assert_int_equal(f->config.handlers[0].threads, 4);
+        assert_int_equal(f->config.handlers[0].timeout_ms, 60000);
+        /* Twice in one file stays a mistake, whatever was included before. */
+        put_file("own.cfg", "@include \"base.cfg\"\napp = \"b\";\napp = \"c\";\n");
+        assert_int_equal(load(f, in_folder("own.cfg")), -EINVAL);
+        assert_said(f, "own.cfg:3: duplicate setting \"app\": already set at ");
+}
+
+static int set(struct fixture *f, const char *first, const char *second)
+{
+        struct strings given = { 0 };
+        strings_add(&given, first);
+        if (second)
+                strings_add(&given, second);
+        int r = load_set(f, in_folder("set.cfg"), &given);
+        strings_free(&given);
+        return r;
+}
+
+static void the_command_line_overrides_the_file(void **state)
+{
+        struct fixture *f = *state;
+        put_file("set.cfg", "app = \"a\";\nshards = 4;\nstore = { url = \"sqlite:q.db\"; };\n"
+                            "handlers = { h = { plugin = \"h.so\"; config = { greeting = \"hello\"; }; }; };\n");
+        assert_int_equal(set(f, "http.listen=127.0.0.1:7071", "shards=8"), 0);
+        assert_string_equal(f->config.http.listen, "127.0.0.1:7071");
+        assert_int_equal(f->config.shards, 8);
+        assert_int_equal(f->config.set.count, 2); /* for whoever reads the file again */
+        assert_int_equal(set(f, "lease.ttl=3s", "lease.ttl=4s"), 0);
+        assert_int_equal(f->config.lease.ttl_ms, 4000); /* the later one */
+        assert_int_equal(set(f, "handlers.h.config.greeting=say \"hi\"", "handlers.h.threads=2"), 0);
+        assert_string_equal(setting_list_get(&f->config.handlers[0].settings, "greeting"), "say \"hi\"");
+        assert_int_equal(f->config.handlers[0].threads, 2);
+        assert_int_equal(set(f, "handlers.h.limits.read=/tmp", "host.name=7"), 0);
+        assert_string_equal(f->config.handlers[0].limits.read.items[0], "/tmp");
+        assert_string_equal(f->config.host.name, "7");
+        assert_int_equal(set(f, "http.hosts=[ \"a\", \"b\" ]", NULL), 0);
+        assert_int_equal(f->config.http.hosts.count, 2);
+}
+
+static void a_wrong_setting_of_the_command_line_is_named(void **state)
+{
+        static const struct {
+                const char *given, *said;
+        } cases[] = {
+                { "lease.tll=3s", "--set lease.tll:1: no setting \"tll\" in lease; did you mean \"ttl\"?" },
+                { "lease.ttl=soon", "--set lease.ttl:1: lease.ttl: " },
+                { "shards=many", "--set shards:1: syntax error" },
+                { "shards", "NAME=VALUE" },
+                { "=4", "NAME=VALUE" },
+                { "a..b=4", "is no name of a setting" },
+                { "a b=4", "is no name of a setting" },
+                { "a.=4", "is no name of a setting" },
+                { "a.b.c.d.e.f.g.h.i=4", "is no name of a setting" },
+        };
+        struct fixture *f = *state;
+        put_file("set.cfg", "app = \"a\";\nstore = { url = \"sqlite:q.db\"; };\nhandlers = { };\n");
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                assert_int_equal(set(f, cases[i].given, NULL), -EINVAL);
+                assert_said(f, cases[i].said);
+        }
+}
+
+/* Producers and commands need the store; only a host needs handlers. */
+static void a_mistake_in_a_handler_does_not_stop_a_command(void **state)
+{
+        static const char text[] =
+                "app = \"a\";\nstore = { url = \"sqlite:q.db\"; };\n"
+                "handlers = { h = { plugn = \"h.so\"; timeout = 5; }; g = { plugin = \"g.so\"; stall = "
+                "\"2m\"; timeout = \"1m\"; }; i = 5; };\n";
+        struct fixture *f = *state;
+        struct problems problems = { .reader = READER_COMMAND };
+        struct config config = { 0 };
+        assert_int_equal(parse(f, text), -EINVAL);
+        assert_int_equal(config_parse("/srv/etc/t.cfg", text, strlen(text), &config, &problems), 0);
+        assert_int_equal(problems.errors, 0);
+        assert_true(problems.count >= 4);
+        assert_string_equal(config.app, "a");
+        config_free(&config);
+        problems_free(&problems);
+        /* What a command needs is still refused. */
+        problems = (struct problems){ .reader = READER_COMMAND };
+        assert_int_equal(config_parse("/srv/etc/t.cfg", "app = 5;", 8, &config, &problems), -EINVAL);
+        problems_free(&problems);
+}
+
 static void defaults_start_at_the_folder_of_the_file_that_was_asked_for(void **state)
 {
         struct fixture *f = *state;
@@ -291,6 +393,10 @@ int main(void)
                 config_test(windows_line_ends_and_marks_do_not_matter),
                 config_test(depth_and_length_are_bounded),
                 config_test(includes_are_found_from_their_own_folder),
+                config_test(what_stands_beside_an_include_overrides_it),
+                config_test(the_command_line_overrides_the_file),
+                config_test(a_wrong_setting_of_the_command_line_is_named),
+                config_test(a_mistake_in_a_handler_does_not_stop_a_command),
                 config_test(defaults_start_at_the_folder_of_the_file_that_was_asked_for),
                 config_test(an_include_that_does_not_work_is_named_where_it_stands),
                 config_test(what_is_no_file_is_refused),

@@ -92,7 +92,7 @@ static int check(FILE *in, off_t start, struct dump_reader *r)
 static int store_ensure(struct cli_store *s, const char *config)
 {
         struct error error = { "" };
-        int code = cli_load(s, "load", config, READER_ANYBODY);
+        int code = cli_load(s, "load", config, READER_COMMAND);
         if (code != EXIT_DONE)
                 return code;
         mode_t mask = umask(077);

@@ -45,7 +45,7 @@ int cli_tree_open(struct cli_tree *t, const char *command, const char *given_con
         struct error error = { "" };
         struct cli_store loaded;
         *t = (struct cli_tree){ .command = command };
-        int code = cli_load(&loaded, command, given_config, READER_ANYBODY);
+        int code = cli_load(&loaded, command, given_config, READER_COMMAND);
         if (code != EXIT_DONE)
                 return code;
         t->config = loaded.config;

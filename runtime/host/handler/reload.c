@@ -133,10 +133,13 @@ static void find_restarts(const struct config *now, const struct config *next, j
         config_compare(now, next, &changes);
         for (size_t i = 0; i < changes.count; i++) {
                 char text[ERROR_TEXT_MAX];
-                if (changes.items[i].effect != EFFECT_RESTART)
+                enum config_effect effect = changes.items[i].effect;
+                if (effect != EFFECT_RESTART && effect != EFFECT_FIXED)
                         continue;
-                (void)snprintf(text, sizeof(text), "%s: %s has changed, which takes a restart; put it back, or restart",
-                        next->path, changes.items[i].name);
+                (void)snprintf(text, sizeof(text), "%s: %s has changed, which %s", next->path, changes.items[i].name,
+                        effect == EFFECT_RESTART ? "takes a restart; put it back, or restart"
+                                                 : "is fixed since the app was made; put it back, or move the tasks to "
+                                                   "another store: quiver dump, quiver load");
                 log_event(LEVEL_ERROR, "config", "text=%s", LOG_QUOTE(text));
                 add_problem(problems, text);
         }
@@ -351,6 +354,8 @@ static void begin(struct reload *r)
                 LL_APPEND(job->askers, asker);
         }
         job->read.path = text_copy(r->config->path);
+        for (size_t i = 0; i < r->config->set.count; i++)
+                strings_add(&job->read.set, r->config->set.items[i]);
         job->read.copies = all->copies;
         job->read.is_dry = is_dry;
         job->read.known = memory_zero(all->count + 1, sizeof(*job->read.known));

@@ -52,7 +52,7 @@ static void read_item(const struct reload_read *r, struct reload_item *item)
 void reload_read(struct reload_read *r)
 {
         r->problems.reader = READER_HOST;
-        r->status = shared_config_load(r->path, &r->shared, &r->problems);
+        r->status = shared_config_load(r->path, &r->set, &r->shared, &r->problems);
         if (r->status < 0)
                 return;
         const struct config *config = &r->shared->config;
@@ -71,6 +71,7 @@ void reload_read_free(struct reload_read *r)
         free(r->items);
         free(r->known);
         free(r->path);
+        strings_free(&r->set);
         problems_free(&r->problems);
         shared_config_free(r->shared);
 }

@@ -27,6 +27,7 @@ struct reload_item {
 struct reload_read {
         /* in */
         char *path;
+        struct strings set; /* of the command line that the host was started with */
         const char *copies; /* folder */
         bool is_dry;        /* copies nothing */
         struct reload_known *known;
