@@ -1,5 +1,6 @@
 #include "runner/fault.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -20,6 +21,7 @@
         ((size_t)64 << 10) /* wide vector registers take up to 11 KiB of it, the unwinder and symbols 8 KiB */
 #define HANDLER_SECONDS 2  /* longer than a backtrace takes */
 #define ASKED_WAIT_MS   200
+#define STACK_EDGE      ((uintptr_t)64 << 10) /* an access so near to the end of a stack ran off it */
 
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP };
 #define FATAL_COUNT (sizeof(fatal) / sizeof(*fatal))
@@ -28,7 +30,17 @@ static pid_t own_pid;
 static bool is_forked;
 static _Thread_local struct ring_seat *my_seat;
 static _Thread_local uint32_t my_number;
-static _Thread_local void *my_stack;
+static _Thread_local void *my_stack;           /* for signals */
+static _Thread_local uintptr_t my_stack_limit; /* the lowest address of the thread's own stack; 0: unknown */
+static _Thread_local size_t my_stack_size;
+
+/* The text of the last failed assertion or of the C library's own complaint ("free(): invalid pointer"); NULL: this C
+ * library does not keep it. */
+struct abort_message {
+        unsigned size; /* of the struct and the text */
+        char text[];
+};
+static struct abort_message *const *abort_message;
 
 /* The thread of each seat, which a SIGABRT from the host makes write its backtrace. */
 static struct {
@@ -99,6 +111,15 @@ static int without_start(void *const *frames, int count)
         return left ? left : count;
 }
 
+/* How often the frame at `i` follows itself: of a recursion without an end one line says as much as twenty. */
+static int count_repeats(void *const *frames, int count, int i)
+{
+        int repeats = 0;
+        while (i + 1 + repeats < count && frames[i + 1 + repeats] == frames[i])
+                repeats++;
+        return repeats;
+}
+
 /* Writes the frames of the interrupted code, without those of the signal handler. */
 static void put_interrupted(struct ring_fault *fault, struct signal_text *text, const ucontext_t *context)
 {
@@ -111,14 +132,42 @@ static void put_interrupted(struct ring_fault *fault, struct signal_text *text, 
         put_frame(fault, text, at, false);
         if (i == count)
                 put_frame(fault, text, caller_of_nowhere(context), true);
-        for (i++; i < count; i++)
+        for (i++; i < count; i++) {
+                int repeats = count_repeats(frames, count, i);
                 put_frame(fault, text, (uintptr_t)frames[i], true);
+                if (repeats > 1) {
+                        signal_text_put(text, "and again, ");
+                        signal_text_put_number(text, repeats);
+                        signal_text_put(text, " times or more\n");
+                        i += repeats;
+                }
+        }
+        fault->text_size = (uint32_t)text->used;
+}
+
+/* What the signal alone does not tell. */
+static void put_cause(struct signal_text *text, int signal, uint64_t address)
+{
+        const struct abort_message *message = abort_message ? *abort_message : NULL;
+        if (signal == SIGSEGV && my_stack_limit && address < my_stack_limit + STACK_EDGE &&
+                address + STACK_EDGE > my_stack_limit) {
+                signal_text_put(text, "stack overflow: this thread's stack has ");
+                signal_text_put_number(text, (int64_t)(my_stack_size >> 10));
+                signal_text_put(text, " KiB\n");
+        }
+        if (signal == SIGABRT && message && message->size > sizeof(*message) && message->text[0]) {
+                signal_text_put(text, message->text);
+                if (text->used && text->text[text->used - 1] != '\n')
+                        signal_text_put(text, "\n");
+        }
 }
 
 static void put_signal_trace(struct ring_fault *fault, const ucontext_t *context)
 {
         struct signal_text text;
         signal_text_init(&text, fault->text, sizeof(fault->text));
+        if (fault->code != SI_USER)
+                put_cause(&text, fault->signal, fault->address);
         put_interrupted(fault, &text, context);
 }
 
@@ -290,7 +339,20 @@ void fault_install(void)
         for (size_t i = 0; i < FATAL_COUNT; i++)
                 (void)sigaction(fatal[i], &action, NULL);
         (void)pthread_atfork(NULL, NULL, on_fork_in_child);
+        abort_message = dlvsym(RTLD_DEFAULT, "__abort_msg", "GLIBC_PRIVATE");
         fault_catch_exit();
+}
+
+static void find_stack(void)
+{
+        pthread_attr_t attributes;
+        void *lowest = NULL;
+        my_stack_limit = 0;
+        if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+                return;
+        if (pthread_attr_getstack(&attributes, &lowest, &my_stack_size) == 0)
+                my_stack_limit = (uintptr_t)lowest;
+        (void)pthread_attr_destroy(&attributes);
 }
 
 int fault_begin(struct ring_seat *seat, uint32_t number)
@@ -305,6 +367,7 @@ int fault_begin(struct ring_seat *seat, uint32_t number)
                 return r;
         }
         my_stack = memory;
+        find_stack();
         my_seat = seat;
         my_number = number;
         threads[number].seat = seat;

@@ -16,9 +16,10 @@ BAD = INNOCENT + 1
 # What becomes of the bad task, what its error says, and the options it needs.
 TASK_VILLAINS = {
     "segv": ("CRASHED", r"SIGSEGV at address 0x0\n(.*\n)?handle\+0x\w+ \(segv\.so\)", ()),
-    "abort": ("CRASHED", r"SIGABRT(.*\n)+handle\+0x\w+ \(abort\.so\)", ()),
-    "stack_overflow": ("CRASHED", r"SIGSEGV(.*\n)+deeper\+", ()),
-    "heap_overflow": ("CRASHED", r"SIGABRT", ()),
+    "abort": ("CRASHED", r"SIGABRT\n(.*\n)+handle\+0x\w+ \(abort\.so\)", ()),
+    "stack_overflow": ("CRASHED", r"SIGSEGV.*\nstack overflow: this thread's stack has 1024 KiB\n(.*\n)+deeper\+.*\n"
+                       r"and again, \d+ times", ()),
+    "heap_overflow": ("CRASHED", r"SIGABRT\nmunmap_chunk\(\): invalid pointer\n", ()),
     "exit_zero": ("CRASHED", r"exit\(\) was called, exit status 0\n(.*\n)+handle\+", ()),
     "spin": ("TIMED_OUT", r"did not stop when told\n(.*\n)*handle\+0x\w+ \(spin\.so\)",
              ("--timeout", "200ms", "--grace", "200ms")),

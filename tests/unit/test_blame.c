@@ -139,12 +139,16 @@ static const char *say(enum blame_why why, uint32_t seat, const struct death *de
 static void the_text_of_a_crash_names_signal_address_and_place(void **state)
 {
         (void)state;
-        struct ring_fault_view faults[2] = { { .kind = FAULT_SIGNAL, .signal = SIGSEGV, .address = 0xdeadbeef },
-                { .kind = FAULT_EXIT } };
+        struct ring_fault_view faults[2] = {
+                { .kind = FAULT_SIGNAL, .signal = SIGSEGV, .code = SEGV_MAPERR, .address = 0xdeadbeef },
+                { .kind = FAULT_EXIT }
+        };
         struct death death = { .signal = SIGSEGV, .seats = 2, .faults = faults };
         strcpy(faults[0].text, "mine.so: handle+0x12\n");
         assert_string_equal(
                 say(BLAME_CRASH, 0, &death), "crashed: SIGSEGV at address 0xdeadbeef\nmine.so: handle+0x12\n");
+        faults[0] = (struct ring_fault_view){ .kind = FAULT_SIGNAL, .signal = SIGABRT, .code = SI_TKILL };
+        assert_string_equal(say(BLAME_CRASH, 0, &death), "crashed: SIGABRT");
         death = (struct death){ .exit_status = 3, .seats = 2, .faults = faults };
         strcpy(faults[1].text, "exit() was called\nmine.so: handle+0x7\n");
         assert_string_equal(

@@ -115,8 +115,11 @@ static void describe_crash(char *text, size_t size, uint32_t seat, const struct 
                 return;
         }
         const char *name = f->signal > 0 && f->signal < 65 ? sigabbrev_np(f->signal) : NULL;
-        (void)snprintf(text + n, size - n, "SIG%s at address 0x%" PRIx64 "%s%s", name ? name : "?", f->address,
-                *f->text ? "\n" : "", f->text);
+        char place[40] = "";
+        /* A signal that a process sends itself, as abort() does, has no address. */
+        if (f->code > 0)
+                (void)snprintf(place, sizeof(place), " at address 0x%" PRIx64, f->address);
+        (void)snprintf(text + n, size - n, "SIG%s%s%s%s", name ? name : "?", place, *f->text ? "\n" : "", f->text);
 }
 
 /* The seat's backtrace at the host's SIGABRT; "" if there is none. */
