@@ -22,6 +22,12 @@ static void on_task_stop(void *self, struct claimed *claimed)
         pool_io_cancel(claimed->pool_task.pool_io, &claimed->pool_task);
 }
 
+static void on_task_recall(void *self, struct claimed *claimed)
+{
+        (void)self;
+        pool_io_recall(claimed->pool_task.pool_io, &claimed->pool_task);
+}
+
 static void on_call_failed(void *self, const struct shard *shard, const char *text)
 {
         (void)self;
@@ -47,9 +53,12 @@ static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
                 host_ask_desired(h);
 }
 
-const struct shards_events host_shards_events = {
-        .now_ms = on_now_ms, .stop = on_task_stop, .failed = on_call_failed, .stale = on_news, .renewed = on_renewed
-};
+const struct shards_events host_shards_events = { .now_ms = on_now_ms,
+        .stop = on_task_stop,
+        .recall = on_task_recall,
+        .failed = on_call_failed,
+        .stale = on_news,
+        .renewed = on_renewed };
 
 /* --- handlers --- */
 

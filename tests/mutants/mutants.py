@@ -410,6 +410,8 @@ MUTANTS = [
     # --- the guard
     ("guard: releases before the runners are gone", "runtime/guard/guard.c",
      "        if (!await_runners(g)) {", "        if (false) {", [CONTRACT("guard")]),
+    ("recall: it goes to the next runner", "runtime/host/pool/pool.c",
+     "pool->is_retreating || task->is_recalled", "pool->is_retreating", [UNIT("pool_retreat")]),
     ("predecessor: its runners may live", "runtime/host/state_locks.c",
      "        l->is_alone = !l->why_not;", "        l->is_alone = true;", [UNIT("last_run")]),
     ("predecessor: runners hold no lock", "runtime/base/file_lock.c",

@@ -74,9 +74,18 @@ static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
                 shards_reconcile(&h->shards);
 }
 
-static const struct shards_events shards_events = {
-        .now_ms = on_now_ms, .stop = on_stop, .failed = on_failed, .stale = on_stale, .renewed = on_renewed
-};
+/* Whatever is handed over has started here. */
+static void on_recall(void *self, struct claimed *claimed)
+{
+        (void)self, (void)claimed;
+}
+
+static const struct shards_events shards_events = { .now_ms = on_now_ms,
+        .stop = on_stop,
+        .recall = on_recall,
+        .failed = on_failed,
+        .stale = on_stale,
+        .renewed = on_renewed };
 
 static void on_renewal_due(struct sim *sim, void *arg)
 {

@@ -135,6 +135,42 @@ static void after_a_retreat_it_can_go_on(void **state)
         rig_close(&g);
 }
 
+static void recall(struct rig *g, size_t task)
+{
+        step(g, &(struct pool_event){ .kind = POOL_RECALLED, .task = &g->tasks[task] });
+}
+
+static void one_that_is_wanted_back_comes_back_unless_it_has_started(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        recall(&g, 0); /* no runner has it yet */
+        assert_settled(&g, 0, OUTCOME_INTERRUPTED, BLAME_SHUTDOWN);
+        assert_true(g.settled[0].never_started);
+        ready(&g, runner(&g, 0));
+        offer_range(&g, 1, 1);
+        start(&g, 1, 0);
+        answer_after(&g, 1, OUTCOME_DONE, 1000); /* quick ones: the runner's queue may be long */
+        offer_range(&g, 2, 3);
+        start(&g, 2, 0);
+        recall(&g, 3);
+        assert_true(wanted(&g, ACTION_TAKE_BACK, 0)->task == &g.tasks[3]);
+        taken_back(&g, 3);
+        assert_settled(&g, 3, OUTCOME_INTERRUPTED, BLAME_SHUTDOWN);
+        assert_true(g.settled[3].never_started);
+        recall(&g, 2); /* it runs, and ends as it would have */
+        assert_int_equal(count_wanted(&g, ACTION_STOP), 0);
+        assert_unsettled(&g, 2);
+        assert_unsettled(&g, 4); /* nobody wants this one back */
+        answer(&g, 2, OUTCOME_DONE);
+        assert_settled(&g, 2, OUTCOME_DONE, BLAME_NOTHING);
+        assert_int_equal(count_wanted(&g, ACTION_RETIRE), 0);
+        rig_close(&g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -144,6 +180,7 @@ int main(void)
                 cmocka_unit_test(a_death_in_a_retreat_starts_nothing_anew),
                 cmocka_unit_test(who_is_told_to_stop_by_us_is_interrupted_and_not_blamed),
                 cmocka_unit_test(after_a_retreat_it_can_go_on),
+                cmocka_unit_test(one_that_is_wanted_back_comes_back_unless_it_has_started),
         };
         return cmocka_run_group_tests_name("pool_retreat", tests, NULL, NULL);
 }

@@ -80,6 +80,10 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
         struct generation *generation = handler_current(handler);
         struct shard *shard;
         struct claimed *c;
+        /* A host that stops has no generation left at the end, and leaves what it has claimed as it is: others serve
+         * it. */
+        if (!generation && handler->all->is_leaving)
+                return;
         if (!generation) {
                 dispatch_begin(dispatch, handler->slot, DISPATCH_GONE, 0, now_ms);
                 return;

@@ -191,7 +191,7 @@ void pool_put_back(struct pool *pool, struct pool_task *task, struct pool_action
 {
         if (task->why == BLAME_CANCEL)
                 pool_give_back(actions, task, BLAME_CANCEL);
-        else if (pool->is_retreating)
+        else if (pool->is_retreating || task->is_recalled)
                 pool_give_back(actions, task, BLAME_SHUTDOWN);
         else
                 requeue(pool, task);
@@ -243,6 +243,7 @@ static void on_offered(struct pool *pool, struct pool_task *task, uint64_t now_m
         task->offered_ms = now_ms;
         task->stopped_ms = 0;
         task->why = BLAME_NOTHING;
+        task->is_recalled = false;
         if (task->is_suspect) {
                 pool_append(&pool->suspects, &pool->suspects_last, task);
                 pool->suspects_count++;
@@ -317,6 +318,17 @@ static void on_cancelled(struct pool *pool, const struct pool_event *event, stru
         (void)pool_act(actions, ACTION_LOOK, task->runner);
 }
 
+static void on_recalled(struct pool *pool, struct pool_task *task, struct pool_actions *actions)
+{
+        task->is_recalled = true;
+        if (task->runner) {
+                pool_act(actions, ACTION_TAKE_BACK, task->runner)->task = task;
+                return;
+        }
+        pool_unqueue(pool, task);
+        pool_put_back(pool, task, actions);
+}
+
 void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)
 {
         actions->count = actions->batch_count = 0;
@@ -350,6 +362,9 @@ void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_m
                 break;
         case POOL_BROKEN:
                 pool_kill(event->runner, BLAME_SCRIBBLE, now_ms, actions);
+                break;
+        case POOL_RECALLED:
+                on_recalled(pool, event->task, actions);
                 break;
         case POOL_CANCELLED:
                 on_cancelled(pool, event, actions);

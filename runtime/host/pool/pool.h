@@ -52,6 +52,7 @@ struct pool_task {
         uint64_t offered_ms, handed_ms;
         uint64_t stopped_ms; /* when the stop flag was raised; 0: not raised */
         enum blame_why why;  /* why the task is to stop; BLAME_NOTHING: it is not */
+        bool is_recalled;    /* set by the owner, too: it wants the task back, unless it has started */
 };
 
 enum runner_state { RUNNER_NONE, RUNNER_STARTING, RUNNER_READY, RUNNER_RETIRING, RUNNER_DYING };
@@ -106,6 +107,7 @@ enum pool_event_kind {
         POOL_SEEN,       /* runner, views: the result of ACTION_LOOK */
         POOL_GONE,       /* runner, views, death: the process is reaped; its last answers were posted before */
         POOL_BROKEN,     /* runner: the shared memory holds an impossible value */
+        POOL_RECALLED,   /* task: give it back, unless it has started */
         POOL_CANCELLED,  /* task; why (BLAME_CANCEL or BLAME_SHUTDOWN): stop it, or settle it if it waits */
         POOL_TICK,
         POOL_WARM,    /* count: start so many runners before there are tasks for them */

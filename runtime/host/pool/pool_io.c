@@ -167,6 +167,11 @@ static void stop_all(struct pool_io *io, enum blame_why why)
                 }
 }
 
+void pool_io_recall(struct pool_io *io, struct pool_task *task)
+{
+        pool_io_post(io, &(struct pool_event){ .kind = POOL_RECALLED, .task = task });
+}
+
 void pool_io_cancel(struct pool_io *io, struct pool_task *task)
 {
         stop_task(io, task, BLAME_CANCEL);

@@ -101,6 +101,8 @@ void pool_io_offer(struct pool_io *io, struct pool_task *task);
 /* Hands out new checkpoints of what runs, if it is time (pool_checkpoints.c); the pool_io's own.  When it will be;
  * UINT64_MAX: there are none. */
 uint64_t pool_io_pass_on_saves(struct pool_io *io, uint64_t now_ms);
+/* The owner wants the task back: settled() is called for it at once, unless it has started. */
+void pool_io_recall(struct pool_io *io, struct pool_task *task);
 /* Cancels a task that waits or runs; settled() is called for it. */
 void pool_io_cancel(struct pool_io *io, struct pool_task *task);
 

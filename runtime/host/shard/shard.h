@@ -55,6 +55,7 @@ struct shard {
         uint8_t holder[STORE_NONCE_SIZE]; /* if it has: need not be its last owner */
         bool is_moving;       /* another should have it; OWNED: not yet, a call runs for too long (a pending move) */
         bool is_forced;       /* LEAVING: whatever runs */
+        bool must_recall;     /* what a pool has and has not started is to come back */
         bool is_refused;      /* the store renews it no more: what runs has to be cut */
         uint64_t leave_ms;    /* LEAVING: since */
         uint64_t epoch;       /* what coordination gave it; 0: it is not to be ours.  The lease's may be an older one */

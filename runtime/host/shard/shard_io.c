@@ -265,10 +265,38 @@ static void make_call(struct shard_io *io, enum shard_call call, uint64_t now_ms
         }
 }
 
+static struct claimed *find_handed(const struct shard *s)
+{
+        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+                for (struct claimed *c = key->first; c; c = c->next)
+                        if (c->state == CLAIMED_RUNNING && !c->pool_task.is_recalled)
+                                return c;
+        return NULL;
+}
+
+/* A shard that is left waits for what runs, but not for what would run after that: its next owner can start it sooner.
+ * Each look starts anew: one that had not started is back in the window. */
+static void recall(struct shards *all)
+{
+        const struct shard_set *changed = &all->schedule.changed;
+        for (uint32_t i = 0; (i = shard_set_from(changed, i)) != SHARD_SET_NONE; i++) {
+                struct shard *s = &all->list[i].shard;
+                struct claimed *c;
+                if (!s->must_recall)
+                        continue;
+                s->must_recall = false;
+                while (s->state == SHARD_LEAVING && (c = find_handed(s))) {
+                        c->pool_task.is_recalled = true;
+                        all->events->recall(all->self, c);
+                }
+        }
+}
+
 void shards_call(struct shards *all, uint64_t now_ms)
 {
         struct shard *shard;
         enum shard_call call;
+        recall(all);
         call_schedule_look(&all->schedule, now_ms);
         while ((shard = call_schedule_next(&all->schedule, now_ms, &call)))
                 make_call(&all->list[shard->number], call, now_ms);

@@ -39,6 +39,8 @@ struct shards_events {
         /* A task that a pool has is to stop: its lease is lost, or a person cancelled it.  It is settled either way,
          * at once if it had not started. */
         void (*stop)(void *self, struct claimed *claimed);
+        /* A task that a pool has is wanted back, for its shard is left: settled at once, unless it has started. */
+        void (*recall)(void *self, struct claimed *claimed);
         /* A shard's call failed, and the one before had not.  It is made again. */
         void (*failed)(void *self, const struct shard *shard, const char *text);
         /* The store knows an epoch above the one that a shard was given: coordination has to hear of it. */

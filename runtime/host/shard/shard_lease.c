@@ -169,6 +169,7 @@ static void begin_leaving(struct shard *s, uint64_t now_ms)
         s->must_reread |= s->state == SHARD_READING;
         s->state = SHARD_LEAVING;
         s->leave_ms = now_ms;
+        s->must_recall = true;
         shard_take_marks_back(s, now_ms);
 }
 
