@@ -6,6 +6,7 @@
 #include "store/admin.h"
 #include "store/app.h"
 #include "store/idempotency.h"
+#include "store/limits.h"
 #include "store/mail.h"
 #include "store/names.h"
 #include "store/results.h"
@@ -52,7 +53,9 @@ enum store_kind {
         X(IMPORT, import, "load", STORE_DURABLE)                                                                       \
         X(FSCK, fsck, "fsck", STORE_READ)                                                                              \
         X(APP_GET, app_get, "app", STORE_READ)                                                                         \
-        X(APP_SET, app_set, "app", STORE_DURABLE)
+        X(APP_SET, app_set, "app", STORE_DURABLE)                                                                      \
+        X(LIMIT_TAKE, limit_take, "limit", STORE_RELAXED)                                                              \
+        X(LIMIT_LOOK, limit_look, "limit", STORE_READ)
 
 #define STORE_OPERATION_NUMBER(number, function, text, kind) OP_##number,
 enum store_op { OP_OPEN, STORE_OPERATIONS(STORE_OPERATION_NUMBER) OPS };

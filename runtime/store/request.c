@@ -60,6 +60,15 @@ void request_refuse(struct store_request *request, const char *what)
                 request->status = error_set(&request->error, -EINVAL, "%s: %s", store_op_name(request->op), what);
 }
 
+void request_check_feature(struct store_request *request, const char *feature)
+{
+        if (!request->status && !store_app_has(&request->store->record, feature))
+                request->status = error_set(&request->error, -ENOTSUP,
+                        "%s: the app has the feature \"%s\" not switched on; when all its hosts know it: quiver app "
+                        "upgrade %s",
+                        store_op_name(request->op), feature, feature);
+}
+
 void request_check_shard(struct store_request *request, uint32_t shard)
 {
         if (shard >= request->store->shards)

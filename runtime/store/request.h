@@ -11,6 +11,8 @@ void request_start(struct store_request *request);
 void request_refuse(struct store_request *request, const char *what);
 /* Its shard is there, and its numbers have a range. */
 void request_check_lease(struct store_request *request, const struct store_lease *lease);
+/* The app must have that feature switched on: -ENOTSUP, with what to do. */
+void request_check_feature(struct store_request *request, const char *feature);
 void request_check_shard(struct store_request *request, uint32_t shard);
 
 #endif

@@ -18,6 +18,8 @@ LANE = 1 << 48
 LEASE = "held 5 aa"
 KEYS = [AT + name for name in ("shard", "high", "normal", "low", "delayed", "control")]
 APP = ["quiver:{t}:app", "quiver:{t}:desired"]
+SHARES = ["quiver:{t:limit:smtp}:" + name for name in ("limit", "values", "rest")]
+TOKENS = ["quiver:{t:limit:api}:" + name for name in ("limit", "values", "rest")]
 STATUS = ["quiver:{t}:status", "quiver:{t}:statusends"]
 MAIL = ["quiver:{t:aa}:mail", "quiver:{t:aa}:mailbox"]
 WANTING = ["quiver:{t}:wanting", "quiver:{t}:wantingends", "quiver:{t}:wantingset"]
@@ -112,6 +114,12 @@ class Shard:
         c.hset(APP[0], mapping={"schema": 2, "shards": 1, "coordination": "local:/x", "desired_version": 3,
                                  "features": "limits names", "max_members": 0, "id_layout": "41.10.12"})
         c.hset(APP[1], "pause.h", "x")
+        c.hset(SHARES[0], mapping={"definition": "1 0 0 0 5 500 9", "refused": 2})
+        c.hset(SHARES[1], mapping={"a": "aa" * 16 + ":3:99999999999999", "b": "bb" * 16 + ":1:1"})
+        c.zadd(SHARES[2], {"a": 99999999999999, "b": 1})
+        c.hset(TOKENS[0], mapping={"definition": "1 10 1000 5 0 0 1", "refused": 0})
+        c.hset(TOKENS[1], mapping={"a": "4000 1"})
+        c.zadd(TOKENS[2], {"a": 99999999999999})
         c.hset(STATUS[0], "aa", self.pack([1, "document"]))
         c.zadd(STATUS[1], {"aa": 99999999999999, "gone": 1})
         c.hset(COUNTERS[0], "h.done", 7)
@@ -202,6 +210,8 @@ def calls(shard):
         ("mail_take", "mail_take", MAIL, [5, 10, 1000], ()),
         ("wanting_set", "wanting_set", WANTING, ["h", "aa", 7, 1000, 10], ()),
         ("wanting_set none", "wanting_set", WANTING, ["h", "aa", 0, 1000, 10], ()),
+        ("limit_take", "limit_take", SHARES, ["1 0 0 0 5 500 9", "cc" * 16, 1000, "a", 2, "b", 0, "c", 9], ()),
+        ("limit_take tokens", "limit_take", TOKENS, ["2 10 1000 5 0 0 1", "cc" * 16, 1000, "a", 2, "b", 1], ()),
         ("record", "record", APP[:1], [2, 1, "local:/y", "local:/x", "limits", 3, "41.10.12"], ()),
         ("release", "release", KEYS, ["5 aa", 9, "free"], ()),
         ("renew", "renew", KEYS, [LEASE, 1000], ()),
@@ -312,7 +322,7 @@ def reads(shard):
     yield from (("fsck", KEYS, [part, 0]) for part in range(1, PARTS + 1))
     yield from (("keys", KEYS, ["", 0, 100]), ("keys", KEYS, ["k1", 0, 1]), ("status_list", STATUS, [10]),
                 ("wanting_list", WANTING, ["", 10]), ("count", KEYS, []),
-                ("dead_groups", KEYS, []))
+                ("dead_groups", KEYS, []), ("limit_look", SHARES, [0, 10]), ("limit_look", TOKENS, [0, 10]))
 
 
 RECORDS = ("keys", "later", "dead", "resultdata", "status", "deadnumbers", "deadgroups", "counted", "due", "delayed", "control", "notes")

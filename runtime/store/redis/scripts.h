@@ -24,6 +24,8 @@
         X(in_flight)                                                                                                   \
         X(key_act)                                                                                                     \
         X(keys)                                                                                                        \
+        X(limit_look)                                                                                                  \
+        X(limit_take)                                                                                                  \
         X(list)                                                                                                        \
         X(mail_take)                                                                                                   \
         X(names)                                                                                                       \

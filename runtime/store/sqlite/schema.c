@@ -67,6 +67,13 @@ static const char *const steps[] = {
         LOG_BY_SEGMENT
         /* Results keep the note of their task (results.c). */
         "ALTER TABLE result ADD COLUMN note BLOB;"
+        /* Limits that all hosts share, and their values that are not at rest (limits.c). */
+        "CREATE TABLE limit_home(name TEXT PRIMARY KEY, definition TEXT NOT NULL, value_count INTEGER NOT NULL,"
+        " refused INTEGER NOT NULL) WITHOUT ROWID;"
+        "CREATE TABLE limit_value(id INTEGER PRIMARY KEY, name TEXT NOT NULL, value BLOB NOT NULL, rest INTEGER NOT "
+        "NULL, record TEXT NOT NULL);"
+        "CREATE UNIQUE INDEX limit_value_name ON limit_value(name, value);"
+        "CREATE INDEX limit_value_rest ON limit_value(name, rest);"
         /* Dead tasks counted by handler, reason and first line of the error (dead_groups.c); what hosts count
          * (desired.c). */
         "ALTER TABLE dead ADD COLUMN error TEXT NOT NULL DEFAULT '';"

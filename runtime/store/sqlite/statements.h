@@ -152,6 +152,18 @@ STATEMENT(CONTROL_RETURN, "UPDATE control SET call = 0 WHERE id > ?1 AND id <= ?
 STATEMENT(CONTROL_CALL, "UPDATE control SET call = ?2 WHERE id = ?1")
 STATEMENT(CONTROL_REMOVE, "DELETE FROM control WHERE id = ?1")
 
+STATEMENT(LIMIT_GET, "SELECT definition, value_count, refused FROM limit_home WHERE name = ?1")
+STATEMENT(LIMIT_SET, "INSERT OR REPLACE INTO limit_home(name, definition, value_count, refused) VALUES(?1, ?2, ?3, ?4)")
+STATEMENT(LIMIT_VALUE_GET, "SELECT record FROM limit_value WHERE name = ?1 AND value = ?2")
+STATEMENT(LIMIT_VALUE_SET, "INSERT INTO limit_value(name, value, rest, record) VALUES(?1, ?2, ?3, ?4) "
+                           "ON CONFLICT(name, value) DO UPDATE SET rest = excluded.rest, record = excluded.record")
+STATEMENT(LIMIT_VALUE_REMOVE, "DELETE FROM limit_value WHERE name = ?1 AND value = ?2")
+STATEMENT(LIMIT_VALUE_FORGET, "DELETE FROM limit_value WHERE id IN (SELECT id FROM limit_value INDEXED BY "
+                              "limit_value_rest WHERE name = ?1 AND rest <= ?2 ORDER BY rest LIMIT ?3)")
+STATEMENT(LIMIT_VALUE_FIRST, "SELECT rest FROM limit_value WHERE name = ?1 ORDER BY rest LIMIT 1")
+STATEMENT(
+        LIMIT_VALUE_PAGE, "SELECT id, value, record FROM limit_value WHERE name = ?1 AND id > ?2 ORDER BY id LIMIT ?3")
+
 STATEMENT(DESIRED_ALL, "SELECT name, value FROM desired ORDER BY name")
 STATEMENT(DESIRED_COUNT, "SELECT count(*) FROM desired WHERE name != ?1")
 STATEMENT(DESIRED_SET, "INSERT OR REPLACE INTO desired(name, value) VALUES(?1, ?2)")

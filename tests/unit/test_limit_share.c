@@ -1,0 +1,113 @@
+/* How much of a limit a holder gets: what cannot be read counts as used up, and heals. */
+#include "check.h"
+
+#include "store/limit_share.h"
+
+#define NOW  UINT64_C(1763256000000)
+#define AA   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define BB   "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define NONE "00000000000000000000000000000000"
+
+static const struct store_limit rate = { .version = 1, .rate = 10, .period_ms = 1000, .burst = 5, .values_max = 9 };
+static const struct store_limit slots = { .version = 1, .concurrency = 5, .grace_ms = 500, .values_max = 9 };
+
+static struct limit_share take(const struct store_limit *limit, const char *record, uint64_t want)
+{
+        static uint8_t holder[STORE_NONCE_SIZE];
+        memset(holder, 0xbb, sizeof(holder));
+        struct limit_share share = { .limit = limit,
+                .holder = holder,
+                .lease_ms = 1000,
+                .now_ms = NOW,
+                .want = want,
+                .record = span_of_text(record ? record : ""),
+                .is_record_there = record != NULL };
+        limit_share_take(&share);
+        return share;
+}
+
+static void expect(struct limit_share share, uint64_t granted, const char *after)
+{
+        assert_int_equal(share.granted, granted);
+        assert_int_equal(share.is_changed, after != NULL);
+        if (after)
+                assert_string_equal(share.after.size ? buffer_text(&share.after) : "", after);
+        buffer_free(&share.after);
+}
+
+static void a_bucket_that_cannot_be_read_begins_empty(void **state)
+{
+        (void)state;
+        static const char *const bad[] = { "", "x", "5", "5 ", "-1 1763256000000", "99999999999999999 1",
+                "1 99999999999999999", "5000 1763256000000 1", "5000 1763256000501" };
+        for (size_t i = 0; i < COUNT(bad); i++)
+                expect(take(&rate, bad[i], 1), 0, "0 1763256000000");
+        expect(take(&rate, "5000 1763256000500", 1), 1, "4000 1763256000500"); /* the clock was set back a little */
+        expect(take(&rate, "9007199254740991 1763255999000", 9), 5, "0 1763256000000"); /* more than there can be */
+        expect(take(&rate, NULL, 0), 0, NULL);
+        expect(take(&rate, "0 0", 9), 5, "0 1763256000000");
+}
+
+static void holders_that_cannot_be_read_hold_all_of_it_for_a_while(void **state)
+{
+        (void)state;
+        static const char *const bad[] = { "", "x", AA, AA ":1", AA ":1:", AA ":1:5 ", AA ":-1:5", AA ":1:5 x",
+                "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA:1:5", "a" AA ":1:5", AA ":1:99999999999999999", " " AA ":1:5" };
+        for (size_t i = 0; i < COUNT(bad); i++) {
+                struct limit_share share = take(&slots, bad[i], 1);
+                assert_int_equal(share.retry_ms, 1500);
+                expect(share, 0, NONE ":5:1763256001000");
+        }
+        expect(take(&slots, AA ":2:1763256000100", 9), 3, AA ":2:1763256000100 " BB ":3:1763256001000");
+        expect(take(&slots, AA ":2:1763255999500", 9), 5, BB ":5:1763256001000"); /* lease and grace are over */
+        expect(take(&slots, AA ":2:1763255999501", 9), 3, AA ":2:1763255999501 " BB ":3:1763256001000");
+        /* As far away as no lease is: the clock was set back. */
+        expect(take(&slots, AA ":2:1773256000000", 9), 3, AA ":2:1763259600000 " BB ":3:1763256001000");
+        expect(take(&slots, BB ":5:1763256000100", 0), 0, "");
+        expect(take(&slots, AA ":9007199254740991:1763256000100 " NONE ":9007199254740991:1763256000100", 1), 0,
+                AA ":9007199254740991:1763256000100 " NONE ":9007199254740991:1763256000100");
+}
+
+static void there_are_so_many_holders_and_no_more(void **state)
+{
+        (void)state;
+        for (unsigned count = STORE_LIMIT_HOLDERS - 1; count <= STORE_LIMIT_HOLDERS; count++) {
+                struct store_limit many = slots;
+                struct buffer record = { 0 };
+                many.concurrency = STORE_LIMIT_MAX;
+                for (unsigned i = 0; i < count; i++)
+                        buffer_printf(&record, "%s%032x:1:1763256000100", i ? " " : "", i);
+                struct limit_share share = take(&many, buffer_text(&record), 1);
+                assert_int_equal(share.granted, count < STORE_LIMIT_HOLDERS);
+                buffer_free(&share.after);
+                buffer_free(&record);
+        }
+}
+
+static void a_definition_reads_as_it_was_written(void **state)
+{
+        (void)state;
+        static const char *const bad[] = { "", "1", "1 10 1000 5 0 0", "1 10 1000 5 0 0 9 ", "0 10 1000 5 0 0 9",
+                "1 10 1000 5 1 0 9", "1 0 0 0 0 0 9", "1 10 0 5 0 0 9", "1 10 1000 0 0 0 9", "1 10 1000 5 0 0 0",
+                "1 10 1000 5 0 3600001 9", "1 1000001 1000 5 0 0 9", "1 10 86400001 5 0 0 9", "x 10 1000 5 0 0 9" };
+        struct buffer text = { 0 };
+        struct store_limit back = { 0 };
+        limit_put(&text, &rate);
+        assert_string_equal(buffer_text(&text), "1 10 1000 5 0 0 9");
+        assert_true(limit_read(span_of_text(buffer_text(&text)), &back));
+        assert_memory_equal(&back, &rate, sizeof(rate));
+        for (size_t i = 0; i < COUNT(bad); i++)
+                assert_false(limit_read(span_of_text(bad[i]), &back));
+        buffer_free(&text);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_bucket_that_cannot_be_read_begins_empty),
+                cmocka_unit_test(holders_that_cannot_be_read_hold_all_of_it_for_a_while),
+                cmocka_unit_test(there_are_so_many_holders_and_no_more),
+                cmocka_unit_test(a_definition_reads_as_it_was_written),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
