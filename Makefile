@@ -55,6 +55,13 @@ say = $(if $(V),,@printf '  %-4s %s\n' $(1) $(or $(2),$@);)
 # For a make of its own inside a rule: as many jobs as cores, unless the one above has jobs to share.
 MAKE_PARALLEL := $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
+# The same with a line that counts instead of one per step; what the compiler says is shown.
+BUILD_QUIETLY = set -o pipefail; $(MAKE_PARALLEL) build 2>&1 | awk -v all=$(words $(LIB_SRC) $(PLUGIN_SO)) -v terminal=$$([ -t 1 ] && echo 1) ' \
+        /^  [A-Z]+ +[^ ]+$$/ { n++; if (terminal) printf "\rBuilding: %d of about %d steps", n, all + 5; fflush(); next } \
+        /Nothing to be done|is up to date/ { next } \
+        { if (terminal && n) print ""; print; fflush() } \
+        END { if (n) printf "%sBuilt build/quiver and plugins/*.so in %d steps.\n", terminal ? "\r" : "", n }'
+
 # --- what is made -----------------------------------------------------------------------------------------------------
 
 LIB_SRC  := $(filter-out runtime/main.c,$(shell find runtime -name '*.c'))
@@ -179,9 +186,11 @@ plugins/%.so: $$(wildcard plugins/%/*.[ch]) $$(PLUGIN_SRC_$$*) sdk/include/quive
 
 #@ make run        start a host with the embedded default: no server needed
 run: deps
-	@$(MAKE_PARALLEL) build
-	@echo "In another terminal:  build/quiver submit echo --wait world"
-	@exec $(QUIVER) run -c etc/runtime.cfg
+	@$(BUILD_QUIETLY)
+	@host=$$$$; (while sleep 0.2; kill -0 $$host 2>/dev/null; do \
+	        $(QUIVER) status -c etc/runtime.cfg --fail-if unowned=1 >/dev/null 2>&1 && { \
+	                echo "Ready.  In another terminal:  $(QUIVER) submit echo --wait world"; exit; }; \
+	done) & exec $(QUIVER) run -c etc/runtime.cfg
 
 #@ make clean      remove build/ and the built plugins
 clean:
@@ -189,12 +198,20 @@ clean:
 
 # --- install ----------------------------------------------------------------------------------------------------------
 
+DOCS      := README.md LICENSE $(wildcard etc/*.md) sdk/README.md sdk/pipe/README.md
+EXAMPLES  := $(wildcard sdk/examples/*.c) plugins/echo/echo.c plugins/exec/exec.c
 # What goes where under PREFIX: mode:from:to, or link:to what:to.  uninstall removes exactly this.
 INSTALLED := 755:$(QUIVER):bin/quiver \
              $(foreach h,$(notdir $(wildcard sdk/include/quiver/*.h)),644:sdk/include/quiver/$h:include/quiver/$h) \
              644:sdk/plugin.mk:share/quiver/plugin.mk \
              644:sdk/plugin.map:share/quiver/plugin.map \
-             644:etc/quiver.service:share/quiver/quiver.service \
+             644:$B/quiver.service:lib/systemd/system/quiver.service \
+             644:etc/quiver.sysusers:lib/sysusers.d/quiver.conf \
+             644:$B/quiver.logrotate:share/quiver/quiver.logrotate \
+             644:$B/runtime.cfg:share/quiver/runtime.cfg \
+             644:etc/cluster.cfg:share/quiver/cluster.cfg \
+             $(foreach d,$(DOCS),644:$d:share/doc/quiver/$d) \
+             $(foreach e,$(EXAMPLES),644:$e:share/doc/quiver/examples/$(notdir $e)) \
              644:$B/libquiver-mock.a:lib/libquiver-mock.a \
              644:$B/libquiver.a:lib/libquiver.a \
              755:$B/libquiver.so.1:lib/libquiver.so.1 \
@@ -205,7 +222,15 @@ INSTALLED := 755:$(QUIVER):bin/quiver \
              $(foreach w,$(wildcard sdk/pipe/*/quiver_pipe.*),644:$w:share/quiver/$(w:sdk/%=%)) \
              $(foreach p,$(PLUGINS),644:plugins/$p.so:lib/quiver/plugins/$p.so)
 # Folders that are Quiver's own; removed if nothing else is left in them.
-OWN_DIRS  := include/quiver $(patsubst sdk/%/,share/quiver/%,$(wildcard sdk/pipe/*/)) share/quiver/pipe share/quiver lib/quiver/plugins lib/quiver
+OWN_DIRS  := $(addprefix share/doc/quiver/,sdk/pipe etc sdk examples) share/doc/quiver include/quiver $(patsubst sdk/%/,share/quiver/%,$(wildcard sdk/pipe/*/)) share/quiver/pipe share/quiver lib/quiver/plugins lib/quiver
+
+# With PREFIX in them, and the sample with the folders that the unit makes.
+PLACED    := $B/quiver.service $B/quiver.logrotate $B/runtime.cfg
+.PHONY: $(PLACED)
+$(PLACED): $B/%: etc/%
+	@mkdir -p $(@D)
+	@sed -e 's|/usr/local|$(PREFIX)|g' -e 's|"../var"|"/var/lib/quiver"|' -e 's|:../var|:/var/lib/quiver|' \
+	        -e 's|"../plugins"|"$(PREFIX)/lib/quiver/plugins"|' $< > $@
 
 PC        := $B/quiver-plugin.pc $B/quiver-mock.pc $B/quiver-client.pc
 # Made anew each time: PREFIX may have changed.
@@ -216,7 +241,7 @@ $(PC): $B/%.pc: sdk/%.pc.in
 
 # Every file by rename: a host may have the old one open, and must not see half of the new one.
 #@ make install    into PREFIX, DESTDIR honoured; make uninstall takes it back
-install: build $B/libquiver-mock.a $B/libquiver.a $B/libquiver.so.1 $(PC)
+install: build $B/libquiver-mock.a $B/libquiver.a $B/libquiver.so.1 $(PC) $(PLACED)
 	@for entry in $(INSTALLED); do \
 	        IFS=: read -r mode from to <<< "$$entry"; \
 	        to="$(DESTDIR)$(PREFIX)/$$to"; \
@@ -224,6 +249,14 @@ install: build $B/libquiver-mock.a $B/libquiver.a $B/libquiver.so.1 $(PC)
 	                mv -fT "$$to.new" "$$to" || exit 1; \
 	        echo "$$to"; \
 	done
+	@if [ -n "$(DESTDIR)" ]; then exit 0; \
+	elif [ "$$(id -u)" = 0 ] && command -v ldconfig >/dev/null && ldconfig && ldconfig -p | grep -q '$(PREFIX)/lib/libquiver.so'; then \
+	        echo "libquiver.so is known to the loader."; \
+	else \
+	        echo "The loader does not search $(PREFIX)/lib: programs that use libquiver.so need LD_LIBRARY_PATH=$(PREFIX)/lib,"; \
+	        echo "or, as root: echo $(PREFIX)/lib > /etc/ld.so.conf.d/quiver.conf && ldconfig"; \
+	fi; \
+	echo "A folder to begin with: $(PREFIX)/bin/quiver init FOLDER.  Under systemd: $(PREFIX)/lib/systemd/system/quiver.service says how."
 
 uninstall:
 	@for entry in $(INSTALLED); do rm -f "$(DESTDIR)$(PREFIX)/$${entry##*:}"; done

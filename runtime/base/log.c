@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +62,16 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
         /* A write that fails is ignored: the host goes on working without its log. */
         ssize_t written = write(STDERR_FILENO, line, n);
         (void)written;
+}
+
+int log_to_file(const char *path, struct error *error)
+{
+        int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return error_set(error, -errno, "cannot open the log file %s: %s", path, strerror(errno));
+        int r = dup2(fd, STDERR_FILENO) < 0 ? -errno : 0;
+        (void)close(fd);
+        return r < 0 ? error_set(error, r, "cannot write to the log file %s: %s", path, strerror(-r)) : 0;
 }
 
 static bool is_plain(const char *value)

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
+
 enum log_level { LEVEL_ERROR, LEVEL_WARN, LEVEL_INFO, LEVEL_DEBUG };
 
 #define LOG_LINE_MAX 4096
@@ -20,6 +22,10 @@ enum log_level log_level_get(void);
 const char *log_level_name(int level);
 /* False if no level has that name. */
 bool log_level_parse(const char *name, enum log_level *ret_level);
+
+/* Makes the file the process's standard error, and so that of its log and of the guard; made if it is not there, for
+ * this user only.  Called again, after the file was renamed, it makes a new one.  0, or -errno with the text set. */
+int log_to_file(const char *path, struct error *error);
 
 /* `event` is lower case, its words joined by hyphens; `format` gives the rest of the line as key=value pairs.  Values
  * that may hold spaces go through log_quote(). */

@@ -1,8 +1,11 @@
 /* run.c: `quiver run`: a host in the foreground. */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "cli/command.h"
@@ -22,15 +25,25 @@ static int run_with_config(const char *given)
         struct error error = { "" };
         struct cli_store s;
         harden_process();
+        (void)signal(SIGUSR1, SIG_IGN); /* a rotation of logs must not end a host that starts */
         int code = cli_load(&s, "run", given, READER_HOST);
         if (code != EXIT_DONE)
                 return code;
         log_set_level((enum log_level)s.config.log.level);
+        int terminal = s.config.log.file ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3) : -1;
+        if (s.config.log.file && log_to_file(s.config.log.file, &error) < 0) {
+                config_free(&s.config);
+                return cli_fail("run", -EINVAL, error.text);
+        }
         log_event(LEVEL_INFO, "config", "file=%s how=%s app=%s store=%s", LOG_QUOTE(s.config.path), LOG_QUOTE(s.how),
                 s.config.app, LOG_QUOTE(s.config.store.url.text));
         int r = host_run(&s.config, &error);
         if (r < 0)
                 (void)fprintf(stderr, "quiver run: %s\n", error.text);
+        if (r < 0 && terminal >= 0)
+                (void)dprintf(terminal, "quiver run: %s\n", error.text);
+        if (terminal >= 0)
+                (void)close(terminal);
         config_free(&s.config);
         return r >= 0 ? EXIT_DONE : is_unreachable(r) ? EXIT_UNREACHABLE : EXIT_FAILED;
 }
@@ -61,7 +74,8 @@ int cmd_run(int argc, char **argv)
                          "cuts short.\n"
                          "If the store does not answer, it gives up once its leases are over anyway, and exits with 1; "
                          "a third\nsignal: at once.\n"
-                         "SIGHUP: takes up changed settings and plugins, as quiver reload does.",
+                         "SIGHUP: takes up changed settings and plugins, as quiver reload does.\n"
+                         "SIGUSR1: opens log.file anew, after it was renamed.",
                 OPTIONS_TABLE(table),
                 .hint = "run takes no words",
                 .examples =

@@ -90,6 +90,7 @@ struct http_config {
 
 struct log_config {
         int level;     /* enum log_level */
+        char *file;    /* NULL: standard error */
         uint32_t rate; /* lines per second and runner */
 };
 

@@ -209,6 +209,8 @@ static const struct group http_table = TABLE(http_fields);
 static const char *const level_words[] = { "error", "warn", "info", "debug", NULL };
 
 static const struct field log_fields[] = {
+        PATH("file", log_config, file, NULL, "standard error", RESTART,
+                "The file that a host logs to; SIGUSR1 opens it anew after it was renamed."),
         CHOICE("level", log_config, level, "info", level_words, LIVE, "More detailed lines are not written."),
         COUNT("rate", log_config, rate, "1000", 1, 1e6, LIVE,
                 "Lines a second that one runner may log; the rest is dropped and counted. A runner keeps what it was "

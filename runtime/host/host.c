@@ -145,11 +145,27 @@ static void on_hang_up(uv_signal_t *signal, int number)
         reload_ask(&h->reload, "SIGHUP", NULL, false, false);
 }
 
+/* Whoever rotates logs has renamed the file: what is logged from now on goes to a new one. */
+static void on_rotate(uv_signal_t *signal, int number)
+{
+        const struct host *h = signal->data;
+        const char *path = h->config->log.file;
+        struct error error = { "" };
+        (void)number;
+        if (path && log_to_file(path, &error) < 0)
+                log_event(LEVEL_ERROR, "log", "text=%s", LOG_QUOTE(error.text));
+        else
+                log_event(LEVEL_INFO, "log", "file=%s text=%s", LOG_QUOTE(path ? path : ""),
+                        path ? "\"SIGUSR1: the file was opened anew\""
+                             : "\"SIGUSR1: the log goes to standard error; log.file names a file\"");
+}
+
 int host_catch_signals(struct host *h)
 {
         (void)uv_signal_start(&h->terminate, on_signal, SIGTERM);
         (void)uv_signal_start(&h->interrupt, on_signal, SIGINT);
         (void)uv_signal_start(&h->hang_up, on_hang_up, SIGHUP);
+        (void)uv_signal_start(&h->rotate, on_rotate, SIGUSR1);
         return 0;
 }
 
@@ -163,7 +179,9 @@ static void start_loop(struct host *h)
         (void)uv_signal_init(&h->loop, &h->terminate);
         (void)uv_signal_init(&h->loop, &h->interrupt);
         (void)uv_signal_init(&h->loop, &h->hang_up);
+        (void)uv_signal_init(&h->loop, &h->rotate);
         h->prepare.data = h->check.data = h->timer.data = h->terminate.data = h->interrupt.data = h->hang_up.data = h;
+        h->rotate.data = h;
         h->timer_ms = h->renew_at_ms = h->give_up_ms = UINT64_MAX;
         (void)uv_prepare_start(&h->prepare, pump);
         (void)uv_check_start(&h->check, on_check);

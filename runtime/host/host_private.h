@@ -58,7 +58,7 @@ struct host {
         uv_check_t check;     /* after it woke: the runners' answers */
         uv_timer_t timer;
         uint64_t timer_ms; /* what it is set to; UINT64_MAX: nothing */
-        uv_signal_t terminate, interrupt, hang_up;
+        uv_signal_t terminate, interrupt, hang_up, rotate;
         uint64_t renew_at_ms; /* when all leases are renewed next */
         bool was_busy;        /* since memory was last given back */
 
@@ -96,7 +96,8 @@ struct host {
 
 /* --- host.c --- */
 
-/* A step of the start: from now on SIGTERM and SIGINT stop the host, and SIGHUP asks for a reload.  0. */
+/* A step of the start: from now on SIGTERM and SIGINT stop the host, SIGHUP asks for a reload, and SIGUSR1 opens the
+ * log file anew.  0. */
 int host_catch_signals(struct host *h);
 
 /* --- host_start.c --- */

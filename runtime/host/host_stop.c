@@ -130,6 +130,7 @@ static void close_handles(struct host *h)
         uv_close((uv_handle_t *)&h->terminate, NULL);
         uv_close((uv_handle_t *)&h->interrupt, NULL);
         uv_close((uv_handle_t *)&h->hang_up, NULL);
+        uv_close((uv_handle_t *)&h->rotate, NULL);
 }
 
 /* Each goes on with the next by close_next(), at once if it has nothing to close.  The guard is dismissed after the

@@ -112,13 +112,13 @@ def test_runners_do_not_get_the_managers_socket(site, tmp_path):
 
 def test_the_unit_file_is_one_that_systemd_understands(root, tmp_path):
     text = (root / "etc" / "quiver.service").read_text()
-    assert "Type=notify-reload" in text
+    # Debian 12's systemd, 252, does not know notify-reload.
+    assert "Type=notify\n" in text and re.search(r"^ExecReload=\S+/quiver reload ", text, re.MULTILINE)
     try:
         unit = tmp_path / "quiver.service"
-        unit.write_text(re.sub(r"ExecStart=\S+", "ExecStart=/bin/true", text))
+        unit.write_text(re.sub(r"(ExecStart|ExecReload)=\S+", r"\1=/bin/true", text))
         done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=60)
     except FileNotFoundError:
         pytest.skip("systemd is not installed here")
     complaints = [line for line in (done.stdout + done.stderr).splitlines() if "quiver.service" in line]
-    # One before 253 does not know the type; the file says what to do then.
-    assert not [line for line in complaints if "ignoring" in line and "service type" not in line], complaints
+    assert not [line for line in complaints if "ignoring" in line], complaints

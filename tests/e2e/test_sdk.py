@@ -268,6 +268,22 @@ def test_the_stock_plugins_are_installed_with_one_export_each(prefix):
         assert exports(plugin) == ["quiver_plugin"]
 
 
+def test_the_installed_unit_and_sample_name_the_prefix(prefix, quiver, tmp_path):
+    """The unit runs what was installed; the sample is valid, and its plugins are there."""
+    unit = (prefix / "lib/systemd/system/quiver.service").read_text()
+    assert f"ExecStart={prefix}/bin/quiver run" in unit and f"ExecReload={prefix}/bin/quiver reload" in unit
+    assert "/usr/local" not in unit
+    sample = prefix / "share/quiver/runtime.cfg"
+    assert f'plugins = "{prefix}/lib/quiver/plugins";' in sample.read_text()
+    folder = f"state={tmp_path}/state"
+    done = subprocess.run([prefix / "bin/quiver", "check", "-c", sample, "--set", folder], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in ("README.md", "LICENSE", "etc/OPERATIONS.md", "sdk/README.md", "examples/submit.c", "examples/echo.c"):
+        assert (prefix / "share/doc/quiver" / name).exists(), name
+    assert (prefix / "share/quiver/quiver.logrotate").exists() and (prefix / "lib/sysusers.d/quiver.conf").exists()
+
+
 def test_uninstall_takes_back_exactly_what_install_put_there(root, quiver, tmp_path):
     destination = tmp_path / "stage"
     foreign = destination / "opt/q/lib/quiver/plugins/theirs.so"
