@@ -18,6 +18,7 @@ static const struct command commands[] = {
         { "status", cmd_status, "what waits, what runs, who owns it" },
         { "members", cmd_members, "the hosts: who owns what, who leads, what moved; drain one" },
         { "app", cmd_app, "what all hosts agree on: look, change it, switch features on" },
+        { "tasks", cmd_tasks, "list tasks: what waits and why, what runs where; by handler, key, host, age" },
         { "task", cmd_task, "where a task is and what happened to it; cancel it" },
         { "dead", cmd_dead, "list, requeue or drop tasks that were given up" },
         { "key", cmd_key, "what a key waits for; hold, unhold, retry or skip" },

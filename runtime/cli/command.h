@@ -27,6 +27,7 @@ int cmd_results(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_submit(int argc, char **argv);
+int cmd_tasks(int argc, char **argv);
 int cmd_task(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_try(int argc, char **argv);

@@ -7,13 +7,27 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/keep.h"
 #include "cli/open.h"
 #include "cli/print.h"
+#include "cli/whereabouts_ask.h"
 #include "view/json.h"
 #include "view/key.h"
 #include "view/text.h"
 
-#define KEYS_SHOWN 1000u
+#define KEYS_SHOWN   1000u
+#define CLAIMED_SEEN 4096u /* tasks in flight that are looked at for a key's */
+/* Behind more tasks than this the first of a side queue is not looked for: that would take long. */
+#define HEAD_BEHIND_MAX 100000u
+
+/* A key's tasks that are claimed. */
+struct key_queue {
+        struct span key;
+        const struct whereabouts *w;
+        struct store_counts shard;
+        uint64_t claimed;
+        json_t *first; /* where the first of them is, with its id; NULL: none is claimed */
+};
 
 static const struct verb {
         const char *name;
@@ -31,34 +45,88 @@ static const struct verb {
 struct key_show {
         bool has_json;
         bool is_list;
+        const struct whereabouts *w; /* NULL: in a list */
+        const struct key_queue *queue;
 };
 
 static void show_key(void *self, const struct store_key_info *key)
 {
         const struct key_show *show = self;
         struct buffer text = { 0 };
+        struct key_more more = { 0 };
+        if (show->queue)
+                more = (struct key_more){ .w = show->w, .claimed = show->queue->claimed, .first = show->queue->first };
         if (show->has_json)
-                cli_json_print(key_as_json(key));
+                cli_json_print(key_more_as_json(key_as_json(key), &more));
         else if (show->is_list)
                 key_as_line(&text, key);
         else
-                key_as_text(&text, key, clock_wall_ms());
+                key_as_text(&text, key, &more, clock_wall_ms());
         cli_text_print(&text);
+}
+
+static bool see_claimed(void *self, const struct store_listed *task)
+{
+        struct key_queue *queue = self;
+        if (!span_is(task->key, queue->key))
+                return true;
+        queue->claimed++;
+        if (!queue->first) {
+                struct whereabouts_place place = { .shard = &queue->shard };
+                queue->first = whereabouts_of(queue->w, task, &place);
+                view_json_span(queue->first, "id", task->id);
+        }
+        return true;
+}
+
+/* What is claimed of it: those a store does not count by key. */
+static int queue_read(struct cli_store *s, struct key_queue *queue, uint32_t shard, struct error *error)
+{
+        int r = client_count(s->client, shard, 1, &queue->shard, error);
+        if (r == 0 && queue->shard.in_flight)
+                r = client_scan(s->client, shard, STATE_IN_FLIGHT, CLAIMED_SEEN, see_claimed, queue, error);
+        return r;
+}
+
+/* If none is claimed, the first of its side queue is what the others wait for. */
+static int head_read(
+        struct cli_store *s, struct key_queue *queue, const struct store_key_info *key, struct error *error)
+{
+        struct kept_task head = { 0 };
+        uint64_t others = store_counts_queued(&queue->shard) + queue->shard.delayed;
+        if (queue->first || !key->head.size || others > HEAD_BEHIND_MAX)
+                return 0;
+        int r = client_find(s->client, key->head, keep_task, &head, error);
+        if (r == 0) {
+                struct whereabouts_place place = { .shard = &queue->shard, .key = key };
+                queue->first = whereabouts_of(queue->w, &head.task, &place);
+                view_json_span(queue->first, "id", head.task.id);
+        }
+        arena_free(head.arena);
+        return r == -ENOENT ? 0 : r;
 }
 
 static int show_one(struct cli_store *s, bool has_json, struct span key)
 {
         struct error error = { "" };
-        struct key_show show = { .has_json = has_json };
+        struct whereabouts w;
+        struct key_queue queue = { .key = key, .w = &w };
+        struct key_show show = { .has_json = has_json, .w = &w, .queue = &queue };
         uint32_t shard = shard_of_key(key, s->info->shards);
-        int n = client_keys(s->client, shard, key, 1, show_key, &show, &error);
-        if (n < 0)
-                return cli_fail(s->command, n, error.text);
-        if (n == 0) {
-                struct store_key_info unknown = { .shard = shard, .key = key, .state = KEY_FREE };
-                show_key(&show, &unknown);
-        }
-        return EXIT_DONE;
+        struct kept_key found = { .key = { .shard = shard, .key = key, .state = KEY_FREE } };
+        int r = whereabouts_ask(s, &w, &error);
+        if (r == 0)
+                r = queue_read(s, &queue, shard, &error);
+        if (r == 0)
+                r = client_keys(s->client, shard, key, 1, keep_key, &found, &error);
+        if (r >= 0)
+                r = head_read(s, &queue, &found.key, &error);
+        if (r == 0)
+                show_key(&show, &found.key);
+        json_decref(queue.first);
+        arena_free(found.arena);
+        whereabouts_free(&w);
+        return r < 0 ? cli_fail(s->command, r, error.text) : EXIT_DONE;
 }
 
 static int list(struct cli_store *s, bool has_json)

@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/command.h"
+#include "cli/keep.h"
 #include "cli/open.h"
 #include "cli/print.h"
+#include "cli/whereabouts_ask.h"
 #include "view/task.h"
 
 struct task_request {
@@ -16,18 +19,46 @@ struct task_request {
         bool has_payload;
 };
 
-/* On the client's thread; nobody else prints meanwhile. */
-static void show_task(void *self, const struct store_listed *task)
+static void print_task(const struct task_request *show, const struct store_listed *task, json_t *where)
 {
-        const struct task_request *show = self;
         struct buffer text = { 0 };
-        if (show->has_payload)
+        if (show->has_payload) {
                 (void)fwrite(task->envelope.payload.data, 1, task->envelope.payload.size, stdout);
-        else if (show->has_json)
-                cli_json_print_wide(listed_as_json(task));
-        else
-                listed_as_text(&text, task);
+        } else if (show->has_json) {
+                json_t *o = listed_as_json(task);
+                (void)json_object_update(o, where);
+                cli_json_print_wide(o);
+        } else {
+                listed_as_text(&text, task, where, clock_wall_ms());
+        }
         cli_text_print(&text);
+}
+
+static int look(struct cli_store *s, const struct task_request *q, struct span id, struct error *error)
+{
+        struct whereabouts w;
+        struct kept_task found = { 0 };
+        struct kept_key key = { 0 };
+        struct store_counts shard = { 0 };
+        uint32_t number = 0;
+        (void)task_id_check(id, &number, NULL);
+        int r = whereabouts_ask(s, &w, error);
+        if (r == 0)
+                r = client_find(s->client, id, keep_task, &found, error);
+        if (r == 0)
+                r = client_count(s->client, number, 1, &shard, error);
+        if (r == 0 && found.task.key.size)
+                r = client_keys(s->client, number, found.task.key, 1, keep_key, &key, error);
+        if (r >= 0) {
+                struct whereabouts_place place = { .shard = &shard, .key = key.is_there ? &key.key : NULL };
+                json_t *where = whereabouts_of(&w, &found.task, &place);
+                print_task(q, &found.task, where);
+                json_decref(where);
+        }
+        arena_free(found.arena);
+        arena_free(key.arena);
+        whereabouts_free(&w);
+        return r < 0 ? r : 0;
 }
 
 static int act(struct cli_store *s, void *self)
@@ -37,8 +68,7 @@ static int act(struct cli_store *s, void *self)
         struct error error = { "" };
         bool is_pending = false;
         struct span wanted = { id, strlen(id) };
-        int r = q->is_cancel ? client_cancel(s->client, wanted, &is_pending, &error)
-                             : client_find(s->client, wanted, show_task, self, &error);
+        int r = q->is_cancel ? client_cancel(s->client, wanted, &is_pending, &error) : look(s, q, wanted, &error);
         if (r == -EALREADY)
                 (void)error_set(&error, r, "task %s is dead already; see: quiver task %s", id, id);
         if (r < 0)

@@ -118,6 +118,38 @@ int client_list(struct qv_client *client, uint32_t shard, enum store_state state
         return (int)(max - to.left);
 }
 
+struct scan_task {
+        bool (*each)(void *self, const struct store_listed *task);
+        void *self;
+        uint64_t left;
+};
+
+static void take_scanned(struct client_call *call)
+{
+        struct scan_task *to = call->self;
+        for (uint32_t i = 0; i < call->list.tasks_count && to->left; i++) {
+                to->left--;
+                if (!to->each(to->self, &call->list.tasks[i]))
+                        to->left = 0;
+        }
+}
+
+int client_scan(struct qv_client *client, uint32_t shard, enum store_state state, uint64_t max,
+        bool (*each)(void *self, const struct store_listed *task), void *self, struct error *error)
+{
+        struct scan_task to = { .each = each, .self = self, .left = max };
+        struct client_call call = { .start = start_list, .take = take_scanned, .self = &to };
+        call.list.shard = shard;
+        call.list.state = state;
+        call.list.page_tasks = STORE_CALL_TASKS;
+        while (to.left && !call.list.is_end) {
+                int r = client_call(client, &call, error);
+                if (r < 0)
+                        return r;
+        }
+        return 0;
+}
+
 int client_dead_id(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, struct span id,
         struct store_dead *ret_dead, struct error *error)
 {

@@ -39,6 +39,10 @@ int client_cancel(struct qv_client *client, struct span id, bool *ret_is_pending
 int client_list(struct qv_client *client, uint32_t shard, enum store_state state, struct span handler, uint32_t max,
         void (*each)(void *self, const struct store_listed *task), void *self, struct error *error);
 
+/* The same, of all handlers, until `each` says false or `max` have been looked at.  0 or -errno. */
+int client_scan(struct qv_client *client, uint32_t shard, enum store_state state, uint64_t max,
+        bool (*each)(void *self, const struct store_listed *task), void *self, struct error *error);
+
 /* Requeues or drops the dead task with `id`; if that is empty, none: ret_dead->last is then what is asked for. */
 int client_dead_id(struct qv_client *client, uint32_t shard, enum store_dead_verb verb, struct span id,
         struct store_dead *ret_dead, struct error *error);

@@ -87,6 +87,7 @@ static int connect_parts(struct host *h)
         h->handlers.pools = &h->pools;
         h->handlers.leases = &h->leases;
         h->handlers.copies = h->copies;
+        h->handlers.host = h->config->host.name;
         h->handlers.events = &host_handlers_events;
         h->handlers.self = h;
         h->reload = (struct reload){ .loop = &h->loop,

@@ -188,6 +188,20 @@ void note_charge(struct task_note *note, struct buffer *scratch, uint64_t at_ms,
         note_add_event(note, scratch, at_ms, kinds[cost], text);
 }
 
+struct span note_take_where(struct span *text)
+{
+        for (size_t at = text->size; at-- > 0;) {
+                struct span rest = { text->data + at + 1, text->size - at - 1 };
+                if (text->data[at] != '@' || (at && text->data[at - 1] != ' ' && text->data[at - 1] != '\n'))
+                        continue;
+                if (!memmem(rest.data, rest.size, " pid=", 5))
+                        break;
+                text->size = at ? at - 1 : 0;
+                return rest;
+        }
+        return (struct span){ 0 };
+}
+
 bool note_event_next(struct span *events, struct note_event *ret_event)
 {
         struct span line;
@@ -201,6 +215,7 @@ bool note_event_next(struct span *events, struct note_event *ret_event)
         event.kind = (struct span){ line.data, space ? (size_t)(space - line.data) : line.size };
         if (space)
                 event.text = (struct span){ space + 1, line.size - event.kind.size - 1 };
+        event.where = note_take_where(&event.text);
         *ret_event = event;
         return true;
 }

@@ -43,7 +43,14 @@ struct note_event {
         uint64_t at_ms;   /* store time */
         struct span kind; /* "attempt", "crash", "interruption", "waited", "dead", "requeued", "held" */
         struct span text;
+        struct span where; /* where it had started: "host-a pid=7 generation=1 plugin=9f0c1a2b"; empty: not said */
 };
+
+/* What follows the error of a start in its event: where it was.  After a newline, so that it is no part of the error's
+ * first line. */
+#define NOTE_WHERE_FORMAT "\n@%s pid=%d generation=%" PRIu32 " plugin=%08" PRIx32
+/* Takes it off the text. */
+struct span note_take_where(struct span *text);
 
 /* Empty bytes are an empty note.  0 or -EBADMSG. */
 int note_parse(const void *data, size_t size, struct task_note *ret_note);

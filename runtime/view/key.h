@@ -5,10 +5,21 @@
 #include <jansson.h>
 
 #include "store/admin.h"
+#include "view/whereabouts.h"
 
 json_t *key_as_json(const struct store_key_info *key);
+
+/* What is known of a key's tasks that a host has claimed.  All zero: nothing. */
+struct key_more {
+        const struct whereabouts *w;
+        uint64_t claimed;
+        const json_t *first; /* where the first of them is (view/whereabouts.h), and its `id` */
+};
+/* Adds it to the object, and returns that. */
+json_t *key_more_as_json(json_t *object, const struct key_more *more);
+
 /* Everything, with the commands that help.  `now_ms` is unix time: the text says how long ago. */
-void key_as_text(struct buffer *to, const struct store_key_info *key, uint64_t now_ms);
+void key_as_text(struct buffer *to, const struct store_key_info *key, const struct key_more *more, uint64_t now_ms);
 /* One line of a list. */
 void key_as_line(struct buffer *to, const struct store_key_info *key);
 

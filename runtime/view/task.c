@@ -2,9 +2,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "view/json.h"
 #include "view/text.h"
+#include "view/whereabouts.h"
 
 #define PAYLOAD_SHOWN 2048
 #define KIND_COLUMNS  12
@@ -64,12 +66,31 @@ void envelope_as_json(json_t *object, const struct envelope *e)
         view_json_span(object, "payload", e->payload);
 }
 
+/* What a host wrote as NOTE_WHERE_FORMAT; a name may have spaces, so it is what stands before the rest. */
+static void set_where(json_t *o, struct span where)
+{
+        char text[NOTE_TEXT_MAX + 1];
+        unsigned pid;
+        unsigned generation;
+        char hash[9];
+        (void)snprintf(text, sizeof(text), "%.*s", (int)where.size, where.size ? where.data : "");
+        char *pid_at = strstr(text, " pid=");
+        if (!pid_at || sscanf(pid_at, " pid=%9u generation=%9u plugin=%8[0-9a-f]", &pid, &generation, hash) != 3)
+                return;
+        *pid_at = 0;
+        view_json_set_text(o, "host", text);
+        view_json_number(o, "pid", pid);
+        view_json_number(o, "generation", generation);
+        view_json_set_text(o, "hash", hash);
+}
+
 static json_t *event_as_json(const struct note_event *event)
 {
         json_t *o = json_object();
         view_json_number(o, "at_ms", event->at_ms);
         view_json_span(o, "kind", event->kind);
         view_json_span(o, "text", event->text);
+        set_where(o, event->where);
         return o;
 }
 
@@ -168,14 +189,20 @@ void event_as_text(struct buffer *to, const struct note_event *event)
         (void)text_put_column(to, event->kind, KIND_COLUMNS, SIZE_MAX);
         buffer_put(to, " ", 1);
         text_put_bytes(to, event->text, NOTE_TEXT_MAX);
+        if (event->where.size) {
+                buffer_printf(to, "%s(on ", event->text.size ? "  " : "");
+                text_put_bytes(to, event->where, NOTE_TEXT_MAX);
+                buffer_put(to, ")", 1);
+        }
         buffer_put(to, "\n", 1);
 }
 
-static void put_state(struct buffer *to, const struct store_listed *task)
+static void put_state(struct buffer *to, const struct store_listed *task, const json_t *where)
 {
         char text[UNITS_TEXT_MAX];
         char time[TEXT_TIME_MAX];
-        buffer_printf(to, "%-12s %s", "state", store_state_name(task->state));
+        const char *state = view_json_get_text(where, "state");
+        buffer_printf(to, "%-12s %s", "state", *state ? state : store_state_name(task->state));
         if (task->state == STATE_DELAYED)
                 buffer_printf(to, ", due in %s", units_format_ms(text, task->due_in_ms));
         if (task->state == STATE_DEAD) {
@@ -201,12 +228,13 @@ static void put_commands(struct buffer *to, const struct store_listed *task)
         }
 }
 
-void listed_as_text(struct buffer *to, const struct store_listed *task)
+void listed_as_text(struct buffer *to, const struct store_listed *task, const json_t *where, uint64_t now_ms)
 {
         struct span rest = task->note.events;
         struct note_event event;
         text_put_field(to, "task", task->id, TASK_ID_MAX);
-        put_state(to, task);
+        put_state(to, task, where);
+        whereabouts_as_text(to, where, now_ms);
         text_put_field(to, "key", task->key, TASK_KEY_MAX);
         buffer_printf(to, "%-12s %u failed, %u crashed, %u interrupted\n", "starts", task->note.attempts,
                 task->note.crashes, task->note.interruptions);

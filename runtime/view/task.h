@@ -11,7 +11,8 @@
 
 /* All that is known of it. */
 json_t *listed_as_json(const struct store_listed *task);
-void listed_as_text(struct buffer *to, const struct store_listed *task);
+/* `where` is what view/whereabouts.h says of it. */
+void listed_as_text(struct buffer *to, const struct store_listed *task, const json_t *where, uint64_t now_ms);
 
 /* The envelope's fields without id and key, added to `object` or to the text. */
 void envelope_as_json(json_t *object, const struct envelope *envelope);

@@ -86,7 +86,7 @@ def test_a_task_arrives_with_all_that_was_said(shop):
     task = shop.out("submit", "mail", "--key", "user-1", "--lane", "high", "--attempts", 9, "--timeout", "90s",
                     "--header", "traceparent=00-ab", "--header", "a=b=c", "hello")
     found = shop.json("task", task)
-    assert (found["state"], found["key"], found["handler"], found["lane"]) == ("queued", "user-1", "mail", "high")
+    assert (found["stored"], found["key"], found["handler"], found["lane"]) == ("queued", "user-1", "mail", "high")
     assert (found["attempts_max"], found["timeout_ms"], found["payload"]) == (9, 90000, "hello")
     assert found["headers"] == {"traceparent": "00-ab", "a": "b=c"}
     assert shop.host("work", "done") == ["mail user-1 hello"]
@@ -338,9 +338,9 @@ def test_status_for_people_fits_a_screen(shop):
 
 def test_a_task_is_found_in_every_state(shop):
     task = shop.out("submit", "mail", "--key", "k", "hello")
-    assert shop.json("task", task)["state"] == "queued"
+    assert (lambda t: (t["state"], t["stored"]))(shop.json("task", task)) == ("waiting", "queued")
     shop.host("own", "keep")
-    assert shop.json("task", task)["state"] == "in flight"
+    assert (lambda t: (t["state"], t["stored"]))(shop.json("task", task)) == ("waiting", "in flight")
     other = shop.out("submit", "mail", "--key", "other", "x")
     shop.host("work", "retry")
     found = shop.json("task", other)
@@ -393,7 +393,7 @@ def test_dead_tasks_get_another_chance(graveyard):
     assert graveyard.json("dead", "requeue", "--handler", "echo") == {"seen": 4, "matched": 2, "chosen": 2,
                                                                          "requeued": 2}
     found = graveyard.json("task", graveyard.ids[0])
-    assert (found["state"], found["attempts"]) == ("queued", 0) and found["history"]
+    assert (found["state"], found["attempts"]) == ("waiting", 0) and found["history"]
     assert graveyard.out("dead", "requeue", "--all") == "2 requeued: 2 dead, 2 of them matched"
     assert len(graveyard.host("work", "done")) == 6
     assert graveyard.out("dead") == "no dead tasks"
@@ -423,4 +423,4 @@ def test_what_is_not_dead_is_named_and_the_rest_done(graveyard):
     alive = graveyard.out("submit", "mail", "x")
     done = graveyard.run("dead", "drop", alive, graveyard.ids[0], code=1)
     assert f"no dead task {alive}".encode() in done.stderr and done.stdout == b"1 dropped\n"
-    assert graveyard.json("task", alive)["state"] == "queued"
+    assert graveyard.json("task", alive)["state"] == "waiting"

@@ -177,7 +177,7 @@ def test_an_unknown_handlers_tasks_wait_and_stop_nobody(host):
     host.wait_done(2)
     assert host.starts() == [2001, 2002]
     assert host.rows("dead") == []
-    assert history(host, first)["state"] == "parked"
+    assert history(host, first)["stored"] == "parked"
 
 
 # --- what people ask for ----------------------------------------------------------------------------------------------

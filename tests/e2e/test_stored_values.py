@@ -158,7 +158,7 @@ def test_a_task_that_no_host_can_read_is_shown_and_cancelled_by_its_id(redis_hos
         if not is_owned:
             assert host.stop() == 0
         shown = json.loads(host.cli("task", "zz-0", "--json"))
-        assert shown["id"] == "zz-0" and shown["key"] == "h" and shown["state"] == "parked"
+        assert shown["id"] == "zz-0" and shown["key"] == "h" and shown["state"] == "held"
         host.cli("task", "cancel", "zz-0")
         wait_until(lambda: client.hlen(AT + "dead") == 1, "it is dead")
     if is_owned:

@@ -11,6 +11,7 @@
  *           regicide       kill the host
  *           down:FILE      say UNAVAILABLE as long as FILE is there
  *           save:TEXT      save a checkpoint
+ *           progress:N:M   say that N of M are done
  *           submit:KEY     stage a follow-up for KEY, whose payload is the same number
  *           result         stage the payload as the result
  *           stamp          stage "NUMBER EPOCH.START" as the result: whose it is shows
@@ -171,6 +172,9 @@ static int32_t obey(const struct qv_task *task, const char *word)
                 return access(value, F_OK) == 0 ? (qv_errorf(task, "it is down"), QV_UNAVAILABLE) : QV_DONE;
         else if (starts_with(word, "save:", &value))
                 (void)task->host->checkpoint(task->host, task, value, strlen(value));
+        else if (starts_with(word, "progress:", &value))
+                (void)task->host->progress(
+                        task->host, task, strtoull(value, NULL, 10), strtoull(strchr(value, ':') + 1, NULL, 10));
         else if (starts_with(word, "submit:", &value))
                 return follow_up(task, value);
         else if (!strcmp(word, "tell"))

@@ -18,6 +18,8 @@ static int forget_text(void **state)
         return 0;
 }
 
+static const struct key_more no_more = { 0 };
+
 #define TEXT(put) (buffer_clear(&text), (put), buffer_text(&text))
 
 static void assert_json(json_t *json, const char *expected)
@@ -190,7 +192,7 @@ static void a_task_as_text_has_this_shape(void **state)
 {
         (void)state;
         struct store_listed task = dead_task();
-        assert_string_equal(TEXT(listed_as_text(&text, &task)),
+        assert_string_equal(TEXT(listed_as_text(&text, &task, NULL, 0)),
                 "task         9kq2v7d3c0a8x1m5r4t6-12\n"
                 "state        dead (exhausted) since 2025-11-16 01:20:00.123Z\n"
                 "key          user 1\n"
@@ -219,15 +221,16 @@ static void a_task_says_what_its_state_needs(void **state)
 {
         (void)state;
         struct store_listed task = { .state = STATE_DELAYED, .due_in_ms = 1500, .id = SPAN_TEXT("x-0") };
-        assert_contains(TEXT(listed_as_text(&text, &task)), "state        delayed, due in 1.5s\n");
+        assert_contains(TEXT(listed_as_text(&text, &task, NULL, 0)), "state        delayed, due in 1.5s\n");
         assert_json(listed_as_json(&task),
                 "{\"id\":\"x-0\",\"state\":\"delayed\",\"key\":\"\",\"due_in_ms\":1500,\"attempts\":0,\"crashes\":0,"
                 "\"interruptions\":0,\"history\":[],\"lane\":\"high\",\"payload\":\"\"}");
         task.state = STATE_PARKED;
         task.key = SPAN_TEXT("it's");
-        assert_contains(TEXT(listed_as_text(&text, &task)), "\nWhat its key waits for: quiver key show 'it'\\''s'\n");
+        assert_contains(
+                TEXT(listed_as_text(&text, &task, NULL, 0)), "\nWhat its key waits for: quiver key show 'it'\\''s'\n");
         task.state = STATES;
-        assert_contains(TEXT(listed_as_text(&text, &task)), "state        unknown\n");
+        assert_contains(TEXT(listed_as_text(&text, &task, NULL, 0)), "state        unknown\n");
 }
 
 /* What a store holds may be damaged: none of it may act on the terminal, or be taken for another line. */
@@ -244,7 +247,7 @@ static void a_damaged_task_is_still_shown(void **state)
                         .events = SPAN_TEXT("event:x y\nevent:18446744073709551615 o\033dd \x1b\n\n") },
                 .envelope = { .lane = (enum lane)77, .headers = SPAN_TEXT("header.a"), .payload = SPAN_TEXT("\0\x1b") },
         };
-        for (const char *at = TEXT(listed_as_text(&text, &task)); *at; at++)
+        for (const char *at = TEXT(listed_as_text(&text, &task, NULL, 0)); *at; at++)
                 assert_true(*at == '\n' || (unsigned char)*at >= 0x20);
         assert_contains(buffer_text(&text), "state        dead (malformed\\x1b[2J) since 18446744073709551615ms\n");
         json_t *json = listed_as_json(&task);
@@ -287,7 +290,7 @@ static void a_key_says_what_it_waits_for_and_what_helps(void **state)
 {
         (void)state;
         struct store_key_info key = parked_key();
-        assert_string_equal(TEXT(key_as_text(&text, &key, UINT64_C(1763256002000))),
+        assert_string_equal(TEXT(key_as_text(&text, &key, &no_more, UINT64_C(1763256002000))),
                 "key          user 1 (shard 3)\n"
                 "state        parked\n"
                 "waits for    its first task's retry, in 1.5s\n"
@@ -315,7 +318,7 @@ static void a_held_key_waits_for_a_person(void **state)
         key.tasks = 1;
         key.head.size = 0;
         /* A clock that is behind the store's. */
-        const char *shown = TEXT(key_as_text(&text, &key, 5));
+        const char *shown = TEXT(key_as_text(&text, &key, &no_more, 5));
         assert_contains(shown, "waits for    a person\n");
         assert_contains(shown, "(0ms ago)\nwaiting      1 task\n");
         assert_contains(shown, "quiver key unhold 'user 1'   let it go on\n");
@@ -329,10 +332,10 @@ static void a_key_that_nobody_knows_waits_for_nothing(void **state)
 {
         (void)state;
         struct store_key_info key = { .key = SPAN_TEXT("k") };
-        assert_contains(
-                TEXT(key_as_text(&text, &key, 5)), "state        free\nwaits for    nothing\nwaiting      0 tasks\n");
+        assert_contains(TEXT(key_as_text(&text, &key, &no_more, 5)),
+                "state        free\nwaits for    nothing\nwaiting      0 tasks\n");
         key.state = (enum store_key_state)99;
-        assert_contains(TEXT(key_as_text(&text, &key, 5)), "state        unknown\nwaits for    unknown\n");
+        assert_contains(TEXT(key_as_text(&text, &key, &no_more, 5)), "state        unknown\nwaits for    unknown\n");
 }
 
 #define TEST(test) cmocka_unit_test_teardown(test, forget_text)

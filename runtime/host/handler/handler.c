@@ -7,8 +7,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/numbers.h"
 #include "host/handler/handlers.h"
 #include "host/shard/retry.h"
+#include "task/note.h"
+
+#define HOST_NAME_SHOWN 255 /* bytes; a host's name has no more */
 
 static double random_fraction(struct handlers *all)
 {
@@ -158,6 +162,21 @@ static void count(struct outcome_counts *counts, enum outcome outcome)
         }
 }
 
+/* The error for the history, with where the start was that ended so. */
+static const char *with_place(char text[NOTE_TEXT_MAX + 1], const struct handler *handler,
+        const struct generation *generation, const struct claimed *c, const struct settled *settled)
+{
+        char place[HOST_NAME_SHOWN + 96];
+        if (settled->outcome == OUTCOME_DONE || settled->never_started || !c->pool_task.pid || !handler->all->host)
+                return settled->error;
+        (void)snprintf(place, sizeof(place), NOTE_WHERE_FORMAT, handler->all->host, (int)c->pool_task.pid,
+                generation->version.number, (uint32_t)(generation->copy.hash >> 32));
+        size_t room = NOTE_TEXT_MAX - strlen(place);
+        (void)snprintf(
+                text, NOTE_TEXT_MAX + 1, "%.*s%s", (int)min_u64(strlen(settled->error), room), settled->error, place);
+        return text;
+}
+
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {
         struct generation *generation = owner;
@@ -177,6 +196,8 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
                         handler->name, generation->version.number, c->id.data, LOG_QUOTE(c->key.data),
                         outcome_name(settled->outcome), LOG_QUOTE(settled->error));
         struct settled judged = *settled;
+        char error[NOTE_TEXT_MAX + 1];
+        judged.error = with_place(error, handler, generation, c, settled);
         judged.is_excused = is_fresh(c) && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
         if (tells_of_version(c, settled->outcome))
                 handler_task_ended(handler, generation, settled->outcome);

@@ -37,6 +37,7 @@ struct handlers {
         struct pools *pools;         /* of their generations */
         const struct leases *leases; /* what runners may start */
         const char *copies;          /* folder of the private copies of plugins */
+        const char *host;            /* the host's name, for the history of tasks; NULL: not said there */
         const struct handlers_events *events;
         void *self; /* theirs */
 };

@@ -48,6 +48,7 @@ struct pool_task {
         struct pool_task *prev, *next;
         struct pool_runner *runner; /* NULL: the task waits */
         uint64_t ticket;            /* set by pool_io when the task was submitted to the ring */
+        int32_t pid;                /* set by pool_io: of the runner that it was submitted to last; 0: none yet */
         uint32_t saved_version;     /* set by pool_io: version of the checkpoint that was passed on last */
         uint64_t offered_ms, handed_ms;
         uint64_t stopped_ms; /* when the stop flag was raised; 0: not raised */

@@ -50,7 +50,7 @@ static void do_hand(struct pool_io *io, const struct pool_action *action)
                 tasks[i] = batch[i]->task;
         int r = ring_host_submit(&p->ring, tasks, (void *const *)batch, action->count, &ticket);
         for (uint32_t i = 0; r == 0 && i < action->count; i++)
-                batch[i]->ticket = ticket + i;
+                batch[i]->ticket = ticket + i, batch[i]->pid = (int32_t)p->pid;
         if (tasks != &one)
                 free(tasks);
         if (r == 0)

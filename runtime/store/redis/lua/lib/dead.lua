@@ -15,6 +15,7 @@ end
 local function group_of(d)
 	local n = note_read(d[7])
 	local text = string.match(n.events[#n.events] or '', '^event:%d+ %S+ (.*)$') or ''
+	text = string.gsub(text, ' ?@%S+ pid=.*$', '') -- where it was is no part of why
 	return d[2] .. '\0' .. d[5] .. '\0' .. string.sub(text, 1, math.min(whole(d[9]) or GROUP_LINE, GROUP_LINE))
 end
 

@@ -1,0 +1,364 @@
+#include "view/whereabouts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/numbers.h"
+#include "base/units.h"
+#include "store/names.h"
+#include "view/json.h"
+#include "view/text.h"
+
+#define NONCE_TEXT (2 * STORE_NONCE_SIZE + 1)
+
+/* What a host says of a task that runs, and that is passed on. */
+static const char *const running_texts[] = { "host", "hash" };
+static const char *const running_numbers[] = { "pid", "generation", "attempt", "since_ms" };
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+void whereabouts_init(struct whereabouts *w)
+{
+        *w = (struct whereabouts){ .hosts = json_object(),
+                .running = json_object(),
+                .by_key = json_object(),
+                .handlers = json_object(),
+                .unserved = json_object(),
+                .paused = json_object() };
+}
+
+void whereabouts_free(struct whereabouts *w)
+{
+        json_decref(w->hosts);
+        json_decref(w->running);
+        json_decref(w->by_key);
+        json_decref(w->handlers);
+        json_decref(w->unserved);
+        json_decref(w->paused);
+        *w = (struct whereabouts){ 0 };
+}
+
+/* --- what is known --- */
+
+static void set_by_text(json_t *to, struct span name, json_t *value)
+{
+        json_t *text = view_json_text_span(name);
+        (void)json_object_set_new(to, json_string_value(text), value);
+        json_decref(text);
+}
+
+static json_t *get_by_text(const json_t *from, struct span name)
+{
+        json_t *text = view_json_text_span(name);
+        json_t *found = json_object_get(from, json_string_value(text));
+        json_decref(text);
+        return found;
+}
+
+void whereabouts_add_desired(struct whereabouts *w, const struct store_desired *item)
+{
+        static const struct span all = SPAN_TEXT("pause");
+        static const struct span one = SPAN_TEXT("pause.");
+        if (span_is(item->name, all))
+                (void)json_object_set_new(w->paused, "", view_json_text_span(item->value));
+        else if (item->name.size > one.size && !memcmp(item->name.data, one.data, one.size))
+                set_by_text(w->paused, (struct span){ item->name.data + one.size, item->name.size - one.size },
+                        view_json_text_span(item->value));
+}
+
+static json_t *read_document(const struct store_status *document)
+{
+        struct span text = document->document;
+        return json_loadb(text.size ? text.data : "", text.size, 0, NULL);
+}
+
+void whereabouts_add_status(struct whereabouts *w, const struct store_status *document)
+{
+        char nonce[NONCE_TEXT];
+        json_t *said = read_document(document);
+        const char *name = view_json_get_text(said, "name");
+        size_t i;
+        json_t *item;
+        (void)units_hex(nonce, document->nonce, STORE_NONCE_SIZE);
+        view_json_set_text(w->hosts, nonce, *name ? name : nonce);
+        json_array_foreach(json_object_get(said, "unserved"), i, item)
+        {
+                if (json_is_string(item))
+                        (void)json_object_set_new(w->unserved, json_string_value(item), json_true());
+        }
+        json_array_foreach(json_object_get(said, "handlers"), i, item)
+        {
+                const char *handler = view_json_get_text(item, "name");
+                json_t *list = json_object_get(w->handlers, handler);
+                if (!*handler)
+                        continue;
+                if (!list) {
+                        list = json_array();
+                        (void)json_object_set_new(w->handlers, handler, list);
+                }
+                view_json_set_text(item, "host", *name ? name : nonce);
+                view_json_number(item, "age_ms", document->age_ms);
+                (void)json_array_append(list, item);
+        }
+        json_decref(said);
+}
+
+void whereabouts_add_running(struct whereabouts *w, const struct store_status *document)
+{
+        char nonce[NONCE_TEXT];
+        json_t *said = read_document(document);
+        const char *name = view_json_get_text(said, "name");
+        size_t i;
+        json_t *task;
+        (void)units_hex(nonce, document->nonce, STORE_NONCE_SIZE);
+        w->more += view_json_get_number(said, "more");
+        json_array_foreach(json_object_get(said, "tasks"), i, task)
+        {
+                const char *id = view_json_get_text(task, "id");
+                if (!*id)
+                        continue;
+                view_json_set_text(task, "host", *name ? name : nonce);
+                (void)json_object_set(w->running, id, task);
+                (void)json_object_set(w->by_key, view_json_get_text(task, "key"), task);
+        }
+        json_decref(said);
+}
+
+const json_t *whereabouts_running(const struct whereabouts *w)
+{
+        return w->running;
+}
+
+const json_t *whereabouts_of_key(const struct whereabouts *w, struct span key)
+{
+        return get_by_text(w->by_key, key);
+}
+
+/* --- why it waits --- */
+
+static bool is_paused(const struct whereabouts *w, const char *handler, struct buffer *why)
+{
+        const json_t *one = json_object_get(w->paused, handler);
+        const json_t *all = json_object_get(w->paused, "");
+        if (!one && !all)
+                return false;
+        text_put_between(why, one ? "" : "everything is paused: ", one ? handler : json_string_value(all), "");
+        if (one)
+                text_put_between(why, " is paused: ", json_string_value(one), "");
+        buffer_printf(why, " (quiver resume");
+        if (one) {
+                buffer_put(why, " ", 1);
+                text_put_word(why, span_of_text(handler));
+        }
+        buffer_put(why, ")", 1);
+        return true;
+}
+
+static void put_outage(struct buffer *why, const json_t *said, const char *handler, const char *state)
+{
+        char age[UNITS_TEXT_MAX];
+        const char *text = view_json_get_text(said, "unavailable");
+        uint64_t since_ms = view_json_get_number(said, "unavailable_ms");
+        text_put_between(why, "", handler, " is ");
+        buffer_printf(why, "%s", state);
+        text_put_between(why, " on ", view_json_get_text(said, "host"), "");
+        if (since_ms)
+                buffer_printf(why, " for %s", units_format_ms(age, since_ms + view_json_get_number(said, "age_ms")));
+        text_put_between(why, *text ? ": " : "", text, "");
+}
+
+bool whereabouts_handler_waits(const struct whereabouts *w, const char *handler, struct buffer *why)
+{
+        size_t i;
+        const json_t *said;
+        if (is_paused(w, handler, why))
+                return true;
+        json_array_foreach(json_object_get(w->handlers, handler), i, said)
+        {
+                const char *state = view_json_get_text(said, "state");
+                if (!strcmp(state, "unavailable") || !strcmp(state, "quarantined") || !strcmp(state, "refused")) {
+                        put_outage(why, said, handler, state);
+                        return true;
+                }
+        }
+        if (!json_object_get(w->handlers, handler) && json_object_size(w->hosts)) {
+                text_put_between(why, "no host serves ", handler, "; add it to runtime.cfg and reload");
+                return true;
+        }
+        return false;
+}
+
+static const char *owner_of(const struct whereabouts *w, const struct store_counts *shard)
+{
+        char nonce[NONCE_TEXT];
+        if (!shard || !shard->is_held || !shard->left_ms)
+                return NULL;
+        (void)units_hex(nonce, shard->holder, STORE_NONCE_SIZE);
+        const char *name = view_json_get_text(w->hosts, nonce);
+        return *name ? name : "a host";
+}
+
+/* What is before it in its key and runs. */
+static void set_behind(json_t *o, const struct whereabouts *w, const struct store_listed *task)
+{
+        const json_t *before = task->key.size ? get_by_text(w->by_key, task->key) : NULL;
+        const char *id = view_json_get_text(before, "id");
+        if (*id && !span_is(task->id, span_of_text(id)))
+                view_json_set_text(o, "behind", id);
+}
+
+static void put_seats(struct buffer *why, const struct whereabouts *w, const char *handler)
+{
+        uint64_t running = 0;
+        size_t i;
+        const json_t *said;
+        json_array_foreach(json_object_get(w->handlers, handler), i, said)
+        {
+                running += view_json_get_number(said, "running");
+        }
+        text_put_between(why, "a free seat of ", handler, "");
+        buffer_printf(why, " (%" PRIu64 " run)", running);
+}
+
+static void put_key_wait(struct buffer *why, const struct store_key_info *key)
+{
+        char due[UNITS_TEXT_MAX];
+        switch (key->state) {
+        case KEY_HELD:
+                buffer_printf(why, "a person, who holds its key");
+                break;
+        case KEY_PARKED:
+                buffer_printf(why, "the retry of its key in %s", units_format_ms(due, key->due_in_ms));
+                break;
+        case KEY_NAMED:
+                text_put_bytes(why, key->name, STORE_NAME_MAX);
+                break;
+        default:
+                buffer_printf(why, "its turn in its key");
+        }
+        struct span reason = key->reason;
+        (void)note_take_where(&reason);
+        if (reason.size) {
+                buffer_printf(why, ": ");
+                text_put_bytes(why, reason, 200);
+        }
+}
+
+static void set_wait(
+        json_t *o, const struct whereabouts *w, const struct store_listed *task, const struct whereabouts_place *place)
+{
+        json_t *name = view_json_text_span(task->envelope.handler);
+        const char *handler = json_string_value(name);
+        const char *owner = owner_of(w, place->shard);
+        struct buffer why = { 0 };
+        bool has_key = place->key && place->key->state != KEY_FREE;
+        if (owner && task->state == STATE_IN_FLIGHT)
+                view_json_set_text(o, "claimed_by", owner);
+        set_behind(o, w, task);
+        if (has_key && place->key->head.size && !span_is(place->key->head, task->id) && !json_object_get(o, "behind"))
+                view_json_span(o, "behind", place->key->head);
+        bool is_stopped = has_key && (place->key->state == KEY_HELD || place->key->state == KEY_PARKED);
+        if (is_stopped)
+                put_key_wait(&why, place->key);
+        else if (whereabouts_handler_waits(w, handler, &why))
+                ;
+        else if (place->shard && !owner)
+                buffer_printf(&why, "a host: none owns shard %" PRIu32, place->shard->shard);
+        else if (json_object_get(o, "behind"))
+                text_put_between(&why, "the task before it in its key, ", view_json_get_text(o, "behind"), "");
+        else if (has_key)
+                put_key_wait(&why, place->key);
+        else if (task->state == STATE_QUEUED)
+                buffer_printf(&why, "its turn in the queue");
+        else
+                put_seats(&why, w, handler);
+        view_json_set_text(o, "waits_for", buffer_text(&why));
+        buffer_free(&why);
+        json_decref(name);
+}
+
+/* --- all of it --- */
+
+static const char *state_of(const struct store_listed *task, const struct whereabouts_place *place, bool is_running)
+{
+        if (is_running)
+                return "running";
+        if (task->state == STATE_DEAD || task->state == STATE_DELAYED)
+                return store_state_name(task->state);
+        /* Of such a key nothing starts, wherever its tasks are. */
+        if (place->key && place->key->state == KEY_HELD)
+                return "held";
+        if (place->key && place->key->state == KEY_PARKED)
+                return "parked";
+        return "waiting";
+}
+
+json_t *whereabouts_of(
+        const struct whereabouts *w, const struct store_listed *task, const struct whereabouts_place *place)
+{
+        json_t *o = json_object();
+        const json_t *runs = task->state == STATE_IN_FLIGHT ? get_by_text(w->running, task->id) : NULL;
+        const char *state = state_of(task, place, runs != NULL);
+        view_json_set_text(o, "state", state);
+        view_json_set_text(o, "stored", store_state_name(task->state));
+        for (size_t i = 0; runs && i < COUNT_OF(running_texts); i++)
+                view_json_set_text(o, running_texts[i], view_json_get_text(runs, running_texts[i]));
+        for (size_t i = 0; runs && i < COUNT_OF(running_numbers); i++)
+                view_json_number(o, running_numbers[i], view_json_get_number(runs, running_numbers[i]));
+        if (json_array_size(json_object_get(runs, "progress")) == 2)
+                (void)json_object_set(o, "progress", json_object_get(runs, "progress"));
+        if (!runs && task->state != STATE_DEAD && task->state != STATE_DELAYED)
+                set_wait(o, w, task, place);
+        return o;
+}
+
+/* --- for people --- */
+
+static void put_progress(struct buffer *to, const json_t *progress)
+{
+        json_int_t done = json_integer_value(json_array_get(progress, 0));
+        json_int_t total = json_integer_value(json_array_get(progress, 1));
+        if (!json_array_size(progress) || done < 0)
+                return;
+        buffer_printf(to, ", progress %" JSON_INTEGER_FORMAT, done);
+        if (total > 0)
+                buffer_printf(to, " of %" JSON_INTEGER_FORMAT " (%.0f %%)", total, 100 * (double)done / (double)total);
+}
+
+static void put_running(struct buffer *to, const json_t *o, uint64_t now_ms)
+{
+        char age[UNITS_TEXT_MAX];
+        uint64_t since_ms = view_json_get_number(o, "since_ms");
+        text_put_between(to, "on ", view_json_get_text(o, "host"), "");
+        buffer_printf(to, ", pid %" PRIu64 ", generation %" PRIu64, view_json_get_number(o, "pid"),
+                view_json_get_number(o, "generation"));
+        if (since_ms)
+                buffer_printf(to, ", for %s", units_format_ms(age, now_ms > since_ms ? now_ms - since_ms : 0));
+        put_progress(to, json_object_get(o, "progress"));
+}
+
+void whereabouts_as_words(struct buffer *to, const json_t *o, uint64_t now_ms)
+{
+        if (json_object_get(o, "pid"))
+                put_running(to, o, now_ms);
+        else
+                text_put_between(to, "", view_json_get_text(o, "waits_for"), "");
+}
+
+void whereabouts_as_text(struct buffer *to, const json_t *o, uint64_t now_ms)
+{
+        const char *waits_for = view_json_get_text(o, "waits_for");
+        const char *behind = view_json_get_text(o, "behind");
+        const char *claimed_by = view_json_get_text(o, "claimed_by");
+        if (json_object_get(o, "pid")) {
+                buffer_printf(to, "%-12s ", "runs");
+                put_running(to, o, now_ms);
+                text_put_between(to, ", plugin ", view_json_get_text(o, "hash"), "\n");
+        }
+        if (*waits_for)
+                text_put_between(to, "waits for    ", waits_for, "\n");
+        if (*behind)
+                text_put_between(to, "behind       ", behind, "\n");
+        if (*claimed_by)
+                text_put_between(to, "claimed by   ", claimed_by, "\n");
+}
