@@ -76,7 +76,7 @@ def test_parked_is_parked_and_held_is_held(host, tmp_path):
 
 def test_hosts_shards_dead_and_dropped_results(host):
     host.configure(shards=2, change=lambda text: text.replace('"normal";', '"normal"; results = { max = 3; };'), work="").start()
-    assert alarm(host, "unowned=1", "dead=1", "dropped_results=1") is None
+    wait_until(lambda: alarm(host, "unowned=1", "dead=1", "dropped_results=1") is None, "the host has its shards")
     fires(host, "hosts=2", "hosts, and there should be 2")
     wait_until(lambda: alarm(host, "hosts=1") is None, "the host has said that it is there")
     host.submit([task("k", "1 reject"), task("k", "2 reject")])
