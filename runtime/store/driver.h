@@ -10,6 +10,7 @@
 #include "store/mail.h"
 #include "store/names.h"
 #include "store/results.h"
+#include "store/rooms.h"
 #include "store/store.h"
 
 /* What must be true when an operation is answered; a driver may do more. */
@@ -50,6 +51,12 @@ enum store_kind {
         X(MAIL_TAKE, mail_take, "mail", STORE_RELAXED)                                                                 \
         X(WANTING_SET, wanting_set, "wanting", STORE_RELAXED)                                                          \
         X(WANTING_LIST, wanting_list, "wanting", STORE_READ)                                                           \
+        X(ROOM_SET, room_set, "room set", STORE_DURABLE)                                                               \
+        X(ROOM_APPEND, room_append, "room append", STORE_DURABLE)                                                      \
+        X(ROOM_READ, room_read, "room read", STORE_RELAXED)                                                            \
+        X(ROOM_TRUNCATE, room_truncate, "room truncate", STORE_DURABLE)                                                \
+        X(ROOM_DELETE, room_delete, "room delete", STORE_DURABLE)                                                      \
+        X(ROOM_LIST, room_list, "room list", STORE_READ)                                                               \
         X(IMPORT, import, "load", STORE_DURABLE)                                                                       \
         X(FSCK, fsck, "fsck", STORE_READ)                                                                              \
         X(APP_GET, app_get, "app", STORE_READ)                                                                         \
@@ -142,6 +149,12 @@ struct span store_set_aside_reason(int error);
 
 /* Says that a mailbox which has so much is full; the request then ends with -EDQUOT. */
 void post_refuse(struct store_post *post, uint64_t messages, uint64_t bytes);
+
+/* -ENOENT: there is no such room.  -E2BIG: the shard has as many as it may. */
+void room_refuse_missing(struct store_request *request, struct span name);
+void room_refuse_more(struct store_request *request, uint32_t shard);
+/* Whether a reader that asks for `from` (0: for whatever is there) misses something. */
+bool room_is_gap(uint64_t from, uint64_t first, uint64_t last);
 
 /* Says that the shard does not have the chunk before; the request then ends with -EAGAIN. */
 void import_refuse(struct store_import *import);

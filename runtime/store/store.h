@@ -1,8 +1,8 @@
 /* store.h: where tasks live.  The contract that every driver meets and that tests/contract checks.
  *
  * This file: opening, submitting, and the hot path of an owner (acquire, advance, renew, release).
- * names.h: keys that wait for a name.  results.h: results and replies.  mail.h: mailboxes.  admin.h: looking and
- * intervening.  app.h: the app's record.  README.md: the same as tables and Redis keys.
+ * names.h: keys that wait for a name.  results.h: results and replies.  mail.h: mailboxes.  rooms.h: rooms.  admin.h:
+ * looking and intervening.  app.h: the app's record.  README.md: the same as tables and Redis keys.
  *
  * Requests.  An operation is a struct embedded in its owner.  The owner zeroes it, fills the upper half and `done`, and
  * calls store_X().  done() is called exactly once, on the loop, never inside store_X(); then request.status is 0 or
@@ -107,6 +107,7 @@ struct store_bell {
         void (*desired)(void *self);               /* the desired state has changed */
         void (*mail)(void *self);                  /* a message is in our mailbox: store_mail_take() */
         void (*wanting)(void *self);               /* some host wants help: store_wanting_list() */
+        void (*room)(void *self, uint32_t shard);  /* a room of that shard, which we follow, has a new entry */
         void (*look)(void *self);                  /* rings may have been lost: look at everything */
         void *self;
 };

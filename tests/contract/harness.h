@@ -56,6 +56,7 @@ struct world {
         unsigned looked;
         unsigned rang_mail;
         unsigned rang_wanting;
+        unsigned rang_room;
 };
 
 /* cmocka fixtures.  The store of world_setup has one shard; tests that need more open their own. */
@@ -187,8 +188,8 @@ extern const size_t order_count, fence_count, side_count, outcome_count, result_
         grow_count, app_count, open_count, bell_count;
 extern const struct CMUnitTest limit_tests[];
 extern const size_t limit_count;
-extern const struct CMUnitTest idempotency_tests[], mail_tests[], names_tests[];
-extern const size_t idempotency_count, mail_count, names_count;
+extern const struct CMUnitTest idempotency_tests[], mail_tests[], names_tests[], room_tests[];
+extern const size_t idempotency_count, mail_count, names_count, room_count;
 #define IN_WORLD(test)   cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 #define IN_WORLD_4(test) cmocka_unit_test_setup_teardown(test, world_setup_4, world_teardown)
 #define GROUP(name)      const size_t name##_count = sizeof(name##_tests) / sizeof(name##_tests[0])

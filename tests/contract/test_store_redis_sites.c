@@ -11,7 +11,8 @@ int main(void)
         for (size_t i = 0; i < redis_sites; i++) {
                 driver = &redis_site_contracts[i];
                 (void)printf("# %s\n", driver->name);
-                failed += RUN(order) + RUN(fence) + RUN(outcome) + RUN(idempotency) + RUN(mail) + RUN(names);
+                failed +=
+                        RUN(order) + RUN(fence) + RUN(outcome) + RUN(idempotency) + RUN(mail) + RUN(names) + RUN(room);
         }
         return failed ? 1 : 0;
 }

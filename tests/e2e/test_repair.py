@@ -267,3 +267,34 @@ def test_mailboxes_of_a_file_are_counted_anew(host):
     host.cli("fsck", "--repair")
     assert "sound" in host.cli("fsck")
     assert [(row["last"], row["messages"], row["bytes"]) for row in host.rows("mailbox")] == [(9, 2, 10)]
+
+
+def test_rooms_of_a_file_are_counted_anew(host):
+    host.configure(shards=1, work="").start()
+    assert host.stop() == 0
+    change(host, ("INSERT INTO room VALUES(1, 0, 'a', 2, 7, 1, -5, 0, 0)", ()),
+           ("INSERT INTO room VALUES(2, 0, 'b', 9, 0, 0, 10, 10, 10)", ()),
+           *(("INSERT INTO room_entry VALUES(?, ?, 1, ?)", (room, number, b"hello"))
+             for room, number in ((1, 4), (1, 5), (3, 1))))
+    said = host.cli("fsck", "--json", code=1)
+    assert "1 rooms count their entries wrongly" in said and "1 entries in no room" in said
+    host.cli("fsck", "--repair")
+    assert "sound" in host.cli("fsck")
+    assert [(row["last"], row["entries"], row["bytes"], row["entries_max"]) for row in host.rows("room")] == \
+        [(5, 2, 10, 10000), (9, 0, 0, 10)]
+
+
+def test_rooms_on_redis_are_counted_anew(redis_host):
+    host = redis_host.configure(shards=1, work="").start()
+    assert host.stop() == 0
+    with host.redis.client() as client:
+        for room in "a", "b", "c":
+            client.xadd(AT + "room:" + room, {"m": "hello"}, id="4-1")
+            client.xadd(AT + "room:" + room, {"m": "hello"}, id="5-1")
+        client.hset(AT + "rooms", mapping={"a": "no record", "b": "9 7 1 10 10 10", "c": "5 2 10 10 10 10"})
+        said = host.cli("fsck", "--json", code=1)
+        assert 'room a: its record is' in said and "room b: its record is" in said and "room c" not in said
+        host.cli("fsck", "--repair")
+        assert "sound" in host.cli("fsck")
+        assert client.hgetall(AT + "rooms") == {b"a": b"5 2 10 10000 67108864 604800000", b"b": b"9 2 10 10 10 10",
+                                                b"c": b"5 2 10 10 10 10"}

@@ -165,13 +165,15 @@ static const char *const shapes[] = {
         "itnid[nhhs]xspp",  /* advance with controls, troubles, a block */
         "idiin",            /* renew */
         "nnnnnnnnnnnnnnnihnint",
-        "ni[nseonehhn]", /* list, find: rows are lists, made of the same */
-        "nnnnn",         /* dead */
-        "nteehpo",       /* consume */
-        "nnp",           /* outbox */
-        "n[ag]i",        /* submit, with what is remembered */
-        "inenenen",      /* mail */
-        "whntwhnt",      /* wanting */
+        "ni[nseonehhn]",   /* list, find: rows are lists, made of the same */
+        "nnnnn",           /* dead */
+        "nteehpo",         /* consume */
+        "nnp",             /* outbox */
+        "n[ag]i",          /* submit, with what is remembered */
+        "inenenen",        /* mail */
+        "ininntententen",  /* room read */
+        "ihnnnnnnhnnnnnn", /* rooms */
+        "whntwhnt",        /* wanting */
         "n",
         "idp",
         ".ni[h]nn",
@@ -637,6 +639,59 @@ static void on_wanting(struct store_request *request)
                 demand(l->items[i].tasks <= TASK_NUMBER_MAX && !task_handler_check(l->items[i].handler, NULL));
 }
 
+static void on_room_read(struct store_request *request)
+{
+        const struct store_room_read *r = (const struct store_room_read *)request;
+        done_count++;
+        if (request->status)
+                return;
+        demand(r->entries_count <= r->entries_max && r->first <= r->last + 1);
+        for (uint32_t i = 0; i < r->entries_count; i++) {
+                demand(r->entries[i].number <= TASK_NUMBER_MAX && r->entries[i].at_ms <= TASK_NUMBER_MAX);
+                look_at(r->entries[i].bytes);
+        }
+}
+
+static void on_rooms(struct store_request *request)
+{
+        const struct store_room_list *l = (const struct store_room_list *)request;
+        done_count++;
+        for (uint32_t i = 0; i < l->rooms_count && !request->status; i++) {
+                demand(l->rooms[i].first <= l->rooms[i].last + 1);
+                look_at(l->rooms[i].name);
+        }
+}
+
+static void start_room(unsigned which)
+{
+        static struct store_room_append append;
+        static struct store_room_read read;
+        static struct store_room_truncate truncate;
+        static struct store_room_list list;
+        static const struct span entry = SPAN_TEXT("x");
+        switch (which) {
+        case 0:
+                append = (struct store_room_append){
+                        .request.done = on_done, .name = SPAN_TEXT("room"), .entries = &entry, .entries_count = 1
+                };
+                store_room_append(store, &append);
+                break;
+        case 1:
+                truncate = (struct store_room_truncate){ .request.done = on_done, .name = SPAN_TEXT("room") };
+                store_room_truncate(store, &truncate);
+                break;
+        case 2:
+                list = (struct store_room_list){ .request.done = on_rooms, .page_rooms = 3 };
+                store_room_list(store, &list);
+                break;
+        default:
+                read = (struct store_room_read){
+                        .request.done = on_room_read, .name = SPAN_TEXT("room"), .entries_max = 3, .follow_ms = 1000
+                };
+                store_room_read(store, &read);
+        }
+}
+
 /* What hosts say to each other. */
 static void start_mail(unsigned which)
 {
@@ -698,8 +753,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 start_owner(which % 8);
         else if (which < 27)
                 start_admin(which - 18);
-        else if (choice & 64)
+        else if (choice & 64 && which & 1)
                 start_mail(which % 3);
+        else if (choice & 64)
+                start_room(take_byte() % 4);
         else
                 start_results(which % 4);
         answer_all();

@@ -34,6 +34,12 @@ void bell_own_wanting(struct redis_store *s)
                 s->bell.wanting(s->bell.self);
 }
 
+void bell_own_room(struct redis_store *s, uint32_t shard)
+{
+        if (s->bell.room)
+                s->bell.room(s->bell.self, shard);
+}
+
 static bool key_is(const char *key, size_t size, const char *other)
 {
         return span_is((struct span){ key, size }, (struct span){ other, strlen(other) });
@@ -74,6 +80,8 @@ static void on_rang(void *self, const char *key, size_t size)
                 return;
         else if (name.size > 6 && !memcmp(name.data, "reply:", 6))
                 replies_look(s);
+        else if (name.size > 5 && !memcmp(name.data, "room:", 5))
+                bell_own_room(s, shard);
         else if (s->bell.shard)
                 /* Watched or not: the call that makes it so may have been answered by the server, and not yet read. */
                 s->bell.shard(s->bell.self, shard);

@@ -5,6 +5,7 @@
  *         call.c      an operation is one or more commands; answers          scripts.c, msgpack.c
  *         submit.c    lease.c  advance.c  claimed.c  forward.c               the hot path
  *         results.c   reply.c                                                what handlers returned
+ *         rooms.c                                                            rooms
  *         mail.c      wanting.c                                              hosts among themselves
  *         tasks.c     keys.c  desired.c  import.c  fsck.c                    administration
  *
@@ -166,6 +167,7 @@ void bell_own_write(struct redis_store *s, uint32_t shard);
 void bell_own_desired(struct redis_store *s);
 void bell_own_mail(struct redis_store *s, const uint8_t nonce[STORE_NONCE_SIZE]);
 void bell_own_wanting(struct redis_store *s);
+void bell_own_room(struct redis_store *s, uint32_t shard);
 /* Sets the timer to whatever is next. */
 void bell_set_timer(struct redis_store *s);
 

@@ -37,6 +37,12 @@
         X(renew)                                                                                                       \
         X(repair)                                                                                                      \
         X(reply)                                                                                                       \
+        X(room_append)                                                                                                 \
+        X(room_delete)                                                                                                 \
+        X(room_list)                                                                                                   \
+        X(room_read)                                                                                                   \
+        X(room_set)                                                                                                    \
+        X(room_truncate)                                                                                               \
         X(status_list)                                                                                                 \
         X(status_put)                                                                                                  \
         X(submit)                                                                                                      \

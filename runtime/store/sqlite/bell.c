@@ -141,6 +141,8 @@ static void hear(struct bell *bell, uint32_t word)
                 heard(l->self);
         else if (word < SHARDS_MAX && l->shard)
                 l->shard(l->self, word);
+        else if (word >= BELL_ROOM && word - BELL_ROOM < SHARDS_MAX && l->room)
+                l->room(l->self, word - BELL_ROOM);
 }
 
 /* The queue is empty again.  Had it been full meanwhile, some sender's message was refused, and nobody knows whose. */

@@ -16,6 +16,7 @@
 #define BELL_REPLY   (UINT32_MAX - 1) /* someone's reply is there */
 #define BELL_MAIL    (UINT32_MAX - 2) /* a message is in the listener's mailbox */
 #define BELL_WANTING (UINT32_MAX - 3) /* some host wants help */
+#define BELL_ROOM    0x40000000u      /* and a shard's number: a room of it has a new entry */
 
 /* --- ringing: the writer's thread -------------------------------------------------------------------------------- */
 

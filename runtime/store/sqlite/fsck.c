@@ -181,8 +181,25 @@ static void check_mail(struct sqlite_check *c)
                 problem(c, "%" PRIu64 " messages in no mailbox", lost);
 }
 
+static void check_rooms(struct sqlite_check *c)
+{
+        uint32_t shard = c->shard->shard;
+        uint64_t wrong =
+                number_of(c, "SELECT count(*) FROM room WHERE shard = ?1 AND ?2 = ?2 AND " ROOM_IS_WRONG, shard, 0);
+        if (wrong)
+                problem(c, "%" PRIu64 " rooms count their entries wrongly", wrong);
+        if (shard)
+                return;
+        uint64_t lost = number_of(c,
+                "SELECT count(*) FROM room_entry WHERE ?1 = ?1 AND ?2 = ?2 AND room NOT IN (SELECT id FROM room)", 0,
+                0);
+        if (lost)
+                problem(c, "%" PRIu64 " entries in no room", lost);
+}
+
 static void check_shard(struct sqlite_check *c)
 {
+        check_rooms(c);
         check_mail(c);
         check_idempotency(c);
         check_log(c);

@@ -95,6 +95,23 @@ static void mend_mail(struct sqlite_store *s, uint32_t number)
                 "BETWEEN 1 AND 9007199254740990 THEN last ELSE 0 END) WHERE " MAILBOX_IS_WRONG);
 }
 
+/* Rooms are counted anew; limits that no room may have become the usual ones. */
+static void mend_rooms(struct sqlite_store *s, uint32_t number)
+{
+        mend(s, number, "DELETE FROM room_entry WHERE ?1 = 0 AND room NOT IN (SELECT id FROM room)");
+        mend(s, number,
+                "DELETE FROM room_entry WHERE room IN (SELECT id FROM room WHERE shard = ?1) AND number NOT BETWEEN 1 "
+                "AND 9007199254740000");
+        mend(s, number,
+                "UPDATE room SET entries = (SELECT count(*) FROM room_entry WHERE room = room.id), bytes = (SELECT "
+                "ifnull(sum(length(room_entry.bytes)), 0) FROM room_entry WHERE room = room.id), last = max((SELECT "
+                "ifnull(max(number), 0) FROM room_entry WHERE room = room.id), CASE WHEN last BETWEEN 0 AND "
+                "9007199254740000 THEN last ELSE 0 END), entries_max = CASE WHEN entries_max BETWEEN 1 AND 10000000 "
+                "THEN entries_max ELSE 10000 END, bytes_max = CASE WHEN bytes_max BETWEEN 1 AND 68719476736 THEN "
+                "bytes_max ELSE 67108864 END, age = CASE WHEN age BETWEEN 1 AND 4503599627370495 THEN age ELSE "
+                "604800000 END WHERE shard = ?1 AND " ROOM_IS_WRONG);
+}
+
 static void mend_counts(struct sqlite_store *s, uint32_t number)
 {
         struct sqlite_shard_row *shard = shard_write(s, number);
@@ -149,4 +166,5 @@ void shard_repair(struct sqlite_store *s, struct store_request *request, uint32_
         mend_counts(s, number);
         mend_idempotency(s, number);
         mend_mail(s, number);
+        mend_rooms(s, number);
 }

@@ -99,7 +99,18 @@ static const char *const steps[] = {
         "NULL, until INTEGER NOT NULL, PRIMARY KEY(handler, nonce)) WITHOUT ROWID;"
         /* Keys that wait for a name (names.c). */
         "ALTER TABLE key ADD COLUMN name TEXT;"
-        "CREATE INDEX key_waits ON key(shard, name, since, key) WHERE name IS NOT NULL;",
+        "CREATE INDEX key_waits ON key(shard, name, since, key) WHERE name IS NOT NULL;"
+        /* Rooms: their entries, who appended last, who follows (rooms.c). */
+        "CREATE TABLE room(id INTEGER PRIMARY KEY, shard INTEGER NOT NULL, name BLOB NOT NULL, last INTEGER NOT NULL, "
+        "entries INTEGER NOT NULL, bytes INTEGER NOT NULL, entries_max INTEGER NOT NULL, bytes_max INTEGER NOT NULL, "
+        "age INTEGER NOT NULL);"
+        "CREATE UNIQUE INDEX room_name ON room(shard, name);"
+        "CREATE TABLE room_entry(room INTEGER NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL, bytes BLOB NOT "
+        "NULL, PRIMARY KEY(room, number)) WITHOUT ROWID;"
+        "CREATE TABLE room_source(room INTEGER NOT NULL, source TEXT NOT NULL, number INTEGER NOT NULL, first INTEGER "
+        "NOT NULL, at INTEGER NOT NULL, PRIMARY KEY(room, source)) WITHOUT ROWID;"
+        "CREATE TABLE room_follower(shard INTEGER NOT NULL, nonce BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY "
+        "KEY(shard, nonce)) WITHOUT ROWID;",
 };
 
 #define VERSION (sizeof(steps) / sizeof(steps[0]))

@@ -7,6 +7,7 @@
  *         app.c         what is recorded about the app
  *         submit.c  idempotency.c  lease.c  advance.c  claim.c  side_queue.c       the hot path
  *         results.c     reply.c                                              what handlers returned
+ *         rooms.c       room_row.c                                           rooms
  *         mail.c        wanting.c                                            hosts among themselves
  *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration
  *         query.c  schema.c  shard_row.c  log.c  row_codec.c                 statements, tables, a shard's row, where
@@ -166,6 +167,14 @@ void idempotency_put(struct sqlite_store *s, const struct store_prepared *prepar
         "(messages != (SELECT count(*) FROM mail WHERE mail.nonce = mailbox.nonce) OR bytes != (SELECT "               \
         "ifnull(sum(length(mail.bytes)), 0) FROM mail WHERE mail.nonce = mailbox.nonce) OR last NOT BETWEEN "          \
         "(SELECT ifnull(max(number), 0) FROM mail WHERE mail.nonce = mailbox.nonce) AND 9007199254740990)"
+
+/* rooms.c, in SQL: a room whose row says something else than its entries, or what no room may say. */
+#define ROOM_IS_WRONG                                                                                                  \
+        "(entries != (SELECT count(*) FROM room_entry WHERE room = room.id) OR bytes != (SELECT "                      \
+        "ifnull(sum(length(room_entry.bytes)), 0) FROM room_entry WHERE room = room.id) OR last < (SELECT "            \
+        "ifnull(max(number), 0) FROM room_entry WHERE room = room.id) OR last NOT BETWEEN 0 AND 9007199254740000 OR "  \
+        "entries_max NOT BETWEEN 1 AND 10000000 OR bytes_max NOT BETWEEN 1 AND 68719476736 OR age NOT BETWEEN 1 AND "  \
+        "4503599627370495)"
 
 /* lease.c */
 enum fence { FENCE_OK, FENCE_REPEAT, FENCE_FENCED };

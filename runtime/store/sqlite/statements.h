@@ -124,6 +124,33 @@ STATEMENT(WANTING_ALL,
         "SELECT handler, nonce, tasks, since FROM wanting WHERE until > ?1 AND (?2 = '' OR handler = ?2) "
         "ORDER BY handler, nonce")
 
+STATEMENT(ROOM_GET,
+        "SELECT id, last, entries, bytes, entries_max, bytes_max, age FROM room WHERE shard = ?1 AND name = ?2")
+STATEMENT(ROOM_COUNT, "SELECT count(*) FROM room WHERE shard = ?1")
+STATEMENT(ROOM_ADD, "INSERT INTO room(shard, name, last, entries, bytes, entries_max, bytes_max, age) "
+                    "VALUES(?1, ?2, 0, 0, 0, ?3, ?4, ?5) RETURNING id")
+STATEMENT(ROOM_SET, "UPDATE room SET last = ?2, entries = ?3, bytes = ?4, entries_max = ?5, bytes_max = ?6, age = ?7 "
+                    "WHERE id = ?1")
+STATEMENT(ROOM_REMOVE, "DELETE FROM room WHERE id = ?1")
+STATEMENT(ROOM_PAGE,
+        "SELECT id, last, entries, bytes, entries_max, bytes_max, age, name FROM room WHERE shard = ?1 AND "
+        "name > ?2 ORDER BY name LIMIT ?3")
+STATEMENT(ROOM_ENTRY_PUT, "INSERT INTO room_entry(room, number, at, bytes) VALUES(?1, ?2, ?3, ?4)")
+STATEMENT(ROOM_ENTRY_PAGE,
+        "SELECT number, at, bytes FROM room_entry WHERE room = ?1 AND number >= ?2 ORDER BY number LIMIT ?3")
+STATEMENT(ROOM_ENTRY_OLD, "SELECT number, at, length(bytes) FROM room_entry WHERE room = ?1 ORDER BY number LIMIT ?2")
+STATEMENT(ROOM_ENTRY_REMOVE, "DELETE FROM room_entry WHERE room = ?1 AND number <= ?2")
+STATEMENT(ROOM_SOURCE_GET, "SELECT number, first FROM room_source WHERE room = ?1 AND source = ?2")
+STATEMENT(ROOM_SOURCE_SET,
+        "INSERT OR REPLACE INTO room_source(room, source, number, first, at) VALUES(?1, ?2, ?3, ?4, ?5)")
+STATEMENT(ROOM_SOURCE_TRIM,
+        "DELETE FROM room_source WHERE room = ?1 AND source IN (SELECT source FROM room_source WHERE "
+        "room = ?1 AND source != ?2 ORDER BY at DESC, source LIMIT -1 OFFSET ?3)")
+STATEMENT(ROOM_SOURCE_REMOVE, "DELETE FROM room_source WHERE room = ?1")
+STATEMENT(ROOM_FOLLOW, "INSERT OR REPLACE INTO room_follower(shard, nonce, until) VALUES(?1, ?2, ?3)")
+STATEMENT(ROOM_FOLLOWERS, "SELECT nonce FROM room_follower WHERE shard = ?1 AND until > ?2 LIMIT 1024")
+STATEMENT(ROOM_FOLLOWER_SWEEP, "DELETE FROM room_follower WHERE shard = ?1 AND until <= ?2")
+
 STATEMENT(RESULT_PUT,
         "INSERT INTO result(id, at, until, task_id, key, handler, data, note) VALUES(?1, ?2, 0, ?3, ?4, ?5, ?6, ?7)")
 STATEMENT(RESULT_FREE,

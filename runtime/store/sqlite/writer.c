@@ -29,6 +29,8 @@ static enum store_kind kind_of(const struct store_request *request)
                 return STORE_RELAXED;
         if (request->op == OP_REPLY && !reply_must_announce((const struct store_reply *)request))
                 return STORE_READ;
+        if (request->op == OP_ROOM_READ && !((const struct store_room_read *)request)->follow_ms)
+                return STORE_READ;
         if (request->op == OP_FSCK && ((const struct store_fsck *)request)->is_repair)
                 return STORE_DURABLE;
         return operations[request->op].kind;

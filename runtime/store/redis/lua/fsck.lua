@@ -10,6 +10,7 @@
 --include marks
 --include lease
 --include idempotency
+--include room_record
 local mends = false
 --include proof
 

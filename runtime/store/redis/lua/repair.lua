@@ -10,6 +10,7 @@
 --include marks
 --include lease
 --include idempotency
+--include room_record
 local mends = true
 --include proof
 

@@ -333,6 +333,45 @@ parts[#parts + 1] = function()
 	end)
 end
 
+-- A room's entries, counted: how many, how many bytes, and the last number.
+local function room_count(stream)
+	local entries, bytes, from, last = 0, 0, '-', 0
+	while true do
+		local some = redis.call('XRANGE', stream, from, '+', 'COUNT', '16')
+		for _, entry in ipairs(some) do
+			entries, bytes, from = entries + 1, bytes + #(entry[2][2] or ''), '(' .. entry[1]
+			last = digits_read(string.match(entry[1], '^(%d+)')) or last
+		end
+		if #some < 16 then
+			return entries, bytes, last
+		end
+	end
+end
+
+-- Every room's record can be read, and counts its entries.
+parts[#parts + 1] = function()
+	return slice('HSCAN', 'rooms', function(name, record)
+		local stream, room = at .. 'room:' .. name, room_read(record)
+		local is = redis.call('TYPE', stream).ok
+		if is ~= 'none' and is ~= 'stream' then
+			problem(nil, nil, 'room %s: %s is a %s', name, stream, is)
+			return
+		end
+		local tail = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', '1')[1]
+		local last = tail and digits_read(string.match(tail[1], '^(%d+)')) or 0
+		if room and redis.call('XLEN', stream) == room.entries and room.last >= last then
+			return
+		end
+		problem('counted anew', function()
+			local entries, bytes, highest = room_count(stream)
+			room = room or { last = 0, entries_max = 10000, bytes_max = 67108864, age = 604800000 }
+			room.last, room.entries, room.bytes = math.max(room.last, highest, entries), entries, bytes
+			redis.call('HSET', at .. 'rooms', name, room_write(room))
+		end, 'room %s: its record is "%s", it has %d entries up to %.0f', name, string.sub(record, 1, 64),
+			redis.call('XLEN', stream), last)
+	end)
+end
+
 -- What is remembered of submits can be read and ends some time.
 parts[#parts + 1] = function()
 	return slice('HSCAN', 'idempotent', function(name, record)
@@ -402,7 +441,7 @@ end
 local function prove()
 	check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'named', 'side', 'parked',
 		'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'results', 'resultdata', 'leased', 'consumers', 'outbox', 'sent', 'taken',
-		'idempotent', 'idempotentends')
+		'idempotent', 'idempotentends', 'rooms')
 	local next_cursor = parts[part] and parts[part]() or ''
 	return { next_cursor, tasks, problems, #parts, mended }
 end
