@@ -138,9 +138,9 @@ $B/obj/%.o: %.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
-# Files that are part of the binary, as C text: scripts for Redis, templates of `quiver new`.
-EMBEDDED := $(wildcard runtime/*/redis/lua/*.lua sdk/templates/*)
-$B/embedded.c: $(EMBEDDED) $(wildcard runtime/*/redis/lua/lib/*.lua) runtime/base/embed.awk
+# Files that are part of the binary, as C text: scripts for Redis, what `quiver new` and `quiver init` write.
+EMBEDDED := $(wildcard runtime/*/redis/lua/*.lua sdk/templates/* sdk/pipe/*/quiver_pipe.*) etc/runtime.cfg
+$B/embedded.c: $(EMBEDDED) Makefile $(wildcard runtime/*/redis/lua/lib/*.lua) runtime/base/embed.awk
 	@mkdir -p $(@D)
 	$(call say,TEXT)awk -f runtime/base/embed.awk $(EMBEDDED) > $@.new
 	@mv $@.new $@

@@ -30,6 +30,8 @@ static const struct command commands[] = {
         { "dump", cmd_dump, "write all tasks of a store that no host works on to a file" },
         { "load", cmd_load, "put them into another store, of whatever kind" },
         { "envelope", cmd_envelope, "read or write a task as the bytes that a store holds" },
+        { "init", cmd_init, "make a folder with settings, plugins and state, ready for quiver run" },
+        { "handler", cmd_handler, "name a plugin in the settings" },
         { "new", cmd_new, "make a folder with a new plugin, its test and its Makefile" },
         { "try", cmd_try, "run tasks through a plugin, in a real runner, with no server" },
         { "vet", cmd_vet, "find what would make a plugin trouble in production" },

@@ -1,8 +1,10 @@
 #include "cli/open.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct strings cli_set;
@@ -45,6 +47,25 @@ int cli_fail(const char *command, int r, const char *text)
 {
         (void)fprintf(stderr, "quiver %s: %s\n", command, text);
         return is_answer(r) ? EXIT_FAILED : EXIT_UNREACHABLE;
+}
+
+char *cli_stock_plugin(const char *name)
+{
+        static const char *const places[] = { "../lib/quiver/plugins", "../plugins", "../../plugins" };
+        char binary[PATH_MAX];
+        char *found = NULL;
+        ssize_t size = readlink("/proc/self/exe", binary, sizeof(binary) - 1);
+        binary[size > 0 ? size : 0] = 0;
+        char *slash = strrchr(binary, '/');
+        if (!slash)
+                return NULL;
+        *slash = 0;
+        for (size_t i = 0; !found && i < sizeof(places) / sizeof(places[0]); i++) {
+                char *path = text_printf("%s/%s/%s", binary, places[i], name);
+                found = realpath(path, NULL);
+                free(path);
+        }
+        return found;
 }
 
 void cli_say_waiting(const char *command, const char *what, const struct url *url)

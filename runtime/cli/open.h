@@ -36,6 +36,10 @@ void cli_close(struct cli_store *s);
 /* Opens, lets act() do what the command is for, closes.  Returns act()'s exit code, or another after it said why. */
 int cli_act(const struct options *o, const char *given_config, int (*act)(struct cli_store *s, void *self), void *self);
 
+/* The path of a plugin that belongs to this binary, in an installed prefix or in the source tree; free().  NULL: it was
+ * not found. */
+char *cli_stock_plugin(const char *name);
+
 /* Says on standard error that the command waits for `what` ("the store", "the coordination"), which does not answer. */
 void cli_say_waiting(const char *command, const char *what, const struct url *url);
 #define CLI_SLOW_MS 1000 /* how long a command waits before it says so */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "config/edit.h"
 
 /* --- texts --- */
 
@@ -261,6 +262,31 @@ static void a_wrong_setting_of_the_command_line_is_named(void **state)
         }
 }
 
+static void a_handler_is_added_and_all_else_stays(void **state)
+{
+        static const struct {
+                const char *before, *after;
+                uint32_t line;
+        } cases[] = {
+                { "a = 1;\nhandlers = {\n  h = { plugin = \"h.so\"; }; // }\n};\nb = 2;\n",
+                        "a = 1;\nhandlers = {\n  h = { plugin = \"h.so\"; }; // }\n  NEW\n};\nb = 2;\n", 4 },
+                { "handlers : { h = { x = \"}\"; } };", "handlers : { h = { x = \"}\"; } \n  NEW\n};", 2 },
+                { "handlers = { };\n", "handlers = { \n  NEW\n};\n", 2 },
+                { "log = { handlers = { }; };\n", "log = { handlers = { }; };\n\nhandlers = {\n  NEW\n};\n", 4 },
+                { "@include \"base.cfg\"", "@include \"base.cfg\"\n\nhandlers = {\n  NEW\n};\n", 4 },
+                { "", "\nhandlers = {\n  NEW\n};\n", 3 },
+        };
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct buffer text = { 0 };
+                uint32_t line = 0;
+                edit_add_handler(cases[i].before, "NEW", &text, &line);
+                assert_string_equal(buffer_text(&text), cases[i].after);
+                assert_int_equal(line, cases[i].line);
+                buffer_free(&text);
+        }
+}
+
 /* Producers and commands need the store; only a host needs handlers. */
 static void a_mistake_in_a_handler_does_not_stop_a_command(void **state)
 {
@@ -397,6 +423,7 @@ int main(void)
                 config_test(the_command_line_overrides_the_file),
                 config_test(a_wrong_setting_of_the_command_line_is_named),
                 config_test(a_mistake_in_a_handler_does_not_stop_a_command),
+                config_test(a_handler_is_added_and_all_else_stays),
                 config_test(defaults_start_at_the_folder_of_the_file_that_was_asked_for),
                 config_test(an_include_that_does_not_work_is_named_where_it_stands),
                 config_test(what_is_no_file_is_refused),
