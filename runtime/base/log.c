@@ -46,9 +46,9 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
         struct tm utc;
         (void)clock_gettime(CLOCK_REALTIME, &now);
         (void)gmtime_r(&now.tv_sec, &utc);
-        size_t n = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%S", &utc);
+        size_t n = strftime(line, sizeof(line), "time=%Y-%m-%dT%H:%M:%S", &utc);
         n += (size_t)snprintf(
-                line + n, sizeof(line) - n, ".%03ldZ %s event=%s", now.tv_nsec / 1000000, names[level], event);
+                line + n, sizeof(line) - n, ".%03ldZ level=%s event=%s", now.tv_nsec / 1000000, names[level], event);
         if (*format) {
                 line[n++] = ' ';
                 va_list args;

@@ -1,6 +1,6 @@
 /* log.h: one line per event, logfmt, on standard error.
  *
- *         2026-11-16T10:00:00.123Z info event=takeover shard=7 epoch=42 from=host-a after_ms=10312
+ *         time=2026-11-16T10:00:00.123Z level=info event=takeover shard=7 epoch=42 from=host-a after_ms=10312
  *
  * A line is one write(2), so lines of several processes do not mix.  Level error means that someone must act. */
 #ifndef QUIVER_BASE_LOG_H

@@ -167,7 +167,7 @@ void remote_refuse(struct remote *remote, struct coord_request *request, int sta
 void remote_refuse_all(struct remote *remote, int status, const char *why)
 {
         (void)error_set(&remote->refusal, 0, "%s", why);
-        log_event(LEVEL_ERROR, "coordination_refused", "driver=%s error=%s", remote->coord.driver->scheme,
+        log_event(LEVEL_ERROR, "coordination-refused", "driver=%s error=%s", remote->coord.driver->scheme,
                 LOG_QUOTE(remote->refusal.text));
         for (struct coord_request *request = remote->coord.requests; request; request = request->next)
                 remote_refuse(remote, request, status, remote->refusal.text);
@@ -245,7 +245,7 @@ void remote_expired(struct remote *remote, const char *why)
                 return;
         for (const struct coord_request *request = coord->requests; request; request = request->next)
                 count++;
-        log_event(LEVEL_INFO, "session_expired", "driver=%s session=%" PRIx64 " why=%s", coord->driver->scheme, session,
+        log_event(LEVEL_INFO, "session-expired", "driver=%s session=%" PRIx64 " why=%s", coord->driver->scheme, session,
                 LOG_QUOTE(why));
         coord_tell(coord, COORD_EXPIRED, session);
         for (struct coord_request *request; count && (request = coord->requests); count--) {

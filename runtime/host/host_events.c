@@ -1,5 +1,6 @@
 /* host_events.c: what a host's parts tell it, and whom it tells of that.  Each callback hands on, and decides nothing.
  */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
@@ -28,10 +29,36 @@ static void on_task_recall(void *self, struct claimed *claimed)
         pool_io_recall(claimed->pool_task.pool_io, &claimed->pool_task);
 }
 
-static void on_call_failed(void *self, const struct shard *shard, const char *text)
+static void note_away(struct host *h, const char *text)
 {
-        (void)self;
-        log_event(LEVEL_ERROR, "store", "shard=%" PRIu32 " text=%s", shard->number, LOG_QUOTE(text));
+        if (h->outage.is_on)
+                return;
+        h->outage.is_on = true;
+        h->outage.since_ms = clock_boot_ms();
+        log_event(LEVEL_WARN, "store-away", "text=%s hint=%s", LOG_QUOTE(text),
+                LOG_QUOTE("nothing is lost; every call is made again until the store answers"));
+}
+
+/* A store that is away fails the calls of every shard: that is one outage, and one line.  It is no error, since work
+ * goes on by itself when it is back.  What is wrong with one shard alone takes a person, and has a line of its own. */
+static void on_call_failed(void *self, const struct shard *shard, int status, const char *text)
+{
+        struct host *h = self;
+        if (status == -EPROTO || status == -EINVAL || status == -EBADMSG) {
+                log_event(LEVEL_ERROR, "shard-failed", "shard=%" PRIu32 " text=%s", shard->number, LOG_QUOTE(text));
+                return;
+        }
+        h->outage.calls++;
+        note_away(h, text);
+}
+
+static void note_answer(struct host *h)
+{
+        if (!h->outage.is_on)
+                return;
+        log_event(LEVEL_INFO, "store-back", "after_ms=%" PRIu64 " failed_calls=%" PRIu64,
+                clock_boot_ms() - h->outage.since_ms, h->outage.calls);
+        h->outage = (struct store_outage){ 0 };
 }
 
 /* Our node in the tree has something new to say. */
@@ -45,8 +72,11 @@ static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
 {
         struct host *h = self;
         membership_store_seen(&h->membership, is_answered);
-        if (!is_answered)
+        if (!is_answered) {
+                note_away(h, "the renewal of the leases was not answered");
                 return;
+        }
+        note_answer(h);
         if (h->phase == HOST_RUNNING)
                 shards_reconcile(&h->shards);
         if (desired_version != h->desired_version)

@@ -38,6 +38,13 @@ enum host_phase {
         HOST_CLOSING,  /* No task is left here: what was opened is closed. */
 };
 
+/* Calls to the store fail, and since when. */
+struct store_outage {
+        bool is_on;
+        uint64_t since_ms;
+        uint64_t calls; /* the first of each shard */
+};
+
 struct host {
         enum host_phase phase;
         uint32_t steps;       /* of the start that were begun */
@@ -63,8 +70,8 @@ struct host {
         bool was_busy;        /* since memory was last given back */
 
         struct notify notify;
-        bool is_told_busy;       /* The service manager knows of a reload under way. */
-        struct control *control; /* NULL: there is none */
+        bool is_told_busy;        /* The service manager knows of a reload under way. */
+        struct control *control;  /* NULL: there is none */
         struct http_server *http; /* NULL: there is none */
         struct host_status status_doc;
         struct guard_client guard;
@@ -76,6 +83,7 @@ struct host {
         struct predecessor predecessor; /* that one, while its leases and its session are ended */
 
         struct store *store; /* NULL: not open */
+        struct store_outage outage;
         struct store_open open;
         struct store_bell bell;
         struct store_desired_get desired;

@@ -282,7 +282,7 @@ def test_a_wrong_password_is_said_so(make_fleet, tmp_path):
     fleet.wait_even()
     wrong = fleet.add("b", change=with_password("b", "wrong")).start(is_ready=False)
     wait_until(lambda: "look at user and password" in wrong.log(), "it says what is wrong")
-    assert " error event=" in wrong.log() and "wrong" not in re.sub(r"/\S+", "", wrong.log())
+    assert "level=error event=" in wrong.log() and "wrong" not in re.sub(r"/\S+", "", wrong.log())
     assert fleet.backing.owners() and set(fleet.backing.owners().values()) == {fleet.members["a"].nonce}
     assert "look at user and password" in fails(wrong, "members")
     fleet.members["a"].submit([task("k", 1)])

@@ -96,7 +96,7 @@ def test_slots_move_under_load_and_nobody_notices(site_host, tmp_path):
         assert host.stop() == 0
         assert producer.said == []
         assert check_history(host.ledger(), producer) == []
-        assert " error event=" not in host.log()
+        assert "level=error event=" not in host.log()
 
 
 def test_a_script_does_not_begin_while_its_slot_moves(site_host, tmp_path):

@@ -184,7 +184,7 @@ def test_plugins_that_run_as_root_are_warned_of_once(private):
     assert private.ask("a", "who").split()[0] == "0"
     private.cli("reload", "--wait")
     (line,) = re.findall(r"^.*event=runs-as-root.*$", private.log(), re.M)
-    assert " warn " in line and "limits.user" in line and "handlers=a,b" in line
+    assert "level=warn " in line and "limits.user" in line and "handlers=a,b" in line
     assert private.stop() == 0
     private.configure(c=f'{SPIES} limits = {{ user = "nobody"; }};').start()
     assert "runs-as-root" not in private.log()

@@ -56,9 +56,9 @@ static void on_stop(void *self, struct claimed *claimed)
                                 copy_of(&(struct stop){ i, h->seats[i].stamp }));
 }
 
-static void on_failed(void *self, const struct shard *shard, const char *text)
+static void on_failed(void *self, const struct shard *shard, int status, const char *text)
 {
-        (void)self, (void)shard, (void)text;
+        (void)self, (void)shard, (void)status, (void)text;
 }
 
 static void on_stale(void *self)

@@ -101,7 +101,7 @@ static void on_state(void *self, bool is_up, const char *text)
 {
         struct redis_tree *tree = self;
         if (tree->redis) /* at first the opener waits for the session anyway */
-                log_event(LEVEL_INFO, "coordination_redis", "up=%d text=%s", is_up, LOG_QUOTE(text));
+                log_event(LEVEL_INFO, "coordination-redis", "up=%d text=%s", is_up, LOG_QUOTE(text));
         if (is_up)
                 rtree_beat_soon(tree);
         else

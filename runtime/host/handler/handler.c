@@ -177,6 +177,16 @@ static const char *with_place(char text[NOTE_TEXT_MAX + 1], const struct handler
         return text;
 }
 
+/* The line comes first: the task may go with what is told of it. */
+static void end_start(struct handler *handler, struct shard *shard, struct claimed *c, struct pending_outcome *pending,
+        const char *error)
+{
+        uint64_t now_ms = clock_boot_ms();
+        if (pending->outcome.kind != STORE_DONE)
+                task_log_outcome(&handler->task_log, handler->name, c, pending, error, now_ms);
+        shard_ended(shard, c, pending, now_ms);
+}
+
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {
         struct generation *generation = owner;
@@ -204,7 +214,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         if (retry_judge(generation->settings, c, &judged, random_fraction(handler->all), &pending) == VERDICT_AGAIN)
                 shard_again(shard, c, clock_boot_ms());
         else
-                shard_ended(shard, c, pending, clock_boot_ms());
+                end_start(handler, shard, c, pending, settled->error);
 }
 
 static void on_saved(void *owner, struct pool_task *task, const void *checkpoint, size_t size)

@@ -11,6 +11,7 @@
 #include "host/handler/generation.h"
 #include "host/handler/outage.h"
 #include "host/handler/rollout.h"
+#include "host/handler/task_log.h"
 
 struct handlers;
 
@@ -36,6 +37,7 @@ struct handler {
         uint64_t routes;                 /* the hash of the task names that it serves; 0: none */
         struct outcome_counts counts;
         struct outage outage;
+        struct task_log task_log;
 };
 
 /* The generation that serves; NULL: none. */

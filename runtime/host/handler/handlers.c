@@ -89,16 +89,19 @@ void handlers_feed(struct handlers *all, uint64_t now_ms)
 
 void handlers_tick(struct handlers *all, uint64_t now_ms)
 {
-        for (uint32_t i = 0; i < all->count; i++)
+        for (uint32_t i = 0; i < all->count; i++) {
+                task_log_flush(&all->list[i]->task_log, all->list[i]->name, now_ms);
                 if (now_ms >= rollout_due_ms(&all->list[i]->rollout))
                         handler_rollout_event(all->list[i], ROLLOUT_TICK, NULL);
+        }
 }
 
 uint64_t handlers_due_ms(const struct handlers *all)
 {
         uint64_t due_ms = UINT64_MAX;
         for (uint32_t i = 0; i < all->count; i++) {
-                uint64_t at_ms = rollout_due_ms(&all->list[i]->rollout);
+                uint64_t at_ms =
+                        min_u64(rollout_due_ms(&all->list[i]->rollout), task_log_due_ms(&all->list[i]->task_log));
                 due_ms = min_u64(at_ms, due_ms);
         }
         return due_ms;

@@ -146,7 +146,7 @@ static bool has_failed(struct shard_io *io, const struct store_request *request)
         if (request->status == -ECANCELED)
                 return true;
         if (!io->shard.failures)
-                io->all->events->failed(io->all->self, &io->shard, request->error.text);
+                io->all->events->failed(io->all->self, &io->shard, request->status, request->error.text);
         shard_failed(&io->shard, now(io));
         return true;
 }

@@ -42,7 +42,7 @@ struct shards_events {
         /* A task that a pool has is wanted back, for its shard is left: settled at once, unless it has started. */
         void (*recall)(void *self, struct claimed *claimed);
         /* A shard's call failed, and the one before had not.  It is made again. */
-        void (*failed)(void *self, const struct shard *shard, const char *text);
+        void (*failed)(void *self, const struct shard *shard, int status, const char *text);
         /* The store knows an epoch above the one that a shard was given: coordination has to hear of it. */
         void (*stale)(void *self);
         /* The renewal of all leases was answered (or not), before the shards hear of it. */

@@ -1,0 +1,74 @@
+#include "host/handler/task_log.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define SECOND_MS 1000u
+
+static const char *const names[TASK_LOG_KINDS] = { "rejected", "exhausted", "dead", "held" };
+
+uint64_t task_log_due_ms(const struct task_log *log)
+{
+        uint64_t untold = 0;
+        for (int i = 0; i < TASK_LOG_KINDS; i++)
+                untold += log->untold[i];
+        return untold ? log->second_ms + SECOND_MS : UINT64_MAX;
+}
+
+void task_log_flush(struct task_log *log, const char *handler, uint64_t now_ms)
+{
+        if (now_ms < task_log_due_ms(log))
+                return;
+        log_event(LEVEL_WARN, "tasks-given-up",
+                "handler=%s rejected=%" PRIu64 " exhausted=%" PRIu64 " dead=%" PRIu64 " held=%" PRIu64 " text=%s",
+                handler, log->untold[TASK_LOG_REJECTED], log->untold[TASK_LOG_EXHAUSTED], log->untold[TASK_LOG_DEAD],
+                log->untold[TASK_LOG_HELD],
+                LOG_QUOTE("so many more than have lines of their own; see: quiver dead list, quiver key list"));
+        memset(log->untold, 0, sizeof(log->untold));
+}
+
+static enum task_log_kind kind_of(const struct store_outcome *outcome)
+{
+        if (outcome->kind == STORE_HOLD)
+                return TASK_LOG_HELD;
+        for (int i = 0; i < TASK_LOG_HELD; i++)
+                if (span_is(outcome->reason, span_of_text(names[i])))
+                        return (enum task_log_kind)i;
+        return TASK_LOG_DEAD;
+}
+
+/* Whether it gets a line. */
+static bool has_room(struct task_log *log, const char *handler, uint64_t now_ms)
+{
+        if (now_ms >= log->second_ms + SECOND_MS) {
+                task_log_flush(log, handler, now_ms);
+                log->second_ms = now_ms;
+                log->lines = 0;
+        }
+        return log->lines++ < TASK_LOG_LINES;
+}
+
+void task_log_outcome(struct task_log *log, const char *handler, const struct claimed *c,
+        const struct pending_outcome *pending, const char *error, uint64_t now_ms)
+{
+        const struct store_outcome *outcome = &pending->outcome;
+        uint32_t attempt = c->attempts + 1;
+        if (outcome->kind == STORE_RETRY && log_level_get() >= LEVEL_DEBUG)
+                log_event(LEVEL_DEBUG, "retry",
+                        "handler=%s id=%s key=%s attempt=%" PRIu32 " crashes=%" PRIu32 " again_ms=%" PRIu64 " error=%s",
+                        handler, c->id.data, LOG_QUOTE(c->key.data), attempt, c->crashes, outcome->delay_ms,
+                        LOG_QUOTE(error));
+        if (outcome->kind != STORE_DEAD && outcome->kind != STORE_HOLD)
+                return;
+        enum task_log_kind kind = kind_of(outcome);
+        if (!has_room(log, handler, now_ms)) {
+                log->untold[kind]++;
+                return;
+        }
+        log_event(LEVEL_WARN, names[kind],
+                "handler=%s id=%s key=%s attempt=%" PRIu32 " crashes=%" PRIu32 " reason=%.*s error=%s", handler,
+                c->id.data, LOG_QUOTE(c->key.data), attempt, c->crashes, (int)outcome->reason.size,
+                outcome->reason.data, LOG_QUOTE(error));
+}
