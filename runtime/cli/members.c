@@ -3,7 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/command.h"
+#include "cli/known.h"
 #include "cli/membership_ask.h"
 #include "cli/open.h"
 #include "cli/print.h"
@@ -19,6 +21,11 @@ struct members_request {
         bool has_json;
 };
 
+static void add_document(void *self, const struct store_status *document)
+{
+        membership_view_add_document(self, document);
+}
+
 static int show(const struct cli_store *s, bool is_json, bool is_watch, bool all_moves)
 {
         struct membership_view view;
@@ -29,12 +36,17 @@ static int show(const struct cli_store *s, bool is_json, bool is_watch, bool all
                 (void)fprintf(stderr, "quiver members: %s: %s\n", s->config.coordination.url.text, error.text);
                 return EXIT_UNREACHABLE;
         }
+        /* What the store has besides is worth showing, and its lack no reason to show nothing. */
+        (void)client_documents(s->client, DOCUMENT_STATUS, add_document, NULL, &view, &error);
         if (is_json) {
                 (is_watch ? cli_json_print : cli_json_print_wide)(membership_as_json(&view));
         } else {
                 if (is_watch)
                         cli_clear_screen();
-                membership_as_text(&text, &view, all_moves ? MOVES_MAX : MOVES_SHOWN);
+                membership_as_text(&text, &view,
+                        &(struct membership_screen){ .moves_max = all_moves ? MOVES_MAX : MOVES_SHOWN,
+                                .now_ms = clock_wall_ms(),
+                                .has_color = cli_has_color() });
                 cli_text_print(&text);
         }
         (void)fflush(stdout);
@@ -57,6 +69,7 @@ static int set_drain(struct cli_store *s, const char *name, bool is_drain)
                         name, name);
         else
                 (void)printf("%s gets shards again\n", name);
+        known_warn_of_host(s, name);
         return EXIT_DONE;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/known.h"
 #include "cli/open.h"
 #include "cli/print.h"
 #include "task/envelope.h"
@@ -41,6 +42,8 @@ static int set(struct cli_store *s, void *self)
                 r = qv_client_set_desired(s->client, name, q->reason);
         if (r == 0)
                 report(q, (q->reason != NULL) != (before != NULL));
+        if (r == 0 && q->handler && !before)
+                known_warn_of_handler(s, q->handler);
         free(before);
         return r < 0 ? cli_fail(s->command, r, qv_client_error()) : EXIT_DONE;
 }

@@ -1,6 +1,7 @@
 #include "guard/lease_returns.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -8,10 +9,28 @@
 #define AGAIN_MS 100
 
 static void give_back(struct lease_returns *h);
+static void withdraw(struct lease_returns *h);
 
 static void on_again(uv_timer_t *timer)
 {
         give_back(timer->data);
+}
+
+/* A host that is dead is not shown as running until its documents expire.  If they cannot be removed, they do. */
+static void on_withdrawn(struct store_request *request)
+{
+        struct lease_returns *h = container_of(request, struct lease_returns, put.request);
+        if (++h->withdrawn < DOCUMENTS)
+                withdraw(h);
+        else
+                h->done(h);
+}
+
+static void withdraw(struct lease_returns *h)
+{
+        h->put = (struct store_status_put){ .request.done = on_withdrawn, .kind = (enum store_document)h->withdrawn };
+        memcpy(h->put.nonce, h->list[0].lease.nonce, sizeof(h->put.nonce));
+        store_status_put(h->store, &h->put);
 }
 
 static void finish_one(struct lease_return *b, int status)
@@ -26,7 +45,7 @@ static void finish_one(struct lease_return *b, int status)
                 (void)uv_timer_start(h->timer, on_again, AGAIN_MS, 0);
                 return;
         }
-        h->done(h);
+        withdraw(h);
 }
 
 static void on_released(struct store_request *request)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "store/store.h"
+#include "store/admin.h"
 
 /* One lease that is being returned.  A release needs the number of the last call, which nobody knows any more.  So it
  * is acquired first: the same nonce and epoch are granted the lease again, with that number. */
@@ -33,6 +33,8 @@ struct lease_returns {
 
         struct lease_return *list;
         uint32_t count, pending, unanswered, released;
+        struct store_status_put put; /* then the host's documents go, one after the other */
+        uint32_t withdrawn;
 };
 
 /* Makes room for `most` leases. */

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "view/json.h"
+#include "view/table.h"
 #include "view/text.h"
 
 #define NONCE_TEXT  (2 * STORE_NONCE_SIZE + 1)
@@ -55,12 +56,24 @@ void membership_view_set_moves(struct membership_view *view, struct span documen
                 view->moves.count = 0;
 }
 
+void membership_view_add_document(struct membership_view *view, const struct store_status *document)
+{
+        char nonce[NONCE_TEXT];
+        struct span text = document->document;
+        json_t *said = json_loadb(text.size ? text.data : "", text.size, 0, NULL);
+        if (!view->documents)
+                view->documents = json_object();
+        if (said)
+                (void)json_object_set_new(view->documents, units_hex(nonce, document->nonce, STORE_NONCE_SIZE), said);
+}
+
 void membership_view_free(struct membership_view *view)
 {
         for (size_t i = 0; i < view->members_count; i++)
                 free(view->members[i].doc);
         free(view->members);
         assignment_free(&view->assignment);
+        json_decref(view->documents);
         *view = (struct membership_view){ 0 };
 }
 
@@ -72,6 +85,7 @@ struct shown_member {
         char nonce[NONCE_TEXT];
         uint32_t shards; /* assigned to it */
         bool is_leader;
+        const json_t *document; /* what it says in the store; NULL: nothing */
 };
 
 static struct shown_member look_at(const struct membership_view *view, const struct view_member *m)
@@ -86,8 +100,16 @@ static struct shown_member look_at(const struct membership_view *view, const str
                 const struct assign_owner *owner = assignment_owner(&view->assignment, i);
                 shown.shards += owner && !memcmp(owner->nonce, shown.said->nonce, STORE_NONCE_SIZE);
         }
+        shown.document = json_object_get(view->documents, shown.nonce);
+        /* Nothing is assigned to it: more hosts than shards, or than max_members. */
+        if (!shown.said->is_draining && !shown.shards && view->assignment.shards_count)
+                shown.state = "standby";
         return shown;
 }
+
+/* What is shown of its document. */
+static const char *const texts[] = { "machine", "version" };
+static const char *const numbers[] = { "pid", "started_ms", "seats" };
 
 /* --- for programs --- */
 
@@ -107,6 +129,12 @@ static json_t *member_as_json(const struct membership_view *view, const struct v
         view_json_number(o, "shards", shown.shards);
         (void)json_object_set_new(o, "leader", json_boolean(shown.is_leader));
         (void)json_object_set_new(o, "sees_store", json_boolean(shown.said->sees_store));
+        for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+                if (*view_json_get_text(shown.document, texts[i]))
+                        view_json_set_text(o, texts[i], view_json_get_text(shown.document, texts[i]));
+        for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+                if (view_json_get_number(shown.document, numbers[i]))
+                        view_json_number(o, numbers[i], view_json_get_number(shown.document, numbers[i]));
         json_t *handlers = json_object();
         for (uint32_t i = 0; i < m->doc->handlers_count; i++)
                 view_json_set_text(handlers, m->doc->handlers[i].name, m->doc->handlers[i].version);
@@ -149,19 +177,66 @@ json_t *membership_as_json(const struct membership_view *view)
 
 /* --- for people --- */
 
-static void put_member(struct buffer *to, const struct membership_view *view, const struct view_member *m)
+static void put_known(struct table *table, const json_t *document, const char *name)
+{
+        uint64_t number = view_json_get_number(document, name);
+        if (number)
+                table_put_number(table, TONE_PLAIN, number);
+        else
+                table_put_text(table, TONE_FAINT, "-");
+}
+
+static void add_member(
+        struct table *table, const struct membership_view *view, const struct view_member *m, uint64_t now_ms)
 {
         struct shown_member shown = look_at(view, m);
-        (void)text_put_column(to, span_of_text(shown.said ? shown.said->name : m->node), 24, 24);
+        char words[128];
+        table_row(table);
+        table_put_text(table, TONE_PLAIN, shown.said ? shown.said->name : m->node);
         if (!shown.said) {
-                buffer_printf(to, " %-8s %-9s %6s %7s  ", "-", shown.state, "-", "-");
-                text_put_between(to, "", m->problem, "\n");
+                table_put_text(table, TONE_FAINT, "-");
+                table_put_text(table, TONE_BAD, shown.state);
+                for (int i = 0; i < 7; i++)
+                        table_put_text(table, TONE_FAINT, "-");
+                table_put_text(table, TONE_BAD, m->problem);
                 return;
         }
-        buffer_printf(to, " %.*s %-9s %6" PRIu32 " %7" PRIu32 "  %s%s%s\n", NONCE_SHOWN, shown.nonce, shown.state,
-                shown.said->weight, shown.shards, shown.is_leader ? "leads" : "",
-                shown.said->sees_store ? "" : " does not reach the store",
-                m->doc->stale_count ? " waits for higher epochs" : "");
+        table_put(table, TONE_PLAIN, (struct span){ shown.nonce, NONCE_SHOWN });
+        table_put_text(table, shown.said->is_draining ? TONE_WARN : TONE_PLAIN, shown.state);
+        table_put_number(table, TONE_PLAIN, shown.said->weight);
+        table_put_number(table, TONE_PLAIN, shown.shards);
+        put_known(table, shown.document, "seats");
+        put_known(table, shown.document, "pid");
+        const char *machine = view_json_get_text(shown.document, "machine");
+        const char *version = view_json_get_text(shown.document, "version");
+        uint64_t started_ms = view_json_get_number(shown.document, "started_ms");
+        table_put_text(table, TONE_PLAIN, *machine ? machine : "-");
+        table_put_text(table, TONE_PLAIN, *version ? version : "-");
+        table_put_age(table, TONE_PLAIN, started_ms && now_ms > started_ms ? now_ms - started_ms : 0);
+        (void)snprintf(words, sizeof(words), "%s%s%s", shown.is_leader ? ", leads" : "",
+                shown.said->sees_store ? "" : ", does not reach the store",
+                m->doc->stale_count ? ", waits for higher epochs" : "");
+        table_put_text(table, shown.said->sees_store ? TONE_PLAIN : TONE_BAD, *words ? words + 2 : "");
+}
+
+static void put_members(struct buffer *to, const struct membership_view *view, const struct membership_screen *screen)
+{
+        struct table table = { .has_color = screen->has_color };
+        table_text_column(&table, "member", 24);
+        table_text_column(&table, "nonce", 0);
+        table_text_column(&table, "state", 0);
+        table_number_column(&table, "weight");
+        table_number_column(&table, "shards");
+        table_number_column(&table, "seats");
+        table_number_column(&table, "pid");
+        table_text_column(&table, "machine", 24);
+        table_text_column(&table, "version", 16);
+        table_number_column(&table, "up");
+        table_text_column(&table, "", 0);
+        for (size_t i = 0; i < view->members_count; i++)
+                add_member(&table, view, &view->members[i], screen->now_ms);
+        table_print(&table, to);
+        table_free(&table);
 }
 
 static void put_moves(struct buffer *to, const struct moves *moves, uint32_t max)
@@ -180,11 +255,9 @@ static void put_moves(struct buffer *to, const struct moves *moves, uint32_t max
         }
 }
 
-void membership_as_text(struct buffer *to, const struct membership_view *view, uint32_t moves_max)
+void membership_as_text(struct buffer *to, const struct membership_view *view, const struct membership_screen *screen)
 {
-        buffer_printf(to, "%-24s %-8s %-9s %6s %7s  %s\n", "member", "nonce", "state", "weight", "shards", "");
-        for (size_t i = 0; i < view->members_count; i++)
-                put_member(to, view, &view->members[i]);
+        put_members(to, view, screen);
         if (!view->members_count)
                 buffer_printf(to, "(none: no host runs)\n");
         if (*view->problem) {
@@ -193,5 +266,5 @@ void membership_as_text(struct buffer *to, const struct membership_view *view, u
                 buffer_printf(to, "\n%" PRIu32 " shards assigned, generation %" PRIu64 "\n",
                         view->assignment.shards_count, view->assignment.generation);
         }
-        put_moves(to, &view->moves, moves_max);
+        put_moves(to, &view->moves, screen->moves_max);
 }

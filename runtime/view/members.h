@@ -8,6 +8,7 @@
 
 #include "host/membership/assign_doc.h"
 #include "host/membership/member_doc.h"
+#include "store/admin.h"
 
 /* One member; `problem` says why `doc` is empty. */
 struct view_member {
@@ -24,6 +25,7 @@ struct membership_view {
         struct assignment assignment;
         char problem[ERROR_TEXT_MAX]; /* with the assignment; "" if there is none */
         struct moves moves;
+        json_t *documents; /* nonce → what that host says of itself in the store; NULL: not asked */
 };
 
 /* The node's name below members/, and what it holds. */
@@ -32,10 +34,17 @@ void membership_view_add_member(struct membership_view *view, const char *node, 
 void membership_view_set_leader(struct membership_view *view, const char *const *nodes, size_t count);
 void membership_view_set_assignment(struct membership_view *view, struct span document);
 void membership_view_set_moves(struct membership_view *view, struct span document);
+/* A host's status document out of the store (host/status.h): where and what it is, which the tree does not say. */
+void membership_view_add_document(struct membership_view *view, const struct store_status *document);
 void membership_view_free(struct membership_view *view);
 
 json_t *membership_as_json(const struct membership_view *view);
-/* With the latest `moves_max` moves. */
-void membership_as_text(struct buffer *to, const struct membership_view *view, uint32_t moves_max);
+/* How it is shown. */
+struct membership_screen {
+        uint32_t moves_max; /* the latest */
+        uint64_t now_ms;    /* unix time */
+        bool has_color;
+};
+void membership_as_text(struct buffer *to, const struct membership_view *view, const struct membership_screen *screen);
 
 #endif

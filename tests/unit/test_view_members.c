@@ -52,7 +52,7 @@ static void fill(struct rig *rig)
 static const char *text_of(struct rig *rig, uint32_t moves)
 {
         buffer_clear(&rig->text);
-        membership_as_text(&rig->text, &rig->view, moves);
+        membership_as_text(&rig->text, &rig->view, &(struct membership_screen){ .moves_max = moves, .now_ms = 65000 });
         return buffer_text(&rig->text);
 }
 
@@ -118,12 +118,17 @@ static void members_as_text_have_this_shape(void **state)
 {
         struct rig *rig = *state;
         fill(rig);
+        struct store_status said = { .document = SPAN_TEXT(
+                                             "{\"name\":\"a\",\"pid\":77,\"machine\":\"web\",\"version\":\"0.9\","
+                                             "\"started_ms\":5000,\"seats\":8}") };
+        memset(said.nonce, 0xaa, sizeof(said.nonce));
+        membership_view_add_document(&rig->view, &said);
         assert_string_equal(text_of(rig, 10),
-                "member                   nonce    state     weight  shards  \n"
-                "a                        aaaaaaaa active         1       3  leads\n"
-                "b                        bbbbbbbb draining       3       1   does not reach the store waits for "
-                "higher "
-                "epochs\n"
+                "member  nonce     state     weight  shards  seats  pid  machine  version  up\n"
+                "a       aaaaaaaa  active         1       3      8   77  web      0.9      1m  leads\n"
+                "b       bbbbbbbb  draining       3       1      -    -  -        -         -  does not reach the "
+                "store, "
+                "waits for higher epochs\n"
                 "\n"
                 "4 shards assigned, generation 100\n"
                 "\n"
@@ -152,8 +157,9 @@ static void a_foreign_member_is_shown_with_the_reason(void **state)
         membership_view_add_member(&rig->view, "\033c\xff", SPAN_TEXT("\0\xff\033"));
         membership_view_add_member(&rig->view, node, (struct span){ 0 });
         const char *text = text_of(rig, 10);
-        assert_contains(text, "new.00                   -        foreign        -       -  member document: format 99");
-        assert_contains(text, "\\x1bc\\xff                -        foreign ");
+        assert_contains(text, "new.00                    -      foreign       -       -      -    -  -        -        "
+                              " -  member document: format 99");
+        assert_contains(text, "\\x1bc\\xff                 -      foreign ");
         for (const char *at = text; *at; at++)
                 assert_true(*at == '\n' || (unsigned char)*at >= 0x20);
         json_t *json = membership_as_json(&rig->view);
@@ -173,7 +179,8 @@ static void an_assignment_that_cannot_be_read_is_said(void **state)
         fill(rig);
         membership_view_set_assignment(&rig->view, SPAN_TEXT("quiver-assign 7\n"));
         assert_contains(text_of(rig, 10), "\nassignment: ");
-        assert_contains(text_of(rig, 10), "a                        aaaaaaaa active         1       0  leads\n");
+        assert_contains(text_of(rig, 10),
+                "a       aaaaaaaa  active         1       0      -    -  -        -         -  leads\n");
         membership_view_set_assignment(&rig->view, SPAN_TEXT(ASSIGN));
         assert_null(strstr(text_of(rig, 10), "\nassignment: "));
         membership_view_set_moves(&rig->view, SPAN_TEXT("quiver-moves 1\nx\n"));
@@ -193,7 +200,8 @@ static void only_the_first_in_line_leads(void **state)
         membership_view_set_leader(&rig->view, (const char *const[]){ node, BB "-2" }, 2);
         assert_null(strstr(text_of(rig, 0), "leads"));
         membership_view_set_leader(&rig->view, (const char *const[]){ AA "-3", BB "-2" }, 2);
-        assert_contains(text_of(rig, 0), "bbbbbbbb draining       3       1  leads does not reach the store");
+        assert_contains(text_of(rig, 0), "bbbbbbbb  draining       3       1      -    -  -        -         -  leads, "
+                                         "does not reach the store");
 }
 
 /* Cut anywhere; run with sanitizers, this sees reads past the end. */
