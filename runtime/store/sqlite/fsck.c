@@ -84,7 +84,7 @@ static void check_log(struct sqlite_check *c)
         uint64_t in_flight = 0;
         for (unsigned i = 0; i < LANES; i++) {
                 enum lane lane = (enum lane)i;
-                uint64_t queued = log_count(db, shard->shard, lane, shard->taken[lane], shard->tail[lane]);
+                uint64_t queued = log_count(db, shard->shard, lane, shard->taken[lane], before + SEGMENT_TASKS);
                 in_flight += log_count(db, shard->shard, lane, 0, shard->taken[lane]);
                 c->tasks += queued;
                 compare(c, lane_name(lane), queued, shard->queued[lane]);

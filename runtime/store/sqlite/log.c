@@ -16,19 +16,22 @@ _Static_assert(PLACE_BITS + SEGMENT_BITS == STORE_SEQ_LANE_SHIFT, "a row id has 
 #define POSITION_MAX  (number_segment(LANE_NUMBER_MAX) << FILLED_BITS)
 
 /* Where it has to be at least: after every number that a shard has. */
-static uint64_t position_from_shards(struct database *db)
+static uint64_t position_from_shards(struct shard_table *table, struct database *db)
 {
         struct query q = query(db, STATEMENT_SHARD_NUMBERS_MAX);
         bind_number(&q, LANE_NUMBER_MAX);
         uint64_t number = query_row(&q) ? column_number(&q, 0) : 0;
         query_end(&q);
+        for (uint32_t i = 0; i < table->count; i++)
+                for (unsigned lane = 0; lane < LANES && !tally_is_bad(table, db, i); lane++)
+                        number = max_u64(number, shard_tally(table, db, i)->tail[lane]);
         return (number_segment(number) + 1) << FILLED_BITS;
 }
 
 static struct log_position *position(struct shard_table *table, struct database *db)
 {
         struct log_position *p = &table->position;
-        if (p->is_loaded || db->failure)
+        if (p->loaded_in == table->generation || db->failure)
                 return p;
         struct query q = query(db, STATEMENT_META_GET);
         bind_text(&q, POSITION_NAME);
@@ -36,10 +39,10 @@ static struct log_position *position(struct shard_table *table, struct database 
         query_end(&q);
         /* Not there: a file that an older Quiver wrote.  Out of range: somebody changed it; the shards know better. */
         if (value > POSITION_MAX || value < 1u << FILLED_BITS)
-                value = position_from_shards(db);
+                value = position_from_shards(table, db);
         *p = (struct log_position){ .segment = value >> FILLED_BITS,
                 .filled = (uint32_t)(value & ((1u << FILLED_BITS) - 1)),
-                .is_loaded = !db->failure };
+                .loaded_in = db->failure ? 0 : table->generation };
         return p;
 }
 
@@ -75,13 +78,14 @@ uint64_t log_give(struct shard_table *table, struct database *db, struct sqlite_
         if (p->filled >= SEGMENT_TASKS)
                 segment_begin(p, p->segment + 1);
         /* Whatever the position says: neither a number that the shard has given, nor one that a claim has passed. */
-        uint64_t number = max_u64(shard->tail[lane], shard->taken[lane]) + 1;
+        struct shard_tally *tally = tally_change(table, db, shard->shard);
+        uint64_t number = max_u64(max_u64(shard->tail[lane], tally->tail[lane]), shard->taken[lane]) + 1;
         number = max_u64(number, p->segment << PLACE_BITS);
         if (number_segment(number) > p->segment)
                 segment_begin(p, number_segment(number));
         p->filled++;
         p->is_dirty = true;
-        shard->tail[lane] = number;
+        shard->tail[lane] = tally->tail[lane] = number;
         return number;
 }
 

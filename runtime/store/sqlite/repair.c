@@ -26,19 +26,17 @@ static void mend(struct sqlite_store *s, uint32_t shard, const char *sql)
         (void)sqlite3_finalize(statement);
 }
 
-/* The last number given and taken in a lane.  If the last one is not known, every number up to here counts as given, so
- * that none is given again.  What stands in the log counts as taken if it is not known how far a claim had come: then
- * the next owner gets it back, in order. */
+/* The last number given and taken in a lane.  Every number up to here counts as given, so that all that stands in the
+ * log is found and no number is given again.  What stands there counts as taken if it is not known how far a claim had
+ * come: then the next owner gets it back, in order. */
 static void mend_lane(struct sqlite_store *s, uint32_t shard, const char *name, uint64_t before)
 {
         char sql[256];
-        (void)snprintf(sql, sizeof(sql),
-                "UPDATE shard SET %s_tail = %" PRIu64 " WHERE shard = ?1 AND %s_tail NOT BETWEEN 0 AND %" PRIu64, name,
-                before, name, before);
+        (void)snprintf(sql, sizeof(sql), "UPDATE shard SET %s_tail = %" PRIu64 " WHERE shard = ?1", name, before);
         mend(s, shard, sql);
         (void)snprintf(sql, sizeof(sql),
-                "UPDATE shard SET %s_taken = %s_tail WHERE shard = ?1 AND %s_taken NOT BETWEEN 0 AND %" PRIu64, name,
-                name, name, before);
+                "UPDATE shard SET %s_taken = %s_tail WHERE shard = ?1 AND %s_taken NOT BETWEEN 0 AND %s_tail", name,
+                name, name, name);
         mend(s, shard, sql);
 }
 
@@ -56,7 +54,9 @@ static void mend_last(struct sqlite_store *s, uint32_t shard, const char *column
 static void mend_row(struct sqlite_store *s, uint32_t shard)
 {
         log_begin(&s->shards, &s->db);
-        log_position_flush(&s->shards, &s->db);
+        if (tally_is_bad(&s->shards, &s->db, shard))
+                tally_clear(&s->shards, &s->db, shard);
+        shard_table_flush(&s->shards, &s->db);
         uint64_t before = log_before(&s->shards, &s->db);
         for (unsigned lane = 0; lane < LANES; lane++)
                 mend_lane(s, shard, lane_name((enum lane)lane), before);

@@ -65,6 +65,8 @@ static const char *const steps[] = {
         "NULL,"
         " PRIMARY KEY(shard, source)) WITHOUT ROWID;",
         LOG_BY_SEGMENT
+        /* What came to shards since their rows were written (tally.c), by groups of 32. */
+        "CREATE TABLE tally(id INTEGER PRIMARY KEY, tallies BLOB NOT NULL);"
         /* Results keep the note of their task (results.c). */
         "ALTER TABLE result ADD COLUMN note BLOB;"
         /* Limits that all hosts share, and their values that are not at rest (limits.c). */

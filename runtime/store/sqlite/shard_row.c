@@ -6,14 +6,16 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 
 void shard_table_init(struct shard_table *table, uint32_t count)
 {
-        *table = (struct shard_table){ .count = count };
+        *table = (struct shard_table){ .count = count, .generation = 1 };
         table->rows = memory_zero(count, sizeof(*table->rows));
         table->dirty = memory_zero(count, sizeof(*table->dirty));
         for (uint32_t i = 0; i < count; i++)
                 table->rows[i].shard = i;
+        tallies_init(table);
 }
 
 void shard_table_free(struct shard_table *table)
@@ -22,6 +24,8 @@ void shard_table_free(struct shard_table *table)
                 free(table->rows[i].last);
         free(table->rows);
         free(table->dirty);
+        free(table->tallies);
+        free(table->groups);
         *table = (struct shard_table){ 0 };
 }
 
@@ -40,19 +44,22 @@ void shard_table_begin(struct shard_table *table, struct database *db)
         uint64_t version = query_row(&q) ? column_number(&q, 0) : 0;
         query_end(&q);
         if (version != table->data_version)
-                shard_table_forget(table);
+                table->generation++;
         table->data_version = version;
 }
 
 void shard_table_forget(struct shard_table *table)
 {
-        for (uint32_t i = 0; i < table->count; i++) {
-                table->rows[i].is_loaded = false;
-                table->rows[i].is_dirty = false;
-        }
+        for (uint32_t i = 0; i < table->dirty_count; i++)
+                table->rows[table->dirty[i]].is_dirty = false;
+        /* Also what a producer may go by: it may be of a transaction that was undone. */
+        for (uint32_t i = 0; i < table->count; i++)
+                table->rows[i].is_known = false;
         table->dirty_count = 0;
         table->data_version = 0;
-        table->position = (struct log_position){ 0 };
+        table->generation++;
+        table->position.is_dirty = false;
+        tallies_forget(table);
 }
 
 static void nonce_load(struct query *q, int column, uint8_t nonce[STORE_NONCE_SIZE])
@@ -118,32 +125,64 @@ static const char *bad_number(const struct sqlite_shard_row *s)
 
 #define NUMBER_LOAD(field, column) s->field = column_number(&q, at++);
 
-static void load(struct sqlite_shard_row *s, struct database *db)
+/* What producers go by from now on. */
+static void know(struct shard_table *table, struct database *db, struct sqlite_shard_row *s)
+{
+        s->is_known = true;
+        s->known_leases = leases_get(table, db);
+        s->known_held = s->is_held;
+        memcpy(s->known_holder, s->holder, STORE_NONCE_SIZE);
+        s->known_delayed = s->delayed;
+        /* What is in flight may be parked by then. */
+        s->known_backlog = shard_queued(s) + s->delayed + s->parked + s->in_flight;
+        s->known_put = shard_tally(table, db, s->shard)->put;
+}
+
+static void tally_add(struct sqlite_shard_row *s, const struct shard_tally *t)
+{
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                s->queued[lane] += t->added[lane];
+                s->tail[lane] = max_u64(s->tail[lane], t->tail[lane]);
+        }
+        s->submitted += t->submitted;
+}
+
+static void load(struct shard_table *table, struct sqlite_shard_row *s, struct database *db)
 {
         struct query q = query(db, STATEMENT_SHARD_GET);
         bind_number(&q, s->shard);
-        if (query_row(&q)) {
+        bool is_there = query_row(&q);
+        if (is_there) {
                 int at = 0;
                 SHARD_NUMBERS(NUMBER_LOAD)
                 nonce_load(&q, at++, s->holder);
                 nonce_load(&q, at++, s->want_nonce);
                 last_load(s, column_span(&q, at));
-                s->is_loaded = true;
                 s->bad_number = bad_number(s);
-                if (s->bad_number)
-                        *s = (struct sqlite_shard_row){ .shard = s->shard,
-                                .is_loaded = true,
-                                .is_dirty = s->is_dirty,
-                                .bad_number = s->bad_number,
-                                .last = s->last };
         }
         query_end(&q);
+        if (!is_there)
+                return;
+        if (!s->bad_number && tally_is_bad(table, db, s->shard))
+                s->bad_number = "tally";
+        if (s->bad_number) {
+                *s = (struct sqlite_shard_row){
+                        .shard = s->shard, .is_dirty = s->is_dirty, .bad_number = s->bad_number, .last = s->last
+                };
+        } else {
+                tally_add(s, shard_tally(table, db, s->shard));
+                know(table, db, s);
+        }
+        s->loaded_in = table->generation;
 }
 
 #define NUMBER_BIND(field, column) bind_number(&q, s->field);
 
-static void save(struct sqlite_shard_row *s, struct database *db)
+static void save(struct shard_table *table, struct sqlite_shard_row *s, struct database *db)
 {
+        if (s->is_held != s->known_held || memcmp(s->holder, s->known_holder, STORE_NONCE_SIZE) != 0 ||
+                s->delayed > s->known_delayed)
+                leases_changed(table, db);
         struct query q = query(db, STATEMENT_SHARD_SET);
         SHARD_NUMBERS(NUMBER_BIND)
         bind_span(&q, (struct span){ (const char *)s->holder, STORE_NONCE_SIZE });
@@ -151,6 +190,8 @@ static void save(struct sqlite_shard_row *s, struct database *db)
         bind_span(&q, (struct span){ (const char *)s->last, s->last_count * sizeof(*s->last) });
         bind_number(&q, s->shard);
         (void)query_run(&q);
+        tally_take(table, db, s->shard);
+        know(table, db, s);
 }
 
 void shard_table_flush(struct shard_table *table, struct database *db)
@@ -158,17 +199,18 @@ void shard_table_flush(struct shard_table *table, struct database *db)
         for (uint32_t i = 0; i < table->dirty_count; i++) {
                 struct sqlite_shard_row *s = &table->rows[table->dirty[i]];
                 s->is_dirty = false;
-                save(s, db);
+                save(table, s, db);
         }
         table->dirty_count = 0;
+        tallies_flush(table, db);
         log_position_flush(table, db);
 }
 
 bool shard_is_bad(struct shard_table *table, struct database *db, uint32_t shard)
 {
         struct sqlite_shard_row *s = &table->rows[shard];
-        if (!s->is_loaded)
-                load(s, db);
+        if (!shard_is_exact(table, s))
+                load(table, s, db);
         return s->bad_number;
 }
 
@@ -191,4 +233,18 @@ struct sqlite_shard_row *shard_change(struct shard_table *table, struct database
                 table->dirty[table->dirty_count++] = shard;
         }
         return s;
+}
+
+struct sqlite_shard_row *shard_peek(struct shard_table *table, struct database *db, uint32_t shard)
+{
+        struct sqlite_shard_row *s = &table->rows[shard];
+        bool is_known = !s->bad_number && s->is_known && s->known_leases == leases_get(table, db);
+        return is_known && !tally_is_bad(table, db, shard) ? s : shard_get(table, db, shard);
+}
+
+uint64_t shard_backlog(struct shard_table *table, struct database *db, const struct sqlite_shard_row *s)
+{
+        if (shard_is_exact(table, s))
+                return shard_queued(s) + s->delayed + s->parked;
+        return s->known_backlog + (shard_tally(table, db, s->shard)->put - s->known_put);
 }

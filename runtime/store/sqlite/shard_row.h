@@ -61,7 +61,7 @@ struct seq_range {
 
 struct sqlite_shard_row {
         uint32_t shard;
-        bool is_loaded;
+        uint64_t loaded_in;     /* the generation of the table: what was read in another may have changed since */
         const char *bad_number; /* one of the row that is out of range: it reads as all zero, and is not written */
         bool is_dirty;
 
@@ -105,6 +105,32 @@ struct sqlite_shard_row {
 
         struct seq_range *last; /* what the last call claimed */
         uint32_t last_count;
+
+        /* As it was read or written last, which is enough for producers: shard_peek(). */
+        bool is_known;
+        uint64_t known_leases;
+        bool known_held;
+        uint8_t known_holder[STORE_NONCE_SIZE];
+        uint64_t known_delayed;
+        uint64_t known_backlog;
+        uint64_t known_put;
+};
+
+/* What came to a shard since its row was last written.  A submit would have to write the row of every shard that it
+ * touches: wide ones, few to a page.  It writes this instead, 64 shards to a page, and whoever writes the row takes it
+ * in.  What is true of a shard is its row and its tally together; a row in memory has both. */
+struct shard_tally {
+        uint64_t tail[LANES];  /* the last number given */
+        uint64_t put;          /* tasks that ever were appended, which only grows */
+        uint32_t added[LANES]; /* to what is queued */
+        uint32_t submitted;
+};
+#define TALLY_MANY (UINT32_C(1) << 31) /* then it is time that the row is written */
+
+struct tally_group {
+        uint64_t loaded_in;
+        bool is_bad;
+        bool is_dirty;
 };
 
 /* Row ids: the shard in the top bits. */
@@ -141,13 +167,19 @@ static inline uint64_t shard_queued(const struct sqlite_shard_row *s)
 struct log_position {
         uint64_t segment;
         uint32_t filled; /* tasks that the segment got */
-        bool is_loaded;
+        uint64_t loaded_in;
         bool is_dirty;
 };
 
 /* All rows of a store. */
 struct shard_table {
+        uint64_t generation; /* grows when another process has written, or a transaction was undone */
         struct log_position position;
+        struct shard_tally *tallies;
+        struct tally_group *groups;
+        bool has_dirty_group;
+        uint64_t leases; /* grows when a holder changes, or tasks are delayed */
+        uint64_t leases_loaded_in;
         struct sqlite_shard_row *rows;
         uint32_t count;
         uint64_t data_version;
@@ -165,6 +197,30 @@ void shard_table_begin(struct shard_table *table, struct database *db);
 void shard_table_flush(struct shard_table *table, struct database *db);
 /* After ROLLBACK: forgets everything. */
 void shard_table_forget(struct shard_table *table);
+
+/* A row that a producer may go by: holder, and how much waits at most.  Exact unless another process has written since;
+ * then at least the holder is, and nothing was delayed. */
+struct sqlite_shard_row *shard_peek(struct shard_table *table, struct database *db, uint32_t shard);
+/* What waits in it, or more. */
+uint64_t shard_backlog(struct shard_table *table, struct database *db, const struct sqlite_shard_row *shard);
+static inline bool shard_is_exact(const struct shard_table *table, const struct sqlite_shard_row *s)
+{
+        return s->loaded_in == table->generation;
+}
+
+/* tally.c */
+void tallies_init(struct shard_table *table);
+struct shard_tally *shard_tally(struct shard_table *table, struct database *db, uint32_t shard);
+bool tally_is_bad(struct shard_table *table, struct database *db, uint32_t shard);
+struct shard_tally *tally_change(struct shard_table *table, struct database *db, uint32_t shard);
+/* The row has it now. */
+void tally_take(struct shard_table *table, struct database *db, uint32_t shard);
+/* Nothing of it can be read. */
+void tally_clear(struct shard_table *table, struct database *db, uint32_t shard);
+void tallies_flush(struct shard_table *table, struct database *db);
+void tallies_forget(struct shard_table *table);
+uint64_t leases_get(struct shard_table *table, struct database *db);
+void leases_changed(struct shard_table *table, struct database *db);
 
 /* log.c: a part of the flush. */
 void log_position_flush(struct shard_table *table, struct database *db);

@@ -10,8 +10,7 @@
  *         rooms.c       room_row.c                                           rooms
  *         mail.c        wanting.c                                            hosts among themselves
  *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration
- *         query.c  schema.c  shard_row.c  log.c  row_codec.c                 statements, tables, a shard's row, where
- *                                                                            its tasks stand, a task's row */
+ *         query.c  schema.c  shard_row.c  tally.c  log.c  row_codec.c        tables, and what stands in them */
 #ifndef QUIVER_STORE_SQLITE_SQLITE_H
 #define QUIVER_STORE_SQLITE_SQLITE_H
 

@@ -21,7 +21,10 @@ STATEMENT(SHARD_NUMBERS_MAX,
         "UNION ALL SELECT low_tail FROM shard UNION ALL SELECT low_taken FROM shard) WHERE number BETWEEN 0 AND ?1")
 STATEMENT(SHARD_LATEST, "SELECT max(until - ttl) FROM shard")
 
-STATEMENT(LOG_PUT, "INSERT INTO log(id, task, note) VALUES(?1, ?2, ?3)")
+STATEMENT(TALLY_GET, "SELECT tallies FROM tally WHERE id = ?1")
+STATEMENT(
+        TALLY_SET, "INSERT INTO tally(id, tallies) VALUES(?1, ?2) ON CONFLICT DO UPDATE SET tallies = excluded.tallies")
+
 STATEMENT(LOG_PUT_FREE, "INSERT OR IGNORE INTO log(id, task, note) VALUES(?1, ?2, ?3)")
 STATEMENT(LOG_GET, "SELECT task, note FROM log WHERE id = ?1")
 STATEMENT(LOG_NOTE, "UPDATE log SET note = ?2 WHERE id = ?1")

@@ -23,7 +23,12 @@ void shard_append(
         struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane, struct span task, struct span note)
 {
         bool is_put = false;
+        struct shard_tally *tally = tally_change(&s->shards, &s->db, shard->shard);
         shard->queued[lane]++;
+        tally->added[lane]++;
+        tally->put++;
+        if (tally->added[lane] >= TALLY_MANY)
+                (void)shard_write(s, shard->shard);
         /* Somebody may have written a row under a number that was not given yet: then the next one. */
         while (!is_put && !s->db.failure) {
                 uint64_t number = log_give(&s->shards, &s->db, shard, lane);
@@ -53,12 +58,15 @@ void shard_delay(struct sqlite_store *s, struct sqlite_shard_row *shard, enum la
 
 void shard_append_prepared(struct sqlite_store *s, const struct store_prepared *p)
 {
-        struct sqlite_shard_row *shard = shard_write(s, p->shard);
         uint64_t due_ms = p->delay_ms ? s->now_ms + p->delay_ms : 0;
         if (p->not_before_ms > due_ms)
                 due_ms = p->not_before_ms;
+        bool is_delayed = due_ms > s->now_ms;
+        struct sqlite_shard_row *shard =
+                is_delayed ? shard_write(s, p->shard) : shard_peek(&s->shards, &s->db, p->shard);
         shard->submitted++;
-        if (due_ms > s->now_ms)
+        tally_change(&s->shards, &s->db, p->shard)->submitted++;
+        if (is_delayed)
                 shard_delay(s, shard, p->lane, due_ms, p->bytes, (struct span){ 0 });
         else
                 shard_append(s, shard, p->lane, p->bytes, (struct span){ 0 });
@@ -104,12 +112,13 @@ static int submit_one(struct sqlite_store *s, const struct store_prepared *p, st
         struct arena_chunk **arena, struct span *ret_first)
 {
         item->is_repeat = false; /* a transaction that was undone may have said so */
-        const struct sqlite_shard_row *shard = shard_read(s, p->shard);
+        const struct sqlite_shard_row *shard = shard_peek(&s->shards, &s->db, p->shard);
         /* A repeat comes before all limits: it stores nothing. */
         int r = p->idempotency.size ? idempotency_look(s, p, item) : 1;
         if (r != 1)
                 return r;
-        if (shard_queued(shard) + shard->delayed + shard->parked >= s->store.backlog_max)
+        if (shard_backlog(&s->shards, &s->db, shard) >= s->store.backlog_max &&
+                shard_backlog(&s->shards, &s->db, shard_read(s, p->shard)) >= s->store.backlog_max)
                 return -EDQUOT;
         if (p->unique_ms && unique_is_taken(s, p, arena, ret_first))
                 return -EEXIST;
