@@ -10,6 +10,7 @@
 
 #include "config/shared.h"
 #include "host/control.h"
+#include "host/copied.h"
 #include "host/guard_client.h"
 #include "host/handler/dispatch.h"
 #include "host/handler/handlers.h"
@@ -80,6 +81,7 @@ struct host {
         struct last_run run;            /* what NAME.last says of this host */
         bool has_run;                   /* NAME.last is ours */
         struct last_run last;           /* what it said of the host before it */
+        struct copied copied;           /* whether somebody else uses a copy of its folder */
         struct predecessor predecessor; /* that one, while its leases and its session are ended */
 
         struct store *store; /* NULL: not open */

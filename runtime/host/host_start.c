@@ -230,6 +230,23 @@ void host_write_run(struct host *h, const char *token)
                         LOG_QUOTE("if this host is killed with its guard, its shards wait for the end of its leases"));
 }
 
+static int look_for_copies(struct host *h)
+{
+        struct coord_info info;
+        coord_info(h->membership.coord, &info);
+        if (strcmp(info.driver, "local") != 0)
+                return 0;
+        h->copied = (struct copied){ .store = h->open.store,
+                .coord = h->membership.coord,
+                .loop = &h->loop,
+                .folder = h->config->coordination.url.path,
+                .ttl_ms = h->config->lease.ttl_ms,
+                .done = host_start_go_on,
+                .self = h };
+        copied_look(&h->copied);
+        return WAITS;
+}
+
 /* Whatever the host before this one held is given back, or ends by itself: from here on it is about this one. */
 static int begin_run(struct host *h)
 {
@@ -344,6 +361,7 @@ static int (*const steps[])(struct host *h) = {
         open_coordination,  /* waits */
         open_store,         /* waits; notes down which coordination its hosts use */
         end_predecessor,    /* waits, if the host before was killed with its guard */
+        look_for_copies,    /* waits; of the folder that hosts of this machine agree through */
         begin_run,          /* before the first lease, and before the first process that lives on after us */
         make_shards,        /* as many as the store has, and the page that shows their leases to runners */
         start_guard,        /* before the first runner; needs that page */

@@ -108,6 +108,7 @@ static void dismiss_guard(struct host *h)
 static void close_store(struct host *h)
 {
         struct store *store = h->open.store;
+        copied_stop(&h->copied);
         /* Its requests to the store end with the store. */
         http_close(h->http);
         h->http = NULL;
