@@ -8,9 +8,11 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "cli/command.h"
 #include "cli/dead_pick.h"
 #include "cli/print.h"
+#include "cli/progress.h"
 #include "view/json.h"
 #include "view/task.h"
 #include "view/text.h"
@@ -182,16 +184,20 @@ static int act_on_picked(struct cli_store *s, const struct dead_request *request
 {
         struct error error = { "" };
         uint64_t left = request->limit ? request->limit : UINT64_MAX;
-        for (uint32_t i = 0; i < survey->shards_count && left; i++) {
+        struct progress progress = { .what = request->verb, .unit = "tasks", .all = min_u64(left, survey->matched) };
+        int r = 0;
+        for (uint32_t i = 0; r == 0 && i < survey->shards_count && left; i++) {
                 const struct dead_picked *picked = &survey->shards[i];
                 size_t count = picked->count < left ? picked->count : (size_t)left;
-                int r = client_dead_numbers(
-                        s->client, picked->shard, verb_of(request), picked->numbers, count, dead, &error);
-                if (r < 0)
-                        return cli_fail(s->command, r, error.text);
+                for (size_t at = 0; r == 0 && at < count; at += STORE_CALL_TASKS) {
+                        progress_show(&progress, dead->acted);
+                        r = client_dead_numbers(s->client, picked->shard, verb_of(request), picked->numbers + at,
+                                min_u64(STORE_CALL_TASKS, count - at), dead, &error);
+                }
                 left -= count;
         }
-        return EXIT_DONE;
+        progress_end(&progress);
+        return r < 0 ? cli_fail(s->command, r, error.text) : EXIT_DONE;
 }
 
 static void report(

@@ -8,6 +8,7 @@
 #include "cli/fsck_ids.h"
 #include "cli/open.h"
 #include "cli/print.h"
+#include "cli/progress.h"
 #include "view/json.h"
 #include "view/text.h"
 
@@ -42,11 +43,15 @@ static void check_ids(struct cli_store *s, uint32_t shard, struct sum *sum)
 static int check_shards(struct cli_store *s, uint32_t first, uint32_t count, struct sum *sum)
 {
         struct error error = { "" };
+        struct progress progress = { .what = "fsck", .unit = "shards", .all = count };
         for (uint32_t shard = first; shard < first + count; shard++) {
+                progress_show(&progress, shard - first);
                 struct store_fsck fsck = { .shard = shard, .is_repair = sum->is_repair };
                 int r = client_fsck(s->client, &fsck, &sum->report, &error);
-                if (r < 0)
+                if (r < 0) {
+                        progress_end(&progress);
                         return cli_fail(s->command, r, error.text);
+                }
                 sum->shards++;
                 sum->tasks += fsck.tasks;
                 sum->problems += fsck.problems;
@@ -54,6 +59,7 @@ static int check_shards(struct cli_store *s, uint32_t first, uint32_t count, str
                 if (!fsck.problems)
                         check_ids(s, shard, sum);
         }
+        progress_end(&progress);
         return sum->problems > sum->mended ? EXIT_FAILED : EXIT_DONE;
 }
 

@@ -161,8 +161,9 @@ static int act(struct cli_store *s, const struct verb *verb, struct span key, co
         struct span why = { reason, reason ? strlen(reason) : 0 };
         int r = client_key_act(s->client, verb->verb, key, why, &is_pending, &error);
         if (r == -ENOENT)
-                (void)error_set(&error, r, "key %.*s is neither parked nor held, nor does it wait for a name; there is nothing to %s", (int)key.size,
-                        key.data, verb->name);
+                (void)error_set(&error, r,
+                        "key %.*s is neither parked nor held, nor does it wait for a name; there is nothing to %s",
+                        (int)key.size, key.data, verb->name);
         if (r < 0)
                 return cli_fail(s->command, r, error.text);
         if (has_json) {

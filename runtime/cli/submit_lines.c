@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cli/print.h"
+#include "cli/progress.h"
 #include "cli/submit.h"
 #include "view/json.h"
 #include "view/text.h"
 
-#define PROGRESS_MS   200
 #define REFUSED_SHOWN 20
 
 /* One line and the task on it. */
@@ -43,9 +43,7 @@ struct stream {
         uint64_t duplicates;
         uint64_t skipped;
         uint64_t refused;
-        uint64_t started_ms;
-        uint64_t shown_ms;
-        bool has_progress;
+        struct progress progress;
 };
 
 /* --- one line ----------------------------------------------------------------------------------------------------- */
@@ -126,10 +124,10 @@ static int read_line(struct stream *st, struct submit_line *line, struct error *
 
 /* --- a batch ------------------------------------------------------------------------------------------------------ */
 
-static void say_bad(const struct stream *st, uint64_t number, const char *text)
+static void say_bad(struct stream *st, uint64_t number, const char *text)
 {
-        (void)fprintf(
-                stderr, "%squiver submit: line %" PRIu64 ": %s\n", st->has_progress ? "\r\033[K" : "", number, text);
+        progress_end(&st->progress);
+        (void)fprintf(stderr, "quiver submit: line %" PRIu64 ": %s\n", number, text);
 }
 
 /* Lines until the batch is full or the input ends.  *ret_is_end.  -EINVAL after it named a bad line. */
@@ -206,26 +204,9 @@ static void forget(struct stream *st)
 
 /* --- the whole input ---------------------------------------------------------------------------------------------- */
 
-static void show_progress(struct stream *st)
+static int report(struct stream *st)
 {
-        uint64_t now = clock_boot_ms();
-        if (!st->has_progress || now - st->shown_ms < PROGRESS_MS)
-                return;
-        st->shown_ms = now;
-        uint64_t rate = st->stored * 1000 / (now - st->started_ms + 1);
-        (void)fprintf(stderr, "\r\033[K%" PRIu64 " submitted, %" PRIu64 "/s", st->stored, rate);
-        if (st->bytes_all) {
-                char bar[21] = "                    ";
-                unsigned percent = (unsigned)(st->bytes * 100 / st->bytes_all);
-                memset(bar, '#', percent > 100 ? 20 : percent / 5);
-                (void)fprintf(stderr, "  [%s] %u%%", bar, percent);
-        }
-}
-
-static int report(const struct stream *st)
-{
-        if (st->has_progress)
-                (void)fprintf(stderr, "\r\033[K");
+        progress_end(&st->progress);
         if (st->refused > REFUSED_SHOWN)
                 (void)fprintf(stderr, "quiver submit: and %" PRIu64 " more\n", st->refused - REFUSED_SHOWN);
         if (st->request->has_json) {
@@ -280,7 +261,7 @@ static int run(struct stream *st)
                         say_where(st, whole_lines, true);
                         return code;
                 }
-                show_progress(st);
+                progress_show_part(&st->progress, st->stored, st->bytes, st->bytes_all);
         }
         return report(st);
 }
@@ -294,8 +275,7 @@ int submit_lines(struct cli_store *s, const struct submit_request *request)
                 .lines = memory_zero(request->batch, sizeof(*st.lines)),
                 .tasks = memory_zero(request->batch, sizeof(*st.tasks)),
                 .submitted = memory_zero(request->batch, sizeof(*st.submitted)),
-                .started_ms = clock_boot_ms(),
-                .has_progress = isatty(STDERR_FILENO),
+                .progress = { .what = "submit", .unit = "tasks" },
         };
         if (fstat(STDIN_FILENO, &input) == 0 && S_ISREG(input.st_mode))
                 st.bytes_all = (uint64_t)input.st_size;

@@ -1,7 +1,9 @@
 """What a person is told of hosts that come and go, and of names that nobody knows."""
 import json
 import os
+import pty
 import subprocess
+import time
 
 from hosts import Host, wait_until
 
@@ -58,3 +60,43 @@ def test_a_name_that_nobody_knows_is_warned_of(host):
     assert "no host knows the handler wrk" in warning and "did you mean work?" in warning
     assert said(host, "pause", "work") == "" and said(host, "members", "drain", "host-a") == ""
     assert said(host, "resume", "wrk") == ""
+
+
+def on_terminal(words, feed):
+    """What a command writes to standard error that is a terminal; `feed` writes to its standard input."""
+    ours, theirs = pty.openpty()
+    done = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    try:
+        feed(done.stdin)
+        done.stdin.close()
+        while True:
+            try:
+                more = os.read(ours, 65536)
+            except OSError:
+                break
+            if not more:
+                break
+            shown += more
+        assert done.wait(120) == 0, shown
+    finally:
+        os.close(ours)
+    return shown.decode()
+
+
+def test_long_work_shows_how_far_it_is_on_a_terminal_only(host):
+    host.configure(shards=4, work="").start()
+    host.stop()
+
+    def feed(pipe):
+        for n in range(6):
+            pipe.write(b"".join(b"k%d\t%d\n" % (i, i) for i in range(1000)))
+            pipe.flush()
+            time.sleep(0.1)
+
+    words = [host.quiver, "submit", "work", "--lines", "-c", host.config]
+    shown = on_terminal(words, feed)
+    assert "submit: " in shown and "/s" in shown and shown.endswith("\r\033[K"), shown
+    done = subprocess.run([*words], input=b"k\tx\n" * 3000, capture_output=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == b""

@@ -37,7 +37,7 @@ struct dumping {
         uint64_t tasks;
         uint64_t left_out; /* what no load would take; named on standard error */
         bool is_too_long;  /* a line that no load would read */
-        struct dump_progress progress;
+        struct progress progress;
 };
 
 static void write_bytes(struct dumping *d, const char *text, size_t size)
@@ -82,7 +82,7 @@ static void write_line(struct dumping *d, json_t *object)
 __attribute__((format(printf, 2, 3))) static void leave_out(struct dumping *d, const char *format, ...)
 {
         va_list args;
-        dump_progress_end(&d->progress);
+        progress_end(&d->progress);
         (void)fprintf(stderr, "quiver dump: shard %" PRIu32 ": left out: ", d->shard);
         va_start(args, format);
         (void)vfprintf(stderr, format, args);
@@ -164,7 +164,7 @@ static void print_task(void *self, const struct store_listed *task)
                 return;
         }
         write_line(d, task_json(d, task));
-        dump_progress(&d->progress, ++d->tasks);
+        progress_show(&d->progress, ++d->tasks);
 }
 
 /* Sorted later: in flight and parked ones of a key follow each other. */
@@ -179,7 +179,7 @@ static void keep_task(void *self, const struct store_listed *task)
                 d->lines = grown;
         }
         d->lines[d->count++] = (struct dump_line){ task->number, task_json(d, task) };
-        dump_progress(&d->progress, ++d->tasks);
+        progress_show(&d->progress, ++d->tasks);
 }
 
 static int by_seq(const void *a, const void *b)
@@ -246,14 +246,18 @@ static int dump_shard(struct cli_store *s, struct dumping *d, struct error *erro
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
 /* How often each shard was taken so far; the caller frees it. */
-static int epochs_get(struct cli_store *s, uint64_t **ret_epochs, struct error *error)
+static int epochs_get(struct cli_store *s, uint64_t **ret_epochs, uint64_t *ret_tasks, struct error *error)
 {
         uint32_t shards = s->info->shards;
         struct store_counts *counts = memory_zero(shards, sizeof(*counts));
         uint64_t *epochs = memory_zero(shards, sizeof(*epochs));
         int r = client_count(s->client, 0, shards, counts, error);
-        for (uint32_t i = 0; i < shards; i++)
-                epochs[i] = counts[i].epoch;
+        *ret_tasks = 0;
+        for (uint32_t i = 0; i < shards; i++) {
+                const struct store_counts *c = &counts[i];
+                epochs[i] = c->epoch;
+                *ret_tasks += store_counts_queued(c) + c->delayed + c->in_flight + c->parked + c->dead;
+        }
         free(counts);
         if (r < 0)
                 free(epochs);
@@ -266,7 +270,8 @@ static int epochs_get(struct cli_store *s, uint64_t **ret_epochs, struct error *
 static int check_undisturbed(struct cli_store *s, const uint64_t *before, struct error *error)
 {
         uint64_t *after = NULL;
-        int r = epochs_get(s, &after, error);
+        uint64_t tasks;
+        int r = epochs_get(s, &after, &tasks, error);
         for (uint32_t i = 0; r >= 0 && i < s->info->shards; i++)
                 if (after[i] != before[i])
                         r = error_set(error, -EAGAIN,
@@ -292,7 +297,7 @@ static int write_all(struct cli_store *s, struct dumping *d, struct error *error
 {
         uint64_t *epochs = NULL;
         char mark[DUMP_MARK_MAX];
-        int r = epochs_get(s, &epochs, error);
+        int r = epochs_get(s, &epochs, &d->progress.all, error);
         if (r < 0)
                 return r;
         write_head(s, d);
@@ -320,13 +325,13 @@ static int dump(struct cli_store *s, void *self)
         if (code != EXIT_DONE)
                 return code;
         struct error error = { "" };
-        struct dumping d = { .progress = { .what = "dump" } };
+        struct dumping d = { .progress = { .what = "dump", .unit = "tasks" } };
         uint8_t random[DUMP_NAME_SIZE / 2];
         if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
                 abort();
         (void)units_hex(d.name, random, sizeof(random));
         int r = write_all(s, &d, &error);
-        dump_progress_end(&d.progress);
+        progress_end(&d.progress);
         if (r < 0)
                 return cli_fail("dump", r, error.text);
         if (has_json)

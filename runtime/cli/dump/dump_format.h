@@ -22,6 +22,7 @@
 #include <stdio.h>
 
 #include "cli/open.h"
+#include "cli/progress.h"
 
 #define DUMP_VERSION     2
 #define DUMP_NAME_SIZE   32u              /* hexadecimal digits */
@@ -40,15 +41,6 @@ size_t dump_end_mark(char text[DUMP_MARK_MAX], uint64_t chunks, uint64_t tasks, 
 
 /* What `load` would take. */
 bool dump_desired_is_fit(const struct store_desired *item);
-
-/* How far it has come, on one line of a terminal; anywhere else nothing.  Zero it and set the first two. */
-struct dump_progress {
-        const char *what;
-        uint64_t all; /* 0: not known */
-        uint64_t shown_ms;
-};
-void dump_progress(struct dump_progress *p, uint64_t tasks);
-void dump_progress_end(struct dump_progress *p);
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 

@@ -169,7 +169,9 @@ static int load(
         struct cli_store *s, FILE *in, off_t start, const struct dump_reader *checked, bool has_merge, bool has_json)
 {
         struct dump_reader *r = memory_zero(1, sizeof(*r));
-        struct loading l = { .s = s, .reader = r, .progress = { .what = "load", .all = checked->tasks } };
+        struct loading l = {
+                .s = s, .reader = r, .progress = { .what = "load", .unit = "tasks", .all = checked->tasks }
+        };
         r->in = in;
         clearerr(in);
         int result = fseeko(in, start, SEEK_SET) < 0 ? -EIO : dump_read_head(r);
@@ -180,7 +182,7 @@ static int load(
         int code = result ? EXIT_FAILED : check_empty(s, &l, has_merge);
         if (code == EXIT_DONE)
                 result = loading_run(&l);
-        dump_progress_end(&l.progress);
+        progress_end(&l.progress);
         if (result < 0) {
                 code = cli_fail("load", result, r->error.text);
                 (void)fprintf(stderr,

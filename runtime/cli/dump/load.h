@@ -8,7 +8,7 @@
 struct loading {
         struct cli_store *s;
         struct dump_reader *reader; /* its head was read */
-        struct dump_progress progress;
+        struct progress progress;
 
         bool has_begun;      /* some shard has some of this dump */
         uint64_t loaded;     /* tasks put in */

@@ -172,7 +172,7 @@ static int load_part(struct loading *l, uint32_t shard)
         if (result < 0)
                 return result;
         *(import.is_repeat ? &l->were_there : &l->loaded) += count;
-        dump_progress(&l->progress, l->loaded + l->were_there);
+        progress_show(&l->progress, l->loaded + l->were_there);
         return 0;
 }
 

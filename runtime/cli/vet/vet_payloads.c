@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "cli/progress.h"
 #include "cli/vet/vet.h"
 
 #define SEATS       4
@@ -56,6 +57,7 @@ struct random_run {
 
         uint64_t outcomes[OUTCOME_INTERRUPTED + 1];
         uint64_t settled;
+        struct progress progress;
         struct bad_task crashes[CRASHES_MAX];
         size_t crashes_count;
         uint64_t suspects;    /* that ran while a process died, and nobody knows whose fault it was */
@@ -160,7 +162,7 @@ static void on_settled(void *owner, struct pool_task *pool_task, const struct se
         if (try_again(run, task, settled))
                 return;
         if (!run->request->session.has_cancelled) {
-                run->settled++;
+                progress_show(&run->progress, ++run->settled);
                 run->outcomes[settled->outcome]++;
                 if (settled->outcome == OUTCOME_CRASHED)
                         keep_crash(run, task, settled->error, true);
@@ -276,9 +278,13 @@ static void run_variant(
                 .backoff_max_ms = 10,
                 .ring_entries = 256,
         };
-        struct random_run run = { .request = request, .until_ms = clock_boot_ms() + RUN_MS };
+        struct random_run run = { .request = request,
+                .until_ms = clock_boot_ms() + RUN_MS,
+                .progress = { .what = v->check, .unit = "payloads", .all = request->payloads } };
         struct error error;
-        if (plugin_session_run(&request->session, &policy, &events, &run, &error) < 0)
+        int r = plugin_session_run(&request->session, &policy, &events, &run, &error);
+        progress_end(&run.progress);
+        if (r < 0)
                 vet_find(report, VET_ERROR, v->check, NULL, "%s", error.text);
         else
                 report_run(request, v, &run, report);
