@@ -184,7 +184,9 @@ static int act_on_picked(struct cli_store *s, const struct dead_request *request
 {
         struct error error = { "" };
         uint64_t left = request->limit ? request->limit : UINT64_MAX;
-        struct progress progress = { .what = request->verb, .unit = "tasks", .all = min_u64(left, survey->matched) };
+        struct cli_progress progress = {
+                .what = request->verb, .unit = "tasks", .all = min_u64(left, survey->matched)
+        };
         int r = 0;
         for (uint32_t i = 0; r == 0 && i < survey->shards_count && left; i++) {
                 const struct dead_picked *picked = &survey->shards[i];

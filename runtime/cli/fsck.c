@@ -43,7 +43,7 @@ static void check_ids(struct cli_store *s, uint32_t shard, struct sum *sum)
 static int check_shards(struct cli_store *s, uint32_t first, uint32_t count, struct sum *sum)
 {
         struct error error = { "" };
-        struct progress progress = { .what = "fsck", .unit = "shards", .all = count };
+        struct cli_progress progress = { .what = "fsck", .unit = "shards", .all = count };
         for (uint32_t shard = first; shard < first + count; shard++) {
                 progress_show(&progress, shard - first);
                 struct store_fsck fsck = { .shard = shard, .is_repair = sum->is_repair };

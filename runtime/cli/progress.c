@@ -12,7 +12,7 @@
 #define PROGRESS_MS 200u
 #define BAR         20u
 
-static void put_bar(const struct progress *p, uint64_t part, uint64_t whole, uint64_t now_ms)
+static void put_bar(const struct cli_progress *p, uint64_t part, uint64_t whole, uint64_t now_ms)
 {
         char bar[BAR + 1];
         char left[UNITS_TEXT_MAX];
@@ -26,7 +26,7 @@ static void put_bar(const struct progress *p, uint64_t part, uint64_t whole, uin
                 (void)fprintf(stderr, ", %s left", units_format_ms(left, (uint64_t)(took_ms * (1 - share) / share)));
 }
 
-void progress_show_part(struct progress *p, uint64_t done, uint64_t part, uint64_t whole)
+void progress_show_part(struct cli_progress *p, uint64_t done, uint64_t part, uint64_t whole)
 {
         uint64_t now_ms = clock_boot_ms();
         if (!p->began_ms) {
@@ -46,12 +46,12 @@ void progress_show_part(struct progress *p, uint64_t done, uint64_t part, uint64
         (void)fflush(stderr);
 }
 
-void progress_show(struct progress *p, uint64_t done)
+void progress_show(struct cli_progress *p, uint64_t done)
 {
         progress_show_part(p, done, done, p->all);
 }
 
-void progress_end(struct progress *p)
+void progress_end(struct cli_progress *p)
 {
         if (p->shown_ms)
                 (void)fprintf(stderr, "\r\033[K");

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Zero it and set the first three. */
-struct progress {
+struct cli_progress {
         const char *what; /* "load" */
         const char *unit; /* "tasks" */
         uint64_t all;     /* 0: not known, so that there is neither a bar nor a time */
@@ -15,10 +15,10 @@ struct progress {
 };
 
 /* So many of them are done. */
-void progress_show(struct progress *p, uint64_t done);
+void progress_show(struct cli_progress *p, uint64_t done);
 /* The same where what is left is measured otherwise: `part` of `whole` is done. */
-void progress_show_part(struct progress *p, uint64_t done, uint64_t part, uint64_t whole);
+void progress_show_part(struct cli_progress *p, uint64_t done, uint64_t part, uint64_t whole);
 /* Takes the line away, as before any other output. */
-void progress_end(struct progress *p);
+void progress_end(struct cli_progress *p);
 
 #endif

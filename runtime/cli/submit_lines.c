@@ -43,7 +43,7 @@ struct stream {
         uint64_t duplicates;
         uint64_t skipped;
         uint64_t refused;
-        struct progress progress;
+        struct cli_progress progress;
 };
 
 /* --- one line ----------------------------------------------------------------------------------------------------- */

@@ -37,7 +37,7 @@ struct dumping {
         uint64_t tasks;
         uint64_t left_out; /* what no load would take; named on standard error */
         bool is_too_long;  /* a line that no load would read */
-        struct progress progress;
+        struct cli_progress progress;
 };
 
 static void write_bytes(struct dumping *d, const char *text, size_t size)

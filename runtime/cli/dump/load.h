@@ -8,7 +8,7 @@
 struct loading {
         struct cli_store *s;
         struct dump_reader *reader; /* its head was read */
-        struct progress progress;
+        struct cli_progress progress;
 
         bool has_begun;      /* some shard has some of this dump */
         uint64_t loaded;     /* tasks put in */

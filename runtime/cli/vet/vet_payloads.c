@@ -57,7 +57,7 @@ struct random_run {
 
         uint64_t outcomes[OUTCOME_INTERRUPTED + 1];
         uint64_t settled;
-        struct progress progress;
+        struct cli_progress progress;
         struct bad_task crashes[CRASHES_MAX];
         size_t crashes_count;
         uint64_t suspects;    /* that ran while a process died, and nobody knows whose fault it was */
