@@ -11,6 +11,7 @@
 #include "store/names.h"
 #include "store/results.h"
 #include "store/rooms.h"
+#include "store/schedules.h"
 #include "store/store.h"
 
 /* What must be true when an operation is answered; a driver may do more. */
@@ -62,7 +63,10 @@ enum store_kind {
         X(APP_GET, app_get, "app", STORE_READ)                                                                         \
         X(APP_SET, app_set, "app", STORE_DURABLE)                                                                      \
         X(LIMIT_TAKE, limit_take, "limit", STORE_RELAXED)                                                              \
-        X(LIMIT_LOOK, limit_look, "limit", STORE_READ)
+        X(LIMIT_LOOK, limit_look, "limit", STORE_READ)                                                                 \
+        X(SCHEDULE_SET, schedule_set, "schedule", STORE_DURABLE)                                                       \
+        X(SCHEDULE_LIST, schedule_list, "schedule", STORE_READ)                                                        \
+        X(FIRES, fires, "fire", STORE_DURABLE)
 
 #define STORE_OPERATION_NUMBER(number, function, text, kind) OP_##number,
 enum store_op { OP_OPEN, STORE_OPERATIONS(STORE_OPERATION_NUMBER) OPS };
@@ -158,6 +162,16 @@ bool room_is_gap(uint64_t from, uint64_t first, uint64_t last);
 
 /* Says that the shard does not have the chunk before; the request then ends with -EAGAIN. */
 void import_refuse(struct store_import *import);
+
+/* --- schedules.c --- */
+
+/* What a request makes of a record, which is then to be stored if it has CHANGED; `is_there`: it is what is stored. */
+enum store_schedule_change schedule_change(
+        const struct store_schedule_set *set, bool is_there, struct store_schedule *schedule);
+/* What is to be done about a time.  `is_alive`: the task of the last one is not over. */
+enum store_fired fire_decide(const struct store_schedule *stored, const struct store_fire *fire, bool is_alive);
+/* What was done about it by the last call. */
+enum store_fired fire_repeat(const struct store_schedule *stored, const struct store_fire *fire);
 
 /* --- the app's record: app.c --- */
 

@@ -15,4 +15,8 @@ void request_check_lease(struct store_request *request, const struct store_lease
 void request_check_feature(struct store_request *request, const char *feature);
 void request_check_shard(struct store_request *request, uint32_t shard);
 
+/* Checks the envelope of a task that has an id and a key, and says where it goes and what its bytes are. */
+int submission_prepare(struct store_request *request, const struct envelope *envelope,
+        struct store_prepared *ret_prepared, struct error *error);
+
 #endif

@@ -135,6 +135,12 @@ static int prepare(struct store_request *request, const struct envelope *envelop
         return 0;
 }
 
+int submission_prepare(struct store_request *request, const struct envelope *envelope,
+        struct store_prepared *ret_prepared, struct error *error)
+{
+        return prepare(request, envelope, 0, (struct span){ 0 }, NULL, ret_prepared, error);
+}
+
 /* What a shard is to remember of an item that may be repeated. */
 static void prepare_record(
         struct arena_chunk **arena, const struct store_submission *item, struct store_prepared *prepared)

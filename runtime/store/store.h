@@ -190,7 +190,7 @@ void store_submit(struct store *store, struct store_submit *submit);
 
 /* --- owning a shard ------------------------------------------------------------------------------------------------
  *
- * The fence is (epoch, nonce, call).  GRANTED says the number of the last call; the owner's next advance, wake or
+ * The fence is (epoch, nonce, call).  GRANTED says the number of the last call; the owner's next advance, wake, fire or
  * release is that plus one, and so on, one at a time.  The store executes only last + 1.  A repeat of `last` changes
  * nothing and returns what that call claimed.  Anything else is FENCED.  Every GRANTED jumps ahead, so that a call
  * still on its way from before can match neither.  Fencing never looks at time. */
@@ -255,9 +255,10 @@ struct store_acquire {
         uint64_t left_ms; /* GRANTED: the lease lasts so long from now */
         bool is_recovery; /* GRANTED: the holder before us neither was us nor released */
         struct store_page page;
-        bool has_work;        /* queued or due tasks, or controls */
-        bool has_names;       /* keys wait for names: store_names() says which */
-        uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time */
+        bool has_work;             /* queued or due tasks, or controls */
+        bool has_names;            /* keys wait for names: store_names() says which */
+        uint64_t next_due_ms;      /* from now; STORE_NEVER: nothing waits for a time */
+        uint64_t next_schedule_ms; /* unix time, of the hosts (schedules.h); STORE_NEVER: none fires */
 };
 void store_acquire(struct store *store, struct store_acquire *acquire);
 
@@ -322,11 +323,18 @@ struct store_outcome {
         uint32_t follow_ups_count;
 };
 
-enum store_control_verb { CONTROL_CANCEL, CONTROL_HOLD, CONTROL_UNHOLD, CONTROL_RETRY, CONTROL_SKIP };
+enum store_control_verb {
+        CONTROL_CANCEL,
+        CONTROL_HOLD,
+        CONTROL_UNHOLD,
+        CONTROL_RETRY,
+        CONTROL_SKIP,
+        CONTROL_SCHEDULES
+};
 
 /* Something a person asked for.  The store has already done its part; the owner does its own: on CANCEL of a task that
- * it holds, stop it and answer DEAD unless it was DONE first; on HOLD, start no more of the key's tasks and divert
- * those it has. */
+ * it holds, stop it and answer DEAD unless it was DONE first; on SCHEDULES, list those of the shard anew; on HOLD,
+ * start no more of the key's tasks and divert those it has. */
 struct store_control {
         enum store_control_verb verb;
         struct span key;

@@ -27,7 +27,7 @@ WANTING = ["quiver:{t}:wanting", "quiver:{t}:wantingends", "quiver:{t}:wantingse
 COUNTERS = ["quiver:{t}:counters", "quiver:{t}:counted"]
 LIMIT = 1 << 20
 DIGEST = "ab" * 32
-PARTS = 19  # of fsck
+PARTS = 22  # of fsck
 
 
 def assemble(root, name):
@@ -114,6 +114,9 @@ class Shard:
         c.zadd(AT + "idempotentends", {"old\nk": 1, "new\nk": 99999999999999})
         c.hset(APP[0], mapping={"schema": 2, "shards": 1, "coordination": "local:/x", "desired_version": 3,
                                  "features": "limits names", "max_members": 0, "id_layout": "41.10.12"})
+        for name, state, next_ms in (("s1", 0, 5000), ("s2", 1, 5000), ("s3", 2, 0), ("s4", 0, 0)):
+            c.hset(AT + "schedules", name, self.pack([state, 1, next_ms, 1000, seq(1), 3, 4, "cron"]))
+        c.zadd(AT + "scheduled", {"s1": 5000})
         c.hset(APP[1], "pause.h", "x")
         c.hset(SHARES[0], mapping={"definition": "1 0 0 0 5 500 9", "refused": 2})
         c.hset(SHARES[1], mapping={"a": "aa" * 16 + ":3:99999999999999", "b": "bb" * 16 + ":1:1"})
@@ -222,6 +225,13 @@ def calls(shard):
         ("wanting_set none", "wanting_set", WANTING, ["h", "aa", 0, 1000, 10], ()),
         ("limit_take", "limit_take", SHARES, ["1 0 0 0 5 500 9", "cc" * 16, 1000, "a", 2, "b", 0, "c", 9], ()),
         ("limit_take tokens", "limit_take", TOKENS, ["2 10 1000 5 0 0 1", "cc" * 16, 1000, "a", 2, "b", 1], ()),
+        *((f"schedule_set {verb} {name}", "schedule_set", KEYS, [verb, name, 2, "cron", 6000, 5], ())
+          for verb in range(4) for name in ("s1", "s2", "s3", "s9")),
+        ("schedule_set full", "schedule_set", KEYS, [0, "s9", 2, "cron", 6000, 4], ()),
+        ("fires", "fires", KEYS, [LEASE, 9, "s1", 1, 5000, 6000, 1, 0, 1, envelope("s", "new-1"),
+                                  "s2", 1, 5000, 6000, 1, 0, 1, envelope("s", "new-2")], ()),
+        ("fires unless alive", "fires", KEYS, [LEASE, 9, "s1", 1, 5000, 6000, 1, 1, 1, envelope("s", "new-1")], ()),
+        ("fires again", "fires", KEYS, [LEASE, 8, "s1", 1, 5000, 6000, 1, 0, 1, envelope("s", "new-1")], ()),
         ("record", "record", APP[:1], [2, 1, "local:/y", "local:/x", "limits", 3, "41.10.12"], ()),
         ("release", "release", KEYS, ["5 aa", 9, "free"], ()),
         ("renew", "renew", KEYS, [LEASE, 1000], ()),
@@ -351,10 +361,10 @@ def reads(shard):
     yield from (("fsck", KEYS, [part, 0]) for part in range(1, PARTS + 1))
     yield from (("keys", KEYS, ["", 0, 100]), ("keys", KEYS, ["k1", 0, 1]), ("status_list", STATUS, [10]),
                 ("wanting_list", WANTING, ["", 10]), ("room_list", [AT + "rooms"], ["", 10]), ("count", KEYS, []),
-                ("dead_groups", KEYS, []), ("limit_look", SHARES, [0, 10]), ("limit_look", TOKENS, [0, 10]))
+                ("dead_groups", KEYS, []), ("limit_look", SHARES, [0, 10]), ("limit_look", TOKENS, [0, 10]), ("schedule_list", KEYS, ["", 10]))
 
 
-RECORDS = ("keys", "later", "dead", "resultdata", "status", "deadnumbers", "deadgroups", "counted", "due", "delayed", "control", "notes")
+RECORDS = ("schedules", "keys", "later", "dead", "resultdata", "status", "deadnumbers", "deadgroups", "counted", "due", "delayed", "control", "notes")
 
 
 def test_a_record_that_cannot_be_read_hides_no_other(root, client):

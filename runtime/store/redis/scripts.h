@@ -17,6 +17,7 @@
         X(dead)                                                                                                        \
         X(dead_groups)                                                                                                 \
         X(desired)                                                                                                     \
+        X(fires)                                                                                                       \
         X(find)                                                                                                        \
         X(forget)                                                                                                      \
         X(fsck)                                                                                                        \
@@ -43,6 +44,8 @@
         X(room_read)                                                                                                   \
         X(room_set)                                                                                                    \
         X(room_truncate)                                                                                               \
+        X(schedule_list)                                                                                               \
+        X(schedule_set)                                                                                                \
         X(status_list)                                                                                                 \
         X(status_put)                                                                                                  \
         X(submit)                                                                                                      \

@@ -97,7 +97,7 @@ static uint32_t rows_read(
                 struct row *row = &rows[count++];
                 row->id = column_number(&q, 0);
                 uint64_t verb = column_number(&q, 1);
-                row->control.verb = (enum store_control_verb)(verb <= CONTROL_SKIP ? verb : CONTROL_SKIP + 1);
+                row->control.verb = (enum store_control_verb)(verb <= CONTROL_SCHEDULES ? verb : CONTROL_SCHEDULES + 1);
                 row->control.key = arena_copy(arena, column_span(&q, 2));
                 row->reason = arena_copy(arena, column_span(&q, 3));
                 row->control.id = arena_copy(arena, column_span(&q, 4));
@@ -122,7 +122,7 @@ static void row_take(
         }
         if (advance->controls_count == STORE_CALL_CONTROLS)
                 return;
-        if (row->control.verb > CONTROL_SKIP || row->control.seq > STORE_SEQ_MAX) {
+        if (row->control.verb > CONTROL_SCHEDULES || row->control.seq > STORE_SEQ_MAX) {
                 /* Nobody asked for that. */
                 q = query(&s->db, STATEMENT_CONTROL_REMOVE);
                 bind_number(&q, row->id);
@@ -130,7 +130,7 @@ static void row_take(
                 count_down(&shard->controls);
                 return;
         }
-        if (row->call == STORE_NEVER && row->control.verb != CONTROL_CANCEL)
+        if (row->call == STORE_NEVER && row->control.verb != CONTROL_CANCEL && row->control.verb != CONTROL_SCHEDULES)
                 control_apply(s, shard, row->control.verb, row->control.key, row->reason);
         q = query(&s->db, STATEMENT_CONTROL_CALL);
         bind_number(&q, row->id);

@@ -99,6 +99,21 @@ static void check_log(struct sqlite_check *c)
                 problem(c, "%" PRIu64 " rows of the log under numbers that were never given", strays);
 }
 
+/* Ranges as schedules.c reads them. */
+static void check_schedules(struct sqlite_check *c)
+{
+        uint64_t wrong = number_of(c,
+                "SELECT count(*) FROM schedule WHERE shard = ?1 AND ?2 = ?2 AND (state NOT IN (0, 1, 2) OR version < 1 "
+                "OR "
+                "version > 9007199254740991 OR ifnull(next, 0) NOT BETWEEN 0 AND 9007199254740991 OR last NOT BETWEEN "
+                "0 "
+                "AND 9007199254740991 OR last_seq NOT BETWEEN 0 AND 844424930131967 OR fired NOT BETWEEN 0 AND "
+                "9007199254740991 OR skipped NOT BETWEEN 0 AND 9007199254740991 OR length(definition) > 4096)",
+                c->shard->shard, 0);
+        if (wrong)
+                problem(c, "%" PRIu64 " schedules cannot be read; delete them from the table schedule", wrong);
+}
+
 static void check_side(struct sqlite_check *c)
 {
         uint64_t parked = in_shard(c, "SELECT count(*) FROM side WHERE key > ?1 AND key <= ?2");
@@ -204,6 +219,7 @@ static void check_shard(struct sqlite_check *c)
         check_idempotency(c);
         check_log(c);
         check_side(c);
+        check_schedules(c);
         check_rest(c);
 }
 

@@ -237,6 +237,7 @@ void sqlite_acquire(struct sqlite_store *s, struct store_request *request)
                 acquire->has_work = shard_has_work(s, shard);
                 acquire->has_names = shard_has_names(s, shard);
                 acquire->next_due_ms = shard_next_due_ms(s, shard, 0);
+                acquire->next_schedule_ms = shard_next_schedule_ms(s, lease->shard);
                 acquire->stored_epoch = shard->epoch;
         }
 }

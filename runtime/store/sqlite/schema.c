@@ -69,6 +69,10 @@ static const char *const steps[] = {
         "CREATE TABLE tally(id INTEGER PRIMARY KEY, tallies BLOB NOT NULL);"
         /* Results keep the note of their task (results.c). */
         "ALTER TABLE result ADD COLUMN note BLOB;"
+        /* Schedules (schedules.c). */
+        "CREATE TABLE schedule(shard INTEGER NOT NULL, name TEXT NOT NULL, state INTEGER NOT NULL, version INTEGER NOT "
+        "NULL, next INTEGER, last INTEGER NOT NULL, last_seq INTEGER NOT NULL, fired INTEGER NOT NULL, skipped INTEGER "
+        "NOT NULL, definition BLOB NOT NULL, PRIMARY KEY(shard, name)) WITHOUT ROWID;"
         /* Limits that all hosts share, and their values that are not at rest (limits.c). */
         "CREATE TABLE limit_home(name TEXT PRIMARY KEY, definition TEXT NOT NULL, value_count INTEGER NOT NULL,"
         " refused INTEGER NOT NULL) WITHOUT ROWID;"

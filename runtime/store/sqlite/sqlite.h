@@ -105,6 +105,9 @@ int app_record(struct sqlite_store *s, const struct store_options *options, bool
 /* Whether that would write. */
 bool app_must_record(struct sqlite_store *s, const struct store_options *options);
 
+/* schedules.c: when the next one of a shard fires; STORE_NEVER: none does. */
+uint64_t shard_next_schedule_ms(struct sqlite_store *s, uint32_t shard);
+
 /* reply.c: on the loop.  True if the request is not finished but waits. */
 bool reply_keep_waiting(struct sqlite_store *s, struct store_reply *reply);
 void reply_rang(struct sqlite_store *s);

@@ -182,6 +182,16 @@ STATEMENT(CONTROL_RETURN, "UPDATE control SET call = 0 WHERE id > ?1 AND id <= ?
 STATEMENT(CONTROL_CALL, "UPDATE control SET call = ?2 WHERE id = ?1")
 STATEMENT(CONTROL_REMOVE, "DELETE FROM control WHERE id = ?1")
 
+#define SCHEDULE_COLUMNS "name, state, version, next, last, last_seq, fired, skipped, definition"
+STATEMENT(SCHEDULE_GET, "SELECT " SCHEDULE_COLUMNS " FROM schedule WHERE shard = ?1 AND name = ?2")
+STATEMENT(SCHEDULE_ALL, "SELECT " SCHEDULE_COLUMNS " FROM schedule WHERE shard = ?1 ORDER BY name LIMIT ?2")
+STATEMENT(SCHEDULE_SET,
+        "INSERT OR REPLACE INTO schedule(shard, " SCHEDULE_COLUMNS ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")
+STATEMENT(SCHEDULE_NEXT, "SELECT min(next) FROM schedule WHERE shard = ?1 AND state = 0 AND next IS NOT NULL HAVING "
+                         "min(next) IS NOT NULL")
+STATEMENT(SCHEDULE_COUNT, "SELECT count(*) FROM schedule WHERE shard = ?1")
+STATEMENT(SCHEDULE_SWEEP, "DELETE FROM schedule WHERE shard = ?1 AND state = 2")
+
 STATEMENT(LIMIT_GET, "SELECT definition, value_count, refused FROM limit_home WHERE name = ?1")
 STATEMENT(LIMIT_SET, "INSERT OR REPLACE INTO limit_home(name, definition, value_count, refused) VALUES(?1, ?2, ?3, ?4)")
 STATEMENT(LIMIT_VALUE_GET, "SELECT record FROM limit_value WHERE name = ?1 AND value = ?2")

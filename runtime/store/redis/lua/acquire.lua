@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- acquire: who may act on the shard.  ARGV: epoch, nonce, ttl, firm, drain, page.
--- → 0 (granted), stored epoch, call, left, is_recovery, has_work, next_due, has_keys, now, has_more, page, has_names
+-- → 0 (granted), stored epoch, call, left, is_recovery, has_work, next_due, has_keys, now, has_more, page, has_names, next_schedule (0: none)
 --   1 (busy), stored epoch, busy_ms, holder     2 (stale), stored epoch
 --include shard
 --include look
@@ -62,7 +62,14 @@ local page, has_more = {}, 0
 if tonumber(ARGV[6]) > 0 then
 	page, has_more = flight_page(0, tonumber(ARGV[6]))
 end
+-- What is no sorted set has none: whoever changes or fires one is told.
+local function next_schedule()
+	local first = redis.pcall('ZRANGE', at .. 'scheduled', 0, 0, 'WITHSCORES')[2]
+	return first and string.format('%.0f', whole(tonumber(first)) or 0) or '0'
+end
+
 local next_due, is_queued, controls = look()
 local has_work = is_queued or controls > 0 or next_due == 0 or redis.call('EXISTS', at .. 'outbox') == 1
 return { 0, epoch, call, left_ms(till, ttl), is_held and not is_ours and 1 or 0, has_work and 1 or 0, next_due,
-	redis.call('EXISTS', at .. 'keys'), now, has_more, page, redis.call('EXISTS', at .. 'named') }
+	redis.call('EXISTS', at .. 'keys'), now, has_more, page, redis.call('EXISTS', at .. 'named'),
+	next_schedule() }

@@ -11,6 +11,7 @@
 --include lease
 --include idempotency
 --include room_record
+--include schedule
 local mends = false
 --include proof
 

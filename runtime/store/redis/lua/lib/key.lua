@@ -146,11 +146,14 @@ end
 -- One of them, as …control keeps it: verb, key, reason, id, seq; nil if it cannot be read.
 local function control_read(entry)
 	local c = record_read(entry, 'number', 'string', 'string', 'string', 'number')
-	return c and c[1] <= 4 and c[2] ~= '' and #c[2] <= 255 and c or nil
+	return c and c[1] <= 5 and c[2] ~= '' and #c[2] <= 255 and c or nil
 end
 
--- What a person asked for: the store's part of it.  CANCEL (0) is the owner's alone.
+-- What a person asked for: the store's part of it.  CANCEL (0) and SCHEDULES (5) are the owner's alone.
 local function control_apply(verb, name, reason)
+	if verb == 5 then
+		return
+	end
 	local k = key_get(name)
 	if verb == 1 then
 		key_set(name, 'held', 0, reason)

@@ -396,6 +396,31 @@ parts[#parts + 1] = function()
 	end)
 end
 
+-- Schedules can be read, and those that fire are queued for their next time.
+parts[#parts + 1] = function()
+	return slice('HSCAN', 'schedules', function(name, record)
+		local s = schedule_unpack(record)
+		local score = redis.call('ZSCORE', scheduled, name)
+		local fires = s and s[1] == ACTIVE and s[3] > 0 and s[3] or nil
+		if not s then
+			problem(nil, nil, 'schedule %s: its record cannot be read; delete it: HDEL %s %s', name, schedules, name)
+		elseif fires and tonumber(score or -1) ~= fires then
+			problem('queued for then', add('scheduled', string.format('%.0f', fires), name),
+				'schedule %s: fires at %.0f, queued for %s', name, fires, tostring(score))
+		elseif not fires and score then
+			problem('dropped', drop('ZREM', 'scheduled', name), 'schedule %s: does not fire, but is queued', name)
+		end
+	end)
+end
+
+parts[#parts + 1] = function()
+	return slice('ZSCAN', 'scheduled', function(name)
+		if redis.call('HEXISTS', schedules, name) == 0 then
+			problem('dropped', drop('ZREM', 'scheduled', name), 'schedule %s: is queued, but is not there', name)
+		end
+	end)
+end
+
 -- Sizes that must be equal at any moment; last, so that of what was mended nothing is left to say.
 parts[#parts + 1] = function()
 	local marks = marks_read(redis.call('HGET', shard, 'gone'))

@@ -21,7 +21,7 @@ local TYPES = { shard = 'hash', high = 'list', normal = 'list', low = 'list', de
 	flight = 'hash', notes = 'hash', keys = 'hash', due = 'zset', named = 'zset', side = 'zset', parked = 'hash', later = 'hash',
 	dead = 'hash', deadnumbers = 'zset', deadids = 'zset', deadgroups = 'hash', results = 'zset', resultdata = 'hash', leased = 'zset',
 	consumers = 'hash', outbox = 'list', sent = 'hash', taken = 'hash',
-	idempotent = 'hash', idempotentends = 'zset', rooms = 'hash' }
+	idempotent = 'hash', idempotentends = 'zset', rooms = 'hash', schedules = 'hash', scheduled = 'zset' }
 
 -- What is wrong with the first of these keys that is of another type than it should be; nil: nothing.
 local function wrong_type(...)
