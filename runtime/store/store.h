@@ -375,6 +375,7 @@ struct store_advance {
         /* More of that lane can be claimed: call again, with room for it.  Also true of a lane without room in this
          * call whose tasks are queued, or are the heads of keys that are due. */
         bool has_more[LANES];
+        bool has_due_waiting; /* keys are due, but their lane had no room */
         bool has_outbox;      /* follow-ups for other shards wait: call store_forward() */
         uint64_t next_due_ms; /* from now; STORE_NEVER: nothing waits for a time, but for what has_more tells of */
         enum store_wanted wanted;

@@ -261,11 +261,13 @@ static void a_due_key_waits_for_room_in_its_lane(void **state)
         assert_false(a.has_more[LANE_HIGH]);
         assert_false(a.has_more[LANE_NORMAL]);
         assert_int_equal(a.next_due_ms, 980);
+        assert_true(a.has_due_waiting);
         a = claim_each(w, &o, 0, 16, 1);
         expect_tasks(w, a, "l0");
         a = claim_each(w, &o, 0, 0, 100);
         assert_int_equal(a.tasks_count, 38);
         assert_false(store_has_more(&a));
+        assert_false(a.has_due_waiting);
 }
 
 static void a_call_stops_at_the_bytes_that_were_wanted(void **state)

@@ -274,7 +274,34 @@ static void many_parked_keys_do_not_fill_a_claim(void **state)
         assert_int_equal(counts(w, 0).keys, 0);
 }
 
+/* Each asks for more of its key than all of them together may get. */
+static void a_key_that_gets_no_more_of_its_tasks_in_a_call_gets_them_in_the_next(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_outcome outcomes[240];
+        for (unsigned i = 0; i < 240; i++)
+                (void)submit(w, F(w, "k%u", i % 80).data, F(w, "%u", i).data);
+        struct store_advance a = claim(w, &o, 240);
+        assert_int_equal(a.tasks_count, 240);
+        for (unsigned i = 0; i < 160; i++)
+                outcomes[i] = divert(&a.tasks[239 - i]);
+        (void)advance(w, &o, outcomes, 160, 0);
+        for (unsigned i = 0; i < 400; i++)
+                (void)submit(w, F(w, "k%u", i % 80).data, "more");
+        assert_int_equal(claim(w, &o, 256).tasks_count + claim(w, &o, 256).tasks_count, 0); /* behind the others */
+        for (unsigned i = 0; i < 80; i++) {
+                outcomes[i] = done(&a.tasks[i]);
+                outcomes[i].refill = 16;
+        }
+        a = advance(w, &o, outcomes, 80, 0);
+        assert_int_equal(a.tasks_count, STORE_CALL_TASKS);
+        assert_int_equal(a.next_due_ms, 0);
+        assert_true(claim(w, &o, 256).tasks_count > 0);
+}
+
 const struct CMUnitTest side_tests[] = {
+        IN_WORLD(a_key_that_gets_no_more_of_its_tasks_in_a_call_gets_them_in_the_next),
         IN_WORLD(a_retry_is_not_overtaken),
         IN_WORLD(a_new_owner_does_not_start_what_waits_behind_a_retry),
         IN_WORLD(a_key_with_more_than_its_share_leaves_room_for_others),

@@ -38,6 +38,12 @@ def damaged(host):
         # a wrong count, a record that says nothing, a key that is due and free
         client.hset(AT + "keys", mapping={"c": "parked 1 1 1 why", "e": "?", "f": "held 1 3 0 by hand"})
         client.zadd(AT + "due", {"c": 1, "g": 1})
+        # a key that waits for a name and is not found by it; one that is found and does not wait for it
+        client.hset(AT + "parked", FIRST + 10, ENVELOPE % ("n", 10))
+        client.zadd(AT + "side", {side("n", FIRST + 10): 0})
+        client.hset(AT + "keys", "n", "named 1 1 0 handler:work why")
+        client.zadd(AT + "due", {"n": float("inf")})
+        client.zadd(AT + "named", {f"handler:work\0{1:016x}c": 0})
         client.hset(AT + "notes", FIRST + 9, "qn1\nattempts:1\n\n")
         # delayed without its bytes; without its time
         client.zadd(AT + "delayed", {"00000000000000aa": 1})
@@ -70,7 +76,8 @@ def test_damage_is_mended_and_named_and_no_task_is_lost(redis_host):
                  "b: tasks wait for it, but it is free; mended",
                  "task 281474976710659 waits, but is not there; mended", "both in flight and parked; mended",
                  "key e: its record cannot be read; mended", "key f: tasks: 3 and 0 differ; mended",
-                 "key g: is due, but free; mended", "a note for task", "delayed 00000000000000aa is not there; mended",
+                 "key g: is due, but free; mended", "key n: waits for handler:work, but is not found there; mended",
+                 "key c: does not wait for handler:work; mended", "a note for task", "delayed 00000000000000aa is not there; mended",
                  "delayed 00000000000000bb waits for no time; mended", "dead x-0 is not found by its id; mended",
                  "dead x-0 is not listed; mended", "dead number 8 is not there; mended",
                  "dead y-0 is not there; mended",
@@ -81,9 +88,9 @@ def test_damage_is_mended_and_named_and_no_task_is_lost(redis_host):
     assert "sound" in host.cli("fsck")
     assert "sound" in host.cli("fsck", "--repair")
     host.start()
-    host.wait_done(4)  # a, b, d, h
+    host.wait_done(5)  # a, b, d, h, n
     assert host.stop() == 0
-    assert sorted(host.starts()) == [1, 2, 4, 5]
+    assert sorted(host.starts()) == [1, 2, 4, 5, 10]
     assert "x-0" in host.cli("dead", "list")
     assert "sound" in host.cli("fsck")
 
@@ -210,7 +217,7 @@ def test_a_file_is_counted_anew_and_no_task_is_lost(host):
     stray = (ENVELOPE % ("k", 40)).encode()
     change(host, ("UPDATE shard SET normal_tail = ?, normal_taken = -5, normal_queued = -1, in_flight = 9, delayed = 0, "
                   "parked = 77, last_dead = ?, last_key = -1, call = -1, dead = 5, submitted = 1", (1 << 60, 1 << 61)),
-           ("UPDATE key SET tasks = 99, state = 8", ()),
+           ("UPDATE key SET tasks = 99, state = 8, name = 'handler:work'", ()),
            ("INSERT INTO log(id, task) VALUES(?, ?)", ((2 << 60) + 1, stray)))  # of no lane
     assert "its normal_tail is out of range" in subprocess.run(
         [host.quiver, "fsck", "-c", host.config], capture_output=True, text=True).stderr

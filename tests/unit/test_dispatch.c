@@ -292,6 +292,11 @@ static void what_nobody_serves_waits_in_the_store_and_is_noted_once(void **state
         reply_advance(&hall->rigs[0], STORE_OK);
         serve(hall, B, "x"); /* a reload */
         assert_int_equal(routes->unserved_count, 0);
+        struct store_wake wake;
+        assert_int_equal(next_call(&hall->rigs[0]), SHARD_CALL_WAKE);
+        shard_fill_wake(&hall->rigs[0].shard, &wake, hall->rigs[0].now_ms);
+        wake.verdict = STORE_OK;
+        shard_woken(&hall->rigs[0].shard, &wake);
         give_many(hall, 0, 1, "x");
         assert_int_equal(turn_of(hall, B, 8, from), 1);
         hall_close(hall);

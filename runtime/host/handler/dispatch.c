@@ -56,10 +56,20 @@ void dispatch_serve(struct dispatch *d, uint32_t pool, const struct strings *nam
                 shard_reroute(d->shards[i], now_ms);
 }
 
+/* Keys that wait for the pool in the store are to be woken if it opens. */
+static void set_state(struct dispatch *d, uint32_t pool, enum route_state state)
+{
+        enum route_state before = d->routes.states[pool];
+        d->routes.states[pool] = state;
+        for (uint32_t i = 0; before != state && i < d->shards_count; i++)
+                shard_look_at_names(d->shards[i]);
+}
+
 void dispatch_pause(struct dispatch *d, uint32_t pool, bool is_paused, uint64_t now_ms)
 {
         d->pools[pool].is_paused = is_paused;
-        d->routes.states[pool] = is_paused ? ROUTE_SHUT : ROUTE_OPEN;
+        /* Whether it is open again the next turn finds out. */
+        set_state(d, pool, is_paused ? ROUTE_SHUT : ROUTE_DOWN);
         for (uint32_t i = 0; is_paused && i < d->shards_count; i++)
                 shard_return_pool(d->shards[i], pool, now_ms);
 }
@@ -114,6 +124,13 @@ static void return_waiting(struct dispatch *d, uint32_t pool, uint64_t now_ms)
         }
 }
 
+void dispatch_probe(struct dispatch *d, uint32_t pool)
+{
+        for (uint32_t i = 0; i < d->shards_count; i++)
+                if (shard_probe(d->shards[i], pool))
+                        return;
+}
+
 /* The start of a suspect is recorded, unless one of the pool's is or is about to be, on whatever shard. */
 static void mark_suspect(struct dispatch *d, uint32_t pool, uint64_t now_ms)
 {
@@ -150,7 +167,7 @@ void dispatch_begin(struct dispatch *d, uint32_t pool, enum dispatch_state state
                 .was_urgent = p->was_urgent,
                 .is_paused = p->is_paused,
                 .shard = SHARD_SET_NONE };
-        d->routes.states[pool] = p->is_paused ? ROUTE_SHUT : state == DISPATCH_OPEN ? ROUTE_OPEN : ROUTE_DOWN;
+        set_state(d, pool, p->is_paused ? ROUTE_SHUT : state == DISPATCH_OPEN ? ROUTE_OPEN : ROUTE_DOWN);
         if (state == DISPATCH_GONE)
                 return_unserved(d, pool, now_ms);
         else if (state == DISPATCH_DOWN)

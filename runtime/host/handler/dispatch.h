@@ -63,6 +63,9 @@ void dispatch_clear_pool(struct dispatch *d, uint32_t pool);
 /* The pool serves tasks of these names from now on; NULL: none.  Those that wait are sorted anew. */
 void dispatch_serve(struct dispatch *d, uint32_t pool, const struct strings *names, uint64_t now_ms);
 void dispatch_pause(struct dispatch *d, uint32_t pool, bool is_paused, uint64_t now_ms);
+/* The pool is down and wants one task to see whether it can take more, and none is here: the key of one that waits in
+ * the store is woken. */
+void dispatch_probe(struct dispatch *d, uint32_t pool);
 
 /* A call has told of so many outcomes.  Few of them mean that a key waited for it, so that the shard's next tasks start
  * before others'. */

@@ -100,6 +100,8 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
                 start(generation, shard, c, now_ms);
                 room = pool_io_room(io);
         }
+        if (state == DISPATCH_DOWN && room && !pool_has_tasks(&io->pool))
+                dispatch_probe(dispatch, handler->slot);
 }
 
 /* One that has failed before says nothing about the version that fails it now. */

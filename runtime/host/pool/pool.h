@@ -187,6 +187,8 @@ void pool_set_policy(struct pool *pool, const struct pool_policy *policy);
 /* How many more tasks to offer: somewhat more than the runners can start at once, so that none waits for the loop. */
 uint32_t pool_room(const struct pool *pool);
 bool pool_has_room(const struct pool *pool);
+/* It has tasks that wait or run. */
+bool pool_has_tasks(const struct pool *pool);
 
 /* Handles one event.  Clears `actions`, then fills it. */
 void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions);

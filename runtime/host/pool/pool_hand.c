@@ -121,6 +121,11 @@ static uint32_t in_flight(const struct pool *pool)
         return sum;
 }
 
+bool pool_has_tasks(const struct pool *pool)
+{
+        return pool->waiting_count || pool->suspects_count || in_flight(pool);
+}
+
 /* After a pause a single task runs first, as a probe. */
 static bool may_hand(const struct pool *pool)
 {

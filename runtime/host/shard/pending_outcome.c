@@ -41,6 +41,14 @@ struct pending_outcome *pending_outcome_new(enum store_outcome_kind kind, enum t
         return pending;
 }
 
+struct pending_outcome *pending_outcome_divert(const char *reason, const char *name)
+{
+        struct pending_outcome *pending = make(STORE_DIVERT, strlen(reason) + strlen(name));
+        pending->outcome.reason = keep(pending, reason, strlen(reason));
+        pending->outcome.name = keep(pending, name, strlen(name));
+        return pending;
+}
+
 struct pending_outcome *pending_outcome_checkpoint(const void *data, size_t size)
 {
         struct pending_outcome *pending = make(STORE_CHECKPOINT, size);

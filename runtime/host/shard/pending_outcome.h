@@ -20,6 +20,8 @@ struct pending_outcome *pending_outcome_new(enum store_outcome_kind kind, enum t
 /* DONE, with the result and the follow-ups of an answer.  NULL if one of the follow-ups is not a task: the text says
  * which. */
 struct pending_outcome *pending_outcome_done(const struct ring_reply *reply, struct error *error);
+/* DIVERT: its key waits for `name`, for that reason. */
+struct pending_outcome *pending_outcome_divert(const char *reason, const char *name);
 /* CHECKPOINT. */
 struct pending_outcome *pending_outcome_checkpoint(const void *data, size_t size);
 /* Accepts NULL. */

@@ -64,13 +64,20 @@ static void note_unserved(struct routes *r, struct span name)
         (void)snprintf(r->unserved[r->unserved_count++], sizeof(r->unserved[0]), "%.*s", (int)name.size, name.data);
 }
 
-uint32_t routes_find(struct routes *r, struct span name)
+uint32_t routes_look(const struct routes *r, struct span name)
 {
         for (size_t i = 0; i < r->count; i++)
                 if (is_named(&r->list[i], name))
                         return r->list[i].pool;
-        note_unserved(r, name);
         return ROUTES_NONE;
+}
+
+uint32_t routes_find(struct routes *r, struct span name)
+{
+        uint32_t pool = routes_look(r, name);
+        if (pool == ROUTES_NONE)
+                note_unserved(r, name);
+        return pool;
 }
 
 bool routes_serves(const struct routes *r, uint32_t pool, struct span name)

@@ -48,6 +48,8 @@ void routes_forget_unserved(struct routes *r);
 
 /* The pool that serves such tasks.  ROUTES_NONE: none does, which is noted. */
 uint32_t routes_find(struct routes *r, struct span name);
+/* The same, without a note. */
+uint32_t routes_look(const struct routes *r, struct span name);
 bool routes_serves(const struct routes *r, uint32_t pool, struct span name);
 
 #endif

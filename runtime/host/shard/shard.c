@@ -24,6 +24,7 @@ void shard_free(struct shard *s)
 {
         saves_drop(s);
         shard_drop_telling(s);
+        shard_names_clear(&s->names);
         window_free(&s->window);
 }
 
@@ -35,12 +36,20 @@ bool shard_is_quiet(const struct shard *s)
 /* --- what to do next -------------------------------------------------------------------------------------------------
  */
 
+/* Whether names are to be read, or keys to be woken; as many as there is room for. */
+static enum shard_call names_call(const struct shard *s)
+{
+        if (s->names.must_read)
+                return SHARD_CALL_NAMES;
+        return shard_names_next(&s->names) != SHARD_NAME_NONE && shard_wake_max(s) ? SHARD_CALL_WAKE : SHARD_CALL_NONE;
+}
+
 enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t now_ms)
 {
         if (s->is_calling || now_ms < s->not_before_ms)
                 return SHARD_CALL_NONE;
         /* Its number is used up if it arrived: under that number the store does nothing else. */
-        if (s->is_repeat && (s->last_call == SHARD_CALL_ADVANCE || s->last_call == SHARD_CALL_RELEASE))
+        if (s->is_repeat && s->last_call >= SHARD_CALL_ADVANCE)
                 return s->last_call;
         switch (s->state) {
         case SHARD_AWAY:
@@ -51,6 +60,8 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
         case SHARD_READING:
                 return SHARD_CALL_PAGE;
         case SHARD_OWNED:
+                if (names_call(s) != SHARD_CALL_NONE)
+                        return names_call(s);
                 if (now_ms >= shard_claim_due_ms(s, can_wait))
                         return SHARD_CALL_ADVANCE;
                 break;
@@ -70,6 +81,8 @@ uint64_t shard_due_ms(const struct shard *s)
                 return STORE_NEVER;
         if (s->not_before_ms)
                 return s->not_before_ms;
+        if (s->state == SHARD_OWNED && names_call(s) != SHARD_CALL_NONE)
+                return 0;
         uint64_t due_ms = shard_claim_due_ms(s, true);
         uint64_t tell_ms = shard_tell_due_ms(s, true);
         due_ms = min_u64(tell_ms, due_ms);
@@ -123,6 +136,24 @@ void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t
                 .outcomes_count = s->telling ? s->telling->outcomes_count : 0,
                 .want_bytes = want.bytes };
         memcpy(advance->want, want.tasks, sizeof(want.tasks));
+}
+
+void shard_fill_names(struct shard *s, struct store_names *names, uint64_t now_ms)
+{
+        begin_call(s, SHARD_CALL_NAMES, now_ms);
+        *names = (struct store_names){ .lease = s->lease, .after = { s->names.after, strlen(s->names.after) } };
+}
+
+void shard_fill_wake(struct shard *s, struct store_wake *wake, uint64_t now_ms)
+{
+        begin_call(s, SHARD_CALL_WAKE, now_ms);
+        if (!s->is_repeat)
+                s->names.waking = shard_names_next(&s->names);
+        const struct shard_name *name = &s->names.list[s->names.waking];
+        *wake = (struct store_wake){ .lease = s->lease,
+                .call = s->call + 1,
+                .name = { name->text, name->size },
+                .max = name->is_open ? shard_wake_max(s) : 1 };
 }
 
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms)
@@ -189,11 +220,16 @@ static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms
 static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t now_ms)
 {
         char reason[128] = "its handler is paused or down";
-        if (unserved->needs.size)
+        char name[STORE_NAME_MAX + 1];
+        bool needs = unserved->needs.size;
+        if (needs)
                 (void)snprintf(reason, sizeof(reason), "needs a newer Quiver: this host does not know !%.64s",
                         unserved->needs.data);
         else if (unserved->pool == WINDOW_NO_POOL)
                 (void)snprintf(reason, sizeof(reason), "no handler %.64s on this host", unserved->handler.data);
+        (void)snprintf(name, sizeof(name), needs ? "needs:%.128s" : "handler:%.128s",
+                needs ? unserved->needs.data : unserved->handler.data);
+        bool is_good = store_name_is_good((struct span){ name, strlen(name) });
         for (struct claimed *c = unserved; c; c = c->next) {
                 if (c->state != CLAIMED_WAITING)
                         continue;
@@ -201,10 +237,8 @@ static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t 
                         take_mark_back(s, c, now_ms);
                         continue;
                 }
-                struct pending_outcome *pending = pending_outcome_new(STORE_DIVERT, COST_NONE, reason);
-                pending->outcome.reason = pending->outcome.error;
-                pending->outcome.error = (struct span){ "", 0 };
-                pending->outcome.delay_ms = UNSERVED_MS;
+                struct pending_outcome *pending = pending_outcome_divert(reason, is_good ? name : "");
+                pending->outcome.delay_ms = is_good ? 0 : UNSERVED_MS;
                 end(s, c, pending, now_ms);
         }
 }
@@ -299,9 +333,24 @@ static uint32_t pool_of(const struct shard *s, struct span handler, struct span 
         return WINDOW_SHUT_POOL;
 }
 
+void shard_look_at_names(struct shard *s)
+{
+        if (shard_names_look(&s->names, s->routes))
+                shard_stir(s);
+}
+
+bool shard_probe(struct shard *s, uint32_t pool)
+{
+        if (s->state != SHARD_OWNED || !shard_names_probe(&s->names, s->routes, pool))
+                return false;
+        shard_stir(s);
+        return true;
+}
+
 void shard_reroute(struct shard *s, uint64_t now_ms)
 {
         shard_stir(s);
+        shard_look_at_names(s);
         for (struct window_key *key = s->window.keys; key; key = key->hh.next)
                 for (struct claimed *c = key->first; c; c = c->next) {
                         uint32_t pool = c->state == CLAIMED_WAITING ? pool_of(s, c->handler, c->needs) : c->pool;
@@ -488,6 +537,9 @@ void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64
         s->call = acquire->call;
         s->has_work = acquire->has_work || s->has_rung;
         memset(s->has_more, 0, sizeof(s->has_more));
+        s->names.must_read = acquire->has_names;
+        s->names.has_woken = false;
+        s->names.after[0] = 0;
         s->due_ms = acquire->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + acquire->next_due_ms;
         if (!s->window.first_epoch)
                 s->window.first_epoch = s->lease.epoch;
@@ -515,6 +567,8 @@ static void told(struct shard *s, uint64_t now_ms)
         for (uint32_t i = 0; i < shard_telling_count(s); i++) {
                 struct claimed *c = s->telling->tasks[i];
                 enum store_outcome_kind kind = c->pending->outcome.kind;
+                if (kind == STORE_DIVERT && c->pending->outcome.name.size)
+                        shard_names_add(&s->names, s->routes, c->pending->outcome.name);
                 if (kind != STORE_START && kind != STORE_INTERRUPTED) {
                         window_drop(&s->window, c);
                         continue;
@@ -549,10 +603,34 @@ void shard_advanced(struct shard *s, const struct store_advance *advance, uint64
         trim(s, added, advance->tasks, advance->tasks_count, now_ms);
         free(added);
         s->has_work = s->has_rung;
+        s->names.has_woken = advance->has_due_waiting;
         memcpy(s->has_more, advance->has_more, sizeof(s->has_more));
         shard_pace_claimed(s, advance->tasks_count, store_has_more(advance));
         s->due_ms = advance->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + advance->next_due_ms;
         shard_lease_wanted(s, advance->wanted, advance->is_refused, now_ms);
+}
+
+void shard_named(struct shard *s, const struct store_names *names)
+{
+        answered(s);
+        if (names->verdict == STORE_FENCED)
+                shard_lease_lost(s);
+        else
+                shard_names_read(&s->names, s->routes, names);
+}
+
+void shard_woken(struct shard *s, const struct store_wake *wake)
+{
+        bool was_repeat = s->is_repeat;
+        answered(s);
+        if (wake->verdict == STORE_FENCED) {
+                shard_lease_lost(s);
+                return;
+        }
+        s->call++;
+        /* The answer to the first may have been lost: it may have woken some. */
+        shard_names_woken(&s->names, was_repeat ? 1 : wake->woken, wake->has_more);
+        s->has_work |= s->names.has_woken;
 }
 
 void shard_released(struct shard *s)

@@ -12,6 +12,7 @@
 #include "host/shard/pending_outcome.h"
 #include "host/shard/routes.h"
 #include "host/shard/shard_checkpoints.h"
+#include "host/shard/shard_names.h"
 #include "host/shard/shard_set.h"
 #include "host/shard/shard_telling.h"
 #include "host/shard/window.h"
@@ -26,7 +27,15 @@ enum shard_state {
         SHARD_LEAVING, /* claims and starts nothing more; released once nothing runs and all is told */
 };
 
-enum shard_call { SHARD_CALL_NONE, SHARD_CALL_ACQUIRE, SHARD_CALL_PAGE, SHARD_CALL_ADVANCE, SHARD_CALL_RELEASE };
+enum shard_call {
+        SHARD_CALL_NONE,
+        SHARD_CALL_ACQUIRE,
+        SHARD_CALL_PAGE,
+        SHARD_CALL_NAMES,
+        SHARD_CALL_ADVANCE,
+        SHARD_CALL_WAKE,
+        SHARD_CALL_RELEASE
+};
 
 struct shard_limits {
         uint64_t ttl_ms;
@@ -83,6 +92,7 @@ struct shard {
         struct shard_telling **spare;  /* where those that are not needed wait; NULL: nowhere, they are freed */
 
         struct shard_saves saves;
+        struct shard_names names;
 
         bool has_work;        /* the store has something for us, of which lane is not known */
         bool has_more[LANES]; /* the store has more of that lane than there was room for */
@@ -131,12 +141,16 @@ uint64_t shard_due_ms(const struct shard *s);
 void shard_fill_acquire(struct shard *s, struct store_acquire *acquire, uint64_t now_ms);
 void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now_ms);
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms);
+void shard_fill_names(struct shard *s, struct store_names *names, uint64_t now_ms);
+void shard_fill_wake(struct shard *s, struct store_wake *wake, uint64_t now_ms);
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms);
 
 /* The replies.  `failed` is for requests whose status is negative. */
 void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64_t now_ms);
 void shard_paged(struct shard *s, const struct store_in_flight *page);
 void shard_advanced(struct shard *s, const struct store_advance *advance, uint64_t now_ms);
+void shard_named(struct shard *s, const struct store_names *names);
+void shard_woken(struct shard *s, const struct store_wake *wake);
 void shard_released(struct shard *s);
 void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms, uint64_t now_ms);
 void shard_failed(struct shard *s, uint64_t now_ms);
@@ -155,6 +169,11 @@ void shard_reroute(struct shard *s, uint64_t now_ms);
 /* That pool takes no tasks any more: those that wait for it go back to the store, so that they do not fill the window.
  */
 void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms);
+
+/* A pool has opened or shut: keys that wait for it in the store are to be woken, or no more. */
+void shard_look_at_names(struct shard *s);
+/* The pool wants one task, to see whether it can take more.  False if no key of the shard waits for it. */
+bool shard_probe(struct shard *s, uint32_t pool);
 
 /* A control that is about tasks which wait here, or about a key. */
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms);

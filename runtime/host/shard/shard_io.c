@@ -221,6 +221,26 @@ static void on_advanced(struct store_request *request)
         after_reply(io, fenced);
 }
 
+static void on_named(struct store_request *request)
+{
+        struct shard_io *io = container_of(request, struct shard_io, request);
+        if (has_failed(io, request))
+                return;
+        uint64_t fenced = io->shard.fenced;
+        shard_named(&io->shard, &io->names);
+        after_reply(io, fenced);
+}
+
+static void on_woken(struct store_request *request)
+{
+        struct shard_io *io = container_of(request, struct shard_io, request);
+        if (has_failed(io, request))
+                return;
+        uint64_t fenced = io->shard.fenced;
+        shard_woken(&io->shard, &io->wake);
+        after_reply(io, fenced);
+}
+
 static void on_released(struct store_request *request)
 {
         struct shard_io *io = container_of(request, struct shard_io, request);
@@ -254,6 +274,16 @@ static void make_call(struct shard_io *io, enum shard_call call, uint64_t now_ms
                 shard_fill_advance(&io->shard, &io->advance, now_ms);
                 io->request.done = on_advanced;
                 store_advance(store, &io->advance);
+                break;
+        case SHARD_CALL_NAMES:
+                shard_fill_names(&io->shard, &io->names, now_ms);
+                io->request.done = on_named;
+                store_names(store, &io->names);
+                break;
+        case SHARD_CALL_WAKE:
+                shard_fill_wake(&io->shard, &io->wake, now_ms);
+                io->request.done = on_woken;
+                store_wake(store, &io->wake);
                 break;
         case SHARD_CALL_RELEASE:
                 shard_fill_release(&io->shard, &io->release, now_ms);

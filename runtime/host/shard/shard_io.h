@@ -28,7 +28,9 @@ struct shard_io {
                 struct store_request request;
                 struct store_acquire acquire;
                 struct store_in_flight page;
+                struct store_names names;
                 struct store_advance advance;
+                struct store_wake wake;
                 struct store_release release;
         };
 };

@@ -81,6 +81,11 @@ struct shard_want shard_want(const struct shard *s)
         return want;
 }
 
+uint32_t shard_wake_max(const struct shard *s)
+{
+        return (uint32_t)min_u64(shared_room(s, 0), STORE_CALL_TASKS);
+}
+
 static bool ends_soon(const struct shard *s)
 {
         return s->tasks_are_short && s->running;

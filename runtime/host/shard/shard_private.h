@@ -27,6 +27,8 @@ struct shard_want {
         uint32_t bytes;
 };
 struct shard_want shard_want(const struct shard *s);
+/* How many keys to wake at once. */
+uint32_t shard_wake_max(const struct shard *s);
 /* When the next claim is due, and when what has ended is to be told; STORE_NEVER. */
 uint64_t shard_claim_due_ms(const struct shard *s, bool can_wait);
 uint64_t shard_tell_due_ms(const struct shard *s, bool can_wait);

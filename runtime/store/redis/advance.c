@@ -108,8 +108,8 @@ static void read_controls(struct redis_op *op, struct store_advance *advance, co
 
 /* The reply, as lua/advance.lua says; the blocks come last. */
 enum { REPLY_BITS, REPLY_NOW, REPLY_LEFT, REPLY_GONE, REPLY_DUE, REPLY_CONTROLS, REPLY_TROUBLES, REPLY_BLOCKS };
-enum { BITS_MORE = 1, BIT_OUTBOX = 8, BIT_KEYS = 16, BIT_REFUSED = 32, BITS_WANTED_SHIFT = 6 };
-#define BITS_MAX (STORE_WANTED_FIRM << BITS_WANTED_SHIFT | 63)
+enum { BITS_MORE = 1, BIT_OUTBOX = 8, BIT_KEYS = 16, BIT_REFUSED = 32, BITS_WANTED_SHIFT = 6, BIT_DUE_WAITING = 256 };
+#define BITS_MAX (BIT_DUE_WAITING | STORE_WANTED_FIRM << BITS_WANTED_SHIFT | 63)
 
 /* How many tasks all blocks have; 0 if they are no blocks, or too many: the request has failed then. */
 static uint32_t count_tasks(struct redis_op *op, const redisReply *reply)
@@ -197,12 +197,17 @@ static void advance_answer(struct redis_call *call, const redisReply *reply)
                 return;
         }
         uint64_t bits = answer_number(op, reply->element[REPLY_BITS], BITS_MAX, "bits");
+        if ((bits >> BITS_WANTED_SHIFT & 3) > STORE_WANTED_FIRM) {
+                op_bad_value(op, "bits");
+                return;
+        }
         advance->verdict = STORE_OK;
         for (unsigned lane = 0; lane < LANES; lane++)
                 advance->has_more[lane] = bits & (BITS_MORE << lane);
         advance->has_outbox = bits & BIT_OUTBOX;
         advance->is_refused = bits & BIT_REFUSED;
-        advance->wanted = (enum store_wanted)(bits >> BITS_WANTED_SHIFT);
+        advance->has_due_waiting = bits & BIT_DUE_WAITING;
+        advance->wanted = (enum store_wanted)(bits >> BITS_WANTED_SHIFT & 3);
         advance->next_due_ms = answer_due(op, reply->element[REPLY_DUE]);
         advance->left_ms = answer_number(op, reply->element[REPLY_LEFT], TASK_NUMBER_MAX, "lease");
         advance->gone = (uint32_t)answer_number(op, reply->element[REPLY_GONE], STORE_CALL_TASKS, "number of gone");
@@ -226,7 +231,7 @@ void redis_advance(struct redis_store *s, struct store_request *request)
         struct redis_op *op = op_begin(s, request);
         bool is_plain_call = all_plain(advance, s->shards[advance->lease.shard].has_no_keys);
         advance->tasks_count = advance->controls_count = advance->gone = advance->set_aside = 0;
-        advance->has_outbox = advance->is_refused = false;
+        advance->has_outbox = advance->is_refused = advance->has_due_waiting = false;
         memset(advance->has_more, 0, sizeof(advance->has_more));
         advance->verdict = STORE_FENCED;
 

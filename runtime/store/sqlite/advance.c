@@ -319,6 +319,7 @@ static void reply_fill(struct sqlite_store *s, const struct sqlite_shard_row *sh
         advance->set_aside = claim->set_aside;
         /* Keys that had no room in their lane come when it has some; until then the next time is that of others. */
         bool has_waiting = claim->has_due[LANE_HIGH] || claim->has_due[LANE_NORMAL] || claim->has_due[LANE_LOW];
+        advance->has_due_waiting = has_waiting;
         advance->next_due_ms = shard_next_due_ms(s, shard, has_waiting ? s->now_ms + 1 : 0);
         for (unsigned lane = 0; lane < LANES; lane++)
                 advance->has_more[lane] = shard->queued[lane] || claim->has_due[lane] || advance->next_due_ms == 0;
@@ -354,7 +355,7 @@ void sqlite_advance(struct sqlite_store *s, struct store_request *request)
         struct store_advance *advance = (struct store_advance *)request;
         struct sqlite_shard_row *shard = shard_write(s, advance->lease.shard);
         advance->tasks_count = advance->controls_count = advance->gone = advance->set_aside = 0;
-        advance->has_outbox = advance->is_refused = false;
+        advance->has_outbox = advance->is_refused = advance->has_due_waiting = false;
         memset(advance->has_more, 0, sizeof(advance->has_more));
         advance->verdict = STORE_FENCED;
         switch (fence_check(shard, &advance->lease, advance->call)) {

@@ -72,11 +72,9 @@ void sqlite_wake(struct sqlite_store *s, struct store_request *request)
         if (fence == FENCE_FENCED)
                 return;
         wake->verdict = STORE_OK;
-        uint32_t max = fence == FENCE_OK ? wake->max : 0;
+        uint32_t max = fence == FENCE_REPEAT ? 0 : wake->max;
         uint32_t count = waiting_keys(s, wake, max + 1, keys);
         wake->has_more = count > max;
-        if (fence == FENCE_REPEAT)
-                return;
         for (uint32_t i = 0; i < count && i < max; i++) {
                 keys[i].state = KEY_WAITING;
                 keys[i].due_ms = s->now_ms;

@@ -198,8 +198,9 @@ void side_take(
                 stray_bury(s, shard, &rows[i]);
                 claim->set_aside++;
         }
-        /* Behind what was set aside the next call goes on at once: nobody would refill the key. */
+        /* Behind what was set aside, or had no room, the next call goes on at once: nobody would refill the key. */
+        bool is_next = claim->count == from && (count || !max);
         key->state = KEY_WAITING;
-        key->due_ms = s->now_ms + (count && claim->count == from ? 0 : STORE_WAITING_MS);
+        key->due_ms = s->now_ms + (is_next ? 0 : STORE_WAITING_MS);
         key_save(s, shard, key);
 }

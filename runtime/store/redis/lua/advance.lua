@@ -3,7 +3,8 @@
 -- ARGV: lease, call, ttl, want of each lane, want_bytes, the longest envelope allowed, outcomes (msgpack: results_max,
 -- results_age, outcomes; or ''), seqs that are simply done.  The common case comes first and stands alone: what it does not
 -- call it need not even define.
--- → bits (1, 2 and 4 more of each lane, 8 has_outbox, 16 has_keys, 32 refused, 64 and 128 wanted), now, left, gone, next_due,
+-- → bits (1, 2 and 4 more of each lane, 8 has_outbox, 16 has_keys, 32 refused, 64 and 128 wanted,
+-- 256 keys are due whose lane had no room), now, left, gone, next_due,
 -- controls, troubles, blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about each
 -- record that cannot be read.  A block is tasks of consecutive seqs: the first seq, a list of their envelopes, and of their
 -- notes ('': none has one).  No list is packed into one string: Lua hashes every byte of a string that it makes.
@@ -222,7 +223,7 @@ end
 local function answer(controls, gone, refused, till, waits)
 	local due = look(next(waits) and now + 1)
 	local bits = 8 * redis.call('EXISTS', at .. 'outbox') + 16 * redis.call('EXISTS', at .. 'keys') + (refused and 32 or 0) +
-		64 * wanted(want_record)
+		64 * wanted(want_record) + (next(waits) and 256 or 0)
 	for lane = 0, 2 do
 		bits = bits + ((waits[lane] or due == 0 or redis.call('EXISTS', lanes[lane]) == 1) and 2 ^ lane or 0)
 	end

@@ -23,7 +23,7 @@ local function side_take(k, max)
 		k.tasks = k.tasks - #members
 	end
 	-- Behind what was set aside, or had no room, the next call goes on at once: nobody would refill the key.
-	local is_next = #seqs == 0 and (#strays > 0 or is_cut)
+	local is_next = #seqs == 0 and (#strays > 0 or is_cut or count == room)
 	k.state, k.due, k.is_changed = 'waiting', is_next and now or now + WAITING_MS, true
 end
 
