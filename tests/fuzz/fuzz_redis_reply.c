@@ -307,11 +307,11 @@ static redisReply *reply_next(void)
 {
         void *reply = NULL;
         if (is_opening) {
-                static const char *const said[] = { "1", "4", "" };
-                redisReply *record = reply_array(4);
-                for (unsigned i = 0; i < 3; i++)
+                static const char *const said[] = { "2", "4", "", "", "", "41.10.12" };
+                redisReply *record = reply_array(7);
+                for (unsigned i = 0; i < 6; i++)
                         record->element[i] = reply_text(REDIS_REPLY_STRING, said[i], strlen(said[i]));
-                record->element[3] = reply_integer(0);
+                record->element[6] = reply_integer(0);
                 return record;
         }
         if (!input.size && !reader)
