@@ -339,9 +339,10 @@ struct store_moved {
  * request or nothing.  Neither envelopes nor the backlog's limit are checked: what no host can run is found when it is
  * claimed.  Nobody needs a lease for it, as for submit: owners go on meanwhile.
  *
- * Each chunk of a named source is taken once: the shard keeps the highest number, and a repeat changes nothing.  A
- * source sends a shard's chunks in order, each after the one before it was answered.  -EAGAIN if the shard does not
- * have the chunk before (a failover lost it, or the source was forgotten): the source begins again from the first.
+ * Each chunk of a named source is taken once, as what comes from another shard's outbox: the shard keeps the highest
+ * number, and a repeat changes nothing.  A source sends a shard's chunks in order, each after the one before it was
+ * answered.  One that can begin again (a dump) says which chunk came before: -EAGAIN if the shard does not have it (a
+ * failover lost it, or the source was forgotten).  One that cannot (a relay) says 0: a gap is no reason to wait.
  * SQLite: n rows.  Redis: one script. */
 struct store_import {
         struct store_request request;

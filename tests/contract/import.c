@@ -169,6 +169,19 @@ static void a_chunk_whose_predecessor_is_missing_is_refused(void **state)
         assert_true(is_put_in(w, "a", 3, 2));
 }
 
+/* A relay cannot begin again: what it lost is lost, and the rest must not wait for it. */
+static void a_relays_gap_is_no_reason_to_wait(void **state)
+{
+        struct world *w = *state;
+        assert_true(is_put_in(w, "relay", 3, 0));
+        assert_true(is_put_in(w, "relay", 9, 0));
+        assert_false(is_put_in(w, "relay", 9, 0));
+        assert_false(is_put_in(w, "relay", 5, 0));
+        assert_true(is_put_in(w, "relay", 10, 0));
+        struct owner o = own(w, 0, 1, 1);
+        expect_tasks(w, claim(w, &o, 10), "relay.3 relay.9 relay.10");
+}
+
 static void owners_go_on_while_chunks_come_in(void **state)
 {
         struct world *w = *state;
@@ -238,6 +251,7 @@ const struct CMUnitTest import_tests[] = {
         IN_WORLD(a_repeat_after_a_lost_answer_changes_nothing),
         IN_WORLD_4(sources_and_shards_count_apart),
         IN_WORLD(a_chunk_whose_predecessor_is_missing_is_refused),
+        IN_WORLD(a_relays_gap_is_no_reason_to_wait),
         IN_WORLD(owners_go_on_while_chunks_come_in),
         IN_WORLD(the_oldest_sources_are_forgotten),
         IN_WORLD(what_makes_no_sense_is_refused_before_anything_is_written),

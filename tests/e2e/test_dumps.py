@@ -358,12 +358,12 @@ def test_a_record_that_is_not_ours_is_named_and_nothing_is_written(redis_host):
     redis_host.configure(shards=1, work="")
     load(redis_host, make_dump([queued(1)]))
     with redis_host.redis.client() as client:
-        name = client.hkeys("quiver:{test:0}:imports")[0]
-        for key, field, value in [("imports", name, "nan 1"), ("imports", name, "1e400 2"), ("imports", name, "7"),
+        name = client.hkeys("quiver:{test:0}:sources")[0]
+        for key, field, value in [("sources", name, "nan 1"), ("sources", name, "1e400 2"), ("sources", name, "7"),
                                   ("shard", "normal", "nan"), ("shard", "last_dead", "x")]:
             before = client.hget(f"quiver:{{test:0}}:{key}", field)
             client.hset(f"quiver:{{test:0}}:{key}", field, value)
-            dump = make_dump([queued(2), dead(3)], first=head(name=name.decode() if key == "imports" else None))
+            dump = make_dump([queued(2), dead(3)], first=head(name=name.decode() if key == "sources" else None))
             assert f"quiver:{{test:0}}:{key}" in load(redis_host, dump, "--merge", code=3)
             assert client.llen("quiver:{test:0}:normal") == 1 and not client.exists("quiver:{test:0}:dead")
             if before is None:

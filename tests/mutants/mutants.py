@@ -414,6 +414,10 @@ MUTANTS = [
     ("redis: a read has any bytes", "runtime/store/redis/lua/room_read.lua",
      "(count > 0 and bytes + #text > room_bytes)", "false", [CONTRACT("store_redis")]),
 
+    # --- numbers of a source
+    ("redis: an outside source is remembered for ever", "runtime/store/redis/lua/lib/sources.lua",
+     "return count >= max and oldest or nil", "return nil", [CONTRACT("store_redis")]),
+
     # --- an outcome keeps what it took
     ("sqlite: a result without its note", "runtime/store/sqlite/advance.c",
      "result_put(s, shard, task, outcome->result, note);", "result_put(s, shard, task, outcome->result, (struct span){ 0 });",

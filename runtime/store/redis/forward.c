@@ -1,8 +1,10 @@
-/* Follow-ups for other shards: read what waits in the outbox, hand it to each target, forget what has arrived.  However
- * often this is repeated, each arrives once: its target counts. */
+/* What is for other shards, follow-ups above all: read what waits in the outbox, hand it to each target, forget what
+ * has arrived.  However often this is repeated, each arrives once: its target counts. */
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/numbers.h"
 #include "store/redis/redis_store.h"
 
@@ -55,8 +57,23 @@ static void forget(struct redis_op *op)
 static void take_answer(struct redis_call *call, const redisReply *reply)
 {
         struct forwarding *f = (struct forwarding *)call->op;
-        uint64_t taken = answer_number(call->op, reply, TASK_NUMBER_MAX, "number");
-        for (uint32_t i = 0; i < f->count && !call->op->request->status; i++)
+        uint64_t taken = answer_number(call->op, reply_at(reply, 0), TASK_NUMBER_MAX, "number");
+        const redisReply *kinds = reply_at(reply, 2);
+        for (size_t i = 0; i < reply_count(kinds); i++) {
+                struct span kind = reply_span(kinds->element[i]);
+                log_event(LEVEL_WARN, "kept-entry",
+                        "app=%s shard=%" PRIu32 " from=%" PRIu32
+                        " kind=%.*s text=\"this Quiver does not know it; it is kept for one that does\"",
+                        call->op->s->store.app, call->shard, ((struct store_forward *)call->op->request)->lease.shard,
+                        (int)min_u64(kind.size, 31), kind.data ? kind.data : "");
+        }
+        /* An error, so that the owner does not ask again at once. */
+        if (answer_bool(call->op, reply_at(reply, 1), "verdict"))
+                op_fail(call->op, -ENOBUFS,
+                        "forward: shard %" PRIu32
+                        " keeps as many entries of unknown kinds as it may; a newer Quiver takes them",
+                        call->shard);
+        for (uint32_t i = 0; i < f->count; i++)
                 if (f->entries[i].target == call->shard && f->entries[i].number <= taken)
                         f->entries[i].is_sent = true;
         bell_own_write(call->op->s, call->shard);

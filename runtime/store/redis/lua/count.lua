@@ -45,5 +45,5 @@ local function size(command, name)
 end
 return { queued[0], queued[1], queued[2], size('ZCARD', 'delayed'), size('HLEN', 'flight'), size('HLEN', 'parked'),
 	size('HLEN', 'dead'), size('ZCARD', 'results'), math.max(0, size('LLEN', 'control') - (whole(f[6]) or 0)), size('HLEN', 'keys'),
-	size('LLEN', 'outbox'), whole(f[7]) or 0, whole(f[8]) or 0, whole(f[9]) or 0, epoch, is_held and 1 or 0,
+	size('LLEN', 'outbox') + size('LLEN', 'kept'), whole(f[7]) or 0, whole(f[8]) or 0, whole(f[9]) or 0, epoch, is_held and 1 or 0,
 	holder, is_held and left_ms(f[2], f[3]) or 0, wanted(want_read(f[4], epoch)), oldest, now }

@@ -10,6 +10,7 @@
 --include marks
 --include lease
 --include idempotency
+--include outbox
 --include room_record
 --include schedule
 local mends = false

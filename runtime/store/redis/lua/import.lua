@@ -8,50 +8,22 @@
 --include task
 --include dead
 --include log
+--include sources
 
-TYPES.imports = 'hash'
-check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'notes', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'imports')
-local imports, source, number, after = at .. 'imports', ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local SOURCES_MAX = 64
-
--- A record is the highest number taken, and when.
-local function import_read(name, record)
-	local taken, when = string.match(record, '^(%d+) (%d+)$')
-	taken, when = whole(taken), whole(when)
-	if not taken or not when then
-		error({ err = string.format('BADVALUE %s: %s is "%s"', imports, name, (string.gsub(string.sub(record, 1, 64), '%c', '?'))) })
-	end
-	return taken, when
-end
-
--- The source that put something in longest ago, if there are as many as may be.
-local function oldest_source()
-	if redis.call('HLEN', imports) < SOURCES_MAX then
-		return nil
-	end
-	local all = redis.call('HGETALL', imports)
-	local oldest, since
-	for i = 1, #all, 2 do
-		local _, when = import_read(all[i], all[i + 1])
-		if not since or when < since or (when == since and all[i] < oldest) then
-			oldest, since = all[i], when
-		end
-	end
-	return oldest
-end
-
-local known = redis.call('HGET', imports, source)
-local taken = known and import_read(source, known) or 0
+check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'notes', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'sources')
+local source, number, after, SOURCES_MAX = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), 64
+local known = source_taken(source)
+local taken = known or 0
 if number <= taken or taken < after then
 	return { taken, 0 }
 end
 check_counts('high', 'normal', 'low', 'last_dead', 'last_delayed')
-local forgotten = not known and oldest_source()
+local forgotten = not known and source_oldest(SOURCES_MAX)
 local last = lasts()
 if forgotten then
-	redis.call('HDEL', imports, forgotten)
+	redis.call('HDEL', sources, forgotten)
 end
-redis.call('HSET', imports, source, string.format('%.0f %.0f', number, now))
+source_set(source, number)
 for i = 4, #ARGV, 8 do
 	local state, lane, bytes, note, when, id = tonumber(ARGV[i]), tonumber(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3],
 		tonumber(ARGV[i + 4]), ARGV[i + 5]

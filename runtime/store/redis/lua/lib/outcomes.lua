@@ -38,7 +38,7 @@ local function follow_up(f)
 			redis.call('HSETNX', at .. 'sent', 'born', clock[1] .. clock[2])
 		end
 		redis.call('HSET', at .. 'sent', target, string.format('%.0f', number))
-		redis.call('RPUSH', at .. 'outbox', cmsgpack.pack({ target, number, lane, due, bytes }))
+		redis.call('RPUSH', at .. 'outbox', cmsgpack.pack({ target, number, lane, due, bytes, 'task' }))
 	elseif due > now then
 		delay(lane, due, bytes)
 	else

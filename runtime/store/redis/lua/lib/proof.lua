@@ -333,6 +333,28 @@ parts[#parts + 1] = function()
 	end)
 end
 
+-- What was taken from each source can be read: else nobody knows what would be taken twice.
+parts[#parts + 1] = function()
+	return slice('HSCAN', 'sources', function(name, record)
+		if not string.find(record, '^%d+ %d+$') then
+			problem(nil, nil, 'source %s: the highest number taken is "%s"', name, string.sub(record, 1, 64))
+		end
+	end)
+end
+
+-- Entries of other shards that wait for a Quiver that knows their kind.
+parts[#parts + 1] = function()
+	for _, record in ipairs(redis.call('LRANGE', at .. 'kept', 0, 1023)) do
+		local entry, source = kept_read(record)
+		if entry then
+			problem(nil, nil, 'an entry of kind %s, from %s, waits for a Quiver that knows it', entry[6], source)
+		else
+			problem(nil, nil, 'an entry that was kept cannot be read')
+		end
+	end
+	return ''
+end
+
 -- A room's entries, counted: how many, how many bytes, and the last number.
 local function room_count(stream)
 	local entries, bytes, from, last = 0, 0, '-', 0
@@ -465,7 +487,7 @@ end
 
 local function prove()
 	check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'named', 'side', 'parked',
-		'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'results', 'resultdata', 'leased', 'consumers', 'outbox', 'sent', 'taken',
+		'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'results', 'resultdata', 'leased', 'consumers', 'outbox', 'sent', 'sources', 'kept',
 		'idempotent', 'idempotentends', 'rooms')
 	local next_cursor = parts[part] and parts[part]() or ''
 	return { next_cursor, tasks, problems, #parts, mended }
