@@ -20,7 +20,7 @@ static bool is_unreachable(int r)
                r == -EPIPE || r == -EBUSY; /* it loads, a Cluster is down, another process holds the file */
 }
 
-static int run_with_config(const char *given)
+static int run_with_config(const char *given, bool is_strict)
 {
         struct error error = { "" };
         struct cli_store s;
@@ -37,7 +37,7 @@ static int run_with_config(const char *given)
         }
         log_event(LEVEL_INFO, "config", "file=%s how=%s app=%s store=%s", LOG_QUOTE(s.config.path), LOG_QUOTE(s.how),
                 s.config.app, LOG_QUOTE(s.config.store.url.text));
-        int r = host_run(&s.config, &error);
+        int r = host_run(&s.config, is_strict, &error);
         if (r < 0)
                 (void)fprintf(stderr, "quiver run: %s\n", error.text);
         if (r < 0 && terminal >= 0)
@@ -61,14 +61,18 @@ static int take_name(void *self, const char *value, struct error *error)
 int cmd_run(int argc, char **argv)
 {
         const char *config = NULL;
+        bool is_strict = false;
         const struct option table[] = {
                 OPT_CONFIG(&config),
+                OPT_FLAG("--strict", &is_strict, "do not start if a handler's plugin is missing or may not be used"),
                 OPT_CALL("--name NAME", take_name, NULL, "the host's name, as --set host.name=NAME"),
         };
         struct options o = {
-                .usage = "run [-c FILE] [--name NAME] [--set NAME=VALUE]",
+                .usage = "run [-c FILE] [--strict] [--name NAME] [--set NAME=VALUE]",
                 .about = "Runs a host in the foreground: claims tasks and runs them with the handlers that runtime.cfg "
                          "names.\n"
+                         "A handler whose plugin is missing or may not be used is refused: its tasks wait, the others "
+                         "go on.\n"
                          "If nobody answers for the store or the coordination when it starts, it exits with 3.\n"
                          "SIGTERM or Ctrl-C: what runs is finished within lease.drain, then it leaves; a second one "
                          "cuts short.\n"
@@ -84,5 +88,5 @@ int cmd_run(int argc, char **argv)
                         "  quiver run -c /etc/quiver/runtime.cfg\n",
         };
         int code;
-        return options_read(&o, argc, argv, &code) ? run_with_config(config) : code;
+        return options_read(&o, argc, argv, &code) ? run_with_config(config, is_strict) : code;
 }

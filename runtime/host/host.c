@@ -187,7 +187,7 @@ static void start_loop(struct host *h)
         (void)uv_check_start(&h->check, on_check);
 }
 
-int host_run(const struct config *config, struct error *error)
+int host_run(const struct config *config, bool is_strict, struct error *error)
 {
         struct host *h = memory_zero(1, sizeof(*h));
         int r = uv_loop_init(&h->loop);
@@ -196,6 +196,7 @@ int host_run(const struct config *config, struct error *error)
                 return error_set(error, r, "cannot make the loop: %s", strerror(-r));
         }
         h->config = config;
+        h->is_strict = is_strict;
         start_loop(h);
         host_start(h);
         (void)uv_run(&h->loop, UV_RUN_DEFAULT);

@@ -18,6 +18,7 @@ static void on_health(void *self, struct http_health *ret_health)
                 .is_member = h->membership.is_started && !h->membership.was_lost,
                 .sees_store = !h->membership.has_lost_store,
                 .is_draining = h->phase != HOST_RUNNING || h->membership.is_drained,
+                .refused = handlers_count_refused(&h->handlers),
         };
 }
 

@@ -59,6 +59,7 @@ struct host {
         struct shared_config *shared; /* holds `config`; NULL: it is the one that the host was started with */
         struct config_secrets secrets;
         struct shard_limits limits; /* those of `config` */
+        bool is_strict;             /* A plugin that cannot be taken keeps the host from starting. */
         bool is_root_told;          /* The log says which plugins run as root. */
 
         uv_loop_t loop;

@@ -318,12 +318,26 @@ static int start_guard(struct host *h)
         return r;
 }
 
+/* A plugin that cannot be taken stops its own handler only: the others' tasks need not wait for whoever repairs it. */
 static int open_handlers(struct host *h)
 {
-        int r = 0;
-        for (size_t i = 0; r == 0 && i < h->config->handlers_count; i++)
-                r = handlers_open(&h->handlers, h->config, &h->config->handlers[i], &h->error);
-        return r;
+        for (size_t i = 0; i < h->config->handlers_count; i++) {
+                const struct handler_config *settings = &h->config->handlers[i];
+                struct error error = { "" };
+                int r = handlers_open(&h->handlers, h->config, settings, &error);
+                if (r < 0 && h->is_strict)
+                        return error_set(&h->error, r, "%s", error.text);
+                if (r == 0)
+                        continue;
+                handlers_refuse(&h->handlers, settings->name, error.text);
+                struct history_entry *entry = history_add(&h->handlers.history, settings->name);
+                (void)snprintf(entry->by, sizeof(entry->by), "start");
+                history_set(entry, "refused", error.text);
+                log_event(LEVEL_ERROR, "refused", "handler=%s generation=0 text=%s hint=%s", settings->name,
+                        LOG_QUOTE(error.text),
+                        LOG_QUOTE("its tasks wait, and everything else goes on; repair the plugin, and reload"));
+        }
+        return 0;
 }
 
 static int join(struct host *h)

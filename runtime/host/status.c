@@ -33,8 +33,10 @@ static const char *state_of(const struct handler *handler)
         const struct generation *current = handler_current(handler);
         if (handler->all->dispatch->pools[handler->slot].is_paused)
                 return "paused";
+        if (!current && handler->rollout.candidate)
+                return "starting";
         if (!current)
-                return handler->rollout.candidate ? "starting" : "removed";
+                return *handler->refused ? "refused" : "removed";
         switch (current->pool_io.pool.state) {
         case POOL_OPEN:
                 return "open";
@@ -85,6 +87,8 @@ static json_t *make_handler(const struct host_status *r, const struct handler *h
                 (void)json_object_set_new(o, "unavailable", text(handler->outage.text));
                 put_number(o, "unavailable_ms", has_ages ? clock_boot_ms() - handler->outage.since_ms : 0);
         }
+        if (*handler->refused)
+                (void)json_object_set_new(o, "refused", text(handler->refused));
         return o;
 }
 
@@ -133,7 +137,7 @@ static json_t *make(const struct host_status *r, bool has_ages)
                 seats += current ? (uint64_t)current->settings->processes * current->settings->threads : 0;
         }
         for (uint32_t i = 0; i < all->count; i++)
-                if (all->list[i]->rollout.newest)
+                if (all->list[i]->rollout.newest || *all->list[i]->refused)
                         (void)json_array_append_new(handlers, make_handler(r, all->list[i], has_ages));
         json_t *document = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:o}",
                 "name", membership->name, "nonce", nonce, "state", state_of_host(r, owned), "weight",

@@ -207,6 +207,7 @@ static void add_handler(json_t *handlers, const json_t *said, uint64_t document_
         if (state > rank(view_json_get_text(into, "state")))
                 view_json_set_text(into, "state", states[state]);
         add_text(into, said, "hash");
+        add_text(into, said, "refused");
         add_text(into, said, "unavailable");
         set_older(into, said, "unavailable_ms", document_age_ms);
         for (size_t i = 0; i < COUNT_OF(sums); i++)

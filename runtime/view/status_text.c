@@ -141,6 +141,14 @@ static void note_outage(struct table *table, const json_t *handler)
         buffer_free(&line);
 }
 
+static void note_refusal(struct table *table, const json_t *handler)
+{
+        struct buffer line = { 0 };
+        text_put_between(&line, "  refused: ", view_json_get_text(handler, "refused"), "\n");
+        table_note(table, buffer_text(&line));
+        buffer_free(&line);
+}
+
 static void add_handler(struct table *table, const json_t *h)
 {
         char waiting[32];
@@ -162,6 +170,8 @@ static void add_handler(struct table *table, const json_t *h)
         table_put_age(table, TONE_PLAIN, view_json_get_number(h, "oldest_ms"));
         if (json_object_get(h, "unavailable"))
                 note_outage(table, h);
+        if (json_object_get(h, "refused"))
+                note_refusal(table, h);
 }
 
 static void put_handlers(struct buffer *to, const struct status *status, unsigned lines, bool has_color)

@@ -71,10 +71,10 @@ class Host:
         self.config.write_text(change(text))
         return self
 
-    def start(self, *, is_ready=True):
+    def start(self, *options, is_ready=True):
         self.logs.append(self.folder / f"log-{len(self.logs)}")
         with open(self.logs[-1], "wb") as log:
-            self.process = subprocess.Popen([self.quiver, "run", "-c", self.config], stderr=log, stdout=log)
+            self.process = subprocess.Popen([self.quiver, "run", *options, "-c", self.config], stderr=log, stdout=log)
         if is_ready:
             self.wait_for_log("event=running")
         return self

@@ -52,10 +52,10 @@ class PrivateHost(Host):
         os.chown(self.folder, who.pw_uid, who.pw_gid)
         return self
 
-    def start(self, *, is_ready=True):
+    def start(self, *options, is_ready=True):
         self.logs.append(self.folder / f"log-{len(self.logs)}")
         with open(self.logs[-1], "wb") as log:
-            self.process = subprocess.Popen([self.quiver, "run", "-c", self.config], stderr=log, stdout=log,
+            self.process = subprocess.Popen([self.quiver, "run", *options, "-c", self.config], stderr=log, stdout=log,
                                             cwd=self.folder, env={**os.environ, **self.env}, **(self.user or {}))
         if is_ready:
             self.wait_for_log("event=running")

@@ -311,7 +311,7 @@ def test_what_everybody_can_write_is_refused_unless_allowed(site):
 
 def test_a_host_does_not_start_with_what_everybody_can_write(site):
     (site.plugins / "ledger.so").chmod(0o666)
-    site.configure(work="").start(is_ready=False)
+    site.configure(work="").start("--strict", is_ready=False)
     assert site.wait() == 1
     assert "everybody on this machine can write to it" in site.log()
     assert "everybody on this machine can write to it" in site.cli("check", "--json", code=1)

@@ -342,12 +342,6 @@ def test_another_number_of_shards_is_refused(host):
     assert "8" in host.log() and "16" in host.log()
 
 
-def test_a_missing_plugin_is_named(host):
-    host.configure(change=lambda text: text.replace("ledger.so", "lodger.so"), work="").start(is_ready=False)
-    assert host.wait() == 1
-    assert "lodger.so" in host.log()
-
-
 # --- death ------------------------------------------------------------------------------------------------------------
 
 

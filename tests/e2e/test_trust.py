@@ -21,7 +21,7 @@ def private(quiver, root):
 
 def refused(private):
     """Does not start; returns what it said."""
-    private.start(is_ready=False)
+    private.start("--strict", is_ready=False)
     assert private.wait() == 1
     return private.log()
 

@@ -38,6 +38,7 @@ struct handler {
         struct outcome_counts counts;
         struct outage outage;
         struct task_log task_log;
+        char refused[256]; /* why none of its generations could be made, while it has none; "": that is not so */
 };
 
 /* The generation that serves; NULL: none. */

@@ -21,11 +21,11 @@ struct handler *handlers_find(const struct handlers *all, const char *name)
         return NULL;
 }
 
-/* A slot whose last generation is gone. */
+/* A slot whose last generation is gone, and that is not kept for one that is refused. */
 static struct handler *find_unused(const struct handlers *all)
 {
         for (uint32_t i = 0; i < all->count; i++)
-                if (!all->list[i]->rollout.newest)
+                if (!all->list[i]->rollout.newest && !*all->list[i]->refused)
                         return all->list[i];
         return NULL;
 }
@@ -77,6 +77,20 @@ int handlers_open(
         (void)snprintf(entry->by, sizeof(entry->by), "start");
         history_set(entry, "good", "");
         return 0;
+}
+
+void handlers_refuse(struct handlers *all, const char *name, const char *why)
+{
+        struct handler *handler = handlers_ensure(all, name);
+        (void)snprintf(handler->refused, sizeof(handler->refused), "%s", why);
+}
+
+uint32_t handlers_count_refused(const struct handlers *all)
+{
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < all->count; i++)
+                count += *all->list[i]->refused != 0;
+        return count;
 }
 
 /* --- for the loop --- */

@@ -1,7 +1,7 @@
 /* handlers.h: the handlers of a host, by slot, and what they share.
  *
  * A slot is what windows call a handler's pool.  It stays a handler's as long as one of its generations is alive, so
- * also a while after the handler was removed; then another handler may get it. */
+ * also a while after the handler was removed, or as long as it is refused; then another handler may get it. */
 #ifndef QUIVER_HOST_HANDLER_HANDLERS_H
 #define QUIVER_HOST_HANDLER_HANDLERS_H
 
@@ -46,6 +46,10 @@ struct handlers {
  * with the text set. */
 int handlers_open(
         struct handlers *all, const struct config *config, const struct handler_config *settings, struct error *error);
+/* Nothing can serve that handler of the configuration until a reload mends it: remembers why. */
+void handlers_refuse(struct handlers *all, const char *name, const char *why);
+/* How many are refused. */
+uint32_t handlers_count_refused(const struct handlers *all);
 /* The handler of that name; NULL: none. */
 struct handler *handlers_find(const struct handlers *all, const char *name);
 /* The handler of that name, a new one if there is none. */

@@ -163,7 +163,7 @@ static void note(struct reload_job *job, const char *name, enum plan_verb verb, 
 
 static bool is_removed(const struct handler *handler, const struct config *next)
 {
-        return handler_target(handler) && !config_handler(next, handler->name);
+        return (handler_target(handler) || *handler->refused) && !config_handler(next, handler->name);
 }
 
 /* Every handler's part of the plan, logged before any of it is carried out; the verbs go to `verbs`. */
@@ -238,6 +238,8 @@ static void carry_out_item(struct reload_job *job, struct reload_item *item, enu
                 break;
         case PLAN_REFUSE:
                 history_set(record(job, item), "refused", item->error.text);
+                if (!handler || !handler_target(handler))
+                        handlers_refuse(job->reload->handlers, item->handler->name, item->error.text);
                 break;
         case PLAN_HOLD_BACK:
                 history_set(record(job, item), "held back", "it was rolled back before, and has not changed since");
@@ -256,8 +258,10 @@ static void carry_out(struct reload_job *job, const enum plan_verb *verbs)
         r->events->take(r->self, job->read.shared);
         routes_forget_unserved(&all->dispatch->routes);
         for (uint32_t i = 0; i < all->count; i++)
-                if (is_removed(all->list[i], next))
+                if (is_removed(all->list[i], next)) {
+                        *all->list[i]->refused = 0;
                         handler_rollout_event(all->list[i], ROLLOUT_WITHDRAWN, NULL);
+                }
         for (size_t i = 0; i < next->handlers_count; i++)
                 carry_out_item(job, &job->read.items[i], verbs[i]);
         r->events->taken(r->self);

@@ -57,6 +57,7 @@ static const char *tell_log(const struct generation *generation, enum rollout_ne
         uint32_t number = generation->version.number;
         switch (news) {
         case NEWS_PROMOTED:
+                *generation->handler->refused = 0;
                 log_event(LEVEL_INFO, "promoted",
                         "handler=%s generation=%" PRIu32 " replaces=%" PRIu32 " file=%016" PRIx64
                         " version=%s at_ns=%" PRIu64,
