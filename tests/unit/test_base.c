@@ -297,10 +297,11 @@ static void a_log_line_is_one_line_of_logfmt(void **state)
         log_event(LEVEL_INFO, "ready", "%s", "");
         log_event(LEVEL_DEBUG, "hidden", "x=1");
         capture_stop(&c, text, sizeof(text));
-        assert_int_equal(strspn(text, "0123456789-"), 10);
-        assert_memory_equal(text + 19, ".", 1);
-        assert_memory_equal(text + 23, "Z warn event=takeover shard=7 from=\"host a\"\n", 44);
-        assert_contains(text, " info event=ready");
+        assert_memory_equal(text, "time=", 5);
+        assert_int_equal(strspn(text + 5, "0123456789-"), 10);
+        assert_memory_equal(text + 24, ".", 1);
+        assert_memory_equal(text + 28, "Z level=warn event=takeover shard=7 from=\"host a\"\n", 50);
+        assert_contains(text, " level=info event=ready");
         assert_null(strstr(text, "hidden"));
 }
 
@@ -319,7 +320,7 @@ static void a_long_log_line_is_cut_and_still_ends(void **state)
         char *end = strchr(text, '\n');
         assert_non_null(end);
         assert_true(end - text < LOG_LINE_MAX);
-        assert_contains(end, " error event=next x=1\n");
+        assert_contains(end, " level=error event=next x=1\n");
 }
 
 static void log_levels_have_names(void **state)

@@ -69,10 +69,12 @@ static void a_changed_host_says_what_needs_a_restart(void **state)
         config_compare(&old, &f->config, &changes);
         assert_int_equal(changes.count, 3);
         assert_string_equal(changes.items[0].name, "shards");
+        assert_int_equal(changes.items[0].effect, EFFECT_FIXED);
         assert_string_equal(changes.items[1].name, "store.url");
+        assert_int_equal(changes.items[1].effect, EFFECT_RESTART);
         assert_string_equal(changes.items[2].name, "log.level");
         assert_int_equal(changes.items[2].effect, EFFECT_LIVE);
-        assert_int_equal(changes.effect, EFFECT_RESTART);
+        assert_int_equal(changes.effect, EFFECT_FIXED);
         config_changes_free(&changes);
         config_free(&old);
 }

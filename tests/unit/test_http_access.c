@@ -25,10 +25,10 @@ static int setup(void **state)
 {
         struct place *p = calloc(1, sizeof(*p));
         (void)strcpy(p->folder, "/tmp/quiver-access-XXXXXX");
+        *state = p;
         if (!mkdtemp(p->folder))
                 return -1;
         (void)snprintf(p->path, sizeof(p->path), "%s/tokens", p->folder);
-        *state = p;
         return 0;
 }
 
