@@ -4,7 +4,6 @@
 
 const struct store_feature store_features[] = {
         { "limits", "0.2.0", "named limits that all hosts share" },
-        { "merge", "0.2.0", "waiting tasks that end merged into another" },
         { "names", "0.2.0", "keys that wait for a name instead of a time" },
         { "rooms", "0.2.0", "rooms: ordered, replayable logs of messages" },
 };
