@@ -262,6 +262,11 @@ static void a_takeover_fires_each_time_once(void **state)
                         assert_int_equal(fire_call(w, &first, first.call + 1, &f, 1, &verdict), 0);
                         assert_int_equal(verdict, STORE_FENCED);
                 }
+                /* Neither the number of the call nor the epoch alone is the fence. */
+                struct owner stranger = second;
+                memset(stranger.lease.nonce, 99, sizeof(stranger.lease.nonce));
+                assert_int_equal(fire_call(w, &stranger, second.call + 1, &f, 1, &verdict), 0);
+                assert_int_equal(verdict, STORE_FENCED);
                 uint64_t due_ms = schedule(w, "a").next_ms;
                 assert_int_equal(second.granted.next_schedule_ms, due_ms);
                 assert_int_equal(due_ms, is_lost ? at_ms + HOUR : at_ms);
