@@ -15,8 +15,9 @@ enum alarm_unit { UNIT_COUNT, UNIT_TIME };
 struct condition {
         const char *name;
         enum alarm_unit unit;
-        bool is_below; /* the alarm is that it is less */
-        const char *what;
+        bool is_below;    /* the alarm is that it is less */
+        const char *noun; /* what is counted, one of it; "": tasks, which goes without saying */
+        const char *what; /* what it is that they are */
         uint64_t (*of_app)(const struct status *status);
         uint64_t (*of_handler)(const json_t *handler);
 };
@@ -145,18 +146,18 @@ static uint64_t versions(const struct status *status)
 }
 
 static const struct condition conditions[] = {
-        { "oldest", UNIT_TIME, false, "the oldest waits for", oldest, oldest_of },
-        { "waiting", UNIT_COUNT, false, "waiting", status_waiting, waiting_of },
-        { "dead", UNIT_COUNT, false, "dead", dead, dead_of },
-        { "parked", UNIT_COUNT, false, "keys parked", parked, NULL },
-        { "held", UNIT_COUNT, false, "keys held", held, NULL },
-        { "hosts", UNIT_COUNT, true, "hosts", hosts, NULL },
-        { "unowned", UNIT_COUNT, false, "shards without an owner", unowned, NULL },
-        { "unavailable", UNIT_COUNT, false, "handlers unavailable", unavailable, unavailable_of },
-        { "quarantined", UNIT_COUNT, false, "handlers quarantined", quarantined, quarantined_of },
-        { "refused", UNIT_COUNT, false, "handlers refused", refused, refused_of },
-        { "dropped_results", UNIT_COUNT, false, "results dropped", dropped_results, NULL },
-        { "versions", UNIT_COUNT, false, "handlers of which hosts have different versions", versions, versions_of },
+        { "oldest", UNIT_TIME, false, "", "the oldest waits for", oldest, oldest_of },
+        { "waiting", UNIT_COUNT, false, "", " waiting", status_waiting, waiting_of },
+        { "dead", UNIT_COUNT, false, "", " dead", dead, dead_of },
+        { "parked", UNIT_COUNT, false, " key", " parked", parked, NULL },
+        { "held", UNIT_COUNT, false, " key", " held", held, NULL },
+        { "hosts", UNIT_COUNT, true, " host", "", hosts, NULL },
+        { "unowned", UNIT_COUNT, false, " shard", " without an owner", unowned, NULL },
+        { "unavailable", UNIT_COUNT, false, " handler", " unavailable", unavailable, unavailable_of },
+        { "quarantined", UNIT_COUNT, false, " handler", " quarantined", quarantined, quarantined_of },
+        { "refused", UNIT_COUNT, false, " handler", " refused", refused, refused_of },
+        { "dropped_results", UNIT_COUNT, false, " result", " dropped", dropped_results, NULL },
+        { "versions", UNIT_COUNT, false, " handler", " of which hosts have different versions", versions, versions_of },
 };
 
 #define CONDITIONS (sizeof(conditions) / sizeof(conditions[0]))
@@ -248,7 +249,7 @@ bool alarm_is_reached(const struct alarm *alarm, const struct status *status, st
                 buffer_printf(why, "%s ", c->what);
         put_amount(why, c, found);
         if (c->unit != UNIT_TIME)
-                buffer_printf(why, " %s", c->what);
+                buffer_printf(why, "%s%s%s", c->noun, *c->noun ? text_plural(found) : "", c->what);
         buffer_printf(why, c->is_below ? ", and there should be " : ", and the limit is ");
         put_amount(why, c, alarm->limit);
         buffer_printf(why, "\n");

@@ -55,8 +55,8 @@ def test_what_is_paused_unserved_or_down_waits_too(host, tmp_path):
     for name in ("other", "nobody", "work"):
         fires(host, f"oldest@{name}=1s", f"{name}: the oldest waits for ")
     fires(host, "waiting=3", "3 waiting")
-    fires(host, "unavailable=1", "1 handlers unavailable")
-    fires(host, "unavailable@work=1", "work: 1 handlers unavailable")
+    fires(host, "unavailable=1", "1 handler unavailable")
+    fires(host, "unavailable@work=1", "work: 1 handler unavailable")
     assert alarm(host, "unavailable@other=1", "quarantined=1", "refused=1", "versions=1") is None
 
 
@@ -67,17 +67,17 @@ def test_parked_is_parked_and_held_is_held(host, tmp_path):
     host.submit([task("busy", f"{n} wait:{tmp_path}/go") for n in range(40)])
     assert alarm(host, "parked=1", "held=1") is None
     host.submit([task("p", "1 retry:9")])
-    fires(host, "parked=1", "1 keys parked")
+    fires(host, "parked=1", "1 key parked")
     assert alarm(host, "parked=2", "held=1") is None
     host.cli("key", "hold", "h")
-    fires(host, "held=1", "1 keys held")
+    fires(host, "held=1", "1 key held")
     assert "Keys that wait for a person: 1" in host.cli("status")
 
 
 def test_hosts_shards_dead_and_dropped_results(host):
     host.configure(shards=2, change=lambda text: text.replace('"normal";', '"normal"; results = { max = 3; };'), work="").start()
     wait_until(lambda: alarm(host, "unowned=1", "dead=1", "dropped_results=1") is None, "the host has its shards")
-    fires(host, "hosts=2", "hosts, and there should be 2")
+    fires(host, "hosts=2", ", and there should be 2")
     wait_until(lambda: alarm(host, "hosts=1") is None, "the host has said that it is there")
     host.submit([task("k", "1 reject"), task("k", "2 reject")])
     fires(host, "dead=2", "2 dead")

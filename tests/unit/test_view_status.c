@@ -282,7 +282,7 @@ static void an_alarm_fires_from_its_limit_on(void **state)
         assert_false(fires(rig, "oldest=2s", ""));
         assert_true(fires(rig, "dead=2", "2 dead"));
         assert_false(fires(rig, "hosts=1", ""));
-        assert_true(fires(rig, "hosts=2", "1 hosts, and there should be 2\n"));
+        assert_true(fires(rig, "hosts=2", "1 host, and there should be 2\n"));
         assert_true(fires(rig, "unowned=2", "2 shards without an owner"));
         assert_false(fires(rig, "unowned=3", ""));
         assert_true(fires(rig, "waiting@mail=1", "mail: 1 waiting"));
@@ -292,8 +292,8 @@ static void an_alarm_fires_from_its_limit_on(void **state)
                 "{\"version\":\"0.9\",\"handlers\":[{\"name\":\"mail\",\"version\":\"1.3\"},{\"name\":\"down\","
                 "\"state\":\"unavailable\"},{\"name\":\"bad\",\"state\":\"quarantined\"},{\"name\":\"no\","
                 "\"state\":\"refused\"}]}");
-        assert_true(fires(rig, "versions@mail=1", "mail: 1 handlers"));
-        assert_true(fires(rig, "unavailable=1", "1 handlers unavailable"));
+        assert_true(fires(rig, "versions@mail=1", "mail: 1 handler of which"));
+        assert_true(fires(rig, "unavailable=1", "1 handler unavailable"));
         assert_true(fires(rig, "quarantined@bad=1", ""));
         assert_true(fires(rig, "refused=1", ""));
         assert_false(fires(rig, "refused@mail=1", ""));
