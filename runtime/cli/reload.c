@@ -1,6 +1,9 @@
 /* reload.c: `quiver reload`: a host on this machine takes up its changed configuration and plugins. */
 #include <stdio.h>
+#include <string.h>
 
+#include "base/buffer.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/control_call.h"
 #include "cli/open.h"
@@ -50,6 +53,28 @@ static void print_outcomes(const json_t *outcomes)
         }
 }
 
+/* Whose new versions have yet to prove themselves. */
+static void print_wait(const json_t *handlers, const struct config *config)
+{
+        size_t i;
+        json_t *handler;
+        struct buffer names = { 0 };
+        char probation[UNITS_TEXT_MAX];
+        json_array_foreach(handlers, i, handler)
+        {
+                const char *action = text_of(handler, "action");
+                if (!strcmp(action, "new generation") || !strcmp(action, "added"))
+                        buffer_printf(&names, "%s%s", names.size ? ", " : "", text_of(handler, "handler"));
+        }
+        if (names.size)
+                (void)printf("waiting for %s: ready, then on probation for %s or %u tasks (Ctrl-C ends only the "
+                             "waiting)\n",
+                        buffer_text(&names), units_format_ms(probation, config->reload.probation_ms),
+                        (unsigned)config->reload.tasks);
+        (void)fflush(stdout);
+        buffer_free(&names);
+}
+
 static void print_reply(const json_t *reply, bool is_dry)
 {
         size_t i;
@@ -68,6 +93,36 @@ static void print_reply(const json_t *reply, bool is_dry)
                 (void)printf("(nothing was changed)\n");
 }
 
+/* Says what is planned at once, and then waits until it is known how it went. */
+static int await(const struct reload_request *q, const struct config *config, const char *name, json_t *planned,
+        json_t **ret_reply, struct error *error)
+{
+        json_t *request = json_pack("{s:s, s:O}", "verb", "reload-await", "reload", json_object_get(planned, "reload"));
+        if (!q->has_json) {
+                print_plan(json_object_get(planned, "handlers"));
+                print_wait(json_object_get(planned, "handlers"), config);
+        }
+        int r = control_ask(config->state, name, request, WAIT_MS, ret_reply, error);
+        if (r == 0 && q->has_json)
+                (void)json_object_set(*ret_reply, "handlers", json_object_get(planned, "handlers"));
+        return r;
+}
+
+static int ask(const struct reload_request *q, const struct config *config, json_t **ret_reply, struct error *error)
+{
+        const char *name = q->host ? q->host : config->host.name;
+        json_t *request = json_pack("{s:s, s:b}", "verb", "reload", "dry_run", q->is_dry);
+        json_t *planned = NULL;
+        int r = control_ask(config->state, name, request, ANSWER_MS, &planned, error);
+        if (r < 0 || !q->is_patient || q->is_dry || json_object_get(planned, "problems")) {
+                *ret_reply = planned;
+                return r;
+        }
+        r = await(q, config, name, planned, ret_reply, error);
+        json_decref(planned);
+        return r;
+}
+
 static int reload(const struct reload_request *q)
 {
         struct error error = { "" };
@@ -76,9 +131,7 @@ static int reload(const struct reload_request *q)
         int code = cli_load(&s, "reload", q->config, READER_COMMAND);
         if (code != EXIT_DONE)
                 return code;
-        json_t *request = json_pack("{s:s, s:b, s:b}", "verb", "reload", "wait", q->is_patient, "dry_run", q->is_dry);
-        int r = control_ask(s.config.state, q->host ? q->host : s.config.host.name, request,
-                q->is_patient ? WAIT_MS : ANSWER_MS, &reply, &error);
+        int r = ask(q, &s.config, &reply, &error);
         config_free(&s.config);
         if (r < 0)
                 return control_fail("reload", r, &error);
@@ -98,7 +151,7 @@ int cmd_reload(int argc, char **argv)
         const struct option table[] = {
                 OPT_CONFIG(&q.config),
                 OPT_FLAG("--wait", &q.is_patient,
-                        "until every new version has proved itself, was refused or was rolled back"),
+                        "until every new version that it brings has proved itself, was refused or was rolled back"),
                 OPT_FLAG("--dry-run", &q.is_dry, "only say what would happen"),
                 OPT_TEXT("--host NAME", &q.host, "that one, if several run on this machine (default: host.name)"),
                 OPT_JSON(&q.has_json),

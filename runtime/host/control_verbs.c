@@ -32,10 +32,21 @@ static void answer_reload(void *owner, struct control_call *call, const json_t *
                 json_is_true(json_object_get(request, "wait")));
 }
 
+static void answer_await(void *owner, struct control_call *call, const json_t *request)
+{
+        struct host *h = owner;
+        json_int_t number = json_integer_value(json_object_get(request, "reload"));
+        if (number < 1 || number > (json_int_t)h->reload.number)
+                control_refuse(call, "there was no reload %lld of this host", (long long)number);
+        else
+                reload_await(&h->reload, (uint32_t)number, call);
+}
+
 static const struct control_verb verbs[] = {
         { "ping", answer_ping },
         { "status", answer_status },
         { "reload", answer_reload },
+        { "reload-await", answer_await },
 };
 
 int host_open_control(struct host *h)

@@ -333,3 +333,39 @@ def test_a_second_host_of_this_machine_differs_by_its_command_line(site):
     finally:
         second.kill()
         second.wait(60)
+
+
+# --- waiting for a reload ---------------------------------------------------------------------------------------------
+
+LONG_PROBATION = add('reload = { probation = "10m"; tasks = 100; };\n')
+
+
+def test_a_refusal_does_not_wait_for_an_older_probation(site):
+    """What an earlier reload brought is still on probation, for as long as this test lasts."""
+    site.configure(change=LONG_PROBATION, work="").start()
+    site.install("ledger-two.so")
+    site.reload()
+    site.wait_count("event=promoted", 1)
+    site.config.write_text(site.config.read_text().replace(
+        "handlers = {", 'handlers = { mail = { plugin = "missing.so"; };', 1))
+    assert site.reload("--wait", code=1)["failed"]
+    assert ("work", 2, "serving") in site.history()
+
+
+def test_whoever_waits_is_told_the_plan_and_what_is_waited_for_at_once(site):
+    site.configure(change=LONG_PROBATION, work="").start()
+    site.install("ledger-two.so")
+    with subprocess.Popen([site.quiver, "reload", "--wait", "-c", site.config], stdout=subprocess.PIPE, text=True) as wait:
+        assert "new generation" in wait.stdout.readline()
+        assert "waiting for work" in wait.stdout.readline()
+        site.wait_count("event=promoted", 1)
+        site.submit([task(f"k{n}", n) for n in range(100)])
+        assert "good" in wait.stdout.readline()
+        assert wait.wait(60) == 0
+
+
+def test_a_version_that_got_no_task_is_unproven(site):
+    site.configure(change=add('reload = { probation = "300ms"; tasks = 100; };\n'), work="").start()
+    site.install("ledger-two.so")
+    assert site.outcomes() == [("work", 2, "unproven")]
+    assert "event=unproven handler=work" in site.log()

@@ -566,6 +566,8 @@ MUTANTS = [
     # --- the guard
     ("guard: releases before the runners are gone", "runtime/guard/guard.c",
      "        if (!await_runners(g)) {", "        if (false) {", [CONTRACT("guard")]),
+    ("rollout: an idle probation proves it", "runtime/host/handler/rollout.c",
+     "has_served ? NEWS_GOOD : NEWS_UNPROVEN", "true ? NEWS_GOOD : NEWS_UNPROVEN", [UNIT("rollout")]),
     ("recall: it goes to the next runner", "runtime/host/pool/pool.c",
      "pool->is_retreating || task->is_recalled", "pool->is_retreating", [UNIT("pool_retreat")]),
     ("predecessor: its runners may live", "runtime/host/state_locks.c",

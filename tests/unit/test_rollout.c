@@ -107,7 +107,7 @@ static void the_first_one_serves_at_once_and_is_good(void **state)
         rig_open(&g);
         assert_ptr_equal(g.rollout.current, &g.versions[0]);
         assert_int_equal(g.versions[0].number, 1);
-        assert_true(rollout_is_settled(&g.rollout));
+        assert_true(rollout_is_decided(&g.rollout, 1));
         assert_true(rollout_due_ms(&g.rollout) == UINT64_MAX);
 }
 
@@ -235,7 +235,7 @@ static void crashes_roll_it_back_to_the_last_good_one(void **state)
         assert_ptr_equal(g.rollout.current, &g.versions[0]);
         assert_true(rollout_is_bad(&g.rollout, &g.versions[1].id));
         assert_false(rollout_is_bad(&g.rollout, &g.versions[2].id));
-        assert_true(rollout_is_settled(&g.rollout));
+        assert_true(rollout_is_decided(&g.rollout, 2));
         post(&g, ROLLOUT_EMPTY, 1);
         assert_true(g.is_forgotten[1]);
 }
@@ -301,7 +301,7 @@ static void at_the_end_of_its_time_one_failure_without_success_is_enough(void **
         assert_true(was_told(&g, NEWS_ROLLED_BACK, 1));
 }
 
-static void an_idle_probation_or_one_rejection_ends_well(void **state)
+static void after_a_rejection_it_is_good_and_after_nothing_unproven(void **state)
 {
         (void)state;
         for (int rejected = 0; rejected < 2; rejected++) {
@@ -311,7 +311,7 @@ static void an_idle_probation_or_one_rejection_ends_well(void **state)
                 post(&g, ROLLOUT_EMPTY, 0);
                 ended(&g, 1, OUTCOME_REJECT, rejected);
                 tick_when_due(&g);
-                assert_true(was_told(&g, NEWS_GOOD, 1));
+                assert_true(was_told(&g, rejected ? NEWS_GOOD : NEWS_UNPROVEN, 1));
                 assert_true(g.is_forgotten[0]);
                 assert_true(rollout_due_ms(&g.rollout) == UINT64_MAX);
         }
@@ -323,12 +323,13 @@ static void enough_tasks_end_it_early(void **state)
         struct rig g;
         rig_open(&g);
         promote(&g, 1);
-        assert_false(rollout_is_settled(&g.rollout));
+        assert_true(rollout_is_decided(&g.rollout, 1));
+        assert_false(rollout_is_decided(&g.rollout, 2));
         ended(&g, 1, OUTCOME_DONE, 19);
         assert_false(was_told(&g, NEWS_GOOD, 1));
         ended(&g, 1, OUTCOME_DONE, 1);
         assert_true(was_told(&g, NEWS_GOOD, 1));
-        assert_true(rollout_is_settled(&g.rollout));
+        assert_true(rollout_is_decided(&g.rollout, 2));
         ended(&g, 1, OUTCOME_CRASHED, 100);
         assert_ptr_equal(g.rollout.current, &g.versions[1]);
 }
@@ -518,7 +519,7 @@ int main(void)
                 cmocka_unit_test(a_few_crashes_among_many_tasks_are_the_tasks_own),
                 cmocka_unit_test(nothing_but_failures_roll_it_back_and_one_success_does_not),
                 cmocka_unit_test(at_the_end_of_its_time_one_failure_without_success_is_enough),
-                cmocka_unit_test(an_idle_probation_or_one_rejection_ends_well),
+                cmocka_unit_test(after_a_rejection_it_is_good_and_after_nothing_unproven),
                 cmocka_unit_test(enough_tasks_end_it_early),
                 cmocka_unit_test(runners_that_do_not_start_after_the_promotion_count_as_crashes),
                 cmocka_unit_test(one_that_starts_no_more_runners_is_rolled_back_at_once),

@@ -62,26 +62,45 @@ void reload_ask(struct reload *r, const char *by, struct control_call *caller, b
                 begin(r);
 }
 
-static bool are_settled(const struct handlers *all)
+/* Whether it is known what became of every version that this reload brought.  What an older one brought may still be on
+ * probation: nobody who asked later waits for that. */
+static bool is_decided(const struct reload *r, uint32_t reload)
 {
-        for (uint32_t i = 0; i < all->count; i++)
-                if (!rollout_is_settled(&all->list[i]->rollout))
+        const char *name;
+        uint32_t generation;
+        for (uint32_t i = 0; history_generation(&r->handlers->history, reload, i, &name, &generation); i++) {
+                const struct handler *handler = handlers_find(r->handlers, name);
+                if (handler && generation && !rollout_is_decided(&handler->rollout, generation))
                         return false;
+        }
         return true;
 }
 
 void reload_look(struct reload *r)
 {
         const struct history *history = &r->handlers->history;
-        struct reload_asker *asker;
-        if (!r->waiters || !are_settled(r->handlers))
-                return;
-        while ((asker = take(&r->waiters))) {
+        struct reload_asker *asker, *next;
+        LL_FOREACH_SAFE (r->waiters, asker, next) {
+                if (!is_decided(r, asker->reload))
+                        continue;
+                LL_DELETE(r->waiters, asker);
                 bool has_failed = history_has_failed(history, asker->reload);
-                answer(r, asker,
-                        json_pack("{s:I, s:b, s:O, s:o}", "reload", (json_int_t)asker->reload, "failed", has_failed,
-                                "handlers", asker->plan, "outcomes", history_json(history, asker->reload)));
+                json_t *reply = json_pack("{s:I, s:b, s:o}", "reload", (json_int_t)asker->reload, "failed", has_failed,
+                        "outcomes", history_json(history, asker->reload));
+                if (asker->plan)
+                        (void)json_object_set(reply, "handlers", asker->plan);
+                answer(r, asker, reply);
         }
+}
+
+void reload_await(struct reload *r, uint32_t reload, struct control_call *caller)
+{
+        struct reload_asker *asker = memory_zero(1, sizeof(*asker));
+        asker->caller = caller;
+        asker->reload = reload;
+        LL_APPEND(r->waiters, asker);
+        if (r->state == RELOAD_OVER)
+                reload_end(r);
 }
 
 void reload_end(struct reload *r)

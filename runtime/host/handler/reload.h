@@ -65,9 +65,11 @@ struct reload {
 
 /* As soon as the host runs and nothing else is being read.  `caller` NULL: nobody waits for an answer. */
 void reload_ask(struct reload *r, const char *by, struct control_call *caller, bool is_dry, bool is_patient);
+/* Answers `caller` as soon as it is known what became of every version that the reload of that number brought. */
+void reload_await(struct reload *r, uint32_t reload, struct control_call *caller);
 /* The host runs now: serves who has asked already. */
 void reload_begin(struct reload *r);
-/* Before the loop sleeps: if all has settled, answers who waited for it. */
+/* Before the loop sleeps: answers who waited for a reload that is decided now. */
 void reload_look(struct reload *r);
 /* The host ends: tells everybody. */
 void reload_end(struct reload *r);

@@ -49,6 +49,20 @@ bool history_has_failed(const struct history *h, uint32_t reload)
         return false;
 }
 
+bool history_generation(
+        const struct history *h, uint32_t reload, uint32_t i, const char **ret_handler, uint32_t *ret_generation)
+{
+        for (uint64_t at = first(h); at < h->count; at++) {
+                const struct history_entry *e = &h->entries[at % HISTORY_MAX];
+                if (e->reload != reload || i--)
+                        continue;
+                *ret_handler = e->handler;
+                *ret_generation = e->generation;
+                return true;
+        }
+        return false;
+}
+
 static json_t *text_json(const char *text)
 {
         json_t *json = json_string(text);

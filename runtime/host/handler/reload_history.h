@@ -18,8 +18,8 @@ struct history_entry {
         char version[64];    /* the plugin's own */
         uint64_t at_ms;      /* wall time of the latest outcome */
         char by[64];         /* "start", "SIGHUP", "quiver reload" */
-        const char *outcome; /* "waiting", "starting", "serving", "good", "refused", "held back", "rolled back",
-                                "superseded", "removed" */
+        const char *outcome; /* "waiting", "starting", "serving", "good", "unproven", "refused", "held back", "rolled
+                                back", "superseded", "removed" */
         char text[256];      /* why, if there is something to say */
 };
 
@@ -35,6 +35,10 @@ struct history_entry *history_find(struct history *h, const char *handler, uint3
 void history_set(struct history_entry *entry, const char *outcome, const char *text);
 /* Something was refused, held back or rolled back in that reload. */
 bool history_has_failed(const struct history *h, uint32_t reload);
+
+/* The generation of the i-th entry of that reload, and whose it is; false: it has no more. */
+bool history_generation(
+        const struct history *h, uint32_t reload, uint32_t i, const char **ret_handler, uint32_t *ret_generation);
 
 /* An array of objects, oldest first; of one reload, or of all (UINT32_MAX). */
 json_t *history_json(const struct history *h, uint32_t reload);

@@ -259,7 +259,8 @@ static void on_tick(struct rollout *r, uint64_t now_ms, struct rollout_actions *
                 roll_back(r, now_ms, actions);
                 return;
         }
-        tell(actions, current, NEWS_GOOD, NULL);
+        bool has_served = current->done || current->failed || current->unavailable;
+        tell(actions, current, has_served ? NEWS_GOOD : NEWS_UNPROVEN, NULL);
         trust(r, actions);
 }
 
@@ -331,9 +332,13 @@ bool rollout_is_bad(const struct rollout *r, const struct generation_id *id)
         return r->has_bad && generation_is_same(&r->bad, id);
 }
 
-bool rollout_is_settled(const struct rollout *r)
+bool rollout_is_decided(const struct rollout *r, uint32_t number)
 {
-        return !r->candidate && !find_waiting(r) && !(r->current && rollout_is_on_probation(r->current));
+        for (const struct rollout_version *g = r->newest; g; g = g->older)
+                if (g->number == number)
+                        return g->state != GENERATION_WAITING && g->state != GENERATION_CANDIDATE &&
+                               !rollout_is_on_probation(g);
+        return true;
 }
 
 bool rollout_excuses(const struct rollout *r, const struct rollout_version *version, enum outcome outcome)

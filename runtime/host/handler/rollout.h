@@ -94,6 +94,7 @@ enum rollout_news {
         NEWS_SUPERSEDED,  /* a newer version came before its turn did */
         NEWS_ROLLED_BACK, /* `other` serves again */
         NEWS_GOOD,        /* its probation is over */
+        NEWS_UNPROVEN,    /* the same, but it got no task meanwhile */
         NEWS_WITHDRAWN,
 };
 
@@ -137,8 +138,8 @@ const struct rollout_version *rollout_target(const struct rollout *r);
 bool rollout_is_bad(const struct rollout *r, const struct generation_id *id);
 /* How its tasks end decides whether it stays. */
 bool rollout_is_on_probation(const struct rollout_version *version);
-/* Nothing is being tried, waits or is on probation. */
-bool rollout_is_settled(const struct rollout *r);
+/* It is known what became of that generation: it neither waits, nor is tried, nor is on probation. */
+bool rollout_is_decided(const struct rollout *r, uint32_t number);
 /* Whether a task that ends so is excused: the generation has not done a single task yet, or was rolled back, so it is
  * the suspect. */
 bool rollout_excuses(const struct rollout *r, const struct rollout_version *version, enum outcome outcome);

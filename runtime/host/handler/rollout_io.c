@@ -76,6 +76,10 @@ static const char *tell_log(const struct generation *generation, enum rollout_ne
         case NEWS_GOOD:
                 log_event(LEVEL_INFO, "proven", "handler=%s generation=%" PRIu32, name, number);
                 return "good";
+        case NEWS_UNPROVEN:
+                log_event(LEVEL_INFO, "unproven", "handler=%s generation=%" PRIu32 " text=%s", name, number,
+                        LOG_QUOTE("its probation is over, and it got no task meanwhile"));
+                return "unproven";
         case NEWS_WITHDRAWN:
                 log_event(LEVEL_INFO, "removed", "handler=%s generation=%" PRIu32, name, number);
                 return "removed";
