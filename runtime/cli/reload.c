@@ -8,6 +8,7 @@
 #include "cli/control_call.h"
 #include "cli/open.h"
 #include "cli/print.h"
+#include "cli/reload_hints.h"
 
 #define ANSWER_MS UINT64_C(60000)    /* to read everything */
 #define WAIT_MS   UINT64_C(90000000) /* a probation lasts a day at most */
@@ -101,6 +102,7 @@ static int await(const struct reload_request *q, const struct config *config, co
         if (!q->has_json) {
                 print_plan(json_object_get(planned, "handlers"));
                 print_wait(json_object_get(planned, "handlers"), config);
+                reload_hints(config, json_object_get(planned, "handlers"));
         }
         int r = control_ask(config->state, name, request, WAIT_MS, ret_reply, error);
         if (r == 0 && q->has_json)
@@ -132,16 +134,21 @@ static int reload(const struct reload_request *q)
         if (code != EXIT_DONE)
                 return code;
         int r = ask(q, &s.config, &reply, &error);
-        config_free(&s.config);
-        if (r < 0)
+        if (r < 0) {
+                config_free(&s.config);
                 return control_fail("reload", r, &error);
+        }
         code = json_is_true(json_object_get(reply, "failed")) ? EXIT_FAILED : EXIT_DONE;
         if (q->has_json) {
-                cli_json_print_wide(reply);
-                return code;
+                cli_json_print_wide(json_incref(reply));
+        } else {
+                print_reply(reply, q->is_dry);
+                (void)fflush(stdout);
+                if (json_object_get(reply, "handlers"))
+                        reload_hints(&s.config, json_object_get(reply, "handlers"));
         }
-        print_reply(reply, q->is_dry);
         json_decref(reply);
+        config_free(&s.config);
         return code;
 }
 

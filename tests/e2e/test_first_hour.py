@@ -78,3 +78,20 @@ def test_handler_add_changes_one_line_and_refuses_what_would_be_wrong(typed, fol
     assert "is not there yet" in typed("quiver", "handler", "add", "soon", "soon.so", cwd=folder, is_error=True)
     typed("quiver", "check", "--config-only", cwd=folder)
     assert not list((folder / "etc").glob("*.new"))
+
+
+def test_a_reload_says_what_may_have_been_overlooked(typed, running):
+    """A plugin that was dropped and not named; a handler that was removed while its tasks wait."""
+    settings = running / "etc" / "runtime.cfg"
+    before = settings.read_text()
+    typed("quiver", "handler", "add", "more", "echo.so", cwd=running)
+    typed("quiver", "reload", cwd=running)
+    typed("quiver", "pause", "more", cwd=running)
+    for _ in range(3):
+        typed("quiver", "submit", "more", "x", cwd=running)
+    settings.write_text(before)
+    shutil.copy(running / "plugins" / "echo.so", running / "plugins" / "dropped.so")
+    said = typed("quiver", "reload", cwd=running, is_error=True)
+    assert "quiver handler add dropped dropped.so" in said
+    assert "more is removed, and 3 of its tasks wait" in said
+    assert "echo.so: no handler" not in said and "exec.so: no handler" not in said
