@@ -27,7 +27,7 @@ void words_are_counted()
         assert(qv_mock_init(mock.get()) == 0);
         qv_mock_task *task = qv_mock_new_task(mock.get(), "user-1", "  one two\nthree ");
         assert(qv_mock_handle(mock.get(), task) == QV_DONE);
-        assert(std::string(task->result, task->result_size) == "3");
+        assert(task->result && std::string(task->result, task->result_size) == "3");
 }
 
 void an_empty_payload_is_rejected()
@@ -36,7 +36,7 @@ void an_empty_payload_is_rejected()
         assert(qv_mock_init(mock.get()) == 0);
         qv_mock_task *task = qv_mock_new_task(mock.get(), "user-1", "");
         assert(qv_mock_handle(mock.get(), task) == QV_REJECT);
-        assert(std::string(task->error) == "the payload is empty");
+        assert(task->error && std::string(task->error) == "the payload is empty");
         assert(!task->result);
 }
 

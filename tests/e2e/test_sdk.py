@@ -38,6 +38,19 @@ def make(folder, *words, env=None, code=0):
 
 # --- quiver new -------------------------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_the_tests_of_a_new_plugin_fail_plainly_if_it_returns_nothing(quiver, tmp_path, language):
+    """By an assertion that names the line, not by a null pointer."""
+    run(quiver, "new", "mute", *(["--cpp"] if language == "cpp" else []), cwd=tmp_path)
+    source = tmp_path / "mute" / f"mute.{'cc' if language == 'cpp' else 'c'}"
+    text = source.read_text()
+    changed = re.sub(r"task->host->result\([^;]*?\) < 0", "false" if language == "cpp" else "0", text, flags=re.DOTALL)
+    assert changed != text
+    source.write_text(changed)
+    said = make(tmp_path / "mute", "test", code=2)
+    assert "Assertion" in said and "result" in said and "Segmentation" not in said, said
+
+
 @pytest.mark.parametrize("cc,cxx", COMPILERS)
 @pytest.mark.parametrize("language", ["c", "cpp"])
 def test_a_new_plugin_builds_passes_and_exports_one_symbol(quiver, tmp_path, language, cc, cxx):
