@@ -157,23 +157,28 @@ static redisReply *reply_any(unsigned depth)
  */
 
 /* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, a: an id, g: a digest, w: a handler, e: an envelope,
- * o: a note, p: a list of envelopes, z: 0, x: troubles; in brackets: a list, whose rows may be repeated. */
+ * o: a note, l: a definition of a limit, r: a value of one, q: its record, p: a list of envelopes, z: 0, x: troubles;
+ * in brackets: a list, whose rows may be repeated. */
 static const char *const shapes[] = {
-        "inniniditi[seoi]", /* acquire; its first is 0: granted */
-        "i[seoi]t",         /* in flight */
-        "itnidizsp.",       /* advance, nothing asked for */
-        "itnid[nhhs]xspp",  /* advance with controls, troubles, a block */
-        "idiin",            /* renew */
+        "inniniditi[seoi]it", /* acquire; its first is 0: granted */
+        "i[seoi]t",           /* in flight */
+        "itnidizsp.",         /* advance, nothing asked for */
+        "itnid[nhhs]xspp",    /* advance with controls, troubles, a block */
+        "idiin",              /* renew */
         "nnnnnnnnnnnnnnnihnint",
-        "ni[nseonehhn]",   /* list, find: rows are lists, made of the same */
-        "nnnnn",           /* dead */
-        "nteehpo",         /* consume */
-        "nnp",             /* outbox */
-        "n[ag]i",          /* submit, with what is remembered */
-        "inenenen",        /* mail */
-        "ininntententen",  /* room read */
-        "ihnnnnnnhnnnnnn", /* rooms */
-        "whntwhnt",        /* wanting */
+        "ni[nseonehhn]",       /* list, find: rows are lists, made of the same */
+        "nnnnn",               /* dead */
+        "nteehpo",             /* consume */
+        "nnp",                 /* outbox */
+        "n[ag]i",              /* submit, with what is remembered */
+        "inenenen",            /* mail */
+        "ininntententen",      /* room read */
+        "ihnnnnnnhnnnnnn",     /* rooms */
+        "whntwhnt",            /* wanting */
+        "nnnni",               /* limit take */
+        "lnntn[rqrq]",         /* limit look */
+        "nwnnntsnnewnnntsnne", /* schedules */
+        "nnnntsnn",            /* fires */
         "n",
         "idp",
         ".ni[h]nn",
@@ -226,6 +231,16 @@ static redisReply *reply_value(char what)
                 break;
         case 'e':
                 text = texts[take_byte() % 4];
+                break;
+        case 'l':
+                text = take_byte() & 1 ? SPAN_TEXT("1 10 1000 5 0 0 9") : SPAN_TEXT("1 0 0 0 5 500 9");
+                break;
+        case 'r':
+                text = SPAN_TEXT("tenant");
+                break;
+        case 'q':
+                text = take_byte() & 1 ? SPAN_TEXT("4000 1794804690543")
+                                       : SPAN_TEXT("00112233445566778899aabbccddeeff:3:1794804690999");
                 break;
         case 'o':
                 text = take_byte() & 1 ? texts[4] : SPAN_TEXT("");
@@ -307,7 +322,7 @@ static redisReply *reply_next(void)
 {
         void *reply = NULL;
         if (is_opening) {
-                static const char *const said[] = { "2", "4", "", "", "", "41.10.12" };
+                static const char *const said[] = { "2", "4", "", "limits names rooms schedules", "", "41.10.12" };
                 redisReply *record = reply_array(7);
                 for (unsigned i = 0; i < 6; i++)
                         record->element[i] = reply_text(REDIS_REPLY_STRING, said[i], strlen(said[i]));
@@ -388,6 +403,7 @@ static void on_acquired(struct store_request *request)
                 return;
         look_at_tasks(a->page.tasks, a->page.tasks_count);
         look_at_due(a->next_due_ms);
+        look_at_due(a->next_schedule_ms);
         demand(a->call <= TASK_NUMBER_MAX && a->left_ms <= TASK_NUMBER_MAX && a->stored_epoch <= TASK_NUMBER_MAX);
 }
 
@@ -409,7 +425,7 @@ static void on_advanced(struct store_request *request)
         look_at_due(a->next_due_ms);
         demand(a->controls_count <= STORE_CALL_CONTROLS && a->wanted <= STORE_WANTED_FIRM);
         for (uint32_t i = 0; i < a->controls_count; i++) {
-                demand(a->controls[i].verb <= CONTROL_SKIP && a->controls[i].seq <= STORE_SEQ_MAX);
+                demand(a->controls[i].verb <= CONTROL_SCHEDULES && a->controls[i].seq <= STORE_SEQ_MAX);
                 look_at(a->controls[i].key);
                 (void)window_find(&window, a->controls[i].key, a->controls[i].seq);
         }
@@ -662,6 +678,90 @@ static void on_rooms(struct store_request *request)
         }
 }
 
+static struct store_limit_item limit_item;
+
+static void on_limit_taken(struct store_request *request)
+{
+        done_count++;
+        demand(request->status ||
+                (limit_item.granted <= limit_item.want && limit_item.left_ms <= STORE_LIMIT_LEASE_MS));
+}
+
+static void on_limit_look(struct store_request *request)
+{
+        const struct store_limit_look *l = (const struct store_limit_look *)request;
+        done_count++;
+        for (uint32_t i = 0; i < l->listed && !request->status; i++) {
+                demand(l->values[i].held <= TASK_NUMBER_MAX && l->values[i].tokens <= STORE_LIMIT_MAX);
+                look_at(l->values[i].value);
+        }
+}
+
+static void look_at_schedule(const struct store_schedule *s)
+{
+        demand(s->state <= SCHEDULE_DELETED && s->version <= TASK_NUMBER_MAX && s->fired <= TASK_NUMBER_MAX);
+        look_at_due(s->next_ms);
+        look_at(s->definition);
+}
+
+static void on_schedules(struct store_request *request)
+{
+        const struct store_schedule_list *l = (const struct store_schedule_list *)request;
+        done_count++;
+        demand(request->status || l->schedules_count <= STORE_SCHEDULES_MAX);
+        for (uint32_t i = 0; i < l->schedules_count && !request->status; i++)
+                look_at_schedule(&l->schedules[i]);
+}
+
+static void on_fired(struct store_request *request)
+{
+        const struct store_fires *f = (const struct store_fires *)request;
+        done_count++;
+        if (request->status || f->verdict != STORE_OK)
+                return;
+        demand(f->fires[0].fired <= STORE_FIRE_STALE);
+        look_at_schedule(&f->fires[0].stored);
+}
+
+/* Limits and schedules. */
+static void start_shared(unsigned which)
+{
+        static struct store_limit_take take;
+        static struct store_limit_look look;
+        static struct store_schedule_list list;
+        static struct store_fire fire;
+        static struct store_fires fires;
+        switch (which) {
+        case 0:
+                limit_item = (struct store_limit_item){ .want = 3 };
+                take = (struct store_limit_take){ .request.done = on_limit_taken,
+                        .limit = { .name = SPAN_TEXT("api"), .version = 1, .concurrency = 5, .values_max = 9 },
+                        .lease_ms = 1000,
+                        .items = &limit_item,
+                        .items_count = 1 };
+                store_limit_take(store, &take);
+                break;
+        case 1:
+                look = (struct store_limit_look){
+                        .request.done = on_limit_look, .name = SPAN_TEXT("api"), .page_values = 9
+                };
+                store_limit_look(store, &look);
+                break;
+        case 2:
+                list = (struct store_schedule_list){ .request.done = on_schedules };
+                store_schedule_list(store, &list);
+                break;
+        default:
+                fire = (struct store_fire){
+                        .name = SPAN_TEXT("work"), .version = 1, .expected_ms = 1000, .next_ms = STORE_NEVER
+                };
+                fires = (struct store_fires){
+                        .request.done = on_fired, .lease = lease, .call = 5, .fires = &fire, .fires_count = 1
+                };
+                store_fires(store, &fires);
+        }
+}
+
 static void start_room(unsigned which)
 {
         static struct store_room_append append;
@@ -755,6 +855,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 start_admin(which - 18);
         else if (choice & 64 && which & 1)
                 start_mail(which % 3);
+        else if (choice & 64 && which & 2)
+                start_shared(take_byte() % 4);
         else if (choice & 64)
                 start_room(take_byte() % 4);
         else
