@@ -185,6 +185,23 @@ static void a_draining_owner_gives_patiently_and_what_is_left_is_a_leave(void **
         membership_close(&f);
 }
 
+/* The only host, stopped and started again: nobody saw how it ended. */
+static void the_shards_of_one_that_comes_back_under_its_name_are_a_restart(void **state)
+{
+        (void)state;
+        static struct membership f;
+        membership_open(&f, 10);
+        membership_join(&f, 1, 1);
+        membership_assign(&f);
+        membership_remove(&f, 1);
+        membership_join(&f, 2, 1);
+        (void)snprintf(membership_find(&f, 2)->name, sizeof(membership_find(&f, 2)->name), "host-1");
+        membership_assign(&f);
+        assert_int_equal(f.plan.moves_count, 10);
+        assert_int_equal(f.plan.moves[0].reason, ASSIGN_RESTART);
+        membership_close(&f);
+}
+
 /* Whose shards are to move may hold some still, also when the one to which they were to go is gone. */
 static void a_member_that_gives_all_away_is_listed_until_it_is_gone(void **state)
 {
@@ -467,6 +484,7 @@ int main(void)
                 cmocka_unit_test(owners_keep_their_place_and_standbys_take_over),
                 cmocka_unit_test(orphans_move_at_once_and_firm_and_planned_moves_in_rounds),
                 cmocka_unit_test(a_draining_owner_gives_patiently_and_what_is_left_is_a_leave),
+                cmocka_unit_test(the_shards_of_one_that_comes_back_under_its_name_are_a_restart),
                 cmocka_unit_test(a_member_that_gives_all_away_is_listed_until_it_is_gone),
                 cmocka_unit_test(draining_owners_come_first_in_a_round),
                 cmocka_unit_test(a_drain_that_cannot_move_yet_is_written_down),

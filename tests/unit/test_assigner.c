@@ -345,9 +345,33 @@ static void after_an_outage_everybody_has_time_to_come_back(void **state)
         close_room(&r);
 }
 
+/* It says that it leaves and is gone at once, before a document could say so. */
+static void a_clean_stop_is_no_crash(void **state)
+{
+        (void)state;
+        struct room r;
+        struct error error;
+        static const char leaving[] =
+                "quiver-member 1\nname b\nnonce 00000000000000000000000000000062\nweight 1\nstate "
+                "draining\nsees_store yes\n";
+        open_room(&r);
+        come(&r, 'a');
+        come(&r, 'b');
+        lead(&r);
+        settle(&r);
+        assert_int_equal(assigner_member(&r.assigner, "b", 'b', SPAN_TEXT(leaving), r.now_ms, &error), 0);
+        assigner_left(&r.assigner, "b", r.now_ms);
+        assert_true(decide(&r));
+        assert_int_equal(owned(&r, 'a'), SHARDS);
+        assert_non_null(strstr(buffer_text(&r.moves), "leave"));
+        assert_null(strstr(buffer_text(&r.moves), "crash"));
+        close_room(&r);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_clean_stop_is_no_crash),
                 cmocka_unit_test(a_first_host_gets_everything_at_once),
                 cmocka_unit_test(nothing_is_decided_before_all_members_are_known),
                 cmocka_unit_test(another_number_of_owners_is_planned_at_once),

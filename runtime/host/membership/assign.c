@@ -121,10 +121,13 @@ static void move_orphans(struct assign_work *w)
                 struct assign_place *place = &w->places[shard];
                 if (place->owner_quota)
                         continue;
-                if (!place->owner)
+                if (!place->owner) {
                         move(w, place, ASSIGN_JOIN);
-                else
-                        move(w, place, place->owner->is_draining ? ASSIGN_LEAVE : ASSIGN_CRASH);
+                        continue;
+                }
+                move(w, place, place->owner->is_draining ? ASSIGN_LEAVE : ASSIGN_CRASH);
+                if (place->reason == ASSIGN_CRASH && !strcmp(place->to->member->name, place->owner->name))
+                        place->reason = ASSIGN_RESTART;
         }
 }
 

@@ -108,7 +108,15 @@ struct assign_input {
 /* Why a shard moves.  Join: to a member that had none, or to its first owner.  Leave, crash: its owner is gone, after
  * or without draining.  Rebalance: weights or members_max changed, or a member with shards gets more.  Drain: its owner
  * is draining. */
-enum assign_reason { ASSIGN_JOIN, ASSIGN_LEAVE, ASSIGN_CRASH, ASSIGN_REBALANCE, ASSIGN_DRAIN, ASSIGN_REASONS };
+enum assign_reason {
+        ASSIGN_JOIN,
+        ASSIGN_LEAVE,
+        ASSIGN_CRASH,
+        ASSIGN_REBALANCE,
+        ASSIGN_DRAIN,
+        ASSIGN_RESTART, /* the owner is gone, and one of its name has come: nobody saw whether it left or crashed */
+        ASSIGN_REASONS
+};
 
 /* "join", "leave", … */
 const char *assign_reason_name(enum assign_reason reason);

@@ -165,6 +165,11 @@ void assigner_left(struct assigner *c, const char *node, uint64_t now_ms)
         HASH_FIND(hh, c->members, node, strlen(node), m);
         if (!m)
                 return;
+        /* It said that it was leaving, perhaps too late for a document that says so: then it has not crashed. */
+        for (uint32_t i = 0; i < c->current.owners_count; i++)
+                if (!m->is_foreign && m->member.is_draining &&
+                        !memcmp(c->current.owners[i].nonce, m->member.nonce, sizeof(m->member.nonce)))
+                        c->current.owners[i].is_draining = true;
         free_member(c, m);
         sooner(&c->urgent_ms, now_ms);
         sooner(&c->planned_ms, now_ms + ASSIGNER_GATHER_MS);
