@@ -169,7 +169,7 @@ def test_no_value_in_redis_crashes_a_host_or_loses_another_task(redis_host, chan
 # A lane's numbers may be too large; a lower one that is one cannot be told from the right one.
 TABLES = {"log": ("note",), "side": ("seq", "note", "key"), "delayed": ("due", "lane", "note"),
           "dead": ("lane", "at", "reason", "note", "task_id"), "key": ("state", "due", "since", "tasks", "reason"),
-          "result": ("at", "until", "consumer"), "uniq": ("until", "id"), "control": ("verb", "key", "seq", "call"),
+          "result": ("at", "until", "consumer", "note"), "uniq": ("until", "id"), "control": ("verb", "key", "seq", "call"),
           "shard": ("held", "epoch", "until", "ttl", "call", "last", "returned", "controls", "keys", "delayed", "parked",
                     "normal_queued", "in_flight", "last_dead", "last_key", "holder", "want_firm", "want_epoch",
                     "normal_tail")}
