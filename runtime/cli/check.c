@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "cli/check.h"
 #include "cli/command.h"
 #include "cli/open.h"
 #include "cli/plugin_session.h"
@@ -219,6 +220,27 @@ static int check_file(const char *path, const char *how, const struct check_requ
         config_free(&check.config);
         problems_free(&check.problems);
         return code;
+}
+
+json_t *check_errors(const char *path)
+{
+        struct check check = { .path = path, .problems = { .reader = READER_CHECK } };
+        json_t *errors = json_array();
+        if (config_load(path, &cli_set, &check.config, &check.problems) == 0) {
+                check_state(&check.config, &check.problems);
+                check_plugins(&check);
+        }
+        for (size_t i = 0; i < check.problems.count; i++) {
+                char text[ERROR_TEXT_MAX];
+                if (check.problems.items[i].is_warning)
+                        continue;
+                json_t *error = json_string(problem_format(&check.problems.items[i], text, sizeof(text)));
+                (void)json_array_append_new(errors, error ? error : json_string("(not UTF-8)"));
+        }
+        free(check.plugins);
+        config_free(&check.config);
+        problems_free(&check.problems);
+        return errors;
 }
 
 int cmd_check(int argc, char **argv)

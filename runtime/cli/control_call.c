@@ -1,5 +1,6 @@
 #include "cli/control_call.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -151,6 +152,27 @@ int control_ask(const char *folder, const char *name, json_t *request, uint64_t 
         buffer_free(&line);
         buffer_free(&text);
         return r;
+}
+
+static int compare(const void *a, const void *b)
+{
+        return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void control_names(const char *folder, struct strings *ret_names)
+{
+        DIR *dir = opendir(folder);
+        for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+                if (!control_socket_is_name(entry->d_name))
+                        continue;
+                char *name = text_copy_part(entry->d_name, strlen(entry->d_name) - strlen(CONTROL_SUFFIX));
+                strings_add(ret_names, name);
+                free(name);
+        }
+        if (dir)
+                (void)closedir(dir);
+        if (ret_names->count)
+                qsort(ret_names->items, ret_names->count, sizeof(*ret_names->items), compare);
 }
 
 int control_fail(const char *command, int r, const struct error *error)

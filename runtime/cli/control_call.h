@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/strings.h"
 
 /* Asks the host `name`, whose socket is in the state folder, and waits for the answer.  `request` is an object with the
  * member "verb"; it is taken.  0: *ret_reply is the answer, the caller's.  Or a text:
@@ -15,6 +16,9 @@
  *   -EREMOTEIO  the host said no, and why */
 int control_ask(const char *folder, const char *name, json_t *request, uint64_t timeout_ms, json_t **ret_reply,
         struct error *error);
+
+/* The names under which control sockets stand in the folder, sorted; whether somebody listens is not known. */
+void control_names(const char *folder, struct strings *ret_names);
 
 /* Says why that failed, as `command`; returns the exit code that goes with it. */
 int control_fail(const char *command, int r, const struct error *error);

@@ -1,16 +1,21 @@
-/* reload.c: `quiver reload`: a host on this machine takes up its changed configuration and plugins. */
+/* reload.c: `quiver reload`: the hosts on this machine take up their changed configuration and plugins. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/strings.h"
 #include "base/units.h"
+#include "cli/check.h"
 #include "cli/command.h"
 #include "cli/control_call.h"
 #include "cli/open.h"
 #include "cli/print.h"
 #include "cli/reload_hints.h"
+#include "host/harden.h"
 
-#define ANSWER_MS UINT64_C(60000)    /* to read everything */
+#define ANSWER_MS UINT64_C(60000) /* to read everything */
+#define PING_MS   UINT64_C(5000)
 #define WAIT_MS   UINT64_C(90000000) /* a probation lasts a day at most */
 
 struct reload_request {
@@ -110,9 +115,9 @@ static int await(const struct reload_request *q, const struct config *config, co
         return r;
 }
 
-static int ask(const struct reload_request *q, const struct config *config, json_t **ret_reply, struct error *error)
+static int ask(const struct reload_request *q, const struct config *config, const char *name, json_t **ret_reply,
+        struct error *error)
 {
-        const char *name = q->host ? q->host : config->host.name;
         json_t *request = json_pack("{s:s, s:b}", "verb", "reload", "dry_run", q->is_dry);
         json_t *planned = NULL;
         int r = control_ask(config->state, name, request, ANSWER_MS, &planned, error);
@@ -125,29 +130,105 @@ static int ask(const struct reload_request *q, const struct config *config, json
         return r;
 }
 
-static int reload(const struct reload_request *q)
+/* Whether that host runs, and with the same configuration file. */
+static bool is_ours(const struct config *config, const char *name)
 {
         struct error error = { "" };
-        struct cli_store s; /* the host's name and folder are in its configuration */
         json_t *reply = NULL;
+        if (control_ask(config->state, name, json_pack("{s:s}", "verb", "ping"), PING_MS, &reply, &error) < 0)
+                return false;
+        char *theirs = realpath(text_of(reply, "config"), NULL);
+        char *ours = realpath(config->path, NULL);
+        bool is_same = theirs && ours && !strcmp(theirs, ours);
+        free(theirs);
+        free(ours);
+        json_decref(reply);
+        return is_same;
+}
+
+/* The host that is named, or every host on this machine that runs with this configuration; if none does, the one that
+ * the configuration names, which then is missed by its name. */
+static void find_hosts(const struct reload_request *q, const struct config *config, struct strings *ret_hosts)
+{
+        struct strings names = { 0 };
+        if (!q->host)
+                control_names(config->state, &names);
+        for (size_t i = 0; i < names.count; i++)
+                if (is_ours(config, names.items[i]))
+                        strings_add(ret_hosts, names.items[i]);
+        if (!ret_hosts->count)
+                strings_add(ret_hosts, q->host ? q->host : config->host.name);
+        strings_free(&names);
+}
+
+/* What the plan cannot show: whether the plugins load, and whether their init likes their settings. */
+static int add_check(const struct config *config, json_t *replies)
+{
+        size_t i;
+        json_t *item;
+        json_t *errors = check_errors(config->path);
+        json_array_foreach(errors, i, item)
+        {
+                (void)fprintf(stderr, "%s\n", json_string_value(item));
+        }
+        int code = i ? EXIT_FAILED : EXIT_DONE;
+        json_array_foreach(replies, i, item)
+        {
+                (void)json_object_set(item, "check", errors);
+                if (code != EXIT_DONE)
+                        (void)json_object_set_new(item, "failed", json_true());
+        }
+        json_decref(errors);
+        return code;
+}
+
+/* One after the other, and none after the first that refuses something: the others then go on as they are. */
+static int reload_hosts(const struct reload_request *q, const struct config *config, const struct strings *hosts)
+{
+        json_t *all = json_array();
+        int code = EXIT_DONE;
+        for (size_t i = 0; i < hosts->count && code == EXIT_DONE; i++) {
+                struct error error = { "" };
+                json_t *reply = NULL;
+                if (hosts->count > 1 && !q->has_json)
+                        (void)printf("host %s\n", hosts->items[i]);
+                int r = ask(q, config, hosts->items[i], &reply, &error);
+                if (r < 0) {
+                        code = control_fail("reload", r, &error);
+                        break;
+                }
+                code = json_is_true(json_object_get(reply, "failed")) ? EXIT_FAILED : EXIT_DONE;
+                if (hosts->count > 1)
+                        (void)json_object_set_new(reply, "host", json_string(hosts->items[i]));
+                if (!q->has_json) {
+                        print_reply(reply, q->is_dry);
+                        (void)fflush(stdout);
+                        if (json_object_get(reply, "handlers"))
+                                reload_hints(config, json_object_get(reply, "handlers"));
+                }
+                (void)json_array_append_new(all, reply);
+                if (code != EXIT_DONE && i + 1 < hosts->count)
+                        (void)fprintf(stderr, "quiver reload: host %s refused; %zu more were not asked\n",
+                                hosts->items[i], hosts->count - i - 1);
+        }
+        if (q->is_dry && code == EXIT_DONE)
+                code = add_check(config, all);
+        if (q->has_json && json_array_size(all))
+                cli_json_print_wide(json_incref(hosts->count > 1 ? all : json_array_get(all, 0)));
+        json_decref(all);
+        return code;
+}
+
+static int reload(const struct reload_request *q)
+{
+        struct cli_store s; /* the hosts' folder is in their configuration */
+        struct strings hosts = { 0 };
         int code = cli_load(&s, "reload", q->config, READER_COMMAND);
         if (code != EXIT_DONE)
                 return code;
-        int r = ask(q, &s.config, &reply, &error);
-        if (r < 0) {
-                config_free(&s.config);
-                return control_fail("reload", r, &error);
-        }
-        code = json_is_true(json_object_get(reply, "failed")) ? EXIT_FAILED : EXIT_DONE;
-        if (q->has_json) {
-                cli_json_print_wide(json_incref(reply));
-        } else {
-                print_reply(reply, q->is_dry);
-                (void)fflush(stdout);
-                if (json_object_get(reply, "handlers"))
-                        reload_hints(&s.config, json_object_get(reply, "handlers"));
-        }
-        json_decref(reply);
+        find_hosts(q, &s.config, &hosts);
+        code = reload_hosts(q, &s.config, &hosts);
+        strings_free(&hosts);
         config_free(&s.config);
         return code;
 }
@@ -155,20 +236,24 @@ static int reload(const struct reload_request *q)
 int cmd_reload(int argc, char **argv)
 {
         struct reload_request q = { 0 };
+        /* --dry-run: a plugin's code runs as a child of this. */
+        harden_process();
         const struct option table[] = {
                 OPT_CONFIG(&q.config),
                 OPT_FLAG("--wait", &q.is_patient,
                         "until every new version that it brings has proved itself, was refused or was rolled back"),
-                OPT_FLAG("--dry-run", &q.is_dry, "only say what would happen"),
-                OPT_TEXT("--host NAME", &q.host, "that one, if several run on this machine (default: host.name)"),
+                OPT_FLAG("--dry-run", &q.is_dry, "only say what would happen; loads the plugins as quiver check does"),
+                OPT_TEXT(
+                        "--host NAME", &q.host, "only that one (default: all on this machine that run with this file)"),
                 OPT_JSON(&q.has_json),
         };
         struct options o = {
                 .usage = "reload [-c FILE] [--wait] [--dry-run] [--host NAME] [--json]",
-                .about =
-                        "The host of this configuration, on this machine, takes up what has changed: settings, and the "
-                        "files of plugins.\n"
-                        "Says what happens to each handler. Exit code 1: something was refused, or rolled back.",
+                .about = "The hosts on this machine that run with this configuration take up what has changed: "
+                         "settings, "
+                         "and the files of\nplugins; one after the other, and none after the first that refuses "
+                         "something.\n"
+                         "Says what happens to each handler. Exit code 1: something was refused, or rolled back.",
                 OPTIONS_TABLE(table),
                 .examples =
                         "  quiver reload --dry-run\n"

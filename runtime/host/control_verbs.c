@@ -13,7 +13,9 @@ static void answer_ping(void *owner, struct control_call *call, const json_t *re
 {
         const struct host *h = owner;
         (void)request;
-        control_reply(call, json_pack("{s:s, s:i}", "name", h->config->host.name, "pid", (int)getpid()));
+        json_t *config = json_string(h->config->path);
+        control_reply(call, json_pack("{s:s, s:i, s:o}", "name", h->config->host.name, "pid", (int)getpid(), "config",
+                                    config ? config : json_string("")));
 }
 
 static void answer_status(void *owner, struct control_call *call, const json_t *request)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from hosts import wait_until
+from hosts import Host, wait_until
 from sites import add, site, task  # noqa: F401 (site is a fixture)
 
 QUICK = 'reload = { probation = "2s"; tasks = 20; };\n'
@@ -369,3 +369,47 @@ def test_a_version_that_got_no_task_is_unproven(site):
     site.install("ledger-two.so")
     assert site.outcomes() == [("work", 2, "unproven")]
     assert "event=unproven handler=work" in site.log()
+
+
+# --- several hosts on one machine -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pair(quiver, site):
+    """Two hosts with one configuration file, of which the second was given another name."""
+    site.configure(change=lambda text: QUICK + 'host = { name = "a"; };' + text, work="").start()
+    second = Host(quiver, site.plugins, site.folder)
+    second.config, second.logs = site.config, list(site.logs)
+    second.start("--name", "b", "--set", "http.listen=127.0.0.1:0")
+    del second.logs[:-1]
+    yield site, second
+    second.close()
+
+
+def test_a_reload_reaches_all_hosts_of_this_machine(pair):
+    first, second = pair
+    first.install("ledger-two.so")
+    said = first.cli("reload")
+    assert "host a\n" in said and "host b\n" in said and said.count("new generation") == 2
+    for host in pair:
+        host.wait_for_log("event=promoted")
+    first.config.write_text(first.config.read_text().replace("ledger.so", "missing.so"))
+    assert [answer["host"] for answer in first.reload(code=1)] == ["a"], "the second is spared"
+    assert "event=plan reload=2" not in second.log()
+    assert first.reload("--host", "b", code=1)["failed"]
+
+
+def test_a_dry_run_finds_what_only_loading_finds(site):
+    """A file that can be read, and that no runner can load."""
+    site.configure(work="").start()
+    (site.plugins / "bad.so").write_bytes(b"not a plugin")
+    site.config.write_text(site.config.read_text().replace(
+        "handlers = {", 'handlers = { mail = { plugin = "bad.so"; };', 1))
+    said = site.reload("--dry-run", code=1)
+    assert said["failed"] and len(said["check"]) == 1 and "handlers.mail" in said["check"][0]
+    (site.plugins / "bad.so").unlink()
+    site.install("ledger.so", "bad.so")
+    site.config.write_text(site.config.read_text().replace(
+        'plugin = "bad.so";', f'plugin = "bad.so"; config = {{ path = "{site.folder}/other"; }};'))
+    assert site.reload("--dry-run")["check"] == []
+    assert "reloaded" not in site.log()
