@@ -303,9 +303,10 @@ static void start(struct queue *queue)
         switch (queue->step) {
         case QUEUE_CREATE:
                 queue->is_untidy = queue->removes_empty;
-                queue->create = (struct coord_create){
-                        .request = request, .path = queue->ticket, .flags = COORD_EPHEMERAL | COORD_SEQUENTIAL
-                };
+                queue->create = (struct coord_create){ .request = request,
+                        .path = queue->ticket,
+                        .data = span_of_text(queue->says),
+                        .flags = COORD_EPHEMERAL | COORD_SEQUENTIAL };
                 coord_create(queue->coord, &queue->create);
                 break;
         case QUEUE_FIND:

@@ -41,6 +41,8 @@ enum queue_step {
 
 #define QUEUE_ID_MAX 64u
 
+#define QUEUE_SAYS_MAX 512
+
 struct queue {
         struct queue_events events;
         struct coord *coord;
@@ -48,8 +50,10 @@ struct queue {
         char ticket[COORD_PATH_MAX];  /* path/ID-: what our nodes' names begin with */
         char own[COORD_PATH_MAX];     /* our node; "": none */
         char watched[COORD_PATH_MAX]; /* the path that we watch */
-        uint64_t token;               /* creation id of our node */
-        uint64_t session;             /* 0: none */
+        char says[QUEUE_SAYS_MAX]; /* set after queue_init(): what our node says of us, for people who look; "": nothing
+                                    */
+        uint64_t token;            /* creation id of our node */
+        uint64_t session;          /* 0: none */
         enum queue_step step;
         bool wants;      /* we want to be in the queue */
         bool is_leaving; /* left() is to be told */

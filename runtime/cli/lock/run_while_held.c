@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 #include "cli/lock/descendants.h"
 
@@ -334,6 +335,16 @@ static void nonce_text(char text[33])
         (void)units_hex(text, nonce, sizeof(nonce));
 }
 
+/* What the node says to people who look.  Of the command only its name: its arguments may be secrets. */
+static void say_who(const struct held *held, char says[QUEUE_SAYS_MAX])
+{
+        char machine[65] = "";
+        if (gethostname(machine, sizeof(machine) - 1) < 0)
+                machine[0] = 0;
+        (void)snprintf(says, QUEUE_SAYS_MAX, "machine=%s pid=%d since_ms=%" PRIu64 " command=%.255s\n", machine,
+                (int)getpid(), clock_wall_ms(), held->argv[0]);
+}
+
 static void start_recipe(struct held *held)
 {
         char nonce[33], path[COORD_PATH_MAX];
@@ -346,6 +357,7 @@ static void start_recipe(struct held *held)
                 (void)snprintf(path, sizeof(path), "elections/%.255s", held->name);
                 queue_init(&held->queue, held->tree.coord, path, nonce, &events);
                 held->queue.removes_empty = true;
+                say_who(held, held->queue.says);
                 queue_enter(&held->queue);
         } else {
                 struct lock_events events = { .acquired = on_had,
@@ -355,6 +367,7 @@ static void start_recipe(struct held *held)
                         .failed = on_failed,
                         .self = held };
                 lock_init(&held->lock, held->tree.coord, held->name, nonce, &events);
+                say_who(held, held->lock.queue.says);
                 if (held->is_try)
                         lock_try(&held->lock);
                 else

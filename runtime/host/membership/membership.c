@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -286,6 +287,8 @@ void membership_start(struct membership *m, uint32_t shards_count)
         (void)snprintf(name, sizeof(name), "%.200s.%s", m->name, nonce);
         member_init(&m->member, m->coord, MEMBERSHIP_MEMBERS, name, &membership_member_events, m);
         leader_init(&m->leader, m->coord, MEMBERSHIP_ELECTION, nonce, &membership_leader_events, m);
+        (void)snprintf(
+                m->leader.queue.says, sizeof(m->leader.queue.says), "host=%.255s pid=%d\n", m->name, (int)getpid());
         m->shards_count = shards_count;
         assigner_init(&m->assigner, shards_count, m->members_max);
         m->is_started = true;

@@ -316,6 +316,24 @@ static void an_old_sessions_place_counts_for_nothing(void **state)
         leave(a);
 }
 
+static void a_node_says_who_waits_there(void **state)
+{
+        struct world *w = *state;
+        struct actor *a = actor(w, "a");
+        (void)snprintf(a->lock.queue.says, sizeof(a->lock.queue.says), "machine=web pid=7\n");
+        (void)snprintf(a->leader.queue.says, sizeof(a->leader.queue.says), "host=a\n");
+        leader_stand(&a->leader, true);
+        WAIT_FOR(w, leader_is_leading(&a->leader));
+        lock_acquire(&a->lock);
+        WAIT_FOR(w, lock_is_held(&a->lock));
+        const char *data = NULL;
+        assert_int_equal(get(a->client, a->lock.queue.own, false, &data, NULL), 0);
+        assert_string_equal(data, "machine=web pid=7\n");
+        assert_int_equal(get(a->client, leader_check(&a->leader).path, false, &data, NULL), 0);
+        assert_string_equal(data, "host=a\n");
+        leave(a);
+}
+
 /* --- locks ------------------------------------------------------------------------------------------------------- */
 
 static void ten_contenders_hold_the_lock_one_at_a_time_in_order(void **state)
@@ -502,6 +520,7 @@ const struct CMUnitTest recipe_tests[] = {
         IN_CROWD(a_place_is_not_taken_twice),
         IN_CROWD(nobody_waits_for_a_place_of_their_own),
         IN_CROWD(an_old_sessions_place_counts_for_nothing),
+        IN_CROWD(a_node_says_who_waits_there),
         IN_CROWD(ten_contenders_hold_the_lock_one_at_a_time_in_order),
         IN_CROWD(of_ten_who_try_one_wins),
         IN_CROWD(who_gives_up_waiting_holds_up_nobody),
