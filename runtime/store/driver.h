@@ -148,6 +148,9 @@ int store_task_place(const struct store *store, uint32_t shard, struct arena_chu
 int store_task_read(const struct store *store, uint32_t shard, uint64_t seq, struct span bytes,
         struct arena_chunk **arena, struct store_task *ret_task, struct error *error);
 
+/* Fills in what a task's note says, at that store time.  One that cannot be read is passed over. */
+void store_task_note(struct store_task *task, struct span note, uint64_t now_ms);
+
 /* What is recorded as the reason of a task for which that returned an error. */
 struct span store_set_aside_reason(int error);
 

@@ -285,6 +285,8 @@ static void check_outcome(struct store_request *request, const struct store_outc
                 request_refuse(request, "checkpoint too long");
         if (outcome->task.seq > STORE_SEQ_MAX)
                 request_refuse(request, "no such seq");
+        if (outcome->kind == STORE_START ? !note_holder_is_good(outcome->holder) : outcome->holder.size > 0)
+                request_refuse(request, "a holder comes with START only: 1 to 64 printable characters without spaces");
         if (outcome->name.size && (outcome->kind != STORE_DIVERT || !store_name_is_good(outcome->name)))
                 request_refuse(request, "a name comes with DIVERT only: 1 to 200 printable characters without spaces");
 }
@@ -362,6 +364,14 @@ int store_task_place(const struct store *store, uint32_t shard, struct arena_chu
         }
         task->key = e->key.size ? e->key : e->id;
         return 0;
+}
+
+void store_task_note(struct store_task *task, struct span note, uint64_t now_ms)
+{
+        if (note_parse(note.data, note.size, &task->note))
+                task->note = (struct task_note){ 0 };
+        uint64_t until_ms = task->note.started_epoch ? task->note.until_ms : 0;
+        task->busy_ms = until_ms > now_ms ? min_u64(until_ms - now_ms, STORE_START_MAX_MS) : 0;
 }
 
 struct span store_set_aside_reason(int error)

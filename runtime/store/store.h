@@ -38,8 +38,9 @@
 #define STORE_PAYLOAD_MAX     (16u * 1024u * 1024u) /* what payload_max may be set to at most */
 #define STORE_NEVER           UINT64_MAX            /* a due time: nothing is due */
 #define STORE_NONCE_SIZE      16u
-#define STORE_IDEMPOTENCY_MS  86400000u /* how long a shard remembers an idempotency name: a day */
-#define STORE_WAITING_MS      30000u    /* a waiting key whose owner never refills it comes back by itself after this */
+#define STORE_IDEMPOTENCY_MS  86400000u          /* how long a shard remembers an idempotency name: a day */
+#define STORE_START_MAX_MS    UINT64_C(86400000) /* a start is held for so long at most, unless it is renewed */
+#define STORE_WAITING_MS      30000u /* a waiting key whose owner never refills it comes back by itself after this */
 
 struct store;
 struct store_app;
@@ -213,6 +214,7 @@ struct store_task {
         struct envelope envelope; /* id is always there; lane is the one it was claimed from */
         struct span key;          /* what order is kept for: the envelope's key, or the id */
         struct task_note note;
+        uint64_t busy_ms; /* note.holder may run it for so much longer, and nobody else starts its key; 0: no more */
         /* Only from acquire and in-flight pages: its key is parked or held, or waits for a name.  Do not start it: give
          * it back with STORE_DIVERT, unless it is running here already. */
         bool is_key_waiting;
@@ -298,7 +300,8 @@ enum store_outcome_kind {
         STORE_DEAD,   /* kept among the dead, with `reason` */
         STORE_DIVERT, /* not started: goes to its key's side queue, at its place; costs nothing.  If it is the first
                          there, its key waits for `name`, or for delay_ms; a parked or held key stays so */
-        STORE_START,  /* a suspect's durable mark; stays in flight.  The next outcome clears it */
+        STORE_START,  /* it is about to run at `holder`: a durable mark; stays in flight.  The next outcome but a
+                         DIVERT or CHECKPOINT clears it */
         STORE_INTERRUPTED, /* counted, the mark cleared; stays in flight */
         STORE_CHECKPOINT,  /* the checkpoint is replaced; stays in flight */
 };
@@ -314,6 +317,9 @@ struct store_outcome {
         struct span error;   /* for the history */
         uint64_t delay_ms;   /* RETRY; DIVERT: the key's head comes back then at the latest */
         struct span name;    /* DIVERT: what its key waits for instead of a time (names.h); empty: a time */
+        struct span holder;  /* START: who runs it, a nonce in hexadecimal digits or a worker's name */
+        uint64_t until_ms;   /* START: from now; nobody else starts its key before.  0: no such time.  Cut to
+                                STORE_START_MAX_MS */
         uint32_t refill;     /* DONE, DEAD: take so many more of the key's tasks from its side queue, if it has one */
         bool is_suspect;     /* INTERRUPTED: remember that it must run alone */
         bool has_result;     /* DONE */

@@ -54,6 +54,20 @@ static int count_parse(struct span text, uint32_t *ret_count)
         return 0;
 }
 
+bool note_holder_is_good(struct span holder)
+{
+        for (size_t i = 0; i < holder.size; i++)
+                if (holder.data[i] <= ' ' || holder.data[i] > '~')
+                        return false;
+        return holder.size && holder.size <= NOTE_HOLDER_MAX;
+}
+
+void note_clear_start(struct task_note *note)
+{
+        note->started_epoch = note->until_ms = 0;
+        note->holder = (struct span){ 0 };
+}
+
 static int line_parse(struct task_note *note, struct span line)
 {
         struct span rest;
@@ -75,6 +89,11 @@ static int line_parse(struct task_note *note, struct span line)
                 return number_take(&rest, &note->started_epoch) || rest.size || note->started_epoch > TASK_NUMBER_MAX
                                ? -EBADMSG
                                : 0;
+        if (begins_with(line, "holder:", &note->holder))
+                return note_holder_is_good(note->holder) ? 0 : -EBADMSG;
+        if (begins_with(line, "until:", &rest))
+                return number_take(&rest, &note->until_ms) || rest.size || note->until_ms > TASK_NUMBER_MAX ? -EBADMSG
+                                                                                                            : 0;
         if (span_is(line, SPAN_TEXT("suspect:1"))) {
                 note->is_suspect = true;
                 return 0;
@@ -123,6 +142,10 @@ void note_put(struct buffer *to, const struct task_note *note)
                 buffer_printf(to, "interruptions:%" PRIu32 "\n", note->interruptions);
         if (note->started_epoch)
                 buffer_printf(to, "started:%" PRIu64 "\n", note->started_epoch);
+        if (note->started_epoch && note->holder.size)
+                buffer_printf(to, "holder:%.*s\n", (int)note->holder.size, note->holder.data);
+        if (note->started_epoch && note->until_ms)
+                buffer_printf(to, "until:%" PRIu64 "\n", note->until_ms);
         if (note->is_suspect)
                 buffer_printf(to, "suspect:1\n");
         buffer_put(to, note->events.data, note->events.size);

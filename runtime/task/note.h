@@ -4,6 +4,8 @@
  *         attempts:2
  *         crashes:1
  *         started:42
+ *         holder:host-b
+ *         until:1763256060000
  *         event:1763256000123 attempt connection refused
  *         event:1763256001456 crash SIGSEGV at 0x10 in write_row
  *
@@ -18,6 +20,7 @@
 #define NOTE_EVENTS_MAX     8u   /* only the latest are kept */
 #define NOTE_TEXT_MAX       512u /* bytes of one event's text; longer is cut */
 #define NOTE_CHECKPOINT_MAX 4096u
+#define NOTE_HOLDER_MAX     64u
 #define NOTE_COUNT_MAX      (UINT32_MAX - 1) /* of attempts, crashes, interruptions: adding one does not overflow */
 
 /* What an event cost the task.  Each kind is counted apart; only attempts and crashes use up the task's budget. */
@@ -33,7 +36,9 @@ struct task_note {
         uint32_t attempts;
         uint32_t crashes;
         uint32_t interruptions;
-        uint64_t started_epoch; /* a suspect was started in this epoch and has not ended; 0: no such mark */
+        uint64_t started_epoch; /* it was started in this epoch, durably, and has not ended; 0: no such mark */
+        struct span holder;     /* started_epoch: who runs it, a host's nonce or a worker's name */
+        uint64_t until_ms;      /* started_epoch: nobody else starts it before this store time; 0: no such time */
         bool is_suspect;        /* the task was running when its runner or host died: it runs alone */
         struct span events;     /* read with note_event_next() */
         struct span checkpoint;
@@ -55,6 +60,10 @@ struct span note_take_where(struct span *text);
 /* Empty bytes are an empty note.  0 or -EBADMSG. */
 int note_parse(const void *data, size_t size, struct task_note *ret_note);
 void note_put(struct buffer *to, const struct task_note *note);
+/* Whoever may hold a start: 1 to NOTE_HOLDER_MAX printable ASCII characters, no space. */
+bool note_holder_is_good(struct span holder);
+/* The start is over: its mark goes. */
+void note_clear_start(struct task_note *note);
 bool note_is_empty(const struct task_note *note);
 
 /* Adds an event, and drops the oldest if there are too many.  note->events then points into `scratch`.  Control

@@ -245,6 +245,7 @@ void keep_note(struct world *w, struct task_note *note)
 {
         note->events = keep(w, note->events);
         note->checkpoint = keep(w, note->checkpoint);
+        note->holder = keep(w, note->holder);
 }
 
 void *keep_array(struct world *w, const void *array, size_t count, size_t size)

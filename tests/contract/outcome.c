@@ -194,7 +194,7 @@ static void a_suspects_start_is_durable_until_it_ends(void **state)
         struct world *w = *state;
         struct owner o = own(w, 0, 1, 1);
         struct store_advance a = first_task(w, &o, "k");
-        struct store_outcome start = { .kind = STORE_START, .task = ref(&a.tasks[0]) };
+        struct store_outcome start = { .kind = STORE_START, .task = ref(&a.tasks[0]), .holder = T("aa") };
         (void)settle(w, &o, start);
         struct store_task found = after_crash(w, 2);
         assert_int_equal(found.note.started_epoch, 1);
@@ -263,7 +263,86 @@ static void a_held_keys_running_task_may_fail(void **state)
         assert_int_equal(claim(w, &o, 10).tasks_count, 0);
 }
 
+static struct store_outcome start_of(const struct store_task *task, const char *holder, uint64_t until_ms)
+{
+        return (struct store_outcome){
+                .kind = STORE_START, .task = ref(task), .holder = T(holder), .until_ms = until_ms
+        };
+}
+
+/* A worker, or another host's seat, may have it still: whoever owns the shard next knows who, and for how long. */
+static void a_start_is_kept_with_its_holder_until_its_time(void **state)
+{
+        struct world *w = *state;
+        struct owner a = own(w, 0, 1, 1);
+        (void)submit(w, "k", "1");
+        struct store_advance claimed = claim(w, &a, 1);
+        assert_int_equal(claimed.tasks[0].busy_ms, 0);
+        (void)settle(w, &a, start_of(&claimed.tasks[0], "worker-7", 5000));
+        world_reopen(w);
+        world_step(w, TTL_MS);
+        struct owner b = own(w, 0, 2, 2);
+        const struct store_task *task = &b.granted.page.tasks[0];
+        assert_int_equal(task->note.started_epoch, 1);
+        assert_true(span_is(task->note.holder, T("worker-7")));
+        assert_int_equal(task->busy_ms, 5000 - TTL_MS);
+        /* It waits for that time in the store, and keeps the mark. */
+        struct store_outcome back = divert(task);
+        back.delay_ms = task->busy_ms;
+        assert_int_equal(settle(w, &b, back).next_due_ms, 5000 - TTL_MS);
+        world_step(w, 5000 - TTL_MS - 1);
+        assert_int_equal(claim(w, &b, 1).tasks_count, 0);
+        world_step(w, 1);
+        claimed = claim(w, &b, 1);
+        expect_tasks(w, claimed, "1");
+        assert_int_equal(claimed.tasks[0].busy_ms, 0);
+        assert_true(span_is(claimed.tasks[0].note.holder, T("worker-7")));
+        (void)settle(w, &b, start_of(&claimed.tasks[0], "worker-8", 100));
+        (void)settle(w, &b, start_of(&claimed.tasks[0], "worker-8", 60000)); /* it is renewed */
+        assert_int_equal(acquire(w, &b), 0);
+        assert_int_equal(b.granted.page.tasks[0].busy_ms, 60000);
+        struct store_outcome over = { .kind = STORE_INTERRUPTED, .task = ref(&claimed.tasks[0]), .cost = COST_NONE };
+        (void)settle(w, &b, over);
+        assert_int_equal(acquire(w, &b), 0);
+        assert_int_equal(b.granted.page.tasks[0].busy_ms, 0);
+        assert_int_equal(b.granted.page.tasks[0].note.holder.size, 0);
+        assert_int_equal(b.granted.page.tasks[0].note.started_epoch, 0);
+}
+
+static void a_start_is_not_held_for_ever(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        (void)submit(w, "k", "1");
+        struct store_advance a = claim(w, &o, 1);
+        (void)settle(w, &o, start_of(&a.tasks[0], "worker-7", UINT64_MAX));
+        assert_int_equal(acquire(w, &o), 0);
+        assert_int_equal(o.granted.page.tasks[0].busy_ms, STORE_START_MAX_MS);
+}
+
+static void a_start_needs_a_holder(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        (void)submit(w, "k", "1");
+        struct store_advance a = claim(w, &o, 1);
+        char text[NOTE_HOLDER_MAX + 2];
+        memset(text, 'x', sizeof(text) - 1);
+        text[sizeof(text) - 1] = 0;
+        const char *const bad[] = { "", "two words", "line\n", text };
+        for (unsigned i = 0; i < 4; i++) {
+                struct store_outcome start = start_of(&a.tasks[0], bad[i], 1);
+                assert_int_equal(advance_call(w, &o, o.call + 1, &start, 1, 0).request.status, -EINVAL);
+        }
+        struct store_outcome other = done(&a.tasks[0]);
+        other.holder = T("aa");
+        assert_int_equal(advance_call(w, &o, o.call + 1, &other, 1, 0).request.status, -EINVAL);
+}
+
 const struct CMUnitTest outcome_tests[] = {
+        IN_WORLD(a_start_is_kept_with_its_holder_until_its_time),
+        IN_WORLD(a_start_is_not_held_for_ever),
+        IN_WORLD(a_start_needs_a_holder),
         IN_WORLD(done_is_final),
         IN_WORLD(an_outcome_of_a_queued_task_changes_nothing),
         IN_WORLD(only_those_that_are_named_are_done),

@@ -141,7 +141,7 @@ static void settle_after_trouble(struct world *w, struct owner *o)
         a = claim(w, o, 1);
         (void)settle(w, o,
                 (struct store_outcome){ .kind = STORE_CHECKPOINT, .task = ref(&a.tasks[0]), .checkpoint = T("half") });
-        (void)settle(w, o, (struct store_outcome){ .kind = STORE_START, .task = ref(&a.tasks[0]) });
+        (void)settle(w, o, (struct store_outcome){ .kind = STORE_START, .task = ref(&a.tasks[0]), .holder = T("aa") });
         struct store_outcome outcome = done(&a.tasks[0]);
         outcome.has_result = true;
         outcome.result = T("r");

@@ -42,7 +42,7 @@ static struct store_outcome judge(void *self, const struct store_task *task)
                         .reason = SPAN_TEXT("exhausted"),
                         .error = SPAN_TEXT("gave up") };
         if (!strcmp(verdict, "keep"))
-                return (struct store_outcome){ .kind = STORE_START };
+                return (struct store_outcome){ .kind = STORE_START, .holder = SPAN_TEXT("owner") };
         if (!strcmp(verdict, "done"))
                 return (struct store_outcome){ .kind = STORE_DONE };
         memcpy(result, e->payload.data, e->payload.size);

@@ -162,7 +162,7 @@ def markers(image):
 
 def outcome(kind, number, key, *, cost=1, delay=1000, refill=2, reply=0, result=0, waits="", follow_ups=()):
     return [kind, seq(number), f"flight-{number}-0", key, "h", reply, cost, delay, refill, 0, result, "rejected", "no",
-            "data", "", waits, list(follow_ups)]
+            "data", "", waits, "aa", 1000, list(follow_ups)]
 
 
 DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = range(8)

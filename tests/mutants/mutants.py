@@ -277,6 +277,23 @@ MUTANTS = [
      "if (s->is_repeat && s->last_call >= SHARD_CALL_ADVANCE)", "if (s->is_repeat && s->last_call == SHARD_CALL_ADVANCE)",
      [UNIT("shard_names")]),
 
+    # --- a start that somebody else may hold
+    ("start: the time is not kept", "runtime/store/sqlite/advance.c",
+     "note.until_ms = outcome->until_ms ?", "note.until_ms = false ?", [CONTRACT("store_sqlite")]),
+    ("start: redis, the time is not kept", "runtime/store/redis/lua/lib/outcomes.lua",
+     "o[18] > 0 and now + o[18] or 0", "0", [CONTRACT("store_redis")]),
+    ("start: redis, an end keeps the mark", "runtime/store/redis/lua/lib/note.lua",
+     "n.started, n['until'], n.holder = 0, 0, ''", "n.started = 0", [CONTRACT("store_redis")]),
+    ("start: without a holder", "runtime/store/store.c",
+     "outcome->kind == STORE_START ? !note_holder_is_good(outcome->holder) : outcome->holder.size > 0", "false",
+     [CONTRACT("store_sqlite")]),
+    ("start: what runs elsewhere is started", "runtime/host/shard/shard.c",
+     "else if (is_busy_elsewhere(s, &tasks[i]))", "else if (false)", [UNIT("shard_suspects")]),
+    ("start: our own is kept from us", "runtime/host/shard/shard.c",
+     "return !span_is(task->note.holder, (struct span){ own, strlen(own) });", "return true;", [UNIT("shard_suspects")]),
+    ("start: a worker's silence is a host's death", "runtime/host/shard/window.c",
+     " && !task->note.until_ms;", ";", [UNIT("shard_suspects")]),
+
     # --- a dump's chunks are taken once
     ("sqlite: a run of done tasks goes over the end of a segment", "runtime/store/sqlite/log.h",
      "return next == seq + 1 && (next & LOG_PLACE_MASK);", "return next == seq + 1;", [CONTRACT("store_files")]),

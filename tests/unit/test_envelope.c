@@ -331,7 +331,9 @@ static void a_note_with_a_number_out_of_range_is_none(void **state)
 static void a_note_keeps_counts_checkpoint_and_the_latest_events(void **state)
 {
         (void)state;
-        struct task_note note = { .started_epoch = 42, .is_suspect = true };
+        struct task_note note = {
+                .started_epoch = 42, .holder = SPAN_TEXT("host-b"), .until_ms = 99, .is_suspect = true
+        };
         struct buffer scratch = { 0 };
         struct buffer bytes = { 0 };
         for (unsigned i = 0; i < 12; i++) {
@@ -349,6 +351,8 @@ static void a_note_keeps_counts_checkpoint_and_the_latest_events(void **state)
         assert_int_equal(back.started_epoch, 42);
         assert_true(back.is_suspect);
         assert_true(span_is(back.checkpoint, note.checkpoint));
+        assert_true(span_is(back.holder, SPAN_TEXT("host-b")));
+        assert_int_equal(back.until_ms, 99);
         struct note_event event;
         unsigned count = 0;
         while (note_event_next(&back.events, &event)) {

@@ -16,6 +16,8 @@ static void a_suspect_starts_once_its_start_is_recorded(void **state)
         assert_null(next(&g));
         send_advance(&g);
         assert_said(&g, 1, STORE_START);
+        assert_true(span_is(said(&g, 1)->holder, SPAN_TEXT("01020300000000000000000000000000")));
+        assert_int_equal(said(&g, 1)->until_ms, 0);
         assert_null(next(&g));
         reply_advance(&g, STORE_OK);
         const struct claimed *c = start(&g, 1);
@@ -239,9 +241,56 @@ static void four_dead_hosts_in_a_row_make_a_suspect(void **state)
         rig_close(&g);
 }
 
+/* Somebody else runs it, as far as is known: a worker, or a seat of another host. */
+static void what_runs_elsewhere_is_not_started_before_its_time(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        send_acquire(&g);
+        struct store_task *busy = hand(&g, 1, "k", "a");
+        busy->note = (struct task_note){ .started_epoch = 7, .holder = SPAN_TEXT("worker-7"), .until_ms = 9000 };
+        busy->busy_ms = 4000;
+        hand(&g, 2, "k", "a");
+        hand(&g, 3, "j", "a");
+        reply_acquire(&g, STORE_GRANTED, false);
+        start(&g, 3);
+        assert_null(next(&g));
+        send_advance(&g);
+        assert_said(&g, 1, STORE_DIVERT);
+        assert_said(&g, 2, STORE_DIVERT);
+        assert_int_equal(said(&g, 1)->delay_ms, 4000);
+        assert_int_equal(said(&g, 2)->delay_ms, 4000);
+        reply_advance(&g, STORE_OK);
+        /* Its time has passed: it runs as any other, for no host died with it. */
+        struct store_task *back = hand(&g, 1, "k", "a");
+        back->note = (struct task_note){ .started_epoch = 7, .holder = SPAN_TEXT("worker-7"), .until_ms = 9000 };
+        claim(&g);
+        assert_int_equal(start(&g, 1)->trust, TRUST_FULL);
+        rig_close(&g);
+}
+
+static void what_we_started_ourselves_is_not_kept_from_us(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        send_acquire(&g);
+        struct store_task *own_start = hand(&g, 1, "k", "a");
+        own_start->note = (struct task_note){
+                .started_epoch = 40, .holder = SPAN_TEXT("01020300000000000000000000000000"), .until_ms = 9000
+        };
+        own_start->busy_ms = 4000;
+        reply_acquire(&g, STORE_GRANTED, false);
+        start(&g, 1);
+        rig_close(&g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_runs_elsewhere_is_not_started_before_its_time),
+                cmocka_unit_test(what_we_started_ourselves_is_not_kept_from_us),
                 cmocka_unit_test(a_suspect_starts_once_its_start_is_recorded),
                 cmocka_unit_test(one_suspect_at_a_time_is_marked),
                 cmocka_unit_test(a_start_that_another_left_without_an_end_is_told),

@@ -49,6 +49,13 @@ struct pending_outcome *pending_outcome_divert(const char *reason, const char *n
         return pending;
 }
 
+struct pending_outcome *pending_outcome_start(const char *holder)
+{
+        struct pending_outcome *pending = make(STORE_START, strlen(holder));
+        pending->outcome.holder = keep(pending, holder, strlen(holder));
+        return pending;
+}
+
 struct pending_outcome *pending_outcome_checkpoint(const void *data, size_t size)
 {
         struct pending_outcome *pending = make(STORE_CHECKPOINT, size);

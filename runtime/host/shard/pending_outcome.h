@@ -22,6 +22,8 @@ struct pending_outcome *pending_outcome_new(enum store_outcome_kind kind, enum t
 struct pending_outcome *pending_outcome_done(const struct ring_reply *reply, struct error *error);
 /* DIVERT: its key waits for `name`, for that reason. */
 struct pending_outcome *pending_outcome_divert(const char *reason, const char *name);
+/* START, at that holder. */
+struct pending_outcome *pending_outcome_start(const char *holder);
 /* CHECKPOINT. */
 struct pending_outcome *pending_outcome_checkpoint(const void *data, size_t size);
 /* Accepts NULL. */

@@ -399,6 +399,43 @@ void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
         shard_lease_call_ended(s, now_ms);
 }
 
+static void holder_name(const struct shard *s, char to[2 * STORE_NONCE_SIZE + 1])
+{
+        for (unsigned i = 0; i < STORE_NONCE_SIZE; i++)
+                (void)snprintf(to + 2 * i, 3, "%02x", s->lease.nonce[i]);
+}
+
+/* Its start is recorded before it runs here. */
+static void mark(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        char holder[2 * STORE_NONCE_SIZE + 1];
+        holder_name(s, holder);
+        end(s, c, pending_outcome_start(holder), now_ms);
+}
+
+/* Somebody else may be running it: a worker, or another host's seat. */
+static bool is_busy_elsewhere(const struct shard *s, const struct store_task *task)
+{
+        char own[2 * STORE_NONCE_SIZE + 1];
+        if (!task->busy_ms)
+                return false;
+        holder_name(s, own);
+        return !span_is(task->note.holder, (struct span){ own, strlen(own) });
+}
+
+/* It waits in the store until nobody else can be running it, and so does all that stands behind it. */
+static void divert_busy(struct shard *s, struct claimed *busy, uint64_t busy_ms, uint64_t now_ms)
+{
+        for (struct claimed *c = busy; c; c = c->next) {
+                if (c->state != CLAIMED_WAITING)
+                        continue;
+                struct pending_outcome *pending =
+                        pending_outcome_divert("started elsewhere, and may still run there", "");
+                pending->outcome.delay_ms = busy_ms;
+                end(s, c, pending, now_ms);
+        }
+}
+
 struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
 {
         if (s->state != SHARD_OWNED || now_ms >= s->until_ms)
@@ -411,7 +448,7 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
                         c->started_ms = now_ms;
                         return c;
                 }
-                end(s, c, pending_outcome_new(STORE_START, COST_NONE, ""), now_ms);
+                mark(s, c, now_ms);
         }
         return NULL;
 }
@@ -423,7 +460,7 @@ bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
                 return false;
         struct claimed *c = window_mark_next(&s->window, pool);
         if (c)
-                end(s, c, pending_outcome_new(STORE_START, COST_NONE, ""), now_ms);
+                mark(s, c, now_ms);
         return c;
 }
 
@@ -453,6 +490,8 @@ static void trim(
                         continue;
                 if (tasks[i].is_key_waiting)
                         divert_rest(s, c->of, now_ms);
+                else if (is_busy_elsewhere(s, &tasks[i]))
+                        divert_busy(s, c, tasks[i].busy_ms, now_ms);
                 else if (c->pool >= s->window.pools)
                         divert_unserved(s, c, now_ms);
                 else if (window_is_excess(&s->window, c))

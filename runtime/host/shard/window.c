@@ -207,7 +207,9 @@ static void insert(struct window_key *key, struct claimed *c)
 static enum trust file_trust_of(const struct window *w, const struct store_task *task, uint32_t hosts_died)
 {
         bool is_suspect = task->note.is_suspect || hosts_died >= HOST_DEATHS_MAX;
-        bool was_running = task->note.started_epoch && task->note.started_epoch < w->first_epoch;
+        /* A start with a time was not its owner's own: who had it may have gone, which is no death of a host. */
+        bool was_running =
+                task->note.started_epoch && task->note.started_epoch < w->first_epoch && !task->note.until_ms;
         if (was_running)
                 return is_suspect ? TRUST_DIED_ALONE : TRUST_WAS_RUNNING;
         return is_suspect ? TRUST_SUSPECT : TRUST_FULL;

@@ -46,7 +46,7 @@ static void pack_outcome(struct buffer *b, const struct store_outcome *o)
         struct span error = o->error;
         if (error.size > NOTE_TEXT_MAX)
                 error.size = NOTE_TEXT_MAX;
-        msgpack_array(b, 17);
+        msgpack_array(b, 19);
         msgpack_number(b, o->kind);
         msgpack_number(b, task->seq);
         msgpack_bytes(b, task->id);
@@ -63,6 +63,8 @@ static void pack_outcome(struct buffer *b, const struct store_outcome *o)
         msgpack_bytes(b, o->result);
         msgpack_bytes(b, o->checkpoint);
         msgpack_bytes(b, o->name);
+        msgpack_bytes(b, o->holder);
+        msgpack_number(b, min_u64(o->until_ms, STORE_START_MAX_MS));
         msgpack_array(b, o->follow_ups_count);
 }
 

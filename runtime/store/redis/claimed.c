@@ -45,8 +45,7 @@ void claimed_add(
                 aside_add(c, seq, task->envelope.not_before_ms, (struct span){ 0 }, (struct span){ 0 });
                 return;
         }
-        if (note_parse(note.data, note.size, &task->note))
-                task->note = (struct task_note){ 0 };
+        store_task_note(task, note, c->now_ms);
         task->is_key_waiting = is_waiting;
         c->count++;
 }
@@ -55,7 +54,7 @@ static void task_keep(struct arena_chunk **arena, struct store_task *task)
 {
         struct envelope *e = &task->envelope;
         struct span *const spans[] = { &e->key, &e->handler, &e->id, &e->headers, &e->payload, &task->note.events,
-                &task->note.checkpoint };
+                &task->note.checkpoint, &task->note.holder };
         for (unsigned i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
                 if (spans[i]->size)
                         *spans[i] = arena_copy(arena, *spans[i]);

@@ -51,6 +51,8 @@ static struct span note_after(struct sqlite_store *s, const struct store_outcome
         switch (outcome->kind) {
         case STORE_START:
                 note.started_epoch = epoch;
+                note.holder = outcome->holder;
+                note.until_ms = outcome->until_ms ? s->now_ms + min_u64(outcome->until_ms, STORE_START_MAX_MS) : 0;
                 break;
         case STORE_CHECKPOINT:
                 note.checkpoint = outcome->checkpoint;
@@ -58,7 +60,7 @@ static struct span note_after(struct sqlite_store *s, const struct store_outcome
         case STORE_DIVERT:
                 break;
         default:
-                note.started_epoch = 0;
+                note_clear_start(&note);
                 note.is_suspect = outcome->kind == STORE_INTERRUPTED && outcome->is_suspect;
                 note_charge(&note, &scratch, s->now_ms, outcome->cost, outcome->error);
         }
@@ -92,7 +94,7 @@ static struct span note_of_done(struct span before, struct arena_chunk **arena)
         struct span after = { 0 };
         if (note_parse(before.data, before.size, &note))
                 return after;
-        note.started_epoch = 0;
+        note_clear_start(&note);
         note.is_suspect = false;
         note.checkpoint = (struct span){ 0 };
         if (!note_is_empty(&note)) {

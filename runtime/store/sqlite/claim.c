@@ -39,8 +39,7 @@ int claim_add(struct sqlite_store *s, struct claim *claim, const struct sqlite_s
         if (r)
                 return r;
         note = note.size ? arena_copy(claim->arena, note) : note;
-        if (note_parse(note.data, note.size, &to->note))
-                to->note = (struct task_note){ 0 };
+        store_task_note(to, note, s->now_ms);
         claim->bytes += task.size;
         claim->count++;
         return 0;
@@ -196,8 +195,7 @@ static void settle(struct sqlite_store *s, struct sqlite_shard_row *shard, struc
                 side_put(s, shard, &key, seq, bytes, note);
                 key_save(s, shard, &key);
         } else {
-                if (note_parse(note.data, note.size, &task->note))
-                        task->note = (struct task_note){ 0 };
+                store_task_note(task, note, s->now_ms);
                 shard->in_flight++;
                 claim->count++;
         }

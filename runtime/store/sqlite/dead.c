@@ -10,7 +10,7 @@ static struct span note_of_death(
         struct buffer scratch = { 0 };
         if (note_parse(before.data, before.size, &note))
                 note = (struct task_note){ 0 };
-        note.started_epoch = 0;
+        note_clear_start(&note);
         if (cost == COST_NONE)
                 note_add_event(&note, &scratch, s->now_ms, "dead", text);
         else

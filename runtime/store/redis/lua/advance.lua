@@ -288,7 +288,7 @@ for _, o in ipairs(outcomes) do
 	room = room + o[9]
 	has_dead = has_dead or o[1] == 3
 	has_results = has_results or o[11] == 1
-	has_follow_ups = has_follow_ups or #o[17] > 0
+	has_follow_ups = has_follow_ups or #o[19] > 0
 end
 room = math.min(room, 256)
 

@@ -35,7 +35,7 @@ end
 -- A task becomes dead, with its history, and a reply says so if someone waits.
 local function dead_put(task, reason, text, cost)
 	local n = note_read(task.note)
-	n.started = 0
+	note_clear_start(n)
 	if cost == 0 then
 		note_event(n, 'dead', text)
 	else

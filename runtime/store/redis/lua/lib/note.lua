@@ -1,10 +1,11 @@
 -- Notes, as task/note.h describes them, as tables.
 local NUMBERS = { attempts = 4294967294, crashes = 4294967294, interruptions = 4294967294, started = 9007199254740991,
-	suspect = 1 }
+	['until'] = 9007199254740991, suspect = 1 }
 local EVENTS_MAX = 8
 
 local function note_read(bytes)
-	local n = { attempts = 0, crashes = 0, interruptions = 0, started = 0, suspect = 0, events = {}, checkpoint = '' }
+	local n = { attempts = 0, crashes = 0, interruptions = 0, started = 0, ['until'] = 0, suspect = 0, holder = '', events = {},
+		checkpoint = '' }
 	if not bytes or string.sub(bytes, 1, 4) ~= 'qn1\n' then
 		return n
 	end
@@ -25,6 +26,8 @@ local function note_read(bytes)
 				table.remove(n.events, 1)
 			end
 			n.events[#n.events + 1] = line
+		elseif name == 'holder' then
+			n.holder = string.match(value, '^[!-~]+$') and string.sub(value, 1, 64) or ''
 		elseif NUMBERS[name] then
 			n[name] = math.min(whole(value) or 0, NUMBERS[name])
 		end
@@ -35,10 +38,13 @@ end
 -- '' for a note that says nothing.
 local function note_write(n)
 	local lines = {}
-	for _, name in ipairs({ 'attempts', 'crashes', 'interruptions', 'started', 'suspect' }) do
+	for _, name in ipairs({ 'attempts', 'crashes', 'interruptions', 'started', 'until', 'suspect' }) do
 		if n[name] > 0 then
 			lines[#lines + 1] = string.format('%s:%.0f', name, n[name])
 		end
+	end
+	if n.holder ~= '' then
+		lines[#lines + 1] = 'holder:' .. n.holder
 	end
 	for _, event in ipairs(n.events) do
 		lines[#lines + 1] = event
@@ -50,13 +56,19 @@ local function note_write(n)
 	return 'qn1\n' .. table.concat(lines, '\n') .. '\n' .. n.checkpoint
 end
 
+-- The start is over: its mark goes.
+local function note_clear_start(n)
+	n.started, n['until'], n.holder = 0, 0, ''
+end
+
 -- What a reply or a result keeps of a note: counts and history.  Marks and checkpoint were for the task's next start.
 local function note_of_done(bytes)
 	if bytes == '' then
 		return ''
 	end
 	local n = note_read(bytes)
-	n.started, n.suspect, n.checkpoint = 0, 0, ''
+	note_clear_start(n)
+	n.suspect, n.checkpoint = 0, ''
 	return note_write(n)
 end
 

@@ -70,7 +70,7 @@ local function settle_done(o, seq)
 		result_put(o[3], o[4], o[5], o[14], note)
 		results_put = results_put + 1
 	end
-	for _, f in ipairs(o[17]) do
+	for _, f in ipairs(o[19]) do
 		follow_up(f)
 	end
 	return true
@@ -114,11 +114,11 @@ local function note_after(o, seq)
 	local kind = o[1]
 	local n = note_read(note_get(seq))
 	if kind == START then
-		n.started = epoch
+		n.started, n.holder, n['until'] = epoch, o[17], o[18] > 0 and now + o[18] or 0
 	elseif kind == CHECKPOINT then
 		n.checkpoint = o[15]
 	elseif kind ~= DIVERT then
-		n.started = 0
+		note_clear_start(n)
 		n.suspect = kind == INTERRUPTED and o[10] or 0
 		note_charge(n, o[7], o[13])
 	end
@@ -167,7 +167,7 @@ end
 -- key that follow each other are refilled at once.  Returns where it stopped.
 local function settle_plain(i)
 	local seqs, from = {}, i
-	while outcomes[i] and outcomes[i][1] == DONE and outcomes[i][6] == 0 and outcomes[i][11] == 0 and #outcomes[i][17] == 0 do
+	while outcomes[i] and outcomes[i][1] == DONE and outcomes[i][6] == 0 and outcomes[i][11] == 0 and #outcomes[i][19] == 0 do
 		seqs[#seqs + 1] = string.format('%d', outcomes[i][2])
 		i = i + 1
 	end
