@@ -104,10 +104,22 @@ static void push(void *self, uint32_t shard, enum lane lane, struct span bytes)
         assert_true(is_taken);
 }
 
+static void record(void *self, const char *name, const char *value)
+{
+        const struct site *site = self;
+        bool is_taken = false;
+        for (unsigned i = 0; i < site->count && !is_taken; i++) {
+                redisReply *reply = server_do(site->masters[i], "HSET quiver:{test}:app %s %s", name, value);
+                is_taken = reply->type == REDIS_REPLY_INTEGER;
+                freeReplyObject(reply);
+        }
+        assert_true(is_taken);
+}
+
 #define CONTRACT(site)                                                                                                 \
         {                                                                                                              \
                 .name = "redis-" #site, .create = create_##site, .destroy = destroy, .options = options,               \
-                .step_clock = step_clock, .push = push, .has_many_apps = true,                                         \
+                .step_clock = step_clock, .push = push, .record = record, .has_many_apps = true,                       \
         }
 
 const struct contract_driver redis_site_contracts[] = { CONTRACT(tcp), CONTRACT(sentinel), CONTRACT(cluster) };

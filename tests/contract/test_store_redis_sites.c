@@ -13,6 +13,7 @@ int main(void)
                 (void)printf("# %s\n", driver->name);
                 failed +=
                         RUN(order) + RUN(fence) + RUN(outcome) + RUN(idempotency) + RUN(mail) + RUN(names) + RUN(room);
+                failed += RUN(limit) + RUN(schedule);
         }
         return failed ? 1 : 0;
 }
