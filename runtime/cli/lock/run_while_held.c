@@ -229,25 +229,11 @@ static void on_waited(uv_timer_t *timer)
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
-static void on_slow(uv_timer_t *timer)
-{
-        struct held *held = timer->data;
-        cli_say_waiting(held->tree.command, "the coordination", &held->tree.config.coordination.url);
-        held->has_said_slow = true;
-}
-
 static void on_session(void *self, enum coord_state state, uint64_t session)
 {
         struct held *held = self;
         held->has_session = state == COORD_ALIVE;
-        if (held->has_session) {
-                (void)uv_timer_stop(&held->slow_timer);
-                if (held->has_said_slow)
-                        say(held, "the coordination answers");
-                held->has_said_slow = false;
-        } else if (!held->has_said_slow && !uv_is_active((uv_handle_t *)&held->slow_timer)) {
-                (void)uv_timer_start(&held->slow_timer, on_slow, CLI_SLOW_MS, 0);
-        }
+        cli_tree_answers(&held->tree, held->has_session);
         if (!held->is_open)
                 return; /* the recipe is told when it is there */
         if (held->is_election)
@@ -384,8 +370,7 @@ static void start_recipe(struct held *held)
 static void start_handles(struct held *held)
 {
         uv_loop_t *loop = &held->tree.loop;
-        uv_timer_t *timers[] = { &held->wait_timer, &held->kill_timer, &held->sweep_timer, &held->front_timer,
-                &held->slow_timer };
+        uv_timer_t *timers[] = { &held->wait_timer, &held->kill_timer, &held->sweep_timer, &held->front_timer };
         for (unsigned i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
                 (void)uv_timer_init(loop, timers[i]);
                 timers[i]->data = held;
@@ -412,7 +397,6 @@ static void close_handles(struct held *held)
         uv_close((uv_handle_t *)&held->kill_timer, NULL);
         uv_close((uv_handle_t *)&held->sweep_timer, NULL);
         uv_close((uv_handle_t *)&held->front_timer, NULL);
-        uv_close((uv_handle_t *)&held->slow_timer, NULL);
         uv_close((uv_handle_t *)&held->front_poll, NULL);
         for (unsigned i = 0; i < HELD_SIGNALS; i++)
                 uv_close((uv_handle_t *)&held->signals[i], NULL);

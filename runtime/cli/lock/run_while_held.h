@@ -25,7 +25,6 @@ struct held {
         struct queue queue; /* of an election */
         uint64_t token;
         bool has_session;
-        bool has_said_slow; /* that the coordination does not answer */
         bool is_held;
         bool was_lost; /* while the command ran, which is being stopped */
         bool is_over;
@@ -42,7 +41,7 @@ struct held {
         bool is_stepping_down; /* for that reason, as soon as the command is gone */
         unsigned front_stops;  /* looks in a row that found it stopped */
         uv_poll_t front_poll;
-        uv_timer_t wait_timer, kill_timer, sweep_timer, front_timer, slow_timer;
+        uv_timer_t wait_timer, kill_timer, sweep_timer, front_timer;
         uv_signal_t signals[HELD_SIGNALS];
 };
 

@@ -1,6 +1,7 @@
 #include "cli/lock/tree.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -19,6 +20,26 @@ static void on_opened(struct coord_request *request)
 static void on_closed(void *self)
 {
         *(bool *)self = true;
+}
+
+static void on_slow(uv_timer_t *timer)
+{
+        struct cli_tree *t = timer->data;
+        cli_say_waiting(t->command, "the coordination", &t->config.coordination.url);
+        t->has_said_slow = true;
+}
+
+void cli_tree_answers(struct cli_tree *t, bool is_so)
+{
+        if (!is_so) {
+                if (!t->has_said_slow && !uv_is_active((uv_handle_t *)&t->slow_timer))
+                        (void)uv_timer_start(&t->slow_timer, on_slow, CLI_SLOW_MS, 0);
+                return;
+        }
+        (void)uv_timer_stop(&t->slow_timer);
+        if (t->has_said_slow)
+                (void)fprintf(stderr, "quiver %s: the coordination answers\n", t->command);
+        t->has_said_slow = false;
 }
 
 static int open_tree(struct cli_tree *t, const struct coord_events *events, struct error *error)
@@ -51,9 +72,13 @@ int cli_tree_open(struct cli_tree *t, const char *command, const char *given_con
         t->config = loaded.config;
         log_set_level(LEVEL_WARN); /* what drivers tell of every step is for a host's log */
         (void)uv_loop_init(&t->loop);
+        (void)uv_timer_init(&t->loop, &t->slow_timer);
+        t->slow_timer.data = t;
+        cli_tree_answers(t, false);
         int r = open_tree(t, events, &error);
         if (!r)
                 return EXIT_DONE;
+        uv_close((uv_handle_t *)&t->slow_timer, NULL);
         (void)uv_run(&t->loop, UV_RUN_DEFAULT);
         (void)uv_loop_close(&t->loop);
         config_free(&t->config);
@@ -63,6 +88,7 @@ int cli_tree_open(struct cli_tree *t, const char *command, const char *given_con
 void cli_tree_close(struct cli_tree *t)
 {
         bool is_closed = false;
+        uv_close((uv_handle_t *)&t->slow_timer, NULL);
         coord_close(t->coord, on_closed, &is_closed);
         while (!is_closed)
                 (void)uv_run(&t->loop, UV_RUN_ONCE);

@@ -12,7 +12,12 @@ struct cli_tree {
         struct config config;
         uv_loop_t loop;
         struct coord *coord;
+        uv_timer_t slow_timer; /* while the coordination does not answer; runs from the opening on */
+        bool has_said_slow;    /* that it does not */
 };
+
+/* It answers, or has stopped to: after a second the user is told, and when it answers again. */
+void cli_tree_answers(struct cli_tree *t, bool is_so);
 
 /* Finds and reads the settings, and opens the tree that they name.  `events` NULL: only to look.  EXIT_DONE, or another
  * exit code after it said why. */
