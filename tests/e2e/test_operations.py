@@ -165,7 +165,7 @@ def test_a_version_is_bad(walk, host, tmp_path, root):
     host.wait_done(1)
     (plugins / "ledger.so.new").write_bytes(b"not a plugin")
     (plugins / "ledger.so.new").rename(plugins / "ledger.so")
-    w.run("quiver reload --dry-run")
+    w.run("quiver reload --dry-run", code=1)
     w.run("quiver reload --wait", code=1)
     host.submit([task("user-1", "2")])
     host.wait_done(2)
