@@ -445,7 +445,7 @@ MUTANTS = [
      "reply_put(o[3], o[6], 1, o[11], o[14], '', note)", "reply_put(o[3], o[6], 1, o[11], o[14], '', '')",
      [CONTRACT("store_redis")]),
     ("redis: a result has the checkpoint and the mark", "runtime/store/redis/lua/lib/note.lua",
-     "n.started, n.suspect, n.checkpoint = 0, 0, ''", "", [CONTRACT("store_redis")]),
+     "	note_clear_start(n)\n	n.suspect, n.checkpoint = 0, ''", "", [CONTRACT("store_redis")]),
 
     # --- the owner's own deadline, and what it holds
     ("shard: starts past its deadline", "runtime/host/shard/shard.c",

@@ -76,6 +76,13 @@ static void ask_due(struct call_schedule *t, uint64_t until_ms)
                         set_due(t, i, t->due_ms[i]);
 }
 
+/* Calls of which only so many are under way at once.  A wake is one of them: if all shards woke keys first, and claimed
+ * them after that, nothing would start before the last had woken some. */
+static bool is_counted(enum shard_call call)
+{
+        return call == SHARD_CALL_ADVANCE || call == SHARD_CALL_WAKE;
+}
+
 static void note_trip(struct call_schedule *t, uint64_t took_ms, uint64_t now_ms)
 {
         if (now_ms >= t->trip_since_ms + TRIPS_KEPT_MS) {
@@ -91,7 +98,7 @@ static void note_trip(struct call_schedule *t, uint64_t took_ms, uint64_t now_ms
 static void take_note(struct call_schedule *t, struct shard *s, uint64_t now_ms)
 {
         bool was_calling = shard_set_has(&t->is_calling, s->number);
-        bool is_calling = s->is_calling && s->last_call == SHARD_CALL_ADVANCE;
+        bool is_calling = s->is_calling && is_counted(s->last_call);
         if (was_calling && !is_calling)
                 note_trip(t, now_ms - s->sent_ms, now_ms);
         shard_set_put(&t->is_calling, s->number, is_calling);
@@ -159,12 +166,12 @@ static enum shard_call ask(struct call_schedule *t, uint32_t shard, uint64_t now
 {
         struct shard *s = t->shards[shard];
         enum shard_call call = shard_next_call(s, t->can_wait, now_ms);
-        bool is_blocked = call == SHARD_CALL_ADVANCE && shard_is_blocked(s);
+        bool is_blocked = is_counted(call) && shard_is_blocked(s);
         shard_set_remove(&t->to_ask, shard);
         shard_set_put(&t->blocked, shard, is_blocked);
-        shard_set_put(&t->waiting, shard, call == SHARD_CALL_ADVANCE && !is_blocked);
+        shard_set_put(&t->waiting, shard, is_counted(call) && !is_blocked);
         set_due(t, shard, call == SHARD_CALL_NONE ? shard_due_ms(s) : STORE_NEVER);
-        return call == SHARD_CALL_ADVANCE ? SHARD_CALL_NONE : call;
+        return is_counted(call) ? SHARD_CALL_NONE : call;
 }
 
 static uint32_t take_next(struct shard_set *set, uint32_t *next, uint32_t shard)

@@ -153,7 +153,7 @@ void shard_fill_wake(struct shard *s, struct store_wake *wake, uint64_t now_ms)
         *wake = (struct store_wake){ .lease = s->lease,
                 .call = s->call + 1,
                 .name = { name->text, name->size },
-                .max = name->is_open ? shard_wake_max(s) : 1 };
+                .max = name->is_open ? (uint32_t)min_u64(shard_wake_max(s), name->page) : 1 };
 }
 
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms)

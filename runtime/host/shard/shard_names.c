@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 
 #define HANDLER_PREFIX "handler:"
 
@@ -53,7 +54,7 @@ void shard_names_add(struct shard_names *n, struct routes *routes, struct span n
         }
         n->list = array_grow(n->list, n->count, sizeof(*n->list));
         struct shard_name *added = &n->list[n->count++];
-        *added = (struct shard_name){ .size = (uint32_t)name.size, .is_open = opens };
+        *added = (struct shard_name){ .size = (uint32_t)name.size, .page = SHARD_NAMES_PAGE, .is_open = opens };
         memcpy(added->text, name.data, name.size);
 }
 
@@ -78,6 +79,8 @@ bool shard_names_look(struct shard_names *n, struct routes *routes)
         for (uint32_t i = 0; i < n->count; i++) {
                 n->list[i].is_open = is_open(routes, text_of(&n->list[i]));
                 n->list[i].is_probe &= !n->list[i].is_open;
+                if (!n->list[i].is_open)
+                        n->list[i].page = SHARD_NAMES_PAGE;
         }
         n->must_read |= n->is_partial;
         return n->must_read || shard_names_next(n) != SHARD_NAME_NONE;
@@ -109,6 +112,7 @@ void shard_names_woken(struct shard_names *n, uint32_t woken, bool has_more)
         if (n->waking >= n->count)
                 return;
         n->list[n->waking].is_probe = false;
+        n->list[n->waking].page = (uint32_t)min_u64(UINT64_C(2) * n->list[n->waking].page, STORE_CALL_TASKS);
         if (!has_more)
                 n->list[n->waking] = n->list[--n->count];
 }

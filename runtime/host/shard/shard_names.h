@@ -10,12 +10,15 @@
 #include "store/names.h"
 
 /* So many names of a shard are remembered.  If there are more, they are read from the store when something opens. */
-#define SHARD_NAMES_MAX 256u
-#define SHARD_NAME_NONE UINT32_MAX
+#define SHARD_NAMES_MAX  256u
+#define SHARD_NAME_NONE  UINT32_MAX
+#define SHARD_NAMES_PAGE 8u /* keys that the first call wakes; each further one twice as many */
 
 struct shard_name {
         char text[STORE_NAME_MAX + 1];
         uint32_t size;
+        uint32_t page; /* so many keys are woken by the next call: few at first, so that some start at once on every
+                          shard */
         bool is_open;  /* what it stands for takes tasks: its keys are to be woken */
         bool is_probe; /* it does not yet, but wants to try with one task */
 };
