@@ -45,8 +45,7 @@ void http_access_free(struct http_access *access)
         *access = (struct http_access){ 0 };
 }
 
-/* --- files of tokens ------------------------------------------------------------------------------------------------
- */
+/* --- files of tokens ---------------------------------------------------------------------------------------------- */
 
 static int parse_roles(char *text, unsigned *ret_roles, struct error *error)
 {
@@ -156,8 +155,7 @@ int http_access_ensure(struct http_access *access, const char *path, bool *ret_i
         return http_access_read(access, path, error);
 }
 
-/* --- one request ----------------------------------------------------------------------------------------------------
- */
+/* --- one request -------------------------------------------------------------------------------------------------- */
 
 /* Without the port: "[::1]:7070" is [::1]. */
 static struct span host_name(struct span host)

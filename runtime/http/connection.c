@@ -15,8 +15,7 @@ static void set_deadline(struct http_connection *c, uint64_t ms)
         c->deadline_ms = uv_now(c->server->loop) + ms;
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------------------
- */
+/* --- the end ------------------------------------------------------------------------------------------------------ */
 
 /* The memory goes when the handle is closed and the endpoint has answered. */
 static void free_if_over(struct http_connection *c)
@@ -78,8 +77,7 @@ void http_connection_check_time(struct http_connection *c, uint64_t now_ms)
         http_connection_close(c);
 }
 
-/* --- sending ---------------------------------------------------------------------------------------------------------
- */
+/* --- sending ------------------------------------------------------------------------------------------------------ */
 
 /* To close a socket that has unread bytes resets it, and the client may never see the answer. */
 static void end_politely(struct http_connection *c)
@@ -161,8 +159,7 @@ static void send_more(struct http_connection *c)
                 request_is_over(c);
 }
 
-/* --- answers ---------------------------------------------------------------------------------------------------------
- */
+/* --- answers ------------------------------------------------------------------------------------------------------ */
 
 static struct http_connection *connection_of(const struct http_exchange *x)
 {
@@ -276,8 +273,7 @@ bool http_stream_is_full(const struct http_exchange *x)
         return c->output.size + (c->is_writing ? c->sent.size : 0) > HTTP_UNSENT_MAX;
 }
 
-/* --- requests --------------------------------------------------------------------------------------------------------
- */
+/* --- requests ----------------------------------------------------------------------------------------------------- */
 
 static void refuse_bad(struct http_connection *c)
 {
@@ -452,8 +448,7 @@ void http_exchange_go_on(struct http_exchange *x)
         process(c);
 }
 
-/* --- the socket ------------------------------------------------------------------------------------------------------
- */
+/* --- the socket --------------------------------------------------------------------------------------------------- */
 
 static void on_room(uv_handle_t *handle, size_t size, uv_buf_t *ret)
 {

@@ -102,8 +102,7 @@ unsigned intake_status(const struct store_submission *item, struct error *error)
         }
 }
 
-/* --- the request
- * ------------------------------------------------------------------------------------------------------ */
+/* --- the request -------------------------------------------------------------------------------------------------- */
 
 /* Quiver-Header-NAME and traceparent go with the task. */
 static int take_headers(struct intake *in, struct error *error)
@@ -158,8 +157,7 @@ static int take_request(struct intake *in, struct error *error)
         return r < 0 ? r : take_headers(in, error);
 }
 
-/* --- the answer
- * ------------------------------------------------------------------------------------------------------- */
+/* --- the answer --------------------------------------------------------------------------------------------------- */
 
 static void intake_free(struct intake *in)
 {

@@ -43,8 +43,7 @@ struct intake_lines {
         bool is_over;        /* No further line is stored: the store failed, or the client is gone. */
 };
 
-/* --- one line
- * --------------------------------------------------------------------------------------------------------- */
+/* --- one line ----------------------------------------------------------------------------------------------------- */
 
 static const char *plain_text(const json_t *value)
 {
@@ -141,8 +140,7 @@ static int take_line(struct line_task *line, struct store_submission *item, stru
         return item->envelope.handler.size ? 0 : error_set(error, -EINVAL, "handler: is not said");
 }
 
-/* --- a step
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- a step ------------------------------------------------------------------------------------------------------- */
 
 static void step_clear(struct intake_lines *in)
 {

@@ -90,8 +90,7 @@ static int on_field_value(http_parser *parser, const char *at, size_t size)
         return text_add(reader, at, size);
 }
 
-/* --- the head ------------------------------------------------------------------------------------------------------
- */
+/* --- the head ----------------------------------------------------------------------------------------------------- */
 
 static enum http_verb verb_of(unsigned method)
 {
@@ -188,8 +187,7 @@ static int on_end(http_parser *parser)
         return stop(parser->data, READING_END);
 }
 
-/* --- the door ------------------------------------------------------------------------------------------------------
- */
+/* --- the door ----------------------------------------------------------------------------------------------------- */
 
 static const http_parser_settings settings = {
         .on_url = on_url,

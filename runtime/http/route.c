@@ -57,8 +57,7 @@ bool http_decode(struct buffer *to, struct span text, bool has_plus)
         return true;
 }
 
-/* --- parameters ------------------------------------------------------------------------------------------------------
- */
+/* --- parameters --------------------------------------------------------------------------------------------------- */
 
 /* The texts have been given room for all of them: none moves. */
 static int add_parameter(
@@ -116,8 +115,7 @@ static int parse_query(struct http_exchange *x, const struct http_route *route, 
         return 0;
 }
 
-/* --- the path --------------------------------------------------------------------------------------------------------
- */
+/* --- the path ----------------------------------------------------------------------------------------------------- */
 
 /* Does the path have the route's form?  Without an exchange nothing is kept. */
 static bool match(const char *form, struct span path, struct http_exchange *x, int *ret_status, struct error *error)

@@ -16,16 +16,15 @@
 #define BACKLOG  128
 #define SWEEP_MS 1000u
 
-/* --- connections
- * ------------------------------------------------------------------------------------------------------ */
+/* --- connections -------------------------------------------------------------------------------------------------- */
 
 static void on_sweep(uv_timer_t *timer)
 {
         struct http_server *server = timer->data;
-        struct http_connection *c;
-        struct http_connection *next;
-        DL_FOREACH_SAFE (server->connections, c, next)
+        for (struct http_connection *c = server->connections, *next; c; c = next) {
+                next = c->next;
                 http_connection_check_time(c, uv_now(server->loop));
+        }
 }
 
 static void free_if_over(struct http_server *server)
@@ -63,8 +62,7 @@ static void on_connection(uv_stream_t *listener, int status)
         }
 }
 
-/* --- listening
- * -------------------------------------------------------------------------------------------------------- */
+/* --- listening ---------------------------------------------------------------------------------------------------- */
 
 static int parse_address(const char *text, struct sockaddr_storage *ret_address, struct error *error)
 {
@@ -127,8 +125,7 @@ static void listen_unix(struct http_server *server, const char *path)
                 server->socket_path = text_copy(path);
 }
 
-/* --- opening and closing
- * ---------------------------------------------------------------------------------------------- */
+/* --- opening and closing ------------------------------------------------------------------------------------------ */
 
 static int read_access(struct http_access *access, const struct http_options *options, struct error *error)
 {
@@ -199,14 +196,14 @@ int http_reconfigure(struct http_server *server, const struct http_options *opti
 
 void http_stop_accepting(struct http_server *server)
 {
-        struct http_connection *c;
-        struct http_connection *next;
         if (!server || server->is_stopping)
                 return;
         server->is_stopping = true;
-        DL_FOREACH_SAFE (server->connections, c, next)
+        for (struct http_connection *c = server->connections, *next; c; c = next) {
+                next = c->next;
                 if (c->phase == CONNECTION_HEAD && !c->reader.head_bytes)
                         http_connection_close(c);
+        }
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -218,8 +215,6 @@ static void on_handle_closed(uv_handle_t *handle)
 
 void http_close(struct http_server *server)
 {
-        struct http_connection *c;
-        struct http_connection *next;
         if (!server || server->is_closing)
                 return;
         server->is_stopping = server->is_closing = true;
@@ -230,6 +225,8 @@ void http_close(struct http_server *server)
                 uv_close((uv_handle_t *)&server->pipe, on_handle_closed);
         if (server->has_tcp)
                 uv_close((uv_handle_t *)&server->tcp, on_handle_closed);
-        DL_FOREACH_SAFE (server->connections, c, next)
+        for (struct http_connection *c = server->connections, *next; c; c = next) {
+                next = c->next;
                 http_connection_close(c);
+        }
 }

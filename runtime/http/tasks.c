@@ -71,8 +71,7 @@ static void end(struct task_call *call, unsigned status, json_t *body)
         http_answer_json(x, status, body);
 }
 
-/* --- looking for it --------------------------------------------------------------------------------------------------
- */
+/* --- looking for it ----------------------------------------------------------------------------------------------- */
 
 static void on_cancelled(struct store_request *request);
 
@@ -147,8 +146,7 @@ void http_cancel_task(struct http_exchange *x)
         find(call);
 }
 
-/* --- a dead one ------------------------------------------------------------------------------------------------------
- */
+/* --- a dead one --------------------------------------------------------------------------------------------------- */
 
 static void on_dead_done(struct store_request *request)
 {

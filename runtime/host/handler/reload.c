@@ -79,8 +79,8 @@ static bool is_decided(const struct reload *r, uint32_t reload)
 void reload_look(struct reload *r)
 {
         const struct history *history = &r->handlers->history;
-        struct reload_asker *asker, *next;
-        LL_FOREACH_SAFE (r->waiters, asker, next) {
+        for (struct reload_asker *asker = r->waiters, *next; asker; asker = next) {
+                next = asker->next;
                 if (!is_decided(r, asker->reload))
                         continue;
                 LL_DELETE(r->waiters, asker);
