@@ -234,6 +234,7 @@ void conn_send(struct conn *conn, struct redis_command *command)
         command->link = conn;
         command->is_sent = true;
         command->sent_at_ms = clock_boot_ms();
+        command->sends++;
         queue_put(&conn->sent, command);
         redis_wake_at(conn->redis, command->due_ms);
         if (conn->kind == CONN_MAIN && redis_has_others(conn->redis))

@@ -280,7 +280,7 @@ void redis_send(struct redis *redis, struct redis_command *command)
         command->error.text[0] = 0;
         command->reply = NULL;
         command->link = NULL;
-        command->tries = 0;
+        command->tries = command->sends = 0;
         command->retry_at_ms = 0;
         command->target = NULL;
         command->is_sent = command->is_eval = command->is_ended = false;

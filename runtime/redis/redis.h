@@ -94,6 +94,9 @@ struct redis_command {
         int status;
         struct error error;
         redisReply *reply;
+        /* How often it was sent.  Of two commands with one route that were handed over one after the other and were
+         * sent once each, the server has executed the second after the first. */
+        unsigned sends;
 
         /* private */
         struct redis *redis;

@@ -220,9 +220,10 @@ struct store_task {
         bool is_key_waiting;
 };
 
-#define STORE_SEQ_LANE_SHIFT 48
-#define STORE_SEQ_LANE(seq)  ((enum lane)((seq) >> STORE_SEQ_LANE_SHIFT))
-#define STORE_SEQ_MAX        ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) * LANES - 1)
+#define STORE_SEQ_LANE_SHIFT  48
+#define STORE_SEQ_LANE(seq)   ((enum lane)((seq) >> STORE_SEQ_LANE_SHIFT))
+#define STORE_SEQ_NUMBER(seq) ((seq) & ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) - 1))
+#define STORE_SEQ_MAX         ((UINT64_C(1) << STORE_SEQ_LANE_SHIFT) * LANES - 1)
 
 /* A page of the in-flight table, by seq. */
 struct store_page {
@@ -360,8 +361,8 @@ struct store_control {
  * FENCED: nothing has changed and nothing was claimed.
  *
  * SQLite: per outcome 1 row (2 or 3 if its key waits), per claimed task 1 read, + the shard's row; claiming writes no
- * row per task.  Redis: one script: one HDEL of all outcomes, an LPOP of all there is in a lane, one HSET of all
- * claimed; per outcome or task whose key waits, 2 or 3 commands more. */
+ * row per task.  Redis: one script that moves a count and trims what is done, and an LRANGE that brings the tasks; per
+ * outcome or task whose key waits, 2 or 3 commands more. */
 struct store_advance {
         struct store_request request;
         struct store_lease lease;

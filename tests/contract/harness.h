@@ -59,6 +59,11 @@ struct world {
         unsigned rang_room;
 };
 
+/* A command, its words separated by blanks (~ is a blank in a word), on a place of Redis; what the server said, as
+ * text. */
+struct span redis_place_do(struct world *w, const char *command);
+void redis_place_forget_scripts(void);
+
 /* cmocka fixtures.  The store of world_setup has one shard; tests that need more open their own. */
 int world_setup(void **state);
 int world_setup_4(void **state);
@@ -190,6 +195,8 @@ extern const struct CMUnitTest limit_tests[], schedule_tests[];
 extern const size_t limit_count, schedule_count;
 extern const struct CMUnitTest idempotency_tests[], mail_tests[], names_tests[], room_tests[];
 extern const size_t idempotency_count, mail_count, names_count, room_count;
+extern const struct CMUnitTest window_tests[];
+extern const size_t window_count;
 #define IN_WORLD(test)   cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 #define IN_WORLD_4(test) cmocka_unit_test_setup_teardown(test, world_setup_4, world_teardown)
 #define GROUP(name)      const size_t name##_count = sizeof(name##_tests) / sizeof(name##_tests[0])

@@ -73,6 +73,25 @@ static void record(void *self, const char *name, const char *value)
                 ((struct place *)self)->database, name, value);
 }
 
+struct span redis_place_do(struct world *w, const char *command)
+{
+        const struct place *p = w->place;
+        redisReply *reply = server_do(&server, "EVAL %s 0 %u %s",
+                "redis.call('SELECT', ARGV[1]) local words = {} for word in string.gmatch(ARGV[2], '%S+') do "
+                "words[#words + 1] = string.gsub(word, '~', ' ') end return tostring(redis.call(unpack(words)) or '')",
+                p->database, command);
+        assert_non_null(reply);
+        assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
+        struct span text = F(w, "%s", reply->str);
+        freeReplyObject(reply);
+        return text;
+}
+
+void redis_place_forget_scripts(void)
+{
+        server_ok(&server, "SCRIPT FLUSH");
+}
+
 const struct contract_driver redis_contract = {
         .name = "redis",
         .create = create,

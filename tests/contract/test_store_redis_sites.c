@@ -14,6 +14,7 @@ int main(void)
                 failed +=
                         RUN(order) + RUN(fence) + RUN(outcome) + RUN(idempotency) + RUN(mail) + RUN(names) + RUN(room);
                 failed += RUN(limit) + RUN(schedule);
+                failed += RUN(window);
         }
         return failed ? 1 : 0;
 }

@@ -224,7 +224,7 @@ def test_a_key_of_another_type_is_named_and_nothing_is_half_done(redis_host):
     assert host.stop() == 0
 
 
-@pytest.mark.parametrize("name, lane", [("flight", "normal"), ("low", "high")])
+@pytest.mark.parametrize("name, lane", [("flight", "high"), ("low", "high")])
 def test_what_was_taken_for_a_key_of_another_type_goes_back(redis_host, name, lane):
     host = redis_host.configure(shards=1, work="").start()
     host.submit(make_tasks(5, 1)[0])

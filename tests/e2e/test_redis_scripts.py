@@ -61,6 +61,17 @@ def side(key, number):
     return f"{key}\0{seq(number):016x}"
 
 
+def head_of(text):
+    """What the field `claimed` says of a list's first element."""
+    data = text.encode()
+    return f"{len(data)}.{sum((i + 1) * byte for i, byte in enumerate(data[:128]))}"
+
+
+# Three tasks that are claimed and stand in their list; the second is done.
+LISTED = [envelope("l1", "listed-1"), envelope("l2", "over"), envelope("l3", "listed-3")]
+CLAIMED = f"0 3:2:{head_of(LISTED[0])} 0"
+
+
 class Shard:
     """A shard with something in every place, and its image to begin again from."""
 
@@ -76,11 +87,11 @@ class Shard:
     def fill(self):
         c = self.client
         c.hset(AT + "shard", mapping={
-            "lease": LEASE, "until": 1, "ttl": 1000, "call": 8, "last": f"{seq(1)} 2", "high": 0, "normal": 10, "low": 0,
+            "lease": LEASE, "until": 1, "ttl": 1000, "call": 8, "last": f"{seq(1)} 2", "high": 0, "normal": 13, "low": 0, "claimed": CLAIMED,
             "done": 3, "dropped": 1, "results_dropped": 0, "gone": "0 1 0", "returned": 1, "applied": 1, "last_delayed": 2,
             "last_dead": 2, "last_result": 2, "outbox_base": 0, "want": "9 99999999999999 0 1000 bb"})
         c.rpush(AT + "high", envelope("k9", "high-1"))
-        c.rpush(AT + "normal", envelope("k1", "queued-1"), "cancelled", envelope("k8", "queued-2"))
+        c.rpush(AT + "normal", *LISTED, envelope("k1", "queued-1"), "cancelled", envelope("k8", "queued-2"))
         c.rpush(AT + "low", envelope("k7", "low-1"))
         for n in (1, 2, 3, 4, 5):
             c.hset(AT + "flight", seq(n), envelope(f"f{n}", f"flight-{n}"))
@@ -156,7 +167,7 @@ class Shard:
 
 def markers(image):
     """Tasks and results that stand anywhere."""
-    return set(re.findall(rb"((?:high|low|queued|flight|parked|later|dead|outbox|new)-\d) payload|(result-\d)",
+    return set(re.findall(rb"((?:high|low|queued|listed|flight|parked|later|dead|outbox|new)-\d) payload|(result-\d)",
                           b"\n".join(image.values())))
 
 
@@ -168,11 +179,19 @@ def outcome(kind, number, key, *, cost=1, delay=1000, refill=2, reply=0, result=
 DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = range(8)
 
 
+def advance_lists(view="-", done=0, *lanes):
+    """What advance is told of the lists; of each lane: trimmed, kept, what `claimed` says of these, read, known to be small,
+    bytes of one."""
+    lanes = lanes or ((0, 0, "", 0, 0, 1000),)
+    return [view, done, 96, 14 + 6 * len(lanes), *(value for lane in lanes for value in lane)]
+
+
 def calls(shard):
     """Name, script, keys, arguments, and the tasks that the call may end."""
-    def advance(name, outcomes=None, seqs=(), may_end=(), want=256, call=9):
+    def advance(name, outcomes=None, seqs=(), may_end=(), want=256, call=9, view="-", done=0, lanes=((0, 0, "", 0, 0, 1000),)):
         packed = shard.pack([100, 1000, outcomes]) if outcomes else ""
-        return (name, "advance", KEYS, [LEASE, call, 1000, want, want, want, LIMIT, LIMIT, packed, *map(seq, seqs)], may_end)
+        return (name, "advance", KEYS, [LEASE, call, 1000, want, want, want, LIMIT, LIMIT, packed,
+                                         *advance_lists(view, done, *lanes), *map(seq, seqs)], may_end)
 
     follow_ups = [[0, 1, 0, 0, envelope("n", "new-1")], [4, 1, 0, 0, envelope("n", "new-2")],
                   [0, 1, 0, 5000, envelope("n", "new-3")]]
@@ -180,6 +199,11 @@ def calls(shard):
         advance("advance claims"),
         advance("advance again", call=8),
         advance("advance plainly done", seqs=(1, 2), may_end=("flight-1", "flight-2")),
+        advance("advance listed done", seqs=(1,), may_end=("flight-1", "listed-1"), view=CLAIMED, done=1,
+                lanes=((2, 1, "", 64, 0, 1000),)),
+        advance("advance listed done behind others", may_end=("listed-3",), view=CLAIMED, done=1,
+                lanes=((0, 3, f":6:{head_of(LISTED[0])}", 64, 0, 1000),)),
+        advance("advance with another view", view="0 2 0", lanes=((0, 2, "", 64, 0, 1000),)),
         advance("advance done", [outcome(DONE, 1, "k3"), outcome(DONE, 2, "k3", result=1),
                                  outcome(DONE, 3, "f3", reply=1000, follow_ups=follow_ups)],
                 may_end=("flight-1", "flight-2", "flight-3", "new-1", "new-2", "new-3")),
@@ -196,10 +220,12 @@ def calls(shard):
         ("acquire firmly", "acquire", KEYS, [9, "bb", 1000, 1, 1000, 256], ()),
         ("acquire again", "acquire", KEYS, [5, "aa", 1000, 0, 1000, 256], ()),
         ("app_set", "app_set", APP[:1], [2, 64, 3, "local:/z", "rooms"], ()),
-        ("aside", "aside", KEYS, [LEASE, shard.pack([[seq(1), 0, "malformed", "no"], [seq(2), 99999999999999, "", ""]])], ()),
-        ("cancel queued", "cancel", KEYS, [0, seq(13), "queued-2-0", "k8"], ()),
+        ("aside", "aside", KEYS, [LEASE, shard.pack([[seq(1), 0, "malformed", "no"], [seq(2), 99999999999999, "", ""],
+                                                    [seq(13), 0, "malformed", "no"]]), LIMIT], ()),
+        ("cancel queued", "cancel", KEYS, [0, seq(16), "queued-2-0", "k8"], ()),
         ("cancel delayed", "cancel", KEYS, [1, 1, "later-1-0", "d1"], ()),
         ("cancel in flight", "cancel", KEYS, [2, seq(1), "flight-1-0", "f1"], ()),
+        ("cancel in flight in its list", "cancel", KEYS, [2, seq(13), "listed-3-0", "l3"], ()),
         ("cancel parked", "cancel", KEYS, [3, seq(6), "parked-6-0", "k1"], ()),
         ("commit", "commit", KEYS, ["cc", 1], ("result-1",)),
         ("consume", "consume", KEYS, ["dd", 1000, 10, 100, 1000], ()),
@@ -323,15 +349,12 @@ def may_meet(name, keys, what):
     return tag[0].split("}")[0] + "}" in keys[0] and name.startswith(alone or "") and (not is_room or alone == "room_")
 
 
-def test_a_script_that_fails_has_changed_nothing_and_one_that_does_not_loses_no_task(root, client):
-    shard = Shard(client)
+def losses(root, shard, all_calls):
+    """Runs every call against every corruption; returns what went wrong."""
+    client, bad = shard.client, []
     wrong = list(corruptions(shard))
     made = [(name, client.script_load(assemble(root, script)), keys, args, {m.encode() for m in may_end})
-            for name, script, keys, args, may_end in calls(shard)]
-    writers = {path.stem for path in (root / "runtime" / "store" / "redis" / "lua").glob("*.lua")
-               if "flags=no-writes" not in path.read_text().splitlines()[0]}
-    assert writers - {script for _, script, *_ in calls(shard)} == {"repair", "writable"}, "a script that is not run here"
-    bad = []
+            for name, script, keys, args, may_end in all_calls]
     for what, corrupt in wrong:
         for name, sha, keys, args, may_end in made:
             if not may_meet(name, keys, what):
@@ -351,7 +374,91 @@ def test_a_script_that_fails_has_changed_nothing_and_one_that_does_not_loses_no_
                 lost = {a or b for a, b in markers(before) - markers(after)} - may_end
                 if lost:
                     bad.append(f"{what}: {name} lost {lost}")
+    return bad
+
+
+def test_a_script_that_fails_has_changed_nothing_and_one_that_does_not_loses_no_task(root, client):
+    shard = Shard(client)
+    writers = {path.stem for path in (root / "runtime" / "store" / "redis" / "lua").glob("*.lua")
+               if "flags=no-writes" not in path.read_text().splitlines()[0]}
+    assert writers - {script for _, script, *_ in calls(shard)} == {"repair", "writable"}, "a script that is not run here"
+    bad = losses(root, shard, calls(shard))
     assert not bad, f"{len(bad)}:\n" + "\n".join(bad[:40])
+
+
+class CommonShard(Shard):
+    """One with nothing that is uncommon: two lanes, claimed tasks in one of the lists, and two in the in-flight hash."""
+
+    def fill(self):
+        c = self.client
+        c.hset(AT + "shard", mapping={"lease": LEASE, "until": 1, "ttl": 1000, "call": 8, "last": "", "high": 4, "normal": 13,
+                                      "low": 0, "done": 3, "claimed": CLAIMED})
+        c.rpush(AT + "normal", *LISTED, envelope("k1", "queued-1"), envelope("k8", "queued-2"))
+        for n in (1, 2):
+            c.hset(AT + "flight", seq(n), envelope(f"f{n}", f"flight-{n}"))
+
+
+def common_calls(high):
+    def advance(name, may_end=(), seqs=(), view=CLAIMED, done=0, lane=(0, 3, CLAIMED[3:-2], 64, 0, 1000)):
+        lanes = (lane, (0, 0, "", 64, 0, 1000), (0, 0, "", 64, 0, 1000)) if high else (lane,)
+        return (name, "advance", KEYS, [LEASE, 9, 1000, 256, 256, 256, LIMIT, LIMIT, "", *advance_lists(view, done, *lanes),
+                                        *map(seq, seqs)], may_end)
+
+    return [
+        advance("claims"),
+        advance("claims none", lane=(0, 3, CLAIMED[3:-2], 0, 0, 1000)),
+        advance("claims what is known to be small", lane=(0, 3, CLAIMED[3:-2], 64, 64, 1000)),
+        advance("does not know", view="-", lane=(0, 0, "", 0, 0, 1000), seqs=(13,), may_end=("listed-3",)),
+        advance("trims", ("flight-1", "listed-1"), (1,), done=1, lane=(2, 1, "", 64, 0, 1000)),
+        advance("trims all", ("flight-1", "listed-1", "listed-3"), (1,), done=2, lane=(3, 0, "", 64, 0, 1000)),
+        advance("marks", ("listed-3",), done=1, lane=(0, 3, f":6:{head_of(LISTED[0])}", 64, 0, 1000)),
+    ]
+
+
+@pytest.mark.parametrize("high", [False, True])
+def test_the_common_case_loses_no_task_whatever_is_stored(root, client, high):
+    shard = CommonShard(client)
+    if high:
+        client.rpush(AT + "high", envelope("k9", "high-1"))
+        shard.image = shard.dump()
+    bad = losses(root, shard, common_calls(high))
+    assert not bad, f"{len(bad)}:\n" + "\n".join(bad[:40])
+
+
+def advance(client, root, *lists, call=9):
+    return client.eval(assemble(root, "advance"), len(KEYS), *KEYS, LEASE, call, 1000, 256, 256, 256, LIMIT, LIMIT, "", *lists)
+
+
+def test_the_common_case_leaves_claimed_tasks_in_their_list(root, client):
+    shard = CommonShard(client)
+    before = client.lrange(AT + "normal", 0, -1)
+    reply = advance(client, root, *advance_lists(CLAIMED, 1, (2, 1, "", 64, 0, 1000)), seq(1))
+    assert reply[0] & 512 and reply[10:] == [seq(14), 2, b""]
+    assert client.lrange(AT + "normal", 0, -1) == before[2:]
+    fields = client.hgetall(AT + "shard")
+    assert fields[b"claimed"] == b"0 3 0" and fields[b"normal"] == b"15" and fields[b"done"] == b"5"
+    assert client.hkeys(AT + "flight") == [str(seq(2)).encode()]
+    # its answer was lost: the same tasks come again, and nothing changes
+    image = shard.dump()
+    again = advance(client, root, *advance_lists("-"), seq(13))
+    assert again[10:12] == [seq(14), before[3:]]
+    assert shard.dump() == image
+
+
+def test_a_list_that_others_have_changed_costs_no_task_that_was_claimed(root, client):
+    """Something was put before what is claimed, or some of it was taken away: nothing is trimmed by places that are not so."""
+    for change in (lambda: client.lpush(AT + "normal", "before all"), lambda: client.ltrim(AT + "normal", -1, -1),
+                   lambda: client.delete(AT + "normal")):
+        shard = CommonShard(client)
+        change()
+        client.rpush(AT + "control", shard.pack([1, "k5", "me", "", 0]))
+        before = shard.dump()
+        assert advance(client, root, *advance_lists(CLAIMED, 1, (0, 3, f":6:{head_of(LISTED[0])}", 64, 0, 1000))) == b"FENCED"
+        assert shard.dump() == before
+        assert any("lane normal" in line for line in fsck(shard, root))
+        client.eval(assemble(root, "acquire"), len(KEYS), *KEYS, 6, "aa", 1000, 0, 1000, 256)
+        assert markers(shard.dump()) == markers(before)
+        assert not client.hexists(AT + "shard", "claimed") and not fsck(shard, root)
 
 
 def reads(shard):
@@ -401,7 +508,7 @@ def test_a_key_whose_record_is_corrupt_is_named_and_keeps_its_tasks(root, client
     client.hdel(AT + "shard", "want")
     client.delete(AT + "control")
     before = client.hgetall(AT + "parked")
-    reply = client.eval(assemble(root, "advance"), len(KEYS), *KEYS, LEASE, 9, 1000, 256, 256, 256, LIMIT, LIMIT, "")
+    reply = client.eval(assemble(root, "advance"), len(KEYS), *KEYS, LEASE, 9, 1000, 256, 256, 256, LIMIT, LIMIT, "", *advance_lists())
     assert client.hget(AT + "keys", "k1") == b"parked"
     assert {f: v for f, v in client.hgetall(AT + "parked").items() if b"key:k1" in v}.items() >= {
         f: v for f, v in before.items() if b"key:k1" in v}.items()

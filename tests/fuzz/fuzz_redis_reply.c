@@ -157,13 +157,16 @@ static redisReply *reply_any(unsigned depth)
  */
 
 /* i: 0 or 1, n: a number, t: the time, d: -1, s: seq, h: a nonce, a: an id, g: a digest, w: a handler, e: an envelope,
- * o: a note, l: a definition of a limit, r: a value of one, q: its record, p: a list of envelopes, z: 0, x: troubles;
- * in brackets: a list, whose rows may be repeated. */
+ * o: a note, l: a definition of a limit, r: a value of one, q: its record, p: a list of envelopes, z: 0, x: troubles,
+ * b: bits that say that tasks stand in their list, u: the seq of the first of these; in brackets: a list, whose rows
+ * may be repeated. */
 static const char *const shapes[] = {
         "inniniditi[seoi]it", /* acquire; its first is 0: granted */
         "i[seoi]t",           /* in flight */
-        "itnidizsp.",         /* advance, nothing asked for */
-        "itnid[nhhs]xspp",    /* advance with controls, troubles, a block */
+        "itnidzznnnsp.",      /* advance, nothing asked for */
+        "itnid[nhhs]xnnnspp", /* advance with controls, troubles, a block */
+        "btnidzznnnun.",      /* advance, tasks that stand in their list */
+        "btnidzznnnun.sn.",   /* the same, of two lanes */
         "idiin",              /* renew */
         "nnnnnnnnnnnnnnnihnint",
         "ni[nseonehhn]",       /* list, find: rows are lists, made of the same */
@@ -208,6 +211,10 @@ static redisReply *reply_value(char what)
                 return reply_integer(NOW_MS);
         case 'd':
                 return reply_integer(-1);
+        case 'b':
+                return reply_integer(512 | (take_byte() & 7));
+        case 'u':
+                return reply_integer((long long)((uint64_t)LANE_NORMAL << STORE_SEQ_LANE_SHIFT | 1));
         case 's':
                 return reply_integer(
                         (long long)((uint64_t)(take_byte() % LANES) << STORE_SEQ_LANE_SHIFT | take_byte()));
@@ -285,7 +292,7 @@ static redisReply *reply_shaped(const char **shape)
 static struct redis_open *opening;
 static struct redis_command *sent, **sent_tail = &sent;
 static redisReader *reader; /* not NULL: the input is what a server writes */
-static bool is_opening;
+static bool is_opening, is_granting;
 
 void redis_open(struct uv_loop_s *loop, struct redis_open *open)
 {
@@ -314,13 +321,29 @@ void redis_send(struct redis *redis, struct redis_command *command)
 {
         (void)redis;
         command->next = NULL;
+        command->sends = take_byte() > 240 ? 2 : 1;
         *sent_tail = command;
         sent_tail = &command->next;
 }
 
-static redisReply *reply_next(void)
+/* What acquire says of a shard in which nothing is. */
+static redisReply *reply_granted(void)
+{
+        static const long long values[] = { 0, 5, 2, 1000, 0, 0, -1, 0, NOW_MS, 0 };
+        redisReply *reply = reply_array(13);
+        for (unsigned i = 0; i < 10; i++)
+                reply->element[i] = reply_integer(values[i]);
+        reply->element[10] = reply_array(0);
+        reply->element[11] = reply_integer(0);
+        reply->element[12] = reply_integer(0);
+        return reply;
+}
+
+static redisReply *reply_next(const struct redis_command *command)
 {
         void *reply = NULL;
+        if (is_granting)
+                return reply_granted();
         if (is_opening) {
                 static const char *const said[] = { "2", "4", "", "limits names rooms schedules", "", "41.10.12" };
                 redisReply *record = reply_array(7);
@@ -334,6 +357,8 @@ static redisReply *reply_next(void)
         if (reader)
                 return redisReaderGetReply(reader, &reply) == REDIS_OK ? reply : NULL;
         uint8_t choice = take_byte();
+        if (choice < 192 && !strcmp(command->argv[0], "LRANGE"))
+                return reply_texts();
         if (choice & 1)
                 return reply_any(0);
         const char *shape = shapes[(choice >> 1) % (sizeof(shapes) / sizeof(shapes[0]))];
@@ -347,7 +372,7 @@ static void answer_all(void)
                 sent = command->next;
                 if (!sent)
                         sent_tail = &sent;
-                redisReply *reply = reply_next();
+                redisReply *reply = reply_next(command);
                 bool is_good = reply && reply->type != REDIS_REPLY_ERROR;
                 command->reply = is_good ? reply : NULL;
                 command->status = is_good ? 0 : reply ? -EREMOTEIO : -ECONNRESET;
@@ -415,12 +440,19 @@ static void on_paged(struct store_request *request)
                 look_at_tasks(p->page.tasks, p->page.tasks_count);
 }
 
+/* The tasks that the last advance brought, by seq. */
+static uint64_t brought[STORE_CALL_TASKS];
+static uint32_t brought_count;
+
 static void on_advanced(struct store_request *request)
 {
         const struct store_advance *a = (const struct store_advance *)request;
         done_count++;
+        brought_count = 0;
         if (request->status || a->verdict != STORE_OK)
                 return;
+        for (uint32_t i = 0; i < a->tasks_count; i++)
+                brought[brought_count++] = a->tasks[i].seq;
         look_at_tasks(a->tasks, a->tasks_count);
         look_at_due(a->next_due_ms);
         demand(a->controls_count <= STORE_CALL_CONTROLS && a->wanted <= STORE_WANTED_FIRM);
@@ -488,6 +520,45 @@ static void on_submitted(struct store_request *request)
 }
 
 static const struct store_lease lease = { .shard = 1, .epoch = 7, .ttl_ms = 1000 };
+
+/* The driver knows which tasks stand in their lists: it begins with none, and hears of some. */
+static void grant(void)
+{
+        static struct store_acquire acquire;
+        acquire = (struct store_acquire){ .request.done = on_done, .lease = lease };
+        is_granting = true;
+        store_acquire(store, &acquire);
+        answer_all();
+        is_granting = false;
+        demand(!acquire.request.status && acquire.grant == STORE_GRANTED);
+        done_count = 0;
+}
+
+/* Several calls in a row, each of which says of some of what the last one brought that it is done. */
+static void advance_often(void)
+{
+        static struct store_advance advance;
+        static struct store_outcome outcomes[STORE_CALL_TASKS];
+        grant();
+        brought_count = 0;
+        for (unsigned call = 3; call < 6; call++) {
+                uint32_t count = 0;
+                for (uint32_t i = 0; i < brought_count; i++)
+                        if (take_byte() & 1)
+                                outcomes[count++] = (struct store_outcome){ .task = { .seq = brought[i] } };
+                advance = (struct store_advance){ .request.done = on_advanced,
+                        .lease = lease,
+                        .call = call,
+                        .outcomes = outcomes,
+                        .outcomes_count = count,
+                        .want = { 256, 256, 256 } };
+                store_advance(store, &advance);
+                answer_all();
+                demand(done_count == 1);
+                done_count = 0;
+        }
+        done_count = 1;
+}
 
 static void start_owner(unsigned which)
 {
@@ -849,7 +920,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 demand(reader && (!input.size || redisReaderFeed(reader, input.data, input.size) == REDIS_OK));
         }
         /* Owners read most. */
-        if (which < 18)
+        if (which == 16 || which == 17)
+                advance_often();
+        else if (which < 18)
                 start_owner(which % 8);
         else if (which < 27)
                 start_admin(which - 18);

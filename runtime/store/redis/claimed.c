@@ -61,6 +61,12 @@ static void task_keep(struct arena_chunk **arena, struct store_task *task)
         task->key = e->key.size ? e->key : e->id;
 }
 
+void claimed_keep(struct redis_claim *c, struct redis_op *op, uint32_t from)
+{
+        for (uint32_t i = from; i < c->count; i++)
+                task_keep(request_arena(op->request), &c->tasks[i]);
+}
+
 bool claimed_set_aside(struct redis_claim *c, struct redis_op *op, const struct store_lease *lease,
         void (*answer)(struct redis_call *call, const redisReply *reply))
 {
@@ -69,15 +75,17 @@ bool claimed_set_aside(struct redis_claim *c, struct redis_op *op, const struct 
                 buffer_free(&c->aside);
                 return false;
         }
-        for (uint32_t i = 0; i < c->count; i++)
-                task_keep(arena, &c->tasks[i]);
+        claimed_keep(c, op, 0);
+        /* It moves all that is in flight to the in-flight hash, also if it is not answered. */
+        view_forget(&op->s->shards[c->shard], VIEW_UNKNOWN);
         struct buffer packed = { 0 };
         msgpack_array(&packed, c->aside_count);
         buffer_put(&packed, c->aside.data, c->aside.size);
-        struct redis_call *call = call_script(op, SCRIPT_aside, c->shard, 2);
+        struct redis_call *call = call_script(op, SCRIPT_aside, c->shard, 3);
         call->answer = answer;
         call_put_lease(call, lease);
         call_put(call, arena_copy(arena, (struct span){ (const char *)packed.data, packed.size }));
+        call_put_number(call, op->s->store.payload_max + TASK_HEAD_MAX);
         buffer_free(&packed);
         buffer_free(&c->aside);
         call_send_tracked(call);

@@ -53,6 +53,7 @@ static void granted(struct store_acquire *acquire, struct redis_op *op, const re
         acquire->has_names = answer_bool(op, reply_at(reply, 11), "names");
         uint64_t next_ms = answer_number(op, reply_at(reply, 12), TASK_NUMBER_MAX, "next schedule");
         acquire->next_schedule_ms = next_ms ? next_ms : STORE_NEVER;
+        view_begin(op->s, acquire->lease.shard);
         const redisReply *rows = reply_at(reply, 10);
         uint64_t now_ms = answer_number(op, reply_at(reply, 8), TASK_NUMBER_MAX, "time");
         claimed_init(&c, op, acquire->lease.shard, page_room(rows), now_ms);

@@ -20,8 +20,10 @@
 
 static void free_store(struct redis_store *s)
 {
-        for (uint32_t i = 0; s->shards && i < s->store.shards; i++)
+        for (uint32_t i = 0; s->shards && i < s->store.shards; i++) {
+                view_forget(&s->shards[i], VIEW_UNKNOWN);
                 free(s->shards[i].keys);
+        }
         free(s->shards);
         free(s->store.app);
         free(s->store.coordination);

@@ -3,7 +3,7 @@
  *         open.c      opening, what is recorded, closing                     bell.c    the doorbell
  *         writable.c  whether the server takes writes
  *         call.c      an operation is one or more commands; answers          scripts.c, msgpack.c
- *         submit.c    lease.c  advance.c  claimed.c  forward.c               the hot path
+ *         submit.c    lease.c  advance.c  claimed.c  lane.c  forward.c       the hot path
  *         results.c   reply.c                                                what handlers returned
  *         rooms.c                                                            rooms
  *         mail.c      wanting.c                                              hosts among themselves
@@ -22,6 +22,32 @@
 /* How many keys every script of a shard is given: see call.c. */
 #define SHARD_KEYS 7
 
+/* A task that was claimed and stands in its lane's list still. */
+struct redis_place {
+        uint32_t size;
+        uint32_t sum : 31; /* of its first bytes: the store tells by it that this element is still the list's first */
+        uint32_t is_done : 1;
+};
+
+/* What the driver knows of a lane's list: see lane.c. */
+struct redis_lane {
+        struct redis_place *places; /* of the list's first elements, which are claimed */
+        uint32_t count;
+        uint32_t room;
+        uint64_t bytes;   /* of these elements */
+        uint32_t average; /* how many bytes elements had of late; 0: none was seen */
+        uint64_t base;    /* the number before that of the first of them */
+        uint32_t small; /* how many of the elements behind them are known to be so; from LANE_SMALL_ONLY on see below */
+        uint32_t calls; /* for so many more calls it is looked at, though it was empty; unless it is `normal` */
+};
+
+/* Whether the store has what the driver knows of a shard's lists. */
+enum redis_view {
+        VIEW_UNKNOWN, /* not acquired here, or a call was not answered: the next call tells the store to look itself */
+        VIEW_EMPTY,   /* nothing that is in flight stands in a list */
+        VIEW_KNOWN,
+};
+
 /* What the driver remembers of a shard. */
 struct redis_shard {
         char *keys; /* those that every script of the shard is given, each with its NUL; made when first needed */
@@ -29,6 +55,8 @@ struct redis_shard {
         uint64_t backlog; /* as far as we know; UINT64_MAX: we do not */
         bool is_watched;  /* we hold or want it: whoever listens is told of what we write there ourselves */
         bool has_no_keys; /* as of the last answer: all keys are free, so that what is done is all there is to say */
+        enum redis_view view;
+        struct redis_lane lanes[LANES];
 };
 
 struct redis_store {
@@ -76,6 +104,7 @@ struct redis_op {
         struct store_request *request;
         void (*after)(struct redis_op *op); /* when all commands are answered; NULL: the request is finished */
         uint32_t pending;
+        void *self; /* the operation's own */
 };
 
 /* One command of it. */
@@ -171,6 +200,41 @@ void bell_own_room(struct redis_store *s, uint32_t shard);
 /* Sets the timer to whatever is next. */
 void bell_set_timer(struct redis_store *s);
 
+/* --- lane.c ------------------------------------------------------------------------------------------------------ */
+
+/* So many claimed elements, and so many bytes of them, may stand in a list behind one that takes long.  Beyond that the
+ * next call that claims has them moved to the in-flight hash. */
+#define LANE_PLACES_MAX 2048u
+#define LANE_BYTES_MAX  (1024u * 1024u)
+
+/* So many elements of a list may be read of which the store has said nothing yet, if they fit into so many bytes. */
+#define LANE_FRESH_MAX   64u
+#define LANE_FRESH_BYTES (64u * 1024u * 1024u)
+/* How many nodes of a list tell how large its elements are: these, which have 256 KiB, and one for each so many bytes
+ * that are claimed. */
+#define LANE_SAMPLES      66u
+#define LANE_SAMPLE_BYTES 4096u
+/* Where the elements of a list are large no more than so many above this may be read at once. */
+#define LANE_SMALL_ONLY 4096u
+/* For so many calls a lane is read that had something. */
+#define LANE_CALLS 64u
+
+/* Nothing of it stands in the list any more. */
+void lane_forget(struct redis_lane *lane);
+/* The next element was claimed. */
+void lane_add(struct redis_lane *lane, struct span bytes);
+/* An element was read. */
+void lane_see(struct redis_lane *lane, struct span bytes);
+enum lane_mark { LANE_DONE, LANE_GONE /* it was done before */, LANE_ELSEWHERE /* it does not stand in the list */ };
+enum lane_mark lane_mark_done(struct redis_lane *lane, uint64_t number);
+/* Forgets those at the head that are done.  Returns how many. */
+uint32_t lane_trim(struct redis_lane *lane);
+/* Which of them are done, as the store keeps it behind their count: nothing, or ":DONE:HEAD". */
+void lane_text(const struct redis_lane *lane, struct buffer *text);
+void view_forget(struct redis_shard *shard, enum redis_view view);
+/* The shard was acquired: nothing stands in a list that is in flight. */
+void view_begin(struct redis_store *s, uint32_t shard);
+
 /* --- claimed.c --------------------------------------------------------------------------------------------------- */
 
 /* How many tasks a page of the in-flight table may have. */
@@ -192,6 +256,8 @@ struct redis_claim {
 void claimed_init(struct redis_claim *c, struct redis_op *op, uint32_t shard, uint32_t room, uint64_t now_ms);
 void claimed_add(
         struct redis_claim *c, struct redis_op *op, uint64_t seq, struct span bytes, struct span note, bool is_waiting);
+/* What was added from the `from`-th on is kept though the answer that it came with goes. */
+void claimed_keep(struct redis_claim *c, struct redis_op *op, uint32_t from);
 /* Sends what has to go, if anything, and keeps the rest: their bytes die with the answer.  True if it was sent;
  * `answer` then gets what aside.lua says. */
 bool claimed_set_aside(struct redis_claim *c, struct redis_op *op, const struct store_lease *lease,

@@ -9,11 +9,13 @@
 --include task
 --include dead
 --include log
+--include claimed
 --include page
 
 check_types('shard', 'flight', 'notes', 'keys', 'due', 'high', 'normal', 'low', 'delayed', 'control', 'dead', 'deadnumbers',
 	'deadids', 'deadgroups')
 local counts = check_counts(unpack(COUNTS))
+local claimed = claimed_check()
 local fields = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'want')
 local state, stored, holder = lease_read(fields[1])
 if not state then
@@ -58,9 +60,10 @@ end
 if fields[4] and not want then
 	redis.call('HDEL', shard, 'want')
 end
+claimed_move(claimed)
 local page, has_more = {}, 0
 if tonumber(ARGV[6]) > 0 then
-	page, has_more = flight_page(0, tonumber(ARGV[6]))
+	page, has_more = flight_page(claimed, 0, tonumber(ARGV[6]))
 end
 -- What is no sorted set has none: whoever changes or fires one is told.
 local function next_schedule()

@@ -1,18 +1,24 @@
 #!lua flags=allow-oom
 -- advance: commits outcomes, renews the lease, claims more.
 -- ARGV: lease, call, ttl, want of each lane, want_bytes, the longest envelope allowed, outcomes (msgpack: results_max,
--- results_age, outcomes; or ''), seqs that are simply done.  The common case comes first and stands alone: what it does not
--- call it need not even define.
--- → bits (1, 2 and 4 more of each lane, 8 has_outbox, 16 has_keys, 32 refused, 64 and 128 wanted,
--- 256 keys are due whose lane had no room), now, left, gone, next_due,
--- controls, troubles, blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about each
--- record that cannot be read.  A block is tasks of consecutive seqs: the first seq, a list of their envelopes, and of their
--- notes ('': none has one).  No list is packed into one string: Lua hashes every byte of a string that it makes.
---include portion
+-- results_age, outcomes; or ''), the shard's field `claimed` as the caller knows it ('-': it does not), how many that stand in
+-- lists are simply done, how many nodes of a list are looked at, where the seqs begin; then for the lanes normal, high and
+-- low (the last two may be left out) how many done ones come off the list's head, how many claimed ones stay behind them,
+-- what `claimed` says of these after their number, how many elements behind them the caller reads with an LRANGE right after
+-- this call, how many of these are known to be small, how many bytes one has if none of them is large; then seqs that are
+-- simply done and stand in the in-flight hash.
+-- The common case comes first and stands alone: what it does not call it need not even define.
+-- → bits (1, 2 and 4 more of each lane, 8 has_outbox, 16 has_keys, 32 refused, 64 and 128 wanted, 256 keys are due whose lane
+-- had no room, 512 what is claimed stands in the lists), now, left, gone, next_due, controls, troubles, how many of the next
+-- elements of high, normal and low are known to be small (4096 and more: no more than so many above that may be read at
+-- once), blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about
+-- each record that cannot be read.  A block is tasks of consecutive seqs: the first seq, a list of their envelopes, and of
+-- their notes ('': none has one); or the first seq, how many, and '' of tasks that the LRANGE brings.  No list is packed
+-- into one string: Lua hashes every byte of a string that it makes.  'FENCED', or 'ANEW': `claimed` is another.
 local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
 local at = string.sub(shard, 1, -6)
 local flight = at .. 'flight'
-local fields = redis.call('HMGET', shard, 'lease', 'call', 'want', 'gone', 'done', 'normal')
+local fields = redis.call('HMGET', shard, 'lease', 'call', 'want', 'gone', 'done', 'normal', 'claimed')
 if fields[1] ~= ARGV[1] then
 	return 'FENCED'
 end
@@ -31,6 +37,10 @@ if call ~= last_call + 1 and call ~= last_call then
 end
 local want = { [0] = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]) }
 local want_bytes, limit = tonumber(ARGV[7]), tonumber(ARGV[8])
+local view, first_seq = ARGV[10], tonumber(ARGV[13])
+if call > last_call and view ~= '-' and view ~= (fields[7] or '') then
+	return 'ANEW'
+end
 
 -- Which lanes to look at if nothing is out of the ordinary; none if something is.  Every call costs a microsecond, and
 -- each that reads makes Redis remember all bell keys once more: everything that is usually not there is asked for at once.
@@ -38,13 +48,16 @@ local first_lane, last_lane
 local next_due, has_keys = -1, 0
 local last = { [0] = 0, counted('normal', fields[6]), 0 }
 local done_before = counted('done', fields[5])
-if call > last_call and ARGV[9] == '' and not fields[3] and not fields[4] then
+if call > last_call and ARGV[9] == '' and view ~= '-' and not fields[3] and not fields[4] then
 	local there = redis.call('EXISTS', at .. 'keys', at .. 'notes', at .. 'outbox', delayed, control, KEYS[2], KEYS[4])
-	if there == 0 then
+	if first_seq == 32 then
+		if there == 0 or redis.call('EXISTS', KEYS[2], KEYS[4]) == there then
+			first_lane, last_lane = 0, 2
+		end
+	elseif there == 0 then
 		first_lane, last_lane = 1, 1
-	elseif redis.call('EXISTS', KEYS[2], KEYS[4]) == there then
-		first_lane, last_lane = 0, 2
-	elseif there == 1 and redis.call('EXISTS', at .. 'keys') == 1 and redis.call('EXISTS', KEYS[3]) == 0 then
+	elseif there == 1 and redis.call('EXISTS', at .. 'keys') == 1 and
+		redis.pcall('LLEN', KEYS[3]) == ARGV[14] + ARGV[15] then
 		-- Keys wait, and there is nothing to claim that could be theirs, as when a key with more than its share is worked
 		-- off.  It is as always unless one of them is due.
 		local clock = redis.call('TIME')
@@ -54,130 +67,102 @@ if call > last_call and ARGV[9] == '' and not fields[3] and not fields[4] then
 		end
 		has_keys = 1
 		if next_due ~= 0 then
-			first_lane, last_lane = 1, 0
+			first_lane, last_lane = 1, 1
 		end
 	end
 end
-if first_lane ~= 1 then
+if first_lane == 0 then
 	local others = redis.call('HMGET', shard, 'high', 'low')
 	last[0], last[2] = counted('high', others[1]), counted('low', others[2])
 end
 
-local function is_countable(command, key)
-	return type(redis.pcall(command, key)) == 'number'
-end
-
--- The common case.  It ends in `break`, having changed nothing, if a key is not what it should be, or if what is or may be
--- long comes first.  In one lane that is found out by trying: nothing can be taken from what is no list, and what was taken
--- goes back if flight is no hash.  Where more than one list is taken from, or one more than once, all are looked at first.
--- Numbers go to Redis as text: it would print them with %.17g, which costs more than all the rest.  This is no function:
--- one that uses so many variables of the script is made anew with each call, for some 5000 instructions of the server.
+-- The common case: claimed tasks stay in their list, a claim moves a count, and what is done at the head is trimmed.  No
+-- task is read here.  It ends in `break`, having changed nothing, if a key is not what it should be, or if what is or may
+-- be long comes first.  Numbers go to Redis as text: it would print them with %.17g, which costs more than all the rest.
+-- This is no function: one that uses so many variables of the script is made anew with each call, for some 5000
+-- instructions of the server.
 repeat
-	local is_checked = last_lane == 2
-	if not first_lane or (is_checked and not (is_countable('HLEN', flight) and is_countable('LLEN', KEYS[2]) and
-		is_countable('LLEN', KEYS[3]) and is_countable('LLEN', KEYS[4]))) then
+	if not first_lane then
 		break
 	end
 	local clock = redis.call('TIME')
 	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0, 0 }
-	local count, removed = #ARGV - 9, 0
-	local put, p, bytes, ranges = {}, 0, 0, ''
-	local is_odd = false -- what comes next is not for the common case
-	local format = string.format
-	local digits = { '0', '1', '2', '3', '4', '5', '6', '7', '8', '9' }
+	local reply = { 0, now, tonumber(ARGV[3]), 0, next_due, 0, 0, 0, 0, 0 }
+	local format, is_odd, ranges, more, rest, room = string.format, false, '', 0, 256, want_bytes
 	local set = { 'call', ARGV[2], 'until', format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
+	local words = { '0', '0', '0' } -- of `claimed`
 	for lane = first_lane, last_lane do
-		local list, seq, all, is_more = KEYS[lane + 2], lane * 281474976710656 + last[lane], nil, true
-		local first, rest = seq + 1, math.min(want[lane], 256 - p / 2)
-		local tens = first < 10 and '' or format('%d', first / 10)
-		while rest > 0 and is_more and (bytes < want_bytes or p == 0) do
-			local asked, is_large = portion(list, rest < 8 and 8 or rest)
-			asked = asked < rest and asked or rest
-			is_more = is_large and asked < rest
-			is_odd = (is_large and asked == 1 and rest > 1) or (is_more and not is_checked and not is_countable('HLEN', flight))
-			if is_odd then
-				break
-			end
-			is_checked = is_checked or is_more
-			local some, n = redis.pcall('LPOP', list, format('%d', asked)) or {}, 0
-			if some.err then
-				is_odd = true
-				break
-			end
-			local got = #some
-			for i = 1, got do
-				local task = some[i]
-				local size = #task
-				if size > limit or (bytes >= want_bytes and p > 0) then
-					is_odd = size > limit
-					break
-				end
-				-- Ten tasks share all digits but the last: to format each number costs several times as much.
-				seq, n = seq + 1, i
-				local digit = seq % 10
-				if digit == 0 then
-					tens = format('%d', seq / 10)
-				end
-				put[p + 1] = tens .. digits[digit + 1]
-				put[p + 2] = task
-				bytes, p = bytes + size, p + 2
-			end
-			is_more = is_more and n == asked
-			for i = got, n + 1, -1 do
-				redis.call('LPUSH', list, some[i])
-				some[i] = nil
-			end
-			rest = rest - n
-			if not all then
-				all = some
+		local a = lane == 1 and 14 or lane == 0 and 20 or 26
+		local kept, reads = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 3])
+		local length = redis.pcall('LLEN', KEYS[lane + 2])
+		local queued = type(length) == 'number' and length - ARGV[a] - kept or -1
+		local n, small = math.min(queued, reads, rest), tonumber(ARGV[a + 4])
+		is_odd = queued < 0 or (queued > 0 and n == 0 and rest > 0 and want[lane] > 0)
+		if n > small and not is_odd then
+			-- What the first nodes hold, scaled up to the whole list: it is never less than what is read, if that is small.
+			local bytes = redis.pcall('MEMORY', 'USAGE', KEYS[lane + 2], 'SAMPLES', ARGV[12])
+			if type(bytes) ~= 'number' then -- not allowed here
+				n, small = math.min(n, 4), 4100
 			else
-				for i = 1, n do
-					all[#all + 1] = some[i]
+				-- Of a long list as many are small as make up 256 KiB, if they are.
+				small = bytes <= 1048576 and queued or math.floor(262144 * length / bytes)
+				small = (bytes > 16384 * length and 4096 + n or 0) + math.min(small, 2048)
+				if bytes > room then
+					n = math.min(n, math.floor(room * length / bytes))
+					is_odd = n == 0 or bytes > 32768 * length or bytes > ARGV[a + 5] * length
 				end
+				room = room - n * bytes / length
 			end
-		end
-		if seq >= first then
-			ranges = ranges .. format('%d %d ', first, seq - first + 1)
-			set[#set + 1] = lane == 0 and 'high' or lane == 1 and 'normal' or 'low'
-			set[#set + 1] = format('%d', last[lane] + seq - first + 1)
-			local n = #reply
-			reply[n + 1], reply[n + 2], reply[n + 3] = first, all, ''
 		end
 		if is_odd then
 			break
 		end
-	end
-	if is_odd and p == 0 then
-		break
-	end
-	if count > 0 then
-		removed = redis.pcall('HDEL', flight, unpack(ARGV, 10))
-	end
-	if type(removed) ~= 'number' or (p > 0 and type(redis.pcall('HSET', flight, unpack(put))) ~= 'number') then
-		for i = p, 2, -2 do
-			redis.call('LPUSH', KEYS[3], put[i])
+		if n > 0 then
+			local first, r = lane * 281474976710656 + last[lane] + 1, #reply
+			reply[r + 1], reply[r + 2], reply[r + 3] = first, n, ''
+			ranges = ranges .. format('%d %d ', first, n)
+			set[#set + 1] = lane == 0 and 'high' or lane == 1 and 'normal' or 'low'
+			set[#set + 1] = format('%d', last[lane] + n)
 		end
+		rest, more = rest - n, more + (queued > n and 2 ^ lane or 0)
+		reply[8 + lane] = n < small and small - n or 0
+		words[lane + 1] = kept + n .. ARGV[a + 2]
+	end
+	if is_odd then
 		break
 	end
-	local n = #set
-	set[n + 1], set[n + 2] = 'last', ranges
-	if removed > 0 then
-		set[n + 3], set[n + 4] = 'done', format('%d', done_before + removed)
+	local removed, seqs = 0, #ARGV - first_seq + 1
+	if seqs > 0 then
+		removed = redis.pcall('HDEL', flight, unpack(ARGV, first_seq))
+		if type(removed) ~= 'number' then
+			break
+		end
+	end
+	for lane = first_lane, last_lane do
+		local trim = ARGV[lane == 1 and 14 or lane == 0 and 20 or 26]
+		if trim ~= '0' then
+			redis.call('LTRIM', KEYS[lane + 2], trim, '-1')
+		end
+	end
+	local done, s = removed + ARGV[11], #set
+	set[s + 1], set[s + 2], set[s + 3], set[s + 4] = 'last', ranges, 'claimed', words[1] .. ' ' .. words[2] .. ' ' .. words[3]
+	if done > 0 then
+		set[s + 5], set[s + 6] = 'done', format('%d', done_before + done)
 	end
 	redis.call('HSET', shard, unpack(set))
-	-- The last read, which rings: of what we have written.  The rest was read before, and is not there.
-	local more
-	if last_lane == 2 then
-		redis.call('EXISTS', shard)
-		more = redis.call('EXISTS', KEYS[2]) + 2 * redis.call('EXISTS', KEYS[3]) + 4 * redis.call('EXISTS', KEYS[4])
-	else
-		more = 2 * (redis.call('EXISTS', shard, KEYS[3]) - 1)
-	end
-	reply[1] = more + 16 * has_keys
-	reply[4] = count - removed
+	-- The last read, which rings: of all keys that the script was given.
+	redis.call('EXISTS', shard)
+	reply[1] = more + 16 * has_keys + 512
+	reply[4] = seqs - removed
 	return reply
 until true
+
+-- Everything else.  It is a function since one has room for 200 local variables, and all that is included here has many.
+local function uncommon()
+if first_lane ~= 0 then
+	local others = redis.call('HMGET', shard, 'high', 'low')
+	last[0], last[2] = counted('high', others[1]), counted('low', others[2])
+end
 --include shard
 --include look
 --include lease
@@ -185,9 +170,11 @@ until true
 --include task
 --include dead
 --include log
+--include claimed
 --include key
 --include results
 --include marks
+--include portion
 
 local epoch = tonumber(string.match(ARGV[1], ' (%d+) '))
 local want_record = want_read(fields[3], epoch)
@@ -218,6 +205,19 @@ local function claim_add(seq, bytes, note)
 	count = count + 1
 end
 
+-- How many elements of a list are known to be small, as the common case says it.
+local function small_next(lane)
+	local length, bytes = redis.call('LLEN', lanes[lane]), redis.pcall('MEMORY', 'USAGE', lanes[lane], 'SAMPLES', '128')
+	if length == 0 then
+		return 0
+	elseif type(bytes) ~= 'number' then
+		return 4100 -- not allowed here
+	end
+	-- Of a long list the common case finds out how many are small, by what the caller has seen.
+	return bytes <= PORTION_BYTES and math.min(length, 2048) or bytes <= 16384 * length and 0 or
+		4096 + math.floor(262144 * length / bytes)
+end
+
 -- `waits` has the lanes of keys that are due and had no room: they come when their lane has some, so the next time is that
 -- of others.
 local function answer(controls, gone, refused, till, waits)
@@ -227,11 +227,12 @@ local function answer(controls, gone, refused, till, waits)
 	for lane = 0, 2 do
 		bits = bits + ((waits[lane] or due == 0 or redis.call('EXISTS', lanes[lane]) == 1) and 2 ^ lane or 0)
 	end
-	local reply = { bits, now, left_ms(till, ARGV[3]), gone, due, controls, #troubles > 0 and { long_count, troubles } or 0 }
+	local reply = { bits, now, left_ms(till, ARGV[3]), gone, due, controls, #troubles > 0 and { long_count, troubles } or 0,
+		small_next(0), small_next(1), small_next(2) }
 	for i = 1, #blocks, 3 do
-		reply[i + 7] = blocks[i]
-		reply[i + 8] = blocks[i + 1]
-		reply[i + 9] = blocks[i + 2]
+		reply[i + 10] = blocks[i]
+		reply[i + 11] = blocks[i + 1]
+		reply[i + 12] = blocks[i + 2]
 	end
 	return reply
 end
@@ -257,6 +258,7 @@ end
 
 -- The answer to the last call was lost: what it claimed is in flight and is returned again.
 if call == last_call then
+	local claimed = claimed_read()
 	local saved = redis.call('HMGET', shard, 'last', 'until', 'returned')
 	check_types('flight', 'notes', 'control')
 	local looks = 256
@@ -265,7 +267,7 @@ if call == last_call then
 		n = math.min(whole(n) or 0, looks)
 		looks = looks - n
 		for seq = first, first + n - 1 do
-			local bytes = seq_is_given(seq, last) and redis.call('HGET', flight, seq)
+			local bytes = seq_is_given(seq, last) and flight_get(claimed, seq)
 			if bytes then
 				claim_add(seq, bytes, redis.call('HGET', notes, seq))
 			end
@@ -311,6 +313,15 @@ if has_dead or has_controls or has_keys then
 	check_types('dead', 'deadnumbers', 'deadids', 'deadgroups')
 end
 check_counts(unpack(COUNTS))
+local claimed = claimed_check()
+for lane = 0, 2 do
+	if claimed[lane].is_short or claimed[lane].is_other then
+		-- Somebody else has changed the list: what stands at which place is not known any more.  Whoever acquires the shard
+		-- anew is told what is in flight.
+		return 'FENCED'
+	end
+	lane_sizes[lane] = lane_sizes[lane] - claimed[lane].count
+end
 if has_results then
 	check_types('results', 'resultdata', 'leased', 'consumers')
 end
@@ -351,6 +362,13 @@ end
 
 -- --- the call ---------------------------------------------------------------------------------------------------------
 
+local places = first_seq == 32 and { [0] = 20, 14, 26 } or { 14 }
+-- From here on all that is in flight is in the in-flight hash, but what this call says is done.
+for lane, a in pairs(view ~= '-' and places or {}) do
+	redis.call('LTRIM', lanes[lane], ARGV[a], -1)
+	claimed[lane] = { count = tonumber(ARGV[a + 1]), done = string.match(ARGV[a + 2], '^:(%x+):'), base = claimed[lane].base + ARGV[a] }
+end
+done, moved = done + ARGV[11], claimed_move(claimed)
 local controls = controls_take()
 outcomes_apply()
 local refused = is_refused(want_record)
@@ -377,3 +395,5 @@ end
 redis.call('HSET', shard, 'call', call, 'until', till, 'ttl', ARGV[3], 'high', last[0], 'normal', last[1], 'low', last[2],
 	'done', done_before + done, 'last', table.concat(remembered))
 return answer(controls, gone, refused, till, waits)
+end
+return uncommon()

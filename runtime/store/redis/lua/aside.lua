@@ -1,20 +1,22 @@
 #!lua flags=allow-oom
 -- aside: claimed tasks that the driver found no host can run, or not yet.  ARGV: lease, then msgpack of
--- { seq, due, '', '' } (to delayed) or { seq, 0, reason, text } (to the dead).  What is not in flight is left alone, so
--- it may be repeated.  → when the first of the delayed is due
+-- { seq, due, '', '' } (to delayed) or { seq, 0, reason, text } (to the dead), and the longest envelope allowed.  What is
+-- not in flight is left alone, so it may be repeated.  → when the first of the delayed is due
 --include shard
 --include look
 --include note
 --include task
 --include dead
 --include log
+--include claimed
 
 if redis.call('HGET', shard, 'lease') ~= ARGV[1] then
 	return 'FENCED'
 end
 check_types('shard', 'flight', 'notes', 'delayed', 'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'due', 'high', 'normal', 'low',
 	'control')
-check_counts('last_delayed', 'last_dead')
+check_counts('high', 'normal', 'low', 'last_delayed', 'last_dead')
+claimed_move(claimed_check())
 for _, item in ipairs(cmsgpack.unpack(ARGV[2])) do
 	local seq = item[1]
 	local bytes = redis.call('HGET', flight, seq)
@@ -25,6 +27,8 @@ for _, item in ipairs(cmsgpack.unpack(ARGV[2])) do
 		redis.call('HDEL', notes, seq)
 		if item[2] > 0 then
 			delay(lane, item[2], bytes, note)
+		elseif #bytes > tonumber(ARGV[3]) then
+			dead_put_long(lane, seq, tonumber(ARGV[3]), note, bytes)
 		else
 			-- Whatever its bytes say: an id that names another shard would only mislead.
 			dead_put({ id = string.format('%s.%.0f-%s', lane_names[lane], seq % LANE, shard_number), handler = 'unknown',

@@ -5,6 +5,7 @@
 --include task
 --include dead
 --include log
+--include claimed
 --include key
 --include marks
 
@@ -14,6 +15,7 @@ check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'n
 	'dead', 'deadnumbers', 'deadids', 'deadgroups')
 
 check_counts('high', 'normal', 'low', 'last_dead')
+local claimed = claimed_check()
 
 local function is_meant(bytes, seq)
 	return bytes and task_id(bytes, seq) == id
@@ -32,8 +34,9 @@ end
 
 local function cancel_queued()
 	local lane = math.floor(number / LANE)
-	local index = number % LANE - (lasts()[lane] or 0) - 1
-	local bytes = lanes[lane] and index >= 0 and redis.call('LINDEX', lanes[lane], index)
+	local c = claimed[lane]
+	local index = c and number % LANE - c.base - 1
+	local bytes = c and index >= c.count and redis.call('LINDEX', lanes[lane], index)
 	if not is_meant(bytes, number) then
 		return -1
 	end
@@ -45,7 +48,7 @@ local function cancel_queued()
 end
 
 local function cancel_flight()
-	local bytes = redis.call('HGET', flight, number)
+	local bytes = flight_get(claimed, number)
 	if not is_meant(bytes, number) then
 		return -1
 	end
@@ -53,6 +56,7 @@ local function cancel_flight()
 		redis.call('RPUSH', control, cmsgpack.pack({ 0, name, '', id, number }))
 		return 1
 	end
+	claimed_move(claimed)
 	redis.call('HDEL', flight, number)
 	return make_dead(number, bytes, note_take(number))
 end

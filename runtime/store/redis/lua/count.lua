@@ -6,6 +6,7 @@
 --include lease
 --include task
 --include log
+--include claimed
 --include marks
 --include portion
 
@@ -16,6 +17,7 @@ if not state then
 end
 local is_held = state == 'held'
 local marks = marks_read(f[5])
+local claimed = claimed_read()
 local queued, oldest = {}, 0
 local function see_age(bytes)
 	local submitted = bytes and whole(task_field(bytes, 'submitted')) or 0
@@ -24,8 +26,8 @@ local function see_age(bytes)
 	end
 end
 for lane = 0, 2 do
-	queued[lane] = math.max(0, redis.call('LLEN', lanes[lane]) - marks[lane])
-	-- One that may be long is not read for its age alone.
+	queued[lane] = math.max(0, redis.call('LLEN', lanes[lane]) - marks[lane] - claimed[lane].count)
+	-- The first of the list is in flight if any of it is.  One that may be long is not read for its age alone.
 	see_age(portion(lanes[lane], 8) > 1 and redis.call('LINDEX', lanes[lane], 0))
 end
 -- The first of each lane that is in flight; there are no more than an owner's window holds.
@@ -43,7 +45,7 @@ end
 local function size(command, name)
 	return redis.call(command, at .. name)
 end
-return { queued[0], queued[1], queued[2], size('ZCARD', 'delayed'), size('HLEN', 'flight'), size('HLEN', 'parked'),
+return { queued[0], queued[1], queued[2], size('ZCARD', 'delayed'), size('HLEN', 'flight') + #claimed_seqs(claimed), size('HLEN', 'parked'),
 	size('HLEN', 'dead'), size('ZCARD', 'results'), math.max(0, size('LLEN', 'control') - (whole(f[6]) or 0)), size('HLEN', 'keys'),
 	size('LLEN', 'outbox') + size('LLEN', 'kept'), whole(f[7]) or 0, whole(f[8]) or 0, whole(f[9]) or 0, epoch, is_held and 1 or 0,
 	holder, is_held and left_ms(f[2], f[3]) or 0, wanted(want_read(f[4], epoch)), oldest, now }

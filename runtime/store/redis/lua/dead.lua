@@ -7,11 +7,12 @@
 --include task
 --include dead
 --include log
+--include claimed
 
 check_types('shard', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'high', 'normal', 'low', 'notes')
 local verb, ids = tonumber(ARGV[1]), tonumber(ARGV[2])
 check_counts('high', 'normal', 'low', 'dropped', 'last_dead')
-local last = lasts()
+local last = bases()
 local chosen, is_chosen, bytes, unreadable, refused = {}, {}, 0, 0, 0
 
 -- A number without a record was requeued or dropped by somebody else.

@@ -4,6 +4,7 @@
 --include shard
 --include task
 --include log
+--include claimed
 --include page
 --include marks
 --include rows
@@ -26,16 +27,17 @@ local function is_tired()
 end
 
 local function find_queued()
-	local last = lasts()
+	local claimed = claimed_read()
 	for lane = math.floor(cursor / LANE), 2 do
-		local index = math.max(0, cursor - lane * LANE - last[lane])
+		local c = claimed[lane]
+		local index = math.max(c.count, cursor - lane * LANE - c.base)
 		while true do
 			local fit, is_large = portion(lanes[lane], 1024)
 			local asked = math.min(fit, is_large and 8 or 64)
 			local some = redis.call('LRANGE', lanes[lane], index, index + asked - 1)
 			for _, task in ipairs(some) do
 				index = index + 1
-				cursor = lane * LANE + last[lane] + index
+				cursor = lane * LANE + c.base + index
 				local r = row(cursor, cursor, task)
 				if is_it(r) then
 					return r
@@ -70,11 +72,12 @@ local function find_ranked(name, show)
 end
 
 local function find_flight()
-	for _, seq in ipairs(flight_seqs(cursor)) do
+	local claimed = claimed_read()
+	for _, seq in ipairs(flight_seqs(claimed, cursor)) do
 		if is_tired() then
 			return nil, false
 		end
-		local r = row_flight(seq)
+		local r = row_flight(claimed, seq)
 		cursor = seq
 		if is_it(r) then
 			return r

@@ -5,6 +5,7 @@
 --include shard
 --include look
 --include log
+--include claimed
 --include schedule
 
 local fields = redis.call('HMGET', shard, 'lease', 'call')
@@ -17,7 +18,7 @@ if call ~= last_call + 1 and call ~= last_call then
 end
 check_types('schedules', 'scheduled', 'flight', 'parked', 'high', 'normal', 'low', 'delayed', 'control', 'due')
 check_counts('high', 'normal', 'low')
-local last, reply = lasts(), {}
+local claimed, reply = claimed_check(), {}
 local FIRED, SKIPPED, STALE = 0, 1, 2
 
 -- Queued, in flight or parked.
@@ -26,8 +27,9 @@ local function is_alive(seq)
 	if seq < 1 or not lanes[lane] then
 		return false
 	end
-	local number, field = seq % LANE, decimal(seq)
-	return (number > last[lane] and number <= last[lane] + redis.call('LLEN', lanes[lane])) or
+	local c, field = claimed[lane], decimal(seq)
+	local place = seq % LANE - c.base
+	return (place >= 1 and place <= redis.call('LLEN', lanes[lane]) and not claimed_is_done(c, place)) or
 		redis.call('HEXISTS', flight, field) == 1 or redis.call('HEXISTS', at .. 'parked', field) == 1
 end
 
@@ -46,7 +48,7 @@ local function fire(name, version, expected, next_ms, has_task, unless_alive, la
 	local kind = has_task and not (unless_alive and is_alive(s[5])) and FIRED or SKIPPED
 	s[3] = next_ms
 	if kind == FIRED then
-		s[4], s[5], s[6] = expected, lane * LANE + last[lane] + redis.call('RPUSH', lanes[lane], bytes), s[6] + 1
+		s[4], s[5], s[6] = expected, lane * LANE + claimed[lane].base + redis.call('RPUSH', lanes[lane], bytes), s[6] + 1
 	else
 		s[7] = s[7] + 1
 	end

@@ -8,6 +8,7 @@
 --include task
 --include dead
 --include log
+--include claimed
 --include sources
 
 check_types('shard', 'high', 'normal', 'low', 'delayed', 'later', 'notes', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'sources')
@@ -19,7 +20,7 @@ if number <= taken or taken < after then
 end
 check_counts('high', 'normal', 'low', 'last_dead', 'last_delayed')
 local forgotten = not known and source_oldest(SOURCES_MAX)
-local last = lasts()
+local last = bases()
 if forgotten then
 	redis.call('HDEL', sources, forgotten)
 end

@@ -4,6 +4,7 @@
 --include shard
 --include task
 --include log
+--include claimed
 --include page
 --include marks
 --include rows
@@ -24,8 +25,8 @@ local function add(r)
 end
 
 -- True at the end of the lane.
-local function list_lane(lane, last, marks)
-	local index = math.max(0, cursor - lane * LANE - last)
+local function list_lane(lane, c, marks)
+	local index = math.max(c.count, cursor - lane * LANE - c.base)
 	while not is_full() do
 		local fit, is_large = portion(lanes[lane], 1024)
 		local asked = math.min(left, fit, is_large and 8 or 32)
@@ -35,7 +36,7 @@ local function list_lane(lane, last, marks)
 				return false
 			end
 			index = index + 1
-			cursor = lane * LANE + last + index
+			cursor = lane * LANE + c.base + index
 			if task == MARK and marks > 0 then
 				left = left - 1
 			else
@@ -50,9 +51,9 @@ local function list_lane(lane, last, marks)
 end
 
 local function list_queued()
-	local last, marks = lasts(), marks_read(redis.call('HGET', shard, 'gone'))
+	local claimed, marks = claimed_read(), marks_read(redis.call('HGET', shard, 'gone'))
 	for lane = math.floor(cursor / LANE), 2 do
-		if not list_lane(lane, last[lane], marks[lane]) then
+		if not list_lane(lane, claimed[lane], marks[lane]) then
 			return false
 		end
 	end
@@ -73,11 +74,12 @@ local function list_ranked(name, show)
 end
 
 local function list_flight()
-	for _, seq in ipairs(flight_seqs(cursor)) do
+	local claimed = claimed_read()
+	for _, seq in ipairs(flight_seqs(claimed, cursor)) do
 		if is_full() then
 			return false
 		end
-		add(row_flight(seq))
+		add(row_flight(claimed, seq))
 		cursor = seq
 	end
 	return true

@@ -6,6 +6,7 @@
 --include task
 --include dead
 --include log
+--include claimed
 --include key
 --include marks
 --include lease

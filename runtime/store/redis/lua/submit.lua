@@ -6,6 +6,7 @@
 -- is remembered under its name: id and digest
 --include shard
 --include log
+--include claimed
 --include marks
 --include idempotency
 
@@ -16,9 +17,10 @@ local VALUES = 10 -- of a task
 local backlog = 0
 if max > 0 then
 	local marks = marks_read(redis.call('HGET', shard, 'gone'))
+	local claimed = claimed_read()
 	backlog = redis.call('ZCARD', delayed) + redis.call('HLEN', at .. 'parked')
 	for lane = 0, 2 do
-		backlog = backlog + redis.call('LLEN', lanes[lane]) - marks[lane]
+		backlog = backlog + redis.call('LLEN', lanes[lane]) - marks[lane] - claimed[lane].count
 	end
 end
 

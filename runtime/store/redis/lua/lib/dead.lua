@@ -57,13 +57,18 @@ local function dead_put_bytes(seq, bytes, note, reason, text)
 		reply_ms = whole(task_field(bytes, 'reply')) or 0, bytes = bytes, note = note }, reason, text, 0)
 end
 
--- A queued task that is longer than any may be, the first of its lane.  Its bytes move to a list of their own, which is
--- not read again by any script: the record has how many they are and the first of them.  Returns how many.
+-- A task that is longer than any may be: the first of its lane, or `bytes`.  They move to a list of their own, which is not
+-- read again by any script: the record has how many they are and the first of them.  Returns how many.
 local LONG_SHOWN = 1024
-local function dead_put_long(lane, seq, limit, note)
+local function dead_put_long(lane, seq, limit, note, bytes)
 	-- It has its number before its record is complete, since the list is named after it.
 	local number = record_add('last_dead', 'dead', 10, decimal, '')
-	local bytes = redis.call('LMOVE', lanes[lane], at .. 'long.' .. decimal(number), 'LEFT', 'RIGHT')
+	local list = at .. 'long.' .. decimal(number)
+	if bytes then
+		redis.call('RPUSH', list, bytes)
+	else
+		bytes = redis.call('LMOVE', lanes[lane], list, 'LEFT', 'RIGHT')
+	end
 	local n = note_read(note)
 	note_event(n, 'dead', string.format('%d bytes, at most %d are allowed', #bytes, limit))
 	local id = string.format('%s.%.0f-%s', lane_names[lane], seq % LANE, shard_number)

@@ -202,10 +202,10 @@ local function outcomes_apply()
 		end
 		i = settle_plain(i + 1)
 	end
-	if #ARGV > 9 then
-		local removed = redis.call('HDEL', flight, unpack(ARGV, 10))
-		note_remove(unpack(ARGV, 10))
-		done, gone = done + removed, gone + #ARGV - 9 - removed
+	if #ARGV >= first_seq then
+		local removed = redis.call('HDEL', flight, unpack(ARGV, first_seq))
+		note_remove(unpack(ARGV, first_seq))
+		done, gone = done + removed, gone + #ARGV - first_seq + 1 - removed
 	end
 	if results_put > 0 then
 		results_trim(2 * results_put, results_max, results_age)

@@ -1,6 +1,11 @@
--- The in-flight table: the seqs behind `after`, in order, and the fields that are no seq of this shard.
-local function flight_seqs(after)
+-- What is in flight: the seqs behind `after`, in order, and the fields of the hash that are no seq of this shard.
+local function flight_seqs(claimed, after)
 	local seqs, strays, last = {}, {}, lasts()
+	for _, seq in ipairs(claimed_seqs(claimed)) do
+		if seq > after then
+			seqs[#seqs + 1] = seq
+		end
+	end
 	for _, field in ipairs(redis.call('HKEYS', flight)) do
 		local seq = seq_of(field, last)
 		if not seq then
@@ -15,8 +20,8 @@ end
 
 -- A page of it: seq, envelope, note, whether its key waits, and so on.  What is there under a number that nobody gave is
 -- set aside first; whether there is more is then said with a page that may be empty.
-local function flight_page(after, max)
-	local seqs, strays = flight_seqs(after)
+local function flight_page(claimed, after, max)
+	local seqs, strays = flight_seqs(claimed, after)
 	local rows, bytes, count = {}, 0, 0
 	for _, field in ipairs(strays) do
 		if count == max or bytes >= 1048576 then
@@ -28,7 +33,7 @@ local function flight_page(after, max)
 		if count == max or (count > 0 and bytes >= 1048576) then
 			return rows, 1
 		end
-		local task = redis.call('HGET', flight, seq)
+		local task = flight_get(claimed, seq)
 		local record = redis.call('HGET', at .. 'keys', task_key(task, seq))
 		local is_waiting = record and string.sub(record, 1, 7) ~= 'waiting'
 		rows[#rows + 1] = seq

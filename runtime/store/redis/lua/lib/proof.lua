@@ -136,9 +136,33 @@ parts[1] = function()
 	return ''
 end
 
+-- What the shard says of tasks that are claimed and stand in their lists is as the lists are.
+parts[#parts + 1] = function()
+	local text, last = redis.call('HGET', shard, 'claimed'), lasts()
+	local claimed = claimed_parse(text, last)
+	if not claimed then
+		problem('they are queued', drop('HDEL', 'shard', 'claimed'), 'claimed: "%s" cannot be read', string.sub(text, 1, 64))
+		return ''
+	end
+	claimed_compare(claimed, last)
+	for lane = 0, 2 do
+		local c = claimed[lane]
+		local move = function()
+			claimed_move(claimed)
+		end
+		if c.is_short then
+			problem('what is there is queued', move, 'lane %s: tasks that were claimed are not there', lane_names[lane])
+		elseif c.is_other then
+			problem('all are in flight', move, 'lane %s: something was put before what was claimed; which of it is done is not known',
+				lane_names[lane])
+		end
+	end
+	return ''
+end
+
 -- Every task of a side queue has its bytes, its key, and is nowhere else.
 parts[#parts + 1] = function()
-	local last = lasts()
+	local last, claimed = lasts(), claimed_read()
 	return slice('ZSCAN', 'side', function(member)
 		local name, seq = string.sub(member, 1, -18), tonumber(string.sub(member, -16), 16)
 		if #member < 17 or not seq_is_given(seq, last) then
@@ -146,7 +170,7 @@ parts[#parts + 1] = function()
 				redis.call('ZREM', side, member)
 				stray_bury('parked', side_field(member))
 			end, 'key %s: a task waits under %s, which was never given', name, string.sub(member, -16))
-		elseif redis.call('HEXISTS', flight, seq) == 1 then
+		elseif flight_get(claimed, seq) then
 			problem('it stays in flight', function()
 				redis.call('ZREM', side, member)
 				redis.call('HDEL', parked, seq)
@@ -225,12 +249,12 @@ end
 
 -- No note without its task: in flight, parked, or still queued.
 parts[#parts + 1] = function()
-	local last = lasts()
+	local claimed = claimed_read()
 	return slice('HSCAN', 'notes', function(field)
 		local seq = tonumber(field)
 		local lane = seq and math.floor(seq / LANE)
-		local place = seq and seq % LANE - (last[lane] or 0)
-		local is_queued = seq and lanes[lane] and place > 0 and place <= redis.call('LLEN', lanes[lane])
+		local place = seq and lanes[lane] and seq % LANE - claimed[lane].base
+		local is_queued = place and place > 0 and place <= redis.call('LLEN', lanes[lane])
 		if not is_queued and redis.call('HEXISTS', flight, field) == 0 and redis.call('HEXISTS', parked, field) == 0 then
 			problem('dropped', drop('HDEL', 'notes', field), 'a note for task %s, which is not there', field)
 		end
@@ -445,16 +469,16 @@ end
 
 -- Sizes that must be equal at any moment; last, so that of what was mended nothing is left to say.
 parts[#parts + 1] = function()
-	local marks = marks_read(redis.call('HGET', shard, 'gone'))
+	local marks, claimed = marks_read(redis.call('HGET', shard, 'gone')), claimed_read()
 	for lane = 0, 2 do
 		local length = redis.call('LLEN', lanes[lane])
-		tasks = tasks + length - marks[lane]
+		tasks = tasks + length - marks[lane] - claimed[lane].count
 		if marks[lane] > length then
 			problem('forgotten', drop('HDEL', 'shard', 'gone'), 'lane %s: %d marks in %d entries', lane_names[lane], marks[lane],
 				length)
 		end
 	end
-	tasks = tasks + redis.call('HLEN', flight) + redis.call('HLEN', parked) + redis.call('HLEN', at .. 'later')
+	tasks = tasks + #claimed_seqs(claimed) + redis.call('HLEN', flight) + redis.call('HLEN', parked) + redis.call('HLEN', at .. 'later')
 		+ redis.call('HLEN', at .. 'dead')
 	same('delayed, later', redis.call('ZCARD', delayed), redis.call('HLEN', at .. 'later'))
 	same('side, parked', redis.call('ZCARD', side), redis.call('HLEN', parked))

@@ -22,8 +22,8 @@ local function row_delayed(member, due)
 	return row(number, math.min(task[1], 3) * LANE + number % LANE, task[2], task[3], due_in(due))
 end
 
-local function row_flight(seq)
-	return row(seq, seq, redis.call('HGET', flight, seq), redis.call('HGET', notes, seq))
+local function row_flight(claimed, seq)
+	return row(seq, seq, flight_get(claimed, seq), redis.call('HGET', notes, seq))
 end
 
 local function row_parked(member)

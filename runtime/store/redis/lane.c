@@ -1,0 +1,88 @@
+/* lane.c: what the driver knows of the tasks that it claimed and that still stand in their lane's list.
+ *
+ * They are the list's first elements.  The store has the same as a text (lua/lib/claimed.lua), and a call is only
+ * executed as it was meant if both agree.  Plain data, no I/O. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "store/redis/redis_store.h"
+
+/* Of so many of an element's first bytes the sum is made. */
+#define HEAD_BYTES 128u
+
+void lane_forget(struct redis_lane *lane)
+{
+        free(lane->places);
+        lane->places = NULL;
+        lane->count = lane->room = 0;
+        lane->bytes = 0;
+}
+
+void view_forget(struct redis_shard *shard, enum redis_view view)
+{
+        for (unsigned lane = 0; lane < LANES; lane++)
+                lane_forget(&shard->lanes[lane]);
+        shard->view = view;
+}
+
+void lane_see(struct redis_lane *lane, struct span bytes)
+{
+        uint64_t size = bytes.size;
+        lane->average = (uint32_t)(lane->average ? (lane->average * UINT64_C(63) + size + 63) / 64 : size);
+}
+
+void lane_add(struct redis_lane *lane, struct span bytes)
+{
+        uint32_t sum = 0;
+        size_t size = bytes.size < HEAD_BYTES ? bytes.size : HEAD_BYTES;
+        for (size_t i = 0; i < size; i++)
+                sum += (uint32_t)(i + 1) * (uint8_t)bytes.data[i];
+        if (lane->count == lane->room) {
+                lane->room = lane->room ? lane->room * 2 : 64;
+                lane->places = memory_resize(lane->places, lane->room * sizeof(*lane->places));
+        }
+        lane->places[lane->count++] = (struct redis_place){ .size = (uint32_t)bytes.size, .sum = sum };
+        lane->bytes += bytes.size;
+}
+
+enum lane_mark lane_mark_done(struct redis_lane *lane, uint64_t number)
+{
+        if (number <= lane->base || number > lane->base + lane->count)
+                return LANE_ELSEWHERE;
+        struct redis_place *place = &lane->places[number - lane->base - 1];
+        if (place->is_done)
+                return LANE_GONE;
+        place->is_done = 1;
+        return LANE_DONE;
+}
+
+uint32_t lane_trim(struct redis_lane *lane)
+{
+        uint32_t trimmed = 0;
+        while (trimmed < lane->count && lane->places[trimmed].is_done)
+                lane->bytes -= lane->places[trimmed++].size;
+        lane->count -= trimmed;
+        lane->base += trimmed;
+        if (trimmed)
+                memmove(lane->places, lane->places + trimmed, lane->count * sizeof(*lane->places));
+        return trimmed;
+}
+
+void lane_text(const struct redis_lane *lane, struct buffer *text)
+{
+        uint32_t last = lane->count;
+        while (last && !lane->places[last - 1].is_done)
+                last--;
+        if (!last)
+                return;
+        buffer_put(text, ":", 1);
+        for (uint32_t from = 0; from < last; from += 4) {
+                unsigned digit = 0;
+                for (uint32_t i = from; i < from + 4 && i < last; i++)
+                        digit |= lane->places[i].is_done ? 1u << (i - from) : 0;
+                buffer_put(text, &"0123456789abcdef"[digit], 1);
+        }
+        buffer_printf(text, ":%" PRIu32 ".%" PRIu32, lane->places[0].size, (uint32_t)lane->places[0].sum);
+}
