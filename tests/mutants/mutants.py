@@ -288,7 +288,7 @@ MUTANTS = [
     ("names: what was diverted is forgotten", "runtime/host/shard/shard.c",
      "if (kind == STORE_DIVERT && c->pending->outcome.name.size)", "if (false)", [UNIT("shard_names")]),
     ("names: a new owner does not read them", "runtime/host/shard/shard.c",
-     "s->names.must_read = acquire->has_names;", "s->names.must_read = false;", [UNIT("shard_names")]),
+     "s->names.must_read = acquire->has_names;", "s->names.must_read = false;", [UNIT("shard_names"), UNIT("shard_model")]),
     ("names: woken without end", "runtime/host/shard/shard.c",
      "s->names.has_woken = advance->has_due_waiting;", "s->names.has_woken = false;", [UNIT("shard_names")]),
     ("names: a lost wake is another one", "runtime/host/shard/shard.c",

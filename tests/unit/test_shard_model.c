@@ -21,8 +21,9 @@ struct model_task {
 };
 
 struct model_key {
-        enum { KEY_FREE, KEY_WAITS, KEY_PARKED } state;
+        enum { KEY_FREE, KEY_WAITS, KEY_PARKED, KEY_NAMED } state;
         uint64_t due_ms;
+        char name[STORE_NAME_MAX + 1]; /* KEY_NAMED: what it waits for */
 };
 
 struct model {
@@ -35,6 +36,9 @@ struct model {
         uint32_t last[STORE_CALL_TASKS]; /* what the last call claimed */
         uint32_t last_count;
         enum shard_call call_kind;
+        struct store_names names;
+        struct store_wake wake;
+        struct span name_list[KEYS];
         struct claimed *seats[SEATS];
         uint32_t done, ran;
         uint64_t random;
@@ -95,10 +99,17 @@ static void set_aside(struct model *m, struct model_task *t, const struct store_
         struct model_key *key = &m->keys[t->key];
         uint64_t due_ms = m->rig.now_ms + o->delay_ms;
         t->place = SIDE;
-        if (o->kind == STORE_RETRY)
-                *key = (struct model_key){ KEY_PARKED, due_ms };
-        else if (key->state == KEY_FREE)
-                *key = (struct model_key){ KEY_WAITS, due_ms };
+        bool is_first = true;
+        for (const struct model_task *other = m->tasks; other < t; other++)
+                is_first &= other->place != SIDE || other->key != t->key;
+        bool can_change = key->state == KEY_FREE || (is_first && key->state != KEY_PARKED);
+        if (o->kind == STORE_RETRY) {
+                *key = (struct model_key){ .state = KEY_PARKED, .due_ms = due_ms };
+        } else if (o->name.size && can_change) {
+                *key = (struct model_key){ .state = KEY_NAMED };
+                memcpy(key->name, o->name.data, o->name.size);
+        } else if (key->state == KEY_FREE || (key->state == KEY_NAMED && is_first))
+                *key = (struct model_key){ .state = KEY_WAITS, .due_ms = due_ms };
         else if (key->state == KEY_WAITS && due_ms < key->due_ms)
                 key->due_ms = due_ms;
 }
@@ -132,7 +143,8 @@ static void claim_tasks(struct model *m, uint32_t want)
 {
         uint32_t most = m->last_count + want < STORE_CALL_TASKS ? m->last_count + want : STORE_CALL_TASKS;
         for (unsigned key = 0; key < KEYS; key++)
-                if (m->keys[key].state != KEY_FREE && m->keys[key].due_ms <= m->rig.now_ms && m->last_count < most)
+                if (m->keys[key].state != KEY_FREE && m->keys[key].state != KEY_NAMED &&
+                        m->keys[key].due_ms <= m->rig.now_ms && m->last_count < most)
                         side_take(m, key, 1);
         for (uint32_t i = 0; i < m->arrived && m->last_count < most; i++) {
                 if (m->tasks[i].place != QUEUED)
@@ -191,7 +203,7 @@ static bool fill_page(struct model *m, uint64_t after_seq)
                 if (m->rig.tasks_count == 5)
                         return true;
                 give(m, i);
-                m->rig.tasks[m->rig.tasks_count - 1].is_key_waiting = m->keys[m->tasks[i].key].state == KEY_PARKED;
+                m->rig.tasks[m->rig.tasks_count - 1].is_key_waiting = m->keys[m->tasks[i].key].state >= KEY_PARKED;
         }
         return false;
 }
@@ -286,6 +298,10 @@ static void send(struct model *m)
                 shard_fill_page(&g->shard, &g->page, g->now_ms);
         else if (m->call_kind == SHARD_CALL_ADVANCE)
                 shard_fill_advance(&g->shard, &g->advance, g->now_ms);
+        else if (m->call_kind == SHARD_CALL_NAMES)
+                shard_fill_names(&g->shard, &m->names, g->now_ms);
+        else if (m->call_kind == SHARD_CALL_WAKE)
+                shard_fill_wake(&g->shard, &m->wake, g->now_ms);
         else if (m->call_kind == SHARD_CALL_RELEASE)
                 shard_fill_release(&g->shard, &g->release, g->now_ms);
 }
@@ -295,10 +311,18 @@ static uint64_t next_due_ms(const struct model *m)
         uint64_t due_ms = STORE_NEVER;
         for (unsigned key = 0; key < KEYS; key++) {
                 uint64_t at_ms = m->keys[key].due_ms > m->rig.now_ms ? m->keys[key].due_ms - m->rig.now_ms : 0;
-                if (m->keys[key].state != KEY_FREE && at_ms < due_ms)
+                if (m->keys[key].state != KEY_FREE && m->keys[key].state != KEY_NAMED && at_ms < due_ms)
                         due_ms = at_ms;
         }
         return due_ms;
+}
+
+static bool has_named(const struct model *m)
+{
+        for (unsigned key = 0; key < KEYS; key++)
+                if (m->keys[key].state == KEY_NAMED)
+                        return true;
+        return false;
 }
 
 static bool has_queued(const struct model *m)
@@ -331,6 +355,7 @@ static void answer_acquire(struct model *m)
         g->acquire.call = m->call;
         g->acquire.left_ms = RIG_TTL_MS;
         g->acquire.has_work = true;
+        g->acquire.has_names = has_named(m);
         g->acquire.next_due_ms = next_due_ms(m);
         g->acquire.page = (struct store_page){ g->tasks, g->tasks_count, has_more };
         shard_acquired(&g->shard, &g->acquire, g->now_ms);
@@ -355,6 +380,59 @@ static void do_release(struct model *m, struct store_release *r)
         }
 }
 
+static uint64_t woken_keys; /* in all rounds */
+
+static void do_wake(struct model *m, struct store_wake *w)
+{
+        bool is_repeat = w->call == m->call;
+        w->verdict = is_fenced(m, &w->lease) || w->call < m->call || w->call > m->call + 1 ? STORE_FENCED : STORE_OK;
+        w->woken = 0;
+        w->has_more = false;
+        for (unsigned key = 0; key < KEYS && w->verdict == STORE_OK; key++) {
+                struct model_key *k = &m->keys[key];
+                if (k->state != KEY_NAMED || !span_is(w->name, rig_span(k->name)))
+                        continue;
+                if (is_repeat || w->woken == w->max) {
+                        w->has_more = true;
+                        continue;
+                }
+                *k = (struct model_key){ .state = KEY_WAITS, .due_ms = m->rig.now_ms };
+                w->woken++;
+        }
+        woken_keys += w->woken;
+        if (w->verdict == STORE_OK && !is_repeat) {
+                m->call = w->call;
+                m->last_count = 0;
+        }
+}
+
+static void answer_names(struct model *m)
+{
+        struct store_names *n = &m->names;
+        n->verdict = is_fenced(m, &n->lease) ? STORE_FENCED : STORE_OK;
+        n->names = m->name_list;
+        n->names_count = 0;
+        for (unsigned key = 0; key < KEYS; key++)
+                if (m->keys[key].state == KEY_NAMED)
+                        m->name_list[n->names_count++] = rig_span(m->keys[key].name);
+        shard_named(&m->rig.shard, n);
+}
+
+/* A person pauses a handler, or lets it go on. */
+static void pause_or_resume(struct model *m)
+{
+        struct rig *g = &m->rig;
+        bool is_shut = g->routes.states[0] == ROUTE_SHUT;
+        if (!is_shut && !happens(m, 40))
+                return;
+        if (is_shut && !m->is_calm && draw(m, 20))
+                return;
+        g->routes.states[0] = is_shut ? ROUTE_OPEN : ROUTE_SHUT;
+        shard_look_at_names(&g->shard);
+        if (!is_shut)
+                shard_return_pool(&g->shard, 0, g->now_ms);
+}
+
 /* The call under way reaches the store, or not; its answer reaches us, or not. */
 static void deliver(struct model *m)
 {
@@ -366,6 +444,8 @@ static void deliver(struct model *m)
                 do_advance(m, &g->advance);
         else if (is_done && call == SHARD_CALL_ACQUIRE)
                 do_acquire(m, &g->acquire);
+        else if (is_done && call == SHARD_CALL_WAKE)
+                do_wake(m, &m->wake);
         else if (is_done && call == SHARD_CALL_RELEASE)
                 do_release(m, &g->release);
         if (!is_done || happens(m, 12))
@@ -376,6 +456,10 @@ static void deliver(struct model *m)
                 answer_acquire(m);
         else if (call == SHARD_CALL_PAGE)
                 answer_page(m);
+        else if (call == SHARD_CALL_NAMES)
+                answer_names(m);
+        else if (call == SHARD_CALL_WAKE)
+                shard_woken(&g->shard, &m->wake);
         else
                 shard_released(&g->shard);
 }
@@ -408,6 +492,7 @@ static void coordinate(struct model *m)
 static void step(struct model *m)
 {
         coordinate(m);
+        pause_or_resume(m);
         if (m->arrived < TASKS && !draw(m, 3)) {
                 m->arrived++;
                 m->rig.shard.has_work = true;
@@ -473,6 +558,7 @@ static void every_task_is_done_once_in_order_whatever_goes_wrong(void **state)
                 assert_int_equal(m.rig.shard.window.count, 0);
                 rig_close(&m.rig);
         }
+        assert_true(woken_keys > 0);
 }
 
 int main(void)
