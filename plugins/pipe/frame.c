@@ -171,6 +171,13 @@ void frame_put_task(struct bytes *out, const struct qv_task *task, uint64_t dead
         put_number(out, "fence_start", task->fence_start);
         if (task->deadline_ns)
                 put_number(out, "deadline_ms", deadline_left_ms);
+        /* The host may be older than this plugin. */
+        if (QV_HAS(task, crashes)) {
+                put_number(out, "attempts_max", task->attempts_max);
+                put_number(out, "submitted_ms", task->submitted_ms);
+                put_number(out, "crashes", task->crashes);
+                put_field(out, "lane", task->lane < 0 ? "low" : task->lane > 0 ? "high" : "normal");
+        }
         if (task->checkpoint_size)
                 put_number(out, "checkpoint_size", task->checkpoint_size);
         for (size_t i = 0; i < task->headers_count; i++)

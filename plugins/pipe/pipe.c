@@ -204,6 +204,8 @@ static int32_t attend(struct call *call)
                         return lose(call, &halt, call->breach);
                 if (r == HEARD)
                         continue;
+                /* A line that the worker did not end is this task's, not the beginning of the next one's. */
+                stderr_log_end(&w->err);
                 worker_praise(w);
                 /* After SIGTERM the worker may end at any moment, so it must not get the next task. */
                 if (halt.term_ms)

@@ -169,7 +169,8 @@ static void wait_and_read(struct worker *w, int wait_ms)
                 send_what_fits(w);
         if (w->child.out >= 0 && (polls[0].revents || w->has_ended))
                 read_stdout(w);
-        if (polls[1].revents && !stderr_log_read(&w->err, w->child.err))
+        /* After stdout: what the worker printed before it sent a frame is logged before that frame ends the task. */
+        if (w->child.err >= 0 && (polls[0].revents || polls[1].revents) && !stderr_log_read(&w->err, w->child.err))
                 child_close_fd(&w->child.err);
 }
 

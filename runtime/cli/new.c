@@ -27,14 +27,15 @@ extern const char TEMPLATE(my_plugin_c)[], TEMPLATE(test_my_plugin_c)[], TEMPLAT
         TEMPLATE(test_my_plugin_cc)[], TEMPLATE(Makefile)[], TEMPLATE(README_md)[], TEMPLATE(gitignore)[],
         TEMPLATE(my_plugin_py)[], TEMPLATE(my_plugin_js)[], TEMPLATE(my_plugin_rb)[], TEMPLATE(my_plugin_sh)[],
         TEMPLATE(Makefile_worker)[], TEMPLATE(README_worker_md)[], embedded_sdk_pipe_python_quiver_pipe_py[],
-        embedded_sdk_pipe_node_quiver_pipe_js[], embedded_sdk_pipe_ruby_quiver_pipe_rb[];
+        embedded_sdk_pipe_python_quiver_pipe_pyi[], embedded_sdk_pipe_node_quiver_pipe_js[],
+        embedded_sdk_pipe_node_quiver_pipe_d_ts[], embedded_sdk_pipe_ruby_quiver_pipe_rb[];
 
 struct file {
         const char *name; /* in the new folder, before words are replaced; NULL: no more */
         const char *text;
 };
 
-#define FILES 5
+#define FILES 5 /* the most of one language */
 static const struct file c_files[FILES] = {
         { "my-plugin.c", TEMPLATE(my_plugin_c) },
         { "test_my-plugin.c", TEMPLATE(test_my_plugin_c) },
@@ -56,9 +57,11 @@ static const struct file cc_files[FILES] = {
                 "README.md", TEMPLATE(README_worker_md)                                                                \
         }
 static const struct file python_files[FILES] = { WORKER_FILES("py", TEMPLATE(my_plugin_py)),
-        { "quiver_pipe.py", embedded_sdk_pipe_python_quiver_pipe_py } };
+        { "quiver_pipe.py", embedded_sdk_pipe_python_quiver_pipe_py },
+        { "quiver_pipe.pyi", embedded_sdk_pipe_python_quiver_pipe_pyi } };
 static const struct file node_files[FILES] = { WORKER_FILES("js", TEMPLATE(my_plugin_js)),
-        { "quiver_pipe.js", embedded_sdk_pipe_node_quiver_pipe_js } };
+        { "quiver_pipe.js", embedded_sdk_pipe_node_quiver_pipe_js },
+        { "quiver_pipe.d.ts", embedded_sdk_pipe_node_quiver_pipe_d_ts } };
 static const struct file ruby_files[FILES] = { WORKER_FILES("rb", TEMPLATE(my_plugin_rb)),
         { "quiver_pipe.rb", embedded_sdk_pipe_ruby_quiver_pipe_rb } };
 static const struct file shell_files[FILES] = { WORKER_FILES("sh", TEMPLATE(my_plugin_sh)) };

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -36,6 +37,18 @@ PYTHON_ALL = """
             return str(os.getpid())
         if what == "boom":
             raise ValueError("no good")
+        if what.startswith("print"):
+            print(what)
+            print("unended", what, end="")
+            return None
+        if what == "numbers":
+            return repr([task.attempt, task.fence_epoch > 0, task.fence_start + 1, task.attempts_max, task.crashes])
+        if what == "names":
+            return " ".join(vars(task))
+        if what == "imposter":
+            error = RuntimeError("not an outcome")
+            error.kind = "reject"
+            raise error
         raise Outcome(what, "because")
 
     serve(handle)
@@ -57,6 +70,17 @@ NODE_ALL = """
       }}
       if (what === 'pid') return String(process.pid);
       if (what === 'boom') throw new Error('no good');
+      if (what.startsWith('print')) {{
+        console.log(what);
+        process.stdout.write(`unended ${{what}}`);
+        return null;
+      }}
+      if (what === 'numbers') return JSON.stringify([task.attempt, task.fence_epoch > 0, task.fence_start + 1, task.attempts_max, task.crashes]);
+      if (what === 'names') return Object.keys(task).join(' ');
+      if (what === 'imposter') throw Object.assign(new Error('not an outcome'), {{ kind: 'reject' }});
+      if (what === 'null') throw null;
+      if (what === 'undefined') throw undefined;
+      if (what === 'bare') throw Object.create(null);
       throw new Outcome(what, 'because');
     }});
 """
@@ -75,6 +99,12 @@ RUBY_ALL = """
         raise QuiverPipe::Outcome.new(:retry, "not yet", after_ms: 1234)
       when "pid" then Process.pid
       when "boom" then raise ArgumentError, "no good"
+      when /^print/
+        puts task.payload
+        print "unended ", task.payload
+        nil
+      when "numbers" then [task.attempt, task.fence_epoch > 0, task.fence_start + 1, task.attempts_max, task.crashes].inspect
+      when "imposter" then raise Class.new(StandardError) {{ def kind = "reject" }}, "not an outcome"
       else raise QuiverPipe::Outcome.new(task.payload, "because")
       end
     end
@@ -140,6 +170,59 @@ def test_a_worker_chooses_any_outcome(bench, language):
     assert "no good" in log
     task, _ = bench.one("pipe", language["all"], b"unavailable")
     assert (task["outcome"], task["error"]) == ("UNAVAILABLE", "because")
+
+
+def test_what_a_worker_prints_is_logged_under_the_task_that_printed_it(bench, language):
+    outcomes, _, log = bench.outcomes("pipe", language["all"], ["print one", "print two", "pid"])
+    assert outcomes == ["DONE"] * 3
+    lines = [line for line in log.splitlines() if "print" in line]
+    assert lines == ["try-1: info: print one", "try-1: info: unended print one",
+                     "try-2: info: print two", "try-2: info: unended print two"]
+
+
+def test_an_unexpected_error_is_logged_at_level_error_with_its_place(bench, language):
+    _, log = bench.one("pipe", language["all"], b"boom")
+    errors = [line for line in log.splitlines() if line.startswith("try-1: error: ")]
+    assert any("no good" in line for line in errors), log
+    assert any(language["all"]["command"][1].name in line for line in errors), log
+    assert "try-1: info:" not in log
+
+
+def test_numbers_of_a_task_are_numbers(bench, language):
+    task, _ = bench.one("pipe", language["all"], b"numbers")
+    assert json.loads(task["result"].replace("True", "true")) == [1, True, 2, 4, 0]
+
+
+@pytest.mark.parametrize("name,types,field", [("python", "python/quiver_pipe.pyi", r"^    (?:def )?(\w+)[:(]"),
+                                              ("node", "node/quiver_pipe.d.ts", r"^  (\w+)\??[:(]")])
+def test_the_types_name_every_field_of_a_task(bench, name, types, field):
+    interpreter, echo, text, _ = LANGUAGES[name]
+    if not interpreter:
+        pytest.skip(f"{name} is not installed")
+    sdk = bench.root / "sdk" / "pipe"
+    script = bench.script(text.format(sdk=sdk), f"all{pathlib.Path(echo).suffix}")
+    task, _ = bench.one("pipe", {"command": [interpreter, script]}, b"names", "--timeout", "60s")
+    declared = re.split(r"(?:class|interface) Task", (sdk / types).read_text())[1]
+    declared = re.split(r"^(?:def|class|export)", declared, flags=re.MULTILINE)[0]
+    assert set(re.findall(field, declared, re.MULTILINE)) == set(task["result"].split())
+
+
+def test_only_the_librarys_own_error_chooses_an_outcome(bench, language):
+    outcomes, tasks, _ = bench.outcomes("pipe", language["all"], ["imposter", "no outcome", "pid"])
+    assert outcomes == ["RETRY", "RETRY", "DONE"]
+    assert "not an outcome" in tasks[0]["error"]
+    assert "reject, retry or unavailable" in tasks[1]["error"]
+
+
+@pytest.mark.parametrize("thrown,shown", [("null", "null"), ("undefined", "undefined"), ("bare", "[Object: null prototype] {}")])
+def test_node_may_throw_anything(bench, thrown, shown):
+    if not LANGUAGES["node"][0]:
+        pytest.skip("node is not installed")
+    script = bench.script(NODE_ALL.format(sdk=bench.root / "sdk" / "pipe"), "all.js")
+    outcomes, tasks, _ = bench.outcomes("pipe", {"command": [LANGUAGES["node"][0], script]}, ["pid", thrown, "pid"])
+    assert outcomes == ["DONE", "RETRY", "DONE"]
+    assert tasks[1]["error"] == f"thrown: {shown}"
+    assert tasks[0]["result"] == tasks[2]["result"]  # the same process
 
 
 def test_a_worker_stays_and_each_seat_has_its_own(bench, language):

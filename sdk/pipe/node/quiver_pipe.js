@@ -1,14 +1,20 @@
 // Handlers for Quiver's pipe plugin: serve(handle) calls handle(task), which may be async, for every task in turn.
 'use strict';
 const fs = require('fs');
+const util = require('util');
 
 // Frames have the pipes for themselves: what the handler prints goes to stderr, which is the log.
 Object.defineProperty(process, 'stdout', { get: () => process.stderr });
+
+const NUMBERS = ['attempt', 'attempts_max', 'crashes', 'submitted_ms', 'fence_epoch', 'fence_start', 'deadline_ms'];
 
 // throw new Outcome('reject' | 'retry' | 'unavailable', why, {after_ms: …})
 class Outcome extends Error {
   constructor(kind, why = '', fields = {}) {
     super(why);
+    if (!['reject', 'retry', 'unavailable'].includes(kind)) {
+      throw new TypeError(`an Outcome is reject, retry or unavailable, not ${util.inspect(kind)}`);
+    }
     Object.assign(this, { kind, fields });
   }
 }
@@ -27,18 +33,30 @@ function parse(frame) {
   return { kind, fields, body: frame.subarray(end + 2) };
 }
 
-// task.payload, task.checkpoint: Buffer; task.id, .key, .attempt, …: text; task.tell(kind, body, {name: value})
+// Only an Outcome chooses: libraries have errors with a field `kind` of their own, and anything at all can be thrown.
+function fail(tell, error) {
+  if (error instanceof Outcome) {
+    tell(error.kind, error.message, error.fields);
+    return;
+  }
+  for (const line of util.inspect(error).split('\n')) tell('log', line, { level: 'error' });
+  tell('retry', error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${util.inspect(error)}`);
+}
+
+// task.payload, task.checkpoint: Buffer; task.id, .key, .handler, .lane: text; those of NUMBERS: numbers;
+// task.headers: {name: value}; task.fields: all as it came; task.tell(kind, body, {name: value})
 async function run(handle, { fields, body }) {
   const split = body.length - Number(fields.checkpoint_size || 0);
   const tell = (kind, text = '', more = {}) => send(kind, text, { id: fields.id, ...more });
+  const task = { ...fields, fields, tell, headers: {}, payload: body.subarray(0, split), checkpoint: body.subarray(split) };
+  for (const name of NUMBERS) if (name in fields) task[name] = Number(fields[name]);
+  for (const [name, value] of Object.entries(fields)) if (name.startsWith('header.')) task.headers[name.slice(7)] = value;
   try {
-    const task = { ...fields, fields, tell, payload: body.subarray(0, split), checkpoint: body.subarray(split) };
     const result = await handle(task);
     if (result !== undefined && result !== null) tell('result', result);
     tell('done');
   } catch (error) {
-    if (!(error instanceof Outcome)) console.error(error);
-    tell(error.kind || 'retry', error.kind ? error.message : String(error), error.fields);
+    fail(tell, error);
   }
 }
 

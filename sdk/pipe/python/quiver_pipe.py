@@ -7,12 +7,17 @@ import types
 # Frames have the pipes for themselves: what the handler prints goes to stderr, which is the log.
 IN, OUT = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
+sys.stdout.reconfigure(line_buffering=True)
+
+NUMBERS = ("attempt", "attempts_max", "crashes", "submitted_ms", "fence_epoch", "fence_start", "deadline_ms")
 
 
 class Outcome(Exception):
     """raise Outcome("reject" | "retry" | "unavailable", why); for retry also after_ms=…"""
     def __init__(self, kind, why="", **fields):
         super().__init__(why)
+        if kind not in ("reject", "retry", "unavailable"):
+            raise ValueError(f"an Outcome is reject, retry or unavailable, not {kind!r}")
         self.kind, self.fields = kind, fields
 
 
@@ -30,21 +35,35 @@ def receive():
     return kind, dict(line.split("=", 1) for line in fields), body
 
 
+def answer(tell, kind, body=b"", **fields):
+    """Ends the task, after all that it printed: the host logs that under this task."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    tell(kind, body, **fields)
+
+
 def run(handle, fields, body):
-    """task.payload, task.checkpoint: bytes; task.id, .key, .attempt, …: text; task.tell(kind, body, name=value)"""
+    """task.payload, task.checkpoint: bytes; task.id, .key, .handler, .lane: text; those of NUMBERS: int;
+    task.headers: dict; task.fields: all as it came; task.tell(kind, body, name=value)"""
+    def tell(kind, body=b"", **more):
+        send(kind, body, id=fields["id"], **more)
+
     split = len(body) - int(fields.get("checkpoint_size", 0))
-    task = types.SimpleNamespace(payload=body[:split], checkpoint=body[split:], fields=fields, **fields,
-                                 tell=lambda kind, body=b"", **more: send(kind, body, id=fields["id"], **more))
+    numbers = {name: int(fields[name]) for name in NUMBERS if name in fields}
+    headers = {name[len("header."):]: value for name, value in fields.items() if name.startswith("header.")}
+    task = types.SimpleNamespace(**{**fields, **numbers}, payload=body[:split], checkpoint=body[split:], fields=fields,
+                                 headers=headers, tell=tell)
     try:
         result = handle(task)
         if result is not None:
-            task.tell("result", result)
-        task.tell("done")
+            tell("result", result)
+        answer(tell, "done")
     except Outcome as outcome:
-        task.tell(outcome.kind, str(outcome), **outcome.fields)
+        answer(tell, outcome.kind, str(outcome), **outcome.fields)
     except Exception as error:
-        traceback.print_exc()
-        task.tell("retry", f"{type(error).__name__}: {error}")
+        for line in traceback.format_exc().splitlines():
+            tell("log", line, level="error")
+        answer(tell, "retry", f"{type(error).__name__}: {error}")
 
 
 def serve(handle):

@@ -6,6 +6,9 @@ module QuiverPipe
   IN = $stdin.binmode
   OUT = $stdout.dup.binmode
   $stdout.reopen($stderr)
+  $stdout.sync = true
+
+  NUMBERS = %w[attempt attempts_max crashes submitted_ms fence_epoch fence_start deadline_ms].freeze
 
   # raise QuiverPipe::Outcome.new(:reject | :retry | :unavailable, why, after_ms: …)
   class Outcome < StandardError
@@ -13,6 +16,8 @@ module QuiverPipe
 
     def initialize(kind, why = "", **fields)
       super(why)
+      raise ArgumentError, "an Outcome is reject, retry or unavailable, not #{kind.inspect}" unless %w[reject retry unavailable].include?(kind.to_s)
+
       @kind, @fields = kind, fields
     end
   end
@@ -30,18 +35,25 @@ module QuiverPipe
     [kind, fields.to_h { |line| line.split("=", 2) }, body]
   end
 
-  # task.payload, task.checkpoint: bytes; task.id, .key, .attempt, …: text; task.tell.(kind, body, name: value)
-  def self.run(fields, body)
+  # task.payload, task.checkpoint: bytes; task.id, .key, .handler, .lane: text; those of NUMBERS: integers;
+  # task.headers: a hash; task.fields: all as it came; task.tell.(kind, body, name: value)
+  def self.make_task(fields, body, tell)
     split = body.bytesize - fields["checkpoint_size"].to_i
+    headers = fields.filter_map { |name, value| [name.delete_prefix("header."), value] if name.start_with?("header.") }.to_h
+    values = fields.to_h { |name, value| [name.to_sym, NUMBERS.include?(name) ? value.to_i : value] }
+    OpenStruct.new(**values, fields: fields, headers: headers, tell: tell, payload: body.byteslice(0, split),
+                   checkpoint: body.byteslice(split..))
+  end
+
+  def self.run(fields, body)
     tell = ->(kind, text = "", **more) { send_frame(kind, text, id: fields["id"], **more) }
-    result = yield OpenStruct.new(**fields.transform_keys(&:to_sym), fields: fields, tell: tell, payload: body.byteslice(0, split),
-                                  checkpoint: body.byteslice(split..))
+    result = yield make_task(fields, body, tell)
     tell.(:result, result) unless result.nil?
     tell.(:done)
   rescue Outcome => outcome
     tell.(outcome.kind, outcome.message, **outcome.fields)
-  rescue StandardError => error
-    warn error.full_message
+  rescue StandardError, ScriptError => error
+    error.full_message(highlight: false).each_line(chomp: true) { |line| tell.(:log, line, level: "error") }
     tell.(:retry, "#{error.class}: #{error.message}")
   end
 

@@ -1,0 +1,36 @@
+/// <reference types="node" />
+
+export interface Task {
+  id: string;
+  key: string;
+  handler: string;
+  lane: 'low' | 'normal' | 'high';
+  attempt: number;
+  attempts_max: number;
+  crashes: number;
+  submitted_ms: number;
+  fence_epoch: number;
+  fence_start: number;
+  /** Left at the start; there only if the handler has a timeout. */
+  deadline_ms?: number;
+  payload: Buffer;
+  /** Of an earlier attempt; empty: none. */
+  checkpoint: Buffer;
+  headers: Record<string, string>;
+  fields: Record<string, string>;
+  tell(
+    kind: 'log' | 'result' | 'submit' | 'checkpoint' | 'progress',
+    body?: string | Uint8Array,
+    fields?: Record<string, string | number>,
+  ): void;
+}
+
+export class Outcome extends Error {
+  constructor(kind: 'reject' | 'retry' | 'unavailable', why?: string, fields?: { after_ms?: number });
+  kind: 'reject' | 'retry' | 'unavailable';
+  fields: { after_ms?: number };
+}
+
+type Result = string | Uint8Array | null | undefined | void;
+
+export function serve(handle: (task: Task) => Result | Promise<Result>): Promise<void>;

@@ -1,0 +1,32 @@
+from typing import Any, Callable, Literal, NoReturn, Union
+
+class Outcome(Exception):
+    kind: str
+    fields: dict[str, Any]
+    def __init__(self, kind: Literal["reject", "retry", "unavailable"], why: str = "", *, after_ms: int = ...) -> None: ...
+
+class Task:
+    """What handle() gets.  For types only: import it under TYPE_CHECKING."""
+    id: str
+    key: str
+    handler: str
+    lane: Literal["low", "normal", "high"]
+    attempt: int
+    attempts_max: int
+    crashes: int
+    submitted_ms: int
+    fence_epoch: int
+    fence_start: int
+    deadline_ms: int  # left at the start; there only if the handler has a timeout
+    payload: bytes
+    checkpoint: bytes  # of an earlier attempt; empty: none
+    headers: dict[str, str]
+    fields: dict[str, str]
+    def tell(
+        self,
+        kind: Literal["log", "result", "submit", "checkpoint", "progress"],
+        body: Union[bytes, str] = b"",
+        **fields: Any,
+    ) -> None: ...
+
+def serve(handle: Callable[[Task], Union[bytes, str, None]]) -> NoReturn: ...
