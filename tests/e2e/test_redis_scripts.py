@@ -445,6 +445,13 @@ def test_the_common_case_leaves_claimed_tasks_in_their_list(root, client):
     assert shard.dump() == image
 
 
+def test_what_was_claimed_meanwhile_is_not_cancelled_as_if_it_was_queued(root, client):
+    shard = CommonShard(client)
+    before = shard.dump()
+    assert client.eval(assemble(root, "cancel"), len(KEYS), *KEYS, 0, seq(13), "listed-3-0", "l3") == -1
+    assert shard.dump() == before
+
+
 def test_a_list_that_others_have_changed_costs_no_task_that_was_claimed(root, client):
     """Something was put before what is claimed, or some of it was taken away: nothing is trimmed by places that are not so."""
     for change in (lambda: client.lpush(AT + "normal", "before all"), lambda: client.ltrim(AT + "normal", -1, -1),
