@@ -149,12 +149,54 @@ def test_a_missing_settings_file_is_named(tries, echo, tmp_path):
     (["a.so", "--lines", "-p", "x"], "leave out --payload"),
     (["a.so", "--here", "--threads", "2"], "--here has one seat"),
     (["a.so", "--trheads", "2"], "--threads"),
+    (["a.so", "--attempt", "0"], "from 1 to"),
+    (["a.so", "--repeat", "0"], "from 1 to"),
+    (["a.so", "--repeat", "2", "--lines"], "leave out --repeat"),
+    (["a.so", "--repeat", "2", "--bench", "2"], "leave out --repeat"),
+    (["a.so", "--header", "novalue"], "NAME=VALUE"),
+    (["a.so", "--header", "a b=c"], "--header"),
+    (["a.so", *["--header=a=" + "v" * 1024] * 9], "8KiB"),
+    (["a.so", "--checkpoint", "c" * 4097], "4096 bytes"),
 ])
 def test_wrong_usage_exits_2_and_says_why(tries, words, said):
     code, out, err = tries.run(*words) if words else tries.run("--json")
     assert (code, out) == (2, "")
     assert said in err
     assert "quiver try --help" in err
+
+
+# --- a task as it would be later ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("here", [[], ["--here"]])
+def test_a_task_has_the_headers_attempt_and_checkpoint_that_were_asked_for(tries, services, here):
+    code, out, err = tries.run(services, "-p", "seen", "--json", "--header", "a=b", "--header", "trace=x=y", "--attempt", 7,
+                               "--checkpoint", "half", *here)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["result"] == "7 of 7, half, 2 trace=x=y"
+    assert json.loads(tries.run(services, "-p", "seen", "--json", *here)[1])["result"] == "1 of 4, , 0 -=-"
+
+
+def test_lines_have_the_same_headers(tries, services):
+    _, out, _ = tries.run(services, "--lines", "--json", "--header", "a=b", "--attempt", 2, text="seen\nseen\n")
+    assert [json.loads(line)["result"] for line in out.splitlines()] == ["2 of 4, , 1 a=b"] * 2
+
+
+@pytest.mark.parametrize("here", [[], ["--here"]])
+def test_a_task_is_repeated_with_an_id_and_a_fence_of_its_own(tries, echo, here):
+    code, out, _ = tries.run(echo, "-p", "world", "--json", "--repeat", 300, *here)
+    tasks = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert {task["id"] for task in tasks} == {f"try-{i}" for i in range(1, 301)}
+    assert {task["result"] for task in tasks} == {"hello, world"}
+
+
+def test_a_long_result_is_cut_in_text_and_whole_in_json(tries, echo):
+    payload = "\u00e9" * 50000
+    _, out, _ = tries.run(echo, "-p", "-", text=payload)
+    assert len(out) < 5000
+    assert "97960 more bytes; --json shows all of them" in out
+    assert "\ufffd" not in out
+    assert json.loads(tries.run(echo, "-p", "-", "--json", text=payload)[1])["result"] == "hello, " + payload
 
 
 # --- lines ----------------------------------------------------------------------------------------------------------------
@@ -225,6 +267,12 @@ def test_here_shows_the_same(tries, services):
         for task in (there, here):
             task.pop("time_us", None)
         assert here == there
+
+
+def test_here_raises_stop_at_the_timeout(tries, services):
+    code, out, _ = tries.run(services, "-p", "wait", "--json", "--here", "--timeout", "50ms")
+    task = json.loads(out)
+    assert (code, task["outcome"], task["error"]) == (1, "RETRY", "told to stop")
 
 
 def test_here_takes_lines_and_batches(tries, villains):

@@ -1,6 +1,7 @@
 /* DONE for each service by name, with what it answered as the result.  No villain, but built like them. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <unistd.h>
 
 #include <quiver/plugin.h>
 
@@ -48,6 +49,23 @@ static int32_t follow_up(const struct qv_task *task)
         return task->host->submit(task->host, task, &submit) ? QV_RETRY : QV_DONE;
 }
 
+/* What the task came with. */
+static int32_t seen(const struct qv_task *task)
+{
+        const char *name = task->headers_count ? task->headers[task->headers_count - 1].name : "-";
+        const char *value = task->headers_count ? task->headers[task->headers_count - 1].value : "-";
+        return say(task, "%" PRIu32 " of %" PRIu32 ", %.*s, %zu %s=%s", task->attempt, task->attempts_max,
+                (int)task->checkpoint_size, task->checkpoint_size ? (const char *)task->checkpoint : "",
+                task->headers_count, name, value);
+}
+
+static int32_t wait_for_stop(const struct qv_task *task)
+{
+        while (!qv_stop(task))
+                (void)usleep(1000);
+        return qv_errorf(task, "told to stop"), QV_RETRY;
+}
+
 static int32_t handle(void *self, const struct qv_task *task)
 {
         (void)self;
@@ -55,6 +73,10 @@ static int32_t handle(void *self, const struct qv_task *task)
         const char *what = task->payload;
         if (!strcmp(what, "lock"))
                 return lock(task);
+        if (!strcmp(what, "seen"))
+                return seen(task);
+        if (!strcmp(what, "wait"))
+                return wait_for_stop(task);
         if (!strcmp(what, "ids"))
                 return ids(task);
         if (!strcmp(what, "submit"))

@@ -238,6 +238,6 @@ int cmd_try(int argc, char **argv)
         }
         try_source_close(&t.source);
 out:
-        plugin_args_free(&q.args);
+        try_request_free(&q);
         return code;
 }

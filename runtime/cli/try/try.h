@@ -20,6 +20,11 @@ struct try_request {
         bool is_json;
         bool is_quiet; /* no log lines */
         uint64_t bench;
+        uint64_t repeat;
+        uint32_t attempt;
+        uint32_t headers_count;
+        struct buffer headers;  /* as in struct ring_task; owned */
+        const char *checkpoint; /* NULL: none */
         uint32_t processes, threads, batch;
         uint64_t timeout_ms, grace_ms, init_ms;
         uint64_t payload_max;
@@ -28,8 +33,9 @@ struct try_request {
 
 /* --- what was asked for (try_options.c) --- */
 
-/* False: end with *ret_code.  Borrows from argv; q->args is to be freed in every case. */
+/* False: end with *ret_code.  Borrows from argv; q is to be freed in every case. */
 bool try_options(struct try_request *q, int argc, char **argv, int *ret_code);
+void try_request_free(struct try_request *q);
 
 /* One task on its way through. */
 struct try_task {

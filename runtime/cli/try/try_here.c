@@ -1,8 +1,8 @@
 /* try_here.c: `quiver try --here`: the plugin in this very process, for gdb and valgrind.
  *
  * The main thread is the seat and runs nothing but plugin code and the runner's own; a second thread plays the host at
- * the other end of the same ring: it takes the answers and shows them.  No sandbox, no limits,
- * no fault handler: a crash is the debugger's. */
+ * the other end of the same ring: it takes the answers, shows them, and raises stop at --timeout.  No sandbox, no
+ * limits, no fault handler: a crash is the debugger's. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -18,6 +18,8 @@
 #include "cli/try/try.h"
 #include "runner/load.h"
 #include "runner/seat.h"
+
+#define TICK_MS 10 /* between looks at the time of the running task */
 
 struct here {
         const struct try_request *request;
@@ -95,6 +97,17 @@ static bool hand_over(struct here *h)
         return true;
 }
 
+/* Raises stop for a task, or a batch, that has run for its timeout. */
+static void stop_late(struct here *h)
+{
+        struct ring_seat_view seat;
+        if (!h->request->timeout_ms)
+                return;
+        ring_host_seat(&h->ring, 0, &seat);
+        if (seat.ticket && clock_boot_ns() >= seat.started_ns + h->request->timeout_ms * NS_PER_MS)
+                ring_host_stop(&h->ring, 0, seat.ticket);
+}
+
 /* The host's thread. */
 static void *play_host(void *arg)
 {
@@ -111,7 +124,8 @@ static void *play_host(void *arg)
                 struct pollfd fds[2] = { { .fd = h->bell, .events = POLLIN },
                         { .fd = h->control[0], .events = POLLIN } };
                 if (has_more || h->ring.in_flight)
-                        (void)poll(fds, 2, -1);
+                        (void)poll(fds, 2, h->request->timeout_ms ? TICK_MS : -1);
+                stop_late(h);
                 uint64_t count;
                 ssize_t n = read(h->bell, &count, sizeof(count));
                 (void)n;

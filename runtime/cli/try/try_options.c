@@ -1,7 +1,15 @@
 /* try_options.c: what `quiver try` was asked for. */
+#include <errno.h>
 #include <string.h>
 
+#include <quiver/plugin.h>
+
 #include "cli/try/try.h"
+#include "task/envelope.h"
+
+#define TIMEOUT_MS      30000
+#define TIMEOUT_NOT_SET UINT64_MAX
+#define HEADERS_SIZE    8192u /* of all together: the ring has room for them beside a payload */
 
 static const char about[] =
         "Runs tasks through a plugin in a real runner, with no server.  Shows outcome, result, follow-ups, logs\n"
@@ -12,6 +20,28 @@ static const char examples[] = "  quiver try plugins/echo.so --payload world --s
                                "  quiver try plugins/echo.so --bench 1000000\n"
                                "  gdb --args quiver try ./mine.so --here --payload crash-me\n";
 
+static int take_header(void *self, const char *text, struct error *error)
+{
+        struct try_request *q = self;
+        struct buffer line = { 0 };
+        const char *equals = strchr(text, '=');
+        if (!equals)
+                return error_set(error, -EINVAL, "%s has no =; say NAME=VALUE", text);
+        struct span name = { text, (size_t)(equals - text) };
+        /* What a host would not take is refused here too. */
+        int r = header_put(&line, name, span_of_text(equals + 1), error);
+        buffer_free(&line);
+        if (r < 0)
+                return r;
+        buffer_put(&q->headers, name.data, name.size);
+        buffer_put(&q->headers, "", 1);
+        buffer_put(&q->headers, equals + 1, strlen(equals + 1) + 1);
+        if (++q->headers_count > TASK_HEADERS_MAX || q->headers.size > HEADERS_SIZE)
+                return error_set(
+                        error, -EINVAL, "a task has at most %u headers, and here 8KiB of them", TASK_HEADERS_MAX);
+        return 0;
+}
+
 static int check_request(const struct options *o, const struct try_request *q)
 {
         if (q->key && (!*q->key || strlen(q->key) > 255))
@@ -21,6 +51,10 @@ static int check_request(const struct options *o, const struct try_request *q)
         if (q->is_lines && (q->payload || q->bench))
                 return options_wrong(o, "--lines takes the payloads from standard input; leave out --payload and "
                                         "--bench");
+        if (q->repeat > 1 && (q->is_lines || q->bench))
+                return options_wrong(o, "--lines and --bench say how many tasks there are; leave out --repeat");
+        if (q->checkpoint && strlen(q->checkpoint) > QV_CHECKPOINT_MAX)
+                return options_wrong(o, "--checkpoint: at most 4096 bytes");
         if (q->is_here && (q->processes > 1 || q->threads > 1))
                 return options_wrong(o, "--here has one seat in this process; leave out --threads and --processes");
         if (q->payload && strlen(q->payload) > q->payload_max)
@@ -30,19 +64,26 @@ static int check_request(const struct options *o, const struct try_request *q)
 
 bool try_options(struct try_request *q, int argc, char **argv, int *ret_code)
 {
-        *q = (struct try_request){ .processes = 1, .threads = 1, .batch = 1, .timeout_ms = 30000, .grace_ms = 5000 };
+        *q = (struct try_request){
+                .processes = 1, .threads = 1, .batch = 1, .timeout_ms = TIMEOUT_NOT_SET, .grace_ms = 5000
+        };
+        q->repeat = q->attempt = 1;
         q->init_ms = 10000;
         q->payload_max = UINT64_C(1) << 20;
         const struct option table[] = {
                 PLUGIN_OPTIONS(&q->args),
                 OPT_TEXT("-k, --key KEY", &q->key, "the task's key (default: its id)"),
                 OPT_TEXT("-p, --payload TEXT", &q->payload, "the payload; - reads it from standard input"),
+                OPT_CALL("--header NAME=VALUE", take_header, q, "a header of each task; say it again for more"),
+                OPT_NUMBER("--attempt N", &q->attempt, 1, 1000000, "as if N - 1 attempts had failed (default 1)"),
+                OPT_TEXT("--checkpoint TEXT", &q->checkpoint, "as if an earlier attempt had saved it"),
+                OPT_NUMBER("--repeat N", &q->repeat, 1, 1000000, "the same task N times, with an id each (default 1)"),
                 OPT_FLAG("--lines", &q->is_lines, "a task per line of standard input: KEY<TAB>PAYLOAD or PAYLOAD"),
                 OPT_NUMBER("--processes N", &q->processes, 1, 64, "runners (default 1)"),
                 OPT_NUMBER("--threads N", &q->threads, 1, RING_SEATS_MAX, "seats in each runner (default 1)"),
                 OPT_NUMBER("--batch N", &q->batch, 1, TRY_BATCH_MAX, "up to N tasks in one handle_many (default 1)"),
                 OPT_DURATION("--timeout TIME", &q->timeout_ms, 0,
-                        "raise the stop flag after this time (default 30s; 0: never)"),
+                        "raise the stop flag after this time (default 30s, with --here never; 0: never)"),
                 OPT_DURATION("--grace TIME", &q->grace_ms, 0,
                         "kill a runner that goes on so long after its stop flag was raised (default 5s)"),
                 OPT_DURATION("--init-timeout TIME", &q->init_ms, 0,
@@ -69,5 +110,14 @@ bool try_options(struct try_request *q, int argc, char **argv, int *ret_code)
         *ret_code = plugin_args_finish(&q->args, &o);
         if (*ret_code == EXIT_DONE)
                 *ret_code = check_request(&o, q);
+        /* A person with a debugger takes longer than any default. */
+        if (q->timeout_ms == TIMEOUT_NOT_SET)
+                q->timeout_ms = q->is_here ? 0 : TIMEOUT_MS;
         return *ret_code == EXIT_DONE;
+}
+
+void try_request_free(struct try_request *q)
+{
+        plugin_args_free(&q->args);
+        buffer_free(&q->headers);
 }

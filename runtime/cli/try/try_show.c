@@ -8,6 +8,8 @@
 #include "cli/try/try.h"
 #include "view/json.h"
 
+#define SHOWN_MAX 2048 /* bytes of a result, a checkpoint or a follow-up's payload in text */
+
 /* --- JSON: one object a line ------------------------------------------------------------------------------------- */
 
 static json_t *submits_as_json(const struct ring_reply *reply)
@@ -54,10 +56,17 @@ static void task_as_json(const struct try_task *task, const struct settled *sett
 
 /* --- text -------------------------------------------------------------------------------------------------------- */
 
-/* Under a heading, indented; bytes that a terminal should not get are shown as \xNN. */
-static void print_bytes(const char *heading, const void *data, size_t size)
+/* Under a heading, indented; bytes that a terminal should not get are shown as \xNN.  The end of what is long is left
+ * out. */
+static void print_bytes(const char *heading, const void *data, size_t all)
 {
         const unsigned char *b = data;
+        size_t size = all;
+        if (all > SHOWN_MAX) {
+                size = SHOWN_MAX;
+                while (size > SHOWN_MAX - 3 && (b[size] & 0xc0) == 0x80) /* not in the middle of a character */
+                        size--;
+        }
         (void)printf("  %-10s ", heading);
         for (size_t i = 0; i < size; i++) {
                 if (b[i] == '\n')
@@ -68,6 +77,8 @@ static void print_bytes(const char *heading, const void *data, size_t size)
                         (void)putchar(b[i]);
         }
         (void)putchar('\n');
+        if (size < all)
+                (void)printf("             (%zu more bytes; --json shows all of them)\n", all - size);
 }
 
 static void print_submits(const struct ring_reply *reply)

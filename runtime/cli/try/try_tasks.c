@@ -7,10 +7,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "cli/open.h"
 #include "cli/try/try.h"
 
 #define BENCH_PAYLOAD 100
+#define ATTEMPTS_MAX  4 /* a handler's default */
 #define KEY_MAX       255
 #define READ_SIZE     65536
 
@@ -46,8 +48,12 @@ static struct try_task *new_task(struct try_source *s)
                 .id = task->id,
                 .key = s->request->key ? s->request->key : task->id,
                 .handler = s->request->args.handler,
-                .attempt = 1,
-                .attempts_max = 4,
+                .attempt = s->request->attempt,
+                .attempts_max = (uint32_t)max_u64(s->request->attempt, ATTEMPTS_MAX),
+                .headers = s->request->headers.data,
+                .headers_size = s->request->headers.size,
+                .checkpoint = s->request->checkpoint,
+                .checkpoint_size = s->request->checkpoint ? strlen(s->request->checkpoint) : 0,
                 .submitted_ms = clock_wall_ms(),
                 .fence_epoch = 1,
                 .fence_start = s->made,
@@ -161,5 +167,5 @@ struct try_task *try_source_next(struct try_source *s, struct error *error)
         const struct try_request *q = s->request;
         if (q->is_lines)
                 return next_from_line(s, error);
-        return s->made < (q->bench ? q->bench : 1) ? new_task(s) : NULL;
+        return s->made < (q->bench ? q->bench : q->repeat) ? new_task(s) : NULL;
 }
