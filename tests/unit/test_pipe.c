@@ -162,11 +162,16 @@ static void a_worker_is_told_all_about_its_task(void **state)
         qv_mock_header(mock, task, "trace", "t=1 2");
         qv_mock_header(mock, task, "bad=name", "left out");
         qv_mock_header(mock, task, "bad", "value\nhandler=other");
+        task->attempts_max = 9;
+        task->submitted_ms = 1234;
+        task->crashes = 2;
+        task->lane = -1;
         assert_int_equal(qv_mock_handle(mock, task), QV_DONE);
         char expected[512];
         int size = snprintf(expected, sizeof(expected),
                 "hello\nprotocol=1\nhandler=pipe\nseat=0\n\n"
-                "task\nid=%s\nkey=key=1\nhandler=pipe\nattempt=1\nfence_epoch=1\nfence_start=1\nheader.trace=t=1 2\n\n",
+                "task\nid=%s\nkey=key=1\nhandler=pipe\nattempt=1\nfence_epoch=1\nfence_start=1\n"
+                "attempts_max=9\nsubmitted_ms=1234\ncrashes=2\nlane=low\nheader.trace=t=1 2\n\n",
                 task->id);
         assert_int_equal(task->result_size, size + 6);
         assert_memory_equal(task->result, expected, size);
