@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <quiver/mock.h>
+#include <setjmp.h>
 #include <stdbool.h>
 
 enum service {
@@ -90,8 +91,10 @@ struct qv_mock {
         struct setting *settings;
 
         uint64_t tasks_made;
-        uint64_t fence_epoch, fence_start;
-        uint32_t stop_word; /* atomic; 1: stop */
+        uint64_t fence_epoch, fence_start;   /* of the latest start that was no zombie's */
+        uint64_t zombie_epoch, zombie_start; /* what the running start shows instead; 0: nothing */
+        jmp_buf crash_point;                 /* valid while tasks run */
+        uint32_t stop_word;                  /* atomic; 1: stop */
 
         uint64_t now_ms;
         uint64_t deadline_ms; /* the earliest of the running tasks'; UINT64_MAX: none */
@@ -112,6 +115,9 @@ struct qv_mock {
         struct qv_mock_log **logs;
         size_t logs_count, logs_room;
 };
+
+/* The instance is no more: what it borrowed is freed. */
+void qv_mock_end_instance(struct qv_mock *mock);
 
 /* The test called the mock wrongly. */
 __attribute__((format(printf, 1, 2), noreturn)) void qv_mock_wrong(const char *format, ...);

@@ -66,7 +66,7 @@ void qv_mock_config(struct qv_mock *mock, const char *name, const char *value)
         (*at)->value = qv_mock_keep_text(&mock->kept, value);
 }
 
-static void end_instance(struct qv_mock *mock)
+void qv_mock_end_instance(struct qv_mock *mock)
 {
         qv_mock_drop(&mock->loans);
         mock->seat = NULL;
@@ -115,7 +115,7 @@ int32_t qv_mock_init(struct qv_mock *mock)
                 r = mock->plugin.init(&seat->host, &mock->self);
         mock->is_in_init = false;
         if (r)
-                end_instance(mock);
+                qv_mock_end_instance(mock);
         return r;
 }
 
@@ -125,7 +125,7 @@ void qv_mock_close(struct qv_mock *mock)
                 qv_mock_wrong("nothing to close: init was not called, or it failed");
         if (mock->plugin.close)
                 mock->plugin.close(mock->self);
-        end_instance(mock);
+        qv_mock_end_instance(mock);
 }
 
 const char *qv_mock_init_error(const struct qv_mock *mock)
@@ -162,6 +162,24 @@ void qv_mock_takeover(struct qv_mock *mock)
 {
         mock->fence_epoch++;
         mock->fence_start = 0;
+}
+
+void qv_mock_set_fence(struct qv_mock *mock, uint64_t epoch, uint64_t start)
+{
+        bool is_higher = epoch > mock->fence_epoch || (epoch == mock->fence_epoch && start > mock->fence_start);
+        if (!is_higher || !start)
+                qv_mock_wrong("fence (%llu, %llu) is not above (%llu, %llu); qv_mock_handle_zombie() has an older one",
+                        (unsigned long long)epoch, (unsigned long long)start, (unsigned long long)mock->fence_epoch,
+                        (unsigned long long)mock->fence_start);
+        mock->fence_epoch = epoch;
+        mock->fence_start = start - 1;
+}
+
+void qv_mock_crash(struct qv_mock *mock)
+{
+        if (!mock->running_count)
+                qv_mock_wrong("no task is being handled: qv_mock_crash() belongs into a hook of qv_mock_on_call()");
+        longjmp(mock->crash_point, 1);
 }
 
 void qv_mock_fail(struct qv_mock *mock, const char *service, int32_t result)

@@ -41,11 +41,24 @@ void qv_mock_header(struct qv_mock *mock, struct qv_mock_task *task, const char 
         record->headers_count++;
 }
 
+void qv_mock_set_id(struct qv_mock *mock, struct qv_mock_task *task, const char *id)
+{
+        const char *problem = qv_mock_check_key(id);
+        if (problem)
+                qv_mock_wrong("the id of a task %s", problem);
+        if (task->outcome != -1)
+                qv_mock_wrong("task %s was started: its id stays", task->id);
+        bool is_key = task->key == task->id;
+        task->id = qv_mock_keep_text(&mock->kept, id);
+        if (is_key)
+                task->key = task->id;
+}
+
 /* What the plugin sees is copied for each start and freed at its end: it was only lent. */
 static void lend(struct qv_mock *mock, struct record *record)
 {
         struct block **loans = &record->loans;
-        const struct qv_mock_task *from = &record->task;
+        struct qv_mock_task *from = &record->task;
         struct qv_task *task = qv_mock_keep(loans, sizeof(*task));
         struct qv_header *headers = qv_mock_keep(loans, record->headers_count * sizeof(*headers));
         for (size_t i = 0; i < record->headers_count; i++) {
@@ -64,8 +77,8 @@ static void lend(struct qv_mock *mock, struct record *record)
         task->handler = qv_mock_keep_text(loans, from->handler);
         task->payload = qv_mock_keep_bytes(loans, record->payload, record->payload_size);
         task->payload_size = record->payload_size;
-        task->fence_epoch = mock->fence_epoch;
-        task->fence_start = ++mock->fence_start;
+        task->fence_epoch = from->fence_epoch = mock->zombie_epoch ? mock->zombie_epoch : mock->fence_epoch;
+        task->fence_start = from->fence_start = mock->zombie_epoch ? mock->zombie_start : ++mock->fence_start;
         task->headers = headers;
         task->headers_count = record->headers_count;
         if (from->checkpoint) {
@@ -110,7 +123,10 @@ static void settle(struct qv_mock *mock, struct record *record, int32_t outcome)
 {
         struct qv_mock_task *task = &record->task;
         struct staged *staged = &record->staged;
-        if (outcome < QV_DONE || outcome > QV_UNAVAILABLE) {
+        if (outcome == QV_MOCK_CRASHED) {
+                staged->error = "crashed";
+                task->crashes++;
+        } else if (outcome < QV_DONE || outcome > QV_UNAVAILABLE) {
                 char text[96];
                 (void)snprintf(text, sizeof(text), "the handler returned %d, which is no outcome%s", outcome,
                         outcome == QV_PENDING ? " yet (QV_PENDING is reserved)" : "");
@@ -138,14 +154,60 @@ static void end_start(struct qv_mock *mock)
         __atomic_store_n(&mock->stop_word, 0, __ATOMIC_RELEASE);
 }
 
+/* The process is gone, and with it what load and init made; neither close nor unload is called. */
+static void lose_instance(struct qv_mock *mock)
+{
+        mock->loader = NULL;
+        qv_mock_end_instance(mock);
+}
+
+/* Changes no local variable between setjmp and longjmp: their values would be lost. */
+static int32_t call_handle(struct qv_mock *mock, const struct qv_task *task)
+{
+        if (setjmp(mock->crash_point))
+                return QV_MOCK_CRASHED;
+        int32_t outcome = mock->plugin.handle(mock->self, task);
+        /* What a plugin returns is no crash of ours, whatever the number. */
+        return outcome == QV_MOCK_CRASHED ? -1 : outcome;
+}
+
 int32_t qv_mock_handle(struct qv_mock *mock, struct qv_mock_task *task)
 {
         struct record *record = (struct record *)task;
         start(mock, &record, 1);
-        int32_t outcome = mock->plugin.handle(mock->self, record->lent);
+        int32_t outcome = call_handle(mock, record->lent);
         end_start(mock);
         settle(mock, record, outcome);
+        if (outcome == QV_MOCK_CRASHED)
+                lose_instance(mock);
         return task->outcome;
+}
+
+int32_t qv_mock_handle_zombie(
+        struct qv_mock *mock, struct qv_mock_task *task, uint64_t fence_epoch, uint64_t fence_start)
+{
+        struct qv_mock_task before = *task;
+        bool is_older = fence_epoch < mock->fence_epoch ||
+                        (fence_epoch == mock->fence_epoch && fence_start < mock->fence_start);
+        if (!is_older || !fence_epoch || !fence_start)
+                qv_mock_wrong("a zombie has an older fence than (%llu, %llu), not (%llu, %llu)",
+                        (unsigned long long)mock->fence_epoch, (unsigned long long)mock->fence_start,
+                        (unsigned long long)fence_epoch, (unsigned long long)fence_start);
+        mock->zombie_epoch = fence_epoch;
+        mock->zombie_start = fence_start;
+        task->outcome = -1; /* it may be over by now: the zombie does not know */
+        int32_t outcome = qv_mock_handle(mock, task);
+        mock->zombie_epoch = mock->zombie_start = 0;
+        *task = before;
+        return outcome;
+}
+
+static bool call_handle_many(struct qv_mock *mock, const struct qv_task *const *lent, uint32_t count, int32_t *outcomes)
+{
+        if (setjmp(mock->crash_point))
+                return false;
+        mock->plugin.handle_many(mock->self, lent, count, outcomes);
+        return true;
 }
 
 uint32_t qv_mock_handle_many(struct qv_mock *mock, struct qv_mock_task *const *tasks, uint32_t count)
@@ -164,13 +226,16 @@ uint32_t qv_mock_handle_many(struct qv_mock *mock, struct qv_mock_task *const *t
                 lent[i] = records[i]->lent;
                 outcomes[i] = QV_RETRY;
         }
-        mock->plugin.handle_many(mock->self, lent, count, outcomes);
+        bool is_alive = call_handle_many(mock, lent, count, outcomes);
         end_start(mock);
         uint32_t done = 0;
         for (uint32_t i = 0; i < count; i++) {
-                settle(mock, records[i], outcomes[i]);
-                done += outcomes[i] == QV_DONE;
+                int32_t outcome = outcomes[i] == QV_MOCK_CRASHED ? -1 : outcomes[i];
+                settle(mock, records[i], is_alive ? outcome : QV_MOCK_CRASHED);
+                done += records[i]->task.outcome == QV_DONE;
         }
+        if (!is_alive)
+                lose_instance(mock);
         qv_mock_drop(&loans);
         return done;
 }

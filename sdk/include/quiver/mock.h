@@ -4,11 +4,13 @@
  *
  *         struct qv_mock *mock = qv_mock_new(&quiver_plugin);
  *         qv_mock_config(mock, "greeting", "hi");
- *         assert(qv_mock_init(mock) == 0);
+ *         QV_EXPECT_INT(qv_mock_init(mock), 0);
  *         struct qv_mock_task *task = qv_mock_new_task(mock, "user-7", "world");
- *         assert(qv_mock_handle(mock, task) == QV_DONE);
- *         assert(!strcmp(task->result, "hi, world"));
+ *         qv_mock_handle(mock, task);
+ *         QV_EXPECT_OUTCOME(task, QV_DONE);
+ *         QV_EXPECT_TEXT(task->result, "hi, world");
  *         qv_mock_free(mock);
+ *         return qv_mock_failures() != 0;
  *
  * The services work in memory as plugin.h describes them, limits included.  The mock has a clock of its own: it starts
  * at CLOCK_BOOTTIME and moves only with qv_mock_step_ms().
@@ -35,11 +37,14 @@ extern const struct qv_plugin quiver_plugin;
 /* The largest payload and result, in bytes: a host's defaults. */
 #define QV_MOCK_PAYLOAD_MAX 1048576u
 
+/* The outcome of a start that qv_mock_crash() ended. */
+#define QV_MOCK_CRASHED (-2)
+
 struct qv_mock;
 
 /* A task, before, between and after its attempts. */
 struct qv_mock_task {
-        const char *id;      /* unique within the mock */
+        const char *id;      /* unique within the mock; qv_mock_set_id() */
         const char *key;     /* the id, if it was made without one */
         const char *handler; /* the plugin's name; may be set before a start if one plugin serves several names */
         uint64_t timeout_ms; /* may be set before a start; 0: none.  Stop is raised when the clock steps past it */
@@ -48,7 +53,7 @@ struct qv_mock_task {
         uint32_t starts;  /* how often the task was started */
 
         /* The outcome of the last start.  Result and follow-ups are NULL or 0 after any other outcome than QV_DONE. */
-        int32_t outcome;    /* QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE; -1: never started */
+        int32_t outcome;    /* QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_MOCK_CRASHED; -1: never started */
         const char *error;  /* NULL: none was given, or the task is done */
         const char *result; /* followed by a NUL that is not counted; NULL: none */
         size_t result_size;
@@ -65,6 +70,8 @@ struct qv_mock_task {
         uint32_t crashes;
         uint64_t submitted_ms;
         int32_t lane;
+
+        uint64_t fence_epoch, fence_start; /* of the latest start; 0: never started */
 };
 
 /* One line that the plugin logged, or that a service logged about it. */
@@ -105,6 +112,9 @@ struct qv_mock_task *qv_mock_new_task(struct qv_mock *mock, const char *key, con
 struct qv_mock_task *qv_mock_new_task_bytes(struct qv_mock *mock, const char *key, const void *payload, size_t size);
 void qv_mock_header(struct qv_mock *mock, struct qv_mock_task *task, const char *name, const char *value);
 
+/* Gives the task another id, before its first start; a task that was made without a key has it as its key too. */
+void qv_mock_set_id(struct qv_mock *mock, struct qv_mock_task *task, const char *id);
+
 /* Starts the task once and returns task->outcome.  A task that ended with QV_RETRY or QV_UNAVAILABLE can be started
  * again, with its latest checkpoint; one that is done or rejected cannot. */
 int32_t qv_mock_handle(struct qv_mock *mock, struct qv_mock_task *task);
@@ -124,6 +134,22 @@ uint64_t qv_mock_now_ms(const struct qv_mock *mock);
 /* Simulates a move of the shard: later starts have a higher fence_epoch and count fence_start from 1 again. */
 void qv_mock_takeover(struct qv_mock *mock);
 
+/* Gives the next start this fence; later ones count on from it.  A fence only grows: the pair has to be higher than
+ * that of every earlier start. */
+void qv_mock_set_fence(struct qv_mock *mock, uint64_t epoch, uint64_t start);
+
+/* Calls handle as a host does that was stopped, lost the shard and goes on: with this older fence, after a newer start.
+ * A host's store refuses all that comes of it, so the task stays as it was, which may be done.  Returns what the plugin
+ * returned; look at what it did to your own data. */
+int32_t qv_mock_handle_zombie(
+        struct qv_mock *mock, struct qv_mock_task *task, uint64_t fence_epoch, uint64_t fence_start);
+
+/* Only inside a hook, while a task is handled: ends the start there, as a crash of the process does, and does not
+ * return. The handler goes no further and nothing is cleaned up, so a leak checker reports what it held.  The instance
+ * is gone without close: call qv_mock_init() again.  The running tasks have the outcome QV_MOCK_CRASHED and one crash
+ * more; when they are started again they have their latest checkpoint, and the same attempt. */
+__attribute__((noreturn)) void qv_mock_crash(struct qv_mock *mock);
+
 /* Makes the service of this name ("submit", "trylock", …) do nothing and return `result`, for instance -ENOTSUP;
  * "config" and "ext" return NULL.  With `result` 0 it works again.  log cannot fail. */
 void qv_mock_fail(struct qv_mock *mock, const char *service, int32_t result);
@@ -132,8 +158,8 @@ void qv_mock_fail(struct qv_mock *mock, const char *service, int32_t result);
 size_t qv_mock_calls(struct qv_mock *mock, const char *service);
 
 /* `hook` runs at the start of every service call from the seat's thread, except log.  It may call qv_mock_stop(),
- * qv_mock_step_ms(), qv_mock_fail() and qv_mock_lock_elsewhere(), so that a test can make something happen in the
- * middle of a handler.  NULL: none. */
+ * qv_mock_crash(), qv_mock_step_ms(), qv_mock_fail() and qv_mock_lock_elsewhere(), so that a test can make something
+ * happen in the middle of a handler.  NULL: none. */
 void qv_mock_on_call(
         struct qv_mock *mock, void (*hook)(struct qv_mock *mock, const char *service, void *arg), void *arg);
 
@@ -152,6 +178,28 @@ const struct qv_mock_log *qv_mock_log_at(struct qv_mock *mock, size_t index);
 
 /* The first line of that level with `part` in it; NULL: none. */
 const struct qv_mock_log *qv_mock_logged(struct qv_mock *mock, int32_t level, const char *part);
+
+/* --- expectations: each prints place, expression and both values if it fails, and goes on.  They return whether they
+ * held, and evaluate each argument once.  Seat's thread only. --- */
+
+#define QV_EXPECT(condition) qv_mock_expect(__FILE__, __LINE__, #condition, (condition) ? 1 : 0)
+#define QV_EXPECT_INT(actual, expected)                                                                                \
+        qv_mock_expect_int(__FILE__, __LINE__, #actual, (int64_t)(actual), (int64_t)(expected))
+/* NULL is a value of its own. */
+#define QV_EXPECT_TEXT(actual, expected) qv_mock_expect_text(__FILE__, __LINE__, #actual, (actual), (expected), 0)
+/* `part` stands somewhere in it. */
+#define QV_EXPECT_PART(actual, part) qv_mock_expect_text(__FILE__, __LINE__, #actual, (actual), (part), 1)
+/* Of the task's latest start; prints its error too. */
+#define QV_EXPECT_OUTCOME(task, expected) qv_mock_expect_outcome(__FILE__, __LINE__, (task), (expected))
+
+/* How many have failed in this process. */
+int qv_mock_failures(void);
+
+int qv_mock_expect(const char *file, int line, const char *expression, int is_true);
+int qv_mock_expect_int(const char *file, int line, const char *expression, int64_t actual, int64_t expected);
+int qv_mock_expect_text(
+        const char *file, int line, const char *expression, const char *actual, const char *expected, int is_part);
+int qv_mock_expect_outcome(const char *file, int line, const struct qv_mock_task *task, int32_t expected);
 
 #ifdef __cplusplus
 }
