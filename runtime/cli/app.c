@@ -80,7 +80,8 @@ static int read_max_members(const char *value, struct store_app_set *set, struct
 {
         uint64_t number = 0;
         if (!options_number(value, 0, STORE_MEMBERS_MAX, &number))
-                return error_set(error, -EINVAL, "max_members: a number from 0 (no limit) to %u", STORE_MEMBERS_MAX);
+                return error_set(error, -EINVAL, "max_members: \"%s\" is not a number from 0 (no limit) to %u", value,
+                        STORE_MEMBERS_MAX);
         set->has_max_members = true;
         set->max_members = (uint32_t)number;
         return 0;
@@ -95,7 +96,8 @@ static int read_setting(const char *word, struct store_app_set *set, struct erro
                 return read_coordination(equals + 1, set, error);
         if (equals && span_is(name, SPAN_TEXT("max_members")))
                 return read_max_members(equals + 1, set, error);
-        return error_set(error, -EINVAL, "%s: coordination=URL and max_members=N can be set", word);
+        return error_set(
+                error, -EINVAL, "%s: an app has no such setting; coordination=URL and max_members=N can be set", word);
 }
 
 static int set(struct cli_store *s, const struct app_request *q)
@@ -215,7 +217,7 @@ int cmd_app(int argc, char **argv)
                 OPT_CONFIG(&q.config),
                 OPT_FLAG("--all", &q.is_all, "upgrade: every feature that this Quiver knows"),
                 OPT_FLAG("--dry-run", &q.is_dry,
-                        "upgrade: only say what would be switched on, or who stands against it"),
+                        "upgrade: only say what would be switched on, or which hosts do not know it"),
                 OPT_JSON(&q.has_json),
         };
         struct options o = {
@@ -239,11 +241,11 @@ int cmd_app(int argc, char **argv)
         bool is_set = !strcmp(q.verb, "set");
         bool is_upgrade = !strcmp(q.verb, "upgrade");
         if (!is_set && !is_upgrade && strcmp(q.verb, "show") != 0)
-                return options_wrong(&o, "show, set or upgrade; what is %s?", q.verb);
+                return options_wrong(&o, "there is no \"quiver app %s\"; there are show, set and upgrade", q.verb);
         if (!is_set && !is_upgrade && q.words_count)
-                return options_wrong(&o, "show takes nothing more; what is %s?", q.words[0]);
+                return options_wrong(&o, "unexpected argument %s; show takes none", q.words[0]);
         if (is_set && !q.words_count)
-                return options_wrong(&o, "set needs NAME=VALUE");
+                return options_wrong(&o, "set needs a setting: quiver app set NAME=VALUE");
         if (is_upgrade && !q.words_count && !q.is_all)
                 return options_wrong(&o, "upgrade needs names of features, or --all; see: quiver app show");
         return cli_act(&o, q.config, act, &q);

@@ -259,7 +259,7 @@ int cmd_check(int argc, char **argv)
                          "summary.\nEvery plugin is loaded in a throw-away runner with its settings, so its init "
                          "runs.",
                 OPTIONS_TABLE(table),
-                .hint = "A file is given with -c",
+                .hint = "a file is given with -c",
                 .examples = "  quiver check\n"
                             "  quiver check -c etc/runtime.cfg --show\n"
                             "  quiver check --config-only          no plugin's code is run\n",

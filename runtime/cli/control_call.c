@@ -95,11 +95,13 @@ static int read_reply(const struct buffer *line, const char *file, json_t **ret_
         json_t *reply = json_loadb((const char *)line->data, line->size, JSON_DISABLE_EOF_CHECK, NULL);
         if (!json_is_object(reply)) {
                 json_decref(reply);
-                return error_set(error, -EBADMSG, "host %s: its answer is no JSON object; is it a host?", file);
+                return error_set(error, -EBADMSG,
+                        "host %s: its answer is not a JSON object; does another program listen there?", file);
         }
         if (!json_is_true(json_object_get(reply, "ok"))) {
                 const char *why = json_string_value(json_object_get(reply, "error"));
-                (void)error_set(error, -EREMOTEIO, "host %s: %s", file, why ? why : "it said no");
+                (void)error_set(error, -EREMOTEIO, "host %s: %s", file,
+                        why ? why : "it refused and gave no reason; see its log");
                 json_decref(reply);
                 return -EREMOTEIO;
         }
@@ -113,7 +115,7 @@ static int exchange(int folder_fd, const char *file, const char *text, uint64_t 
         uint64_t end_ms = clock_boot_ms() + timeout_ms;
         int fd = connect_to(folder_fd, file, end_ms);
         if (fd == -ENOENT || fd == -ECONNREFUSED)
-                return error_set(error, -ENOENT, "no host runs under %s: nobody listens", file);
+                return error_set(error, -ENOENT, "no host runs under %s: nobody listens; start one: quiver run", file);
         if (fd == -EACCES)
                 return error_set(error, fd, "host %s is another user's; ask as that user, or as root", file);
         int r = fd < 0 ? fd : send_all(fd, text, strlen(text), end_ms);
@@ -140,9 +142,11 @@ int control_ask(const char *folder, const char *name, json_t *request, uint64_t 
         int folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
         int r = 0;
         if (folder_fd < 0)
-                r = error_set(error, -ENOENT, "no host runs here: no folder %s", folder);
+                r = error_set(error, -ENOENT,
+                        "no host runs here: there is no folder %s; start one: quiver run, or name its file with -c",
+                        folder);
         else if (snprintf(file, sizeof(file), "%s%s", name, CONTROL_SUFFIX) >= (int)sizeof(file))
-                r = error_set(error, -ENOENT, "no host has so long a name");
+                r = error_set(error, -ENOENT, "no host has the name %s: it is too long", name);
         if (r == 0)
                 r = exchange(folder_fd, file, buffer_text(&text), timeout_ms, &line, error);
         if (r == 0)

@@ -143,8 +143,9 @@ static int act_on_ids(struct cli_store *s, const struct dead_request *request)
                 if (r == 0)
                         r = client_dead_id(s->client, shard, verb_of(request), id, &dead, &error);
                 if (r == 0 && dead.unreadable)
-                        r = error_set(
-                                &error, -EINVAL, "dead task %s cannot be read and stays: quiver fsck", request->ids[i]);
+                        r = error_set(&error, -EINVAL,
+                                "dead task %s cannot be read and stays as it is; what is wrong with it: quiver fsck",
+                                request->ids[i]);
                 else if (r == 0 && dead.refused)
                         r = error_set(&error, -EMSGSIZE, "dead task %s: " TOO_LONG, request->ids[i]);
                 else if (r == 0 && !dead.acted)
@@ -240,7 +241,9 @@ static int act_on_all(struct cli_store *s, const struct dead_request *request)
                 report(request, &survey, chosen, dead.acted);
         }
         if (dead.unreadable) {
-                (void)fprintf(stderr, "quiver dead: %" PRIu32 " cannot be read and stay as they are: quiver fsck\n",
+                (void)fprintf(stderr,
+                        "quiver dead: %" PRIu32
+                        " cannot be read and stay as they are; what is wrong with them: quiver fsck\n",
                         dead.unreadable);
                 code = code == EXIT_DONE ? EXIT_FAILED : code;
         }
@@ -260,16 +263,18 @@ static int check_words(struct options *o, const struct dead_request *request)
         bool is_list = !strcmp(request->verb, "list");
         bool has_choice = dead_filter_is_set(&request->filter) || request->has_all || request->limit;
         if (!is_list && strcmp(request->verb, "requeue") != 0 && strcmp(request->verb, "drop") != 0)
-                return options_wrong(o, "what is %s? There are list, requeue and drop", request->verb);
+                return options_wrong(
+                        o, "there is no \"quiver dead %s\"; there are list, requeue and drop", request->verb);
         if (is_list && (request->ids_count || request->has_all || request->is_dry_run || request->has_yes))
                 return options_wrong(o, "list takes filters and --limit only; one task: quiver task ID");
         if (is_list)
                 return EXIT_DONE;
         if (!request->ids_count && !has_choice)
-                return options_wrong(
-                        o, "which? quiver dead %s ID…, or --handler NAME or another filter, or --all", request->verb);
+                return options_wrong(o,
+                        "which tasks? quiver dead %s ID…, or --handler NAME or another filter, or --all",
+                        request->verb);
         if (request->ids_count && (has_choice || request->is_dry_run))
-                return options_wrong(o, "ids, or filters, or --all: not together");
+                return options_wrong(o, "give ids, filters or --all: only one of the three");
         for (size_t i = 0; i < request->ids_count; i++)
                 if (task_id_check(text_span(request->ids[i]), NULL, &error) < 0)
                         return options_wrong(o, "%s is not a task's id: %s", request->ids[i], error.text);
@@ -300,7 +305,7 @@ int cmd_dead(int argc, char **argv)
                         "only those with this reason: exhausted, rejected, cancelled, …"),
                 OPT_TEXT("--error TEXT", &q.filter.error, "only those whose last error has this in it"),
                 OPT_CALL("--before WHEN", take_before, &q.filter.before_ms,
-                        "only those that died before then: 2026-11-16 10:00 (UTC), or 2h ago"),
+                        "only those that died before then: 2026-11-16 10:00 (UTC), or an age: 2h"),
                 OPT_FLAG("--all", &q.has_all, "requeue or drop all of them"),
                 OPT_NUMBER("--limit N", &q.limit, 1, UINT32_MAX, "at most N, in the order of the list (list: 50)"),
                 OPT_FLAG("--dry-run", &q.is_dry_run, "only say how many would be requeued or dropped"),

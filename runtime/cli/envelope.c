@@ -69,7 +69,8 @@ static int show_file(const char *path, const struct envelope_request *request)
         if (r == 0) {
                 r = envelope_parse(bytes.data, bytes.size, &envelope, &error);
                 if (r < 0)
-                        (void)error_prefix(&error, r, "%s is not an envelope", strcmp(path, "-") ? path : "this");
+                        (void)error_prefix(
+                                &error, r, "%s is not an envelope", strcmp(path, "-") ? path : "standard input");
         }
         if (r == 0)
                 print_envelope(&envelope, request);
@@ -103,7 +104,7 @@ static int write_envelope(const struct envelope_request *request, struct error *
         }
         envelope_put(&bytes, &envelope);
         if (fwrite(bytes.data, 1, bytes.size, stdout) != bytes.size || fflush(stdout) != 0)
-                r = error_set(error, -EIO, "cannot write: %s", strerror(errno));
+                r = error_set(error, -EIO, "cannot write to standard output: %s", strerror(errno));
 out:
         buffer_free(&headers);
         buffer_free(&bytes);
@@ -149,7 +150,7 @@ int cmd_envelope(int argc, char **argv)
                 if (q.is_make)
                         code = make(&o, &q);
                 else if (o.words_count > 1)
-                        code = options_wrong(&o, "one file at a time; what is %s?", o.words[1]);
+                        code = options_wrong(&o, "unexpected argument %s; it reads one file at a time", o.words[1]);
                 else
                         code = show_file(o.words_count ? o.words[0] : "-", &q);
         }

@@ -66,7 +66,8 @@ static int check_new(const char *path, const struct buffer *text, struct error *
                 char first[512] = "it could not be read";
                 if (problems.count)
                         (void)problem_format(&problems.items[0], first, sizeof(first));
-                (void)error_set(error, r, "nothing was changed: with the handler the file would be wrong: %s", first);
+                (void)error_set(error, r,
+                        "nothing was changed, since with this handler the file would not be valid: %s", first);
         } else {
                 config_free(&config);
         }
@@ -146,14 +147,14 @@ int cmd_handler(int argc, char **argv)
                          "with it is not changed.",
                 OPTIONS_TABLE(table),
                 .words_max = 3,
-                .hint = "Its settings are edited in the file",
+                .hint = "its settings are edited in the file",
                 .examples = "  quiver handler add word-count word-count.so && quiver reload --wait\n",
         };
         int code;
         if (!options_read(&o, argc, argv, &code))
                 return code;
         if (o.words_count != 3 || strcmp(o.words[0], "add") != 0)
-                return options_wrong(&o, "handler add NAME PLUGIN");
+                return options_wrong(&o, "which handler, and which plugin? quiver handler add NAME PLUGIN");
         struct buffer settings = { 0 };
         buffer_printf(&settings, "plugin = ");
         field_format_text(o.words[2], &settings);

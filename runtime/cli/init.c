@@ -98,7 +98,7 @@ int cmd_init(int argc, char **argv)
                          "example, and var/\nfor the store. FOLDER is the working directory unless it is named. "
                          "Nothing that is there is changed.",
                 .words_max = 1,
-                .hint = "One folder, please",
+                .hint = "it takes one folder",
                 .examples = "  quiver init jobs && cd jobs && quiver run\n",
         };
         int code;

@@ -209,13 +209,13 @@ int cmd_key(int argc, char **argv)
         struct key_request q = { 0 };
         const struct option table[] = {
                 OPT_CONFIG(&q.config),
-                OPT_TEXT("--reason TEXT", &q.reason, "hold: why, for whoever looks"),
+                OPT_TEXT("--reason TEXT", &q.reason, "hold: why, as quiver key shows it"),
                 OPT_JSON(&q.has_json),
         };
         struct options o = {
                 .usage = "key [show] KEY | list | hold KEY | unhold KEY | retry KEY | skip KEY",
                 .about = "Says what a key waits for, since when and why; holds it, lets it go on, tries its first task "
-                         "now,\nor gives that one up. list: all keys that wait for more than their turn.",
+                         "now,\nor gives that one up. list: all keys that wait for a retry, a person or their turn.",
                 OPTIONS_TABLE(table),
                 .words_max = WORDS_ANY,
                 .examples = "  quiver key user-17\n"
@@ -235,7 +235,7 @@ int cmd_key(int argc, char **argv)
         if (!q.is_list && o.words_count != 1u + has_verb)
                 return options_wrong(&o, "which key? quiver key %s%sKEY", has_verb ? first : "", has_verb ? " " : "");
         if (q.reason && (!q.verb || q.verb->verb != CONTROL_HOLD))
-                return options_wrong(&o, "--reason goes with hold");
+                return options_wrong(&o, "--reason is for hold only: quiver key hold KEY --reason TEXT");
         q.key = (struct span){ o.words[has_verb], strlen(o.words[has_verb]) };
         if (!q.is_list && task_key_check(q.key, &error) < 0)
                 return options_wrong(&o, "%s", error.text);

@@ -33,10 +33,10 @@ static void add_document(void *self, const struct store_status *found)
 static void warn(const char *command, const char *what, const char *name, const struct strings *names)
 {
         const char *nearest = error_nearest(name, (const char *const *)names->items, names->count);
-        (void)fprintf(stderr, "quiver %s: warning: no host knows the %s %s;", command, what, name);
+        (void)fprintf(stderr, "quiver %s: warning: no host knows the %s %s", command, what, name);
         if (nearest)
-                (void)fprintf(stderr, " did you mean %s?", nearest);
-        (void)fprintf(stderr, " There %s", names->count == 1 ? "is" : "are");
+                (void)fprintf(stderr, " (did you mean %s?)", nearest);
+        (void)fprintf(stderr, "; there %s", names->count == 1 ? "is" : "are");
         for (size_t i = 0; i < names->count; i++)
                 (void)fprintf(stderr, "%s %s", i ? "," : "", names->items[i]);
         (void)fputc('\n', stderr);

@@ -109,7 +109,7 @@ int cmd_members(int argc, char **argv)
                 return code;
         q.verb = o.words[0];
         if (q.verb && strcmp(q.verb, "drain") != 0 && strcmp(q.verb, "activate") != 0)
-                return options_wrong(&o, "drain or activate; what is %s?", q.verb);
+                return options_wrong(&o, "there is no \"quiver members %s\"; there are drain and activate", q.verb);
         if (q.verb && o.words_count != 2)
                 return options_wrong(&o, "%s needs the name of one host", q.verb);
         q.name = q.verb ? o.words[1] : NULL;

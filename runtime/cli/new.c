@@ -337,7 +337,7 @@ int cmd_new(int argc, char **argv)
                          "A name is a letter, then at most 63 letters, digits, _ or -.",
                 OPTIONS_TABLE(table),
                 .words_max = 1,
-                .hint = "One name, please",
+                .hint = "it takes one name",
                 .examples = "  quiver new resize && make -C resize test\n"
                             "  quiver new geo-lookup --cpp\n"
                             "  quiver new report --python --add && quiver reload --wait\n",
@@ -347,7 +347,7 @@ int cmd_new(int argc, char **argv)
                 return code;
         recipe.name = o.words[0];
         if (!recipe.name)
-                return options_wrong(&o, "say what the plugin is to be called");
+                return options_wrong(&o, "what is the plugin to be called? quiver new NAME");
         if (task_handler_check((struct span){ recipe.name, strlen(recipe.name) }, NULL) < 0)
                 return options_wrong(&o,
                         "\"%s\" cannot be a plugin's name: a letter, then at most 63 letters, digits, _ or -",
@@ -356,7 +356,8 @@ int cmd_new(int argc, char **argv)
                 if (!q.is_in[i])
                         continue;
                 if (recipe.language != &languages[IN_C])
-                        return options_wrong(&o, "one language, please");
+                        return options_wrong(
+                                &o, "only one of --cpp, --python, --node, --ruby and --shell can be given");
                 recipe.language = &languages[i];
         }
         for (size_t i = 0; recipe.name[i]; i++)

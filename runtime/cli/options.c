@@ -75,7 +75,8 @@ static int set_duration(const struct option *option, const char *value, struct e
         if (units_duration_ms(value, &ms, error) < 0)
                 return -EINVAL;
         if (ms < option->min)
-                return error_set(error, -EINVAL, "\"%s\" is too short", value);
+                return error_set(error, -EINVAL, "\"%s\" is too short; at least %llu ms", value,
+                        (unsigned long long)option->min);
         *option->to.u64 = ms;
         return 0;
 }
@@ -247,8 +248,8 @@ bool options_read(struct options *o, int argc, char **argv, int *ret_code)
                         is_well = word[1] == '-' ? take_long(&r, word + 2) : take_cluster(&r, word + 1);
         }
         if (is_well && o->words_count > o->words_max) {
-                r.code = options_wrong(
-                        o, "what is %s?%s%s", o->words[o->words_max], o->hint ? " " : "", o->hint ? o->hint : "");
+                r.code = options_wrong(o, "unexpected argument %s%s%s", o->words[o->words_max], o->hint ? "; " : "",
+                        o->hint ? o->hint : "");
                 is_well = false;
         }
         if (is_well)

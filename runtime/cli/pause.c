@@ -53,7 +53,7 @@ static int run(struct options *o, struct pause_request *q, int argc, char **argv
         struct error error = { "" };
         int code;
         o->words_max = 1;
-        o->hint = "It takes one handler, or none for all";
+        o->hint = "it takes one handler, or none for all";
         if (!options_read(o, argc, argv, &code))
                 return code;
         q->handler = o->words[0];
@@ -67,7 +67,7 @@ int cmd_pause(int argc, char **argv)
         struct pause_request q = { .reason = "asked for on the command line" };
         const struct option table[] = {
                 OPT_CONFIG(&q.config),
-                OPT_TEXT("--reason TEXT", &q.reason, "why, for whoever looks"),
+                OPT_TEXT("--reason TEXT", &q.reason, "why, as quiver status shows it"),
                 OPT_JSON(&q.has_json),
         };
         struct options o = {

@@ -23,7 +23,7 @@ int plugin_session_open(
         r = leases_create(&s->leases, LEASES);
         if (r < 0) {
                 plugin_copy_remove_temporary(&s->copy);
-                return error_set(error, r, "cannot make the lease page: %s", strerror(-r));
+                return error_set(error, r, "cannot make the shared memory for leases: %s", strerror(-r));
         }
         /* Nobody can take this lease away. */
         leases_set(&s->leases, 0, 1, UINT64_MAX);
@@ -289,7 +289,7 @@ int plugin_session_run(struct plugin_session *s, const struct pool_policy *polic
         pools_close(&s->pools);
         while (uv_run(&s->loop, UV_RUN_DEFAULT))
                 ;
-        return r < 0 ? error_set(error, r, "cannot set up the pool: %s", strerror(-r)) : 0;
+        return r < 0 ? error_set(error, r, "cannot set up the runners: %s", strerror(-r)) : 0;
 }
 
 void plugin_session_put_outcomes(

@@ -62,8 +62,10 @@ static int deliver(struct cli_store *s, const struct results_request *request, c
         buffer_free(&scratch);
         cli_text_print(&text);
         if (fflush(stdout) != 0 || ferror(stdout)) {
-                (void)fprintf(
-                        stderr, "quiver results: cannot write: %s; nothing of this is committed\n", strerror(errno));
+                (void)fprintf(stderr,
+                        "quiver results: cannot write to standard output: %s; these results are not committed, and "
+                        "come back when their lease ends\n",
+                        strerror(errno));
                 return EXIT_FAILED;
         }
         if (!request->has_commit || !results->count)

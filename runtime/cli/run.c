@@ -73,7 +73,7 @@ int cmd_run(int argc, char **argv)
                          "names.\n"
                          "A handler whose plugin is missing or may not be used is refused: its tasks wait, the others "
                          "go on.\n"
-                         "If nobody answers for the store or the coordination when it starts, it exits with 3.\n"
+                         "If the store or the coordination does not answer when it starts, it exits with 3.\n"
                          "SIGTERM or Ctrl-C: what runs is finished within lease.drain, then it leaves; a second one "
                          "cuts short.\n"
                          "If the store does not answer, it gives up once its leases are over anyway, and exits with 1; "
@@ -81,7 +81,7 @@ int cmd_run(int argc, char **argv)
                          "SIGHUP: takes up changed settings and plugins, as quiver reload does.\n"
                          "SIGUSR1: opens log.file anew, after it was renamed.",
                 OPTIONS_TABLE(table),
-                .hint = "run takes no words",
+                .hint = "it takes options only",
                 .examples =
                         "  quiver run\n"
                         "  quiver run --name b --set http.listen=127.0.0.1:7071      a second host of this machine\n"

@@ -146,7 +146,7 @@ int cmd_status(int argc, char **argv)
                 OPT_CONFIG(&q.config),
                 OPT_JSON(&q.has_json),
                 OPT_FLAG("--watch", &q.is_watch, "again every 2 s, until it is interrupted"),
-                OPT_CALL("--fail-if WHAT=N", take_alarm, &q.alarms, "exit 1 if it is that much (below)"),
+                OPT_CALL("--fail-if WHAT=N", take_alarm, &q.alarms, "exit 1 if it is that much; see above"),
                 OPT_TEXT("--host NAME", &q.host, "ask a host on this machine instead: its own document, as JSON"),
         };
         struct options o = {

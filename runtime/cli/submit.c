@@ -107,8 +107,10 @@ static void print_submitted(const struct submit_request *request, const char *id
         if (!request->has_json) {
                 if (is_duplicate)
                         (void)fprintf(stderr, "quiver submit: %s\n",
-                                request->task.task.idempotency_key ? "taken before, under this idempotency key:"
-                                                                   : "not taken, one is there already:");
+                                request->task.task.idempotency_key
+                                        ? "nothing new was stored; this task was taken before under this idempotency "
+                                          "key:"
+                                        : "nothing new was stored; the handler and key have this task already:");
                 (void)printf("%s\n", id);
                 return;
         }
@@ -184,7 +186,8 @@ static int check_words(const struct options *o, struct submit_request *request)
         if (!request->task.task.handler && !request->is_json_lines)
                 return options_wrong(o, "which handler? quiver submit HANDLER [PAYLOAD]");
         if (is_stream && request->payload)
-                return options_wrong(o, "payloads come from standard input; what is %s?", request->payload);
+                return options_wrong(
+                        o, "unexpected argument %s; the payloads come from standard input", request->payload);
         if (is_stream && request->has_wait)
                 return options_wrong(o, "--wait is for one task; results of many: quiver results");
         if (request->is_lines && request->task.task.idempotency_key)
@@ -224,7 +227,7 @@ int cmd_submit(int argc, char **argv)
                 OPT_DURATION("--wait-for TIME", &q.wait_ms, 1, "the same, but no longer than TIME"),
                 OPT_FLAG("--lines", &q.is_lines,
                         "read KEY<TAB>PAYLOAD lines from standard input; with --key just PAYLOAD"),
-                OPT_FLAG("--json-lines", &q.is_json_lines, "read {\"key\": …, \"payload\": …} lines; see below"),
+                OPT_FLAG("--json-lines", &q.is_json_lines, "read {\"key\": …, \"payload\": …} lines; see above"),
                 OPT_NUMBER(
                         "--batch N", &q.batch, 1, STORE_SUBMIT_TASKS, "lines submitted in one step, 1 to 1000 (1000)"),
                 OPT_FLAG("--skip-bad", &q.has_skip_bad, "name a bad line and go on, instead of stopping there"),
@@ -235,7 +238,7 @@ int cmd_submit(int argc, char **argv)
                 .about = about,
                 OPTIONS_TABLE(table),
                 .words_max = 2,
-                .hint = "A payload with spaces needs quotes",
+                .hint = "a payload with spaces needs quotes",
                 .examples = examples,
         };
         int code;

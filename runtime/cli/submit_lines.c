@@ -82,7 +82,8 @@ static int check(const struct stream *st, const struct submit_line *line, struct
         const struct qv_client_task *task = &line->task.task;
         uint64_t max = st->store->config.store.payload_max_bytes;
         if (!task->handler)
-                return error_set(error, -EINVAL, "handler: is not said, neither here nor as quiver submit HANDLER");
+                return error_set(
+                        error, -EINVAL, "handler: is missing; name it in the line, or as quiver submit HANDLER");
         if (task->payload_size > max)
                 return error_set(error, -EMSGSIZE, "payload: %zu bytes, store.max_payload allows %" PRIu64,
                         task->payload_size, max);

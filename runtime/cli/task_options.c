@@ -21,7 +21,7 @@ void task_options_free(struct task_options *t)
 static int add_header(struct task_options *t, const char *name, const char *value, struct error *error)
 {
         if (t->task.headers_count == TASK_HEADERS_MAX)
-                return error_set(error, -EINVAL, "at most %u", TASK_HEADERS_MAX);
+                return error_set(error, -EINVAL, "at most %u headers", TASK_HEADERS_MAX);
         t->headers[t->task.headers_count++] = (struct qv_client_header){ name, value };
         t->task.headers = t->headers;
         return 0;

@@ -30,7 +30,7 @@ void task_options_free(struct task_options *t);
                 OPT_CHOICE("--lane LANE", &(t)->task.lane, task_lanes, "high, normal or low"),                         \
                 OPT_DURATION("--delay TIME", &(t)->task.delay_ms, 0, "start no sooner than in 10s, 5m, 1h"),           \
                 OPT_DURATION(                                                                                          \
-                        "--unique TIME", &(t)->task.unique_ms, 0, "not if one for handler and key was within TIME"),   \
+                        "--unique TIME", &(t)->task.unique_ms, 0, "no second one for handler and key within TIME"),    \
                 OPT_NUMBER("--attempts N", &(t)->task.attempts, 1, UINT32_MAX,                                         \
                         "starts in all, instead of the handler's"),                                                    \
                 OPT_DURATION("--timeout TIME", &(t)->task.timeout_ms, 0,                                               \

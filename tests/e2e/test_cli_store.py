@@ -66,7 +66,7 @@ def test_help_has_examples_and_wrong_words_are_usage_errors(bare, command):
     (["submit", "mail", "--lines", "--batch", "5x"], "batch"), (["dead", "list", "--limit", "99999999999"], "limit"),
     (["submit", "mail", "x", "--skip-bad"], "--lines"), (["submit", "mail", "--wait-for", "soon"], "30s"),
     (["status", "x"], "x"), (["task"], "which task"), (["task", "cancel"], "which task"), (["task", "nonsense"], "id"),
-    (["dead", "burn"], "requeue"), (["dead", "drop"], "--all"), (["dead", "drop", "a-1", "--all"], "not together"),
+    (["dead", "burn"], "requeue"), (["dead", "drop"], "--all"), (["dead", "drop", "a-1", "--all"], "only one of"),
     (["dead", "requeue", "zzz"], "id"), (["dead", "list", "a-1"], "quiver task"), (["dead", "list", "--limit", "0"], "limit"),
     (["key"], "which key"), (["key", "hold"], "which key"), (["key", "a", "b"], "which key"),
     (["key", "a\nb"], "key"), (["key", "k", "--reason", "x"], "hold"), (["pause", "a", "b"], "one handler"),
@@ -129,7 +129,7 @@ def test_a_second_unique_task_prints_the_first_one_s_id(shop):
     words = ["submit", "mail", "--key", "k", "--unique", "1h", "x"]
     first = shop.out(*words)
     second = shop.run(*words)
-    assert second.stdout.decode().strip() == first and b"there already" in second.stderr
+    assert second.stdout.decode().strip() == first and b"have this task already" in second.stderr
     assert shop.json(*words) == {"id": first, "duplicate": True}
     shop.run(*words, "--wait", code=1)
     assert shop.totals()["queued"] == 1

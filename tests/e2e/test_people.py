@@ -55,7 +55,7 @@ def test_a_name_that_nobody_knows_is_warned_of(host):
     host.configure(shards=2, change=named("host-a"), work="").start()
     wait_until(lambda: status(host)["members"], "the host has said that it is there")
     warning = said(host, "members", "drain", "host-z")
-    assert "no host knows the host host-z" in warning and "did you mean host-a?" in warning and "There is host-a" in warning
+    assert "no host knows the host host-z" in warning and "did you mean host-a?" in warning and "; there is host-a" in warning
     warning = said(host, "pause", "wrk")
     assert "no host knows the handler wrk" in warning and "did you mean work?" in warning
     assert said(host, "pause", "work") == "" and said(host, "members", "drain", "host-a") == ""

@@ -139,7 +139,7 @@ static void after_two_dashes_everything_is_a_word(void **state)
 static void a_word_too_many_is_named(void **state)
 {
         (void)state;
-        EXPECT_WRONG("what is e?\n", "a", "b", "c", "d", "e", "f");
+        EXPECT_WRONG("unexpected argument e\n", "a", "b", "c", "d", "e", "f");
         EXPECT_READ("a", "b", "c", "d");
 }
 

@@ -40,8 +40,8 @@ static void text_add(struct dump_reader *r, char c)
 static int cut(struct dump_reader *r)
 {
         return error_set(&r->error, -EINVAL,
-                "it is cut off after line %" PRIu64 ", in chunk %" PRIu64 ", and has no end mark; whole are %" PRIu64
-                " chunks",
+                "it is cut off after line %" PRIu64 ", in chunk %" PRIu64 ", and has no end mark; only %" PRIu64
+                " chunks are whole",
                 r->line, r->chunk + 1, r->chunk);
 }
 
@@ -193,7 +193,7 @@ static int pair_read(struct dump_reader *r, const json_t *o, const char *name, c
         l->name = span_of(&l->memory[0]);
         l->value = span_of(&l->memory[1]);
         if (l->kind == DUMP_HELD && task_key_check(l->name, NULL))
-                return wrong(r, "what is held is no key");
+                return wrong(r, "the held key is not one: a key has 1 to 255 bytes and no control characters");
         if (l->kind == DUMP_DESIRED && !dump_desired_is_fit(&(struct store_desired){ l->name, l->value }))
                 return wrong(r, "a desired state has a name of 1 to 255 letters, and a value of at most %u bytes",
                         STORE_DESIRED_VALUE_MAX);

@@ -114,8 +114,8 @@ static int await_hold(struct loading *l, uint32_t shard, struct span key)
                 (void)nanosleep(&pause, NULL);
         }
         return error_set(error, -EAGAIN,
-                "shard %" PRIu32 ": nobody has held the key %.*s yet, as was asked; start a host, or look why the one "
-                "that owns the shard does nothing",
+                "shard %" PRIu32 ": the dump has the key %.*s held, and no owner has held it here yet; start a host, "
+                "or see what its owner does: quiver status",
                 shard, (int)key.size, key.data);
 }
 

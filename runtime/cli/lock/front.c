@@ -56,8 +56,8 @@ static int stand_by(pid_t guard, const char *what)
         }
         if (WIFEXITED(status))
                 return WEXITSTATUS(status);
-        (void)fprintf(stderr, "quiver %s: its guard was killed by signal %d; the command is killed\n", what,
-                WTERMSIG(status));
+        (void)fprintf(stderr, "quiver %s: the process that held it was killed by signal %d, so the command is killed\n",
+                what, WTERMSIG(status));
         end_everything();
         return EXIT_FAILED;
 }
@@ -72,7 +72,7 @@ bool front_split(struct front *front, const char *what, int *ret_code)
         descendants_adopt();
         pid_t guard = pipe2(ends, O_CLOEXEC) < 0 ? -1 : fork();
         if (guard < 0) {
-                (void)fprintf(stderr, "quiver %s: %s\n", what, strerror(errno));
+                (void)fprintf(stderr, "quiver %s: cannot start a process to hold it: %s\n", what, strerror(errno));
                 *ret_code = EXIT_FAILED;
                 return false;
         }

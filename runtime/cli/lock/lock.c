@@ -26,7 +26,7 @@ static int run(struct options *o, struct lock_request *q, int argc, char **argv)
         if (!options_read(o, argc, argv, &code))
                 return code;
         if (o->words_count < 2)
-                return options_wrong(o, "a name and, after --, a command are needed");
+                return options_wrong(o, "a name and a command are needed: NAME -- COMMAND");
         held->name = o->words[0];
         held->argv = o->words + 1;
         size_t size = strlen(held->name);

@@ -52,7 +52,8 @@ static void become_command(const struct held *held, pid_t parent)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() == parent)
                 (void)execvp(held->argv[0], held->argv);
-        (void)fprintf(stderr, "quiver: %s: %s\n", held->argv[0], strerror(errno));
+        (void)fprintf(stderr, "quiver %s %s: cannot run %s: %s\n", held->tree.command, held->name, held->argv[0],
+                strerror(errno));
         _exit(EXIT_CANNOT_RUN);
 }
 

@@ -38,7 +38,7 @@ void cli_tree_answers(struct cli_tree *t, bool is_so)
         }
         (void)uv_timer_stop(&t->slow_timer);
         if (t->has_said_slow)
-                (void)fprintf(stderr, "quiver %s: the coordination answers\n", t->command);
+                (void)fprintf(stderr, "quiver %s: the coordination answers again\n", t->command);
         t->has_said_slow = false;
 }
 

@@ -86,7 +86,8 @@ static bool hand_over(struct here *h)
                 }
                 uint64_t ticket;
                 if (count && ring_host_submit(&h->ring, tasks, owners, count, &ticket) < 0)
-                        (void)error_set(&error, -EMSGSIZE, "a task does not fit into the ring");
+                        (void)error_set(&error, -EMSGSIZE,
+                                "a task is too large for the shared memory; give it a smaller payload");
                 if (*error.text) {
                         try_show_error(h->request, error.text);
                         h->has_failed = true;

@@ -45,7 +45,7 @@ static int take_header(void *self, const char *text, struct error *error)
 static int check_request(const struct options *o, const struct try_request *q)
 {
         if (q->key && (!*q->key || strlen(q->key) > 255))
-                return options_wrong(o, "a key has 1 to 255 bytes");
+                return options_wrong(o, "--key: a key has 1 to 255 bytes");
         if (!q->payload_max || q->payload_max > UINT64_C(64) << 20)
                 return options_wrong(o, "--max-payload: from 1 byte to 64MiB");
         if (q->is_lines && (q->payload || q->bench))
@@ -58,7 +58,7 @@ static int check_request(const struct options *o, const struct try_request *q)
         if (q->is_here && (q->processes > 1 || q->threads > 1))
                 return options_wrong(o, "--here has one seat in this process; leave out --threads and --processes");
         if (q->payload && strlen(q->payload) > q->payload_max)
-                return options_wrong(o, "the payload is larger than --max-payload");
+                return options_wrong(o, "the payload is larger than --max-payload allows; raise it (at most 64MiB)");
         return EXIT_DONE;
 }
 
