@@ -122,7 +122,7 @@ void redis_close(struct redis *redis, void (*closed)(void *self), void *self)
 void redis_tear_down(struct redis *redis)
 {
         if (redis->open && !redis->is_open_ended) {
-                (void)error_set(&redis->why_text, 0, "closed");
+                (void)error_set(&redis->why_text, 0, "the connection to Redis was closed");
                 end_open(redis, -ECANCELED);
         }
         redis->is_torn_down = true;
@@ -136,7 +136,7 @@ void redis_tear_down(struct redis *redis)
         while (redis->waiting) {
                 struct redis_command *command = redis->waiting;
                 queue_remove(&redis->waiting, command);
-                redis_end(redis, command, -ECANCELED, "closed");
+                redis_end(redis, command, -ECANCELED, "the connection to Redis was closed");
         }
 }
 

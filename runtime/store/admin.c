@@ -207,7 +207,7 @@ static const char *moved_fault(const struct store_moved *item)
                 (item->state != STATE_QUEUED && item->state != STATE_DELAYED && item->state != STATE_DEAD))
                 return "a task has bytes, a lane, and is queued, delayed or dead";
         if (item->due_in_ms > TASK_NUMBER_MAX / 2 || item->at_ms > TASK_NUMBER_MAX / 2)
-                return "a task's time is beyond any calendar";
+                return "a task's time is out of range";
         if (item->id.size > TASK_ID_MAX || item->handler.size > TASK_HANDLER_MAX || item->reason.size > NOTE_TEXT_MAX)
                 return "a dead task's id, handler or reason is too long";
         if (item->state == STATE_DEAD && !item->id.size)

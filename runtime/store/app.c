@@ -136,8 +136,9 @@ static bool features_read(struct span text, struct store_app *app)
 
 static int bad_record(const char *where, const char *name, struct span value, struct error *error)
 {
-        return error_set(error, -EPROTO, "%s: the app's %s is recorded as \"%.*s\", which no Quiver wrote", where, name,
-                (int)(value.size > 64 ? 64 : value.size), value.size ? value.data : "");
+        return error_set(error, -EPROTO,
+                "%s: the app's %s is recorded as \"%.*s\", which Quiver does not write; was it changed by hand?", where,
+                name, (int)(value.size > 64 ? 64 : value.size), value.size ? value.data : "");
 }
 
 int app_read(const char *where, const struct app_texts *texts, uint32_t schema, struct store_app *ret_app,
@@ -147,8 +148,9 @@ int app_read(const char *where, const struct app_texts *texts, uint32_t schema, 
         uint64_t shards = 0;
         uint64_t max_members = 0;
         if (!number_read(texts->shards, SHARDS_MAX, &shards) || !shards)
-                return error_set(
-                        error, -EPROTO, "%s: does not say how many shards there are; it is not Quiver's", where);
+                return error_set(error, -EPROTO,
+                        "%s: does not say how many shards there are, so it is not a store of Quiver; name another",
+                        where);
         if (!number_read(texts->max_members, STORE_MEMBERS_MAX, &max_members))
                 return bad_record(where, "max_members", texts->max_members, error);
         if (!layout_read(texts->id_layout, &app.ids))

@@ -16,7 +16,7 @@ void store_post(struct store *store, struct store_post *post)
         if (!post->bytes.size)
                 request_refuse(request, "a message has at least one byte");
         if (post->keep_ms > TASK_NUMBER_MAX / 2)
-                request_refuse(request, "a time is beyond any calendar");
+                request_refuse(request, "a time is out of range");
         if (!request->status && post->bytes.size > STORE_MAIL_MESSAGE_MAX)
                 request->status = error_set(&request->error, -EMSGSIZE, "post: %zu bytes, at most %u are allowed",
                         post->bytes.size, STORE_MAIL_MESSAGE_MAX);

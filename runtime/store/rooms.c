@@ -59,7 +59,7 @@ void store_room_append(struct store *store, struct store_room_append *append)
         append->is_repeat = false;
         check_name(request, append->name);
         if (!append->entries_count || append->entries_count > STORE_CALL_TASKS)
-                request_refuse(request, "1 to 256 entries");
+                request_refuse(request, "an append has 1 to 256 entries");
         if (!is_source(append->source) || append->source_number > TASK_NUMBER_MAX ||
                 !append->source.size != !append->source_number)
                 request_refuse(request, "a source has a name of 1 to 64 letters, and a number");

@@ -72,7 +72,7 @@ void store_fires(struct store *store, struct store_fires *fires)
         request_check_feature(request, "schedules");
         request_check_lease(request, &fires->lease);
         if (!fires->fires_count || fires->fires_count > STORE_CALL_FIRES)
-                request_refuse(request, "1 to 16 at once");
+                request_refuse(request, "a request has 1 to 16 schedules");
         if (!request->status)
                 fires->prepared =
                         arena_take(request_arena(request), fires->fires_count * sizeof(struct store_prepared));

@@ -60,7 +60,7 @@ void store_open(struct uv_loop_s *loop, struct store_open *open)
         /* A driver has to finish the request, because done() must not be called inside the starting call. */
         if (!request->status)
                 request->status = error_set(&request->error, -ENOTSUP,
-                        "store url \"%s\": unknown scheme; sqlite:PATH and redis://HOST:PORT are two", url);
+                        "store url \"%s\": unknown scheme; write sqlite:PATH or redis://HOST:PORT", url);
         drivers[0]->open(loop, open);
 }
 
@@ -215,7 +215,8 @@ void submission_settle(struct store_submit *submit, uint32_t index, int status, 
                         index + 1, item->shard, submit->request.store->idempotency_max);
         else if (status == -EBADMSG)
                 (void)error_set(error, 0,
-                        "task %u: what shard %u remembers of this idempotency key cannot be read; quiver fsck --repair",
+                        "task %u: what shard %u remembers of this idempotency key cannot be read; remove it: quiver "
+                        "fsck --repair",
                         index + 1, item->shard);
 }
 
@@ -344,7 +345,7 @@ int store_task_place(const struct store *store, uint32_t shard, struct arena_chu
         struct envelope *e = &task->envelope;
         uint32_t id_shard = shard;
         if (task->seq > STORE_SEQ_MAX)
-                return error_set(error, -EBADMSG, "seq %" PRIu64 ": no lane has such a number", task->seq);
+                return error_set(error, -EBADMSG, "seq %" PRIu64 ": it is larger than any number of a task", task->seq);
         if (e->payload.size > store->payload_max)
                 return error_set(error, -EMSGSIZE, "payload: %zu bytes, at most %" PRIu64 " are allowed",
                         e->payload.size, store->payload_max);

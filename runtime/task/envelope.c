@@ -213,7 +213,7 @@ int line_split(struct span line, struct span *ret_name, struct span *ret_value, 
 {
         const char *colon = memchr(line.data, ':', line.size);
         if (!colon)
-                return error_set(error, -EBADMSG, "a line without a colon");
+                return error_set(error, -EBADMSG, "a line of the head has no colon");
         *ret_name = (struct span){ line.data, (size_t)(colon - line.data) };
         *ret_value = (struct span){ colon + 1, line.size - ret_name->size - 1 };
         return 0;

@@ -62,8 +62,8 @@ int other_check(struct span name, struct span value, struct span before, struct 
                 return error_set(error, -EINVAL, "a name holds a control character");
         int shown = (int)min_u64(name.size, NAME_MAX_SIZE + 1);
         if (!is_name(name))
-                return error_set(error, -EINVAL, "%.*s: no name; 1 to %u letters, digits, _, - and . are one", shown,
-                        name.data ? name.data : "", NAME_MAX_SIZE);
+                return error_set(error, -EINVAL, "%.*s: is not a name; a name has 1 to %u letters, digits, _, - or .",
+                        shown, name.data ? name.data : "", NAME_MAX_SIZE);
         if (value.size > VALUE_MAX_SIZE)
                 return error_set(error, -EINVAL, "%.*s: %zu bytes, at most %u are allowed", shown, name.data,
                         value.size, VALUE_MAX_SIZE);

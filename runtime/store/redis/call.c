@@ -32,7 +32,7 @@ void op_fail(struct redis_op *op, int status, const char *format, ...)
 
 void op_bad_answer(struct redis_op *op)
 {
-        op_fail(op, -EPROTO, "%s: Redis gave an answer that Quiver does not know", store_op_name(op->request->op));
+        op_fail(op, -EPROTO, "%s: Redis gave an answer that this Quiver cannot read", store_op_name(op->request->op));
 }
 
 void op_bad_value(struct redis_op *op, const char *name)

@@ -38,14 +38,17 @@ static void set_answer(struct redis_call *call, const redisReply *reply)
         uint64_t code = answer_number(call->op, reply, UNREADABLE, "change");
         switch (code) {
         case THERE_IS_NONE:
-                op_fail(call->op, -ENOENT, "schedule: there is none of that name in shard %" PRIu32, set->shard);
+                op_fail(call->op, -ENOENT, "schedule: shard %" PRIu32 " has none of the name %.*s", set->shard,
+                        (int)set->name.size, set->name.data);
                 return;
         case TOO_MANY:
                 op_fail(call->op, -E2BIG, "schedule: shard %" PRIu32 " has %u, which are the most", set->shard,
                         STORE_SCHEDULES_MAX);
                 return;
         case UNREADABLE:
-                op_fail(call->op, -EPROTO, "schedule: its record is not Quiver's; quiver fsck says more");
+                op_fail(call->op, -EPROTO,
+                        "schedule %.*s: its record cannot be read; what is wrong with it: quiver fsck",
+                        (int)set->name.size, set->name.data);
                 return;
         default:
                 set->change = (enum store_schedule_change)code;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/vfs.h>
 
 #include "base/log.h"
@@ -88,7 +89,7 @@ int checkpoint_start(struct sqlite_store *s, struct error *error)
         if (r) {
                 database_close(&c->db);
                 free(c);
-                return error_set(error, r, "cannot start the checkpoint thread");
+                return error_set(error, r, "%s: cannot start the checkpoint thread: %s", s->path, strerror(-r));
         }
         s->checkpointer = c;
         return 0;

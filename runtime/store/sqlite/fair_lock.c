@@ -55,7 +55,7 @@ int fair_lock_open_alone(struct fair_lock *lock, struct error *error)
         uint64_t end_ns = clock_boot_ns() + lock->patience_ns;
         while (flock(lock->fd, LOCK_EX | LOCK_NB) < 0) {
                 if (errno != EWOULDBLOCK)
-                        return error_set(error, -errno, "cannot lock the store's turn file: %s", strerror(errno));
+                        return error_set(error, -errno, "%s: cannot lock the file: %s", lock->path, strerror(errno));
                 if (clock_boot_ns() > end_ns || __atomic_load_n(lock->is_stopping, __ATOMIC_RELAXED))
                         return refuse_to_open(lock, error);
                 nap_us(500);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/sqlite/lock_holder.h"
 #include "store/sqlite/shard_row.h"
@@ -63,8 +64,11 @@ void database_fail(struct database *db, int code)
                 db->failure = error_set(&db->error, r, "%s: %s", path, lock_holder_text(&holder, text, sizeof(text)));
                 return;
         }
-        db->failure = error_set(&db->error, r, "%s: %s (sqlite %d, errno %d)%s", path ? path : "sqlite",
-                sqlite3_errstr(code), code, cause, advice);
+        /* What is left in errno says something about this failure only if it came from the system. */
+        bool has_cause =
+                cause && (told || r == -ENOSPC || r == -EROFS || r == -EACCES || (code & 0xff) == SQLITE_IOERR);
+        db->failure = error_set(&db->error, r, "%s: %s (SQLite code %d%s%s)%s", path ? path : "sqlite",
+                sqlite3_errstr(code), code, has_cause ? ", " : "", has_cause ? strerror(cause) : "", advice);
 }
 
 void database_clear(struct database *db)

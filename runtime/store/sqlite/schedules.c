@@ -90,12 +90,15 @@ void sqlite_schedule_set(struct sqlite_store *s, struct store_request *request)
         struct store_schedule schedule = { .name = set->name, .state = SCHEDULE_DELETED };
         int r = schedule_get(s, set->shard, set->name, request_arena(request), &schedule);
         if (r < 0) {
-                operation_refuse(request, r, "schedule: its record is not Quiver's; quiver fsck says more");
+                operation_refuse(request, r,
+                        "schedule %.*s: its record cannot be read; what is wrong with it: quiver fsck",
+                        (int)set->name.size, set->name.data);
                 return;
         }
         set->change = schedule_change(set, r > 0, &schedule);
         if (set->change == SCHEDULE_GONE) {
-                operation_refuse(request, -ENOENT, "schedule: there is none of that name in shard %u", set->shard);
+                operation_refuse(request, -ENOENT, "schedule: shard %u has none of the name %.*s", set->shard,
+                        (int)set->name.size, set->name.data);
                 return;
         }
         if (set->change != SCHEDULE_CHANGED)

@@ -163,8 +163,8 @@ static int back_in_flight(
         struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, struct stray *row)
 {
         if (!seq_is_taken(shard, row->seq))
-                return error_set(
-                        &row->error, -EBADMSG, "a side queue had it under %" PRIu64 ", a number never given", row->seq);
+                return error_set(&row->error, -EBADMSG,
+                        "a side queue had it under %" PRIu64 ", a number that was never given to a task", row->seq);
         int r = claim_add(s, claim, shard, row->seq, row->task, row->note, &row->error);
         if (r || s->db.failure || log_put(s, shard, row))
                 return r;

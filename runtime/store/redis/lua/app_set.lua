@@ -10,9 +10,9 @@ end
 local f = redis.call('HMGET', app, 'schema', 'features', 'desired_version')
 local version = f[3] or '0'
 if f[1] ~= ARGV[1] then
-	return redis.error_reply('BADVALUE ' .. app .. ': schema is "' .. string.sub(f[1] or '', 1, 64) .. '"')
+	return redis.error_reply('BADVALUE ' .. app .. ': schema is "' .. string.sub(f[1] or '', 1, 64) .. '", and this Quiver writes ' .. ARGV[1])
 elseif #version > 15 or not string.find(version, '^%d+$') or string.find(version, '^0%d') then
-	return redis.error_reply('BADVALUE ' .. app .. ': desired_version is "' .. string.sub(version, 1, 64) .. '"')
+	return redis.error_reply('BADVALUE ' .. app .. ': desired_version is "' .. string.sub(version, 1, 64) .. '", not a number; set it to one that is higher than before')
 end
 local names, is_on = {}, {}
 local function add(name)

@@ -9,7 +9,7 @@ for i = 1, 2 do
 end
 local version = redis.call('HGET', KEYS[1], 'desired_version') or '0'
 if #version > 15 or not string.find(version, '^%d+$') or string.find(version, '^0%d') then
-	return redis.error_reply('BADVALUE ' .. KEYS[1] .. ': desired_version is "' .. string.sub(version, 1, 64) .. '"')
+	return redis.error_reply('BADVALUE ' .. KEYS[1] .. ': desired_version is "' .. string.sub(version, 1, 64) .. '", not a number; set it to one that is higher than before')
 end
 if ARGV[1] == '1' then
 	if redis.call('HLEN', KEYS[2]) - redis.call('HEXISTS', KEYS[2], ARGV[2]) >= tonumber(ARGV[4]) then

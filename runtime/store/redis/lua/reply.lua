@@ -6,6 +6,6 @@ if not packed then
 end
 local is_read, reply = pcall(cmsgpack.unpack, packed)
 if not is_read or type(reply) ~= 'table' then
-	return redis.error_reply('BADVALUE ' .. KEYS[1] .. ' is no reply of Quiver')
+	return redis.error_reply('BADVALUE ' .. KEYS[1] .. ' is not an outcome that Quiver has written; DEL it')
 end
 return reply

@@ -17,7 +17,7 @@ while true do
 	for _, entry in ipairs(some) do
 		local number, when, text = entry_read(entry)
 		if not number then
-			error({ err = 'BADVALUE ' .. stream .. ': entry ' .. entry[1] .. ' is none of a room' })
+			error({ err = 'BADVALUE ' .. stream .. ': entry ' .. entry[1] .. ' is not one that Quiver has written; stop all hosts of the app, XDEL it, then quiver fsck --repair' })
 		end
 		if count == max or (count > 0 and bytes + #text > room_bytes) then
 			reply[4] = 1

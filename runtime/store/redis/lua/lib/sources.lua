@@ -7,7 +7,7 @@ local function source_read(name, record)
 	local taken, when = string.match(record, '^(%d+) (%d+)$')
 	taken, when = whole(taken), whole(when)
 	if not taken or not when then
-		error({ err = string.format('BADVALUE %s: %s is "%s"; what it was nobody knows: set it to the highest number taken', sources,
+		error({ err = string.format('BADVALUE %s: %s is "%s", not "NUMBER TIME"; set NUMBER to the highest that was taken', sources,
 			name, (string.gsub(string.sub(record, 1, 64), '%c', '?'))) })
 	end
 	return taken, when
