@@ -171,7 +171,7 @@ static int start_loop(struct qv_client *client, struct error *error)
 {
         int r = uv_loop_init(&client->loop);
         if (r < 0)
-                return error_set(error, r, "cannot make a loop: %s", uv_strerror(r));
+                return error_set(error, r, "cannot make an event loop: %s", uv_strerror(r));
         r = uv_async_init(&client->loop, &client->wake, on_wake);
         if (r < 0)
                 goto no_async;
@@ -210,7 +210,7 @@ int client_open(const struct store_options *options, struct qv_client **ret_clie
         struct qv_client *client = memory_zero(1, sizeof(*client));
         if (getrandom(client->consumer, sizeof(client->consumer), 0) != sizeof(client->consumer)) {
                 free(client);
-                return error_set(error, -EIO, "cannot get random numbers");
+                return error_set(error, -EIO, "cannot get random numbers from the system");
         }
         int r = start_loop(client, error);
         if (r < 0) {

@@ -97,7 +97,8 @@ int client_refusal(const struct qv_client_task *task, const struct store_submiss
                         item->shard);
         case -EBADMSG:
                 return error_set(error, item->status,
-                        "idempotency key %s: what shard %u remembers of it cannot be read; quiver fsck --repair",
+                        "idempotency key %s: what shard %u remembers of it cannot be read; remove it: quiver fsck "
+                        "--repair",
                         task->idempotency_key, item->shard);
         case -EDQUOT:
                 return error_set(error, item->status,

@@ -51,7 +51,7 @@ int qv_client_wait(
         struct error *error = client_error_start();
         struct qv_client_outcome *outcome = NULL;
         if (!id)
-                return error_set(error, -EINVAL, "id: is not said");
+                return error_set(error, -EINVAL, "id: is NULL; give the id that the submit returned");
         struct client_call call = { .start = start_reply, .take = take_outcome, .self = &outcome, .is_patient = true };
         call.reply.id = (struct span){ id, strlen(id) };
         /* "For ever" must not wrap around when the time is added. */

@@ -79,7 +79,7 @@ static int parse_text(const struct field *f, const char *text, const char *folde
                 return r;
         bool is_path = f->type == FIELD_PATH || f->type == FIELD_PATHS;
         if (is_path && !*text)
-                return error_set(error, -EINVAL, "an empty path");
+                return error_set(error, -EINVAL, "the path is empty");
         *ret = is_path ? file_resolve(folder, text) : text_copy(text);
         return 0;
 }
@@ -138,7 +138,7 @@ int field_parse(const struct field *f, const char *text, const char *folder, voi
         case FIELD_HANDLERS:
                 break;
         }
-        return error_set(error, -EINVAL, "%s is a group", f->name);
+        return error_set(error, -EINVAL, "%s is a group; name one of the settings in it", f->name);
 }
 
 /* --- to text ----------------------------------------------------------------------------------------------------- */

@@ -224,7 +224,8 @@ int lexer_number(const struct token *token, struct lexer_number *ret_number, str
 {
         char text[64];
         if (token->size >= sizeof(text))
-                return error_set(error, -ERANGE, "a number of %zu characters", token->size);
+                return error_set(
+                        error, -ERANGE, "a number of %zu characters is longer than any number may be", token->size);
         memcpy(text, token->start, token->size);
         text[token->size] = 0;
         return read_number(text, ret_number, error);

@@ -60,7 +60,7 @@ int override_text(const char *given, struct buffer *text, struct error *error)
         const char *name = given, *end = given + size;
         size_t depth = 0;
         if (!given[size])
-                return error_set(error, -EINVAL, "NAME=VALUE, such as http.listen=127.0.0.1:7071");
+                return error_set(error, -EINVAL, "write NAME=VALUE, such as http.listen=127.0.0.1:7071");
         for (; name < end; depth++) {
                 size_t part = strcspn(name, ".=");
                 if (!is_name(name, part) || depth == DEPTH_MAX || (name[part] == '.' && name + part + 1 == end))
@@ -71,7 +71,7 @@ int override_text(const char *given, struct buffer *text, struct error *error)
                 name += part + 1;
         }
         if (!depth)
-                return error_set(error, -EINVAL, "NAME=VALUE, such as http.listen=127.0.0.1:7071");
+                return error_set(error, -EINVAL, "write NAME=VALUE, such as http.listen=127.0.0.1:7071");
         put_value(text, type_of(given, size), end + 1);
         for (; depth > 1; depth--)
                 buffer_printf(text, "; }");

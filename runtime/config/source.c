@@ -127,7 +127,10 @@ static void open_included(struct source *s, const char *name, const char *path, 
         else if (e)
                 fail(s, e, place, "@include \"%s\": %s: %s", name, path, error.text);
         else if (is_loop)
-                fail(s, -ELOOP, place, "@include \"%s\" goes round in a circle: that file is being read already", name);
+                fail(s, -ELOOP, place,
+                        "@include \"%s\": that file is being read already, so the files would include each other "
+                        "without end; remove one of the lines",
+                        name);
         else if (depth > SOURCE_INCLUDE_MAX)
                 fail(s, -ELOOP, place, "@include \"%s\": more than %d files within files", name, SOURCE_INCLUDE_MAX);
         else

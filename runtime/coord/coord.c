@@ -77,7 +77,8 @@ static const struct coord_driver *choose(struct coord_request *request, const st
                         return drivers[i];
         if (!request->status)
                 request->status = error_set(&request->error, -EINVAL,
-                        "coordination url \"%s\": unknown scheme; local:FOLDER, zookeeper://HOSTS/ROOT and redis are",
+                        "coordination url \"%s\": unknown scheme; write local:FOLDER, zookeeper://HOSTS/ROOT or "
+                        "redis://HOST:PORT",
                         url);
         return drivers[0];
 }

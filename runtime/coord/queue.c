@@ -58,7 +58,7 @@ static void refuse_place(struct queue *queue)
 {
         queue->step = QUEUE_REMOVE;
         queue->request.status = error_set(&queue->request.error, -EBADMSG,
-                "%.300s is no place in the queue %.200s: its number cannot be", queue->own, queue->path);
+                "%.300s is not a place in the queue %.200s: its number is out of range", queue->own, queue->path);
         fail(queue);
 }
 

@@ -193,7 +193,7 @@ int host_run(const struct config *config, bool is_strict, struct error *error)
         int r = uv_loop_init(&h->loop);
         if (r < 0) {
                 free(h);
-                return error_set(error, r, "cannot make the loop: %s", strerror(-r));
+                return error_set(error, r, "cannot make the event loop: %s", strerror(-r));
         }
         h->config = config;
         h->is_strict = is_strict;

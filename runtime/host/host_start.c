@@ -163,7 +163,7 @@ static int draw_nonce(struct host *h)
 {
         uint8_t *nonce = h->membership.nonce;
         if (getrandom(nonce, STORE_NONCE_SIZE, 0) != STORE_NONCE_SIZE)
-                return error_set(&h->error, -EIO, "no random numbers to be had");
+                return error_set(&h->error, -EIO, "cannot get random numbers from the system");
         memcpy(&h->handlers.random, nonce, sizeof(h->handlers.random));
         return 0;
 }
@@ -291,7 +291,7 @@ static int make_shards(struct host *h)
         dispatch_init(&h->dispatch, info.shards);
         shards_init(&h->shards, info.calls_max, h->config->window.per_key);
         int r = leases_create(&h->leases, info.shards);
-        return r < 0 ? error_set(&h->error, r, "cannot make the lease page: %s", strerror(-r)) : 0;
+        return r < 0 ? error_set(&h->error, r, "cannot make the shared memory for leases: %s", strerror(-r)) : 0;
 }
 
 static int start_guard(struct host *h)

@@ -67,8 +67,8 @@ void host_give_up(struct host *h)
         h->phase = HOST_GIVEN_UP;
         h->has_run = false; /* NAME.last stays: the next host of this name can give back what this one could not */
         h->status = error_set(&h->error, -EIO,
-                "stopped without a word from the store: %" PRIu32 " shards were not released (their leases end by "
-                "themselves), and %" PRIu64 " outcomes were not told (those tasks will run again)",
+                "stopped while the store did not answer: %" PRIu32 " shards were not released (their leases end by "
+                "themselves), and %" PRIu64 " outcomes were not recorded (those tasks will run again)",
                 shards, outcomes);
         log_event(LEVEL_ERROR, "gave-up", "shards=%" PRIu32 " outcomes=%" PRIu64, shards, outcomes);
 }

@@ -304,7 +304,7 @@ static bool may(struct http_connection *c, const struct http_route *route)
                 x->who = c->peer;
         if (!is_known && !c->is_unix) {
                 http_answer_field(x, "WWW-Authenticate", "Bearer");
-                http_answer_problem(x, 401, "nobody has this token");
+                http_answer_problem(x, 401, "this token is not known; see http.tokens_file");
                 return false;
         }
         if (!route->role || (x->who.roles & route->role))

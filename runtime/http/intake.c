@@ -270,7 +270,8 @@ void http_post_task(struct http_exchange *x)
                 in->wait_until_ms = 0;
                 intake_free(in);
                 http_answer_field(x, "Retry-After", "1");
-                http_answer_problem(x, 503, "%u clients wait already; nothing was stored", WAITS_MAX);
+                http_answer_problem(x, 503,
+                        "%u clients wait already; nothing was stored, try again or submit without wait", WAITS_MAX);
                 return;
         }
         x->server->waits += in->wait_until_ms != 0;

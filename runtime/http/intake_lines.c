@@ -137,7 +137,7 @@ static int take_line(struct line_task *line, struct store_submission *item, stru
                         return r;
         }
         item->envelope.headers = (struct span){ (const char *)line->headers.data, line->headers.size };
-        return item->envelope.handler.size ? 0 : error_set(error, -EINVAL, "handler: is not said");
+        return item->envelope.handler.size ? 0 : error_set(error, -EINVAL, "handler: is missing");
 }
 
 /* --- a step ------------------------------------------------------------------------------------------------------- */

@@ -113,7 +113,7 @@ void http_act_on_key(struct http_exchange *x)
         while (i < sizeof(verbs) / sizeof(verbs[0]) && strcmp(verbs[i].name, name) != 0)
                 i++;
         if (i == sizeof(verbs) / sizeof(verbs[0])) {
-                http_answer_problem(x, 404, "a key has hold, unhold, retry and skip; what is %s?", name);
+                http_answer_problem(x, 404, "there is no %s of a key; there are hold, unhold, retry and skip", name);
                 return;
         }
         struct key_call *call = key_call_start(x);

@@ -235,7 +235,8 @@ static void refuse_as_parsed(struct http_reader *reader)
         case HPE_INVALID_CONTENT_LENGTH:
         case HPE_UNEXPECTED_CONTENT_LENGTH:
         case HPE_INVALID_TRANSFER_ENCODING:
-                (void)refuse(reader, 400, "the length of the body cannot be told");
+                (void)refuse(reader, 400,
+                        "Content-Length or Transfer-Encoding is not valid, so the length of the body is not known");
                 return;
         case HPE_INVALID_CHUNK_SIZE:
                 (void)refuse(reader, 400, "the size of a chunk is no number");

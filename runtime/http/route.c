@@ -67,7 +67,7 @@ static int add_parameter(
                 return error_set(error, -EINVAL, "more than %u parameters", HTTP_PARAMETERS_MAX);
         size_t at = x->texts.size;
         if (!http_decode(&x->texts, value, has_plus))
-                return error_set(error, -EINVAL, "%s: a %% stands before what is no byte", name);
+                return error_set(error, -EINVAL, "%s: a %% is not followed by two hexadecimal digits", name);
         x->parameters[x->parameters_count++] = (struct http_parameter){ name, (const char *)x->texts.data + at };
         return 0;
 }

@@ -59,7 +59,7 @@ static void fail(struct task_call *call)
         if (status == -ENOENT)
                 http_answer_problem(x, 404, "there is no such task: it is done or was dropped, or never was");
         else if (status == -EALREADY)
-                http_answer_problem(x, 409, "it is dead already");
+                http_answer_problem(x, 409, "this task is dead already");
         else
                 http_answer_store_problem(x, status, error.text);
 }
@@ -155,7 +155,9 @@ static void on_dead_done(struct store_request *request)
         if (request->status == 0 && !call->dead.acted && call->dead.refused) {
                 struct http_exchange *x = call->x;
                 free(call);
-                http_answer_problem(x, 409, "it is dead since it is too long, and would be so again");
+                http_answer_problem(x, 409,
+                        "this task is too long to be requeued; drop it, or raise store.max_payload and submit it "
+                        "again");
                 return;
         }
         if (request->status == 0 && !call->dead.acted)

@@ -163,7 +163,7 @@ HOSTILE = {
     "a program": (b"\x7fELF\x02\x01\x01", "no meaning here"),
     "deep": (b"a = " + b"(" * 100000, "nested deeper"),
     "10 MB": (b"\n" * (10 << 20), "larger than 1 MiB"),
-    "includes itself": (b'@include "hostile.cfg"\n', "goes round in a circle"),
+    "includes itself": (b'@include "hostile.cfg"\n', "include each other without end"),
     "includes a device": (b'@include "/dev/zero"\n', "not a regular file"),
     "long list": (b"x = [" + b"1," * 100000, "more than 4096 members"),
     "truncated": (b'app = "a', "no closing quote"),

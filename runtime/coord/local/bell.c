@@ -23,7 +23,8 @@ int local_bell_open(const struct folder *folder, const uint8_t nonce[TREE_NONCE_
         int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd >= 0 && bind(fd, (const struct sockaddr *)&own, sizeof(own)) == 0)
                 return fd;
-        int r = error_set(error, -errno, "bell: %s", strerror(errno));
+        int r = error_set(
+                error, -errno, "cannot make the doorbell's socket in the coordination folder: %s", strerror(errno));
         if (fd >= 0)
                 (void)close(fd);
         return r;

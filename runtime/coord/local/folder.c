@@ -33,7 +33,7 @@ static int check_own(int fd, const char *path, struct error *error)
                         "%s: belongs to user %u, and this is user %u; all hosts of an app run as one user", path,
                         st.st_uid, geteuid());
         if (st.st_mode & (S_IRWXG | S_IRWXO))
-                return error_set(error, -EACCES, "%s: others can enter it; chmod 0700", path);
+                return error_set(error, -EACCES, "%s: other users can enter it; chmod 0700 %s", path, path);
         return 0;
 }
 
@@ -42,7 +42,8 @@ static int open_above(const char *where, struct error *error)
         struct file_trust trust;
         if (mkdir(where, 0700) < 0 && errno != EEXIST) {
                 if (errno == ENOENT)
-                        return error_set(error, -EINVAL, "%s: the folder above does not exist", where);
+                        return error_set(
+                                error, -EINVAL, "%s: the folder above it does not exist; make it first", where);
                 return failed(error, where);
         }
         /* Whoever can write to the folder above can put another folder in the place of ours. */

@@ -43,7 +43,7 @@ static struct tree_session read_session(struct reader *r)
 static void pass_over(const struct replica *replica, const char *what)
 {
         log_event(LEVEL_WARN, "coordination-value", "driver=local log=log-%u text=%s hint=%s", replica->log.number,
-                LOG_QUOTE(what), LOG_QUOTE("a record that cannot be; it is not used"));
+                LOG_QUOTE(what), LOG_QUOTE("the record is not valid and is not used"));
 }
 
 static void read_node(struct replica *replica, struct reader *r)
@@ -269,7 +269,7 @@ int replica_catch_up(struct replica *replica, struct error *error)
         struct span payload;
         int r = 0;
         if (replica->log.fd < 0)
-                return error_set(error, -EBADF, "the log could not be followed");
+                return error_set(error, -EBADF, "the coordination log is not open, since it could not be read before");
         do {
                 if (replica->is_sealed)
                         r = follow(replica, error);

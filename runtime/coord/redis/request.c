@@ -198,7 +198,7 @@ static void fail_broken(struct tree_op *op, struct span why)
 
 static void fail_unknown(struct tree_op *op)
 {
-        fail(op, -EPROTO, "Redis gave an answer that Quiver does not know");
+        fail(op, -EPROTO, "Redis gave an answer that this Quiver cannot read");
 }
 
 /* False: the op has ended with an error, or was sent again. */
@@ -286,7 +286,9 @@ static void write_failed(struct tree_op *op)
         (void)rtree_reply_number(reply, 2, &which);
         if (request->op == COORD_OP_MULTI && which < ((struct coord_multi *)request)->ops_count)
                 ((struct coord_multi *)request)->ops[which].status = status;
-        fail(op, status, status == -EBADMSG ? "a key of the tree has a value that cannot be" : strerror(-status));
+        fail(op, status,
+                status == -EBADMSG ? "a key of the coordination tree has a value that Quiver does not write"
+                                   : strerror(-status));
 }
 
 /* The op's session is over.  If it is our current one, we learn of that here. */

@@ -73,8 +73,8 @@ static void start(struct generation *generation, struct shard *shard, struct cla
         log_event(LEVEL_WARN, "host-died-alone",
                 "handler=%s id=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", generation->handler->name,
                 c->id.data, LOG_QUOTE(c->key.data), c->hosts_died + 1, pending->outcome.delay_ms,
-                LOG_QUOTE("a host died while this task ran alone; if it goes on, the task kills hosts: quiver task "
-                          "cancel takes it away"));
+                LOG_QUOTE("a host died while this task ran alone; if it happens again, the task itself kills hosts; to "
+                          "remove it: quiver task cancel"));
         shard_ended(shard, c, pending, now_ms);
 }
 

@@ -25,7 +25,7 @@ void task_log_flush(struct task_log *log, const char *handler, uint64_t now_ms)
                 "handler=%s rejected=%" PRIu64 " exhausted=%" PRIu64 " dead=%" PRIu64 " held=%" PRIu64 " text=%s",
                 handler, log->untold[TASK_LOG_REJECTED], log->untold[TASK_LOG_EXHAUSTED], log->untold[TASK_LOG_DEAD],
                 log->untold[TASK_LOG_HELD],
-                LOG_QUOTE("so many more than have lines of their own; see: quiver dead list, quiver key list"));
+                LOG_QUOTE("these have no log line each, to limit the log; see: quiver dead list, quiver key list"));
         memset(log->untold, 0, sizeof(log->untold));
 }
 
