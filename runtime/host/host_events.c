@@ -2,8 +2,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -29,18 +31,35 @@ static void on_task_recall(void *self, struct claimed *claimed)
         pool_io_recall(claimed->pool_task.pool_io, &claimed->pool_task);
 }
 
+/* Whether the log lacks this reason.  The first words of a text name the call that failed, and differ. */
+static bool is_news(struct store_outage *outage, const char *text)
+{
+        const char *colon = strstr(text, ": ");
+        const char *reason = colon ? colon : text;
+        uint64_t hash = hash_bytes(HASH_START, (const uint8_t *)reason, strlen(reason));
+        for (uint32_t i = 0; i < outage->said_count; i++)
+                if (outage->said[i] == hash)
+                        return false;
+        if (outage->said_count == OUTAGE_REASONS_MAX)
+                return false;
+        outage->said[outage->said_count++] = hash;
+        return true;
+}
+
 static void note_away(struct host *h, const char *text)
 {
-        if (h->outage.is_on)
-                return;
+        if (!h->outage.is_on)
+                h->outage.since_ms = clock_boot_ms();
         h->outage.is_on = true;
-        h->outage.since_ms = clock_boot_ms();
+        if (!is_news(&h->outage, text))
+                return;
         log_event(LEVEL_WARN, "store-away", "text=%s hint=%s", LOG_QUOTE(text),
                 LOG_QUOTE("nothing is lost; every call is made again until the store answers"));
 }
 
-/* A store that is away fails the calls of every shard: that is one outage, and one line.  It is no error, since work
- * goes on by itself when it is back.  What is wrong with one shard alone takes a person, and has a line of its own. */
+/* A store that is away fails the calls of every shard: that is one outage, and one line for each reason.  It is no
+ * error, since work goes on by itself when it is back.  What is wrong with one shard alone takes a person, and has a
+ * line of its own. */
 static void on_call_failed(void *self, const struct shard *shard, int status, const char *text)
 {
         struct host *h = self;

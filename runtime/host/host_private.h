@@ -39,11 +39,17 @@ enum host_phase {
         HOST_CLOSING,  /* No task is left here: what was opened is closed. */
 };
 
+#define OUTAGE_REASONS_MAX 8u
+
 /* Calls to the store fail, and since when. */
 struct store_outage {
         bool is_on;
         uint64_t since_ms;
         uint64_t calls; /* the first of each shard */
+        /* Hashes of the reasons that the log has: a refused password is worth a line though the outage began with a
+         * lost connection. */
+        uint64_t said[OUTAGE_REASONS_MAX];
+        uint32_t said_count;
 };
 
 struct host {

@@ -3,7 +3,9 @@ import json
 import os
 import pty
 import re
+import select
 import subprocess
+import time
 
 import pytest
 
@@ -236,25 +238,26 @@ def test_a_full_backlog_is_refused_line_by_line(shop):
     assert shop.totals()["queued"] == 5
 
 
-def on_a_terminal(shop, *words, stdin):
+def says_on_a_terminal(shop, *words, line, text):
+    """Whether the text appears on the command's terminal while it gets one line after the other."""
     master, slave = pty.openpty()
     process = subprocess.Popen([shop.quiver, *words], cwd=shop.folder, env=shop.env, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=slave)
+                               stdout=subprocess.DEVNULL, stderr=slave)
     os.close(slave)
-    process.communicate(stdin, timeout=60)
-    said = b""
-    try:
-        while chunk := os.read(master, 65536):
-            said += chunk
-    except OSError:  # the other end is closed
-        pass
+    said, end = b"", time.monotonic() + 60
+    while text not in said and time.monotonic() < end:
+        process.stdin.write(line)
+        process.stdin.flush()
+        if select.select([master], [], [], 0.01)[0]:
+            said += os.read(master, 65536)
+    process.communicate(timeout=60)
     os.close(master)
-    return said
+    return text in said
 
 
 def test_progress_is_shown_on_a_terminal_only(shop):
     lines = b"k\tx\n" * 100
-    assert b"\033[K" in on_a_terminal(shop, "submit", "mail", "--lines", stdin=lines)
+    assert says_on_a_terminal(shop, "submit", "mail", "--lines", line=lines, text=b"\033[K")
     assert shop.run("submit", "mail", "--lines", stdin=lines).stderr == b""
 
 
