@@ -94,7 +94,9 @@ static void a_field_of_another_kind_is_refused(void **state)
         struct buffer text = { 0 };
         struct last_run run = some_run();
         assert_int_equal(last_run_put(&text, &run), 0);
-        memcpy(strstr((char *)text.data, "redis:"), "\xff\xfe\xfd", 3);
+        char *at = memmem(text.data, text.size, "redis:", 6);
+        assert_non_null(at);
+        memcpy(at, "\xff\xfe\xfd", 3);
         assert_int_equal(parse((const char *)text.data, text.size, &read), -EBADMSG);
         buffer_free(&text);
 }
