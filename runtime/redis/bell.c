@@ -148,7 +148,8 @@ void bell_tick(struct server *server, uint64_t now_ms)
                         open_bell(server);
                 else if (server->is_ping_out)
                         conn_lose(server->bell, error_set(&server->bell->socket.error, -ETIMEDOUT,
-                                                        "no answer to PING on the doorbell connection"));
+                                                        "%s: no answer to PING on the doorbell connection",
+                                                        server->bell->socket.address.host));
                 else {
                         conn_say(server->bell, "PING");
                         server->is_ping_out = true;

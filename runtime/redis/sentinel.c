@@ -148,7 +148,8 @@ static void watch_tick(struct sentinel *sentinel, uint64_t now_ms)
                                 &ask->hosts[sentinel->watch_at++ % ask->count].address, &watch_events, sentinel);
                 } else if (sentinel->is_ping_out) {
                         conn_lose(sentinel->watch, error_set(&sentinel->watch->socket.error, -ETIMEDOUT,
-                                                           "no answer to PING from the Sentinel"));
+                                                           "%s: no answer to PING from the Sentinel",
+                                                           sentinel->watch->socket.address.host));
                 } else if (sentinel->watch->is_ready) {
                         conn_say(sentinel->watch, "PING");
                         sentinel->is_ping_out = true;

@@ -79,7 +79,7 @@ static int check(FILE *in, off_t start, struct dump_reader *r)
         r->in = in;
         clearerr(in);
         if (fseeko(in, start, SEEK_SET) < 0)
-                return error_set(&r->error, -EINVAL, "%s", strerror(errno));
+                return error_set(&r->error, -EINVAL, "cannot read it from its beginning: %s", strerror(errno));
         int result = dump_read_head(r);
         while (result == 0 && !r->is_end)
                 result = dump_read_chunk(r);

@@ -134,7 +134,10 @@ static void after_reply(struct shard_io *io, uint64_t fenced_before)
         if (s->stale_epoch)
                 io->all->events->stale(io->all->self);
         if (s->fenced != fenced_before)
-                log_event(LEVEL_WARN, "fenced", "shard=%" PRIu32 " epoch=%" PRIu64, s->number, s->lease.epoch);
+                log_event(LEVEL_WARN, "fenced", "shard=%" PRIu32 " epoch=%" PRIu64 " text=%s", s->number,
+                        s->lease.epoch,
+                        LOG_QUOTE("the store refused a change: the lease of this shard was lost; what runs there is "
+                                  "stopped, and runs again on its new owner"));
         if (s->fenced != fenced_before || s->is_refused)
                 cancel_stale(io);
 }
