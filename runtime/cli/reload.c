@@ -11,6 +11,7 @@
 #include "cli/control_call.h"
 #include "cli/open.h"
 #include "cli/print.h"
+#include "cli/reload_fleet.h"
 #include "cli/reload_hints.h"
 #include "host/harden.h"
 
@@ -23,6 +24,7 @@ struct reload_request {
         const char *host;
         bool is_patient;
         bool is_dry;
+        bool is_fleet;
         bool has_json;
 };
 
@@ -233,6 +235,12 @@ static int reload(const struct reload_request *q)
         return code;
 }
 
+static int reload_all(struct cli_store *s, void *self)
+{
+        const struct reload_request *q = self;
+        return reload_fleet(s, &(struct reload_fleet_request){ .is_patient = q->is_patient, .has_json = q->has_json });
+}
+
 int cmd_reload(int argc, char **argv)
 {
         struct reload_request q = { 0 };
@@ -245,21 +253,33 @@ int cmd_reload(int argc, char **argv)
                 OPT_FLAG("--dry-run", &q.is_dry, "only say what would happen; loads the plugins as quiver check does"),
                 OPT_TEXT(
                         "--host NAME", &q.host, "only that one (default: all on this machine that run with this file)"),
+                OPT_FLAG("--all", &q.is_fleet, "every host of the app, on any machine; each reads its own file"),
                 OPT_JSON(&q.has_json),
         };
         struct options o = {
-                .usage = "reload [-c FILE] [--wait] [--dry-run] [--host NAME] [--json]",
+                .usage = "reload [-c FILE] [--wait] [--dry-run] [--host NAME | --all] [--json]",
                 .about = "The hosts on this machine that run with this configuration take up what has changed: "
                          "settings, "
                          "and the files of\nplugins; one after the other, and none after the first that refuses "
                          "something.\n"
+                         "--all: the same for every host of the app, through the store; one that is gone or does not "
+                         "answer within\na minute stops it, too.\n"
                          "Says what happens to each handler. Exit code 1: something was refused, or rolled back.",
                 OPTIONS_TABLE(table),
                 .examples =
                         "  quiver reload --dry-run\n"
                         "  cp build/mail.so plugins/mail.so.new && mv plugins/mail.so.new plugins/mail.so && quiver "
-                        "reload --wait\n",
+                        "reload --wait\n"
+                        "  quiver reload --all --wait\n",
         };
         int code;
-        return options_read(&o, argc, argv, &code) ? reload(&q) : code;
+        if (!options_read(&o, argc, argv, &code))
+                return code;
+        if (!q.is_fleet)
+                return reload(&q);
+        if (q.host)
+                return options_wrong(&o, "--all and --host exclude each other");
+        if (q.is_dry)
+                return options_wrong(&o, "--dry-run asks the hosts of this machine only; leave out --all");
+        return cli_act(&o, q.config, reload_all, &q);
 }

@@ -186,8 +186,18 @@ static void on_taken(void *self)
         membership_report(&h->membership);
 }
 
+/* Whoever ordered it reads the status document. */
+static void on_ordered(void *self, uint32_t order, const json_t *reply)
+{
+        struct host *h = self;
+        uint32_t reload;
+        if (reload_order_answer(&h->reload_order, order, reply, &reload))
+                reload_await_ordered(&h->reload, reload, order);
+        host_status_hurry(&h->status_doc);
+}
+
 const struct reload_events host_reload_events = {
-        .reply = control_reply, .refuse = on_refuse, .take = on_take, .taken = on_taken
+        .reply = control_reply, .refuse = on_refuse, .ordered = on_ordered, .take = on_take, .taken = on_taken
 };
 
 /* --- the store's doorbell --- */
@@ -234,6 +244,10 @@ static void on_desired(struct store_request *request)
         h->desired_version = h->desired.version;
         membership_desired(&h->membership, h->desired.items, h->desired.items_count);
         handlers_desired(&h->handlers, h->desired.items, h->desired.items_count);
+        char nonce[NONCE_TEXT_SIZE];
+        membership_nonce_text(&h->membership, nonce);
+        if (reload_order_find(&h->reload_order, nonce, h->desired.items, h->desired.items_count))
+                reload_ask_ordered(&h->reload, h->reload_order.number);
         h->app = (struct store_app_get){ .request.done = on_app };
         store_app_get(h->store, &h->app);
 }

@@ -16,6 +16,7 @@
 #include "host/handler/handlers.h"
 #include "host/handler/plugin_copies.h"
 #include "host/handler/reload.h"
+#include "host/handler/reload_order.h"
 #include "host/last_run.h"
 #include "host/membership/membership.h"
 #include "host/notify.h"
@@ -109,6 +110,7 @@ struct host {
         int copies_fd;                       /* holds its lock */
         struct handlers handlers;
         struct reload reload;
+        struct reload_order reload_order;
 };
 
 /* --- host.c --- */

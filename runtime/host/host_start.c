@@ -96,7 +96,7 @@ static int connect_parts(struct host *h)
                 .events = &host_reload_events,
                 .self = h };
         h->status_doc.view = (struct host_status_view){
-                .membership = &h->membership, .shards = &h->shards, .handlers = &h->handlers
+                .membership = &h->membership, .shards = &h->shards, .handlers = &h->handlers, .order = &h->reload_order
         };
         host_status_init(&h->status_doc, &h->loop);
         host_apply_config(h);

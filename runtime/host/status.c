@@ -152,6 +152,7 @@ static json_t *make(const struct host_status *r, bool has_ages)
         if (unserved)
                 (void)json_object_set_new(document, "unserved", unserved);
         put_pending_moves(document, shards);
+        reload_order_put(r->view.order, document);
         json_t *running = survey_running_by_shard(&r->survey);
         if (json_array_size(running))
                 (void)json_object_set(document, "running", running);
@@ -256,6 +257,8 @@ static void on_put(struct store_request *request)
         struct host_status *r = container_of(request, struct host_status, put.request);
         r->is_putting = false;
         r->is_withdrawn = r->is_leaving;
+        if (r->is_urgent && !r->is_leaving)
+                host_status_hurry(r);
         if (request->status < 0) {
                 free(r->written);
                 r->written = NULL;
@@ -381,6 +384,14 @@ static void on_due(uv_timer_t *timer)
          */
         bool is_soon = is_news || r->survey.list_count;
         set_due(r, now_ms + (is_soon ? HOST_STATUS_PACE_MS : refresh_ms(r)), now_ms);
+}
+
+void host_status_hurry(struct host_status *r)
+{
+        uint64_t now_ms = clock_boot_ms();
+        r->is_urgent = r->is_putting;
+        if (!r->is_putting)
+                set_due(r, now_ms, now_ms);
 }
 
 void host_status_watch(struct host_status *r, uint64_t now_ms)

@@ -9,6 +9,7 @@
  *          "running":[[7,2],[12,1]]}
  *
  * `running` says how many tasks run in which shard.
+ * `reload`, if present, says what became of the latest order to reload (handler/reload_order.h).
  * `unserved`, if present, lists names of tasks that wait because no handler of this host serves them.
  *
  * The document is written when it has changed, at most every HOST_STATUS_PACE_MS; unchanged, only often enough that it
@@ -25,6 +26,7 @@
 #include <uv.h>
 
 #include "host/handler/handlers.h"
+#include "host/handler/reload_order.h"
 #include "host/membership/membership.h"
 #include "host/shard/shard_io.h"
 #include "host/survey.h"
@@ -37,6 +39,7 @@ struct host_status_view {
         const struct membership *membership; /* its name, nonce and weight, and whether it leaves */
         const struct shards *shards; /* without a store: there is nowhere to write to, not yet or not any more */
         const struct handlers *handlers;
+        const struct reload_order *order;
 };
 
 /* One of a handler's counts, as the store knows it. */
@@ -54,6 +57,7 @@ struct host_status {
         char *written;  /* the same without ages, to detect changes */
         uint64_t put_ms, watched_ms;
         bool is_putting, is_leaving, is_withdrawn;
+        bool is_urgent;                       /* it is due as soon as the current request is answered */
         uint64_t started_ms, started_boot_ms; /* the same moment, as both clocks say */
         char machine[65];
         struct survey survey; /* when a document was last thought about */
@@ -78,6 +82,8 @@ json_t *host_status_make(struct host_status *r);
 void host_status_init(struct host_status *r, uv_loop_t *loop);
 /* Before the loop sleeps: sees to it that a change is written in time. */
 void host_status_watch(struct host_status *r, uint64_t now_ms);
+/* Somebody waits for what it says now: it is written at once. */
+void host_status_hurry(struct host_status *r);
 /* Leaving: removes the document.  True once that is done, or cannot be; ask again after the next turn of the loop. */
 bool host_status_withdraw(struct host_status *r);
 /* Closes the timer.  The memory is freed by host_status_free(), after the loop. */

@@ -241,7 +241,7 @@ void store_key_act(struct store *store, struct store_key_act *act);
 #define STORE_COUNTERS_PUT      2048u /* of one document */
 
 struct store_desired {
-        struct span name; /* "pause", "pause.HANDLER", "drain.HOST" */
+        struct span name; /* "pause", "pause.HANDLER", "drain.HOST", "reload.NONCE" */
         struct span value;
 };
 

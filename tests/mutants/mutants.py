@@ -21,6 +21,18 @@ SIM = "sim/test_sim"
 
 # name, file, what stands there, what stands there in the mutant, the tests that should notice
 MUTANTS = [
+    # --- an order to reload
+    ("reload order: any host's", "runtime/host/handler/reload_order.c",
+     "if (!span_is(items[i].name, span_of_text(name)) || !is_token(token) ||", "if (!is_token(token) ||",
+     [UNIT("reload_order")]),
+    ("reload order: any token", "runtime/host/handler/reload_order.c",
+     "|| !is_token(token) ||", "||", [UNIT("reload_order")]),
+    ("reload order: carried out again and again", "runtime/host/handler/reload_order.c",
+     "||\n                        span_is(token, span_of_text(order->token)))", ")", [UNIT("reload_order")]),
+    ("reload order: an older order's answer", "runtime/host/handler/reload_order.c",
+     "if (number != order->number)", "if (!number)", [UNIT("reload_order")]),
+    ("reload order: cut anywhere", "runtime/host/handler/reload_order.c",
+     "while (size && ((unsigned char)from[size] & 0xc0) == 0x80)", "while (!size)", [UNIT("reload_order")]),
     # --- the fence of the SQLite store: epoch, nonce, call
     ("sqlite: any epoch", "runtime/store/sqlite/lease.c",
      "return shard->is_held && shard->epoch == lease->epoch &&", "return shard->is_held &&", [CONTRACT("store_sqlite")]),

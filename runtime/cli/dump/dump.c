@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/dump/dump_format.h"
+#include "host/handler/reload_order.h"
 #include "view/json.h"
 
 /* --- writing
@@ -219,8 +220,17 @@ static void print_held(void *self, const struct store_key_info *key)
         write_line(self, o);
 }
 
+/* An order to a host that runs now means nothing in another store. */
+static bool is_order(struct span name)
+{
+        static const struct span prefix = SPAN_TEXT(RELOAD_ORDER_NAME);
+        return name.size > prefix.size && !memcmp(name.data, prefix.data, prefix.size);
+}
+
 static void print_desired(void *self, const struct store_desired *item)
 {
+        if (is_order(item->name))
+                return;
         if (!dump_desired_is_fit(item)) {
                 leave_out(self, "a desired state that no Quiver has written");
                 return;

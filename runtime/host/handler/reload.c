@@ -42,24 +42,42 @@ static void free_asker(struct reload_asker *asker)
 static void answer(const struct reload *r, struct reload_asker *asker, json_t *reply)
 {
         if (asker->caller)
-                r->events->reply(asker->caller, reply);
-        else
-                json_decref(reply);
+                r->events->reply(asker->caller, json_incref(reply));
+        else if (asker->order)
+                r->events->ordered(r->self, asker->order, reply);
+        json_decref(reply);
         free_asker(asker);
 }
 
-void reload_ask(struct reload *r, const char *by, struct control_call *caller, bool is_dry, bool is_patient)
+static struct reload_asker *new_asker(const char *by, struct control_call *caller, uint32_t order)
 {
         struct reload_asker *asker = memory_zero(1, sizeof(*asker));
         asker->caller = caller;
-        asker->is_dry = is_dry;
-        asker->is_patient = is_patient && !is_dry;
+        asker->order = order;
         (void)snprintf(asker->by, sizeof(asker->by), "%s", by);
+        return asker;
+}
+
+static void add_asker(struct reload *r, struct reload_asker *asker)
+{
         LL_APPEND(r->askers, asker);
         if (r->state == RELOAD_OVER)
                 reload_end(r);
         else
                 begin(r);
+}
+
+void reload_ask(struct reload *r, const char *by, struct control_call *caller, bool is_dry, bool is_patient)
+{
+        struct reload_asker *asker = new_asker(by, caller, 0);
+        asker->is_dry = is_dry;
+        asker->is_patient = is_patient && !is_dry;
+        add_asker(r, asker);
+}
+
+void reload_ask_ordered(struct reload *r, uint32_t order)
+{
+        add_asker(r, new_asker("quiver reload --all", NULL, order));
 }
 
 /* Whether it is known what became of every version that this reload brought.  What an older one brought may still be on
@@ -93,14 +111,22 @@ void reload_look(struct reload *r)
         }
 }
 
-void reload_await(struct reload *r, uint32_t reload, struct control_call *caller)
+static void add_waiter(struct reload *r, uint32_t reload, struct reload_asker *asker)
 {
-        struct reload_asker *asker = memory_zero(1, sizeof(*asker));
-        asker->caller = caller;
         asker->reload = reload;
         LL_APPEND(r->waiters, asker);
         if (r->state == RELOAD_OVER)
                 reload_end(r);
+}
+
+void reload_await(struct reload *r, uint32_t reload, struct control_call *caller)
+{
+        add_waiter(r, reload, new_asker("", caller, 0));
+}
+
+void reload_await_ordered(struct reload *r, uint32_t reload, uint32_t order)
+{
+        add_waiter(r, reload, new_asker("", NULL, order));
 }
 
 void reload_end(struct reload *r)

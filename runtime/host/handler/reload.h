@@ -24,6 +24,8 @@ struct reload_events {
         /* Answers a caller of reload_ask(), exactly once: with `reply`, which is taken, or with an error. */
         void (*reply)(struct control_call *caller, json_t *reply);
         void (*refuse)(struct control_call *caller, const char *text);
+        /* The same for the order of that number. */
+        void (*ordered)(void *self, uint32_t order, const json_t *reply);
         /* The configuration is right, and in force from now on: takes a share of it, and those settings that are not a
          * handler's own.  The handlers follow. */
         void (*take)(void *self, struct shared_config *shared);
@@ -35,6 +37,7 @@ struct reload_events {
 struct reload_asker {
         struct reload_asker *next;
         struct control_call *caller; /* to be answered; NULL: a signal */
+        uint32_t order;              /* to be answered; 0: none (reload_order.h) */
         bool is_dry;                 /* only say what would happen */
         bool is_patient;             /* answer when it is known how it went */
         uint32_t reload;             /* the one that served it */
@@ -67,6 +70,9 @@ struct reload {
 void reload_ask(struct reload *r, const char *by, struct control_call *caller, bool is_dry, bool is_patient);
 /* Answers `caller` as soon as it is known what became of every version that the reload of that number brought. */
 void reload_await(struct reload *r, uint32_t reload, struct control_call *caller);
+/* Both for an order, which is answered with events->ordered(). */
+void reload_ask_ordered(struct reload *r, uint32_t order);
+void reload_await_ordered(struct reload *r, uint32_t reload, uint32_t order);
 /* The host runs now: serves who has asked already. */
 void reload_begin(struct reload *r);
 /* Before the loop sleeps: answers who waited for a reload that is decided now. */
