@@ -268,7 +268,9 @@ def test_the_sql_plugin_leaves_nothing_behind(vet, root, tmp_path):
         db.execute("CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT)")
     settings = tmp_path / "sql.cfg"
     settings.write_text(f'url = "sqlite:{tmp_path}/rows.db"; tables = ( {{ name = "customer"; columns = ["name"]; }} );\n')
-    assert bad(vet(root / "plugins" / "sql.so", "--config", settings, "--payloads", 500)) == []
+    # No random payload is a row, which is said; nothing else is.
+    (warning,) = bad(vet(root / "plugins" / "sql.so", "--config", settings, "--payloads", 500))
+    assert "no task was DONE" in warning["text"]
 
 
 def test_an_init_that_works_only_once_is_an_error(vet, build):
@@ -350,6 +352,51 @@ def test_a_plugin_without_its_service_is_not_called_fit(vet, build):
     report = vet(build(source(handle="return QV_UNAVAILABLE")))
     assert "UNAVAILABLE" in found(report, "payloads", "warning")[0]
     assert ": 20 UNAVAILABLE" in found(report, "payloads", "ok")[0]
+
+
+def test_memory_that_each_task_leaks_is_told_per_task(vet, build):
+    body = "char *volatile lost = malloc(5000); memset(lost, 1, 5000); lost = NULL"
+    warning = found(vet(build(source(handle=body))), "growth", "warning")[0]
+    each = int(warning.split(" tasks, ")[1].split()[0])
+    assert "memory grows with every task" in warning and 4000 < each < 6500, warning
+
+
+def test_descriptors_that_each_task_leaks_are_told(vet, build):
+    warning = found(vet(build(source(handle='(void)open("/dev/null", O_RDONLY)')), "--payloads", 2000), "growth", "warning")[0]
+    assert "descriptors grow with the tasks" in warning
+
+
+def test_memory_that_is_bounded_is_no_growth(vet, build):
+    body = ("static char *kept[64]; static unsigned at; char **slot = &kept[at++ % 64]; free(*slot);"
+            " *slot = malloc(task->payload_size + 1); memcpy(*slot, task->payload, task->payload_size)")
+    report = vet(build(source(handle=body)))
+    assert bad(report) == [] and "neither memory nor descriptors" in found(report, "growth", "ok")[0]
+
+
+def test_too_few_payloads_to_measure_growth_is_said(vet, root):
+    assert "not measured" in found(vet(root / "plugins/echo.so", "--quick"), "growth", "note")[0]
+
+
+def test_a_plugin_that_does_nothing_with_random_payloads_is_not_called_tried(vet, build):
+    report = vet(build(source(handle="return QV_REJECT")), "--quick")
+    assert "no task was DONE" in found(report, "payloads", "warning")[0]
+
+
+def test_a_plugin_whose_every_task_times_out_is_not_called_tried(vet, build):
+    report = vet(build(source(handle="while (!qv_stop(task)) usleep(1000); return QV_RETRY")), "--payloads", 2)
+    assert "every task ran into the timeout" in found(report, "payloads", "warning")[0]
+
+
+def test_a_run_ends_at_its_limit(vet, build):
+    report = vet(build(source(handle="usleep(1000)")), "--payloads", 1000000, "--limit", "200ms")
+    assert "of 1000000 payloads in 200ms" in found(report, "payloads", "note")[0]
+
+
+def test_a_large_payload_is_not_left_in_a_file(vet, build, tmp_path):
+    plugin = build(source(handle="if (task->payload_size > 65536) abort()"))
+    errors = found(vet(plugin, "--payloads", 3000, "--seed", 1, code=1), "payloads", "error")
+    assert errors and all("too large to be left here" in error for error in errors)
+    assert not list(tmp_path.glob("*.payload"))
 
 
 def test_what_it_prints_stays_out_of_the_report(vet, build):

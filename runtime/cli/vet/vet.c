@@ -53,12 +53,13 @@ static int run(struct vet_request *q)
 int cmd_vet(int argc, char **argv)
 {
         /* JSON readers take a number for a double: keep it exact. */
-        struct vet_request q = { .init_ms = 10000, .seed = clock_wall_ms() & UINT32_MAX };
+        struct vet_request q = { .init_ms = 10000, .run_ms = 60000, .seed = clock_wall_ms() & UINT32_MAX };
         const struct option table[] = {
                 PLUGIN_OPTIONS(&q.args),
                 OPT_NUMBER("--payloads N", &q.payloads, 1, PAYLOADS_MAX, "random payloads (default 10000)"),
                 OPT_NUMBER("--seed N", &q.seed, 0, INT64_MAX, "the same payloads again"),
                 OPT_DURATION("--init-timeout TIME", &q.init_ms, 0, "how long loading and init may take (default 10s)"),
+                OPT_DURATION("--limit TIME", &q.run_ms, 1, "for each run of random payloads (default 60s)"),
                 OPT_FLAG("--quick", &q.is_quick, "500 payloads, and init and close 20 times instead of 100"),
                 OPT_FLAG("--json", &q.is_json, "print one JSON object"),
         };
@@ -66,7 +67,9 @@ int cmd_vet(int argc, char **argv)
                 .usage = "vet PLUGIN.so [options]",
                 .about = "Looks for what would make a plugin trouble in production, and says what to do about it: its "
                          "file and\nexports, its table, what init and close leave behind, how it takes random "
-                         "payloads, whether it stops when\ntold.  Its code runs in throw-away runners only.  Exit "
+                         "payloads, whether it grows\nwith them, whether it stops when told.  handle() really runs, "
+                         "with all "
+                         "that it does elsewhere.  Its code runs in throw-away runners only.  Exit "
                          "code 1 if there are errors; warnings alone are 0.",
                 OPTIONS_TABLE(table),
                 .words_max = WORDS_ANY,

@@ -17,6 +17,7 @@ struct vet_request {
         uint64_t seed;
         bool is_quick;
         uint64_t init_ms;
+        uint64_t run_ms; /* for one run of random payloads */
         bool is_json;
 };
 
@@ -59,6 +60,24 @@ bool vet_init(struct vet_request *request, struct plugin_report *ret_probe, stru
 /* Random payloads; with several seats and in batches too if the plugin can. */
 void vet_payloads(struct vet_request *request, const struct plugin_report *probe, struct vet_report *report);
 
+/* --- growth (vet_growth.c) --- */
+
+#define VET_QUARTERS 4
+
+/* What a runner held as it went through its tasks.  Starts zeroed. */
+struct vet_growth {
+        pid_t pid;
+        bool is_broken; /* there was more than one runner */
+        unsigned quarters;
+        uint64_t bytes[VET_QUARTERS]; /* after each quarter of the tasks */
+        uint64_t descriptors_first, descriptors_last;
+};
+
+void vet_growth_start(struct vet_growth *g, pid_t pid);
+/* To be called for each number of settled tasks, while the runner is alive. */
+void vet_growth_look(struct vet_growth *g, uint64_t settled, uint64_t all);
+void vet_growth_report(const struct vet_growth *g, const char *check, uint64_t all, struct vet_report *report);
+
 /* --- payloads (vet_generate.c) --- */
 
 /* The payload of that number: always the same for the same seed. */
@@ -67,7 +86,8 @@ void vet_generate(uint64_t seed, uint64_t number, struct buffer *to);
 /* --- what to type (vet_command.c) --- */
 
 /* Appends a `quiver try` command for the shell that hands this payload to the plugin, with `more` options (""); what
- * cannot be typed is saved to a file first.  0, or -errno if that failed. */
+ * cannot be typed is saved to a file first.  0, or -errno if that failed; -EFBIG if it is too large to be left there.
+ */
 int vet_put_command(const struct vet_request *request, const char *more, uint64_t number, const struct buffer *payload,
         struct buffer *to);
 

@@ -8,7 +8,8 @@
 
 #include "cli/vet/vet.h"
 
-#define TYPED_MAX 200 /* bytes of a payload that stand in the command itself */
+#define SAVED_MAX 65536 /* bytes of a payload that is left in a file */
+#define TYPED_MAX 200   /* bytes of a payload that stand in the command itself */
 
 static void put_quoted(struct buffer *to, const char *text, size_t size)
 {
@@ -58,7 +59,7 @@ int vet_put_command(const struct vet_request *request, const char *more, uint64_
         bool is_typed = can_be_typed(payload);
         (void)snprintf(path, sizeof(path), "%.64s-%" PRIu64 "-%" PRIu64 ".payload", request->args.handler,
                 request->seed, number);
-        int r = is_typed ? 0 : save(path, payload);
+        int r = is_typed ? 0 : payload->size > SAVED_MAX ? -EFBIG : save(path, payload);
         if (r < 0)
                 return r;
         buffer_printf(to, "quiver try ");

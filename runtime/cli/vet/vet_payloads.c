@@ -2,6 +2,7 @@
  *
  * A crash is tried again, alone in a fresh runner: one that happens there too is the payload's, one that does not is
  * what went before.  A run ends early once enough is known, or the time is over. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +18,9 @@
 
 #define SEATS       4
 #define BATCH       16
-#define CRASHES_MAX 3     /* more say nothing new */
-#define STOP_MS     1000  /* a task that runs so long is told to stop, and has as long again to obey */
-#define RUN_MS      60000 /* for one run */
-#define IDLE_MAX    20    /* answers in a row, from the first on, that the service behind it is not there */
+#define CRASHES_MAX 3    /* more say nothing new */
+#define STOP_MS     1000 /* a task that runs so long is told to stop, and has as long again to obey */
+#define IDLE_MAX    20   /* answers in a row, from the first on, that the service behind it is not there */
 
 /* One way to run them. */
 struct variant {
@@ -58,6 +58,7 @@ struct random_run {
         uint64_t outcomes[OUTCOME_INTERRUPTED + 1];
         uint64_t settled;
         struct cli_progress progress;
+        struct vet_growth growth;
         struct bad_task crashes[CRASHES_MAX];
         size_t crashes_count;
         uint64_t suspects;    /* that ran while a process died, and nobody knows whose fault it was */
@@ -163,6 +164,7 @@ static void on_settled(void *owner, struct pool_task *pool_task, const struct se
                 return;
         if (!run->request->session.has_cancelled) {
                 progress_show(&run->progress, ++run->settled);
+                vet_growth_look(&run->growth, run->settled, run->request->payloads);
                 run->outcomes[settled->outcome]++;
                 if (settled->outcome == OUTCOME_CRASHED)
                         keep_crash(run, task, settled->error, true);
@@ -174,6 +176,13 @@ static void on_settled(void *owner, struct pool_task *pool_task, const struct se
                 }
         }
         free_task(task);
+}
+
+static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
+{
+        struct random_run *run = owner;
+        (void)ready;
+        vet_growth_start(&run->growth, pid);
 }
 
 static void on_refused(void *owner, const char *text)
@@ -191,7 +200,12 @@ static void put_reproduction(
 {
         buffer_printf(to, "see it again: ");
         int r = vet_put_command(request, more, c->number, &c->payload, to);
-        if (r < 0)
+        if (r == -EFBIG)
+                buffer_printf(to,
+                        "quiver vet … --seed %" PRIu64 " --payloads %" PRIu64
+                        " (the payload is too large to be left here)",
+                        request->seed, c->number + 1);
+        else if (r < 0)
                 buffer_printf(to, "quiver vet … --seed %" PRIu64 " (the payload could not be saved here: %s)",
                         request->seed, strerror(-r));
 }
@@ -226,10 +240,25 @@ static void report_deaf(const struct vet_request *request, const struct bad_task
         buffer_free(&hint);
 }
 
+/* A run in which handle() never got to its work says little about it. */
+static void report_fruitless(const struct variant *v, const struct random_run *run, struct vet_report *report)
+{
+        if (!run->settled || run->is_unavailable || run->crashes_count)
+                return;
+        if (run->stops.obeyed + run->stops.ignored >= run->settled)
+                vet_find(report, VET_WARNING, v->check, "does it wait for something that is not there?",
+                        "every task ran into the timeout of 1s, so the rest of handle() was not tried");
+        else if (!run->outcomes[OUTCOME_DONE])
+                vet_find(report, VET_WARNING, v->check,
+                        "random bytes are no valid input for it: test the rest with the mock host and quiver try",
+                        "no task was DONE, so what handle() does with a valid payload was not tried");
+}
+
 static void report_run(const struct vet_request *request, const struct variant *v, const struct random_run *run,
         struct vet_report *report)
 {
         struct buffer outcomes = { 0 };
+        char limit[UNITS_TEXT_MAX];
         for (size_t i = 0; i < run->crashes_count; i++)
                 report_crash(request, v, &run->crashes[i], report);
         if (run->suspects && !run->crashes_count)
@@ -244,9 +273,9 @@ static void report_run(const struct vet_request *request, const struct variant *
                         "start what it needs, and say where it is with --set or --config",
                         "each of the first %d was UNAVAILABLE, so the rest was not tried", IDLE_MAX);
         if (run->is_late)
-                vet_find(report, VET_NOTE, v->check, "--payloads N asks for fewer",
-                        "time is up: %" PRIu64 " of %" PRIu64 " payloads in %ds", run->settled, request->payloads,
-                        RUN_MS / 1000);
+                vet_find(report, VET_NOTE, v->check, "--payloads N asks for fewer, --limit TIME allows more time",
+                        "time is up: %" PRIu64 " of %" PRIu64 " payloads in %s", run->settled, request->payloads,
+                        units_format_ms(limit, request->run_ms));
         plugin_session_put_outcomes(run->outcomes, ", ", &outcomes);
         vet_find(report, run->crashes_count || run->suspects || run->refusal ? VET_NOTE : VET_OK, v->check, NULL,
                 "%" PRIu64 " random payloads, seed %" PRIu64 ": %s", run->settled, request->seed,
@@ -264,7 +293,7 @@ static void run_variant(
         struct vet_request *request, const struct variant *v, struct stops *stops, struct vet_report *report)
 {
         static const struct plugin_session_events events = {
-                .next = next_task, .settled = on_settled, .refused = on_refused
+                .next = next_task, .settled = on_settled, .ready = on_ready, .refused = on_refused
         };
         const struct pool_policy policy = {
                 .processes = 1,
@@ -279,7 +308,7 @@ static void run_variant(
                 .ring_entries = 256,
         };
         struct random_run run = { .request = request,
-                .until_ms = clock_boot_ms() + RUN_MS,
+                .until_ms = clock_boot_ms() + request->run_ms,
                 .progress = { .what = v->check, .unit = "payloads", .all = request->payloads } };
         struct error error;
         int r = plugin_session_run(&request->session, &policy, &events, &run, &error);
@@ -288,6 +317,11 @@ static void run_variant(
                 vet_find(report, VET_ERROR, v->check, NULL, "%s", error.text);
         else
                 report_run(request, v, &run, report);
+        /* Said once; and what several seats hold at once goes up and down. */
+        if (r == 0 && v->seats == 1 && v->batch_max == 1) {
+                report_fruitless(v, &run, report);
+                vet_growth_report(&run.growth, "growth", request->payloads, report);
+        }
         stops->obeyed += run.stops.obeyed;
         stops->ignored += run.stops.ignored;
         if (run.stops.obeyed_ms_max > stops->obeyed_ms_max)
