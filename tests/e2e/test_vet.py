@@ -357,8 +357,9 @@ def test_a_plugin_without_its_service_is_not_called_fit(vet, build):
 def test_memory_that_each_task_leaks_is_told_per_task(vet, build):
     body = "char *volatile lost = malloc(5000); memset(lost, 1, 5000); lost = NULL"
     warning = found(vet(build(source(handle=body))), "growth", "warning")[0]
-    each = int(warning.split(" tasks, ")[1].split()[0])
-    assert "memory grows with every task" in warning and 4000 < each < 6500, warning
+    each = int(warning.split(" tasks, about ")[1].split()[0])
+    # An estimate: what is lost first fills the room that large payloads left in the heap.
+    assert "memory grows with every task" in warning and 2500 < each < 10000, warning
 
 
 def test_descriptors_that_each_task_leaks_are_told(vet, build):

@@ -82,7 +82,7 @@ void vet_growth_report(const struct vet_growth *g, const char *check, uint64_t a
         if (grown)
                 vet_find(report, VET_WARNING, check,
                         "free what each task allocates, and bound every cache; valgrind quiver try --here says where",
-                        "memory grows with every task: %s in %" PRIu64 " tasks, %" PRIu64 " bytes each",
+                        "memory grows with every task: %s in %" PRIu64 " tasks, about %" PRIu64 " bytes each",
                         units_format_bytes(total, grown), tasks, grown / tasks);
         uint64_t opened = g->descriptors_last -
                           (g->descriptors_last < g->descriptors_first ? g->descriptors_last : g->descriptors_first);
