@@ -192,6 +192,32 @@ def test_a_join_cuts_no_long_call(fleet):
     assert sorted(n for n in a.starts() if n < 4) == [0, 1, 2, 3]
 
 
+def test_short_tasks_go_on_while_a_move_waits_for_long_ones(fleet):
+    """Both are the same handler's, whose recent calls were short but for a few."""
+    gate = fleet.folder / "gate"
+    fleet.shards = 2
+    settings = {"drain": "120s", "more": "threads = 16;"}
+    a, = fleet.start("a", **settings)
+    fleet.wait_even()
+    tasks = [task(f"k{n}", n) for n in range(60)]
+    a.submit(tasks)
+    wait_done(fleet, 60)
+    held = [task(f"held{n}", 100 + n, f"deaf:{gate}") for n in range(12)]
+    a.submit(held)
+    wait_until(lambda: len(a.starts()) == 72, "long calls run on both shards")
+    b, = fleet.start("b", **settings)
+    pending = lambda: [m.get("move_pending") for m in json.loads(a.cli("status", "--json"))["members"]]
+    wait_until(lambda: any(pending()), "a shard is to be b's")
+    more = [task(f"k{n}", 200 + n) for n in range(60)]
+    a.submit(more)
+    wait_until(lambda: fleet.backing.sum("done") == 120, "keys without a long call go on")
+    assert fleet.counts() == {"a": 2, "b": 0}
+    gate.touch()
+    assert fleet.wait_even() == {"a": 1, "b": 1}
+    wait_done(fleet, 132)
+    check_ledger(ledger(fleet), by_key(tasks + held + more))
+
+
 def test_a_drained_host_gives_its_shards_away_and_gets_them_back(fleet):
     fleet.start("a", "b")
     fleet.wait_even()

@@ -233,6 +233,182 @@ static void a_lost_shard_is_sought_under_the_newest_epoch(void **state)
         rig_close(&g);
 }
 
+/* Handler a's recent calls were short. */
+static void make_short(struct rig *g, uint32_t pool)
+{
+        for (unsigned i = 0; i < 32; i++)
+                routes_call_ended(&g->routes, pool, 1);
+}
+
+/* As serve(), then asked for by another.  Handler a's calls are short; that the one that runs is not, nobody knows. */
+static struct claimed *serve_mixed(struct rig *g)
+{
+        struct claimed *c = serve(g);
+        make_short(g, 0);
+        shard_unassign(&g->shard, g->now_ms);
+        return c;
+}
+
+static void other_keys_go_on_while_a_moving_shard_waits_for_a_long_call(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *c = serve_mixed(&g);
+        assert_int_equal(g.shard.state, SHARD_OWNED);
+        assert_true(shard_is_move_pending(&g.shard));
+        assert_true(g.shard.must_recall);
+        g.now_ms++;
+        hand(&g, 3, "i", "a");
+        run(&g, 2);
+        claim(&g);
+        run(&g, 3);
+        /* An end of what started since then is no reason to leave. */
+        assert_int_equal(g.shard.state, SHARD_OWNED);
+        end_as(&g, c, STORE_DONE);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        rig_close(&g);
+}
+
+static void a_moving_shard_does_not_wait_for_calls_that_started_meanwhile(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *c = serve_mixed(&g);
+        g.now_ms++;
+        struct claimed *other = start(&g, 2);
+        g.now_ms += ROUTES_MOMENT_MS + 1;
+        end_as(&g, c, STORE_DONE);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        assert_null(next(&g));
+        end_as(&g, other, STORE_DONE);
+        send_advance(&g);
+        reply_advance(&g, STORE_OK);
+        send_release(&g);
+        shard_released(&g.shard);
+        assert_int_equal(g.shard.state, SHARD_AWAY);
+        rig_close(&g);
+}
+
+static void a_moving_shard_starts_no_task_whose_handler_is_slow(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        own(&g);
+        make_short(&g, 1);
+        hand(&g, 1, "k", "a");
+        hand(&g, 2, "j", "a");
+        hand(&g, 3, "i", "b");
+        claim(&g);
+        struct claimed *c = start(&g, 1);
+        shard_unassign(&g.shard, g.now_ms);
+        assert_null(next(&g));
+        assert_non_null(shard_next(&g.shard, 1, g.now_ms + 1));
+        end_as(&g, c, STORE_DONE);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        rig_close(&g);
+}
+
+static void a_moving_shard_where_nothing_runs_leaves_at_once(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *c = serve(&g);
+        make_short(&g, 0);
+        end_as(&g, c, STORE_DONE);
+        shard_unassign(&g.shard, g.now_ms);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        rig_close(&g);
+}
+
+/* The call has run past the drain time: the move is pending, and handlers of whatever pace serve on. */
+static void a_moving_shard_waits_no_longer_than_the_drain_time(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *c = serve_mixed(&g);
+        uint64_t due_ms = g.now_ms + RIG_DRAIN_MS;
+        g.now_ms += 10;
+        shard_unassign(&g.shard, g.now_ms); /* once more: that gives it no more time */
+        assert_int_equal(shard_due_ms(&g.shard), due_ms);
+        routes_forget_calls(&g.routes, 0);
+        g.now_ms = due_ms - 1;
+        shard_tick(&g.shard, g.now_ms);
+        assert_null(next(&g));
+        g.now_ms = due_ms;
+        shard_tick(&g.shard, g.now_ms);
+        shard_renewed(&g.shard, &(struct store_renewal){ .left_ms = RIG_TTL_MS }, g.now_ms, g.now_ms);
+        assert_true(shard_is_move_pending(&g.shard));
+        run(&g, 2);
+        assert_int_equal(g.shard.state, SHARD_OWNED);
+        end_as(&g, c, STORE_DONE);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        rig_close(&g);
+}
+
+static void who_leaves_starts_nothing_more_whatever_is_short(void **state)
+{
+        (void)state;
+        struct rig g;
+        serve_mixed(&g);
+        shard_leave(&g.shard, g.now_ms);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        assert_null(next(&g));
+        g.now_ms += RIG_DRAIN_MS;
+        shard_tick(&g.shard, g.now_ms);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        rig_close(&g);
+}
+
+static void a_firm_want_ends_the_wait_for_a_long_call(void **state)
+{
+        (void)state;
+        struct rig g;
+        serve_mixed(&g);
+        struct store_renewal renewal = { .left_ms = RIG_TTL_MS, .wanted = STORE_WANTED_FIRM };
+        shard_renewed(&g.shard, &renewal, g.now_ms, g.now_ms);
+        assert_int_equal(g.shard.state, SHARD_LEAVING);
+        assert_null(next(&g));
+        rig_close(&g);
+}
+
+static void a_move_taken_back_while_it_waits_leaves_nothing_behind(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct claimed *c = serve_mixed(&g);
+        routes_forget_calls(&g.routes, 0);
+        assert_null(next(&g));
+        shard_assign(&g.shard, us, 70, false);
+        assert_false(shard_is_move_pending(&g.shard));
+        start(&g, 2);
+        end_as(&g, c, STORE_DONE);
+        assert_int_equal(g.shard.state, SHARD_OWNED);
+        rig_close(&g);
+}
+
+/* One call in sixteen may be long; of a pool that has run little nothing is known. */
+static void a_handler_is_short_if_hardly_any_call_was_long(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        assert_false(routes_has_short(&g.routes));
+        for (unsigned i = 0; i < 29; i++)
+                routes_call_ended(&g.routes, 1, ROUTES_MOMENT_MS);
+        assert_false(routes_is_short(&g.routes, 1));
+        make_short(&g, 1);
+        routes_call_ended(&g.routes, 1, ROUTES_MOMENT_MS + 1);
+        routes_call_ended(&g.routes, 1, ROUTES_MOMENT_MS + 1);
+        assert_true(routes_is_short(&g.routes, 1));
+        assert_true(routes_has_short(&g.routes));
+        assert_false(routes_is_short(&g.routes, 0));
+        assert_false(routes_is_short(&g.routes, WINDOW_NO_POOL));
+        routes_call_ended(&g.routes, 1, ROUTES_MOMENT_MS + 1);
+        assert_false(routes_is_short(&g.routes, 1));
+        rig_close(&g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -249,6 +425,15 @@ int main(void)
                 cmocka_unit_test(a_grant_counts_under_the_epoch_that_was_asked_for),
                 cmocka_unit_test(a_stale_answer_to_an_older_epoch_is_no_news),
                 cmocka_unit_test(a_lost_shard_is_sought_under_the_newest_epoch),
+                cmocka_unit_test(other_keys_go_on_while_a_moving_shard_waits_for_a_long_call),
+                cmocka_unit_test(a_moving_shard_does_not_wait_for_calls_that_started_meanwhile),
+                cmocka_unit_test(a_moving_shard_starts_no_task_whose_handler_is_slow),
+                cmocka_unit_test(a_moving_shard_where_nothing_runs_leaves_at_once),
+                cmocka_unit_test(a_moving_shard_waits_no_longer_than_the_drain_time),
+                cmocka_unit_test(who_leaves_starts_nothing_more_whatever_is_short),
+                cmocka_unit_test(a_firm_want_ends_the_wait_for_a_long_call),
+                cmocka_unit_test(a_move_taken_back_while_it_waits_leaves_nothing_behind),
+                cmocka_unit_test(a_handler_is_short_if_hardly_any_call_was_long),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

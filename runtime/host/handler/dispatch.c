@@ -47,6 +47,7 @@ void dispatch_clear_pool(struct dispatch *d, uint32_t pool)
 {
         d->pools[pool] = (struct dispatch_pool){ 0 };
         d->routes.states[pool] = ROUTE_OPEN;
+        routes_forget_calls(&d->routes, pool);
 }
 
 void dispatch_serve(struct dispatch *d, uint32_t pool, const struct strings *names, uint64_t now_ms)

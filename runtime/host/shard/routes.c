@@ -4,16 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many of its recent calls may have been long if a pool's calls count as short: one in sixteen. */
+#define LONG_CALLS_MAX 2
+
 void routes_free(struct routes *r)
 {
         free(r->list);
         free(r->states);
+        free(r->long_calls);
         *r = (struct routes){ 0 };
 }
 
 uint32_t routes_add_pool(struct routes *r)
 {
         r->states = array_grow(r->states, r->pools, sizeof(*r->states));
+        r->long_calls = array_grow(r->long_calls, r->pools, sizeof(*r->long_calls));
+        r->long_calls[r->pools] = UINT32_MAX;
         return r->pools++;
 }
 
@@ -84,6 +90,30 @@ bool routes_serves(const struct routes *r, uint32_t pool, struct span name)
 {
         for (size_t i = 0; i < r->count; i++)
                 if (r->list[i].pool == pool && is_named(&r->list[i], name))
+                        return true;
+        return false;
+}
+
+void routes_call_ended(struct routes *r, uint32_t pool, uint64_t took_ms)
+{
+        if (pool < r->pools)
+                r->long_calls[pool] = r->long_calls[pool] << 1 | (took_ms > ROUTES_MOMENT_MS);
+}
+
+void routes_forget_calls(struct routes *r, uint32_t pool)
+{
+        r->long_calls[pool] = UINT32_MAX;
+}
+
+bool routes_is_short(const struct routes *r, uint32_t pool)
+{
+        return pool < r->pools && __builtin_popcount(r->long_calls[pool]) <= LONG_CALLS_MAX;
+}
+
+bool routes_has_short(const struct routes *r)
+{
+        for (uint32_t pool = 0; pool < r->pools; pool++)
+                if (routes_is_short(r, pool))
                         return true;
         return false;
 }

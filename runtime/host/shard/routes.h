@@ -1,4 +1,4 @@
-/* routes.h: which pool serves a task name.
+/* routes.h: which pool serves a task name, and whether its calls are short.
  *
  * Plain data.  What the handlers serve goes in (dispatch.c); the shards look up each task that they claim. */
 #ifndef QUIVER_HOST_SHARD_ROUTES_H
@@ -13,6 +13,8 @@
 
 #define ROUTES_NONE         UINT32_MAX
 #define ROUTES_UNSERVED_MAX 32
+/* A call that takes longer than this is a long one. */
+#define ROUTES_MOMENT_MS UINT64_C(200)
 
 /* How many of its tasks a pool wants in the windows. */
 enum route_state {
@@ -32,6 +34,7 @@ struct routes {
         struct route *list; /* by pool: if two serve a name, the lower one gets it */
         size_t count;
         enum route_state *states; /* of each pool */
+        uint32_t *long_calls;     /* of each pool: its last 32 calls, a bit each; set: a long one, or none yet */
         uint32_t pools;
         char unserved[ROUTES_UNSERVED_MAX][NAME_HANDLER_MAX + 1]; /* names that were looked up in vain, each once */
         uint32_t unserved_count;
@@ -50,6 +53,13 @@ void routes_forget_unserved(struct routes *r);
 uint32_t routes_find(struct routes *r, struct span name);
 /* The same, without a note. */
 uint32_t routes_look(const struct routes *r, struct span name);
+/* A call of that pool took so long. */
+void routes_call_ended(struct routes *r, uint32_t pool, uint64_t took_ms);
+/* Another handler has the pool now: nothing is known of its calls. */
+void routes_forget_calls(struct routes *r, uint32_t pool);
+/* Hardly any of the pool's recent calls was a long one; whether there is such a pool. */
+bool routes_is_short(const struct routes *r, uint32_t pool);
+bool routes_has_short(const struct routes *r);
 bool routes_serves(const struct routes *r, uint32_t pool, struct span name);
 
 #endif

@@ -287,6 +287,7 @@ void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pen
 {
         shard_stir(s);
         enum store_outcome_kind kind = pending->outcome.kind;
+        uint64_t started_ms = c->started_ms;
         s->running--;
         saves_stop(s, c);
         shard_pace_ended(s, c, now_ms);
@@ -298,7 +299,7 @@ void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pen
         end(s, c, pending, now_ms);
         if (kind == STORE_RETRY || kind == STORE_HOLD)
                 divert_rest(s, c->of, now_ms);
-        shard_lease_call_ended(s, now_ms);
+        shard_lease_call_ended(s, started_ms, now_ms);
 }
 
 void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
@@ -388,6 +389,7 @@ void shard_obey(struct shard *s, const struct store_control *control, uint64_t n
 void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         shard_stir(s);
+        uint64_t started_ms = c->started_ms;
         s->running--;
         saves_stop(s, c);
         if (c->lease_number != s->lease_number)
@@ -396,7 +398,7 @@ void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
                 take_mark_back(s, c, now_ms);
         else
                 put_back(s, c, now_ms);
-        shard_lease_call_ended(s, now_ms);
+        shard_lease_call_ended(s, started_ms, now_ms);
 }
 
 static void holder_name(const struct shard *s, char to[2 * STORE_NONCE_SIZE + 1])
@@ -440,6 +442,8 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
 {
         if (s->state != SHARD_OWNED || now_ms >= s->until_ms)
                 return NULL;
+        if (s->is_to_leave && !routes_is_short(s->routes, pool))
+                return NULL;
         struct claimed *c;
         while ((c = window_next(&s->window, pool))) {
                 shard_stir(s);
@@ -456,7 +460,7 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
 bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
 {
         shard_stir(s);
-        if (s->state != SHARD_OWNED || now_ms >= s->until_ms)
+        if (s->state != SHARD_OWNED || s->is_to_leave || now_ms >= s->until_ms)
                 return false;
         struct claimed *c = window_mark_next(&s->window, pool);
         if (c)

@@ -63,10 +63,11 @@ struct shard {
         bool has_holder;                  /* SEEKING: the store has said whose it is */
         uint8_t holder[STORE_NONCE_SIZE]; /* if it has: need not be its last owner */
         bool is_moving;       /* another should have it; OWNED: not yet, a call runs for too long (a pending move) */
+        bool is_to_leave;     /* is_moving: once the calls that ran at leave_ms have ended */
         bool is_forced;       /* LEAVING: whatever runs */
         bool must_recall;     /* what a pool has and has not started is to come back */
         bool is_refused;      /* the store renews it no more: what runs has to be cut */
-        uint64_t leave_ms;    /* LEAVING: since */
+        uint64_t leave_ms;    /* LEAVING, is_to_leave: since */
         uint64_t epoch;       /* what coordination gave it; 0: it is not to be ours.  The lease's may be an older one */
         uint64_t next_epoch;  /* to be sought once it is released; 0: not */
         uint64_t stale_epoch; /* AWAY: the store knows this one, which is above the one we were given; 0: no */
@@ -114,7 +115,8 @@ void shard_free(struct shard *s);
  * its way out, it stays. */
 void shard_assign(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64_t epoch, bool is_firm);
 /* It is to be another's: a planned move, which interrupts nobody.  It is left once the calls that run have ended; if
- * one runs for longer than the drain time the shard goes on serving, and tries again when that call has ended. */
+ * one runs for longer than the drain time the shard goes on serving, and tries again when that call has ended.  Until
+ * they have ended, tasks of handlers whose calls are short still start. */
 void shard_unassign(struct shard *s, uint64_t now_ms);
 /* We go: starts nothing more, and is released once nothing runs. */
 void shard_leave(struct shard *s, uint64_t now_ms);

@@ -318,7 +318,7 @@ static void recall(struct shards *all)
                 if (!s->must_recall)
                         continue;
                 s->must_recall = false;
-                while (s->state == SHARD_LEAVING && (c = find_handed(s))) {
+                while ((s->state == SHARD_LEAVING || s->is_to_leave) && (c = find_handed(s))) {
                         c->pool_task.is_recalled = true;
                         all->events->recall(all->self, c);
                 }

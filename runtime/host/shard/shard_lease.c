@@ -59,7 +59,7 @@ bool shard_may_be_held(const struct shard *s)
 /* Back from leaving; what waited in the window still does. */
 static void stay(struct shard *s)
 {
-        s->is_moving = s->is_forced = false;
+        s->is_moving = s->is_to_leave = s->is_forced = false;
         s->state = s->must_reread ? SHARD_READING : SHARD_OWNED;
 }
 
@@ -82,7 +82,7 @@ void shard_assign(struct shard *s, const uint8_t nonce[STORE_NONCE_SIZE], uint64
                 break;
         case SHARD_READING:
         case SHARD_OWNED:
-                s->is_moving = false;
+                s->is_moving = s->is_to_leave = false;
                 break;
         case SHARD_LEAVING:
                 if (is_open(s, SHARD_CALL_RELEASE))
@@ -118,7 +118,7 @@ bool shard_lease_answered(struct shard *s, const struct store_acquire *acquire, 
                 return false;
         }
         s->lease = acquire->lease;
-        s->is_refused = s->is_forced = s->is_moving = false;
+        s->is_refused = s->is_forced = s->is_moving = s->is_to_leave = false;
         s->stale_epoch = 0;
         shard_lease_renewed(s, s->sent_ms, acquire->left_ms);
         s->state = is_parting ? SHARD_LEAVING : SHARD_READING;
@@ -168,7 +168,36 @@ static void begin_leaving(struct shard *s, uint64_t now_ms)
         /* What has not been read yet has to be, should it stay after all. */
         s->must_reread |= s->state == SHARD_READING;
         s->state = SHARD_LEAVING;
+        s->is_to_leave = false;
         s->leave_ms = now_ms;
+        s->must_recall = true;
+        shard_take_marks_back(s, now_ms);
+}
+
+/* Whether one of the calls that ran at leave_ms still runs. */
+static bool has_awaited_call(const struct shard *s)
+{
+        for (const struct window_key *key = s->window.keys; key; key = key->hh.next)
+                for (const struct claimed *c = key->first; c; c = c->next)
+                        if (c->state == CLAIMED_RUNNING && c->started_ms <= s->leave_ms)
+                                return true;
+        return false;
+}
+
+/* Another should have it.  All its keys stand from when it starts nothing more until its last call has ended; so until
+ * the calls that run now have ended, what is likely to end within a moment still starts.  How long a call will take
+ * nobody knows before: one that starts meanwhile and is long after all keeps the keys waiting as it would have at any
+ * other time. */
+static void begin_move(struct shard *s, uint64_t now_ms)
+{
+        if (s->is_to_leave || has_long_call(s, now_ms))
+                return;
+        s->leave_ms = now_ms;
+        if (s->state != SHARD_OWNED || !routes_has_short(s->routes) || !has_awaited_call(s)) {
+                begin_leaving(s, now_ms);
+                return;
+        }
+        s->is_to_leave = true;
         s->must_recall = true;
         shard_take_marks_back(s, now_ms);
 }
@@ -189,8 +218,7 @@ void shard_unassign(struct shard *s, uint64_t now_ms)
         if (s->state != SHARD_READING && s->state != SHARD_OWNED)
                 return;
         s->is_moving = true;
-        if (!has_long_call(s, now_ms))
-                begin_leaving(s, now_ms);
+        begin_move(s, now_ms);
 }
 
 void shard_leave(struct shard *s, uint64_t now_ms)
@@ -216,20 +244,28 @@ void shard_lease_wanted(struct shard *s, enum store_wanted wanted, bool is_refus
 uint64_t shard_lease_due_ms(const struct shard *s)
 {
         bool waits = s->state == SHARD_LEAVING && !s->is_forced && s->running;
-        return waits ? s->leave_ms + s->limits->drain_ms : STORE_NEVER;
+        return waits || s->is_to_leave ? s->leave_ms + s->limits->drain_ms : STORE_NEVER;
 }
 
 void shard_tick(struct shard *s, uint64_t now_ms)
 {
         if (now_ms < shard_lease_due_ms(s))
                 return;
+        if (s->is_to_leave) {
+                s->is_to_leave = false;
+                return;
+        }
         stay(s);
         s->is_moving = true;
 }
 
-void shard_lease_call_ended(struct shard *s, uint64_t now_ms)
+void shard_lease_call_ended(struct shard *s, uint64_t started_ms, uint64_t now_ms)
 {
-        if (s->is_moving && s->state == SHARD_OWNED && !has_long_call(s, now_ms))
+        if (!s->is_moving || (s->state != SHARD_OWNED && s->state != SHARD_READING))
+                return;
+        if (!s->is_to_leave)
+                begin_move(s, now_ms);
+        else if (started_ms <= s->leave_ms && !has_awaited_call(s))
                 begin_leaving(s, now_ms);
 }
 
@@ -241,7 +277,7 @@ void shard_lease_let_go(struct shard *s, enum shard_state state)
         s->until_ms = 0;
         s->state = state;
         s->is_repeat = s->must_reread = false;
-        s->is_moving = s->is_forced = s->is_refused = false;
+        s->is_moving = s->is_to_leave = s->is_forced = s->is_refused = false;
         s->ended = s->ended_last = NULL;
         s->ended_count = 0;
         s->is_urgent = false;

@@ -21,7 +21,9 @@
 
 void shard_pace_ended(struct shard *s, const struct claimed *c, uint64_t now_ms)
 {
-        s->tasks_are_short = now_ms - c->started_ms <= s->limits->gather_ms;
+        uint64_t took_ms = now_ms - c->started_ms;
+        s->tasks_are_short = took_ms <= s->limits->gather_ms;
+        routes_call_ended(s->routes, c->pool, took_ms);
 }
 
 /* Where tasks end within moments a few hundred are as good as a thousand, as long as every pool finds something to

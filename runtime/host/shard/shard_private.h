@@ -15,7 +15,8 @@ void shard_lease_wanted(struct shard *s, enum store_wanted wanted, bool is_refus
 void shard_lease_lost(struct shard *s);
 /* It is not ours any more: nothing that we know of it counts. */
 void shard_lease_let_go(struct shard *s, enum shard_state state);
-void shard_lease_call_ended(struct shard *s, uint64_t now_ms);
+/* A pool has a task no more that it was given at `started_ms`. */
+void shard_lease_call_ended(struct shard *s, uint64_t started_ms, uint64_t now_ms);
 /* shard.c: suspects whose start is recorded will not start now. */
 void shard_take_marks_back(struct shard *s, uint64_t now_ms);
 /* When patience with a running call ends; STORE_NEVER. */
