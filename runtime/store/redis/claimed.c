@@ -53,8 +53,8 @@ void claimed_add(
 static void task_keep(struct arena_chunk **arena, struct store_task *task)
 {
         struct envelope *e = &task->envelope;
-        struct span *const spans[] = { &e->key, &e->handler, &e->id, &e->headers, &e->payload, &task->note.events,
-                &task->note.checkpoint, &task->note.holder };
+        struct span *const spans[] = { &e->key, &e->handler, &e->id, &e->headers, &e->others, &e->payload,
+                &task->note.events, &task->note.checkpoint, &task->note.holder };
         for (unsigned i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
                 if (spans[i]->size)
                         *spans[i] = arena_copy(arena, *spans[i]);
