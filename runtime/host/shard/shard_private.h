@@ -1,5 +1,5 @@
-/* shard_private.h: what shard.c (tasks and calls), shard_lease.c (whose it is, and until when) and shard_pace.c (when
- * to call) need of each other. */
+/* shard_private.h: what shard.c (calls and their answers), shard_tasks.c (what becomes of tasks), shard_lease.c (whose
+ * it is, and until when) and shard_pace.c (when to call) need of each other. */
 #ifndef QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 #define QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 
@@ -17,10 +17,20 @@ void shard_lease_lost(struct shard *s);
 void shard_lease_let_go(struct shard *s, enum shard_state state);
 /* A pool has a task no more that it was given at `started_ms`. */
 void shard_lease_call_ended(struct shard *s, uint64_t started_ms, uint64_t now_ms);
-/* shard.c: suspects whose start is recorded will not start now. */
+/* shard_tasks.c: suspects whose start is recorded will not start now. */
 void shard_take_marks_back(struct shard *s, uint64_t now_ms);
 /* When patience with a running call ends; STORE_NEVER. */
 uint64_t shard_lease_due_ms(const struct shard *s);
+
+/* Tasks that a call has claimed join the window.  The caller frees the list, which has a place for each, NULL where the
+ * window had it already; shard_trim_tasks() follows, once outcomes are dropped: what is too much is given back. */
+struct claimed **shard_add_tasks(struct shard *s, const struct store_task *tasks, uint32_t count, uint64_t now_ms);
+void shard_trim_tasks(
+        struct shard *s, struct claimed **added, const struct store_task *tasks, uint32_t count, uint64_t now_ms);
+/* The same for a page of the in-flight table. */
+void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now_ms);
+/* A task that did not end after all is ready again. */
+void shard_put_back(struct shard *s, struct claimed *c, uint64_t now_ms);
 
 /* How many tasks of each lane it may claim, and of how many bytes (0: as many as a call brings). */
 struct shard_want {

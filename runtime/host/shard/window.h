@@ -98,7 +98,8 @@ enum { LINE_SUSPECTS = LANES, WINDOW_LINES };
 
 /* How a note's events begin that say that a host died.  Also if the task ran alone then. */
 #define HOST_DIED "its host died"
-/* So many hosts that died with a task in hand, one after the other, make it a suspect (shard.c says why so many). */
+/* So many hosts that died with a task in hand, one after the other, make it a suspect (store/README.md says why so
+ * many). */
 #define HOST_DEATHS_MAX 4
 
 struct window {

@@ -1,0 +1,399 @@
+/* shard_tasks.c: what becomes of a shard's claimed tasks: they start, end, go back to the store, are cancelled, and are
+ * taken over from an owner that died. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "host/shard/shard_private.h"
+
+/* A key whose tasks no handler here serves is looked at again after this long. */
+#define UNSERVED_MS 5000
+/* A task that two hosts have died with comes back after this long; four times as long for each one more. */
+#define DIED_AGAIN_MS UINT64_C(250)
+
+static void end(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms)
+{
+        c->pending = pending;
+        if (pending->outcome.kind == STORE_DIVERT) {
+                /* First of all: an end that asks for more of its key must find this where it belongs. */
+                window_divert(&s->window, c);
+                c->ended_next = s->ended;
+                s->ended = c;
+                if (!s->ended_last)
+                        s->ended_last = c;
+        } else {
+                window_end(&s->window, c);
+                c->ended_next = NULL;
+                if (s->ended_last)
+                        s->ended_last->ended_next = c;
+                else
+                        s->ended = c;
+                s->ended_last = c;
+        }
+        if (!s->ended_count++)
+                s->ended_ms = now_ms;
+        /* A task behind it, a person or a timer waits for this: no point in gathering. */
+        if (c->of->live > 0 || pending->outcome.kind != STORE_DONE || c->reply_ms)
+                s->is_urgent = true;
+}
+
+/* Gives a task back; the key comes back when it asks for it. */
+static void divert(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        end(s, c, pending_outcome_new(STORE_DIVERT, COST_NONE, ""), now_ms);
+}
+
+/* Its start is recorded, but it will not start now.  A mark that stays behind would be charged to it as a crash. */
+static void take_mark_back(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        struct pending_outcome *pending =
+                pending_outcome_new(STORE_INTERRUPTED, COST_NONE, "it was about to start, and did not");
+        pending->outcome.is_suspect = c->trust >= TRUST_SUSPECT;
+        end(s, c, pending, now_ms);
+}
+
+static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms)
+{
+        window_bar(&s->window, key);
+        for (struct claimed *c = key->first; c; c = c->next)
+                if (c->state == CLAIMED_WAITING && c->is_marked)
+                        take_mark_back(s, c, now_ms);
+                else if (c->state == CLAIMED_WAITING)
+                        divert(s, c, now_ms);
+}
+
+/* No handler here serves it: it waits in the store, and so does all that stands behind it. */
+static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t now_ms)
+{
+        char reason[128] = "its handler is paused or down";
+        char name[STORE_NAME_MAX + 1];
+        bool needs = unserved->needs.size;
+        if (needs)
+                (void)snprintf(reason, sizeof(reason), "needs a newer Quiver: this host does not know !%.64s",
+                        unserved->needs.data);
+        else if (unserved->pool == WINDOW_NO_POOL)
+                (void)snprintf(reason, sizeof(reason), "no handler %.64s on this host", unserved->handler.data);
+        (void)snprintf(name, sizeof(name), needs ? "needs:%.128s" : "handler:%.128s",
+                needs ? unserved->needs.data : unserved->handler.data);
+        bool is_good = store_name_is_good((struct span){ name, strlen(name) });
+        for (struct claimed *c = unserved; c; c = c->next) {
+                if (c->state != CLAIMED_WAITING)
+                        continue;
+                if (c->is_marked) {
+                        take_mark_back(s, c, now_ms);
+                        continue;
+                }
+                struct pending_outcome *pending = pending_outcome_divert(reason, is_good ? name : "");
+                pending->outcome.delay_ms = is_good ? 0 : UNSERVED_MS;
+                end(s, c, pending, now_ms);
+        }
+}
+
+static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        struct pending_outcome *pending = pending_outcome_new(STORE_DEAD, COST_NONE, "cancelled before it started");
+        pending->outcome.reason = SPAN_TEXT("cancelled");
+        end(s, c, pending, now_ms);
+}
+
+/* It is to run (again), unless somebody has decided otherwise meanwhile. */
+void shard_put_back(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        window_put_back(&s->window, c);
+        c->is_told_to_stop = false; /* that was about its last run */
+        if (c->is_cancelled)
+                cancel(s, c, now_ms);
+        else if (c->is_marked && (c->of->is_barred || s->state == SHARD_LEAVING))
+                take_mark_back(s, c, now_ms);
+        else if (c->of->is_barred)
+                divert(s, c, now_ms);
+}
+
+void shard_take_marks_back(struct shard *s, uint64_t now_ms)
+{
+        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+                if (key->first && key->first->state == CLAIMED_WAITING && key->first->is_marked)
+                        take_mark_back(s, key->first, now_ms);
+}
+
+/* It ran under a lease that was lost since: what it did is for its next owner to find out.  If that is us again, the
+ * store still has it in flight: read the table once more. */
+static void forget_stale(struct shard *s, struct claimed *c)
+{
+        window_drop(&s->window, c);
+        window_prune(&s->window);
+        if (!shard_is_held(s))
+                return;
+        s->must_reread = true;
+        if (s->state == SHARD_OWNED)
+                s->state = SHARD_READING;
+}
+
+void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms)
+{
+        shard_stir(s);
+        enum store_outcome_kind kind = pending->outcome.kind;
+        uint64_t started_ms = c->started_ms;
+        s->running--;
+        saves_stop(s, c);
+        shard_pace_ended(s, c, now_ms);
+        if (c->lease_number != s->lease_number) {
+                pending_outcome_free(pending);
+                forget_stale(s, c);
+                return;
+        }
+        end(s, c, pending, now_ms);
+        if (kind == STORE_RETRY || kind == STORE_HOLD)
+                divert_rest(s, c->of, now_ms);
+        shard_lease_call_ended(s, started_ms, now_ms);
+}
+
+void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
+{
+        shard_stir(s);
+        for (struct window_key *key = s->window.keys; key; key = key->hh.next) {
+                struct claimed *c = key->first;
+                while (c && !(c->pool == pool && c->state == CLAIMED_WAITING))
+                        c = c->next;
+                if (c)
+                        divert_unserved(s, c, now_ms);
+        }
+}
+
+/* The pool that is to run such tasks; WINDOW_NO_POOL (also for what only a newer Quiver understands), or
+ * WINDOW_SHUT_POOL if it takes none of this shard's now. */
+static uint32_t pool_of(const struct shard *s, struct span handler, struct span needs)
+{
+        if (needs.size)
+                return WINDOW_NO_POOL;
+        uint32_t pool = routes_find(s->routes, handler);
+        if (pool == ROUTES_NONE)
+                return WINDOW_NO_POOL;
+        switch (s->routes->states[pool]) {
+        case ROUTE_OPEN:
+                return pool;
+        case ROUTE_DOWN:
+                return s->window.count < s->limits->window_tasks / 2 ? pool : WINDOW_SHUT_POOL;
+        case ROUTE_SHUT:
+                break;
+        }
+        return WINDOW_SHUT_POOL;
+}
+
+void shard_look_at_names(struct shard *s)
+{
+        if (shard_names_look(&s->names, s->routes))
+                shard_stir(s);
+}
+
+bool shard_probe(struct shard *s, uint32_t pool)
+{
+        if (s->state != SHARD_OWNED || !shard_names_probe(&s->names, s->routes, pool))
+                return false;
+        shard_stir(s);
+        return true;
+}
+
+void shard_reroute(struct shard *s, uint64_t now_ms)
+{
+        shard_stir(s);
+        shard_look_at_names(s);
+        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+                for (struct claimed *c = key->first; c; c = c->next) {
+                        uint32_t pool = c->state == CLAIMED_WAITING ? pool_of(s, c->handler, c->needs) : c->pool;
+                        if (pool == c->pool)
+                                continue;
+                        /* A mark is counted where it was made: first back with it, then elsewhere. */
+                        if (c->has_mark)
+                                take_mark_back(s, c, now_ms);
+                        else
+                                window_move(&s->window, c, pool);
+                        if (c->state == CLAIMED_WAITING && pool >= s->window.pools)
+                                divert_unserved(s, c, now_ms);
+                }
+}
+
+void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms)
+{
+        shard_stir(s);
+        if (control->verb == CONTROL_HOLD) {
+                struct window_key *key = window_key(&s->window, control->key);
+                if (key)
+                        divert_rest(s, key, now_ms);
+                return;
+        }
+        struct claimed *c =
+                control->verb == CONTROL_CANCEL ? window_find(&s->window, control->key, control->seq) : NULL;
+        if (!c)
+                return;
+        if (c->state == CLAIMED_WAITING)
+                cancel(s, c, now_ms);
+        else if (c->state == CLAIMED_ENDED)
+                c->is_cancelled = true;
+}
+
+void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        shard_stir(s);
+        uint64_t started_ms = c->started_ms;
+        s->running--;
+        saves_stop(s, c);
+        if (c->lease_number != s->lease_number)
+                forget_stale(s, c);
+        else if (c->is_marked)
+                take_mark_back(s, c, now_ms);
+        else
+                shard_put_back(s, c, now_ms);
+        shard_lease_call_ended(s, started_ms, now_ms);
+}
+
+static void holder_name(const struct shard *s, char to[2 * STORE_NONCE_SIZE + 1])
+{
+        for (unsigned i = 0; i < STORE_NONCE_SIZE; i++)
+                (void)snprintf(to + 2 * i, 3, "%02x", s->lease.nonce[i]);
+}
+
+/* Its start is recorded before it runs here. */
+static void mark(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        char holder[2 * STORE_NONCE_SIZE + 1];
+        holder_name(s, holder);
+        end(s, c, pending_outcome_start(holder), now_ms);
+}
+
+/* Somebody else may be running it: a worker, or another host's seat. */
+static bool is_busy_elsewhere(const struct shard *s, const struct store_task *task)
+{
+        char own[2 * STORE_NONCE_SIZE + 1];
+        if (!task->busy_ms)
+                return false;
+        holder_name(s, own);
+        return !span_is(task->note.holder, (struct span){ own, strlen(own) });
+}
+
+/* It waits in the store until nobody else can be running it, and so does all that stands behind it. */
+static void divert_busy(struct shard *s, struct claimed *busy, uint64_t busy_ms, uint64_t now_ms)
+{
+        for (struct claimed *c = busy; c; c = c->next) {
+                if (c->state != CLAIMED_WAITING)
+                        continue;
+                struct pending_outcome *pending =
+                        pending_outcome_divert("started elsewhere, and may still run there", "");
+                pending->outcome.delay_ms = busy_ms;
+                end(s, c, pending, now_ms);
+        }
+}
+
+struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
+{
+        if (s->state != SHARD_OWNED || now_ms >= s->until_ms)
+                return NULL;
+        if (s->is_to_leave && !routes_is_short(s->routes, pool))
+                return NULL;
+        struct claimed *c;
+        while ((c = window_next(&s->window, pool))) {
+                shard_stir(s);
+                if (!c->hosts_died || c->is_marked || c->trust == TRUST_DIED_ALONE) {
+                        s->running++;
+                        c->started_ms = now_ms;
+                        return c;
+                }
+                mark(s, c, now_ms);
+        }
+        return NULL;
+}
+
+bool shard_mark_next(struct shard *s, uint32_t pool, uint64_t now_ms)
+{
+        shard_stir(s);
+        if (s->state != SHARD_OWNED || s->is_to_leave || now_ms >= s->until_ms)
+                return false;
+        struct claimed *c = window_mark_next(&s->window, pool);
+        if (c)
+                mark(s, c, now_ms);
+        return c;
+}
+
+/* Takes what the store handed out.  Returns it in the same order, NULL where it was here already; the caller frees the
+ * list.  What is too much is given back by shard_trim_tasks(), once outcomes are dropped. */
+struct claimed **shard_add_tasks(struct shard *s, const struct store_task *tasks, uint32_t count, uint64_t now_ms)
+{
+        struct claimed **added = memory_alloc((count + 1) * sizeof(struct claimed *));
+        for (uint32_t i = 0; i < count; i++) {
+                const struct envelope *e = &tasks[i].envelope;
+                added[i] = window_add(&s->window, &tasks[i], pool_of(s, e->handler, envelope_needs(e)));
+                if (added[i]) {
+                        added[i]->lease_number = s->lease_number;
+                        added[i]->claimed_ms = now_ms;
+                }
+        }
+        return added;
+}
+
+void shard_trim_tasks(
+        struct shard *s, struct claimed **added, const struct store_task *tasks, uint32_t count, uint64_t now_ms)
+{
+        /* From the last: a key gives back its newest. */
+        for (uint32_t i = count; i-- > 0;) {
+                struct claimed *c = added[i];
+                if (!c || c->state != CLAIMED_WAITING)
+                        continue;
+                if (tasks[i].is_key_waiting)
+                        divert_rest(s, c->of, now_ms);
+                else if (is_busy_elsewhere(s, &tasks[i]))
+                        divert_busy(s, c, tasks[i].busy_ms, now_ms);
+                else if (c->pool >= s->window.pools)
+                        divert_unserved(s, c, now_ms);
+                else if (window_is_excess(&s->window, c))
+                        divert(s, c, now_ms);
+        }
+}
+
+/* The owner before us died, and some of its tasks may have been running.  A host runs no plugin code, so hardly ever is
+ * its death a task's doing; and most of an in-flight table had not even started.  To run all of it one by one in fresh
+ * processes would turn each death of a host into minutes of standstill.  So the tasks run as always, and only note an
+ * interruption, at no cost.  At first those that may have run: the first of their keys, in order, as many as a host has
+ * seats.  From then on their starts are recorded, so that at the next death it is known which of them were about to
+ * run; and these come back after a while, longer each time, so that neither a killer nor the innocent in a series of
+ * kills (a bad deploy, say) meet the next host at once.  One that was there at HOST_DEATHS_MAX deaths in a row is a
+ * suspect: it runs alone, so that the next death is no other's, and after that one it waits ever longer (retry.c).  It
+ * is not charged for it: nobody saw what the host died of. */
+static struct pending_outcome *host_died(const struct claimed *c)
+{
+        bool is_first = c->hosts_died == 1;
+        struct pending_outcome *pending =
+                pending_outcome_new(is_first ? STORE_INTERRUPTED : STORE_RETRY, COST_INTERRUPTION, HOST_DIED);
+        pending->outcome.delay_ms = is_first ? 0 : DIED_AGAIN_MS << 2 * (c->hosts_died - 2);
+        return pending;
+}
+
+static void note_recovered(struct shard *s, struct claimed **added, uint32_t count, uint64_t now_ms)
+{
+        for (uint32_t i = 0; i < count; i++) {
+                struct claimed *c = added[i];
+                if (!c || c->state != CLAIMED_WAITING || c->of->first != c || c->trust >= TRUST_SUSPECT)
+                        continue;
+                bool may_have_run = s->recovered && !c->hosts_died;
+                if (c->trust != TRUST_WAS_RUNNING && !may_have_run)
+                        continue;
+                if (may_have_run)
+                        s->recovered--;
+                c->hosts_died++;
+                end(s, c, host_died(c), now_ms);
+                if (c->hosts_died > 1)
+                        divert_rest(s, c->of, now_ms);
+        }
+}
+
+/* One page of the in-flight table. */
+void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now_ms)
+{
+        struct claimed **added = shard_add_tasks(s, page->tasks, page->tasks_count, now_ms);
+        shard_trim_tasks(s, added, page->tasks, page->tasks_count, now_ms);
+        note_recovered(s, added, page->tasks_count, now_ms);
+        free(added);
+        if (page->tasks_count)
+                s->after_seq = page->tasks[page->tasks_count - 1].seq;
+}
