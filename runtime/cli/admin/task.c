@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/admin/whereabouts_ask.h"
 #include "cli/command.h"
 #include "cli/keep.h"
 #include "cli/open.h"
 #include "cli/print.h"
-#include "cli/whereabouts_ask.h"
 #include "view/task.h"
 
 struct task_request {

@@ -1,4 +1,4 @@
-#include "cli/known.h"
+#include "cli/admin/known.h"
 
 #include <jansson.h>
 #include <stdio.h>

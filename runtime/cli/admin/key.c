@@ -6,11 +6,11 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "cli/admin/whereabouts_ask.h"
 #include "cli/command.h"
 #include "cli/keep.h"
 #include "cli/open.h"
 #include "cli/print.h"
-#include "cli/whereabouts_ask.h"
 #include "view/json.h"
 #include "view/key.h"
 #include "view/text.h"

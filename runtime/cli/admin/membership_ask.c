@@ -1,4 +1,4 @@
-#include "cli/membership_ask.h"
+#include "cli/admin/membership_ask.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/admin/known.h"
+#include "cli/admin/membership_ask.h"
 #include "cli/command.h"
-#include "cli/known.h"
-#include "cli/membership_ask.h"
 #include "cli/open.h"
 #include "cli/print.h"
 

@@ -2,8 +2,8 @@
  *
  * No damage: the store goes by seq, and a producer may use an id twice.  But `quiver task ID` shows only one of them,
  * and two dumps of the same tasks that were both loaded look just like that. */
-#ifndef QUIVER_CLI_FSCK_IDS_H
-#define QUIVER_CLI_FSCK_IDS_H
+#ifndef QUIVER_CLI_ADMIN_FSCK_IDS_H
+#define QUIVER_CLI_ADMIN_FSCK_IDS_H
 
 #include "cli/open.h"
 

@@ -1,4 +1,4 @@
-#include "cli/whereabouts_ask.h"
+#include "cli/admin/whereabouts_ask.h"
 
 static void add_desired(void *self, const struct store_desired *item)
 {

@@ -1,6 +1,6 @@
 /* known.h: names that an app knows, for those who may have misspelt one. */
-#ifndef QUIVER_CLI_KNOWN_H
-#define QUIVER_CLI_KNOWN_H
+#ifndef QUIVER_CLI_ADMIN_KNOWN_H
+#define QUIVER_CLI_ADMIN_KNOWN_H
 
 #include "cli/open.h"
 

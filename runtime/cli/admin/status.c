@@ -10,11 +10,11 @@
 
 #include "base/memory.h"
 #include "base/units.h"
+#include "cli/admin/status_ask.h"
 #include "cli/command.h"
 #include "cli/control_call.h"
 #include "cli/open.h"
 #include "cli/print.h"
-#include "cli/status_ask.h"
 #include "view/alarm.h"
 #include "view/status.h"
 

@@ -1,6 +1,6 @@
 /* membership_ask.h: reads the coordination tree once, as a visitor. */
-#ifndef QUIVER_CLI_MEMBERSHIP_ASK_H
-#define QUIVER_CLI_MEMBERSHIP_ASK_H
+#ifndef QUIVER_CLI_ADMIN_MEMBERSHIP_ASK_H
+#define QUIVER_CLI_ADMIN_MEMBERSHIP_ASK_H
 
 #include "config/config.h"
 #include "view/members.h"

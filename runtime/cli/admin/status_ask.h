@@ -1,7 +1,7 @@
 /* status_ask.h: asks a store for everything that an app's status is made of (view/status.h).  Bounded: how many tasks
  * and keys are looked at does not depend on how many there are. */
-#ifndef QUIVER_CLI_STATUS_ASK_H
-#define QUIVER_CLI_STATUS_ASK_H
+#ifndef QUIVER_CLI_ADMIN_STATUS_ASK_H
+#define QUIVER_CLI_ADMIN_STATUS_ASK_H
 
 #include "cli/open.h"
 #include "view/status.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/admin/known.h"
 #include "cli/command.h"
-#include "cli/known.h"
 #include "cli/open.h"
 #include "cli/print.h"
 #include "task/envelope.h"

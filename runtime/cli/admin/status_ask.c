@@ -1,4 +1,4 @@
-#include "cli/status_ask.h"
+#include "cli/admin/status_ask.h"
 
 #include <string.h>
 

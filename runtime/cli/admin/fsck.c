@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/admin/fsck_ids.h"
 #include "cli/command.h"
 #include "cli/dump/dump_format.h"
-#include "cli/fsck_ids.h"
 #include "cli/open.h"
 #include "cli/print.h"
 #include "cli/progress.h"

@@ -1,6 +1,6 @@
 /* whereabouts_ask.h: asks a store for what view/whereabouts.h is made of. */
-#ifndef QUIVER_CLI_WHEREABOUTS_ASK_H
-#define QUIVER_CLI_WHEREABOUTS_ASK_H
+#ifndef QUIVER_CLI_ADMIN_WHEREABOUTS_ASK_H
+#define QUIVER_CLI_ADMIN_WHEREABOUTS_ASK_H
 
 #include "cli/open.h"
 #include "view/whereabouts.h"

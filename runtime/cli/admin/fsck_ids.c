@@ -1,4 +1,4 @@
-#include "cli/fsck_ids.h"
+#include "cli/admin/fsck_ids.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cli/dead_pick.h"
+#include "cli/admin/dead_pick.h"
 
 #include <errno.h>
 #include <inttypes.h>

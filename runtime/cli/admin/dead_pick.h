@@ -1,6 +1,6 @@
 /* dead_pick.h: which dead tasks are meant: the filters of `quiver dead`, and a look at all shards with them. */
-#ifndef QUIVER_CLI_DEAD_PICK_H
-#define QUIVER_CLI_DEAD_PICK_H
+#ifndef QUIVER_CLI_ADMIN_DEAD_PICK_H
+#define QUIVER_CLI_ADMIN_DEAD_PICK_H
 
 #include "cli/open.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "base/url.h"
+#include "cli/admin/membership_ask.h"
 #include "cli/command.h"
-#include "cli/membership_ask.h"
 #include "cli/open.h"
 #include "cli/print.h"
 #include "view/app.h"
