@@ -321,7 +321,7 @@ def test_a_store_that_does_not_answer_cannot_keep_it_from_stopping(host, tmp_pat
             host.wait_for_log(["event=stopping", "event=cut-short", "event=gave-up"][n])
         assert host.wait() == 1
         other.execute("ROLLBACK")
-    assert "shards were not released" in host.log() and "2 outcomes were not told" in host.log()
+    assert "shards were not released" in host.log() and "2 outcomes were not recorded" in host.log()
     host.start()
     host.wait_done(2)
     assert all(e.attempt == 1 for e in host.ledger()) and host.rows("dead") == []
