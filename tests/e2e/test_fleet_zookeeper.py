@@ -2,8 +2,8 @@
 import pytest
 
 from backings import OnZooKeeper, servers
-from hosts import wait_until
 from fleet import Fleet
+from hosts import wait_until
 from test_fleet import *  # the same tests, with this file's fleet
 
 
