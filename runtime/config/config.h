@@ -82,9 +82,8 @@ enum http_ready { HTTP_READY_MEMBER, HTTP_READY_STRICT };
 struct http_config {
         char *listen; /* "ADDRESS:PORT"; NULL: the Unix socket alone */
         struct strings hosts;
-        char *tokens_file;    /* NULL: none */
-        int has_open_metrics; /* 0 or 1 */
-        int ready;            /* enum http_ready */
+        char *tokens_file; /* NULL: none */
+        int ready;         /* enum http_ready */
         uint32_t connections;
 };
 

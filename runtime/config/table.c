@@ -183,12 +183,11 @@ static const struct field host_fields[] = {
 };
 static const struct group host_table = TABLE(host_fields);
 
-static const char *const no_yes_words[] = { "no", "yes", NULL };
 static const char *const ready_words[] = { "member", "strict", NULL };
 
 static const struct field http_fields[] = {
         TEXT("listen", http_config, listen, "the Unix socket `STATE/NAME.http` alone", name_check_listen, RESTART,
-                "`ADDRESS:PORT` of intake, API, health and metrics. An address beyond loopback takes a "
+                "`ADDRESS:PORT` of intake, API and health. An address beyond loopback takes a "
                 "`tokens_file`."),
         TEXTS("hosts", http_config, hosts, "loopback names alone", name_check_host, LIVE,
                 "Further names under which clients may ask for this server; a request under any other name is "
@@ -196,8 +195,6 @@ static const struct field http_fields[] = {
         PATH("tokens_file", http_config, tokens_file, NULL, "`STATE/http.token` alone", LIVE,
                 "Further tokens, one a line: `NAME ROLE[,ROLE...] TOKEN`. Roles are read, submit, work, operate, all. "
                 "Only the host's user may read the file."),
-        CHOICE("open_metrics", http_config, has_open_metrics, "no", no_yes_words, LIVE,
-                "Whether `/metrics` is readable without a token."),
         CHOICE("ready", http_config, ready, "member", ready_words, LIVE,
                 "What `/readyz` asks for: `member` (known to the coordination, sees its store, does not stop), or "
                 "`strict`: also that no handler is refused."),

@@ -35,7 +35,6 @@ static struct http_options options_of(const struct host *h, char **ret_socket, c
                 .listen = c->http.listen,
                 .hosts = &c->http.hosts,
                 .connections_max = c->http.connections,
-                .has_open_metrics = c->http.has_open_metrics,
                 .is_strict_ready = c->http.ready == HTTP_READY_STRICT,
         };
 }

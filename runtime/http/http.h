@@ -1,4 +1,4 @@
-/* http.h: the HTTP server of a host: intake, API, health, metrics.
+/* http.h: the HTTP server of a host: intake, API, health.
  *
  * It listens on the Unix socket STATE/NAME.http, and on http.listen if that is set.  All of it runs in the host's loop;
  * a slow client costs nobody else anything: what it may hold up is bounded in bytes, in number and in time. */
@@ -38,8 +38,7 @@ struct http_options {
         const char *listen;          /* "ADDRESS:PORT"; NULL: the Unix socket alone */
         const struct strings *hosts; /* further names for the Host field */
         uint32_t connections_max;
-        bool has_open_metrics; /* without a token, too */
-        bool is_strict_ready;  /* A refused handler makes the host not ready. */
+        bool is_strict_ready; /* A refused handler makes the host not ready. */
 };
 
 /* Opens what the options name.  A port that is taken is a warning: the Unix socket remains.  0, or -errno with the text
