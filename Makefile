@@ -71,7 +71,7 @@ LIB_SRC  := $(wildcard runtime/base/*.c runtime/ring/*.c runtime/base/setting_li
 endif
 ifeq ($(SAN),fuzz)
 LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runtime/task/*.c runtime/host/last_run.c runtime/store/*.c \
-              runtime/store/*/*.c runtime/coord/*.c runtime/host/membership/assign*.c runtime/host/membership/*_doc.c) \
+              runtime/store/*/*.c runtime/store/*/*/*.c runtime/coord/*.c runtime/host/membership/assign*.c runtime/host/membership/*_doc.c) \
             $(addprefix runtime/coord/local/,log.c replica.c tree.c) $(addprefix runtime/host/shard/,window.c pending_outcome.c) \
             $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/cli/dump/dump_read.c runtime/http/reader.c $(addprefix runtime/view/,json.c text.c)
 LIB_SRC  := $(filter-out %_io.c,$(LIB_SRC))
@@ -139,7 +139,7 @@ $B/obj/%.o: %.c $B/flags
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
 # Files that are part of the binary, as C text: scripts for Redis, what `quiver new` and `quiver init` write.
-EMBEDDED := $(wildcard runtime/*/redis/lua/*.lua sdk/templates/* sdk/pipe/*/quiver_pipe.*) etc/runtime.cfg
+EMBEDDED := $(wildcard runtime/coord/redis/lua/*.lua $(patsubst %,runtime/store/redis/lua/%/*.lua,shard admin records) sdk/templates/* sdk/pipe/*/quiver_pipe.*) etc/runtime.cfg
 $B/embedded.c: $(EMBEDDED) Makefile $(wildcard runtime/*/redis/lua/lib/*.lua) runtime/base/embed.awk
 	@mkdir -p $(@D)
 	$(call say,TEXT)awk -f runtime/base/embed.awk $(EMBEDDED) > $@.new

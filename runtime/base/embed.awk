@@ -1,7 +1,8 @@
 # Makes C text of files that are part of the binary: awk -f embed.awk FILE… > embedded.c
 #
-# runtime/store/redis/lua/claim.lua becomes `const char embedded_runtime_store_redis_lua_claim_lua[]`.  In a Lua script a
-# line `--include NAME` is replaced by lib/NAME.lua beside it; its comments and indentation are left out.
+# etc/runtime.cfg becomes `const char embedded_etc_runtime_cfg[]`.  A Lua script is known by its name alone, whichever folder
+# of lua/ it is in: store/redis/lua/shard/advance.lua is embedded_runtime_store_redis_lua_advance_lua.  In a script a line
+# `--include NAME` is replaced by lua/lib/NAME.lua; comments and indentation are left out.
 
 function put(line)
 {
@@ -29,15 +30,16 @@ FNR == 1 {
 	if (NR > 1)
 		print ";"
 	folder = FILENAME
-	sub(/[^\/]*$/, "", folder)
+	sub(/\/lua\/.*$/, "/lua/lib/", folder)
 	is_lua = FILENAME ~ /\.lua$/
 	symbol = FILENAME
+	sub(/\/lua\/[a-z]+\//, "/lua/", symbol)
 	gsub(/[^A-Za-z0-9]/, "_", symbol)
 	printf "extern const char embedded_%s[];\nconst char embedded_%s[] =\n", symbol, symbol
 }
 
 is_lua && /^--include / {
-	include(folder "lib/" $2 ".lua")
+	include(folder $2 ".lua")
 	next
 }
 

@@ -1,5 +1,6 @@
 /* limit_share.h: how much of a limit a holder gets.  Plain data, no I/O, no clock: a value's record and the time go in,
- * a new record comes out.  lua/limit_take.lua decides the same on Redis, and tests/contract compares the two.
+ * a new record comes out.  redis/lua/records/limit_take.lua decides the same on Redis, and tests/contract compares the
+ * two.
  *
  * A record is text.  Of a rate: `LEVEL AT`.  A token is period_ms of level; every ms after AT adds `rate`, up to burst
  * tokens.  So there are no fractions.  Of a concurrency: `NONCE:SHARES:UNTIL` of each holder, with a space between two.

@@ -23,8 +23,8 @@ STORY_LINES = 72
 # takes, where they are rare ("": any).
 Mutant = collections.namedtuple("Mutant", "name on edits only", defaults=("",))
 
-ADVANCE = "runtime/store/redis/lua/advance.lua"
-LEASE = "runtime/store/sqlite/lease.c"
+ADVANCE = "runtime/store/redis/lua/shard/advance.lua"
+LEASE = "runtime/store/sqlite/shard/lease.c"
 
 MUTANTS = [
     Mutant("redis: advance is not fenced", "redis", [
@@ -57,7 +57,7 @@ MUTANTS = [
     Mutant("window: a busy key is ready", "sqlite", [
         ("runtime/host/shard/window.c", "bool can_run = c && !key->is_busy && ", "bool can_run = c && ")]),
     Mutant("redis: a follow-up is taken whatever its number", "redis", [
-        ("runtime/store/redis/lua/take.lua", "elseif entry[2] > taken then", "elseif true then")]),
+        ("runtime/store/redis/lua/shard/take.lua", "elseif entry[2] > taken then", "elseif true then")]),
 ]
 
 

@@ -1,5 +1,5 @@
-/* Producers beside owners on one SQLite file: a submit writes no shard's row (store/sqlite/tally.c), and still whoever
- * has to know learns of it. */
+/* Producers beside owners on one SQLite file: a submit writes no shard's row (store/sqlite/shard/tally.c), and still
+ * whoever has to know learns of it. */
 #include <signal.h>
 #include <sqlite3.h>
 #include <sys/resource.h>

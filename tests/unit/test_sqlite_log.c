@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "store/sqlite/log.h"
-#include "store/sqlite/schema.h"
+#include "store/sqlite/file/schema.h"
+#include "store/sqlite/shard/log.h"
 
 #define SHARDS 7u
 #define ROWS   6000u

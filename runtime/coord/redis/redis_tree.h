@@ -1,6 +1,6 @@
 /* redis_tree.h: the coordination tree in Redis.  Included by this folder only.
  *
- *         lua/        the tree itself: each operation is one script, and lua/tree.lua names the keys
+ *         lua/        the tree itself: each operation is one script, and lua/lib/tree.lua names the keys
  *         open.c      the driver: opening and closing a tree, its connection and its timer
  *         session.c   the session: a lease in the server's time, renewed every third of it
  *         request.c   requests as scripts

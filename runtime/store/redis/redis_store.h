@@ -1,13 +1,11 @@
 /* redis_store.h: the store on Redis.  Everything is on the loop; what is atomic is a script (lua/).
  *
- *         open.c      opening, what is recorded, closing                     bell.c    the doorbell
- *         writable.c  whether the server takes writes
- *         call.c      an operation is one or more commands; answers          scripts.c, msgpack.c
- *         submit.c    lease.c  advance.c  claimed.c  lane.c  forward.c       the hot path
- *         results.c   reply.c                                                what handlers returned
- *         rooms.c                                                            rooms
- *         mail.c      wanting.c                                              hosts among themselves
- *         tasks.c     keys.c  desired.c  import.c  fsck.c                    administration
+ *         open.c, writable.c    opening, what is recorded, whether the server takes writes        bell.c    the
+ * doorbell call.c                an operation is one or more commands; answers        scripts.c, msgpack.c shard/ the
+ * hot path: submit, lease, advance, what was claimed, follow-ups for other shards records/              results,
+ * replies, rooms, mailboxes, wanting, limits, schedules admin/                looking and intervening: the app, tasks,
+ * keys, desired state, import, fsck lua/                  the scripts in the same three folders, and lib/: what they
+ * share
  *
  * README.md has the keys. */
 #ifndef QUIVER_STORE_REDIS_STORE_H

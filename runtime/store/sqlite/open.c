@@ -13,8 +13,8 @@
 #include "base/file_system.h"
 #include "base/numbers.h"
 #include "base/strings.h"
-#include "store/sqlite/checkpoint.h"
-#include "store/sqlite/schema.h"
+#include "store/sqlite/file/checkpoint.h"
+#include "store/sqlite/file/schema.h"
 #include "store/sqlite/sqlite.h"
 
 /* --- where ------------------------------------------------------------------------------------------------------- */

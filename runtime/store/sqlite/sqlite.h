@@ -1,16 +1,11 @@
 /* sqlite.h: the embedded store.  A thread of its own does everything that touches the file; the loop only hands
  * requests over and takes them back.
  *
- *         writer.c      the thread: gathers requests into transactions       fair_lock.c    who may write next
- *         open.c        files, checks, the clock                             bell.c    the doorbell
- *         lock_holder.c who holds the write lock and does not let go
- *         app.c         what is recorded about the app
- *         submit.c  idempotency.c  lease.c  advance.c  claim.c  side_queue.c       the hot path
- *         results.c     reply.c                                              what handlers returned
- *         rooms.c       room_row.c                                           rooms
- *         mail.c        wanting.c                                            hosts among themselves
- *         tasks.c  dead.c  keys.c  control.c  desired.c  import.c  fsck.c    administration
- *         query.c  schema.c  shard_row.c  tally.c  log.c  row_codec.c        tables, and what stands in them */
+ *         open.c, loop.c    opening, the loop's side        bell.c    the doorbell
+ *         file/             the thread (writer.c), who may write next, checkpoints, the schema, rows as bytes
+ *         shard/            what stands in a shard and the hot path: submit, lease, claim, advance, the log, side
+ * queues records/          results, replies, rooms, mailboxes, wanting, limits, schedules admin/            looking and
+ * intervening: the app, tasks, the dead, keys, desired state, import, fsck */
 #ifndef QUIVER_STORE_SQLITE_SQLITE_H
 #define QUIVER_STORE_SQLITE_SQLITE_H
 
@@ -19,10 +14,10 @@
 
 #include "store/driver.h"
 #include "store/sqlite/bell.h"
-#include "store/sqlite/fair_lock.h"
-#include "store/sqlite/log.h"
-#include "store/sqlite/query.h"
-#include "store/sqlite/shard_row.h"
+#include "store/sqlite/file/fair_lock.h"
+#include "store/sqlite/file/query.h"
+#include "store/sqlite/shard/log.h"
+#include "store/sqlite/shard/shard_row.h"
 
 struct checkpointer;
 

@@ -1,6 +1,6 @@
 /* lock_holder.h: which process holds a lock that others wait for, and what a person can do about it. */
-#ifndef QUIVER_STORE_SQLITE_LOCK_HOLDER_H
-#define QUIVER_STORE_SQLITE_LOCK_HOLDER_H
+#ifndef QUIVER_STORE_SQLITE_FILE_LOCK_HOLDER_H
+#define QUIVER_STORE_SQLITE_FILE_LOCK_HOLDER_H
 
 #include <stddef.h>
 #include <sys/types.h>

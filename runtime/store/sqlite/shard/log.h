@@ -8,10 +8,10 @@
  * A row's id is lane, segment, shard, place.  A task's number in its lane is segment and place: it grows in order of
  * arrival, and is not given twice, since the segment never goes back (meta: position).  Numbers of a shard that follow
  * on each other within a segment stand side by side. */
-#ifndef QUIVER_STORE_SQLITE_LOG_H
-#define QUIVER_STORE_SQLITE_LOG_H
+#ifndef QUIVER_STORE_SQLITE_SHARD_LOG_H
+#define QUIVER_STORE_SQLITE_SHARD_LOG_H
 
-#include "store/sqlite/shard_row.h"
+#include "store/sqlite/shard/shard_row.h"
 
 /* Fewer tasks in a segment: more looks for a claim.  More: more pages that a small submit writes, for its tasks then
  * stand among those of others. */

@@ -1,4 +1,4 @@
-#include "store/sqlite/lock_holder.h"
+#include "store/sqlite/file/lock_holder.h"
 
 #include <stdbool.h>
 #include <stdint.h>

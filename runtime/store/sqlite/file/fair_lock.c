@@ -1,4 +1,4 @@
-#include "store/sqlite/fair_lock.h"
+#include "store/sqlite/file/fair_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/sqlite/lock_holder.h"
+#include "store/sqlite/file/lock_holder.h"
 
 #define PATIENCE_NS (5 * NS_PER_S)
 #define SAID_NS     NS_PER_S /* a transaction lasts for milliseconds, so this is no load but a process that hangs */

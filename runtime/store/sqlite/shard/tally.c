@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/sqlite/shard_row.h"
+#include "store/sqlite/shard/shard_row.h"
 
 /* So many are read and written at once: two groups fill a page. */
 #define TALLY_SHARDS 32u

@@ -1,10 +1,10 @@
-#include "store/sqlite/schema.h"
+#include "store/sqlite/file/schema.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "store/sqlite/log.h"
+#include "store/sqlite/shard/log.h"
 
 #define APPLICATION_ID 0x51765231 /* "QvR1" */
 

@@ -1,4 +1,4 @@
-#include "store/sqlite/checkpoint.h"
+#include "store/sqlite/file/checkpoint.h"
 
 #include <errno.h>
 #include <stdlib.h>

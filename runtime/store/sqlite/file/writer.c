@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "store/sqlite/checkpoint.h"
+#include "store/sqlite/file/checkpoint.h"
 #include "store/sqlite/sqlite.h"
 
 /* A transaction lasts so long at most: other processes wait for the lock meanwhile. */

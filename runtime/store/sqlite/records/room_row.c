@@ -1,4 +1,4 @@
-#include "store/sqlite/room_row.h"
+#include "store/sqlite/records/room_row.h"
 
 #include <errno.h>
 

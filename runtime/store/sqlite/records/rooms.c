@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "base/numbers.h"
-#include "store/sqlite/room_row.h"
+#include "store/sqlite/records/room_row.h"
 
 /* With each append more goes than comes, so that a room whose limits were lowered gets there. */
 #define TRIM_MORE 16u

@@ -1,4 +1,4 @@
-#include "store/sqlite/shard_row.h"
+#include "store/sqlite/shard/shard_row.h"
 
 #include <errno.h>
 #include <inttypes.h>

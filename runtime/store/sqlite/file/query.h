@@ -2,8 +2,8 @@
  *
  * After the first statement that fails, everything else does nothing and reads as empty until database_clear(), so that
  * an operation is written straight through and checked once, before COMMIT. */
-#ifndef QUIVER_STORE_SQLITE_QUERY_H
-#define QUIVER_STORE_SQLITE_QUERY_H
+#ifndef QUIVER_STORE_SQLITE_FILE_QUERY_H
+#define QUIVER_STORE_SQLITE_FILE_QUERY_H
 
 #include <sqlite3.h>
 #include <stdbool.h>

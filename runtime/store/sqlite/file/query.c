@@ -1,11 +1,11 @@
-#include "store/sqlite/query.h"
+#include "store/sqlite/file/query.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/sqlite/lock_holder.h"
-#include "store/sqlite/shard_row.h"
+#include "store/sqlite/file/lock_holder.h"
+#include "store/sqlite/shard/shard_row.h"
 
 #define SHARD_COLUMN(field, column) #column ", "
 #define SHARD_ASSIGN(field, column) #column " = ?, "

@@ -1,4 +1,4 @@
-#include "store/sqlite/log.h"
+#include "store/sqlite/shard/log.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 #include "base/url.h"
-#include "store/sqlite/schema.h"
+#include "store/sqlite/file/schema.h"
 #include "store/sqlite/sqlite.h"
 
 /* --- the table meta ---------------------------------------------------------------------------------------------- */

@@ -2,10 +2,10 @@
  *
  * Rows are kept in memory over transactions; they are read again when another process has written, and written once, at
  * the end of a transaction that changed them. */
-#ifndef QUIVER_STORE_SQLITE_SHARD_ROW_H
-#define QUIVER_STORE_SQLITE_SHARD_ROW_H
+#ifndef QUIVER_STORE_SQLITE_SHARD_SHARD_ROW_H
+#define QUIVER_STORE_SQLITE_SHARD_SHARD_ROW_H
 
-#include "store/sqlite/query.h"
+#include "store/sqlite/file/query.h"
 #include "store/store.h"
 
 /* X(field, column) for every number of the row. */

@@ -1,6 +1,6 @@
 /* room_row.h: one room's row, and what is removed from it.  Used by rooms.c alone. */
-#ifndef QUIVER_STORE_SQLITE_ROOM_ROW_H
-#define QUIVER_STORE_SQLITE_ROOM_ROW_H
+#ifndef QUIVER_STORE_SQLITE_RECORDS_ROOM_ROW_H
+#define QUIVER_STORE_SQLITE_RECORDS_ROOM_ROW_H
 
 #include "store/sqlite/sqlite.h"
 

@@ -1,6 +1,6 @@
 /* checkpoint.h: brings the write-ahead log back into the file, beside the writer, so that no request waits for it. */
-#ifndef QUIVER_STORE_SQLITE_CHECKPOINT_H
-#define QUIVER_STORE_SQLITE_CHECKPOINT_H
+#ifndef QUIVER_STORE_SQLITE_FILE_CHECKPOINT_H
+#define QUIVER_STORE_SQLITE_FILE_CHECKPOINT_H
 
 #include "store/sqlite/sqlite.h"
 

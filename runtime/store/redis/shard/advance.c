@@ -145,7 +145,7 @@ static void read_controls(struct redis_op *op, struct store_advance *advance, co
         }
 }
 
-/* The reply, as lua/advance.lua says; the blocks come last. */
+/* The reply, as lua/shard/advance.lua says; the blocks come last. */
 enum {
         REPLY_BITS,
         REPLY_NOW,
@@ -530,7 +530,7 @@ static bool is_used(struct redis_lane *lane)
         return true;
 }
 
-/* Everything behind the outcomes, as lua/advance.lua says. */
+/* Everything behind the outcomes, as lua/shard/advance.lua says. */
 static void put_lists(struct redis_op *op, struct redis_call *call, bool is_plain_call)
 {
         const struct store_advance *advance = (const struct store_advance *)op->request;

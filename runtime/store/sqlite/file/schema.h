@@ -1,8 +1,8 @@
 /* schema.h: the tables, their version, and how an older file becomes a current one. */
-#ifndef QUIVER_STORE_SQLITE_SCHEMA_H
-#define QUIVER_STORE_SQLITE_SCHEMA_H
+#ifndef QUIVER_STORE_SQLITE_FILE_SCHEMA_H
+#define QUIVER_STORE_SQLITE_FILE_SCHEMA_H
 
-#include "store/sqlite/query.h"
+#include "store/sqlite/file/query.h"
 
 /* The version of an open file; 0: empty.  -EPROTO: not ours, or newer than we are. */
 int schema_version(struct database *db, const char *path, unsigned *ret_version, struct error *error);

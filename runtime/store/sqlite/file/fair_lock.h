@@ -3,8 +3,8 @@
  * SQLite's write lock has no queue: whoever releases it and takes it again at once starves the others, who poll.  So
  * those who wait hold a shared lock on FILE-turn, which the kernel drops if they die, and who has just committed looks
  * whether someone does. */
-#ifndef QUIVER_STORE_SQLITE_FAIR_LOCK_H
-#define QUIVER_STORE_SQLITE_FAIR_LOCK_H
+#ifndef QUIVER_STORE_SQLITE_FILE_FAIR_LOCK_H
+#define QUIVER_STORE_SQLITE_FILE_FAIR_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
