@@ -24,10 +24,12 @@ static void on_done(struct store_request *request)
 static void run_until(struct world *w, const bool *flag)
 {
         uint64_t end_ns = clock_boot_ns() + WAIT_S * NS_PER_S;
-        while (!*flag) {
+        for (unsigned turn = 1; !*flag; turn++) {
                 if (clock_boot_ns() > end_ns)
                         fail_msg("no answer within %d s", WAIT_S);
                 (void)uv_run(&w->loop, UV_RUN_ONCE);
+                if (w->on_turn)
+                        w->on_turn(w, turn);
         }
 }
 

@@ -50,7 +50,8 @@ struct world {
         struct store *store;
         struct arena_chunk *memory;
         bool lose_next; /* the next call's answer never arrives: it returns -ETIMEDOUT */
-        unsigned rang;  /* times the doorbell said something */
+        void (*on_turn)(struct world *w, unsigned turn); /* while a call waits: the loop has gone round so often */
+        unsigned rang;                                   /* times the doorbell said something */
         uint32_t rang_shard;
         unsigned rang_desired;
         unsigned looked;
@@ -59,8 +60,8 @@ struct world {
         unsigned rang_room;
 };
 
-/* A command, its words separated by blanks (~ is a blank in a word), on a place of Redis; what the server said, as
- * text. */
+/* A command, its words separated by blanks (in a word ~ is a blank and | a newline), on a place of Redis; what the
+ * server said, as text. */
 struct span redis_place_do(struct world *w, const char *command);
 void redis_place_forget_scripts(void);
 

@@ -78,7 +78,8 @@ struct span redis_place_do(struct world *w, const char *command)
         const struct place *p = w->place;
         redisReply *reply = server_do(&server, "EVAL %s 0 %u %s",
                 "redis.call('SELECT', ARGV[1]) local words = {} for word in string.gmatch(ARGV[2], '%S+') do "
-                "words[#words + 1] = string.gsub(word, '~', ' ') end return tostring(redis.call(unpack(words)) or '')",
+                "words[#words + 1] = string.gsub(string.gsub(word, '~', ' '), '|', '\\n') end "
+                "return tostring(redis.call(unpack(words)) or '')",
                 p->database, command);
         assert_non_null(reply);
         assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);

@@ -70,30 +70,66 @@ static void what_is_done_behind_others_is_a_text(void **state)
         add(&lane, 10);
         expect_text(&lane, "");
         assert_int_equal(lane_mark_done(&lane, 2), LANE_DONE);
-        expect_text(&lane, ":2:3.496");
+        expect_text(&lane, ":2:3.9144976");
         assert_int_equal(lane_mark_done(&lane, 4), LANE_DONE);
         assert_int_equal(lane_mark_done(&lane, 5), LANE_DONE);
-        expect_text(&lane, ":a1:3.496");
+        expect_text(&lane, ":a1:3.9144976");
         assert_int_equal(lane_mark_done(&lane, 10), LANE_DONE);
-        expect_text(&lane, ":a12:3.496");
+        expect_text(&lane, ":a12:3.9144976");
         lane_forget(&lane);
 }
 
-/* Bytes beyond the first 128 do not count, and bytes above 127 are no negative numbers. */
-static void the_head_is_known_by_its_first_bytes(void **state)
+/* The last done one tells whether all stand where they stood: an element that was put before them moves it, and so does
+ * one that is gone.  Bytes beyond the first 512 do not count, and bytes above 127 are no negative numbers. */
+static void the_last_done_one_is_known_by_its_first_bytes(void **state)
 {
         (void)state;
         struct redis_lane lane = { 0 };
-        char bytes[200];
+        char bytes[600];
         memset(bytes, 0, sizeof(bytes));
         bytes[0] = (char)255;
-        bytes[127] = 1;
-        bytes[128] = 1;
+        bytes[511] = 1;
+        bytes[512] = 1;
+        add(&lane, 1);
         lane_add(&lane, (struct span){ bytes, sizeof(bytes) });
         add(&lane, 1);
         assert_int_equal(lane_mark_done(&lane, 2), LANE_DONE);
-        expect_text(&lane, ":2:200.383");
+        expect_text(&lane, ":2:600.10356425");
         lane_forget(&lane);
+}
+
+static void elements_in_another_order_have_other_sums(void **state)
+{
+        (void)state;
+        struct redis_lane lane = { 0 };
+        lane_add(&lane, SPAN_TEXT("task-12"));
+        lane_add(&lane, SPAN_TEXT("task-21"));
+        lane_add(&lane, SPAN_TEXT("task-20"));
+        assert_int_not_equal(lane.places[0].sum, lane.places[1].sum);
+        assert_int_not_equal(lane.places[1].sum, lane.places[2].sum);
+        lane_forget(&lane);
+}
+
+/* It is kept while it is not known what the store has, and goes when the shard is acquired anew. */
+static void the_last_claimed_one_is_remembered(void **state)
+{
+        (void)state;
+        struct redis_shard shard = { 0 };
+        struct redis_lane *lane = &shard.lanes[LANE_NORMAL];
+        char bytes[600];
+        memset(bytes, 'x', sizeof(bytes));
+        assert_int_equal(lane_last(lane).size, 0);
+        lane_remember(lane, 7, SPAN_TEXT("first"));
+        assert_true(span_is(lane_last(lane), SPAN_TEXT("first")));
+        lane_remember(lane, 8, (struct span){ bytes, sizeof(bytes) });
+        assert_int_equal(lane_last(lane).size, LANE_LOOK_BYTES);
+        lane_remember(lane, 9, SPAN_TEXT("third"));
+        view_forget(&shard, VIEW_UNKNOWN);
+        assert_true(span_is(lane_last(lane), SPAN_TEXT("third")));
+        assert_int_equal(lane->last_number, 9);
+        view_forget(&shard, VIEW_EMPTY);
+        assert_int_equal(lane_last(lane).size, 0);
+        assert_null(lane->last);
 }
 
 int main(void)
@@ -102,7 +138,9 @@ int main(void)
                 cmocka_unit_test(done_at_the_head_is_trimmed),
                 cmocka_unit_test(what_is_done_twice_or_never_stood_there_is_told_apart),
                 cmocka_unit_test(what_is_done_behind_others_is_a_text),
-                cmocka_unit_test(the_head_is_known_by_its_first_bytes),
+                cmocka_unit_test(the_last_done_one_is_known_by_its_first_bytes),
+                cmocka_unit_test(elements_in_another_order_have_other_sums),
+                cmocka_unit_test(the_last_claimed_one_is_remembered),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

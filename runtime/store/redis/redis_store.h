@@ -1,11 +1,13 @@
 /* redis_store.h: the store on Redis.  Everything is on the loop; what is atomic is a script (lua/).
  *
- *         open.c, writable.c    opening, what is recorded, whether the server takes writes        bell.c    the
- * doorbell call.c                an operation is one or more commands; answers        scripts.c, msgpack.c shard/ the
- * hot path: submit, lease, advance, what was claimed, follow-ups for other shards records/              results,
- * replies, rooms, mailboxes, wanting, limits, schedules admin/                looking and intervening: the app, tasks,
- * keys, desired state, import, fsck lua/                  the scripts in the same three folders, and lib/: what they
- * share
+ *         open.c, writable.c  opening, what is recorded, whether the server takes writes
+ *         bell.c              the doorbell
+ *         call.c              an operation is one or more commands; answers
+ *         scripts.c           msgpack.c
+ *         shard/              the hot path: submit, lease, advance, claimed tasks, follow-ups for other shards
+ *         records/            results, replies, rooms, mailboxes, wanting, limits, schedules
+ *         admin/              the app, tasks, keys, desired state, import, fsck
+ *         lua/                the scripts in the same three folders, and lib/: what they share
  *
  * README.md has the keys. */
 #ifndef QUIVER_STORE_REDIS_STORE_H
@@ -23,7 +25,8 @@
 /* A task that was claimed and stands in its lane's list still. */
 struct redis_place {
         uint32_t size;
-        uint32_t sum : 31; /* of its first bytes: the store tells by it that this element is still the list's first */
+        uint32_t
+                sum : 31; /* of its first bytes: by the last done one's the store tells that all stand in their place */
         uint32_t is_done : 1;
 };
 
@@ -35,6 +38,9 @@ struct redis_lane {
         uint64_t bytes;   /* of these elements */
         uint32_t average; /* how many bytes elements had of late; 0: none was seen */
         uint64_t base;    /* the number before that of the first of them */
+        char *last;       /* the first bytes of the element that was claimed last, by which the store tells whether */
+        uint32_t last_size, last_room; /* others have changed the list; kept while the view is unknown */
+        uint64_t last_number;
         uint32_t small; /* how many of the elements behind them are known to be so; from LANE_SMALL_ONLY on see below */
         uint32_t calls; /* for so many more calls it is looked at, though it was empty; unless it is `normal` */
 };
@@ -198,6 +204,11 @@ void bell_own_room(struct redis_store *s, uint32_t shard);
 /* Sets the timer to whatever is next. */
 void bell_set_timer(struct redis_store *s);
 
+/* --- outcomes.c -------------------------------------------------------------------------------------------------- */
+
+/* What advance.lua is given of outcomes that are not simply done; in the arena. */
+struct span outcomes_pack(const struct store *store, const struct store_advance *advance, struct arena_chunk **arena);
+
 /* --- lane.c ------------------------------------------------------------------------------------------------------ */
 
 /* So many claimed elements, and so many bytes of them, may stand in a list behind one that takes long.  Beyond that the
@@ -217,17 +228,24 @@ void bell_set_timer(struct redis_store *s);
 /* For so many calls a lane is read that had something. */
 #define LANE_CALLS 64u
 
-/* Nothing of it stands in the list any more. */
+/* Of so many of an element's first bytes it is told whether it is the same; all that identifies a task stands there. */
+#define LANE_LOOK_BYTES 512u
+
+/* Nothing of it stands in the list any more, or it is not known what does. */
 void lane_forget(struct redis_lane *lane);
 /* The next element was claimed. */
 void lane_add(struct redis_lane *lane, struct span bytes);
+/* The last element that was claimed, of that number; empty bytes: forget it. */
+void lane_remember(struct redis_lane *lane, uint64_t number, struct span bytes);
+/* Its first bytes; empty if none is known. */
+struct span lane_last(const struct redis_lane *lane);
 /* An element was read. */
 void lane_see(struct redis_lane *lane, struct span bytes);
 enum lane_mark { LANE_DONE, LANE_GONE /* it was done before */, LANE_ELSEWHERE /* it does not stand in the list */ };
 enum lane_mark lane_mark_done(struct redis_lane *lane, uint64_t number);
 /* Forgets those at the head that are done.  Returns how many. */
 uint32_t lane_trim(struct redis_lane *lane);
-/* Which of them are done, as the store keeps it behind their count: nothing, or ":DONE:HEAD". */
+/* Which of them are done, as the store keeps it behind their count: nothing, or ":DONE:SUM". */
 void lane_text(const struct redis_lane *lane, struct buffer *text);
 void view_forget(struct redis_shard *shard, enum redis_view view);
 /* The shard was acquired: nothing stands in a list that is in flight. */

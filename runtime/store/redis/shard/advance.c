@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "base/numbers.h"
-#include "store/redis/msgpack.h"
 #include "store/redis/redis_store.h"
 
 /* --- what goes out ----------------------------------------------------------------------------------------------- */
@@ -25,77 +24,16 @@ static bool all_plain(const struct store_advance *advance, bool has_no_keys)
         return true;
 }
 
-static uint64_t bounded(uint64_t ms)
-{
-        return min_u64(ms, TASK_NUMBER_MAX / 4);
-}
-
-static void pack_follow_up(struct buffer *b, const struct store_prepared *f, uint32_t shard)
-{
-        msgpack_array(b, 5);
-        msgpack_number(b, f->shard == shard ? 0 : f->shard + 1);
-        msgpack_number(b, f->lane);
-        msgpack_number(b, f->not_before_ms);
-        msgpack_number(b, bounded(f->delay_ms));
-        msgpack_bytes(b, f->bytes);
-}
-
-static void pack_outcome(struct buffer *b, const struct store_outcome *o)
-{
-        const struct store_ref *task = &o->task;
-        struct span error = o->error;
-        if (error.size > NOTE_TEXT_MAX)
-                error.size = NOTE_TEXT_MAX;
-        msgpack_array(b, 19);
-        msgpack_number(b, o->kind);
-        msgpack_number(b, task->seq);
-        msgpack_bytes(b, task->id);
-        msgpack_bytes(b, task->key);
-        msgpack_bytes(b, task->handler);
-        msgpack_number(b, task->reply_ms);
-        msgpack_number(b, o->cost);
-        msgpack_number(b, bounded(o->delay_ms));
-        msgpack_number(b, o->refill);
-        msgpack_number(b, o->is_suspect);
-        msgpack_number(b, o->has_result);
-        msgpack_bytes(b, o->reason);
-        msgpack_bytes(b, error);
-        msgpack_bytes(b, o->result);
-        msgpack_bytes(b, o->checkpoint);
-        msgpack_bytes(b, o->name);
-        msgpack_bytes(b, o->holder);
-        msgpack_number(b, min_u64(o->until_ms, STORE_START_MAX_MS));
-        msgpack_array(b, o->follow_ups_count);
-}
-
-static struct span pack_outcomes(
-        const struct store *store, const struct store_advance *advance, struct arena_chunk **arena)
-{
-        struct buffer b = { 0 };
-        const struct store_prepared *follow_up = advance->prepared;
-        msgpack_array(&b, 3);
-        msgpack_number(&b, store->results_max);
-        msgpack_number(&b, store->results_age_ms);
-        msgpack_array(&b, advance->outcomes_count);
-        for (uint32_t i = 0; i < advance->outcomes_count; i++) {
-                pack_outcome(&b, &advance->outcomes[i]);
-                for (uint32_t j = 0; j < advance->outcomes[i].follow_ups_count; j++)
-                        pack_follow_up(&b, follow_up++, advance->lease.shard);
-        }
-        struct span packed = arena_copy(arena, (struct span){ (const char *)b.data, b.size });
-        buffer_free(&b);
-        return packed;
-}
-
 /* --- a call under way -------------------------------------------------------------------------------------------- */
 
 /* What is claimed in the common case stays in its lane's list, and comes with an LRANGE that follows the script. */
 struct advance_list {
         const struct redis_call *call; /* the LRANGE that is waited for; NULL: none */
         uint32_t from, reads;          /* what it asks for */
-        uint64_t first;                /* the number of the first claimed task */
-        uint32_t count;                /* how many of what it reads are claimed */
-        bool is_exact;                 /* it was sent when the script had been answered */
+        bool has_last;  /* and before that for the last one that was claimed before: is it still there? */
+        uint64_t first; /* the number of the first claimed task */
+        uint32_t count; /* how many of what it reads are claimed */
+        bool is_exact;  /* it was sent when the script had been answered */
         bool is_read;
 };
 
@@ -107,6 +45,7 @@ struct advance_op {
         bool is_anew;     /* the store knew more than we did, so all was said once more */
         bool is_answered; /* by the script, and it was not fenced */
         bool is_listed;   /* what we know of the lists is what the store says */
+        bool is_changed;  /* others have changed a list between the script and its LRANGE */
         bool is_ended;
 };
 
@@ -292,6 +231,18 @@ static void send_anew(struct redis_op *op, struct redis_shard *shard)
         advance_send(op);
 }
 
+/* Only RPUSH leaves the places of what is claimed alone.  After anything else nobody knows which task is which, so that
+ * the shard counts as lost: what is acquired anew comes with its bytes. */
+static void list_changed(struct redis_op *op, uint32_t shard)
+{
+        ((struct store_advance *)op->request)->verdict = STORE_FENCED;
+        op->s->shards[shard].is_watched = false;
+        log_event(LEVEL_ERROR, "list-changed", "app=%s shard=%" PRIu32 " text=%s", op->s->store.app, shard,
+                LOG_QUOTE(
+                        "somebody else has changed a list of this shard with another command than RPUSH; the shard is "
+                        "acquired anew, and what was claimed from its lists and is not done runs again"));
+}
+
 static void advance_answer(struct redis_call *call, const redisReply *reply)
 {
         struct redis_op *op = call->op;
@@ -300,6 +251,10 @@ static void advance_answer(struct redis_call *call, const redisReply *reply)
         struct redis_shard *shard = &op->s->shards[call->shard];
         if (reply_is_fenced(reply)) {
                 shard->is_watched = false;
+                return;
+        }
+        if (span_is(reply_span(reply), SPAN_TEXT("OTHER"))) {
+                list_changed(call->op, call->shard);
                 return;
         }
         if (span_is(reply_span(reply), SPAN_TEXT("ANEW"))) {
@@ -354,6 +309,13 @@ static bool is_in_order(const struct advance_op *self, const struct redis_call *
         return list->is_exact || (self->is_answered && self->script->command.sends == 1 && call->command.sends == 1);
 }
 
+static bool is_last(const struct redis_lane *lane, struct span bytes)
+{
+        struct span last = lane_last(lane);
+        bytes.size = min_u64(bytes.size, LANE_LOOK_BYTES);
+        return span_is(bytes, last);
+}
+
 static void list_answer(struct redis_call *call, const redisReply *reply)
 {
         struct redis_op *op = call->op;
@@ -362,9 +324,13 @@ static void list_answer(struct redis_call *call, const redisReply *reply)
         struct redis_lane *lane = &op->s->shards[call->shard].lanes[call->number];
         if (list->call != call || !list->count || !is_in_order(self, call) || op->request->status)
                 return;
+        if (list->has_last && !is_last(lane, reply_span(reply_at(reply, 0)))) {
+                self->is_changed = true;
+                return;
+        }
         uint32_t before = self->claim.count;
         for (uint32_t i = 0; i < list->count; i++) {
-                const redisReply *task = reply_at(reply, i);
+                const redisReply *task = reply_at(reply, i + list->has_last);
                 if (!task || task->type != REDIS_REPLY_STRING) {
                         op_bad_value(op, "list of tasks");
                         return;
@@ -375,6 +341,8 @@ static void list_answer(struct redis_call *call, const redisReply *reply)
                 claimed_add(&self->claim, op, (uint64_t)call->number << STORE_SEQ_LANE_SHIFT | (list->first + i),
                         reply_span(task), (struct span){ 0 }, false);
         }
+        lane_remember(lane, self->is_listed ? list->first + list->count - 1 : 0,
+                self->is_listed ? reply_span(reply_at(reply, list->count - 1 + list->has_last)) : (struct span){ 0 });
         list->is_read = true;
         if (op->pending > 1)
                 claimed_keep(&self->claim, op, before);
@@ -388,7 +356,7 @@ static void list_send(struct redis_op *op, uint32_t shard, unsigned lane)
         call->shard = shard;
         call->number = lane;
         call_put(call, key_of_lane(op->s, shard, (enum lane)lane));
-        call_put_number(call, list->from);
+        call_put_number(call, list->from - list->has_last);
         call_put_number(call, list->from + list->reads - 1);
         list->call = call;
         call_send(call);
@@ -416,6 +384,11 @@ static void advance_after(struct redis_op *op)
         struct advance_op *self = op->self;
         struct store_advance *advance = (struct store_advance *)op->request;
         uint32_t shard = advance->lease.shard;
+        if (self->is_answered && !self->is_ended && !op->request->status && self->is_changed) {
+                list_changed(op, shard);
+                self->is_answered = false;
+                self->claim.count = self->claim.aside_count = 0;
+        }
         if (self->is_answered && !self->is_ended && !op->request->status) {
                 if (read_again(op, shard)) {
                         /* What came with this answer goes with it. */
@@ -505,24 +478,28 @@ static void put_lane(struct redis_op *op, struct redis_call *call, unsigned numb
         struct advance_op *self = op->self;
         struct redis_lane *lane = &op->s->shards[call->shard].lanes[number];
         struct buffer text = { 0 };
-        call_put_number(call, lane_trim(lane));
+        bool is_view = op->s->shards[call->shard].view != VIEW_UNKNOWN;
+        struct span last = lane->count || !is_view ? lane_last(lane) : (struct span){ 0 };
+        call_put_number(call, is_view ? lane_trim(lane) : lane->last_number);
         call_put_number(call, lane->count);
         lane_text(lane, &text);
         call_put(call, arena_copy(request_arena(op->request), (struct span){ (const char *)text.data, text.size }));
         buffer_free(&text);
-        self->lists[number] = (struct advance_list){ .from = lane->count };
+        self->lists[number] = (struct advance_list){ .from = lane->count, .has_last = lane->count > 0 };
         if (is_plain_call)
                 self->lists[number].reads = list_reads(op, lane, number);
         call_put_number(call, self->lists[number].reads);
         call_put_number(call, list_small(op, lane));
         /* Twice what they had so far, and what Redis adds: beyond that there are others among them. */
         call_put_number(call, 2 * lane->average + 64);
+        /* A copy: it is said as it was, also if the call is sent again when others have been claimed. */
+        call_put(call, arena_copy(request_arena(op->request), last));
 }
 
 /* Whether a lane besides `normal` has to be named. */
-static bool is_used(struct redis_lane *lane)
+static bool is_used(struct redis_lane *lane, bool is_view)
 {
-        if (lane->count)
+        if (lane->count || (!is_view && lane->last_size))
                 return true;
         if (!lane->calls)
                 return false;
@@ -539,7 +516,7 @@ static void put_lists(struct redis_op *op, struct redis_call *call, bool is_plai
         uint32_t done = 0, seqs_count = 0;
         uint64_t bytes = 0;
         bool is_view = shard->view != VIEW_UNKNOWN;
-        bool is_high = is_used(&shard->lanes[LANE_HIGH]), is_low = is_used(&shard->lanes[LANE_LOW]);
+        bool is_high = is_used(&shard->lanes[LANE_HIGH], is_view), is_low = is_used(&shard->lanes[LANE_LOW], is_view);
         call_put(call, view_text(op, shard));
         if (is_plain_call)
                 done = mark_done(op, shard, seqs, &seqs_count);
@@ -547,7 +524,7 @@ static void put_lists(struct redis_op *op, struct redis_call *call, bool is_plai
                 bytes = max_u64(bytes, shard->lanes[lane].bytes);
         call_put_number(call, done);
         call_put_number(call, LANE_SAMPLES + bytes / LANE_SAMPLE_BYTES);
-        call_put_number(call, is_high || is_low ? 32 : 20);
+        call_put_number(call, is_high || is_low ? 35 : 21);
         put_lane(op, call, LANE_NORMAL, is_plain_call && is_view);
         if (is_high || is_low) {
                 put_lane(op, call, LANE_HIGH, is_plain_call && is_view);
@@ -566,7 +543,7 @@ static void advance_send(struct redis_op *op)
         struct store_advance *advance = (struct store_advance *)op->request;
         uint32_t shard = advance->lease.shard;
         bool is_plain_call = all_plain(advance, s->shards[shard].has_no_keys);
-        struct redis_call *call = call_script(op, SCRIPT_advance, shard, 31 + advance->outcomes_count);
+        struct redis_call *call = call_script(op, SCRIPT_advance, shard, 34 + advance->outcomes_count);
         memset(self->lists, 0, sizeof(self->lists));
         self->script = call;
         call->answer = advance_answer;
@@ -579,7 +556,7 @@ static void advance_send(struct redis_op *op)
         call_put_number(call, s->store.payload_max + TASK_HEAD_MAX);
         struct span packed = { 0 };
         if (!is_plain_call)
-                packed = pack_outcomes(&s->store, advance, request_arena(op->request));
+                packed = outcomes_pack(&s->store, advance, request_arena(op->request));
         call_put(call, packed);
         put_lists(op, call, is_plain_call);
         call_send_tracked(call);

@@ -81,11 +81,15 @@ bool claimed_set_aside(struct redis_claim *c, struct redis_op *op, const struct 
         struct buffer packed = { 0 };
         msgpack_array(&packed, c->aside_count);
         buffer_put(&packed, c->aside.data, c->aside.size);
-        struct redis_call *call = call_script(op, SCRIPT_aside, c->shard, 3);
+        struct redis_call *call = call_script(op, SCRIPT_aside, c->shard, 3 + 2 * LANES);
         call->answer = answer;
         call_put_lease(call, lease);
         call_put(call, arena_copy(arena, (struct span){ (const char *)packed.data, packed.size }));
         call_put_number(call, op->s->store.payload_max + TASK_HEAD_MAX);
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                call_put_number(call, op->s->shards[c->shard].lanes[lane].last_number);
+                call_put(call, lane_last(&op->s->shards[c->shard].lanes[lane]));
+        }
         buffer_free(&packed);
         buffer_free(&c->aside);
         call_send_tracked(call);

@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "store/redis/redis_store.h"
-
-/* Of so many of an element's first bytes the sum is made. */
-#define HEAD_BYTES 128u
 
 void lane_forget(struct redis_lane *lane)
 {
@@ -22,9 +20,39 @@ void lane_forget(struct redis_lane *lane)
 
 void view_forget(struct redis_shard *shard, enum redis_view view)
 {
-        for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned lane = 0; lane < LANES; lane++) {
                 lane_forget(&shard->lanes[lane]);
+                if (view == VIEW_EMPTY)
+                        lane_remember(&shard->lanes[lane], 0, (struct span){ 0 });
+        }
         shard->view = view;
+}
+
+static uint32_t look_size(struct span bytes)
+{
+        return (uint32_t)min_u64(bytes.size, LANE_LOOK_BYTES);
+}
+
+void lane_remember(struct redis_lane *lane, uint64_t number, struct span bytes)
+{
+        lane->last_number = number;
+        lane->last_size = look_size(bytes);
+        if (lane->last_size > lane->last_room) {
+                lane->last_room = lane->last_size;
+                lane->last = memory_resize(lane->last, lane->last_room);
+        }
+        if (lane->last_size) {
+                memcpy(lane->last, bytes.data, lane->last_size);
+                return;
+        }
+        free(lane->last);
+        lane->last = NULL;
+        lane->last_room = 0;
+}
+
+struct span lane_last(const struct redis_lane *lane)
+{
+        return (struct span){ lane->last, lane->last_size };
 }
 
 void lane_see(struct redis_lane *lane, struct span bytes)
@@ -36,14 +64,14 @@ void lane_see(struct redis_lane *lane, struct span bytes)
 void lane_add(struct redis_lane *lane, struct span bytes)
 {
         uint32_t sum = 0;
-        size_t size = bytes.size < HEAD_BYTES ? bytes.size : HEAD_BYTES;
-        for (size_t i = 0; i < size; i++)
-                sum += (uint32_t)(i + 1) * (uint8_t)bytes.data[i];
+        uint32_t size = look_size(bytes);
+        for (uint32_t i = 0; i < size; i++)
+                sum += ((i + 1) * 40503 & 0xffff) * (uint8_t)bytes.data[i];
         if (lane->count == lane->room) {
                 lane->room = lane->room ? lane->room * 2 : 64;
                 lane->places = memory_resize(lane->places, lane->room * sizeof(*lane->places));
         }
-        lane->places[lane->count++] = (struct redis_place){ .size = (uint32_t)bytes.size, .sum = sum };
+        lane->places[lane->count++] = (struct redis_place){ .size = (uint32_t)bytes.size, .sum = sum & INT32_MAX };
         lane->bytes += bytes.size;
 }
 
@@ -84,5 +112,5 @@ void lane_text(const struct redis_lane *lane, struct buffer *text)
                         digit |= lane->places[i].is_done ? 1u << (i - from) : 0;
                 buffer_put(text, &"0123456789abcdef"[digit], 1);
         }
-        buffer_printf(text, ":%" PRIu32 ".%" PRIu32, lane->places[0].size, (uint32_t)lane->places[0].sum);
+        buffer_printf(text, ":%" PRIu32 ".%" PRIu32, lane->places[last - 1].size, (uint32_t)lane->places[last - 1].sum);
 }

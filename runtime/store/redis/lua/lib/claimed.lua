@@ -1,45 +1,50 @@
 -- Tasks that were claimed and still stand in their lane's list: its first elements, as many as the shard's field `claimed`
 -- says.  So a claim in the common case moves a number and no task, and its commit is an LTRIM.  Per lane, and with a blank
--- between lanes: COUNT, or COUNT:DONE:HEAD if some of them are done behind one that is not.  DONE has a hexadecimal digit for
--- each four places, the lowest bit for the first of them.  HEAD is what the first element looks like: where it is another,
--- somebody has put an element before it or removed some, and what is marked as done is not known any more.
+-- between lanes: COUNT, or COUNT:DONE:SUM if some of them are done behind one that is not.  DONE has a hexadecimal digit for
+-- each four places, the lowest bit for the first of them.  SUM is what the last done element looks like: where another
+-- stands there, somebody has put elements before it or removed some, and which ones are done is not known any more.
+-- An owner compares more: it says what the last element looks like that it has claimed.
 -- Whatever is not the common case begins with claimed_move(): from then on all that is in flight is in the in-flight hash.
 local CLAIMED_MAX = 4096
 
-local function claimed_head(bytes)
+-- As lane.c makes it.
+local function claimed_sum(bytes)
 	local sum = 0
-	for i, byte in ipairs({ string.byte(bytes, 1, 128) }) do
-		sum = sum + i * byte
+	for i, byte in ipairs({ string.byte(bytes, 1, 512) }) do
+		sum = sum + i * 40503 % 65536 * byte
 	end
-	return string.format('%d.%d', #bytes, sum)
+	return string.format('%d.%d', #bytes, sum % 2147483648)
 end
 
--- By lane: count, done, head; nil if it cannot be read.
+-- By lane: count, done, the place of the last done one, its sum; nil if it cannot be read.
 local function claimed_parse(text, last)
 	local claimed = {}
 	local words = { string.match(text and text ~= '' and text or '0 0 0', '^(%S+) (%S+) (%S+)$') }
 	for lane = 0, 2 do
 		local word = words[lane + 1] or ''
-		local count, done, head = string.match(word, '^(%d+):(%x+):(%d+%.%d+)$')
+		local count, done, sum = string.match(word, '^(%d+):(%x+):(%d+%.%d+)$')
+		local digit = done and tonumber(string.sub(done, -1), 16) or 0
+		local last_done = done and 4 * #done - (digit >= 8 and 0 or digit >= 4 and 1 or digit >= 2 and 2 or 3) or 0
 		count = whole(count or word)
-		if not count or count > CLAIMED_MAX or count > last[lane] or (done and 4 * #done >= count + 4) then
+		if not count or count > CLAIMED_MAX or count > last[lane] or last_done > count or (done and digit == 0) then
 			return nil
 		end
-		claimed[lane] = { count = count, done = done, head = head }
+		claimed[lane] = { count = count, done = done, last_done = last_done, sum = sum }
 	end
 	return claimed
 end
 
 -- Compares it with the lists.  A list that is shorter than what was claimed of it has lost that: what is there now is queued.
+-- Of one in which something else stands for the last done element, nothing counts as done.  `is_changed` is set for both.
 -- `base` is the number before that of the list's first element.
 local function claimed_compare(claimed, last)
 	for lane = 0, 2 do
 		local c = claimed[lane]
 		local length = c.count > 0 and redis.pcall('LLEN', lanes[lane])
 		if length and (type(length) ~= 'number' or length < c.count) then
-			c.count, c.done, c.is_short = 0, nil, true
-		elseif c.done and claimed_head(redis.call('LINDEX', lanes[lane], 0)) ~= c.head then
-			c.done, c.is_other = nil, true
+			c.count, c.done, c.is_changed, c.is_short = 0, nil, true, true
+		elseif c.done and claimed_sum(redis.call('LINDEX', lanes[lane], c.last_done - 1)) ~= c.sum then
+			c.done, c.is_changed = nil, true
 		end
 		c.base = last[lane] - c.count
 	end
@@ -57,6 +62,12 @@ end
 local function claimed_check()
 	local text, last = redis.call('HGET', shard, 'claimed'), lasts()
 	return claimed_compare(claimed_parse(text, last) or bad_value('claimed', text), last)
+end
+
+-- Whether a claimed element does not begin with these bytes, which its owner has read there; '': it has read none.
+local function claimed_is_other(claimed, lane, place, bytes)
+	return bytes ~= '' and place >= 1 and place <= claimed[lane].count and
+		string.sub(redis.call('LINDEX', lanes[lane], place - 1), 1, 512) ~= bytes
 end
 
 local function claimed_is_done(c, place)

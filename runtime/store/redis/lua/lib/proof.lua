@@ -152,8 +152,8 @@ parts[#parts + 1] = function()
 		end
 		if c.is_short then
 			problem('what is there is queued', move, 'lane %s: tasks that were claimed are not there', lane_names[lane])
-		elseif c.is_other then
-			problem('all are in flight', move, 'lane %s: something was put before what was claimed; which of it is done is not known',
+		elseif c.is_changed then
+			problem('all are in flight', move, 'lane %s: something was put before what was claimed, or taken from it; which of it is done is not known',
 				lane_names[lane])
 		end
 	end

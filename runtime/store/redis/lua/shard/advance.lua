@@ -5,8 +5,9 @@
 -- lists are simply done, how many nodes of a list are looked at, where the seqs begin; then for the lanes normal, high and
 -- low (the last two may be left out) how many done ones come off the list's head, how many claimed ones stay behind them,
 -- what `claimed` says of these after their number, how many elements behind them the caller reads with an LRANGE right after
--- this call, how many of these are known to be small, how many bytes one has if none of them is large; then seqs that are
--- simply done and stand in the in-flight hash.
+-- this call, how many of these are known to be small, how many bytes one has if none of them is large, the first 512 bytes
+-- of the last claimed element as the caller read them ('': none is claimed; if it does not know `claimed`: of the one whose
+-- number stands where else the done ones are counted); then seqs that are simply done and stand in the in-flight hash.
 -- The common case comes first and stands alone: what it does not call it need not even define.
 -- → bits (1, 2 and 4 more of each lane, 8 has_outbox, 16 has_keys, 32 refused, 64 and 128 wanted, 256 keys are due whose lane
 -- had no room, 512 what is claimed stands in the lists), now, left, gone, next_due, controls, troubles, how many of the next
@@ -14,7 +15,8 @@
 -- once), blocks.  Troubles are 0, or how many tasks were too long and are dead, and a line about each of them and about
 -- each record that cannot be read.  A block is tasks of consecutive seqs: the first seq, a list of their envelopes, and of
 -- their notes ('': none has one); or the first seq, how many, and '' of tasks that the LRANGE brings.  No list is packed
--- into one string: Lua hashes every byte of a string that it makes.  'FENCED', or 'ANEW': `claimed` is another.
+-- into one string: Lua hashes every byte of a string that it makes.  'FENCED'; 'ANEW': `claimed` is another; or 'OTHER': the
+-- claimed elements do not stand where they stood, so somebody else has changed the list.
 local shard, delayed, control = KEYS[1], KEYS[5], KEYS[6]
 local at = string.sub(shard, 1, -6)
 local flight = at .. 'flight'
@@ -50,7 +52,7 @@ local last = { [0] = 0, counted('normal', fields[6]), 0 }
 local done_before = counted('done', fields[5])
 if call > last_call and ARGV[9] == '' and view ~= '-' and not fields[3] and not fields[4] then
 	local there = redis.call('EXISTS', at .. 'keys', at .. 'notes', at .. 'outbox', delayed, control, KEYS[2], KEYS[4])
-	if first_seq == 32 then
+	if first_seq == 35 then
 		if there == 0 or redis.call('EXISTS', KEYS[2], KEYS[4]) == there then
 			first_lane, last_lane = 0, 2
 		end
@@ -92,12 +94,17 @@ repeat
 	local set = { 'call', ARGV[2], 'until', format('%d', now + ARGV[3]), 'ttl', ARGV[3] }
 	local words = { '0', '0', '0' } -- of `claimed`
 	for lane = first_lane, last_lane do
-		local a = lane == 1 and 14 or lane == 0 and 20 or 26
+		local a = lane == 1 and 14 or lane == 0 and 21 or 28
 		local kept, reads = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 3])
 		local length = redis.pcall('LLEN', KEYS[lane + 2])
 		local queued = type(length) == 'number' and length - ARGV[a] - kept or -1
 		local n, small = math.min(queued, reads, rest), tonumber(ARGV[a + 4])
 		is_odd = queued < 0 or (queued > 0 and n == 0 and rest > 0 and want[lane] > 0)
+		-- If the last one stands where it stood, so do all before it.
+		if ARGV[a + 6] ~= '' and not is_odd then
+			local bytes = redis.call('LINDEX', KEYS[lane + 2], format('%d', ARGV[a] + kept - 1))
+			is_odd = bytes ~= ARGV[a + 6] and string.sub(bytes, 1, 512) ~= ARGV[a + 6]
+		end
 		if n > small and not is_odd then
 			-- What the first nodes hold, scaled up to the whole list: it is never less than what is read, if that is small.
 			local bytes = redis.pcall('MEMORY', 'USAGE', KEYS[lane + 2], 'SAMPLES', ARGV[12])
@@ -139,7 +146,7 @@ repeat
 		end
 	end
 	for lane = first_lane, last_lane do
-		local trim = ARGV[lane == 1 and 14 or lane == 0 and 20 or 26]
+		local trim = ARGV[lane == 1 and 14 or lane == 0 and 21 or 28]
 		if trim ~= '0' then
 			redis.call('LTRIM', KEYS[lane + 2], trim, '-1')
 		end
@@ -256,18 +263,36 @@ local function controls_show(controls)
 	return rows
 end
 
--- The answer to the last call was lost: what it claimed is in flight and is returned again.
+local places = first_seq == 35 and { [0] = 21, 14, 28 } or { 14 }
+
+-- Whether what is claimed stands where it stood, as far as the caller knows: `claimed` is as claimed_check() read it.
+local function claimed_stands(claimed)
+	for lane, a in pairs(places) do
+		local place = view == '-' and ARGV[a] - claimed[lane].base or ARGV[a] + ARGV[a + 1]
+		if (view == '-' or view == (fields[7] or '')) and claimed_is_other(claimed, lane, place, ARGV[a + 6]) then
+			return false
+		end
+	end
+	return not (claimed[0].is_changed or claimed[1].is_changed or claimed[2].is_changed)
+end
+
+-- The answer to the last call was lost: what it claimed is in flight and is returned again.  It leaves the lists, for the
+-- caller does not know of it yet and could not tell whether it stays in its place.
 if call == last_call then
-	local claimed = claimed_read()
 	local saved = redis.call('HMGET', shard, 'last', 'until', 'returned')
-	check_types('flight', 'notes', 'control')
+	check_types('high', 'normal', 'low', 'flight', 'notes', 'control')
+	local claimed = claimed_check()
+	if not claimed_stands(claimed) then
+		return 'OTHER'
+	end
+	claimed_move(claimed)
 	local looks = 256
 	for first, n in string.gmatch(saved[1] or '', '(%d+) (%d+)') do
 		first = whole(first) or 0
 		n = math.min(whole(n) or 0, looks)
 		looks = looks - n
 		for seq = first, first + n - 1 do
-			local bytes = seq_is_given(seq, last) and flight_get(claimed, seq)
+			local bytes = seq_is_given(seq, last) and redis.call('HGET', flight, seq)
 			if bytes then
 				claim_add(seq, bytes, redis.call('HGET', notes, seq))
 			end
@@ -314,12 +339,11 @@ if has_dead or has_controls or has_keys then
 end
 check_counts(unpack(COUNTS))
 local claimed = claimed_check()
+if not claimed_stands(claimed) then
+	-- What stands at which place is not known any more.  Whoever acquires the shard anew is told what is in flight.
+	return 'OTHER'
+end
 for lane = 0, 2 do
-	if claimed[lane].is_short or claimed[lane].is_other then
-		-- Somebody else has changed the list: what stands at which place is not known any more.  Whoever acquires the shard
-		-- anew is told what is in flight.
-		return 'FENCED'
-	end
 	lane_sizes[lane] = lane_sizes[lane] - claimed[lane].count
 end
 if has_results then
@@ -362,7 +386,7 @@ end
 
 -- --- the call ---------------------------------------------------------------------------------------------------------
 
-local places = first_seq == 32 and { [0] = 20, 14, 26 } or { 14 }
+
 -- From here on all that is in flight is in the in-flight hash, but what this call says is done.
 for lane, a in pairs(view ~= '-' and places or {}) do
 	redis.call('LTRIM', lanes[lane], ARGV[a], -1)

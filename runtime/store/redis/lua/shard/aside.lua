@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
 -- aside: claimed tasks that the driver found no host can run, or not yet.  ARGV: lease, then msgpack of
--- { seq, due, '', '' } (to delayed) or { seq, 0, reason, text } (to the dead), and the longest envelope allowed.  What is
--- not in flight is left alone, so it may be repeated.  → when the first of the delayed is due
+-- { seq, due, '', '' } (to delayed) or { seq, 0, reason, text } (to the dead), and the longest envelope allowed; then for
+-- high, normal and low the number and the first 512 bytes of the last element that was claimed in the list ('': none).  What
+-- is not in flight is left alone, so it may be repeated.  → when the first of the delayed is due; 'FENCED', also if what is
+-- claimed does not stand in its place: the next advance says so, too
 --include shard
 --include look
 --include note
@@ -16,7 +18,14 @@ end
 check_types('shard', 'flight', 'notes', 'delayed', 'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'due', 'high', 'normal', 'low',
 	'control')
 check_counts('high', 'normal', 'low', 'last_delayed', 'last_dead')
-claimed_move(claimed_check())
+local claimed = claimed_check()
+for lane = 0, 2 do
+	if claimed[lane].is_changed or
+		claimed_is_other(claimed, lane, ARGV[4 + 2 * lane] - claimed[lane].base, ARGV[5 + 2 * lane]) then
+		return 'FENCED'
+	end
+end
+claimed_move(claimed)
 for _, item in ipairs(cmsgpack.unpack(ARGV[2])) do
 	local seq = item[1]
 	local bytes = redis.call('HGET', flight, seq)
