@@ -40,6 +40,12 @@ struct results_config {
         uint64_t reply_ttl_ms;
 };
 
+/* Which done tasks a host remembers, to say what became of them. */
+struct done_config {
+        uint32_t keep; /* 0: none */
+        uint64_t age_ms;
+};
+
 struct store_config {
         struct url url;
         char *user; /* NULL: none */
@@ -50,6 +56,7 @@ struct store_config {
         uint64_t payload_max_bytes;
         uint32_t backlog_max; /* tasks per shard; 0: no limit */
         struct results_config results;
+        struct done_config done;
 };
 
 struct coordination_config {

@@ -98,6 +98,14 @@ static const struct field results_fields[] = {
 };
 static const struct group results_table = TABLE(results_fields);
 
+static const struct field done_fields[] = {
+        COUNT("keep", done_config, keep, "1000", 0, 100000, RESTART,
+                "Done tasks that each host remembers, so that `quiver task ID` says what became of one. 0: none."),
+        DURATION("age", done_config, age_ms, "1h", SECOND, 7 * DAY, RESTART,
+                "A task that was done longer ago than this is forgotten."),
+};
+static const struct group done_table = TABLE(done_fields);
+
 /* Sentinels have passwords of their own, apart from those of the servers that they monitor. */
 static const struct field sentinel_fields[] = {
         TEXT("user", sentinel_config, user, "none", name_check_user, RESTART, "Their ACL user."),
@@ -131,6 +139,7 @@ static const struct field store_fields[] = {
         COUNT("max_backlog", store_config, backlog_max, "1000000", 0, 2147483647, RESTART,
                 "Tasks waiting in one shard, beyond which submits are refused. 0: no limit."),
         GROUP("results", store_config, results, &results_table, "Which results of finished tasks are kept."),
+        GROUP("done", store_config, done, &done_table, "Which done tasks can still be looked up by their id."),
 };
 static const struct group store_table = TABLE(store_fields);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "host/host_private.h"
 
@@ -27,6 +28,15 @@ static void answer_status(void *owner, struct control_call *call, const json_t *
         control_reply(call, document);
 }
 
+/* What became of a task that was done here, as the document in the store will say it. */
+static void answer_done(void *owner, struct control_call *call, const json_t *request)
+{
+        const struct host *h = owner;
+        const char *id = json_string_value(json_object_get(request, "id"));
+        control_reply(call, done_document_of(&h->done, h->config->host.name, h->status_doc.done.age_ms, clock_boot_ms(),
+                                    span_of_text(id ? id : "")));
+}
+
 static void answer_reload(void *owner, struct control_call *call, const json_t *request)
 {
         struct host *h = owner;
@@ -47,6 +57,7 @@ static void answer_await(void *owner, struct control_call *call, const json_t *r
 static const struct control_verb verbs[] = {
         { "ping", answer_ping },
         { "status", answer_status },
+        { "done", answer_done },
         { "reload", answer_reload },
         { "reload-await", answer_await },
 };

@@ -1,6 +1,7 @@
 /* host_http.c: a host's HTTP server: what it is given of the configuration, and what it may ask the host. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "host/host_private.h"
@@ -20,6 +21,12 @@ static void on_health(void *self, struct http_health *ret_health)
                 .is_draining = h->phase != HOST_RUNNING || h->membership.is_drained,
                 .refused = handlers_count_refused(&h->handlers),
         };
+}
+
+static json_t *on_done(void *self, struct span id)
+{
+        const struct host *h = self;
+        return done_document_of(&h->done, h->config->host.name, h->status_doc.done.age_ms, clock_boot_ms(), id);
 }
 
 /* The paths are the caller's to free. */
@@ -44,7 +51,9 @@ int host_open_http(struct host *h)
         char *socket;
         char *token_file;
         struct http_options options = options_of(h, &socket, &token_file);
-        struct http_services services = { .store = h->store, .config = on_config, .health = on_health, .self = h };
+        struct http_services services = {
+                .store = h->store, .config = on_config, .health = on_health, .done = on_done, .self = h
+        };
         int r = http_open(&h->loop, &options, &services, &h->http, &h->error);
         free(socket);
         free(token_file);

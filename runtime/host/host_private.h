@@ -103,6 +103,7 @@ struct host {
 
         struct membership membership;
         struct leases leases;
+        struct done_tasks done; /* what it did last */
         struct shards shards;
         struct dispatch dispatch;
         struct pools pools;

@@ -98,6 +98,10 @@ static int connect_parts(struct host *h)
         h->status_doc.view = (struct host_status_view){
                 .membership = &h->membership, .shards = &h->shards, .handlers = &h->handlers, .order = &h->reload_order
         };
+        h->status_doc.done = (struct done_report){
+                .host = h->config->host.name, .age_ms = h->config->store.done.age_ms, .done = &h->done
+        };
+        done_tasks_init(&h->done, h->config->store.done.keep, clock_boot_ms());
         host_status_init(&h->status_doc, &h->loop);
         host_apply_config(h);
         return 0;
@@ -281,6 +285,7 @@ static int make_shards(struct host *h)
                 info.shards, LOG_QUOTE(info.durability));
         limit_members(h, info.record->max_members);
         h->shards = (struct shards){ .store = h->store,
+                .done = &h->done,
                 .dispatch = &h->dispatch,
                 .leases = &h->leases,
                 .assignment = &h->membership.assignment,

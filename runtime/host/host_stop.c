@@ -167,6 +167,7 @@ void host_free(struct host *h)
         shards_free(&h->shards);
         dispatch_free(&h->dispatch);
         host_status_free(&h->status_doc);
+        done_tasks_free(&h->done);
         leases_free(&h->leases);
         explicit_bzero(&h->run, sizeof(h->run));
         explicit_bzero(&h->last, sizeof(h->last));

@@ -328,16 +328,28 @@ static void on_put_running(struct store_request *request)
         }
 }
 
-/* A host with nothing to say there has no such document. */
-static void look_at_running(struct host_status *r, uint64_t now_ms)
+static uint32_t rarer(const struct host_status *r)
 {
-        if (r->is_putting_running)
+        const struct assignment *a = &r->view.membership->assignment;
+        return survey_rarer((uint64_t)a->owners_count + a->givers_count);
+}
+
+static uint64_t running_refresh_ms(const struct host_status *r)
+{
+        return max_u64(refresh_ms(r), (uint64_t)SURVEY_PACE_MS * rarer(r));
+}
+
+/* A host with nothing to say there has no such document. */
+static void look_at_running(struct host_status *r, bool is_leaving, uint64_t now_ms)
+{
+        bool is_early = r->put_running_ms && now_ms < r->put_running_ms + (uint64_t)SURVEY_PACE_MS * rarer(r);
+        if (r->is_putting_running || (is_early && !is_leaving))
                 return;
         char *says = r->survey.list_count ? survey_document(&r->survey, r->view.membership->name,
                                                     r->started_ms - r->started_boot_ms, STORE_RUNNING_MAX)
                                           : memory_text("");
         bool is_same = r->running ? !strcmp(says, r->running) : !*says;
-        if (is_same && (!*says || now_ms - r->put_running_ms < refresh_ms(r))) {
+        if (is_same && (!*says || now_ms - r->put_running_ms < running_refresh_ms(r))) {
                 free(says);
                 return;
         }
@@ -346,7 +358,7 @@ static void look_at_running(struct host_status *r, uint64_t now_ms)
         r->put_running = (struct store_status_put){ .request.done = on_put_running,
                 .kind = DOCUMENT_RUNNING,
                 .document = span_of_text(says),
-                .keep_ms = 3 * refresh_ms(r) };
+                .keep_ms = 3 * running_refresh_ms(r) };
         memcpy(r->put_running.nonce, r->view.membership->nonce, sizeof(r->put_running.nonce));
         r->put_running_ms = now_ms;
         r->is_putting_running = true;
@@ -371,7 +383,8 @@ static void on_due(uv_timer_t *timer)
                 return;
         measure(r, now_ms);
         survey_take(&r->survey, r->view.handlers, r->view.shards, now_ms, clock_wall_ms());
-        look_at_running(r, now_ms);
+        look_at_running(r, false, now_ms);
+        uint64_t done_due_ms = done_report_look(&r->done, r->view.shards->store, rarer(r), now_ms);
         char *says = what_it_says(r, &is_news);
         if (!r->is_putting && (is_news || now_ms - r->put_ms >= refresh_ms(r))) {
                 put(r, as_text(make(r, true)), now_ms);
@@ -384,6 +397,7 @@ static void on_due(uv_timer_t *timer)
          */
         bool is_soon = is_news || r->survey.list_count;
         set_due(r, now_ms + (is_soon ? HOST_STATUS_PACE_MS : refresh_ms(r)), now_ms);
+        set_due(r, done_due_ms, now_ms);
 }
 
 void host_status_hurry(struct host_status *r)
@@ -428,9 +442,12 @@ bool host_status_withdraw(struct host_status *r)
 {
         if (r->is_withdrawn || r->is_putting || r->is_putting_running)
                 return r->is_withdrawn;
+        /* The document of what was done stays: it is for those who ask later. */
+        if (!done_report_flush(&r->done, r->view.shards->store, clock_boot_ms()))
+                return false;
         if (r->running && *r->running) {
                 r->survey.list_count = 0;
-                look_at_running(r, clock_boot_ms());
+                look_at_running(r, true, clock_boot_ms());
                 return false;
         }
         r->is_leaving = true;
@@ -451,4 +468,5 @@ void host_status_free(struct host_status *r)
         free(r->counters);
         free(r->put_counters);
         survey_free(&r->survey);
+        done_report_free(&r->done);
 }

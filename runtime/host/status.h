@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "host/done_document.h"
 #include "host/handler/handlers.h"
 #include "host/handler/reload_order.h"
 #include "host/membership/membership.h"
@@ -66,6 +67,8 @@ struct host_status {
         char *running; /* the document of what runs, as it was put last; "": there is none */
         uint64_t put_running_ms;
         bool is_putting_running;
+
+        struct done_report done; /* `host`, `age_ms` and `done` are set by the caller */
 
         struct handler_counter *counters; /* by slot */
         uint32_t counters_count;

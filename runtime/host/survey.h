@@ -14,6 +14,15 @@
 /* What runs for less is not in the document of what runs: it would be over before somebody reads it. */
 #define SURVEY_LONG_MS 1000u
 
+/* How often a host may write what runs, and what was done, at most: with more hosts each writes less often, so that the
+ * store is not busy with it. */
+#define SURVEY_PACE_MS 2000u
+#define SURVEY_HOSTS   100u
+static inline uint32_t survey_rarer(uint64_t hosts)
+{
+        return hosts > SURVEY_HOSTS ? (uint32_t)((hosts + SURVEY_HOSTS - 1) / SURVEY_HOSTS) : 1;
+}
+
 struct survey_handler {
         uint64_t waiting; /* claimed and not started */
         uint64_t running;

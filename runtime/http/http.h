@@ -5,6 +5,7 @@
 #ifndef QUIVER_HTTP_HTTP_H
 #define QUIVER_HTTP_HTTP_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <uv.h>
@@ -28,6 +29,8 @@ struct http_services {
         struct store *store;
         const struct config *(*config)(void *self); /* the one in force */
         void (*health)(void *self, struct http_health *ret_health);
+        /* What became of a task that this host has done: a document as view/done.h reads it.  The caller's. */
+        json_t *(*done)(void *self, struct span id);
         void *self;
 };
 

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "http/audit.h"
 #include "http/endpoints.h"
 #include "store/admin.h"
+#include "view/done.h"
 #include "view/task.h"
 
 /* A task that moves on between the look and the act is looked for again; none can move for ever. */
@@ -20,6 +22,7 @@ struct task_call {
                 struct store_find find;
                 struct store_cancel cancel;
                 struct store_dead dead;
+                struct store_status_list documents;
         };
         struct span id; /* a parameter of the exchange */
         uint32_t shard;
@@ -71,6 +74,45 @@ static void end(struct task_call *call, unsigned status, json_t *body)
         http_answer_json(x, status, body);
 }
 
+/* --- among the done ------------------------------------------------------------------------------------------------
+ */
+
+static void on_documents(struct store_request *request)
+{
+        struct task_call *call = container_of(request, struct task_call, request);
+        const struct http_services *services = call->x->services;
+        struct done_search search;
+        if (request->status < 0) {
+                fail(call);
+                return;
+        }
+        done_search_init(&search, call->id, clock_wall_ms());
+        for (uint32_t i = 0; i < call->documents.items_count; i++)
+                done_search_add(&search, &call->documents.items[i]);
+        /* What this host has just done is in no document yet. */
+        json_t *own = services->done(services->self, call->id);
+        done_search_add_now(&search, own);
+        json_decref(own);
+        if (search.found) {
+                end(call, 200, json_incref(search.found));
+        } else {
+                struct http_exchange *x = call->x;
+                struct buffer why = { 0 };
+                done_search_missing(&why, &search);
+                free(call);
+                http_answer_problem(x, 404, "there is no such task: %s", buffer_text(&why));
+                buffer_free(&why);
+        }
+        done_search_free(&search);
+}
+
+/* The store has nothing of it: hosts remember what they did last. */
+static void look_among_done(struct task_call *call)
+{
+        call->documents = (struct store_status_list){ .request.done = on_documents, .kind = DOCUMENT_DONE };
+        store_status_list(call->x->services->store, &call->documents);
+}
+
 /* --- looking for it ----------------------------------------------------------------------------------------------- */
 
 static void on_cancelled(struct store_request *request);
@@ -98,6 +140,8 @@ static void on_found(struct store_request *request)
                 cancel(call, &task);
         } else if (call->find.task) {
                 end(call, 200, listed_as_json(call->find.task));
+        } else if (call->find.is_end && !call->is_cancel) {
+                look_among_done(call);
         } else if (call->find.is_end) {
                 call->request.status = -ENOENT;
                 fail(call);

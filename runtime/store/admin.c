@@ -182,7 +182,8 @@ void store_status_put(struct store *store, struct store_status_put *put)
         if ((unsigned)put->kind >= DOCUMENTS)
                 request_refuse(&put->request, "there is no such kind of document");
         else if (put->document.size > (put->kind == DOCUMENT_STATUS ? STORE_STATUS_MAX : STORE_RUNNING_MAX))
-                request_refuse(&put->request, "a status document has at most 8192 bytes, one of what runs 65536");
+                request_refuse(
+                        &put->request, "a status document has at most 8192 bytes, one of what runs or was done 65536");
         if (put->counters_count > STORE_COUNTERS_PUT || (put->counters_count && put->kind != DOCUMENT_STATUS))
                 request_refuse(&put->request, "counters: at most 2048, and with a status document");
         for (uint32_t i = 0; i < put->counters_count; i++)

@@ -269,6 +269,7 @@ void store_desired_set(struct store *store, struct store_desired_set *set);
 enum store_document {
         DOCUMENT_STATUS,  /* ≤ STORE_STATUS_MAX */
         DOCUMENT_RUNNING, /* what has been running for a while; ≤ STORE_RUNNING_MAX */
+        DOCUMENT_DONE,    /* what was done last; as many bytes */
         DOCUMENTS
 };
 
@@ -308,6 +309,8 @@ struct store_total {
 struct store_status_list {
         struct store_request request;
         enum store_document kind;
+        bool is_one; /* only the one of `nonce` */
+        uint8_t nonce[STORE_NONCE_SIZE];
 
         struct store_status *items;
         uint32_t items_count;       /* ≤ 1024 */

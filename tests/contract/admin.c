@@ -464,6 +464,34 @@ static void what_runs_is_a_document_of_its_own(void **state)
         free(large);
 }
 
+static void what_was_done_is_a_document_too_and_can_be_read_alone(void **state)
+{
+        struct world *w = *state;
+        struct store_status_list one = { .kind = DOCUMENT_DONE, .is_one = true };
+        for (uint8_t n = 1; n <= 2; n++) {
+                struct store_status_put put = { .kind = DOCUMENT_DONE,
+                        .document = n == 1 ? T("{\"n\":1}") : T("{\"n\":2}"),
+                        .keep_ms = 1000u * n };
+                memset(put.nonce, n, sizeof(put.nonce));
+                assert_int_equal(call_status_put(w, &put), 0);
+        }
+        assert_int_equal(status_list_of(w, DOCUMENT_DONE).items_count, 2);
+        assert_int_equal(status_list_of(w, DOCUMENT_RUNNING).items_count, 0);
+        assert_int_equal(status_list(w).items_count, 0);
+        memset(one.nonce, 1, sizeof(one.nonce));
+        one = status_list_one(w, one);
+        assert_int_equal(one.items_count, 1);
+        assert_int_equal(one.items[0].nonce[0], 1);
+        assert_true(span_is(one.items[0].document, T("{\"n\":1}")));
+        one = (struct store_status_list){ .kind = DOCUMENT_DONE, .is_one = true, .nonce = { 7 } };
+        assert_int_equal(status_list_one(w, one).items_count, 0);
+        world_step(w, 1500); /* the first is forgotten */
+        memset(one.nonce, 1, sizeof(one.nonce));
+        assert_int_equal(status_list_one(w, one).items_count, 0);
+        memset(one.nonce, 2, sizeof(one.nonce));
+        assert_int_equal(status_list_one(w, one).items_count, 1);
+}
+
 /* --- dead, by group ----------------------------------------------------------------------------------------------- */
 
 static uint64_t group(struct world *w, const char *reason, const char *error)
@@ -558,6 +586,7 @@ const struct CMUnitTest admin_tests[] = {
         IN_WORLD(status_documents_show_their_age_and_go),
         IN_WORLD(counters_only_grow_whoever_comes_and_goes),
         IN_WORLD(what_runs_is_a_document_of_its_own),
+        IN_WORLD(what_was_done_is_a_document_too_and_can_be_read_alone),
         IN_WORLD(the_dead_are_counted_by_reason_and_first_line),
         IN_WORLD(groups_of_the_dead_are_few_and_add_up),
 };

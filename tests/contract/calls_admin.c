@@ -215,7 +215,11 @@ struct store_status_list status_list(struct world *w)
 
 struct store_status_list status_list_of(struct world *w, enum store_document kind)
 {
-        struct store_status_list l = { .kind = kind };
+        return status_list_one(w, (struct store_status_list){ .kind = kind });
+}
+
+struct store_status_list status_list_one(struct world *w, struct store_status_list l)
+{
         assert_int_equal(CALL(w, store_status_list, &l, keep_status), 0);
         return l;
 }

@@ -170,6 +170,8 @@ int status_put(struct world *w, uint8_t who, const char *document, uint64_t keep
 int call_status_put(struct world *w, struct store_status_put *put);
 struct store_status_list status_list(struct world *w);
 struct store_status_list status_list_of(struct world *w, enum store_document kind);
+/* As it was asked for. */
+struct store_status_list status_list_one(struct world *w, struct store_status_list asked);
 struct store_dead_groups dead_groups(struct world *w, uint32_t shard);
 /* The first chunk of a source, for shard 0. */
 int import(struct world *w, const struct store_moved *items, uint32_t count);

@@ -87,3 +87,38 @@ def test_a_list_is_bounded_and_says_how_far_it_looked(host):
     assert "no such task; 300 were looked at" in host.cli("tasks", "--handler", "nobody")
     wrong = subprocess.run([host.quiver, "tasks", "-c", host.config, "--state", "sad"], capture_output=True, text=True, timeout=60)
     assert wrong.returncode == 2 and "waiting" in wrong.stderr
+
+
+def test_what_became_of_a_done_task_is_known_elsewhere_and_later(host):
+    host.configure(shards=2, change=named("a"), work="").start()
+    ident = host.submit_one(task("k", "1 retry:1"))
+    host.wait_done(1)
+
+    def ask(*words):
+        return subprocess.run([host.quiver, "task", *words, "-c", host.config], capture_output=True, text=True, timeout=120)
+
+    def fails(*words):
+        done = ask(*words)
+        assert done.returncode == 1 and not done.stdout
+        return done.stderr
+
+    def known():
+        return json.loads(host.cli("task", ident, "--json"))
+    wait_until(lambda: ask(ident).returncode == 0, "the host has the answer to its advance")
+    first = known()
+    assert first["state"] == "done"
+    assert first["host"] == "a" and first["attempt"] == 2 and first["generation"] == 1 and first["handler"] == "work"
+    assert first["pid"] != host.process.pid and len(first["hash"]) == 8 and "result_bytes" not in first
+    said = host.cli("task", ident)
+    assert "state        done " in said and f"on a, attempt 2, pid {first['pid']}, generation 1, plugin {first['hash']}, for " in said
+    assert "was done" in fails("cancel", ident) and "its payload is gone" in fails(ident, "--payload")
+    nobody = fails("x" + ident)
+    assert "never was (a remembers the last 1000 that it did since 2" in nobody
+    host.stop()
+    here = known()  # from the store alone
+    assert {**here, "at_ms": 0, "ago_ms": 0} == {**first, "at_ms": 0, "ago_ms": 0}
+    host.start()
+    later = host.submit_one(task("k", "2"))
+    host.wait_done(2)
+    host.stop()  # its document has taken the place of its predecessor's
+    assert known()["pid"] == first["pid"] and json.loads(host.cli("task", later, "--json"))["attempt"] == 1

@@ -421,9 +421,68 @@ static void follow_ups_are_spread_over_calls(void **state)
         rig_close(&g);
 }
 
+static void a_done_task_is_remembered_once_that_is_durable(void **state)
+{
+        struct rig g;
+        struct done_tasks done;
+        (void)state;
+        rig_open(&g);
+        done_tasks_init(&done, 10, g.now_ms);
+        g.shard.done = &done;
+        own(&g);
+        (void)hand(&g, 1, "k", "a");
+        (void)hand(&g, 2, "j", "a");
+        claim(&g);
+        struct claimed *c = start(&g, 1);
+        c->attempts = 1;
+        c->generation = 3;
+        c->ran_ms = 40;
+        c->pool_task.pid = 7;
+        end_as(&g, c, STORE_DONE);
+        end_as(&g, start(&g, 2), STORE_RETRY);
+        assert_int_equal(done.count, 0);
+        g.now_ms += 20;
+        send_advance(&g);
+        assert_int_equal(done.count, 0);
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(done.count, 1);
+        const struct done_task *task = done_tasks_find(&done, SPAN_TEXT("t-7"));
+        assert_non_null(task);
+        assert_int_equal(task->at_ms, g.now_ms);
+        assert_int_equal(task->attempt, 2);
+        assert_int_equal(task->generation, 3);
+        assert_int_equal(task->ran_ms, 40);
+        assert_int_equal(task->pid, 7);
+        assert_true(span_is((struct span){ task->handler, task->handler_size }, SPAN_TEXT("a")));
+        rig_close(&g);
+        done_tasks_free(&done);
+}
+
+static void what_another_took_meanwhile_was_not_done_here(void **state)
+{
+        struct rig g;
+        struct done_tasks done;
+        (void)state;
+        rig_open(&g);
+        done_tasks_init(&done, 10, g.now_ms);
+        g.shard.done = &done;
+        own(&g);
+        (void)hand(&g, 1, "k", "a");
+        claim(&g);
+        run(&g, 1);
+        g.now_ms += 20;
+        send_advance(&g);
+        reply_advance(&g, STORE_FENCED);
+        assert_int_equal(done.count, 0);
+        rig_close(&g);
+        done_tasks_free(&done);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_done_task_is_remembered_once_that_is_durable),
+                cmocka_unit_test(what_another_took_meanwhile_was_not_done_here),
                 cmocka_unit_test(a_granted_shard_starts_with_what_was_in_flight),
                 cmocka_unit_test(a_busy_shard_is_asked_for_again_soon),
                 cmocka_unit_test(a_stale_epoch_waits_for_a_higher_one),

@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/units.h"
+#include "cli/admin/done_ask.h"
 #include "cli/admin/whereabouts_ask.h"
 #include "cli/command.h"
 #include "cli/keep.h"
 #include "cli/open.h"
 #include "cli/print.h"
+#include "view/json.h"
 #include "view/task.h"
 
 struct task_request {
@@ -61,6 +64,30 @@ static int look(struct cli_store *s, const struct task_request *q, struct span i
         return r < 0 ? r : 0;
 }
 
+/* It is not in the store: what became of it is told by whoever has done it, if that is not too long ago. */
+static int look_among_done(struct cli_store *s, const struct task_request *q, struct span id, struct error *error)
+{
+        json_t *found = NULL;
+        struct buffer text = { 0 };
+        char ago[UNITS_TEXT_MAX];
+        int r = done_ask(s, id, &found, error);
+        if (r < 0)
+                return r;
+        (void)units_format_ms(ago, view_json_get_number(found, "ago_ms"));
+        if (q->is_cancel) {
+                r = error_set(error, -EALREADY, "task %s was done %s ago; see: quiver task %s", q->id, ago, q->id);
+        } else if (q->has_payload) {
+                r = error_set(error, -ENOENT, "task %s was done %s ago: its payload is gone", q->id, ago);
+        } else if (q->has_json) {
+                cli_json_print_wide(json_incref(found));
+        } else {
+                done_as_text(&text, found);
+                cli_text_print(&text);
+        }
+        json_decref(found);
+        return r;
+}
+
 static int act(struct cli_store *s, void *self)
 {
         const struct task_request *q = self;
@@ -69,7 +96,9 @@ static int act(struct cli_store *s, void *self)
         bool is_pending = false;
         struct span wanted = { id, strlen(id) };
         int r = q->is_cancel ? client_cancel(s->client, wanted, &is_pending, &error) : look(s, q, wanted, &error);
-        if (r == -EALREADY)
+        if (r == -ENOENT)
+                r = look_among_done(s, q, wanted, &error);
+        else if (r == -EALREADY)
                 (void)error_set(&error, r, "task %s is dead already; see: quiver task %s", id, id);
         if (r < 0)
                 return cli_fail(s->command, r, error.text);

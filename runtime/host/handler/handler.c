@@ -57,6 +57,8 @@ static void offer(struct generation *generation, struct shard *shard, struct cla
                 .payload = c->payload.data,
                 .payload_size = c->payload.size,
         };
+        c->generation = generation->version.number;
+        c->file_hash = (uint32_t)(generation->copy.hash >> 32);
         c->pool_task.is_suspect = c->trust == TRUST_SUSPECT;
         c->pool_task.owner = shard;
         pool_io_offer(&generation->pool_io, &c->pool_task);
@@ -197,6 +199,8 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         struct claimed *c = (struct claimed *)task;
         struct pending_outcome *pending = NULL;
         count(&handler->counts, settled->outcome);
+        if (settled->reply && settled->reply->ended_ns > settled->reply->started_ns)
+                c->ran_ms = (settled->reply->ended_ns - settled->reply->started_ns) / 1000000;
         note_outage(handler, generation, settled, clock_boot_ms());
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);

@@ -211,12 +211,31 @@ void shard_paged(struct shard *s, const struct store_in_flight *page)
                 s->state = SHARD_OWNED;
 }
 
+static void remember_done(struct done_tasks *done, const struct claimed *c, uint64_t now_ms)
+{
+        const struct store_outcome *outcome = &c->pending->outcome;
+        struct done_task *task = done_tasks_add(done);
+        if (!task)
+                return;
+        task->at_ms = (int64_t)now_ms;
+        task->ran_ms = c->ran_ms;
+        task->attempt = c->attempts + 1;
+        task->generation = c->generation;
+        task->hash = c->file_hash;
+        task->pid = c->pool_task.pid;
+        task->has_result = outcome->has_result;
+        task->result_bytes = (uint32_t)outcome->result.size;
+        done_task_name(task, c->id, c->handler);
+}
+
 /* What the call said is durable now. */
 static void told(struct shard *s, uint64_t now_ms)
 {
         for (uint32_t i = 0; i < shard_telling_count(s); i++) {
                 struct claimed *c = s->telling->tasks[i];
                 enum store_outcome_kind kind = c->pending->outcome.kind;
+                if (kind == STORE_DONE && s->done)
+                        remember_done(s->done, c, now_ms);
                 if (kind == STORE_DIVERT && c->pending->outcome.name.size)
                         shard_names_add(&s->names, s->routes, c->pending->outcome.name);
                 if (kind != STORE_START && kind != STORE_INTERRUPTED) {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/shard/done_tasks.h"
 #include "host/shard/pending_outcome.h"
 #include "host/shard/routes.h"
 #include "host/shard/shard_checkpoints.h"
@@ -53,6 +54,7 @@ struct shard {
         const struct shard_limits *limits;
         struct routes *routes;     /* which pools serve its tasks */
         struct shard_set *changed; /* where it is noted that something has happened to it; NULL: nowhere */
+        struct done_tasks *done;   /* where it is noted what was done; NULL: nowhere */
         struct store_lease lease;
         struct window window;
         uint64_t lease_number; /* grows each time the shard is lost */

@@ -19,6 +19,7 @@ void shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key)
                 struct shard_io *io = &all->list[all->count];
                 io->all = all;
                 shard_init(&io->shard, all->count, all->limits, &all->dispatch->routes, per_key);
+                io->shard.done = all->done;
                 call_schedule_add(&all->schedule, &io->shard);
                 dispatch_add_shard(all->dispatch, &io->shard);
         }

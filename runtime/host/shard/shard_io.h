@@ -58,6 +58,7 @@ struct shards {
         struct store *store;
         struct call_schedule schedule;
         struct dispatch *dispatch;
+        struct done_tasks *done;             /* what was done; NULL: nobody asks */
         struct leases *leases;               /* what runners may start */
         const struct assignment *assignment; /* who should own what */
         const uint8_t *nonce;                /* which of its owners we are */

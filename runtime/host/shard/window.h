@@ -47,6 +47,8 @@ struct claimed {
         uint64_t lease_number; /* the shard's, when it was claimed: work of an older one does not count */
         uint64_t started_ms;   /* CLAIMED_RUNNING: since */
         uint32_t attempts, crashes, interruptions;
+        uint32_t generation, file_hash; /* of what it was offered to last (done_tasks.h) */
+        uint64_t ran_ms;                /* inside handle(), the last time */
         enum trust trust;
         uint32_t hosts_died; /* while they had it, one after the other and nothing else in between */
         struct buffer checkpoint;

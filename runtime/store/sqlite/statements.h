@@ -213,6 +213,7 @@ STATEMENT(STATUS_PUT, "INSERT OR REPLACE INTO status(nonce, at, until, document)
 STATEMENT(STATUS_REMOVE, "DELETE FROM status WHERE nonce = ?1 OR until <= ?2")
 STATEMENT(STATUS_ALL,
         "SELECT nonce, at, document FROM status WHERE until > ?1 AND length(nonce) = ?3 ORDER BY nonce LIMIT ?2")
+STATEMENT(STATUS_ONE, "SELECT nonce, at, document FROM status WHERE until > ?1 AND nonce = ?3 LIMIT ?2")
 STATEMENT(COUNTED_GET, "SELECT value FROM counted WHERE nonce = ?1 AND name = ?2")
 STATEMENT(COUNTED_SET, "INSERT OR REPLACE INTO counted(nonce, name, value) VALUES(?1, ?2, ?3)")
 STATEMENT(COUNTED_TRIM, "DELETE FROM counted WHERE nonce NOT IN (SELECT nonce FROM status)")

@@ -91,6 +91,7 @@ void redis_desired_set(struct redis_store *s, struct store_request *request)
 static const char *const document_keys[DOCUMENTS][2] = {
         [DOCUMENT_STATUS] = { "status", "statusends" },
         [DOCUMENT_RUNNING] = { "running", "runningends" },
+        [DOCUMENT_DONE] = { "done", "doneends" },
 };
 
 void redis_status_put(struct redis_store *s, struct store_request *request)
@@ -148,11 +149,14 @@ void redis_status_list(struct redis_store *s, struct store_request *request)
         struct store_status_list *list = (struct store_status_list *)request;
         struct redis_op *op = op_begin(s, request);
         list->items_count = list->totals_count = 0;
-        struct redis_call *call = call_script_keys(op, SCRIPT_status_list, 2, 1);
+        char nonce[2 * STORE_NONCE_SIZE + 1];
+        nonce_text(list->nonce, nonce);
+        struct redis_call *call = call_script_keys(op, SCRIPT_status_list, 2, 2);
         call->answer = status_answer;
         call_put(call, key_of_app(op, document_keys[list->kind][0]));
         call_put(call, key_of_app(op, document_keys[list->kind][1]));
         call_put_number(call, STATUS_LIST_MAX);
+        call_printf(call, "%s", list->is_one ? nonce : "");
         call_send(call);
         if (list->kind != DOCUMENT_STATUS)
                 return;

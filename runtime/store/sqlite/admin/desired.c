@@ -58,15 +58,15 @@ void sqlite_desired_set(struct sqlite_store *s, struct store_request *request)
 
 /* Documents are told apart by what follows the nonce: nothing, or the number of their kind. */
 struct document_name {
-        uint8_t bytes[STORE_NONCE_SIZE + 1];
+        uint8_t bytes[STORE_NONCE_SIZE + DOCUMENTS];
         size_t size;
 };
 
 static struct document_name name_of(const uint8_t nonce[STORE_NONCE_SIZE], enum store_document kind)
 {
-        struct document_name name = { .size = STORE_NONCE_SIZE + (kind != DOCUMENT_STATUS) };
+        struct document_name name = { .size = STORE_NONCE_SIZE + (size_t)kind };
         memcpy(name.bytes, nonce, STORE_NONCE_SIZE);
-        name.bytes[STORE_NONCE_SIZE] = (uint8_t)kind;
+        memset(name.bytes + STORE_NONCE_SIZE, (int)kind, (size_t)kind);
         return name;
 }
 
@@ -146,10 +146,14 @@ void sqlite_status_list(struct sqlite_store *s, struct store_request *request)
         struct arena_chunk **arena = request_arena(request);
         list->items = arena_take(arena, STATUS_LIST_MAX * sizeof(*list->items));
         list->items_count = list->totals_count = 0;
-        struct query q = query(&s->db, STATEMENT_STATUS_ALL);
+        struct document_name name = name_of(list->nonce, list->kind);
+        struct query q = query(&s->db, list->is_one ? STATEMENT_STATUS_ONE : STATEMENT_STATUS_ALL);
         bind_number(&q, s->now_ms);
         bind_number(&q, STATUS_LIST_MAX);
-        bind_number(&q, name_of((const uint8_t[STORE_NONCE_SIZE]){ 0 }, list->kind).size);
+        if (list->is_one)
+                bind_span(&q, (struct span){ (const char *)name.bytes, name.size });
+        else
+                bind_number(&q, name.size);
         while (query_row(&q)) {
                 struct store_status *item = &list->items[list->items_count];
                 struct span nonce = column_span(&q, 0);
