@@ -204,7 +204,14 @@ def test_a_task_is_found_cancelled_and_requeued(server, tmp_path):
     assert server.post(f"/v1/tasks/{waiting}/requeue")[0] == 200
     assert server.post(f"/v1/tasks/{waiting}/requeue")[0] == 404
     server.host.wait_done(2)
-    assert server.ask("GET", f"/v1/tasks/{blocking}", token=server.token)[0] == 404
+
+    def done():
+        status, _, body = server.ask("GET", f"/v1/tasks/{blocking}", token=server.token)
+        return status == 200 and json.loads(body)
+    wait_until(done, "the host has the answer to its advance")
+    assert done()["state"] == "done" and done()["handler"] == "mail" and done()["attempt"] == 1
+    status, _, body = server.ask("GET", f"/v1/tasks/x{blocking}", token=server.token)
+    assert status == 404 and " remembers the last " in json.loads(body)["detail"]
     assert server.ask("GET", "/v1/tasks/nonsense", token=server.token)[0] == 404
     assert "event=action by=admin action=cancel" in server.host.log()
 
