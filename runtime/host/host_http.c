@@ -29,6 +29,12 @@ static json_t *on_done(void *self, struct span id)
         return done_document_of(&h->done, h->config->host.name, h->status_doc.done.age_ms, clock_boot_ms(), id);
 }
 
+static struct coord *on_coord(void *self)
+{
+        const struct host *h = self;
+        return h->membership.closed ? NULL : h->membership.coord;
+}
+
 /* The paths are the caller's to free. */
 static struct http_options options_of(const struct host *h, char **ret_socket, char **ret_token_file)
 {
@@ -51,9 +57,12 @@ int host_open_http(struct host *h)
         char *socket;
         char *token_file;
         struct http_options options = options_of(h, &socket, &token_file);
-        struct http_services services = {
-                .store = h->store, .config = on_config, .health = on_health, .done = on_done, .self = h
-        };
+        struct http_services services = { .store = h->store,
+                .config = on_config,
+                .health = on_health,
+                .done = on_done,
+                .coord = on_coord,
+                .self = h };
         int r = http_open(&h->loop, &options, &services, &h->http, &h->error);
         free(socket);
         free(token_file);

@@ -13,17 +13,36 @@ void http_post_task(struct http_exchange *x);
 /* intake_lines.c: every line of the body is a task. */
 void http_post_tasks(struct http_exchange *x);
 
-/* read.c: what `quiver status --json` prints. */
+/* read.c: what `quiver status --json` prints, all of it or a part; `quiver task` and `quiver key` with --json. */
 void http_get_status(struct http_exchange *x);
+void http_get_shards(struct http_exchange *x);
+void http_get_handlers(struct http_exchange *x);
+void http_get_task(struct http_exchange *x);
+void http_get_key(struct http_exchange *x);
+
+/* lists.c: a page at a time. */
+void http_get_tasks(struct http_exchange *x);
+void http_get_dead(struct http_exchange *x);
+void http_get_keys(struct http_exchange *x);
+void http_get_schedules(struct http_exchange *x);
+void http_get_limit(struct http_exchange *x);
+void http_get_app(struct http_exchange *x);
+
+/* tree.c: from the coordination tree. */
+void http_get_members(struct http_exchange *x);
+void http_get_locks(struct http_exchange *x);
+
+/* events.c: the status as it changes, as server-sent events. */
+void http_get_events(struct http_exchange *x);
 
 /* tasks.c: one task, whatever its state; the last two are for a dead one. */
-void http_get_task(struct http_exchange *x);
+bool http_check_task_id(struct http_exchange *x, struct span id, uint32_t *ret_shard); /* false: it is answered */
+void http_get_payload(struct http_exchange *x);
 void http_cancel_task(struct http_exchange *x);
 void http_requeue_task(struct http_exchange *x);
 void http_drop_task(struct http_exchange *x);
 
-/* keys.c: what a key waits for; hold, unhold, retry, skip. */
-void http_get_key(struct http_exchange *x);
+/* keys.c: hold, unhold, retry, skip. */
 void http_act_on_key(struct http_exchange *x);
 
 /* desired.c: of one handler or of all; of one member. */

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "config/config.h"
 
+struct coord;
 struct http_server;
 struct store;
 
@@ -31,6 +32,7 @@ struct http_services {
         void (*health)(void *self, struct http_health *ret_health);
         /* What became of a task that this host has done: a document as view/done.h reads it.  The caller's. */
         json_t *(*done)(void *self, struct span id);
+        struct coord *(*coord)(void *self); /* NULL: it is not open */
         void *self;
 };
 

@@ -1,4 +1,4 @@
-/* keys.c: what a key waits for, and what a person does about it. */
+/* keys.c: what a person does about a key that waits: hold, unhold, retry, skip. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,20 +7,17 @@
 #include "http/audit.h"
 #include "http/endpoints.h"
 #include "store/admin.h"
-#include "view/json.h"
-#include "view/key.h"
 
-struct key_call {
+struct key_control {
         struct http_exchange *x;
         union {
                 struct store_request request;
-                struct store_keys keys;
                 struct store_key_act act;
         };
         struct span key; /* a parameter of the exchange */
 };
 
-static struct key_call *key_call_start(struct http_exchange *x)
+static struct key_control *key_control_start(struct http_exchange *x)
 {
         struct error error = { { 0 } };
         struct span key = span_of_text(http_parameter(x, "key"));
@@ -28,14 +25,14 @@ static struct key_call *key_call_start(struct http_exchange *x)
                 http_answer_problem(x, 400, "%s", error.text);
                 return NULL;
         }
-        struct key_call *call = memory_zero(1, sizeof(*call));
+        struct key_control *call = memory_zero(1, sizeof(*call));
         call->x = x;
         call->key = key;
         x->call = call;
         return call;
 }
 
-static void fail(struct key_call *call)
+static void fail(struct key_control *call)
 {
         struct http_exchange *x = call->x;
         int status = call->request.status;
@@ -46,40 +43,6 @@ static void fail(struct key_call *call)
         else
                 http_answer_store_problem(x, status, error.text);
 }
-
-static void on_key(struct store_request *request)
-{
-        struct key_call *call = container_of(request, struct key_call, request);
-        if (request->status < 0) {
-                fail(call);
-                return;
-        }
-        struct http_exchange *x = call->x;
-        json_t *json;
-        if (call->keys.keys_count) {
-                json = key_as_json(&call->keys.keys[0]);
-        } else {
-                json = json_pack("{s:s}", "state", store_key_state_name(KEY_FREE));
-                view_json_span(json, "key", call->key);
-        }
-        free(call);
-        http_answer_json(x, 200, json);
-}
-
-void http_get_key(struct http_exchange *x)
-{
-        struct key_call *call = key_call_start(x);
-        struct store_info info;
-        if (!call)
-                return;
-        store_info(x->services->store, &info);
-        call->keys = (struct store_keys){
-                .request.done = on_key, .shard = shard_of_key(call->key, info.shards), .page_keys = 1, .key = call->key
-        };
-        store_keys(x->services->store, &call->keys);
-}
-
-/* --- acting ------------------------------------------------------------------------------------------------------- */
 
 static const struct {
         const char *name;
@@ -93,7 +56,7 @@ static const struct {
 
 static void on_acted(struct store_request *request)
 {
-        struct key_call *call = container_of(request, struct key_call, request);
+        struct key_control *call = container_of(request, struct key_control, request);
         if (request->status < 0) {
                 fail(call);
                 return;
@@ -116,7 +79,7 @@ void http_act_on_key(struct http_exchange *x)
                 http_answer_problem(x, 404, "there is no %s of a key; there are hold, unhold, retry and skip", name);
                 return;
         }
-        struct key_call *call = key_call_start(x);
+        struct key_control *call = key_control_start(x);
         if (!call)
                 return;
         call->act = (struct store_key_act){ .request.done = on_acted,

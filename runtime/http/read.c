@@ -1,91 +1,161 @@
-/* read.c: GET /v1/status: what `quiver status --json` prints, from the same code. */
+/* read.c: the app as a whole, one task, one key: what `quiver status`, `task` and `key` print with --json. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "http/endpoints.h"
-#include "store/admin.h"
-#include "store/store.h"
-#include "view/status.h"
+#include "http/look_io.h"
+#include "look/keys_look.h"
+#include "look/status_look.h"
+#include "look/task_look.h"
+#include "view/done.h"
 
-/* Three requests, one after the other. */
+/* --- the app as a whole ------------------------------------------------------------------------------------------- */
+
 struct status_call {
-        struct http_exchange *x;
-        union {
-                struct store_request request;
-                struct store_count count;
-                struct store_desired_get desired;
-                struct store_status_list list;
-        };
-        struct store_info info;
-        struct store_counts *counts;
-        struct status status;
+        struct http_look http_look;
+        struct status_look status;
+        const char *part; /* NULL: all of it */
 };
 
-static void status_call_free(struct status_call *call)
+static void free_status(struct http_look *http_look)
 {
-        status_free(&call->status);
-        free(call->counts);
+        struct status_call *call = container_of(http_look, struct status_call, http_look);
+        status_look_free(&call->status);
         free(call);
 }
 
-/* True if the request has failed, and that is answered. */
-static bool has_failed(struct status_call *call)
+static void answer_status(struct http_look *http_look)
 {
-        if (call->request.status == 0)
-                return false;
-        struct http_exchange *x = call->x;
-        int status = call->request.status;
-        struct error error = call->request.error;
-        status_call_free(call);
-        http_answer_store_problem(x, status, error.text);
-        return true;
+        struct status_call *call = container_of(http_look, struct status_call, http_look);
+        json_t *all = status_as_json(&call->status.status);
+        json_t *answer = all;
+        if (call->part) {
+                answer = json_pack("{s:O}", call->part, json_object_get(all, call->part));
+                json_decref(all);
+        }
+        http_look_answer(http_look, 200, answer);
 }
 
-static void on_documents(struct store_request *request)
+static void start_status(struct http_exchange *x, const char *part)
 {
-        struct status_call *call = container_of(request, struct status_call, request);
-        if (has_failed(call))
-                return;
-        for (uint32_t i = 0; i < call->list.items_count; i++)
-                status_add_document(&call->status, &call->list.items[i]);
-        for (uint32_t i = 0; i < call->list.totals_count; i++)
-                status_add_total(&call->status, &call->list.totals[i]);
-        struct http_exchange *x = call->x;
-        json_t *json = status_as_json(&call->status);
-        status_call_free(call);
-        http_answer_json(x, 200, json);
-}
-
-static void on_desired(struct store_request *request)
-{
-        struct status_call *call = container_of(request, struct status_call, request);
-        if (has_failed(call))
-                return;
-        for (uint32_t i = 0; i < call->desired.items_count; i++)
-                status_add_desired(&call->status, &call->desired.items[i]);
-        call->list = (struct store_status_list){ .request.done = on_documents };
-        store_status_list(call->x->services->store, &call->list);
-}
-
-static void on_counts(struct store_request *request)
-{
-        struct status_call *call = container_of(request, struct status_call, request);
-        const struct http_services *services = call->x->services;
-        status_init(&call->status, &call->info, services->config(services->self)->store.url.text, call->counts);
-        if (has_failed(call))
-                return;
-        call->desired = (struct store_desired_get){ .request.done = on_desired };
-        store_desired_get(services->store, &call->desired);
+        const struct config *config = x->services->config(x->services->self);
+        struct status_call *call = memory_zero(1, sizeof(*call));
+        call->http_look = (struct http_look){ .answer = answer_status, .free = free_status };
+        call->part = part;
+        status_look_init(&call->status, config->store.url.text, clock_wall_ms());
+        http_look_start(&call->http_look, x, &call->status.look);
 }
 
 void http_get_status(struct http_exchange *x)
 {
-        struct status_call *call = memory_zero(1, sizeof(*call));
-        call->x = x;
-        x->call = call;
-        store_info(x->services->store, &call->info);
-        call->counts = memory_zero(call->info.shards, sizeof(*call->counts));
-        call->count =
-                (struct store_count){ .request.done = on_counts, .shards = call->info.shards, .counts = call->counts };
-        store_count(x->services->store, &call->count);
+        start_status(x, NULL);
+}
+
+void http_get_shards(struct http_exchange *x)
+{
+        start_status(x, "shards");
+}
+
+void http_get_handlers(struct http_exchange *x)
+{
+        start_status(x, "handlers");
+}
+
+/* --- one task ----------------------------------------------------------------------------------------------------- */
+
+struct task_call {
+        struct http_look http_look;
+        struct task_look task;
+        struct store_status_list documents;
+};
+
+static void free_task(struct http_look *http_look)
+{
+        struct task_call *call = container_of(http_look, struct task_call, http_look);
+        task_look_free(&call->task);
+        free(call);
+}
+
+static void on_done_documents(struct store_request *request)
+{
+        struct task_call *call = container_of(request, struct task_call, documents.request);
+        const struct http_services *services = call->http_look.x->services;
+        struct done_search search;
+        struct buffer why = { 0 };
+        if (request->status < 0) {
+                http_look_problem(&call->http_look, 503, "%s", request->error.text);
+                return;
+        }
+        done_search_init(&search, call->task.id, clock_wall_ms());
+        for (uint32_t i = 0; i < call->documents.items_count; i++)
+                done_search_add(&search, &call->documents.items[i]);
+        /* What this host has just done is in no document yet. */
+        json_t *own = services->done(services->self, call->task.id);
+        done_search_add_now(&search, own);
+        json_decref(own);
+        done_search_missing(&why, &search);
+        if (search.found)
+                http_look_answer(&call->http_look, 200, json_incref(search.found));
+        else
+                http_look_problem(&call->http_look, 404, "there is no such task: %s", buffer_text(&why));
+        buffer_free(&why);
+        done_search_free(&search);
+}
+
+static void answer_task(struct http_look *http_look)
+{
+        struct task_call *call = container_of(http_look, struct task_call, http_look);
+        if (call->task.found.is_there) {
+                http_look_answer(http_look, 200, task_look_as_json(&call->task));
+                return;
+        }
+        /* The store has nothing of it: hosts remember what they did last. */
+        call->documents = (struct store_status_list){ .request.done = on_done_documents, .kind = DOCUMENT_DONE };
+        store_status_list(http_look->x->services->store, &call->documents);
+}
+
+void http_get_task(struct http_exchange *x)
+{
+        struct span id = span_of_text(http_parameter(x, "id"));
+        if (!http_check_task_id(x, id, NULL))
+                return;
+        struct task_call *call = memory_zero(1, sizeof(*call));
+        call->http_look = (struct http_look){ .answer = answer_task, .free = free_task };
+        task_look_init(&call->task, id);
+        http_look_start(&call->http_look, x, &call->task.look);
+}
+
+/* --- one key ------------------------------------------------------------------------------------------------------ */
+
+struct key_call {
+        struct http_look http_look;
+        struct key_look key;
+};
+
+static void free_key(struct http_look *http_look)
+{
+        struct key_call *call = container_of(http_look, struct key_call, http_look);
+        key_look_free(&call->key);
+        free(call);
+}
+
+static void answer_key(struct http_look *http_look)
+{
+        struct key_call *call = container_of(http_look, struct key_call, http_look);
+        http_look_answer(http_look, 200, key_look_as_json(&call->key));
+}
+
+void http_get_key(struct http_exchange *x)
+{
+        struct error error = { { 0 } };
+        struct span key = span_of_text(http_parameter(x, "key"));
+        if (task_key_check(key, &error) < 0) {
+                http_answer_problem(x, 400, "%s", error.text);
+                return;
+        }
+        struct key_call *call = memory_zero(1, sizeof(*call));
+        call->http_look = (struct http_look){ .answer = answer_key, .free = free_key };
+        key_look_init(&call->key, key);
+        http_look_start(&call->http_look, x, &call->key.look);
 }

@@ -27,9 +27,9 @@ static void on_sweep(uv_timer_t *timer)
         }
 }
 
-static void free_if_over(struct http_server *server)
+void http_server_free_if_over(struct http_server *server)
 {
-        if (!server->is_closing || server->handles || server->connections)
+        if (!server->is_closing || server->handles || server->connections || server->events)
                 return;
         http_access_free(&server->access);
         free(server->socket_path);
@@ -43,7 +43,7 @@ void http_server_forget(struct http_server *server, struct http_connection *c)
         /* An idle host polls nothing. */
         if (!server->connections && !server->is_closing)
                 (void)uv_timer_stop(&server->timer);
-        free_if_over(server);
+        http_server_free_if_over(server);
 }
 
 static void on_connection(uv_stream_t *listener, int status)
@@ -198,6 +198,7 @@ void http_stop_accepting(struct http_server *server)
         if (!server || server->is_stopping)
                 return;
         server->is_stopping = true;
+        http_events_stop(server->events);
         for (struct http_connection *c = server->connections, *next; c; c = next) {
                 next = c->next;
                 if (c->phase == CONNECTION_HEAD && !c->reader.head_bytes)
@@ -209,7 +210,7 @@ static void on_handle_closed(uv_handle_t *handle)
 {
         struct http_server *server = handle->data;
         server->handles--;
-        free_if_over(server);
+        http_server_free_if_over(server);
 }
 
 void http_close(struct http_server *server)
@@ -217,6 +218,7 @@ void http_close(struct http_server *server)
         if (!server || server->is_closing)
                 return;
         server->is_stopping = server->is_closing = true;
+        http_events_stop(server->events);
         if (server->socket_path)
                 (void)unlink(server->socket_path);
         uv_close((uv_handle_t *)&server->timer, on_handle_closed);

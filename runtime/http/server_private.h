@@ -29,13 +29,19 @@ struct http_server {
 
         struct http_connection *connections;
         uint32_t connections_count;
-        uint64_t body_bytes; /* of all connections */
-        uint32_t waits;      /* clients that wait for an outcome */
-        bool is_stopping;    /* no new requests */
+        uint64_t body_bytes;        /* of all connections */
+        uint32_t waits;             /* clients that wait for an outcome */
+        uint32_t looks;             /* looks at the store that are under way (look_io.h) */
+        struct http_events *events; /* NULL: nobody has asked for them yet */
+        bool is_stopping;           /* no new requests */
         bool is_closing;
         struct http_counts counts;
 };
 
+/* events.c: ends every stream of events.  Accepts NULL. */
+void http_events_stop(struct http_events *events);
+/* Something that kept a closing server is over. */
+void http_server_free_if_over(struct http_server *server);
 /* A connection is gone from the list. */
 void http_server_forget(struct http_server *server, struct http_connection *c);
 

@@ -1,28 +1,24 @@
-/* tasks.c: one task by its id: looking at it, cancelling it, and what becomes of a dead one. */
+/* tasks.c: one task by its id: its payload, cancelling it, and what becomes of a dead one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "http/audit.h"
 #include "http/endpoints.h"
 #include "store/admin.h"
-#include "view/done.h"
-#include "view/task.h"
 
 /* A task that moves on between the look and the act is looked for again; none can move for ever. */
 #define CANCEL_TRIES 100
 
-struct task_call {
+struct task_act {
         struct http_exchange *x;
         union {
                 struct store_request request;
                 struct store_find find;
                 struct store_cancel cancel;
                 struct store_dead dead;
-                struct store_status_list documents;
         };
         struct span id; /* a parameter of the exchange */
         uint32_t shard;
@@ -32,19 +28,29 @@ struct task_call {
         size_t key_size;
 };
 
-static struct task_call *task_call_start(struct http_exchange *x)
+bool http_check_task_id(struct http_exchange *x, struct span id, uint32_t *ret_shard)
 {
         struct error error = { { 0 } };
         struct store_info info;
-        uint32_t shard;
-        struct span id = span_of_text(http_parameter(x, "id"));
+        uint32_t shard = 0;
         store_info(x->services->store, &info);
         int r = task_id_check(id, &shard, &error);
         if (r < 0 || shard >= info.shards) {
                 http_answer_problem(x, 404, "%s", r < 0 ? error.text : "the app has no such shard");
-                return NULL;
+                return false;
         }
-        struct task_call *call = memory_zero(1, sizeof(*call));
+        if (ret_shard)
+                *ret_shard = shard;
+        return true;
+}
+
+static struct task_act *task_act_start(struct http_exchange *x)
+{
+        struct span id = span_of_text(http_parameter(x, "id"));
+        uint32_t shard;
+        if (!http_check_task_id(x, id, &shard))
+                return NULL;
+        struct task_act *call = memory_zero(1, sizeof(*call));
         call->x = x;
         call->id = id;
         call->shard = shard;
@@ -53,7 +59,7 @@ static struct task_call *task_call_start(struct http_exchange *x)
 }
 
 /* Answers and frees. */
-static void fail(struct task_call *call)
+static void fail(struct task_act *call)
 {
         struct http_exchange *x = call->x;
         int status = call->request.status;
@@ -67,57 +73,18 @@ static void fail(struct task_call *call)
                 http_answer_store_problem(x, status, error.text);
 }
 
-static void end(struct task_call *call, unsigned status, json_t *body)
+static void end(struct task_act *call, unsigned status, json_t *body)
 {
         struct http_exchange *x = call->x;
         free(call);
         http_answer_json(x, status, body);
 }
 
-/* --- among the done ------------------------------------------------------------------------------------------------
- */
-
-static void on_documents(struct store_request *request)
-{
-        struct task_call *call = container_of(request, struct task_call, request);
-        const struct http_services *services = call->x->services;
-        struct done_search search;
-        if (request->status < 0) {
-                fail(call);
-                return;
-        }
-        done_search_init(&search, call->id, clock_wall_ms());
-        for (uint32_t i = 0; i < call->documents.items_count; i++)
-                done_search_add(&search, &call->documents.items[i]);
-        /* What this host has just done is in no document yet. */
-        json_t *own = services->done(services->self, call->id);
-        done_search_add_now(&search, own);
-        json_decref(own);
-        if (search.found) {
-                end(call, 200, json_incref(search.found));
-        } else {
-                struct http_exchange *x = call->x;
-                struct buffer why = { 0 };
-                done_search_missing(&why, &search);
-                free(call);
-                http_answer_problem(x, 404, "there is no such task: %s", buffer_text(&why));
-                buffer_free(&why);
-        }
-        done_search_free(&search);
-}
-
-/* The store has nothing of it: hosts remember what they did last. */
-static void look_among_done(struct task_call *call)
-{
-        call->documents = (struct store_status_list){ .request.done = on_documents, .kind = DOCUMENT_DONE };
-        store_status_list(call->x->services->store, &call->documents);
-}
-
 /* --- looking for it ----------------------------------------------------------------------------------------------- */
 
 static void on_cancelled(struct store_request *request);
 
-static void cancel(struct task_call *call, const struct store_listed *task)
+static void cancel(struct task_act *call, const struct store_listed *task)
 {
         call->key_size = min_u64(task->key.size, TASK_KEY_MAX);
         memcpy(call->key, task->key.data, call->key_size);
@@ -129,9 +96,27 @@ static void cancel(struct task_call *call, const struct store_listed *task)
         store_cancel(call->x->services->store, &call->cancel);
 }
 
+/* The bytes are a stranger's: a browser shall not run them as a page of ours, whatever they are. */
+static void answer_payload(struct task_act *call)
+{
+        struct http_exchange *x = call->x;
+        struct store_listed task = *call->find.task;
+        /* The payload points into the reply, which outlives this call. */
+        free(call);
+        if (task.long_bytes) {
+                http_answer_problem(x, 409,
+                        "the task is dead as too long: it has %llu bytes, of which the list keeps the first",
+                        (unsigned long long)task.long_bytes);
+                return;
+        }
+        http_answer_field(x, "Content-Disposition", "attachment; filename=\"payload\"");
+        http_answer_field(x, "Content-Security-Policy", "sandbox; default-src 'none'");
+        http_answer(x, 200, "application/octet-stream", task.envelope.payload);
+}
+
 static void on_found(struct store_request *request)
 {
-        struct task_call *call = container_of(request, struct task_call, request);
+        struct task_act *call = container_of(request, struct task_act, request);
         struct store *store = call->x->services->store;
         if (request->status < 0) {
                 fail(call);
@@ -139,9 +124,7 @@ static void on_found(struct store_request *request)
                 struct store_listed task = *call->find.task;
                 cancel(call, &task);
         } else if (call->find.task) {
-                end(call, 200, listed_as_json(call->find.task));
-        } else if (call->find.is_end && !call->is_cancel) {
-                look_among_done(call);
+                answer_payload(call);
         } else if (call->find.is_end) {
                 call->request.status = -ENOENT;
                 fail(call);
@@ -151,7 +134,7 @@ static void on_found(struct store_request *request)
         }
 }
 
-static void find(struct task_call *call)
+static void find(struct task_act *call)
 {
         call->find = (struct store_find){ .request.done = on_found, .id = call->id };
         store_find(call->x->services->store, &call->find);
@@ -159,7 +142,7 @@ static void find(struct task_call *call)
 
 static void on_cancelled(struct store_request *request)
 {
-        struct task_call *call = container_of(request, struct task_call, request);
+        struct task_act *call = container_of(request, struct task_act, request);
         if (request->status == -ENOENT && call->tries++ < CANCEL_TRIES) {
                 find(call);
                 return;
@@ -174,16 +157,16 @@ static void on_cancelled(struct store_request *request)
                 json_pack("{s:s, s:b}", "id", http_parameter(call->x, "id"), "pending", is_pending));
 }
 
-void http_get_task(struct http_exchange *x)
+void http_get_payload(struct http_exchange *x)
 {
-        struct task_call *call = task_call_start(x);
+        struct task_act *call = task_act_start(x);
         if (call)
                 find(call);
 }
 
 void http_cancel_task(struct http_exchange *x)
 {
-        struct task_call *call = task_call_start(x);
+        struct task_act *call = task_act_start(x);
         if (!call)
                 return;
         call->is_cancel = true;
@@ -194,7 +177,7 @@ void http_cancel_task(struct http_exchange *x)
 
 static void on_dead_done(struct store_request *request)
 {
-        struct task_call *call = container_of(request, struct task_call, request);
+        struct task_act *call = container_of(request, struct task_act, request);
         const char *verb = call->dead.verb == DEAD_REQUEUE ? "requeue" : "drop";
         if (request->status == 0 && !call->dead.acted && call->dead.refused) {
                 struct http_exchange *x = call->x;
@@ -222,7 +205,7 @@ static void on_dead_done(struct store_request *request)
 
 static void act_on_dead(struct http_exchange *x, enum store_dead_verb verb)
 {
-        struct task_call *call = task_call_start(x);
+        struct task_act *call = task_act_start(x);
         if (!call)
                 return;
         call->dead = (struct store_dead){

@@ -44,6 +44,7 @@ struct store_counts {
         /* The age of the oldest of what is queued or in flight, by what its producer said; 0: none, or nobody said.
          * Of the first of each lane, so that it does not depend on how many there are. */
         uint64_t oldest_ms;
+        uint64_t time_ms; /* by the store's clock, when it was counted; 0: the shard could not be read */
         /* the lease */
         uint64_t epoch;
         uint8_t holder[STORE_NONCE_SIZE];

@@ -8,11 +8,9 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "view/json.h"
+#include "view/records.h"
 
 #define NONCE_TEXT (2 * STORE_NONCE_SIZE + 1)
-
-/* Groups of dead tasks; what is beyond is shown by handler alone. */
-#define GROUPS_MAX 256u
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -322,30 +320,13 @@ void status_sample_end(struct status *status)
 
 void status_add_dead_group(struct status *status, const struct store_dead_group *group)
 {
-        size_t i;
-        json_t *known;
-        json_t *o = json_object();
-        bool has_room = json_array_size(status->dead) < GROUPS_MAX;
-        view_json_span(o, "handler", group->handler);
-        view_json_span(o, "reason", has_room ? group->reason : SPAN_TEXT(""));
-        view_json_span(o, "error", has_room ? group->error : SPAN_TEXT(""));
-        const char *handler = view_json_get_text(o, "handler");
-        if (*handler) {
-                json_t *into = ensure_handler(status->handlers, handler);
+        json_t *name = view_json_text_span(group->handler);
+        if (group->handler.size) {
+                json_t *into = ensure_handler(status->handlers, json_string_value(name));
                 view_json_number(into, "dead", view_json_get_number(into, "dead") + group->tasks);
         }
-        json_array_foreach(status->dead, i, known)
-        {
-                if (json_equal(json_object_get(known, "handler"), json_object_get(o, "handler")) &&
-                        json_equal(json_object_get(known, "reason"), json_object_get(o, "reason")) &&
-                        json_equal(json_object_get(known, "error"), json_object_get(o, "error"))) {
-                        view_json_number(known, "tasks", view_json_get_number(known, "tasks") + group->tasks);
-                        json_decref(o);
-                        return;
-                }
-        }
-        view_json_number(o, "tasks", group->tasks);
-        (void)json_array_append_new(status->dead, o);
+        json_decref(name);
+        dead_groups_add(status->dead, group);
 }
 
 void status_add_total(struct status *status, const struct store_total *total)

@@ -58,6 +58,7 @@ static void the_oldest_task_is_known_whoever_holds_it(void **state)
         submit_at(w, "third", LANE_HIGH, began_ms + 800);
         world_step(w, 800);
         assert_int_equal(counts(w, 0).oldest_ms, 800);
+        assert_int_equal(counts(w, 0).time_ms, began_ms + 800);
         struct store_advance a = claim(w, &o, 10);
         assert_int_equal(a.tasks_count, 3);
         assert_int_equal(counts(w, 0).oldest_ms, 800);

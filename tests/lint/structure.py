@@ -41,9 +41,10 @@ MAY_INCLUDE = {
     "host/pool": {"base", "config", "task", "ring", "host/handler"},
     "host/membership": {"base", "config", "store", "coord"},
     "view": {"base", "task", "store", "host/membership"},
+    "look": {"base", "task", "store", "coord", "view"},
     "client": {"base", "config", "task", "store"},
-    "http": {"base", "config", "task", "store", "view"},
-    "cli": {"base", "config", "task", "ring", "coord", "client", "view", "host", "runner", "guard"},
+    "http": {"base", "config", "task", "store", "coord", "view", "look"},
+    "cli": {"base", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard"},
 }
 # The files that put a host together out of its parts.
 KNOW_THE_HOST = {f"host/{name}" for name in ("host_private.h", "host.c", "host_start.c", "host_stop.c", "host_events.c",

@@ -11,6 +11,7 @@
 #include "base/numbers.h"
 #include "cli/admin/dead_pick.h"
 #include "cli/command.h"
+#include "cli/look.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "view/json.h"
@@ -22,7 +23,7 @@
 struct dead_request {
         const char *config;
         const char *verb;
-        struct dead_filter filter;
+        struct tasks_filter filter;
         bool has_all;
         bool has_json;
         bool is_dry_run;
@@ -47,68 +48,43 @@ static void print_line(const struct store_listed *task)
                 task->envelope.handler.size ? task->envelope.handler.data : "");
         cli_bytes_print(task->key, TASK_KEY_MAX);
         (void)printf("  ");
-        cli_bytes_print(dead_last_error(task), 100);
+        cli_bytes_print(task_last_error(task), 100);
         (void)putchar('\n');
 }
 
-struct listing {
-        const struct dead_request *request;
-        uint64_t left;
-        bool has_more;
-};
-
-static void show_dead(void *self, const struct store_listed *task)
+static bool show_as_json(void *self, const struct store_listed *task, const json_t *where)
 {
-        struct listing *l = self;
-        if (!dead_filter_fits(&l->request->filter, task))
-                return;
-        if (!l->left)
-                l->has_more = true;
-        else if (l->request->has_json)
-                cli_json_print(listed_as_json(task));
-        else
-                print_line(task);
-        l->left -= l->left > 0;
+        (void)self, (void)where;
+        cli_json_print(listed_as_json(task));
+        return true;
 }
 
-/* How many there are costs little unless there is a filter. */
-static int more_print(struct cli_store *s, const struct dead_request *request)
+static bool show_as_line(void *self, const struct store_listed *task, const json_t *where)
 {
-        struct error error = { "" };
-        uint64_t all = 0;
-        struct store_counts *counts = memory_zero(s->info->shards, sizeof(*counts));
-        int r = client_count(s->client, 0, s->info->shards, counts, &error);
-        for (uint32_t i = 0; i < s->info->shards; i++)
-                all += counts[i].dead;
-        free(counts);
-        if (r < 0)
-                return cli_fail(s->command, r, error.text);
-        if (dead_filter_is_set(&request->filter))
-                (void)printf("… there are more; see them with --limit\n");
-        else
-                (void)printf("… there are %" PRIu64 " in all; more with --limit\n", all);
-        return EXIT_DONE;
+        (void)self, (void)where;
+        print_line(task);
+        return true;
 }
 
 static int list(struct cli_store *s, const struct dead_request *request)
 {
         struct error error = { "" };
-        uint64_t limit = request->limit ? request->limit : LIST_LIMIT;
-        struct listing l = { .request = request, .left = limit };
-        uint32_t first;
-        uint32_t end;
-        dead_filter_shards(&request->filter, s->info, &first, &end);
-        for (uint32_t i = first; i < end && !l.has_more; i++) {
-                /* Without a filter one more than is shown tells whether there are more. */
-                uint32_t max = dead_filter_is_set(&request->filter) || l.left >= UINT32_MAX ? UINT32_MAX
-                                                                                            : (uint32_t)l.left + 1;
-                int n = client_list(s->client, i, STATE_DEAD, (struct span){ 0 }, max, show_dead, &l, &error);
-                if (n < 0)
-                        return cli_fail(s->command, n, error.text);
-        }
-        if (!request->has_json && l.has_more)
-                return more_print(s, request);
-        if (!request->has_json && l.left == limit) {
+        struct tasks_look look = { .filter = request->filter,
+                .is_plain = true,
+                .shown_max = request->limit ? request->limit : LIST_LIMIT,
+                .looked_max = UINT64_MAX,
+                .show = request->has_json ? show_as_json : show_as_line };
+        look.filter.state = SHOW_DEAD;
+        tasks_look_init(&look);
+        int r = cli_look(s, &look.look, &error);
+        tasks_look_free(&look);
+        if (r < 0)
+                return cli_fail(s->command, r, error.text);
+        if (!request->has_json && look.has_more && dead_filter_is_set(&request->filter))
+                (void)printf("… there are more; see them with --limit\n");
+        else if (!request->has_json && look.has_more)
+                (void)printf("… there are %" PRIu64 " in all; more with --limit\n", look.total);
+        if (!request->has_json && !look.shown) {
                 (void)printf("no dead tasks");
                 dead_filter_print(stdout, &request->filter);
                 (void)putchar('\n');

@@ -12,45 +12,14 @@
 #include "base/units.h"
 #include "view/text.h"
 
-static bool is_text(struct span bytes, const char *text)
-{
-        return span_is(bytes, (struct span){ text, strlen(text) });
-}
-
 /* --- filters ------------------------------------------------------------------------------------------------------ */
 
-bool dead_filter_is_set(const struct dead_filter *f)
+bool dead_filter_is_set(const struct tasks_filter *f)
 {
         return f->handler || f->reason || f->error || f->key || f->before_ms;
 }
 
-struct span dead_last_error(const struct store_listed *task)
-{
-        struct span events = task->note.events;
-        struct span last = { 0 };
-        struct note_event event;
-        while (note_event_next(&events, &event))
-                if (event.text.size)
-                        last = event.text;
-        return last;
-}
-
-bool dead_filter_fits(const struct dead_filter *f, const struct store_listed *task)
-{
-        struct span handler = task->envelope.handler.size ? task->envelope.handler : SPAN_TEXT("unknown");
-        struct span error = dead_last_error(task);
-        if (f->handler && !is_text(handler, f->handler))
-                return false;
-        if (f->reason && !is_text(task->reason, f->reason))
-                return false;
-        if (f->key && !is_text(task->key, f->key))
-                return false;
-        if (f->before_ms && task->at_ms >= f->before_ms)
-                return false;
-        return !f->error || !*f->error || (error.size && memmem(error.data, error.size, f->error, strlen(f->error)));
-}
-
-void dead_filter_print(FILE *out, const struct dead_filter *f)
+void dead_filter_print(FILE *out, const struct tasks_filter *f)
 {
         char time[TEXT_TIME_MAX];
         const char *separator = "";
@@ -96,7 +65,7 @@ int dead_before_parse(const char *text, uint64_t now_ms, uint64_t *ret_ms, struc
 }
 
 void dead_filter_shards(
-        const struct dead_filter *f, const struct store_info *info, uint32_t *ret_first, uint32_t *ret_end)
+        const struct tasks_filter *f, const struct store_info *info, uint32_t *ret_first, uint32_t *ret_end)
 {
         struct span key = { f->key, f->key ? strlen(f->key) : 0 };
         /* A task without a key has its id as one, and is in the shard that this says. */
@@ -108,7 +77,7 @@ void dead_filter_shards(
 /* --- all shards --------------------------------------------------------------------------------------------------- */
 
 struct surveying {
-        const struct dead_filter *filter;
+        const struct tasks_filter *filter;
         struct dead_survey *survey;
         struct dead_picked *picked;
         size_t room;
@@ -121,7 +90,7 @@ static void see(void *self, const struct store_listed *task)
         if (task->number > s->last)
                 return;
         s->survey->seen++;
-        if (!dead_filter_fits(s->filter, task))
+        if (!tasks_filter_fits(s->filter, task, 0))
                 return;
         s->survey->matched++;
         if (s->picked->count == s->room) {
@@ -131,7 +100,7 @@ static void see(void *self, const struct store_listed *task)
         s->picked->numbers[s->picked->count++] = task->number;
 }
 
-int dead_survey(struct cli_store *s, const struct dead_filter *f, struct dead_survey *ret_survey, struct error *error)
+int dead_survey(struct cli_store *s, const struct tasks_filter *f, struct dead_survey *ret_survey, struct error *error)
 {
         struct dead_survey survey = { 0 };
         uint32_t first;

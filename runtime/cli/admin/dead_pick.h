@@ -3,30 +3,18 @@
 #define QUIVER_CLI_ADMIN_DEAD_PICK_H
 
 #include "cli/open.h"
+#include "look/tasks_look.h"
 
-/* NULL and 0: any. */
-struct dead_filter {
-        const char *handler;
-        const char *reason;
-        const char *error; /* part of the last error */
-        const char *key;
-        uint64_t before_ms; /* dead since before that, store time */
-};
-
-bool dead_filter_is_set(const struct dead_filter *f);
-bool dead_filter_fits(const struct dead_filter *f, const struct store_listed *task);
+bool dead_filter_is_set(const struct tasks_filter *f);
 /* " of handler mail, for the reason exhausted": what the filter says, for people. */
-void dead_filter_print(FILE *out, const struct dead_filter *f);
+void dead_filter_print(FILE *out, const struct tasks_filter *f);
 
 /* A time ("2026-11-16", "2026-11-16 10:00", as `dead list` shows it), or an age ("2h").  0 or -EINVAL. */
 int dead_before_parse(const char *text, uint64_t now_ms, uint64_t *ret_ms, struct error *error);
 
-/* What the task failed with last: the text of its latest event that has one. */
-struct span dead_last_error(const struct store_listed *task);
-
 /* The shards that can have what the filter wants: all, or the key's. */
 void dead_filter_shards(
-        const struct dead_filter *f, const struct store_info *info, uint32_t *ret_first, uint32_t *ret_end);
+        const struct tasks_filter *f, const struct store_info *info, uint32_t *ret_first, uint32_t *ret_end);
 
 /* The tasks of one shard that fit, by number.  A number is one death's: what is dead again later has another. */
 struct dead_picked {
@@ -44,7 +32,7 @@ struct dead_survey {
 };
 
 /* Looks at all that is dead now; what dies while it looks is left out.  0 or -errno. */
-int dead_survey(struct cli_store *s, const struct dead_filter *f, struct dead_survey *ret_survey, struct error *error);
+int dead_survey(struct cli_store *s, const struct tasks_filter *f, struct dead_survey *ret_survey, struct error *error);
 void dead_survey_free(struct dead_survey *survey);
 
 #endif

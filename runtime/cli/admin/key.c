@@ -1,33 +1,19 @@
 /* key.c: what a key waits for, and what a person can do about it. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
-#include "cli/admin/whereabouts_ask.h"
 #include "cli/command.h"
-#include "cli/keep.h"
+#include "cli/look.h"
 #include "cli/open.h"
 #include "cli/print.h"
+#include "look/keys_look.h"
 #include "view/json.h"
 #include "view/key.h"
 #include "view/text.h"
 
-#define KEYS_SHOWN   1000u
-#define CLAIMED_SEEN 4096u /* tasks in flight that are looked at for a key's */
-/* Behind more tasks than this the first of a side queue is not looked for: that would take long. */
-#define HEAD_BEHIND_MAX 100000u
-
-/* A key's tasks that are claimed. */
-struct key_queue {
-        struct span key;
-        const struct whereabouts *w;
-        struct store_counts shard;
-        uint64_t claimed;
-        json_t *first; /* where the first of them is, with its id; NULL: none is claimed */
-};
+#define KEYS_SHOWN 1000u
 
 static const struct verb {
         const char *name;
@@ -42,112 +28,54 @@ static const struct verb {
 
 /* --- looking ------------------------------------------------------------------------------------------------------ */
 
-struct key_show {
-        bool has_json;
-        bool is_list;
-        const struct whereabouts *w; /* NULL: in a list */
-        const struct key_queue *queue;
-};
-
-static void show_key(void *self, const struct store_key_info *key)
-{
-        const struct key_show *show = self;
-        struct buffer text = { 0 };
-        struct key_more more = { 0 };
-        if (show->queue)
-                more = (struct key_more){ .w = show->w, .claimed = show->queue->claimed, .first = show->queue->first };
-        if (show->has_json)
-                cli_json_print(key_more_as_json(key_as_json(key), &more));
-        else if (show->is_list)
-                key_as_line(&text, key);
-        else
-                key_as_text(&text, key, &more, clock_wall_ms());
-        cli_text_print(&text);
-}
-
-static bool see_claimed(void *self, const struct store_listed *task)
-{
-        struct key_queue *queue = self;
-        if (!span_is(task->key, queue->key))
-                return true;
-        queue->claimed++;
-        if (!queue->first) {
-                struct whereabouts_place place = { .shard = &queue->shard };
-                queue->first = whereabouts_of(queue->w, task, &place);
-                view_json_span(queue->first, "id", task->id);
-        }
-        return true;
-}
-
-/* What is claimed of it: those a store does not count by key. */
-static int queue_read(struct cli_store *s, struct key_queue *queue, uint32_t shard, struct error *error)
-{
-        int r = client_count(s->client, shard, 1, &queue->shard, error);
-        if (r == 0 && queue->shard.in_flight)
-                r = client_scan(s->client, shard, STATE_IN_FLIGHT, CLAIMED_SEEN, see_claimed, queue, error);
-        return r;
-}
-
-/* If none is claimed, the first of its side queue is what the others wait for. */
-static int head_read(
-        struct cli_store *s, struct key_queue *queue, const struct store_key_info *key, struct error *error)
-{
-        struct kept_task head = { 0 };
-        uint64_t others = store_counts_queued(&queue->shard) + queue->shard.delayed;
-        if (queue->first || !key->head.size || others > HEAD_BEHIND_MAX)
-                return 0;
-        int r = client_find(s->client, key->head, keep_task, &head, error);
-        if (r == 0) {
-                struct whereabouts_place place = { .shard = &queue->shard, .key = key };
-                queue->first = whereabouts_of(queue->w, &head.task, &place);
-                view_json_span(queue->first, "id", head.task.id);
-        }
-        arena_free(head.arena);
-        return r == -ENOENT ? 0 : r;
-}
-
 static int show_one(struct cli_store *s, bool has_json, struct span key)
 {
         struct error error = { "" };
-        struct whereabouts w;
-        struct key_queue queue = { .key = key, .w = &w };
-        struct key_show show = { .has_json = has_json, .w = &w, .queue = &queue };
-        uint32_t shard = shard_of_key(key, s->info->shards);
-        struct kept_key found = { .key = { .shard = shard, .key = key, .state = KEY_FREE } };
-        int r = whereabouts_ask(s, &w, &error);
-        if (r == 0)
-                r = queue_read(s, &queue, shard, &error);
-        if (r == 0)
-                r = client_keys(s->client, shard, key, 1, keep_key, &found, &error);
-        if (r >= 0)
-                r = head_read(s, &queue, &found.key, &error);
-        if (r == 0)
-                show_key(&show, &found.key);
-        json_decref(queue.first);
-        arena_free(found.arena);
-        whereabouts_free(&w);
+        struct key_look look = { 0 };
+        key_look_init(&look, key);
+        int r = cli_look(s, &look.look, &error);
+        if (r == 0 && has_json) {
+                cli_json_print(key_look_as_json(&look));
+        } else if (r == 0) {
+                struct buffer text = { 0 };
+                struct key_more more = { .w = &look.where.w, .claimed = look.claimed, .first = look.first };
+                key_as_text(&text, &look.found.key, &more, clock_wall_ms());
+                cli_text_print(&text);
+        }
+        key_look_free(&look);
         return r < 0 ? cli_fail(s->command, r, error.text) : EXIT_DONE;
+}
+
+static bool show_as_json(void *self, const struct store_key_info *key)
+{
+        (void)self;
+        cli_json_print(key_as_json(key));
+        return true;
+}
+
+static bool show_as_line(void *self, const struct store_key_info *key)
+{
+        struct buffer text = { 0 };
+        (void)self;
+        key_as_line(&text, key);
+        cli_text_print(&text);
+        return true;
 }
 
 static int list(struct cli_store *s, bool has_json)
 {
         struct error error = { "" };
-        struct key_show show = { .has_json = has_json, .is_list = true };
-        uint32_t left = KEYS_SHOWN;
-        struct store_counts *counts = memory_zero(s->info->shards, sizeof(*counts));
-        int r = client_count(s->client, 0, s->info->shards, counts, &error);
-        for (uint32_t i = 0; r >= 0 && left && i < s->info->shards; i++) {
-                if (!counts[i].keys)
-                        continue;
-                r = client_keys(s->client, i, (struct span){ 0 }, left, show_key, &show, &error);
-                left -= r > 0 ? (uint32_t)r : 0;
-        }
-        free(counts);
+        struct keys_look look = {
+                .shown_max = KEYS_SHOWN, .looked_max = KEYS_SHOWN, .show = has_json ? show_as_json : show_as_line
+        };
+        keys_look_init(&look);
+        int r = cli_look(s, &look.look, &error);
+        keys_look_free(&look);
         if (r < 0)
                 return cli_fail(s->command, r, error.text);
-        if (!has_json && left == KEYS_SHOWN)
+        if (!has_json && !look.shown)
                 (void)printf("no key waits for a retry, a person or its turn\n");
-        if (!has_json && !left)
+        if (!has_json && look.has_more)
                 (void)printf("… only the first %u are shown\n", KEYS_SHOWN);
         return EXIT_DONE;
 }

@@ -8,41 +8,23 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/strings.h"
 #include "cli/open.h"
 #include "config/connect.h"
 #include "coord/coord.h"
+#include "look/tree_look.h"
 
 #define PATIENCE_MS 5000
 
-/* One question after the other: who is there, each of them, who leads, what was decided. */
 struct asking {
-        struct membership_view *view;
+        struct membership_look look;
         struct coord *coord;
         uv_loop_t loop;
         uv_timer_t timer, slow_timer;
         struct coord_open open;
-        struct coord_children children;
-        struct coord_get get;
-        char path[COORD_PATH_MAX];
-        struct strings nodes; /* the members' */
-        size_t next;          /* of them, to be read */
         int status;
         struct error error;
         bool is_over;
 };
-
-static void ask_next(struct asking *a);
-
-static struct asking *asking_of_get(struct coord_request *request)
-{
-        return container_of(request, struct asking, get.request);
-}
-
-static struct asking *asking_of_children(struct coord_request *request)
-{
-        return container_of(request, struct asking, children.request);
-}
 
 static void on_closed(void *self)
 {
@@ -63,95 +45,27 @@ static void end(struct asking *a, int status, const char *text)
                 on_closed(a);
 }
 
-static void get(struct asking *a, const char *path, void (*done)(struct coord_request *request))
-{
-        (void)snprintf(a->path, sizeof(a->path), "%s", path);
-        a->get = (struct coord_get){ .request.done = done, .path = a->path };
-        coord_get(a->coord, &a->get);
-}
+static void ask_next(struct asking *a);
 
-/* True: there is something to read; false: there is not, or it is over.  A node that cannot be read is shown as such.
- */
-static bool is_answered(struct asking *a, const struct coord_request *request)
+static void on_answer(struct coord_request *request)
 {
-        if (request->status < 0 && request->status != -ENOENT && request->status != -EBADMSG)
-                end(a, request->status, request->error.text);
-        return request->status == 0;
-}
-
-/* --- what was decided --- */
-
-static void on_moves(struct coord_request *request)
-{
-        struct asking *a = asking_of_get(request);
-        if (is_answered(a, request))
-                membership_view_set_moves(a->view, a->get.data);
-        if (!a->is_over)
-                end(a, 0, "");
-}
-
-static void on_assign(struct coord_request *request)
-{
-        struct asking *a = asking_of_get(request);
-        if (is_answered(a, request))
-                membership_view_set_assignment(a->view, a->get.data);
-        else if (request->status == -EBADMSG)
-                (void)snprintf(a->view->problem, sizeof(a->view->problem), "%s", request->error.text);
-        if (!a->is_over)
-                get(a, "moves", on_moves);
-}
-
-static void on_election(struct coord_request *request)
-{
-        struct asking *a = asking_of_children(request);
-        if (request->status < 0) {
-                end(a, request->status, request->error.text);
+        struct asking *a = container_of(request, struct asking, look.look.request);
+        if (a->is_over)
                 return;
-        }
-        membership_view_set_leader(a->view, a->children.names, a->children.names_count);
-        get(a, "assign", on_assign);
-}
-
-/* --- the members --- */
-
-/* One that is not there any more has left meanwhile. */
-static void on_member(struct coord_request *request)
-{
-        struct asking *a = asking_of_get(request);
-        const char *node = a->nodes.items[a->next++];
-        if (is_answered(a, request)) {
-                membership_view_add_member(a->view, node, a->get.data);
-        } else if (request->status == -EBADMSG) {
-                membership_view_add_member(a->view, node, (struct span){ "", 0 });
-                struct view_member *added = &a->view->members[a->view->members_count - 1];
-                (void)snprintf(added->problem, sizeof(added->problem), "%s", request->error.text);
-        }
-        if (!a->is_over)
+        if (tree_look_has_failed(&a->look.look))
+                end(a, request->status, request->error.text);
+        else
                 ask_next(a);
 }
 
 static void ask_next(struct asking *a)
 {
-        char path[COORD_PATH_MAX];
-        if (a->next < a->nodes.count) {
-                (void)snprintf(path, sizeof(path), "members/%s", a->nodes.items[a->next]);
-                get(a, path, on_member);
+        if (!tree_look_next(&a->look.look)) {
+                end(a, 0, "");
                 return;
         }
-        a->children = (struct coord_children){ .request.done = on_election, .path = "election" };
-        coord_children(a->coord, &a->children);
-}
-
-static void on_members(struct coord_request *request)
-{
-        struct asking *a = asking_of_children(request);
-        if (request->status < 0) {
-                end(a, request->status, request->error.text);
-                return;
-        }
-        for (uint32_t i = 0; i < a->children.names_count; i++)
-                strings_add(&a->nodes, a->children.names[i]);
-        ask_next(a);
+        a->look.look.request.done = on_answer;
+        tree_look_start(a->coord, &a->look.look);
 }
 
 static void on_open(struct coord_request *request)
@@ -162,12 +76,10 @@ static void on_open(struct coord_request *request)
                 return;
         }
         a->coord = a->open.coord;
-        if (a->is_over) {
+        if (a->is_over)
                 coord_close(a->coord, on_closed, a);
-                return;
-        }
-        a->children = (struct coord_children){ .request.done = on_members, .path = "members" };
-        coord_children(a->coord, &a->children);
+        else
+                ask_next(a);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -196,7 +108,7 @@ int membership_ask(const struct config *config, struct membership_view *ret_view
                 free(a);
                 return r;
         }
-        a->view = ret_view;
+        membership_look_init(&a->look);
         log_set_level(LEVEL_WARN); /* what drivers tell of every step is for a host's log */
         (void)uv_loop_init(&a->loop);
         (void)uv_timer_init(&a->loop, &a->timer);
@@ -213,7 +125,8 @@ int membership_ask(const struct config *config, struct membership_view *ret_view
         r = a->status;
         if (r < 0)
                 *error = a->error;
-        strings_free(&a->nodes);
+        *ret_view = a->look.view;
+        membership_look_free(&a->look);
         free(a);
         return r;
 }

@@ -8,15 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/memory.h"
-#include "base/units.h"
-#include "cli/admin/status_ask.h"
+#include "base/clock.h"
 #include "cli/command.h"
 #include "cli/control_call.h"
+#include "cli/look.h"
 #include "cli/open.h"
 #include "cli/print.h"
+#include "look/status_look.h"
 #include "view/alarm.h"
-#include "view/status.h"
 
 #define WATCH_S      2
 #define LINES        24u
@@ -69,22 +68,22 @@ static struct status_screen screen_of(void)
 
 static int show(struct cli_store *s, bool is_json, bool is_watch, const struct alarms *alarms)
 {
-        struct status status;
+        struct status_look look = { 0 };
+        const struct status *status = &look.status;
         struct buffer text = { 0 };
         struct error error = { "" };
         struct status_screen screen = screen_of();
-        struct store_counts *counts = memory_zero(s->info->shards, sizeof(*counts));
-        int r = status_ask(s, counts, &status, &error);
+        status_look_init(&look, s->config.store.url.text, clock_wall_ms());
+        int r = cli_look(s, &look.look, &error);
         if (is_watch && !is_json)
                 cli_clear_screen();
-        int code = r < 0 ? cli_fail("status", r, error.text) : check(alarms, &status);
+        int code = r < 0 ? cli_fail("status", r, error.text) : check(alarms, status);
         if (r == 0 && is_json)
-                (is_watch ? cli_json_print : cli_json_print_wide)(status_as_json(&status));
+                (is_watch ? cli_json_print : cli_json_print_wide)(status_as_json(status));
         else if (r == 0)
-                status_as_text(&text, &status, &screen);
+                status_as_text(&text, status, &screen);
         cli_text_print(&text);
-        status_free(&status);
-        free(counts);
+        status_look_free(&look);
         return code;
 }
 

@@ -6,11 +6,11 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "cli/admin/done_ask.h"
-#include "cli/admin/whereabouts_ask.h"
 #include "cli/command.h"
-#include "cli/keep.h"
+#include "cli/look.h"
 #include "cli/open.h"
 #include "cli/print.h"
+#include "look/task_look.h"
 #include "view/json.h"
 #include "view/task.h"
 
@@ -39,29 +39,21 @@ static void print_task(const struct task_request *show, const struct store_liste
 
 static int look(struct cli_store *s, const struct task_request *q, struct span id, struct error *error)
 {
-        struct whereabouts w;
-        struct kept_task found = { 0 };
-        struct kept_key key = { 0 };
-        struct store_counts shard = { 0 };
-        uint32_t number = 0;
-        (void)task_id_check(id, &number, NULL);
-        int r = whereabouts_ask(s, &w, error);
+        struct task_look task = { 0 };
+        task_look_init(&task, id);
+        int r = task_id_check(id, NULL, error);
         if (r == 0)
-                r = client_find(s->client, id, keep_task, &found, error);
-        if (r == 0)
-                r = client_count(s->client, number, 1, &shard, error);
-        if (r == 0 && found.task.key.size)
-                r = client_keys(s->client, number, found.task.key, 1, keep_key, &key, error);
-        if (r >= 0) {
-                struct whereabouts_place place = { .shard = &shard, .key = key.is_there ? &key.key : NULL };
-                json_t *where = whereabouts_of(&w, &found.task, &place);
-                print_task(q, &found.task, where);
+                r = cli_look(s, &task.look, error);
+        if (r == 0 && !task.found.is_there)
+                r = error_set(error, -ENOENT, "there is no task %.*s: it is done or dropped, or never was",
+                        (int)id.size, id.data);
+        if (r == 0) {
+                json_t *where = task_look_where(&task);
+                print_task(q, &task.found.task, where);
                 json_decref(where);
         }
-        arena_free(found.arena);
-        arena_free(key.arena);
-        whereabouts_free(&w);
-        return r < 0 ? r : 0;
+        task_look_free(&task);
+        return r;
 }
 
 /* It is not in the store: what became of it is told by whoever has done it, if that is not too long ago. */

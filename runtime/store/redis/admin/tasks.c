@@ -34,6 +34,7 @@ static void count_answer(struct redis_call *call, const redisReply *reply)
         uint64_t oldest = answer_number(op, reply->element[count + 4], TASK_NUMBER_MAX, "time");
         uint64_t now = answer_number(op, reply->element[count + 5], TASK_NUMBER_MAX, "time");
         to->oldest_ms = oldest && oldest < now ? now - oldest : 0;
+        to->time_ms = now;
         /* Nobody counts an RPUSH; each task is in exactly one of these. */
         to->submitted = sum(to);
 }

@@ -51,7 +51,8 @@ static void count_one(struct sqlite_store *s, uint32_t number, struct store_coun
                 .is_held = shard->is_held,
                 .left_ms = lease_left_ms(s, shard),
                 .wanted = lease_wanted(s, shard),
-                .oldest_ms = oldest_ms(s, shard, arena) };
+                .oldest_ms = oldest_ms(s, shard, arena),
+                .time_ms = s->now_ms };
         memcpy(to->queued, shard->queued, sizeof(to->queued));
         if (shard->is_held)
                 memcpy(to->holder, shard->holder, STORE_NONCE_SIZE);

@@ -1,10 +1,10 @@
-/* keep.h: copies of what a store showed, for as long as a command needs them: what a callback gets dies when it
- * returns. */
-#ifndef QUIVER_CLI_KEEP_H
-#define QUIVER_CLI_KEEP_H
+/* keep.h: copies of what a store showed, for as long as they are needed: what an answer points to dies when it
+ * was taken. */
+#ifndef QUIVER_LOOK_KEEP_H
+#define QUIVER_LOOK_KEEP_H
 
 #include "base/arena.h"
-#include "client/admin.h"
+#include "store/admin.h"
 
 /* Zeroed before; arena_free() of its arena after. */
 struct kept_task {

@@ -1,4 +1,4 @@
-#include "cli/keep.h"
+#include "look/keep.h"
 
 void keep_task(void *self, const struct store_listed *task)
 {

@@ -1,0 +1,85 @@
+/* look.h: what is asked of a store, one request after the other, to show a person something of an app.
+ *
+ * Decides and does no I/O: look_next() takes the answer to the last request and fills in the next one, and whoever
+ * drives the look starts that: a command through the client library (cli/look.h), a host's HTTP server on its loop
+ * (http/look_io.h).  So both show the same.  Each look is bounded, and says how far it looked. */
+#ifndef QUIVER_LOOK_LOOK_H
+#define QUIVER_LOOK_LOOK_H
+
+#include "store/admin.h"
+#include "store/app.h"
+#include "store/limits.h"
+#include "store/schedules.h"
+#include "view/whereabouts.h"
+
+struct look {
+        /* Takes the answer, if a request was started, and asks the next; false: all is known.  What an answer points to
+         * is there until it returns. */
+        bool (*next)(struct look *look);
+        /* Starts the request.  Whoever drives the look has set request.done. */
+        void (*start)(struct store *store, struct look *look);
+        struct store_info info; /* of the store; set by whoever drives the look */
+        void *driver;           /* theirs */
+        union {
+                struct store_request request;
+                struct store_count count;
+                struct store_list list;
+                struct store_find find;
+                struct store_keys keys;
+                struct store_dead_groups groups;
+                struct store_desired_get desired;
+                struct store_status_list documents;
+                struct store_app_get app;
+                struct store_schedule_list schedules;
+                struct store_limit_look limit;
+        };
+};
+
+static inline bool look_next(struct look *look)
+{
+        return look->next(look);
+}
+
+/* Fill in the next request.  They return true, as next() does then. */
+bool look_ask_count(struct look *look, uint32_t first_shard, uint32_t shards, struct store_counts *counts);
+bool look_ask_list(
+        struct look *look, uint32_t shard, enum store_state state, struct store_cursor cursor, uint32_t page);
+bool look_ask_find(struct look *look, struct span id, struct store_cursor cursor);
+/* `key` not empty: only that one. */
+bool look_ask_keys(struct look *look, uint32_t shard, struct span key, struct store_cursor cursor, uint32_t page);
+bool look_ask_groups(struct look *look, uint32_t shard);
+bool look_ask_desired(struct look *look);
+bool look_ask_documents(struct look *look, enum store_document kind);
+bool look_ask_app(struct look *look);
+bool look_ask_schedules(struct look *look, uint32_t shard);
+bool look_ask_limit(struct look *look, struct span name, uint64_t cursor);
+
+/* --- a part of several looks: where tasks are --- */
+
+struct whereabouts_look {
+        struct whereabouts w;
+        unsigned step;
+};
+
+/* True: it has asked something.  False: `w` is complete, and the answer at hand is not its own. */
+bool whereabouts_look_next(struct whereabouts_look *part, struct look *look);
+void whereabouts_look_free(struct whereabouts_look *part);
+
+/* --- places in a list, as a text that a client sends back --- */
+
+/* Where a list goes on. */
+struct look_place {
+        uint32_t shard;
+        uint32_t part; /* of what the shard has */
+        struct store_cursor cursor;
+        uint32_t skip; /* of the page at the cursor */
+};
+
+#define LOOK_PLACE_TEXT 80
+
+/* Returns `text`. */
+const char *look_place_text(char text[LOOK_PLACE_TEXT], const struct look_place *place);
+/* False: it is no such text. */
+bool look_place_parse(const char *text, struct look_place *ret_place);
+
+#endif
