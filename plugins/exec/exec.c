@@ -18,6 +18,8 @@
 #define LAST_READS    16 /* of 64 KiB: enough for a dead child's pipe, and a limit on what a grandchild may add */
 #define KILL_AFTER_MS 2000
 #define MAX_STDOUT    (1u << 20)
+/* sysexits.h has no word for "not now, and not the task's fault": the first number after its own. */
+#define EXIT_LATER 79
 
 /* One instance per seat. */
 struct exec {
@@ -200,6 +202,8 @@ static int32_t judge(struct run *run, int status)
                 return QV_REJECT;
         case EX_UNAVAILABLE:
                 return QV_UNAVAILABLE;
+        case EXIT_LATER:
+                return QV_LATER;
         default:
                 return QV_RETRY;
         }

@@ -121,14 +121,24 @@ static int not_done(struct call *call, int outcome)
         return outcome;
 }
 
-static int on_retry(struct call *call)
+static int not_now(struct call *call, int outcome)
 {
         uint64_t after_ms;
         if (frame_get_number(&call->frame, "after_ms", UINT64_MAX, &after_ms) < 0)
-                return breach(call, "sent a retry frame whose after_ms is no number");
+                return breach(call, "sent a frame whose after_ms is no number");
         if (after_ms != UINT64_MAX)
                 (void)call->task->host->retry_after(call->task->host, call->task, after_ms);
-        return not_done(call, QV_RETRY);
+        return not_done(call, outcome);
+}
+
+static int on_retry(struct call *call)
+{
+        return not_now(call, QV_RETRY);
+}
+
+static int on_later(struct call *call)
+{
+        return not_now(call, QV_LATER);
 }
 
 static int on_reject(struct call *call)
@@ -149,6 +159,7 @@ static const struct {
 } kinds[] = {
         { "done", on_done },
         { "retry", on_retry },
+        { "later", on_later },
         { "reject", on_reject },
         { "unavailable", on_unavailable },
         { "result", on_result },

@@ -47,9 +47,10 @@ void cli_clear_screen(void)
 
 struct task_note cli_note(const struct qv_client_history *history, struct buffer *scratch)
 {
-        struct task_note note = {
-                .attempts = history->attempts, .crashes = history->crashes, .interruptions = history->interruptions
-        };
+        struct task_note note = { .attempts = history->attempts,
+                .crashes = history->crashes,
+                .interruptions = history->interruptions,
+                .laters = history->laters };
         for (size_t i = 0; i < history->events_count; i++) {
                 const struct qv_client_event *event = &history->events[i];
                 note_add_event(&note, scratch, event->at_ms, event->kind, span_of_text(event->text));

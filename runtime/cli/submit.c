@@ -43,6 +43,7 @@ static void outcome_as_json(const char *id, const struct qv_client_outcome *outc
         struct task_note note = cli_note(&(struct qv_client_history){ .attempts = outcome->attempts,
                                                  .crashes = outcome->crashes,
                                                  .interruptions = outcome->interruptions,
+                                                 .laters = outcome->laters,
                                                  .events = outcome->events,
                                                  .events_count = outcome->events_count },
                 &scratch);

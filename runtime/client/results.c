@@ -67,7 +67,8 @@ static void take_results(struct client_call *call)
                         .history = { .size = sizeof(one.history),
                                 .attempts = from->note.attempts,
                                 .crashes = from->note.crashes,
-                                .interruptions = from->note.interruptions },
+                                .interruptions = from->note.interruptions,
+                                .laters = from->note.laters },
                         .events = put_text(&to->bytes, from->note.events),
                         .events_size = from->note.events.size,
                 };

@@ -108,6 +108,11 @@ struct retry_config {
         double jitter;
 };
 
+struct later_config {
+        uint32_t max; /* 0: LATER is a RETRY */
+        uint64_t wait_ms;
+};
+
 struct batch_config {
         uint32_t max; /* 1: no batches */
         uint64_t wait_ms;
@@ -155,6 +160,7 @@ struct handler_config {
         uint64_t init_timeout_ms;
 
         struct retry_config retry;
+        struct later_config later;
         uint32_t crashes;
         int on_exhausted; /* enum on_exhausted */
         struct batch_config batch;

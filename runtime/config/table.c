@@ -260,6 +260,14 @@ static const struct field retry_fields[] = {
 };
 static const struct group retry_table = TABLE(retry_fields);
 
+static const struct field later_fields[] = {
+        COUNT("max", later_config, max, "1000", 0, 1000000, LIVE,
+                "How often one task may be told LATER; beyond that, LATER counts as RETRY. 0: it always does."),
+        DURATION("wait", later_config, wait_ms, "5s", 0, 30 * DAY, LIVE,
+                "How long the key waits, if the handler did not call `retry_after`."),
+};
+static const struct group later_table = TABLE(later_fields);
+
 static const struct field batch_fields[] = {
         COUNT("max", batch_config, max, "1", 1, 256, GENERATION,
                 "Tasks that the plugin's `handle_many` gets in one call. 1: one by one."),
@@ -304,6 +312,8 @@ static const struct field handler_fields[] = {
         DURATION("init_timeout", handler_config, init_timeout_ms, "10s", 10, HOUR, LIVE,
                 "How long loading and `init` may take."),
         GROUP("retry", handler_config, retry, &retry_table, "When a handler returns RETRY."),
+        GROUP("later", handler_config, later, &later_table,
+                "When a handler returns LATER: this key alone waits, and it costs the task nothing."),
         COUNT("crashes", handler_config, crashes, "3", 1, 1000, LIVE,
                 "Crashes and hangs of one task, after which it is not started again."),
         CHOICE("on_exhausted", handler_config, on_exhausted, "dead", exhausted_words, LIVE,

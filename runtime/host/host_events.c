@@ -229,6 +229,7 @@ static void on_app(struct store_request *request)
         if (request->status < 0)
                 return;
         membership_limit(&h->membership, app->max_members);
+        h->handlers.has_later = store_app_has(app, "later");
         if (store_app_lacks(app) && h->phase == HOST_RUNNING)
                 host_stop_lacking(h, store_app_lacks(app));
 }

@@ -284,6 +284,7 @@ static int make_shards(struct host *h)
         log_event(LEVEL_INFO, "store", "driver=%s app=%s shards=%" PRIu32 " durability=%s", info.driver, info.app,
                 info.shards, LOG_QUOTE(info.durability));
         limit_members(h, info.record->max_members);
+        h->handlers.has_later = store_app_has(info.record, "later");
         h->shards = (struct shards){ .store = h->store,
                 .done = &h->done,
                 .dispatch = &h->dispatch,

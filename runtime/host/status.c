@@ -19,6 +19,7 @@ static const struct {
 } counter_names[] = {
         { "done", offsetof(struct outcome_counts, done) },
         { "retried", offsetof(struct outcome_counts, retried) },
+        { "later", offsetof(struct outcome_counts, later) },
         { "rejected", offsetof(struct outcome_counts, rejected) },
         { "crashed", offsetof(struct outcome_counts, crashed) },
         { "timed_out", offsetof(struct outcome_counts, timed_out) },
@@ -79,6 +80,7 @@ static json_t *make_handler(const struct host_status *r, const struct handler *h
         put_number(o, "running", held.running);
         put_number(o, "done", handler->counts.done);
         put_number(o, "retried", handler->counts.retried);
+        put_number(o, "later", handler->counts.later);
         put_number(o, "rejected", handler->counts.rejected);
         put_number(o, "crashed", handler->counts.crashed);
         put_number(o, "timed_out", handler->counts.timed_out);

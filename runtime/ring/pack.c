@@ -37,6 +37,8 @@ const char *outcome_name(int outcome)
                 return "REJECT";
         case OUTCOME_UNAVAILABLE:
                 return "UNAVAILABLE";
+        case OUTCOME_LATER:
+                return "LATER";
         case OUTCOME_CRASHED:
                 return "CRASHED";
         case OUTCOME_TIMED_OUT:

@@ -278,8 +278,12 @@ static void prepare_follow_ups(struct store_advance *advance, uint32_t count)
 
 static void check_outcome(struct store_request *request, const struct store_outcome *outcome)
 {
-        if ((unsigned)outcome->kind > STORE_CHECKPOINT || (unsigned)outcome->cost > COST_INTERRUPTION)
+        if ((unsigned)outcome->kind > STORE_CHECKPOINT || (unsigned)outcome->cost >= COSTS)
                 request_refuse(request, "unknown outcome");
+        if (outcome->cost == COST_LATER && outcome->kind != STORE_RETRY)
+                request_refuse(request, "LATER is a cost of RETRY only");
+        if (outcome->cost == COST_LATER)
+                request_check_feature(request, "later");
         if (outcome->follow_ups_count && outcome->kind != STORE_DONE)
                 request_refuse(request, "follow-ups come with DONE only");
         if (outcome->checkpoint.size > NOTE_CHECKPOINT_MAX)

@@ -312,9 +312,9 @@ enum store_outcome_kind {
 struct store_outcome {
         enum store_outcome_kind kind;
         struct store_ref task;
-        enum task_cost cost; /* RETRY, HOLD, DEAD, INTERRUPTED */
-        struct span reason;  /* DIVERT: why its key waits, if not for its share; DEAD, HOLD: one word ("rejected",
-                                "exhausted", "crashed", "cancelled") */
+        enum task_cost cost; /* RETRY, HOLD, DEAD, INTERRUPTED; COST_LATER comes with RETRY only */
+        struct span reason;  /* DIVERT: why its key waits, if not for its share; RETRY: the same, before the error;
+                                DEAD, HOLD: one word ("rejected", "exhausted", "crashed", "cancelled") */
         struct span error;   /* for the history */
         uint64_t delay_ms;   /* RETRY; DIVERT: the key's head comes back then at the latest */
         struct span name;    /* DIVERT: what its key waits for instead of a time (names.h); empty: a time */
@@ -329,6 +329,9 @@ struct store_outcome {
         const struct store_follow_up *follow_ups; /* DONE */
         uint32_t follow_ups_count;
 };
+
+/* How the reason of a key begins that waits because its first task's handler said LATER. */
+#define STORE_SAID_LATER "the handler said later"
 
 enum store_control_verb {
         CONTROL_CANCEL,

@@ -85,6 +85,8 @@ static int line_parse(struct task_note *note, struct span line)
                 return count_parse(rest, &note->crashes);
         if (begins_with(line, "interruptions:", &rest))
                 return count_parse(rest, &note->interruptions);
+        if (begins_with(line, "laters:", &rest))
+                return count_parse(rest, &note->laters);
         if (begins_with(line, "started:", &rest))
                 return number_take(&rest, &note->started_epoch) || rest.size || note->started_epoch > TASK_NUMBER_MAX
                                ? -EBADMSG
@@ -127,8 +129,8 @@ int note_parse(const void *data, size_t size, struct task_note *ret_note)
 
 bool note_is_empty(const struct task_note *note)
 {
-        return !note->attempts && !note->crashes && !note->interruptions && !note->started_epoch && !note->is_suspect &&
-               !note->events.size && !note->checkpoint.size;
+        return !note->attempts && !note->crashes && !note->interruptions && !note->laters && !note->started_epoch &&
+               !note->is_suspect && !note->events.size && !note->checkpoint.size;
 }
 
 void note_put(struct buffer *to, const struct task_note *note)
@@ -140,6 +142,8 @@ void note_put(struct buffer *to, const struct task_note *note)
                 buffer_printf(to, "crashes:%" PRIu32 "\n", note->crashes);
         if (note->interruptions)
                 buffer_printf(to, "interruptions:%" PRIu32 "\n", note->interruptions);
+        if (note->laters)
+                buffer_printf(to, "laters:%" PRIu32 "\n", note->laters);
         if (note->started_epoch)
                 buffer_printf(to, "started:%" PRIu64 "\n", note->started_epoch);
         if (note->started_epoch && note->holder.size)
@@ -192,9 +196,25 @@ static void count_up(uint32_t *count)
                 (*count)++;
 }
 
+/* The last event goes if it is of that kind. */
+static void drop_last_event(struct task_note *note, const char *kind)
+{
+        struct span rest = note->events;
+        struct span last = note->events;
+        struct note_event event = { 0 };
+        bool is_any = false;
+        for (; rest.size; is_any = true) {
+                last = rest;
+                if (!note_event_next(&rest, &event))
+                        return;
+        }
+        if (is_any && span_is(event.kind, span_of_text(kind)))
+                note->events.size -= last.size;
+}
+
 void note_charge(struct task_note *note, struct buffer *scratch, uint64_t at_ms, enum task_cost cost, struct span text)
 {
-        static const char *const kinds[] = { "waited", "attempt", "crash", "interruption" };
+        static const char *const kinds[COSTS] = { "waited", "attempt", "crash", "interruption", "later" };
         switch (cost) {
         case COST_NONE:
                 break;
@@ -207,6 +227,12 @@ void note_charge(struct task_note *note, struct buffer *scratch, uint64_t at_ms,
         case COST_INTERRUPTION:
                 count_up(&note->interruptions);
                 break;
+        case COST_LATER:
+                count_up(&note->laters);
+                drop_last_event(note, kinds[cost]);
+                break;
+        case COSTS:
+                return;
         }
         note_add_event(note, scratch, at_ms, kinds[cost], text);
 }

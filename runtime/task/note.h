@@ -3,6 +3,7 @@
  *         qn1
  *         attempts:2
  *         crashes:1
+ *         laters:3
  *         started:42
  *         holder:host-b
  *         until:1763256060000
@@ -21,14 +22,16 @@
 #define NOTE_TEXT_MAX       512u /* bytes of one event's text; longer is cut */
 #define NOTE_CHECKPOINT_MAX 4096u
 #define NOTE_HOLDER_MAX     64u
-#define NOTE_COUNT_MAX      (UINT32_MAX - 1) /* of attempts, crashes, interruptions: adding one does not overflow */
+#define NOTE_COUNT_MAX      (UINT32_MAX - 1) /* of attempts, crashes, …: adding one does not overflow */
 
 /* What an event cost the task.  Each kind is counted apart; only attempts and crashes use up the task's budget. */
 enum task_cost {
-        COST_NONE,        /* the task waited: its handler is not served, a database is down */
-        COST_ATTEMPT,     /* the handler returned a failure */
-        COST_CRASH,       /* the handler died or hung */
-        COST_INTERRUPTION /* Quiver ended it: shutdown, reload, a crash of a neighbour, a lost lease */
+        COST_NONE,         /* the task waited: its handler is not served, a database is down */
+        COST_ATTEMPT,      /* the handler returned a failure */
+        COST_CRASH,        /* the handler died or hung */
+        COST_INTERRUPTION, /* Quiver ended it: shutdown, reload, a crash of a neighbour, a lost lease */
+        COST_LATER,        /* the handler said LATER: it is counted, since that may not go on for ever */
+        COSTS
 };
 
 /* Zero-initialised is the note of a task to which nothing has happened.  Spans are borrowed. */
@@ -36,6 +39,7 @@ struct task_note {
         uint32_t attempts;
         uint32_t crashes;
         uint32_t interruptions;
+        uint32_t laters;        /* how often its handler said LATER */
         uint64_t started_epoch; /* it was started in this epoch, durably, and has not ended; 0: no such mark */
         struct span holder;     /* started_epoch: who runs it, a host's nonce or a worker's name */
         uint64_t until_ms;      /* started_epoch: nobody else starts it before this store time; 0: no such time */
@@ -46,7 +50,7 @@ struct task_note {
 
 struct note_event {
         uint64_t at_ms;   /* store time */
-        struct span kind; /* "attempt", "crash", "interruption", "waited", "dead", "requeued", "held" */
+        struct span kind; /* "attempt", "crash", "interruption", "later", "waited", "dead", "requeued", "held" */
         struct span text;
         struct span where; /* where it had started: "host-a pid=7 generation=1 plugin=9f0c1a2b"; empty: not said */
 };
@@ -70,7 +74,8 @@ bool note_is_empty(const struct task_note *note);
  * characters in `text` become spaces. */
 void note_add_event(struct task_note *note, struct buffer *scratch, uint64_t at_ms, const char *kind, struct span text);
 
-/* Counts the cost and adds its event. */
+/* Counts the cost and adds its event.  A LATER right after another one replaces that one's event: a thousand of them do
+ * not push everything else out of the history. */
 void note_charge(struct task_note *note, struct buffer *scratch, uint64_t at_ms, enum task_cost cost, struct span text);
 
 /* Reads the first (oldest) event of *events and moves *events past it; false at the end. */

@@ -92,7 +92,10 @@ static void put_waits_for(struct buffer *to, const struct store_key_info *key, c
         else if (!is_stopped && more->first)
                 buffer_printf(to, "its first task, which runs\n");
         else
-                buffer_printf(to, "%s%s\n", (unsigned)key->state <= KEY_HELD ? what[key->state] : "unknown",
+                buffer_printf(to, "%s%s\n",
+                        whereabouts_said_later(key)        ? "its time, in "
+                        : (unsigned)key->state <= KEY_HELD ? what[key->state]
+                                                           : "unknown",
                         key->state == KEY_PARKED ? units_format_ms(due, key->due_in_ms) : "");
 }
 

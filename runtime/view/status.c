@@ -16,7 +16,8 @@
 
 static const char *const rate_names[] = { "done", "retried", "failed" };
 /* The counts of a handler that hosts say and that are added up. */
-static const char *const sums[] = { "waiting", "running", "done", "retried", "rejected", "crashed", "timed_out" };
+static const char *const sums[] = { "waiting", "running", "done", "retried", "later", "rejected", "crashed",
+        "timed_out" };
 /* Those of them that the store counts, too, since the app began. */
 #define SUMS_COUNTED_FROM 2
 /* Of several hosts' states of a handler the last in this list is shown: it is the one that someone should look at.  The

@@ -164,6 +164,7 @@ static void add_handler(struct table *table, const json_t *h)
         table_put_number(table, TONE_PLAIN, view_json_get_number(h, "running"));
         table_put_number(table, TONE_PLAIN, view_json_get_number(h, "done"));
         table_put_number(table, TONE_PLAIN, view_json_get_number(h, "retried"));
+        table_put_number(table, TONE_PLAIN, view_json_get_number(h, "later"));
         table_put_number(table, TONE_PLAIN, view_json_get_number(h, "rejected"));
         table_put_number(table, TONE_PLAIN, view_json_get_number(h, "crashed") + view_json_get_number(h, "timed_out"));
         table_put_number(table, dead ? TONE_BAD : TONE_PLAIN, dead);
@@ -176,8 +177,8 @@ static void add_handler(struct table *table, const json_t *h)
 
 static void put_handlers(struct buffer *to, const struct status *status, unsigned lines, bool has_color)
 {
-        static const char *const numbers[] = { "waiting", "running", "done", "retried", "rejected", "crashed", "dead",
-                "oldest" };
+        static const char *const numbers[] = { "waiting", "running", "done", "retried", "later", "rejected", "crashed",
+                "dead", "oldest" };
         struct table table = { .has_color = has_color };
         size_t i;
         json_t *handler;

@@ -109,6 +109,7 @@ void note_as_json(json_t *object, const struct task_note *note)
         view_json_number(object, "attempts", note->attempts);
         view_json_number(object, "crashes", note->crashes);
         view_json_number(object, "interruptions", note->interruptions);
+        view_json_number(object, "laters", note->laters);
         (void)json_object_set_new(object, "history", history_of(note));
 }
 
@@ -236,8 +237,11 @@ void listed_as_text(struct buffer *to, const struct store_listed *task, const js
         put_state(to, task, where);
         whereabouts_as_text(to, where, now_ms);
         text_put_field(to, "key", task->key, TASK_KEY_MAX);
-        buffer_printf(to, "%-12s %u failed, %u crashed, %u interrupted\n", "starts", task->note.attempts,
+        buffer_printf(to, "%-12s %u failed, %u crashed, %u interrupted", "starts", task->note.attempts,
                 task->note.crashes, task->note.interruptions);
+        if (task->note.laters)
+                buffer_printf(to, ", %u said later", task->note.laters);
+        buffer_put(to, "\n", 1);
         envelope_as_text(to, &task->envelope);
         if (task->note.checkpoint.size)
                 text_put_field(to, "checkpoint", task->note.checkpoint, PAYLOAD_SHOWN);

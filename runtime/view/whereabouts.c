@@ -220,6 +220,13 @@ static void put_seats(struct buffer *why, const struct whereabouts *w, const cha
         buffer_printf(why, " (%" PRIu64 " run)", running);
 }
 
+bool whereabouts_said_later(const struct store_key_info *key)
+{
+        static const struct span later = SPAN_TEXT(STORE_SAID_LATER);
+        return key->state == KEY_PARKED && key->reason.size >= later.size &&
+               !memcmp(key->reason.data, later.data, later.size);
+}
+
 static void put_key_wait(struct buffer *why, const struct store_key_info *key)
 {
         char due[UNITS_TEXT_MAX];
@@ -228,7 +235,9 @@ static void put_key_wait(struct buffer *why, const struct store_key_info *key)
                 buffer_printf(why, "a person, who holds its key");
                 break;
         case KEY_PARKED:
-                buffer_printf(why, "the retry of its key in %s", units_format_ms(due, key->due_in_ms));
+                buffer_printf(why, "%s %s",
+                        whereabouts_said_later(key) ? "its key's time, in" : "the retry of its key in",
+                        units_format_ms(due, key->due_in_ms));
                 break;
         case KEY_NAMED:
                 text_put_bytes(why, key->name, STORE_NAME_MAX);

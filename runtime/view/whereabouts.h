@@ -21,6 +21,9 @@ struct whereabouts {
         uint64_t more;    /* tasks that run for long and that no document has room for */
 };
 
+/* Whether the key waits because the handler of its first task said LATER. */
+bool whereabouts_said_later(const struct store_key_info *key);
+
 void whereabouts_init(struct whereabouts *w);
 void whereabouts_free(struct whereabouts *w);
 void whereabouts_add_desired(struct whereabouts *w, const struct store_desired *item);

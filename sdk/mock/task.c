@@ -126,6 +126,8 @@ static void settle(struct qv_mock *mock, struct record *record, int32_t outcome)
         if (outcome == QV_MOCK_CRASHED) {
                 staged->error = "crashed";
                 task->crashes++;
+        } else if (outcome == QV_LATER) {
+                task->laters++;
         } else if (outcome < QV_DONE || outcome > QV_UNAVAILABLE) {
                 char text[96];
                 (void)snprintf(text, sizeof(text), "the handler returned %d, which is no outcome%s", outcome,
@@ -142,7 +144,7 @@ static void settle(struct qv_mock *mock, struct record *record, int32_t outcome)
         task->result_size = is_done ? staged->result_size : 0;
         task->submits = is_done ? staged->submits : NULL;
         task->submits_count = is_done ? staged->submits_count : 0;
-        task->retry_after_ms = outcome == QV_RETRY ? staged->retry_after_ms : -1;
+        task->retry_after_ms = outcome == QV_RETRY || outcome == QV_LATER ? staged->retry_after_ms : -1;
         record->lent = NULL;
         qv_mock_drop(&record->loans);
 }

@@ -32,7 +32,8 @@ static int64_t count_words(const char *text, size_t size)
         return words;
 }
 
-/* QV_DONE: finished.  QV_RETRY: later again.  QV_REJECT: never.  QV_UNAVAILABLE: not this task's fault. */
+/* QV_DONE: finished.  QV_RETRY: later again.  QV_REJECT: never.  QV_UNAVAILABLE: not this task's fault.
+ * QV_LATER: neither, and only this key has to wait. */
 static int32_t my_plugin_handle(void *instance, const struct qv_task *task)
 {
         const struct instance *self = instance;

@@ -20,6 +20,7 @@ class Instance
         }
 
         // QV_DONE: finished.  QV_RETRY: later again.  QV_REJECT: never.  QV_UNAVAILABLE: not this task's fault.
+        // QV_LATER: neither, and only this key has to wait.
         int32_t handle(const qv_task *task) const
         {
                 std::istringstream text(std::string(static_cast<const char *>(task->payload), task->payload_size));

@@ -2,7 +2,8 @@
 # my-plugin: counts the words of its payload; replace that with your own work.
 #
 # A worker of plugin = "pipe.so": it stays, and gets one task at a time.  What the block returns is the task's result; an
-# exception makes it run again later, Outcome.new(:reject, why) never, Outcome.new(:unavailable, why) once the others can go on.
+# exception makes it run again later, Outcome.new(:reject, why) never, Outcome.new(:unavailable, why) once the others can go on,
+# Outcome.new(:later, why) when this key can go on; the other keys need not wait.
 require_relative "quiver_pipe"
 
 QuiverPipe.serve do |task|

@@ -359,7 +359,7 @@ def story(h, key, number=None, most=36):
     lines = [line for line in h.lines if line.key == key]
     for line in lines:
         outcome = "" if line.what == "start" else \
-            f" {dict(enumerate(('DONE', 'RETRY', 'REJECT', 'UNAVAILABLE'))).get(line.outcome, line.outcome)}"
+            f" {dict(enumerate(('DONE', 'RETRY', 'REJECT', 'UNAVAILABLE', 'PENDING', 'LATER'))).get(line.outcome, line.outcome)}"
         events.append((line.at_ns, f"{line.number:>7}  {line.what:<5} under {line.epoch}.{line.start}, "
                                    f"attempt {line.attempt}{outcome}"))
     numbers = {a.number for a in h.asks if a.key == key} | {line.number for line in lines}

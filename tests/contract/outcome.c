@@ -172,6 +172,80 @@ static void attempts_crashes_and_interruptions_are_counted_apart(void **state)
         assert_true(span_is(event_at(note, 4).kind, T("waited")));
 }
 
+/* LATER costs nothing, but may not go on for ever: its count is in the store, and a new owner finds it. */
+static void laters_are_counted_and_survive_a_takeover(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        struct store_outcome outcome = retry(&a.tasks[0], 0);
+        outcome.error = T("failed");
+        (void)settle(w, &o, outcome);
+        outcome.cost = COST_LATER;
+        outcome.reason = T(STORE_SAID_LATER);
+        for (unsigned i = 0; i < 20; i++) {
+                a = claim(w, &o, 1);
+                assert_int_equal(a.tasks_count, 1);
+                outcome.error = F(w, "no route %u", i);
+                (void)settle(w, &o, outcome);
+        }
+        struct store_key_info waits = key(w, "k");
+        assert_int_equal(waits.state, KEY_PARKED);
+        assert_true(span_is(waits.reason, T("the handler said later: no route 19")));
+        (void)claim(w, &o, 1);
+        struct store_task found = after_crash(w, 2);
+        assert_int_equal(found.note.laters, 20);
+        assert_int_equal(found.note.attempts, 1);
+        /* The rest of the history is still there. */
+        assert_true(span_is(event_at(&found.note, 0).text, T("failed")));
+        assert_true(span_is(event_at(&found.note, 1).kind, T("later")));
+        assert_true(span_is(event_at(&found.note, 1).text, T("no route 19")));
+}
+
+static void laters_are_forgotten_by_a_requeue_and_told_with_a_result(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        struct store_outcome outcome = retry(&a.tasks[0], 0);
+        outcome.cost = COST_LATER;
+        (void)settle(w, &o, outcome);
+        a = claim(w, &o, 1);
+        (void)settle(w, &o, dead(&a.tasks[0], "rejected"));
+        assert_int_equal(dead_act(w, DEAD_REQUEUE, a.tasks[0].envelope.id).acted, 1);
+        a = claim(w, &o, 1);
+        assert_int_equal(a.tasks_count, 1);
+        assert_int_equal(a.tasks[0].note.laters, 0);
+        outcome = retry(&a.tasks[0], 0);
+        outcome.cost = COST_LATER;
+        (void)settle(w, &o, outcome);
+        a = claim(w, &o, 1);
+        struct store_outcome end = done(&a.tasks[0]);
+        end.has_result = true;
+        end.result = T("r");
+        (void)settle(w, &o, end);
+        struct store_consume c = consume(w, 1, 10, 1000);
+        assert_int_equal(c.results_count, 1);
+        assert_int_equal(c.results[0].note.laters, 1);
+}
+
+/* A host of an older build would not know the count. */
+static void later_needs_its_feature_and_a_retry(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        struct store_outcome outcome = { .kind = STORE_INTERRUPTED, .task = ref(&a.tasks[0]), .cost = COST_LATER };
+        assert_int_equal(advance(w, &o, &outcome, 1, 0).request.status, -EINVAL);
+        world_close(w);
+        driver->record(w->place, "features", "names");
+        assert_int_equal(world_open(w, (struct store_options){ 0 }, NULL), 0);
+        outcome.kind = STORE_RETRY;
+        assert_int_equal(advance(w, &o, &outcome, 1, 0).request.status, -ENOTSUP);
+        outcome.cost = COST_ATTEMPT;
+        assert_int_equal(advance(w, &o, &outcome, 1, 0).request.status, 0);
+}
+
 static void history_is_bounded(void **state)
 {
         struct world *w = *state;
@@ -350,6 +424,9 @@ const struct CMUnitTest outcome_tests[] = {
         IN_WORLD(a_bad_follow_up_refuses_the_whole_call),
         IN_WORLD(follow_ups_are_exempt_from_the_backlog_limit),
         IN_WORLD(attempts_crashes_and_interruptions_are_counted_apart),
+        IN_WORLD(laters_are_counted_and_survive_a_takeover),
+        IN_WORLD(laters_are_forgotten_by_a_requeue_and_told_with_a_result),
+        IN_WORLD(later_needs_its_feature_and_a_retry),
         IN_WORLD(history_is_bounded),
         IN_WORLD(a_suspects_start_is_durable_until_it_ends),
         IN_WORLD(a_checkpoint_survives_crash_and_retry),

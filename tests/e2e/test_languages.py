@@ -35,7 +35,7 @@ def test_exec_does_not_block_on_a_mebibyte_in_and_out(bench, shell):
         assert result_of(task) == payload
 
 
-@pytest.mark.parametrize("status,outcome", [(0, "DONE"), (65, "REJECT"), (69, "UNAVAILABLE"), (75, "RETRY"),
+@pytest.mark.parametrize("status,outcome", [(0, "DONE"), (65, "REJECT"), (69, "UNAVAILABLE"), (79, "LATER"), (75, "RETRY"),
                                             (1, "RETRY"), (127, "RETRY"), (139, "RETRY")])
 def test_exec_exit_codes_are_outcomes(bench, status, outcome):
     task, _ = bench.one("exec", {"shell": f"exit {status}"})

@@ -45,6 +45,8 @@ PYTHON_ALL = """
             return repr([task.attempt, task.fence_epoch > 0, task.fence_start + 1, task.attempts_max, task.crashes])
         if what == "names":
             return " ".join(vars(task))
+        if what == "later":
+            raise Outcome("later", "it is away", after_ms=4321)
         if what == "imposter":
             error = RuntimeError("not an outcome")
             error.kind = "reject"
@@ -68,6 +70,7 @@ NODE_ALL = """
         task.tell('checkpoint', 'half way');
         throw new Outcome('retry', 'not yet', {{ after_ms: 1234 }});
       }}
+      if (what === 'later') throw new Outcome('later', 'it is away', {{ after_ms: 4321 }});
       if (what === 'pid') return String(process.pid);
       if (what === 'boom') throw new Error('no good');
       if (what.startsWith('print')) {{
@@ -97,6 +100,7 @@ RUBY_ALL = """
       when "save"
         task.tell.(:checkpoint, "half way")
         raise QuiverPipe::Outcome.new(:retry, "not yet", after_ms: 1234)
+      when "later" then raise QuiverPipe::Outcome.new(:later, "it is away", after_ms: 4321)
       when "pid" then Process.pid
       when "boom" then raise ArgumentError, "no good"
       when /^print/
@@ -168,6 +172,8 @@ def test_a_worker_chooses_any_outcome(bench, language):
     assert (tasks[2]["error"], tasks[2]["retry_after_ms"], tasks[2]["checkpoint"]) == ("not yet", 1234, "half way")
     assert tasks[3]["error"] == language["boom"]
     assert "no good" in log
+    task, _ = bench.one("pipe", language["all"], b"later")
+    assert (task["outcome"], task["error"], task["retry_after_ms"]) == ("LATER", "it is away", 4321)
     task, _ = bench.one("pipe", language["all"], b"unavailable")
     assert (task["outcome"], task["error"]) == ("UNAVAILABLE", "because")
 
@@ -211,7 +217,7 @@ def test_only_the_librarys_own_error_chooses_an_outcome(bench, language):
     outcomes, tasks, _ = bench.outcomes("pipe", language["all"], ["imposter", "no outcome", "pid"])
     assert outcomes == ["RETRY", "RETRY", "DONE"]
     assert "not an outcome" in tasks[0]["error"]
-    assert "reject, retry or unavailable" in tasks[1]["error"]
+    assert "reject, retry, later or unavailable" in tasks[1]["error"]
 
 
 @pytest.mark.parametrize("thrown,shown", [("null", "null"), ("undefined", "undefined"), ("bare", "[Object: null prototype] {}")])

@@ -156,6 +156,42 @@ def test_unavailable_costs_nothing(host, tmp_path):
     assert all(e.attempt == 1 for e in host.ledger())
 
 
+def test_one_dead_destination_of_nine_stops_none_of_the_others(host, tmp_path):
+    away = tmp_path / "away"
+    away.touch()
+    host.configure(shards=2, work='threads = 2; later = { wait = "50ms"; };').start()
+    keys = [f"k{k}" for k in range(9)]
+    tasks = [task(key, 100 * k + n, f"away:{away}" if (k, n) == (0, 0) else "") for n in range(5) for k, key in enumerate(keys)]
+    first = host.submit_one(tasks[0])
+    host.submit(tasks[1:])
+    host.wait_done(40)
+    wait_until(lambda: host.starts("k0").count(0) >= 3, "it is tried again")
+    wait_until(lambda: "the handler said later: it is away" in host.cli("key", "k0"), "the key says why it waits")
+    wait_until(lambda: "the handler said later: it is away" in history(host, first).get("waits_for", ""), "so does the task")
+    before = history(host, first)
+    assert before["attempts"] == 0 and [e["kind"] for e in before["history"]] == ["later"]
+    assert "event=later handler=work" in host.log()
+    host.kill()
+    host.start()
+    wait_until(lambda: history(host, first)["laters"] > before["laters"], "it counts on after a takeover")
+    away.unlink()
+    host.wait_done(45)
+    assert all(e.attempt == 1 for e in host.ledger())
+    check_ledger(host.ledger(), by_key(tasks))
+
+
+def test_later_is_a_retry_beyond_its_maximum(host, tmp_path):
+    host.configure(shards=1, work='later = { max = 2; wait = "10ms"; };').start()
+    (tmp_path / "away").touch()
+    host.submit([task("k", 1, f"away:{tmp_path}/away"), task("k", 2)])
+    host.wait_done(1)
+    assert host.starts("k") == [1] * 6 + [2]
+    dead = json.loads(host.cli("dead", "list", "--json").splitlines()[0])
+    assert (dead["attempts"], dead["laters"], dead["reason"]) == (4, 2, "exhausted")
+    assert dead["history"][-1]["text"] == "LATER counts as RETRY beyond later.max, which is 2: it is away"
+    wait_until(lambda: json.loads(host.cli("status", "--json"))["handlers"][0]["later"] == 6, "all of them are counted")
+
+
 def test_a_handler_that_is_down_stops_nobody_else(host, tmp_path):
     """More of its tasks wait than a shard's window holds."""
     down = tmp_path / "down"

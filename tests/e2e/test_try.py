@@ -56,7 +56,7 @@ def test_the_sum_stands_at_the_end(tries, services):
 
 
 @pytest.mark.parametrize("payload,outcome", [("a", "DONE"), ("later", "RETRY"), ("reject", "REJECT"),
-                                             ("unavailable", "UNAVAILABLE")])
+                                             ("unavailable", "UNAVAILABLE"), ("not now", "LATER")])
 def test_the_exit_code_is_0_only_if_all_are_done(tries, services, payload, outcome):
     code, out, _ = tries.run(services, "-p", payload, "--json")
     assert json.loads(out)["outcome"] == outcome

@@ -211,7 +211,8 @@ static void look_for_answers(struct play *p)
         while (ring_host_next(&p->host, &reply, &owner) == 1) {
                 read_reply(&reply);
                 account(p, owner);
-                check(reply.outcome <= OUTCOME_UNAVAILABLE || reply.outcome == OUTCOME_INTERRUPTED);
+                check(reply.outcome <= OUTCOME_UNAVAILABLE || reply.outcome == OUTCOME_LATER ||
+                        reply.outcome == OUTCOME_INTERRUPTED);
                 check(reply.ticket == p->tickets[(uint8_t *)owner - p->outcomes]);
         }
 }

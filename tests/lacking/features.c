@@ -3,6 +3,7 @@
 #include "store/app.h"
 
 const struct store_feature store_features[] = {
+        { "later", "0.2.0", "tasks whose handlers said LATER, which is counted" },
         { "limits", "0.2.0", "named limits that all hosts share" },
         { "names", "0.2.0", "keys that wait for a name instead of a time" },
         { "rooms", "0.2.0", "rooms: ordered, replayable logs of messages" },

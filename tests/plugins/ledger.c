@@ -10,6 +10,7 @@
  *           reject, crash  say REJECT; die of SIGSEGV
  *           regicide       kill the host
  *           down:FILE      say UNAVAILABLE as long as FILE is there
+ *           away:FILE      say LATER as long as FILE is there
  *           save:TEXT      save a checkpoint
  *           progress:N:M   say that N of M are done
  *           submit:KEY     stage a follow-up for KEY, whose payload is the same number
@@ -170,6 +171,8 @@ static int32_t obey(const struct qv_task *task, const char *word)
                 return (long)task->attempt <= atol(value) ? (qv_errorf(task, "not yet"), QV_RETRY) : QV_DONE;
         else if (starts_with(word, "down:", &value))
                 return access(value, F_OK) == 0 ? (qv_errorf(task, "it is down"), QV_UNAVAILABLE) : QV_DONE;
+        else if (starts_with(word, "away:", &value))
+                return access(value, F_OK) == 0 ? (qv_errorf(task, "it is away"), QV_LATER) : QV_DONE;
         else if (starts_with(word, "save:", &value))
                 (void)task->host->checkpoint(task->host, task, value, strlen(value));
         else if (starts_with(word, "progress:", &value))

@@ -368,6 +368,43 @@ static void a_note_keeps_counts_checkpoint_and_the_latest_events(void **state)
         buffer_free(&scratch);
 }
 
+static void many_laters_leave_the_rest_of_the_history(void **state)
+{
+        (void)state;
+        struct task_note note = { 0 };
+        struct task_note back;
+        struct buffer scratch = { 0 };
+        struct buffer bytes = { 0 };
+        struct note_event event;
+        assert_true(note_is_empty(&note));
+        note_charge(&note, &scratch, 1, COST_LATER, text("x"));
+        note_charge(&note, &scratch, 2, COST_ATTEMPT, text("failed"));
+        for (unsigned i = 0; i < 100; i++)
+                note_charge(&note, &scratch, 10 + i, COST_LATER, text("away"));
+        note_charge(&note, &scratch, 200, COST_CRASH, text("later"));
+        note_charge(&note, &scratch, 201, COST_LATER, text(""));
+        assert_int_equal(note.laters, 102);
+        note_put(&bytes, &note);
+        assert_int_equal(note_parse(bytes.data, bytes.size, &back), 0);
+        assert_int_equal(back.laters, 102);
+        static const struct {
+                const char *kind, *text;
+                uint64_t at_ms;
+        } expected[] = { { "later", "x", 1 }, { "attempt", "failed", 2 }, { "later", "away", 109 },
+                { "crash", "later", 200 }, { "later", "", 201 } };
+        for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+                assert_true(note_event_next(&back.events, &event));
+                assert_true(span_is(event.kind, text(expected[i].kind)));
+                assert_true(span_is(event.text, text(expected[i].text)));
+                assert_int_equal(event.at_ms, expected[i].at_ms);
+        }
+        assert_false(note_event_next(&back.events, &event));
+        struct task_note only = { .laters = 1 };
+        assert_false(note_is_empty(&only));
+        buffer_free(&bytes);
+        buffer_free(&scratch);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -382,6 +419,7 @@ int main(void)
                 cmocka_unit_test(shards_are_zlibs_crc32),
                 cmocka_unit_test(a_note_with_a_number_out_of_range_is_none),
                 cmocka_unit_test(a_note_keeps_counts_checkpoint_and_the_latest_events),
+                cmocka_unit_test(many_laters_leave_the_rest_of_the_history),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,6 +118,26 @@ static void unavailable_costs_no_attempt(void **state)
         assert_int_equal(task->starts, 2);
 }
 
+static int32_t later(const struct qv_task *task)
+{
+        assert_int_equal(task->attempt, 1);
+        (void)task->host->retry_after(task->host, task, 30);
+        qv_errorf(task, "it is away");
+        return QV_LATER;
+}
+
+static void later_costs_no_attempt_and_has_its_delay(void **state)
+{
+        (void)state;
+        struct qv_mock_task *task = run(later);
+        assert_int_equal(task->outcome, QV_LATER);
+        assert_int_equal(qv_mock_handle(mock, task), QV_LATER);
+        assert_int_equal(task->attempt, 1);
+        assert_int_equal(task->laters, 2);
+        assert_int_equal(task->retry_after_ms, 30);
+        assert_string_equal(task->error, "it is away");
+}
+
 static int32_t return_42(const struct qv_task *task)
 {
         qv_errorf(task, "something else");
@@ -441,6 +461,7 @@ int main(void)
                 TEST(echo_rejects_what_the_host_refuses),
                 TEST(what_is_staged_is_committed_with_done_alone),
                 TEST(unavailable_costs_no_attempt),
+                TEST(later_costs_no_attempt_and_has_its_delay),
                 TEST(anything_else_is_a_retry_that_says_so),
                 TEST(the_next_attempt_gets_the_last_checkpoint),
                 TEST(a_batch_has_an_outcome_for_each_task),

@@ -290,6 +290,7 @@ static void outcomes_have_names(void **state)
         assert_string_equal(outcome_name(OUTCOME_RETRY), "RETRY");
         assert_string_equal(outcome_name(OUTCOME_REJECT), "REJECT");
         assert_string_equal(outcome_name(OUTCOME_UNAVAILABLE), "UNAVAILABLE");
+        assert_string_equal(outcome_name(OUTCOME_LATER), "LATER");
         assert_string_equal(outcome_name(OUTCOME_CRASHED), "CRASHED");
         assert_string_equal(outcome_name(OUTCOME_TIMED_OUT), "TIMED_OUT");
         assert_string_equal(outcome_name(OUTCOME_INTERRUPTED), "INTERRUPTED");

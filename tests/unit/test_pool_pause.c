@@ -83,6 +83,27 @@ static void one_probe_goes_first_and_opens_the_pool(void **state)
         rig_close(&g);
 }
 
+/* The handler answers: what it needs is there, though not for this key. */
+static void a_probe_that_says_later_ends_the_pause(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        rig_open(&g, &policy);
+        offer(&g, 0);
+        ready(&g, runner(&g, 0));
+        answer(&g, 0, OUTCOME_LATER);
+        assert_settled(&g, 0, OUTCOME_LATER, BLAME_NOTHING);
+        assert_int_equal(g.pool.state, POOL_OPEN);
+        offer(&g, 1);
+        answer(&g, 1, OUTCOME_UNAVAILABLE);
+        offer(&g, 2);
+        tick_when_due(&g);
+        answer(&g, 2, OUTCOME_LATER);
+        assert_int_equal(g.pool.state, POOL_OPEN);
+        rig_close(&g);
+}
+
 static void a_probe_that_crashes_is_followed_by_another(void **state)
 {
         (void)state;
@@ -190,6 +211,7 @@ int main(void)
                 cmocka_unit_test(a_pause_ends_although_nothing_waits),
                 cmocka_unit_test(one_probe_goes_first_and_opens_the_pool),
                 cmocka_unit_test(a_probe_that_crashes_is_followed_by_another),
+                cmocka_unit_test(a_probe_that_says_later_ends_the_pause),
                 cmocka_unit_test(a_batch_is_what_came_within_its_wait),
                 cmocka_unit_test(a_full_batch_does_not_wait),
                 cmocka_unit_test(the_next_batch_is_whole_too),

@@ -13,6 +13,7 @@
 static const struct handler_config handler = {
         .name = (char *)"h",
         .retry = { .attempts = 4, .backoff_ms = 1000, .factor = 2, .max_ms = 5000, .jitter = 0.5 },
+        .later = { .max = 3, .wait_ms = 700 },
         .crashes = 3,
 };
 
@@ -30,7 +31,7 @@ static struct pending_outcome *judge(const struct handler_config *h, const struc
 static struct pending_outcome *judge_outcome(
         const struct handler_config *h, const struct claimed *c, enum outcome outcome)
 {
-        bool is_word = outcome <= OUTCOME_UNAVAILABLE;
+        bool is_word = outcome <= OUTCOME_LATER;
         struct settled s = { .outcome = outcome, .error = "no", .reply = is_word ? &plain_reply : NULL };
         return judge(h, c, &s);
 }
@@ -183,6 +184,50 @@ static void unavailable_costs_nothing(void **state)
         assert_null(judge_outcome(&handler, &c, OUTCOME_UNAVAILABLE));
 }
 
+static void later_parks_the_key_and_costs_no_attempt(void **state)
+{
+        (void)state;
+        struct claimed c = { .attempts = 3, .crashes = 2, .laters = 2 };
+        struct pending_outcome *pending = judge_outcome(&handler, &c, OUTCOME_LATER);
+        assert_draft(pending, STORE_RETRY, COST_LATER);
+        assert_int_equal(pending->outcome.delay_ms, 700);
+        assert_true(span_is(pending->outcome.reason, SPAN_TEXT(STORE_SAID_LATER)));
+        assert_true(span_is(pending->outcome.error, SPAN_TEXT("no")));
+        pending_outcome_free(pending);
+        struct ring_reply reply = { .error = "no", .has_retry_after = true, .retry_after_ms = 12345 };
+        struct settled s = { .outcome = OUTCOME_LATER, .error = "no", .reply = &reply };
+        pending = judge(&handler, &c, &s);
+        assert_int_equal(pending->outcome.delay_ms, 12345);
+        pending_outcome_free(pending);
+}
+
+static void assert_counts_as_retry(struct pending_outcome *pending, const char *says)
+{
+        assert_draft(pending, STORE_RETRY, COST_ATTEMPT);
+        assert_int_equal(pending->outcome.reason.size, 0);
+        assert_int_equal(pending->outcome.delay_ms, 1000);
+        assert_non_null(memmem(pending->outcome.error.data, pending->outcome.error.size, says, strlen(says)));
+        assert_non_null(memmem(pending->outcome.error.data, pending->outcome.error.size, ": no", 4));
+        pending_outcome_free(pending);
+}
+
+static void later_is_a_retry_beyond_its_maximum(void **state)
+{
+        (void)state;
+        struct claimed c = { .laters = 3 };
+        assert_counts_as_retry(judge_outcome(&handler, &c, OUTCOME_LATER), "beyond later.max, which is 3");
+        c.attempts = 3;
+        assert_gone(judge_outcome(&handler, &c, OUTCOME_LATER), STORE_DEAD, "exhausted");
+}
+
+static void later_is_a_retry_while_the_app_cannot_count_it(void **state)
+{
+        (void)state;
+        struct claimed c = { 0 };
+        struct settled s = { .outcome = OUTCOME_LATER, .error = "no", .reply = &plain_reply, .is_later_off = true };
+        assert_counts_as_retry(judge(&handler, &c, &s), "quiver app upgrade later");
+}
+
 static void what_never_started_was_not_interrupted(void **state)
 {
         (void)state;
@@ -255,6 +300,9 @@ int main(void)
                 cmocka_unit_test(an_exhausted_key_is_held_if_so_configured),
                 cmocka_unit_test(a_rejected_task_is_dead_at_once),
                 cmocka_unit_test(unavailable_costs_nothing),
+                cmocka_unit_test(later_parks_the_key_and_costs_no_attempt),
+                cmocka_unit_test(later_is_a_retry_beyond_its_maximum),
+                cmocka_unit_test(later_is_a_retry_while_the_app_cannot_count_it),
                 cmocka_unit_test(what_never_started_was_not_interrupted),
                 cmocka_unit_test(an_interruption_is_recorded_and_costs_nothing),
                 cmocka_unit_test(a_cancelled_task_is_dead_unless_it_was_done_first),

@@ -301,6 +301,23 @@ static void at_the_end_of_its_time_one_failure_without_success_is_enough(void **
         assert_true(was_told(&g, NEWS_ROLLED_BACK, 1));
 }
 
+/* LATER is about the destination of one key. */
+static void later_says_nothing_about_a_version(void **state)
+{
+        (void)state;
+        struct rig g;
+        rig_open(&g);
+        promote(&g, 1);
+        post(&g, ROLLOUT_EMPTY, 0);
+        ended(&g, 1, OUTCOME_LATER, 100);
+        assert_ptr_equal(g.rollout.current, &g.versions[1]);
+        g.now_ms += 59999;
+        tick_when_due(&g);
+        assert_ptr_equal(g.rollout.current, &g.versions[1]);
+        assert_false(was_told(&g, NEWS_ROLLED_BACK, 1));
+        assert_false(rollout_excuses(&g.rollout, &g.versions[1], OUTCOME_LATER));
+}
+
 static void after_a_rejection_it_is_good_and_after_nothing_unproven(void **state)
 {
         (void)state;
@@ -519,6 +536,7 @@ int main(void)
                 cmocka_unit_test(a_few_crashes_among_many_tasks_are_the_tasks_own),
                 cmocka_unit_test(nothing_but_failures_roll_it_back_and_one_success_does_not),
                 cmocka_unit_test(at_the_end_of_its_time_one_failure_without_success_is_enough),
+                cmocka_unit_test(later_says_nothing_about_a_version),
                 cmocka_unit_test(after_a_rejection_it_is_good_and_after_nothing_unproven),
                 cmocka_unit_test(enough_tasks_end_it_early),
                 cmocka_unit_test(runners_that_do_not_start_after_the_promotion_count_as_crashes),

@@ -180,7 +180,7 @@ static void a_task_as_json_has_this_shape(void **state)
         struct store_listed task = dead_task();
         assert_json(listed_as_json(&task),
                 "{\"id\":\"9kq2v7d3c0a8x1m5r4t6-12\",\"state\":\"dead\",\"key\":\"user 1\",\"reason\":\"exhausted\","
-                "\"at_ms\":1763256000123,\"attempts\":2,\"crashes\":1,\"interruptions\":0,\"history\":["
+                "\"at_ms\":1763256000123,\"attempts\":2,\"crashes\":1,\"interruptions\":0,\"laters\":0,\"history\":["
                 "{\"at_ms\":1763256000001,\"kind\":\"attempt\",\"text\":\"connection refused\"},"
                 "{\"at_ms\":1763256000002,\"kind\":\"crash\",\"text\":\"SIGSEGV at 0x10\"}],"
                 "\"checkpoint\":\"\\u0001\",\"handler\":\"mail\",\"lane\":\"high\",\"submitted_ms\":1763256000000,"
@@ -224,7 +224,7 @@ static void a_task_says_what_its_state_needs(void **state)
         assert_contains(TEXT(listed_as_text(&text, &task, NULL, 0)), "state        delayed, due in 1.5s\n");
         assert_json(listed_as_json(&task),
                 "{\"id\":\"x-0\",\"state\":\"delayed\",\"key\":\"\",\"due_in_ms\":1500,\"attempts\":0,\"crashes\":0,"
-                "\"interruptions\":0,\"history\":[],\"lane\":\"high\",\"payload\":\"\"}");
+                "\"interruptions\":0,\"laters\":0,\"history\":[],\"lane\":\"high\",\"payload\":\"\"}");
         task.state = STATE_PARKED;
         task.key = SPAN_TEXT("it's");
         assert_contains(
@@ -268,7 +268,8 @@ static void a_result_is_one_line(void **state)
         assert_string_equal(TEXT(result_as_text(&text, &result)), "x-1\ta\\tb\tmail\t1\\n2\n");
         assert_json(result_as_json(&result),
                 "{\"id\":\"x-1\",\"key\":\"a\\tb\",\"handler\":\"mail\",\"at_ms\":7,\"attempts\":2,\"crashes\":0,"
-                "\"interruptions\":0,\"history\":[{\"at_ms\":5,\"kind\":\"attempt\",\"text\":\"no\"}],\"data\":"
+                "\"interruptions\":0,\"laters\":0,\"history\":[{\"at_ms\":5,\"kind\":\"attempt\",\"text\":\"no\"}],"
+                "\"data\":"
                 "\"1\\n2\"}");
 }
 
@@ -308,6 +309,17 @@ static void a_key_says_what_it_waits_for_and_what_helps(void **state)
         assert_json(key_as_json(&key),
                 "{\"key\":\"user 1\",\"shard\":3,\"state\":\"parked\",\"reason\":\"connection\\nrefused\","
                 "\"since_ms\":1763256000000,\"due_in_ms\":1500,\"tasks\":2,\"head\":\"x-3\"}");
+}
+
+static void a_key_whose_handler_said_later_waits_for_its_time(void **state)
+{
+        (void)state;
+        struct store_key_info key = parked_key();
+        key.reason = SPAN_TEXT("the handler said later: it is away");
+        const char *said = TEXT(key_as_text(&text, &key, &no_more, UINT64_C(1763256002000)));
+        assert_contains(said, "waits for    its time, in 1.5s\nreason       the handler said later: it is away\n");
+        struct store_listed task = { .state = STATE_PARKED, .note = { .laters = 7 } };
+        assert_contains(TEXT(listed_as_text(&text, &task, NULL, 0)), "0 interrupted, 7 said later\n");
 }
 
 static void a_held_key_waits_for_a_person(void **state)
@@ -358,6 +370,7 @@ int main(void)
                 TEST(a_result_is_one_line),
                 TEST(a_key_says_what_it_waits_for_and_what_helps),
                 TEST(a_held_key_waits_for_a_person),
+                TEST(a_key_whose_handler_said_later_waits_for_its_time),
                 TEST(a_key_that_nobody_knows_waits_for_nothing),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,7 +136,8 @@ static void a_status_as_json_has_this_shape(void **state)
                 "\"age_ms\":250,\"version\":\"0.9\",\"machine\":\"web\",\"pid\":77,\"started_ms\":5,\"seats\":8,"
                 "\"unserved\":[\"fax\"],\"move_pending\":[1,3]}],"
                 "\"handlers\":[{\"name\":\"mail\",\"plugin\":\"mail.so\",\"version\":\"1.2\",\"generation\":3,"
-                "\"state\":\"open\",\"waiting\":1,\"running\":4,\"done\":675,\"retried\":0,\"rejected\":0,\"crashed\":"
+                "\"state\":\"open\",\"waiting\":1,\"running\":4,\"done\":675,\"retried\":0,\"later\":0,\"rejected\":0,"
+                "\"crashed\":"
                 "0,"
                 "\"timed_out\":0,\"dead\":0,\"oldest_ms\":1250}],\"dead\":[],"
                 "\"totals\":{\"waiting\":322,\"running\":3,\"queued\":321,\"delayed\":0,\"in_flight\":4,\"parked\":0,"
@@ -164,8 +165,8 @@ static void a_status_as_text_has_this_shape(void **state)
                 "          tasks of fax wait: it has no such handler; add it to its runtime.cfg and reload\n"
                 "          move pending, until the calls that run there end: shards 1, 3\n"
                 "\n"
-                "handler  version  state  waiting  running  done  retried  rejected  crashed  dead  oldest\n"
-                "mail     1.2      open         1        4   675        0         0        0     0    1.3s\n"
+                "handler  version  state  waiting  running  done  retried  later  rejected  crashed  dead  oldest\n"
+                "mail     1.2      open         1        4   675        0      0         0        0     0    1.3s\n"
                 "\n"
                 "shard  waiting  running  delayed  dead  results  oldest  owner\n"
                 "all        322        3        0     2        0    1.5s\n"
@@ -477,7 +478,8 @@ static void what_has_another_type_counts_as_nothing(void **state)
                 "\"oldest_ms\":true,\"unavailable\":[],\"unavailable_ms\":-1}]}");
         assert_json(json_incref(rig->status.handlers),
                 "[{\"name\":\"m\",\"plugin\":\"\",\"version\":\"\",\"generation\":0,\"state\":\"open\",\"waiting\":0,"
-                "\"running\":0,\"done\":0,\"retried\":0,\"rejected\":0,\"crashed\":0,\"timed_out\":0,\"dead\":0,"
+                "\"running\":0,\"done\":0,\"retried\":0,\"later\":0,\"rejected\":0,\"crashed\":0,\"timed_out\":0,"
+                "\"dead\":0,"
                 "\"oldest_ms\":0}]");
         assert_json(json_incref(rig->status.rates), "{\"done\":0.0,\"retried\":0.0,\"failed\":0.0}");
         assert_null(json_object_get(json_array_get(rig->status.members, 0), "unserved"));

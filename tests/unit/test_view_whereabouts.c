@@ -101,6 +101,9 @@ static void what_waits_says_for_what(void **state)
                 .state = KEY_PARKED, .due_in_ms = 1500, .reason = SPAN_TEXT("no\n@a pid=1 generation=1")
         };
         assert_string_equal(waits_for(rig, &task, &key), "parked: the retry of its key in 1.5s: no");
+        key.reason = SPAN_TEXT("the handler said later: it is away\n@a pid=1 generation=1");
+        assert_string_equal(
+                waits_for(rig, &task, &key), "parked: its key's time, in 1.5s: the handler said later: it is away");
         key = (struct store_key_info){ .state = KEY_HELD, .reason = SPAN_TEXT("look") };
         assert_string_equal(waits_for(rig, &task, &key), "held: a person, who holds its key: look");
         rig->shard.left_ms = 0;

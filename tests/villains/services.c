@@ -85,6 +85,8 @@ static int32_t handle(void *self, const struct qv_task *task)
                 return host->progress(host, task, 1, 2) ? QV_RETRY : QV_DONE;
         if (!strcmp(what, "later"))
                 return host->retry_after(host, task, 2500) ? QV_DONE : QV_RETRY;
+        if (!strcmp(what, "not now"))
+                return host->retry_after(host, task, 2500) ? QV_DONE : (qv_errorf(task, "it is away"), QV_LATER);
         if (!strcmp(what, "checkpoint"))
                 return host->checkpoint(host, task, "half", 4) ? QV_DONE : QV_RETRY;
         if (!strcmp(what, "unavailable"))

@@ -151,6 +151,9 @@ static void count(struct outcome_counts *counts, enum outcome outcome)
         case OUTCOME_RETRY:
                 counts->retried++;
                 break;
+        case OUTCOME_LATER:
+                counts->later++;
+                break;
         case OUTCOME_REJECT:
                 counts->rejected++;
                 break;
@@ -214,6 +217,7 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         struct settled judged = *settled;
         char error[NOTE_TEXT_MAX + 1];
         judged.error = with_place(error, handler, generation, c, settled);
+        judged.is_later_off = !handler->all->has_later;
         judged.is_excused = is_fresh(c) && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
         if (tells_of_version(c, settled->outcome))
                 handler_task_ended(handler, generation, settled->outcome);

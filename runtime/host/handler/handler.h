@@ -24,7 +24,7 @@ struct rollout_queue {
 
 /* How a handler's tasks ended here, since this host started: the handler's answers, and what ended it without one. */
 struct outcome_counts {
-        uint64_t done, retried, rejected, crashed, timed_out;
+        uint64_t done, retried, later, rejected, crashed, timed_out;
 };
 
 struct handler {

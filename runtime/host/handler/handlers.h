@@ -30,6 +30,7 @@ struct handlers {
         uint32_t count;
         struct history history; /* of their generations */
         uint64_t random;        /* for the jitter of retries */
+        bool has_later;         /* the app has the feature: LATER can be counted */
         bool is_leaving; /* The host stops: windows are not sorted anew, and the end of a generation is no news. */
 
         /* Set by the caller. */

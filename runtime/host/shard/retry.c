@@ -1,5 +1,6 @@
 #include "host/shard/retry.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +42,30 @@ static struct pending_outcome *failed_attempt(
         pending->outcome.delay_ms = settled->reply && settled->reply->has_retry_after
                                             ? settled->reply->retry_after_ms
                                             : retry_delay_ms(&handler->retry, failed, random);
+        return pending;
+}
+
+/* Not now, and not the task's fault: its key alone waits. */
+static struct pending_outcome *said_later(
+        const struct handler_config *handler, const struct claimed *c, const struct settled *settled, double random)
+{
+        char text[NOTE_TEXT_MAX + 1];
+        struct settled retry = { .outcome = OUTCOME_RETRY, .reply = settled->reply, .error = text };
+        if (settled->is_later_off) {
+                (void)snprintf(text, sizeof(text),
+                        "LATER counts as RETRY until the app has the feature (quiver app upgrade later): %s",
+                        settled->error);
+                return failed_attempt(handler, c, &retry, random);
+        }
+        if (c->laters >= handler->later.max) {
+                (void)snprintf(text, sizeof(text), "LATER counts as RETRY beyond later.max, which is %" PRIu32 ": %s",
+                        handler->later.max, settled->error);
+                return failed_attempt(handler, c, &retry, random);
+        }
+        struct pending_outcome *pending = pending_outcome_new(STORE_RETRY, COST_LATER, settled->error);
+        pending->outcome.reason = word(STORE_SAID_LATER);
+        pending->outcome.delay_ms = settled->reply && settled->reply->has_retry_after ? settled->reply->retry_after_ms
+                                                                                      : handler->later.wait_ms;
         return pending;
 }
 
@@ -133,6 +158,9 @@ enum retry_verdict retry_judge(const struct handler_config *handler, const struc
         case OUTCOME_REJECT:
                 pending = pending_outcome_new(STORE_DEAD, COST_ATTEMPT, settled->error);
                 pending->outcome.reason = word("rejected");
+                break;
+        case OUTCOME_LATER:
+                pending = said_later(handler, claimed, settled, random);
                 break;
         case OUTCOME_UNAVAILABLE:
                 /* Not the task's fault; the pool pauses, and the task waits in its place. */

@@ -151,6 +151,7 @@ static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
         c->attempts = task->note.attempts;
         c->crashes = task->note.crashes;
         c->interruptions = task->note.interruptions;
+        c->laters = task->note.laters;
         c->hosts_died = count_host_deaths(task->note.events);
         buffer_put(&c->checkpoint, task->note.checkpoint.data, task->note.checkpoint.size);
         return c;

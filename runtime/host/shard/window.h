@@ -46,7 +46,7 @@ struct claimed {
         uint32_t attempts_max; /* 0: the handler's */
         uint64_t lease_number; /* the shard's, when it was claimed: work of an older one does not count */
         uint64_t started_ms;   /* CLAIMED_RUNNING: since */
-        uint32_t attempts, crashes, interruptions;
+        uint32_t attempts, crashes, interruptions, laters;
         uint32_t generation, file_hash; /* of what it was offered to last (done_tasks.h) */
         uint64_t ran_ms;                /* inside handle(), the last time */
         enum trust trust;

@@ -143,7 +143,7 @@ int qv_client_submit_many(struct qv_client *client, const struct qv_client_task 
 /* Something that happened to a task, oldest first. */
 struct qv_client_event {
         uint64_t at_ms;   /* unix time */
-        const char *kind; /* "attempt", "crash", "interruption", "waited", "dead", "requeued", "held" */
+        const char *kind; /* "attempt", "crash", "interruption", "later", "waited", "dead", "requeued", "held" */
         const char *text;
 };
 
@@ -161,6 +161,7 @@ struct qv_client_outcome {
         uint32_t attempts; /* failed attempts that were charged to the task */
         uint32_t crashes;
         uint32_t interruptions;
+        uint32_t laters; /* how often its handler said LATER */
 };
 
 /* Waits for the outcome of a task that was submitted with reply_ms.  -EAGAIN: it has not ended within timeout_ms (0: do
@@ -198,10 +199,12 @@ struct qv_client_history {
         uint32_t interruptions;
         const struct qv_client_event *events; /* borrowed until qv_client_results_free() */
         size_t events_count;
+        uint32_t laters; /* how often its handler said LATER */
+        uint32_t reserved;
 };
 #define QV_CLIENT_HISTORY_INIT                                                                                         \
         {                                                                                                              \
-                sizeof(struct qv_client_history), 0, 0, 0, NULL, 0                                                     \
+                sizeof(struct qv_client_history), 0, 0, 0, NULL, 0, 0, 0                                               \
         }
 
 /* Takes up to `max` results that no consumer holds, those of one shard in order, for lease_ms.  Results that are not

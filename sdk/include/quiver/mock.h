@@ -53,13 +53,14 @@ struct qv_mock_task {
         uint32_t starts;  /* how often the task was started */
 
         /* The outcome of the last start.  Result and follow-ups are NULL or 0 after any other outcome than QV_DONE. */
-        int32_t outcome;    /* QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_MOCK_CRASHED; -1: never started */
+        int32_t outcome;    /* QV_DONE, QV_RETRY, QV_REJECT, QV_UNAVAILABLE, QV_LATER, QV_MOCK_CRASHED; -1: never
+                               started */
         const char *error;  /* NULL: none was given, or the task is done */
         const char *result; /* followed by a NUL that is not counted; NULL: none */
         size_t result_size;
         const struct qv_submit *submits; /* follow-ups, in order; they point to the mock's copies */
         size_t submits_count;
-        int64_t retry_after_ms;                 /* -1: not set, or the outcome is not QV_RETRY */
+        int64_t retry_after_ms;                 /* -1: not set, or the outcome is neither QV_RETRY nor QV_LATER */
         uint64_t progress_done, progress_total; /* the latest report */
 
         const char *checkpoint; /* the latest one, for the next start; a NUL follows it; NULL: none */
@@ -72,6 +73,8 @@ struct qv_mock_task {
         int32_t lane;
 
         uint64_t fence_epoch, fence_start; /* of the latest start; 0: never started */
+
+        uint32_t laters; /* how often it ended with QV_LATER.  The mock has no later.max: it never becomes QV_RETRY */
 };
 
 /* One line that the plugin logged, or that a service logged about it. */
@@ -115,8 +118,8 @@ void qv_mock_header(struct qv_mock *mock, struct qv_mock_task *task, const char 
 /* Gives the task another id, before its first start; a task that was made without a key has it as its key too. */
 void qv_mock_set_id(struct qv_mock *mock, struct qv_mock_task *task, const char *id);
 
-/* Starts the task once and returns task->outcome.  A task that ended with QV_RETRY or QV_UNAVAILABLE can be started
- * again, with its latest checkpoint; one that is done or rejected cannot. */
+/* Starts the task once and returns task->outcome.  A task that ended with QV_RETRY, QV_UNAVAILABLE or QV_LATER can be
+ * started again, with its latest checkpoint; one that is done or rejected cannot. */
 int32_t qv_mock_handle(struct qv_mock *mock, struct qv_mock_task *task);
 
 /* As qv_mock_handle(), for a batch of different keys in one call of handle_many.  Returns how many are done. */

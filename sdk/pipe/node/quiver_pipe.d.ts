@@ -26,8 +26,8 @@ export interface Task {
 }
 
 export class Outcome extends Error {
-  constructor(kind: 'reject' | 'retry' | 'unavailable', why?: string, fields?: { after_ms?: number });
-  kind: 'reject' | 'retry' | 'unavailable';
+  constructor(kind: 'reject' | 'retry' | 'later' | 'unavailable', why?: string, fields?: { after_ms?: number });
+  kind: 'reject' | 'retry' | 'later' | 'unavailable';
   fields: { after_ms?: number };
 }
 

@@ -3,7 +3,9 @@ from typing import Any, Callable, Literal, NoReturn, Union
 class Outcome(Exception):
     kind: str
     fields: dict[str, Any]
-    def __init__(self, kind: Literal["reject", "retry", "unavailable"], why: str = "", *, after_ms: int = ...) -> None: ...
+    def __init__(
+        self, kind: Literal["reject", "retry", "later", "unavailable"], why: str = "", *, after_ms: int = ...
+    ) -> None: ...
 
 class Task:
     """What handle() gets.  For types only: import it under TYPE_CHECKING."""

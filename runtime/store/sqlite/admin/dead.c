@@ -88,7 +88,7 @@ static void requeue(
         struct buffer after = { 0 };
         if (note_parse(before.data, before.size, &note))
                 note = (struct task_note){ 0 };
-        note.attempts = note.crashes = note.interruptions = 0;
+        note.attempts = note.crashes = note.interruptions = note.laters = 0;
         note.is_suspect = false;
         note_add_event(&note, &scratch, s->now_ms, "requeued", (struct span){ 0 });
         note_put(&after, &note);

@@ -230,6 +230,20 @@ static void divert(struct sqlite_store *s, struct sqlite_shard_row *shard, const
                 key_set_state(s, shard, task->key, key, KEY_WAITING, due_ms, reason);
 }
 
+/* Why a key waits after a RETRY: what the owner says, if anything, and the error. */
+static struct span retry_reason(const struct store_outcome *outcome, struct arena_chunk **arena)
+{
+        struct buffer text = { 0 };
+        if (!outcome->reason.size || !outcome->error.size)
+                return outcome->reason.size ? outcome->reason : outcome->error;
+        buffer_put(&text, outcome->reason.data, outcome->reason.size);
+        buffer_put(&text, ": ", 2);
+        buffer_put(&text, outcome->error.data, min_u64(outcome->error.size, NOTE_TEXT_MAX));
+        struct span reason = arena_copy(arena, (struct span){ (const char *)text.data, text.size });
+        buffer_free(&text);
+        return reason;
+}
+
 /* RETRY, HOLD, DIVERT: into the key's side queue, at its place. */
 static bool settle_aside(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
         uint64_t epoch, struct arena_chunk **arena)
@@ -245,7 +259,7 @@ static bool settle_aside(struct sqlite_store *s, struct sqlite_shard_row *shard,
         if (outcome->kind == STORE_HOLD)
                 key_set_state(s, shard, task->key, &key, KEY_HELD, 0, outcome->error);
         else if (outcome->kind == STORE_RETRY && (!is_there || key.state != KEY_HELD))
-                key_set_state(s, shard, task->key, &key, KEY_PARKED, due_ms, outcome->error);
+                key_set_state(s, shard, task->key, &key, KEY_PARKED, due_ms, retry_reason(outcome, arena));
         else if (!is_there || key.state == KEY_WAITING || key.state == KEY_NAMED)
                 divert(s, shard, outcome, &key, due_ms);
         side_put(s, shard, &key, task->seq, flight.task, note_after(s, outcome, epoch, flight.note, arena));

@@ -38,7 +38,7 @@ end
 -- Fresh budgets; history and checkpoint stay.
 local function requeue(d)
 	local n = note_read(d[7])
-	n.attempts, n.crashes, n.interruptions, n.suspect = 0, 0, 0, 0
+	n.attempts, n.crashes, n.interruptions, n.laters, n.suspect = 0, 0, 0, 0, 0
 	note_event(n, 'requeued', '')
 	append(d[3], d[6], note_write(n), last)
 end

@@ -1,10 +1,10 @@
 -- Notes, as task/note.h describes them, as tables.
-local NUMBERS = { attempts = 4294967294, crashes = 4294967294, interruptions = 4294967294, started = 9007199254740991,
+local NUMBERS = { attempts = 4294967294, crashes = 4294967294, interruptions = 4294967294, laters = 4294967294, started = 9007199254740991,
 	['until'] = 9007199254740991, suspect = 1 }
 local EVENTS_MAX = 8
 
 local function note_read(bytes)
-	local n = { attempts = 0, crashes = 0, interruptions = 0, started = 0, ['until'] = 0, suspect = 0, holder = '', events = {},
+	local n = { attempts = 0, crashes = 0, interruptions = 0, laters = 0, started = 0, ['until'] = 0, suspect = 0, holder = '', events = {},
 		checkpoint = '' }
 	if not bytes or string.sub(bytes, 1, 4) ~= 'qn1\n' then
 		return n
@@ -38,7 +38,7 @@ end
 -- '' for a note that says nothing.
 local function note_write(n)
 	local lines = {}
-	for _, name in ipairs({ 'attempts', 'crashes', 'interruptions', 'started', 'until', 'suspect' }) do
+	for _, name in ipairs({ 'attempts', 'crashes', 'interruptions', 'laters', 'started', 'until', 'suspect' }) do
 		if n[name] > 0 then
 			lines[#lines + 1] = string.format('%s:%.0f', name, n[name])
 		end
@@ -83,10 +83,14 @@ local function note_event(n, kind, text)
 	n.events[#n.events + 1] = line
 end
 
-local COSTS = { [0] = 'waited', 'attempt', 'crash', 'interruption' }
-local COUNTED = { 'attempts', 'crashes', 'interruptions' }
+local COSTS = { [0] = 'waited', 'attempt', 'crash', 'interruption', 'later' }
+local COUNTED = { 'attempts', 'crashes', 'interruptions', 'laters' }
 
+-- A LATER right after another one replaces that one's event: a thousand of them do not push everything else out.
 local function note_charge(n, cost, text)
+	if cost == 4 and string.match(n.events[#n.events] or '', '^event:%d+ later%f[ %z]') then
+		n.events[#n.events] = nil
+	end
 	if cost > 0 then
 		n[COUNTED[cost]] = math.min(n[COUNTED[cost]] + 1, NUMBERS[COUNTED[cost]])
 	end

@@ -94,6 +94,14 @@ local function divert(k, o, seq, due)
 	return k
 end
 
+-- Why a key waits after a RETRY: what the owner says, if anything, and the error.
+local function retry_reason(o)
+	if o[12] == '' or o[13] == '' then
+		return o[12] .. o[13]
+	end
+	return o[12] .. ': ' .. o[13]
+end
+
 -- RETRY, HOLD, DIVERT: into the key's side queue, at its place.
 local function settle_aside(o, seq, bytes)
 	local kind, name, due = o[1], o[4], now + o[8]
@@ -102,7 +110,7 @@ local function settle_aside(o, seq, bytes)
 	if kind == HOLD then
 		k = key_set(name, 'held', 0, o[13])
 	elseif kind == RETRY and (not k or k.state ~= 'held') then
-		k = key_set(name, 'parked', due, o[13])
+		k = key_set(name, 'parked', due, retry_reason(o))
 	elseif not k or k.state == 'waiting' or k.state == 'named' then
 		k = divert(k, o, seq, due)
 	end
