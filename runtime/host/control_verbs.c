@@ -1,11 +1,13 @@
 /* control_verbs.c: the verbs of the control socket. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "host/host_private.h"
 
 #define CONTROL_SECOND_MAX 96
@@ -37,10 +39,37 @@ static void answer_done(void *owner, struct control_call *call, const json_t *re
                                     span_of_text(id ? id : "")));
 }
 
+/* Who waits for a reload at the control socket. */
+struct control_reload {
+        struct reload_caller caller;
+        struct control_call *call;
+};
+
+static void on_reloaded(struct reload_caller *caller, json_t *reply)
+{
+        struct control_reload *waiting = container_of(caller, struct control_reload, caller);
+        control_reply(waiting->call, reply);
+        free(waiting);
+}
+
+static void on_refused(struct reload_caller *caller, const char *text)
+{
+        struct control_reload *waiting = container_of(caller, struct control_reload, caller);
+        control_refuse(waiting->call, "%s", text);
+        free(waiting);
+}
+
+static struct reload_caller *caller_of(struct control_call *call)
+{
+        struct control_reload *waiting = memory_zero(1, sizeof(*waiting));
+        *waiting = (struct control_reload){ .caller = { .reply = on_reloaded, .refuse = on_refused }, .call = call };
+        return &waiting->caller;
+}
+
 static void answer_reload(void *owner, struct control_call *call, const json_t *request)
 {
         struct host *h = owner;
-        reload_ask(&h->reload, "quiver reload", call, json_is_true(json_object_get(request, "dry_run")),
+        reload_ask(&h->reload, "quiver reload", caller_of(call), json_is_true(json_object_get(request, "dry_run")),
                 json_is_true(json_object_get(request, "wait")));
 }
 
@@ -51,7 +80,7 @@ static void answer_await(void *owner, struct control_call *call, const json_t *r
         if (number < 1 || number > (json_int_t)h->reload.number)
                 control_refuse(call, "there was no reload %lld of this host", (long long)number);
         else
-                reload_await(&h->reload, (uint32_t)number, call);
+                reload_await(&h->reload, (uint32_t)number, caller_of(call));
 }
 
 static const struct control_verb verbs[] = {

@@ -159,11 +159,6 @@ const struct membership_events host_membership_events = {
 
 /* --- reload --- */
 
-static void on_refuse(struct control_call *caller, const char *text)
-{
-        control_refuse(caller, "%s", text);
-}
-
 static void on_take(void *self, struct shared_config *shared)
 {
         struct host *h = self;
@@ -196,9 +191,7 @@ static void on_ordered(void *self, uint32_t order, const json_t *reply)
         host_status_hurry(&h->status_doc);
 }
 
-const struct reload_events host_reload_events = {
-        .reply = control_reply, .refuse = on_refuse, .ordered = on_ordered, .take = on_take, .taken = on_taken
-};
+const struct reload_events host_reload_events = { .ordered = on_ordered, .take = on_take, .taken = on_taken };
 
 /* --- the store's doorbell --- */
 

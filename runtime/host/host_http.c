@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/strings.h"
 #include "host/host_private.h"
 
@@ -35,6 +36,37 @@ static struct coord *on_coord(void *self)
         return h->membership.closed ? NULL : h->membership.coord;
 }
 
+/* Who waits for a reload over HTTP. */
+struct http_reload {
+        struct reload_caller caller;
+        void (*done)(struct http_exchange *x, json_t *reply, const char *refused);
+        struct http_exchange *x;
+};
+
+static void on_reloaded(struct reload_caller *caller, json_t *reply)
+{
+        struct http_reload waiting = *container_of(caller, struct http_reload, caller);
+        free(container_of(caller, struct http_reload, caller));
+        waiting.done(waiting.x, reply, NULL);
+}
+
+static void on_refused(struct reload_caller *caller, const char *text)
+{
+        struct http_reload waiting = *container_of(caller, struct http_reload, caller);
+        free(container_of(caller, struct http_reload, caller));
+        waiting.done(waiting.x, NULL, text);
+}
+
+static void on_reload(void *self, const char *by, bool is_dry,
+        void (*done)(struct http_exchange *x, json_t *reply, const char *refused), struct http_exchange *x)
+{
+        struct host *h = self;
+        struct http_reload *waiting = memory_zero(1, sizeof(*waiting));
+        *waiting =
+                (struct http_reload){ .caller = { .reply = on_reloaded, .refuse = on_refused }, .done = done, .x = x };
+        reload_ask(&h->reload, by, &waiting->caller, is_dry, false);
+}
+
 /* The paths are the caller's to free. */
 static struct http_options options_of(const struct host *h, char **ret_socket, char **ret_token_file)
 {
@@ -62,6 +94,7 @@ int host_open_http(struct host *h)
                 .health = on_health,
                 .done = on_done,
                 .coord = on_coord,
+                .reload = on_reload,
                 .self = h };
         int r = http_open(&h->loop, &options, &services, &h->http, &h->error);
         free(socket);

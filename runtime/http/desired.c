@@ -1,4 +1,5 @@
-/* desired.c: what holds for every host, also for those that start later: pause and resume, drain and activate. */
+/* desired.c: what holds for every host, also for those that start later: pause and resume, drain and activate; and a
+ * reload of this host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,4 +88,39 @@ void http_drain(struct http_exchange *x)
 void http_activate(struct http_exchange *x)
 {
         set_drain(x, "activate", false);
+}
+
+/* --- reload ------------------------------------------------------------------------------------------------------- */
+
+/* As read from the query, since it is answered later. */
+static bool is_dry_run(const struct http_exchange *x)
+{
+        const char *dry = http_parameter(x, "dry_run");
+        return dry && strcmp(dry, "0") != 0;
+}
+
+static void on_reloaded(struct http_exchange *x, json_t *reply, const char *refused)
+{
+        json_t *problems = json_object_get(reply, "problems");
+        if (refused) {
+                http_answer_problem(x, 503, "%s; nothing was changed", refused);
+                return;
+        }
+        if (!is_dry_run(x))
+                http_audit(x, "reload", problems ? "refused" : "taken");
+        if (problems) {
+                json_t *body = json_pack("{s:i, s:s, s:O}", "status", 422, "detail",
+                        "the new settings cannot be taken; nothing was changed", "problems", problems);
+                json_decref(reply);
+                http_answer_json(x, 422, body);
+                return;
+        }
+        http_answer_json(x, 200, reply);
+}
+
+void http_reload(struct http_exchange *x)
+{
+        char by[sizeof(x->who.name) + 8];
+        (void)snprintf(by, sizeof(by), "HTTP %s", x->who.name);
+        x->services->reload(x->services->self, by, is_dry_run(x), on_reloaded, x);
 }

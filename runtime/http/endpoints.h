@@ -45,10 +45,16 @@ void http_drop_task(struct http_exchange *x);
 /* keys.c: hold, unhold, retry, skip. */
 void http_act_on_key(struct http_exchange *x);
 
-/* desired.c: of one handler or of all; of one member. */
+/* desired.c: of one handler or of all; of one member; of this host. */
 void http_pause(struct http_exchange *x);
 void http_resume(struct http_exchange *x);
 void http_drain(struct http_exchange *x);
 void http_activate(struct http_exchange *x);
+void http_reload(struct http_exchange *x);
+
+/* bulk.c: many at once, by filter. */
+void http_requeue_dead(struct http_exchange *x);
+void http_drop_dead(struct http_exchange *x);
+void http_cancel_tasks(struct http_exchange *x);
 
 #endif

@@ -14,6 +14,7 @@
 #include "config/config.h"
 
 struct coord;
+struct http_exchange;
 struct http_server;
 struct store;
 
@@ -33,6 +34,10 @@ struct http_services {
         /* What became of a task that this host has done: a document as view/done.h reads it.  The caller's. */
         json_t *(*done)(void *self, struct span id);
         struct coord *(*coord)(void *self); /* NULL: it is not open */
+        /* Reloads, or only says what would happen; `done` is called once, with the reply, which it takes, or with a
+         * text that says why there is none. */
+        void (*reload)(void *self, const char *by, bool is_dry,
+                void (*done)(struct http_exchange *x, json_t *reply, const char *refused), struct http_exchange *x);
         void *self;
 };
 

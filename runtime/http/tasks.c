@@ -1,5 +1,6 @@
 /* tasks.c: one task by its id: its payload, cancelling it, and what becomes of a dead one. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,8 @@
 #include "base/numbers.h"
 #include "http/audit.h"
 #include "http/endpoints.h"
+#include "http/intake.h"
+#include "look/keep.h"
 #include "store/admin.h"
 
 /* A task that moves on between the look and the act is looked for again; none can move for ever. */
@@ -19,10 +22,15 @@ struct task_act {
                 struct store_find find;
                 struct store_cancel cancel;
                 struct store_dead dead;
+                struct store_submit submit;
         };
         struct span id; /* a parameter of the exchange */
         uint32_t shard;
         bool is_cancel;
+        bool is_edit;         /* a dead one goes to the queue with another payload */
+        struct kept_task old; /* EDIT */
+        struct store_submission item;
+        char name[TASK_ID_MAX + 16];
         unsigned tries;
         char key[TASK_KEY_MAX + 1];
         size_t key_size;
@@ -58,13 +66,19 @@ static struct task_act *task_act_start(struct http_exchange *x)
         return call;
 }
 
+static void act_free(struct task_act *call)
+{
+        arena_free(call->old.arena);
+        free(call);
+}
+
 /* Answers and frees. */
 static void fail(struct task_act *call)
 {
         struct http_exchange *x = call->x;
         int status = call->request.status;
         struct error error = call->request.error;
-        free(call);
+        act_free(call);
         if (status == -ENOENT)
                 http_answer_problem(x, 404, "there is no such task: it is done or was dropped, or never was");
         else if (status == -EALREADY)
@@ -76,7 +90,7 @@ static void fail(struct task_act *call)
 static void end(struct task_act *call, unsigned status, json_t *body)
 {
         struct http_exchange *x = call->x;
-        free(call);
+        act_free(call);
         http_answer_json(x, status, body);
 }
 
@@ -114,6 +128,8 @@ static void answer_payload(struct task_act *call)
         http_answer(x, 200, "application/octet-stream", task.envelope.payload);
 }
 
+static void submit_edited(struct task_act *call);
+
 static void on_found(struct store_request *request)
 {
         struct task_act *call = container_of(request, struct task_act, request);
@@ -123,6 +139,8 @@ static void on_found(struct store_request *request)
         } else if (call->find.task && call->is_cancel) {
                 struct store_listed task = *call->find.task;
                 cancel(call, &task);
+        } else if (call->find.task && call->is_edit) {
+                submit_edited(call);
         } else if (call->find.task) {
                 answer_payload(call);
         } else if (call->find.is_end) {
@@ -214,9 +232,86 @@ static void act_on_dead(struct http_exchange *x, enum store_dead_verb verb)
         store_dead(x->services->store, &call->dead);
 }
 
+/* --- a dead one with another payload ------------------------------------------------------------------------------ */
+
+/* Whatever becomes of the dead one, the new one is there: it may have been dropped or requeued meanwhile. */
+static void on_replaced(struct store_request *request)
+{
+        struct task_act *call = container_of(request, struct task_act, request);
+        const char *id = http_parameter(call->x, "id");
+        if (request->status < 0) {
+                struct http_exchange *x = call->x;
+                struct error error = request->error;
+                char as[TASK_ID_MAX + 1];
+                (void)snprintf(as, sizeof(as), "%s", call->item.id);
+                act_free(call);
+                http_answer_problem(x, 504,
+                        "%s; the task is queued again as %s, and the dead one may be there still: repeat this, or drop "
+                        "it",
+                        error.text, as);
+                return;
+        }
+        http_audit(call->x, "requeue-edited", id);
+        end(call, 200, json_pack("{s:s, s:s, s:s}", "id", id, "done", "requeue", "as", call->item.id));
+}
+
+static void on_resubmitted(struct store_request *request)
+{
+        struct task_act *call = container_of(request, struct task_act, request);
+        struct http_exchange *x = call->x;
+        struct error error = { { 0 } };
+        if (request->status < 0) {
+                fail(call);
+                return;
+        }
+        unsigned status = intake_status(&call->item, &error);
+        if (status != 202) {
+                act_free(call);
+                http_answer_problem(x, status, "%s", error.text);
+                return;
+        }
+        call->dead = (struct store_dead){
+                .request.done = on_replaced, .shard = call->shard, .verb = DEAD_DROP, .ids = &call->id, .ids_count = 1
+        };
+        store_dead(x->services->store, &call->dead);
+}
+
+/* The new one is stored first, under a name that makes it safe to repeat: at no moment there is neither. */
+static void submit_edited(struct task_act *call)
+{
+        struct http_exchange *x = call->x;
+        struct envelope *e = &call->item.envelope;
+        keep_task(&call->old, call->find.task);
+        if (call->old.task.state != STATE_DEAD || !call->old.task.envelope.handler.size) {
+                bool is_dead = call->old.task.state == STATE_DEAD;
+                act_free(call);
+                http_answer_problem(x, 409, "%s",
+                        is_dead ? "this task cannot be read, so it cannot be queued again" : "this task is not dead");
+                return;
+        }
+        *e = call->old.task.envelope;
+        e->id = (struct span){ 0 };
+        e->payload = x->body;
+        e->submitted_ms = e->not_before_ms = e->unique_ms = 0;
+        if (span_is(e->key, call->id))
+                e->key = (struct span){ 0 };
+        (void)snprintf(call->name, sizeof(call->name), "requeue %.*s", (int)call->id.size, call->id.data);
+        call->item.idempotency = span_of_text(call->name);
+        call->submit = (struct store_submit){ .request.done = on_resubmitted, .items = &call->item, .items_count = 1 };
+        store_submit(x->services->store, &call->submit);
+}
+
 void http_requeue_task(struct http_exchange *x)
 {
-        act_on_dead(x, DEAD_REQUEUE);
+        if (!x->body.size && !http_parameter(x, "edit")) {
+                act_on_dead(x, DEAD_REQUEUE);
+                return;
+        }
+        struct task_act *call = task_act_start(x);
+        if (!call)
+                return;
+        call->is_edit = true;
+        find(call);
 }
 
 void http_drop_task(struct http_exchange *x)

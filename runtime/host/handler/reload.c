@@ -42,14 +42,14 @@ static void free_asker(struct reload_asker *asker)
 static void answer(const struct reload *r, struct reload_asker *asker, json_t *reply)
 {
         if (asker->caller)
-                r->events->reply(asker->caller, json_incref(reply));
+                asker->caller->reply(asker->caller, json_incref(reply));
         else if (asker->order)
                 r->events->ordered(r->self, asker->order, reply);
         json_decref(reply);
         free_asker(asker);
 }
 
-static struct reload_asker *new_asker(const char *by, struct control_call *caller, uint32_t order)
+static struct reload_asker *new_asker(const char *by, struct reload_caller *caller, uint32_t order)
 {
         struct reload_asker *asker = memory_zero(1, sizeof(*asker));
         asker->caller = caller;
@@ -67,7 +67,7 @@ static void add_asker(struct reload *r, struct reload_asker *asker)
                 begin(r);
 }
 
-void reload_ask(struct reload *r, const char *by, struct control_call *caller, bool is_dry, bool is_patient)
+void reload_ask(struct reload *r, const char *by, struct reload_caller *caller, bool is_dry, bool is_patient)
 {
         struct reload_asker *asker = new_asker(by, caller, 0);
         asker->is_dry = is_dry;
@@ -119,7 +119,7 @@ static void add_waiter(struct reload *r, uint32_t reload, struct reload_asker *a
                 reload_end(r);
 }
 
-void reload_await(struct reload *r, uint32_t reload, struct control_call *caller)
+void reload_await(struct reload *r, uint32_t reload, struct reload_caller *caller)
 {
         add_waiter(r, reload, new_asker("", caller, 0));
 }
@@ -135,7 +135,7 @@ void reload_end(struct reload *r)
         r->state = RELOAD_OVER;
         while ((asker = take(&r->askers)) || (asker = take(&r->waiters))) {
                 if (asker->caller)
-                        r->events->refuse(asker->caller, "the host is stopping");
+                        asker->caller->refuse(asker->caller, "the host is stopping");
                 free_asker(asker);
         }
 }

@@ -17,14 +17,15 @@
 #include "config/shared.h"
 #include "host/handler/handlers.h"
 
-struct control_call; /* a question to the host; only handed back here */
+/* Who waits for an answer: one of both is called, exactly once.  `reply` is taken. */
+struct reload_caller {
+        void (*reply)(struct reload_caller *caller, json_t *reply);
+        void (*refuse)(struct reload_caller *caller, const char *text);
+};
 
 /* What a reload needs its host for. */
 struct reload_events {
-        /* Answers a caller of reload_ask(), exactly once: with `reply`, which is taken, or with an error. */
-        void (*reply)(struct control_call *caller, json_t *reply);
-        void (*refuse)(struct control_call *caller, const char *text);
-        /* The same for the order of that number. */
+        /* Answers the order of that number. */
         void (*ordered)(void *self, uint32_t order, const json_t *reply);
         /* The configuration is right, and in force from now on: takes a share of it, and those settings that are not a
          * handler's own.  The handlers follow. */
@@ -36,11 +37,11 @@ struct reload_events {
 /* Somebody who wants a reload. */
 struct reload_asker {
         struct reload_asker *next;
-        struct control_call *caller; /* to be answered; NULL: a signal */
-        uint32_t order;              /* to be answered; 0: none (reload_order.h) */
-        bool is_dry;                 /* only say what would happen */
-        bool is_patient;             /* answer when it is known how it went */
-        uint32_t reload;             /* the one that served it */
+        struct reload_caller *caller; /* to be answered; NULL: a signal */
+        uint32_t order;               /* to be answered; 0: none (reload_order.h) */
+        bool is_dry;                  /* only say what would happen */
+        bool is_patient;              /* answer when it is known how it went */
+        uint32_t reload;              /* the one that served it */
         char by[64];
         json_t *plan; /* what was planned for each handler */
 };
@@ -67,9 +68,9 @@ struct reload {
 };
 
 /* As soon as the host runs and nothing else is being read.  `caller` NULL: nobody waits for an answer. */
-void reload_ask(struct reload *r, const char *by, struct control_call *caller, bool is_dry, bool is_patient);
+void reload_ask(struct reload *r, const char *by, struct reload_caller *caller, bool is_dry, bool is_patient);
 /* Answers `caller` as soon as it is known what became of every version that the reload of that number brought. */
-void reload_await(struct reload *r, uint32_t reload, struct control_call *caller);
+void reload_await(struct reload *r, uint32_t reload, struct reload_caller *caller);
 /* Both for an order, which is answered with events->ordered(). */
 void reload_ask_ordered(struct reload *r, uint32_t order);
 void reload_await_ordered(struct reload *r, uint32_t reload, uint32_t order);
