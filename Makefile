@@ -138,8 +138,9 @@ $B/obj/%.o: %.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -MMD -MP -c -o $@ $<
 
-# Files that are part of the binary, as C text: scripts for Redis, what `quiver new` and `quiver init` write.
-EMBEDDED := $(wildcard runtime/coord/redis/lua/*.lua $(patsubst %,runtime/store/redis/lua/%/*.lua,shard admin records) sdk/templates/* sdk/pipe/*/quiver_pipe.*) etc/runtime.cfg
+# Files that are part of the binary, as C text: scripts for Redis, what `quiver new` and `quiver init` write, the
+# description of the API.
+EMBEDDED := $(wildcard runtime/coord/redis/lua/*.lua $(patsubst %,runtime/store/redis/lua/%/*.lua,shard admin records) sdk/templates/* sdk/pipe/*/quiver_pipe.*) etc/runtime.cfg etc/openapi.json
 $B/embedded.c: $(EMBEDDED) Makefile $(wildcard runtime/*/redis/lua/lib/*.lua) runtime/base/embed.awk
 	@mkdir -p $(@D)
 	$(call say,TEXT)awk -f runtime/base/embed.awk $(EMBEDDED) > $@.new
@@ -210,6 +211,7 @@ INSTALLED := 755:$(QUIVER):bin/quiver \
              644:$B/quiver.logrotate:share/quiver/quiver.logrotate \
              644:$B/runtime.cfg:share/quiver/runtime.cfg \
              644:etc/cluster.cfg:share/quiver/cluster.cfg \
+             644:etc/openapi.json:share/quiver/openapi.json \
              $(foreach d,$(DOCS),644:$d:share/doc/quiver/$d) \
              $(foreach e,$(EXAMPLES),644:$e:share/doc/quiver/examples/$(notdir $e)) \
              644:$B/libquiver-mock.a:lib/libquiver-mock.a \

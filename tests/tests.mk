@@ -12,7 +12,7 @@
 
 TEST_DEPS := $(DEPS) g++ clang clang-format clang-tidy cppcheck libclang-rt-14-dev libcmocka-dev python3 \
              python3-pytest procps valgrind nodejs ruby postgresql iproute2 redis-server redis-sentinel redis-tools \
-             python3-redis zookeeper default-jre-headless python3-kazoo stunnel4 openssl
+             python3-redis zookeeper default-jre-headless python3-kazoo python3-jsonschema stunnel4 openssl
 DEMO_DEPS := $(DEPS) python3
 
 .PHONY: test-deps demo-deps test test-all unit asan tsan contract sim fuzz e2e test-binaries fuzz-binaries villains syntax \

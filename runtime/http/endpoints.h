@@ -19,6 +19,8 @@ void http_get_shards(struct http_exchange *x);
 void http_get_handlers(struct http_exchange *x);
 void http_get_task(struct http_exchange *x);
 void http_get_key(struct http_exchange *x);
+/* The description of all this, etc/openapi.json. */
+void http_get_openapi(struct http_exchange *x);
 
 /* lists.c: a page at a time. */
 void http_get_tasks(struct http_exchange *x);

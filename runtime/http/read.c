@@ -1,4 +1,5 @@
-/* read.c: the app as a whole, one task, one key: what `quiver status`, `task` and `key` print with --json. */
+/* read.c: the app as a whole, one task, one key: what `quiver status`, `task` and `key` print with --json;
+ * and the description of the API. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -158,4 +159,13 @@ void http_get_key(struct http_exchange *x)
         call->http_look = (struct http_look){ .answer = answer_key, .free = free_key };
         key_look_init(&call->key, key);
         http_look_start(&call->http_look, x, &call->key.look);
+}
+
+/* --- the description of the API ----------------------------------------------------------------------------------- */
+
+extern const char embedded_etc_openapi_json[];
+
+void http_get_openapi(struct http_exchange *x)
+{
+        http_answer(x, 200, "application/json", span_of_text(embedded_etc_openapi_json));
 }

@@ -38,6 +38,7 @@ static const struct http_route routes[] = {
         { VERB_POST, "/v1/members/:member/drain", ROLE_OPERATE, "reason", false, false, http_drain },
         { VERB_POST, "/v1/members/:member/activate", ROLE_OPERATE, "", false, false, http_activate },
         { VERB_GET, "/v1/status", ROLE_READ, "", false, false, http_get_status },
+        { VERB_GET, "/v1/openapi.json", ROLE_READ, "", false, false, http_get_openapi },
         { VERB_GET, "/v1/events", ROLE_READ, "", false, false, http_get_events },
         { VERB_GET, "/v1/shards", ROLE_READ, "", false, false, http_get_shards },
         { VERB_GET, "/v1/handlers", ROLE_READ, "", false, false, http_get_handlers },

@@ -1,0 +1,156 @@
+"""The description of the API (etc/openapi.json) says what the server does: routes, parameters, roles, answers, errors."""
+import json
+import re
+
+import pytest
+
+from hosts import Host, wait_until
+from http_hosts import Server
+
+jsonschema = pytest.importorskip("jsonschema")
+
+ROUTE = re.compile(r'\{ VERB_(\w+),\s*"([^"]+)",\s*ROLE_(\w+),\s*"([^"]*)"')
+
+
+@pytest.fixture(scope="module")
+def document(root):
+    return json.loads((root / "etc" / "openapi.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def server(quiver, root, tmp_path_factory):
+    host = Host(quiver, root / "build" / "test-plugins", tmp_path_factory.mktemp("described"))
+    made = Server(host)
+    host.submit([{"handler": "mail", "key": f"d{i}", "payload": f"{i} reject"} for i in range(4)])
+    wait_until(lambda: made.get("/v1/dead")["total"] == 4, "they are dead")
+    host.cli("key", "hold", "held")
+    host.submit([{"handler": "mail", "key": "held", "payload": "9"}])
+    wait_until(lambda: made.get("/v1/keys")["keys"], "a key is held")
+    yield made
+    host.close()
+
+
+def operations(document):
+    return {(verb.upper(), path): o for path, item in document["paths"].items() for verb, o in item.items()}
+
+
+def test_routes_parameters_and_roles_are_those_of_the_server(root, document):
+    source = (root / "runtime" / "http" / "route.c").read_text()
+    routes = {(verb, re.sub(r":(\w+)", r"{\1}", path)): (role.lower(), parameters.split())
+              for verb, path, role, parameters in ROUTE.findall(source)}
+    described = {}
+    for name, o in operations(document).items():
+        assert o.get("security") == ([] if o["x-role"] == "none" else None), name
+        described[name] = o["x-role"], [p["name"] for p in o.get("parameters", ()) if p["in"] == "query"]
+        assert re.findall(r"{(\w+)}", name[1]) == [p["name"] for p in o.get("parameters", ()) if p["in"] == "path"]
+    assert described == routes
+
+
+def test_the_server_serves_it(server, document):
+    assert server.get("/v1/openapi.json") == document
+
+
+def test_every_reference_leads_somewhere_and_everything_is_used(document):
+    text = json.dumps(document)
+    named = {(kind, name) for kind in ("schemas", "responses") for name in document["components"][kind]}
+    assert set(re.findall(r'"#/components/(\w+)/(\w+)"', text)) == named
+    for schema in document["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def response_of(document, verb, path, status):
+    said = operations(document)[verb, path]["responses"].get(str(status))
+    assert said, f"{verb} {path}: {status} is not described"
+    return document["components"]["responses"][said["$ref"].rsplit("/", 1)[1]] if "$ref" in said else said
+
+
+def check(document, verb, path, answer):
+    """The answer has a status, a type and a form that the description names."""
+    status, fields, body = answer
+    said = response_of(document, verb, path, status)
+    for name in said.get("headers", ()):
+        assert fields[name], f"{verb} {path}: {status} without {name}"
+    kind = fields["Content-Type"].split(";")[0]
+    if "content" not in said:
+        assert not body
+        return
+    schema = said["content"][kind]["schema"]
+    texts = body.decode().splitlines() if kind == "application/x-ndjson" else [body]
+    for text in texts if kind.endswith("json") else ():
+        jsonschema.Draft202012Validator({**schema, "components": document["components"]}).validate(json.loads(text))
+
+
+# (verb, path as described, the request, body, the status that must come)
+def requests(server):
+    time = server.get("/v1/dead")["time_ms"] + 1
+    dead = [t["id"] for t in server.get("/v1/dead?handler=mail")["tasks"]]
+    held = server.get("/v1/tasks?key=held")["tasks"][0]["id"]
+    task, key = "/v1/tasks/{id}", "/v1/keys/{key}"
+    yield from (("GET", path, path, None, 200) for path in
+                ("/livez", "/readyz", "/v1/tasks", "/v1/dead", "/v1/keys", "/v1/status", "/v1/shards", "/v1/handlers",
+                 "/v1/members", "/v1/locks", "/v1/app", "/v1/schedules", "/v1/openapi.json"))
+    yield "GET", "/v1/tasks", "/v1/tasks?state=dead&limit=1", None, 200
+    yield "GET", "/v1/tasks", "/v1/tasks?limit=x", None, 400
+    yield "GET", "/v1/dead", "/v1/dead?handler=mail&limit=2", None, 200
+    yield "GET", "/v1/keys", "/v1/keys?state=x", None, 400
+    yield "GET", task, f"/v1/tasks/{held}", None, 200
+    yield "GET", task, "/v1/tasks/nonsense", None, 404
+    yield "GET", task + "/payload", f"/v1/tasks/{held}/payload", None, 200
+    yield "GET", key, "/v1/keys/held", None, 200
+    yield "GET", key, "/v1/keys/%0a", None, 400
+    yield "GET", "/v1/limits/{name}", "/v1/limits/nobody", None, (404, 409)
+    yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail", b"1", 202
+    yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail?wait=30s", b"2 result", 200
+    yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail?wait=30s", b"3", 204
+    yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail?wait=30s", b"4 reject", 422
+    yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail?lane=x", b"5", 400
+    yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail?key=held&unique=1h", b"6", 202
+    yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail?key=held&unique=1h", b"6", 409
+    yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail", b"7" * (1 << 21), 413
+    yield "POST", "/v1/tasks", "/v1/tasks", b'{"handler": "mail", "payload": "8"}\nnot json\n', 200
+    yield "POST", task + "/requeue", f"/v1/tasks/{dead[0]}/requeue", b"", 200
+    yield "POST", task + "/requeue", f"/v1/tasks/{dead[1]}/requeue", b"11", 200
+    yield "POST", task + "/requeue", f"/v1/tasks/{held}/requeue", b"", 404
+    yield "POST", task + "/requeue", f"/v1/tasks/{held}/requeue", b"12", 409
+    yield "POST", task + "/drop", f"/v1/tasks/{dead[2]}/drop", b"", 200
+    yield "POST", task + "/cancel", f"/v1/tasks/{held}/cancel", b"", (200, 202)
+    yield "POST", task + "/cancel", f"/v1/tasks/{dead[3]}/cancel", b"", 409
+    yield "POST", "/v1/dead/requeue", f"/v1/dead/requeue?handler=mail&before={time}&limit=1", b"", 200
+    yield "POST", "/v1/dead/drop", f"/v1/dead/drop?all=1&before={time}", b"", 200
+    yield "POST", "/v1/dead/drop", "/v1/dead/drop?all=1", b"", 400
+    yield "POST", "/v1/cancel", f"/v1/cancel?handler=none&before={time}", b"", 200
+    for verb in ("hold", "unhold"):
+        yield "POST", key + "/{verb}", f"/v1/keys/other/{verb}", b"", (200, 202)
+    yield "POST", key + "/{verb}", "/v1/keys/free/retry", b"", 404
+    yield "POST", key + "/{verb}", "/v1/keys/free/forget", b"", 404
+    for verb in ("pause", "resume"):
+        yield "POST", f"/v1/{verb}", f"/v1/{verb}", b"", 200
+        yield "POST", f"/v1/handlers/{{handler}}/{verb}", f"/v1/handlers/mail/{verb}", b"", 200
+    for verb in ("drain", "activate"):
+        yield "POST", f"/v1/members/{{member}}/{verb}", f"/v1/members/nobody/{verb}", b"", 200
+    yield "POST", "/v1/reload", "/v1/reload?dry_run=1", b"", 200
+
+
+def test_answers_are_as_described(server, document):
+    asked = set()
+    for verb, path, request, body, status in requests(server):
+        answer = server.ask(verb, request, body, token=server.token)
+        assert answer[0] in (status if isinstance(status, tuple) else (status,)), (verb, request, answer)
+        check(document, verb, path, answer)
+        asked.add((verb, path))
+    assert asked == set(operations(document)) - {("GET", "/v1/events")}, "each operation is asked for"
+
+
+def test_nobody_without_the_role_is_answered(server, document):
+    for (verb, path), o in operations(document).items():
+        request = re.sub(r"{\w+}", "x", path)
+        if o["x-role"] == "none":
+            continue
+        for token, status in ((None, 401), ("no-such-token", 401),
+                              ("watcher-watcher-1" if o["x-role"] != "read" else "shop-shop-shop-shop", 403)):
+            answer = server.ask(verb, request, b"" if verb == "POST" else None, token=token)
+            assert answer[0] == status, (verb, path, token)
+            check(document, verb, path, answer)
+        answer = server.ask(verb, request, b"" if verb == "POST" else None, token=server.token, Host="evil.example")
+        assert answer[0] == 421
+        check(document, verb, path, answer)
