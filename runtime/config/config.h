@@ -90,7 +90,8 @@ struct http_config {
         char *listen; /* "ADDRESS:PORT"; NULL: the Unix socket alone */
         struct strings hosts;
         char *tokens_file; /* NULL: none */
-        int ready;         /* enum http_ready */
+        bool has_open_metrics;
+        int ready; /* enum http_ready */
         uint32_t connections;
 };
 

@@ -97,6 +97,15 @@ static int parse_element(
         return r;
 }
 
+static int parse_flag(const char *text, bool *ret, struct error *error)
+{
+        bool is_true = !strcmp(text, "true");
+        if (!is_true && strcmp(text, "false") != 0)
+                return error_set(error, -EINVAL, "\"%.80s\" is neither true nor false", text);
+        *ret = is_true;
+        return 0;
+}
+
 int field_parse(const struct field *f, const char *text, const char *folder, void *base, struct error *error)
 {
         void *at = member(f, base);
@@ -120,6 +129,8 @@ int field_parse(const struct field *f, const char *text, const char *folder, voi
                 return 0;
         case FIELD_CHOICE:
                 return parse_choice(f, text, at, error);
+        case FIELD_FLAG:
+                return parse_flag(text, at, error);
         case FIELD_TEXT:
         case FIELD_PATH:
                 r = parse_text(f, text, folder, &copy, error);
@@ -230,6 +241,9 @@ bool field_format(const struct field *f, const void *base, struct buffer *b)
         case FIELD_CHOICE:
                 field_format_text(f->choices[*(const int *)at], b);
                 return true;
+        case FIELD_FLAG:
+                buffer_printf(b, *(const bool *)at ? "true" : "false");
+                return true;
         case FIELD_TEXT:
         case FIELD_PATH:
                 return format_optional(*(char *const *)at, b);
@@ -292,6 +306,7 @@ static void field_free(const struct field *f, void *base)
         case FIELD_DURATION:
         case FIELD_SIZE:
         case FIELD_CHOICE:
+        case FIELD_FLAG:
                 break;
         }
 }

@@ -45,7 +45,7 @@ static enum field_type type_of(const char *name, size_t size)
 static void put_value(struct buffer *text, enum field_type type, const char *value)
 {
         bool is_list = type == FIELD_STRINGS || type == FIELD_PATHS;
-        if (type == FIELD_COUNT || type == FIELD_NUMBER || (*value && strchr("\"[({", *value))) {
+        if (type == FIELD_COUNT || type == FIELD_NUMBER || type == FIELD_FLAG || (*value && strchr("\"[({", *value))) {
                 buffer_printf(text, "%s", value);
                 return;
         }

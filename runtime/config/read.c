@@ -18,6 +18,8 @@ static const char *wanted(const struct field *f)
                 return "a duration in quotes, with its unit";
         case FIELD_SIZE:
                 return "a size in quotes, with its unit";
+        case FIELD_FLAG:
+                return "true or false, without quotes";
         case FIELD_CHOICE:
         case FIELD_TEXT:
         case FIELD_PATH:
@@ -62,6 +64,8 @@ static bool has_wanted_type(const struct field *f, const struct config_setting_t
                 return is_integer;
         case FIELD_NUMBER:
                 return is_integer || type == CONFIG_TYPE_FLOAT;
+        case FIELD_FLAG:
+                return type == CONFIG_TYPE_BOOL;
         case FIELD_DURATION:
         case FIELD_SIZE:
         case FIELD_CHOICE:

@@ -13,6 +13,8 @@ static const char *type_name(const struct field *f)
                 return "duration";
         case FIELD_SIZE:
                 return "size";
+        case FIELD_FLAG:
+                return "true or false";
         case FIELD_CHOICE:
         case FIELD_TEXT:
                 return "text";
@@ -53,7 +55,7 @@ static void put_range(const struct field *f, FILE *out)
 
 static void put_default(const struct field *f, FILE *out)
 {
-        bool is_quoted = f->type != FIELD_COUNT && f->type != FIELD_NUMBER;
+        bool is_quoted = f->type != FIELD_COUNT && f->type != FIELD_NUMBER && f->type != FIELD_FLAG;
         if (f->fallback)
                 (void)fprintf(out, is_quoted ? "`\"%s\"`" : "`%s`", f->fallback);
         else

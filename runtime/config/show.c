@@ -187,6 +187,8 @@ static json_t *json_field(const struct field *f, const void *base)
                 return json_quantity(f, *(const uint64_t *)at);
         case FIELD_CHOICE:
                 return json_string(f->choices[*(const int *)at]);
+        case FIELD_FLAG:
+                return json_boolean(*(const bool *)at);
         case FIELD_TEXT:
         case FIELD_PATH:
                 return json_optional(*(char *const *)at);

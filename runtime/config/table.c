@@ -45,6 +45,11 @@
                 .name = (n), .type = FIELD_CHOICE, .offset = AT(owner, m, int), .fallback = (def), .choices = (words), \
                 .effect = EFFECT_##eff, .help = (h)                                                                    \
         }
+#define FLAG(n, owner, m, def, eff, h)                                                                                 \
+        {                                                                                                              \
+                .name = (n), .type = FIELD_FLAG, .offset = AT(owner, m, bool), .fallback = (def),                      \
+                .effect = EFFECT_##eff, .help = (h)                                                                    \
+        }
 /* A text has no default.  `els` describes what applies without it; NULL if the text is required. */
 #define TEXT(n, owner, m, els, look, eff, h)                                                                           \
         {                                                                                                              \
@@ -196,7 +201,7 @@ static const char *const ready_words[] = { "member", "strict", NULL };
 
 static const struct field http_fields[] = {
         TEXT("listen", http_config, listen, "the Unix socket `STATE/NAME.http` alone", name_check_listen, RESTART,
-                "`ADDRESS:PORT` of intake, API and health. An address beyond loopback takes a "
+                "`ADDRESS:PORT` of intake, API, health and metrics. An address beyond loopback takes a "
                 "`tokens_file`."),
         TEXTS("hosts", http_config, hosts, "loopback names alone", name_check_host, LIVE,
                 "Further names under which clients may ask for this server; a request under any other name is "
@@ -204,6 +209,8 @@ static const struct field http_fields[] = {
         PATH("tokens_file", http_config, tokens_file, NULL, "`STATE/http.token` alone", LIVE,
                 "Further tokens, one a line: `NAME ROLE[,ROLE...] TOKEN`. Roles are read, submit, work, operate, all. "
                 "Only the host's user may read the file."),
+        FLAG("open_metrics", http_config, has_open_metrics, "false", LIVE,
+                "Whether `/metrics` may be read without a token."),
         CHOICE("ready", http_config, ready, "member", ready_words, LIVE,
                 "What `/readyz` asks for: `member` (known to the coordination, sees its store, does not stop), or "
                 "`strict`: also that no handler is refused."),
@@ -356,7 +363,7 @@ static const struct field config_fields[] = {
         GROUP("lease", config, lease, &lease_table, "The right to act on a shard."),
         GROUP("window", config, window, &window_table, "What a host claims ahead."),
         GROUP("host", config, host, &host_table, "This host."),
-        GROUP("http", config, http, &http_table, "Intake, API and health over HTTP: see HTTP.md."),
+        GROUP("http", config, http, &http_table, "Intake, API, health and metrics over HTTP: see HTTP.md."),
         GROUP("log", config, log, &log_table, "What is written to standard error."),
         GROUP("reload", config, reload, &reload_table, "How a new version of a handler replaces the old one."),
         { .name = "handlers",

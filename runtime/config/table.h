@@ -15,6 +15,7 @@ enum field_type {
         FIELD_DURATION, /* "30s" → uint64_t, milliseconds */
         FIELD_SIZE,     /* "64KiB" → uint64_t, bytes */
         FIELD_CHOICE,   /* one of some words → int, its number */
+        FIELD_FLAG,     /* true or false → bool */
         FIELD_TEXT,     /* → char *, NULL if not set */
         FIELD_PATH,     /* → char *, absolute, NULL if not set */
         FIELD_STRINGS,  /* [ "a", "b" ] → struct strings */

@@ -85,10 +85,9 @@ static void tell_unserved(struct routes *routes)
                         LOG_QUOTE("its tasks wait, the others go on; add the handler to runtime.cfg and reload"));
 }
 
-/* Before the loop sleeps: tasks to the pools, outcomes to the store. */
-static void pump(uv_prepare_t *prepare)
+/* Tasks to the pools, outcomes to the store. */
+static void pump(struct host *h)
 {
-        struct host *h = prepare->data;
         uint64_t now_ms = clock_boot_ms();
         if (!h->store || h->phase == HOST_CLOSING) {
                 pools_flush(&h->pools);
@@ -108,6 +107,26 @@ static void pump(uv_prepare_t *prepare)
         host_status_watch(&h->status_doc, now_ms);
         if (h->phase > HOST_RUNNING)
                 host_stop_go_on(h);
+}
+
+static void note_turn(struct host *h)
+{
+        uint64_t now_ns = uv_hrtime();
+        uint64_t idle_ns = uv_metrics_idle_time(&h->loop);
+        uint64_t took_ns = now_ns - h->times.turned_ns;
+        uint64_t slept_ns = min_u64(idle_ns - h->times.idle_ns, took_ns);
+        if (h->times.turned_ns)
+                histogram_add(&h->times.busy, took_ns - slept_ns);
+        h->times.turned_ns = now_ns;
+        h->times.idle_ns = idle_ns;
+}
+
+/* Before the loop sleeps. */
+static void on_prepare(uv_prepare_t *prepare)
+{
+        struct host *h = prepare->data;
+        pump(h);
+        note_turn(h);
 }
 
 static void on_check(uv_check_t *check)
@@ -183,7 +202,7 @@ static void start_loop(struct host *h)
         h->prepare.data = h->check.data = h->timer.data = h->terminate.data = h->interrupt.data = h->hang_up.data = h;
         h->rotate.data = h;
         h->timer_ms = h->renew_at_ms = h->give_up_ms = UINT64_MAX;
-        (void)uv_prepare_start(&h->prepare, pump);
+        (void)uv_prepare_start(&h->prepare, on_prepare);
         (void)uv_check_start(&h->check, on_check);
 }
 
@@ -197,6 +216,7 @@ int host_run(const struct config *config, bool is_strict, struct error *error)
         }
         h->config = config;
         h->is_strict = is_strict;
+        (void)uv_loop_configure(&h->loop, UV_METRICS_IDLE_TIME);
         start_loop(h);
         host_start(h);
         (void)uv_run(&h->loop, UV_RUN_DEFAULT);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "host/host_private.h"
+#include "host/metrics.h"
 
 static const struct config *on_config(void *self)
 {
@@ -17,7 +18,7 @@ static void on_health(void *self, struct http_health *ret_health)
 {
         const struct host *h = self;
         *ret_health = (struct http_health){
-                .is_member = h->membership.is_started && !h->membership.was_lost,
+                .is_member = membership_is_in(&h->membership),
                 .sees_store = !h->membership.has_lost_store,
                 .is_draining = h->phase != HOST_RUNNING || h->membership.is_drained,
                 .refused = handlers_count_refused(&h->handlers),
@@ -67,6 +68,28 @@ static void on_reload(void *self, const char *by, bool is_dry,
         reload_ask(&h->reload, by, &waiting->caller, is_dry, false);
 }
 
+static void on_want_metrics(void *self, struct waiter *waiter)
+{
+        struct host *h = self;
+        backlog_want(&h->backlog, waiter);
+}
+
+static void on_put_metrics(void *self, struct metrics *to)
+{
+        struct host *h = self;
+        struct host_metrics from = {
+                .membership = &h->membership,
+                .shards = &h->shards,
+                .handlers = &h->handlers,
+                .backlog = &h->backlog,
+                .reload = &h->reload,
+                .loop_busy = &h->times.busy,
+                .loop_idle_ns = h->times.idle_ns,
+                .started_ms = h->status_doc.started_ms,
+        };
+        host_metrics_put(&from, &h->survey, to);
+}
+
 /* The paths are the caller's to free. */
 static struct http_options options_of(const struct host *h, char **ret_socket, char **ret_token_file)
 {
@@ -80,6 +103,7 @@ static struct http_options options_of(const struct host *h, char **ret_socket, c
                 .listen = c->http.listen,
                 .hosts = &c->http.hosts,
                 .connections_max = c->http.connections,
+                .has_open_metrics = c->http.has_open_metrics,
                 .is_strict_ready = c->http.ready == HTTP_READY_STRICT,
         };
 }
@@ -95,6 +119,8 @@ int host_open_http(struct host *h)
                 .done = on_done,
                 .coord = on_coord,
                 .reload = on_reload,
+                .want_metrics = on_want_metrics,
+                .put_metrics = on_put_metrics,
                 .self = h };
         int r = http_open(&h->loop, &options, &services, &h->http, &h->error);
         free(socket);

@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "base/histogram.h"
 #include "config/shared.h"
+#include "host/backlog.h"
 #include "host/control.h"
 #include "host/copied.h"
 #include "host/guard_client.h"
@@ -24,6 +26,7 @@
 #include "host/shard/shard_io.h"
 #include "host/state_locks.h"
 #include "host/status.h"
+#include "host/survey.h"
 #include "http/http.h"
 #include "ring/leases.h"
 #include "store/admin.h"
@@ -53,6 +56,13 @@ struct store_outage {
         uint32_t said_count;
 };
 
+/* How long the loop was busy in a turn: an event that came at its beginning waited for so long. */
+struct loop_times {
+        uint64_t turned_ns; /* the end of the last turn */
+        uint64_t idle_ns;   /* all that the loop has slept until then */
+        struct histogram busy;
+};
+
 struct host {
         enum host_phase phase;
         uint32_t steps;       /* of the start that were begun */
@@ -75,6 +85,7 @@ struct host {
         uv_timer_t timer;
         uint64_t timer_ms; /* what it is set to; UINT64_MAX: nothing */
         uv_signal_t terminate, interrupt, hang_up, rotate;
+        struct loop_times times;
         uint64_t renew_at_ms; /* when all leases are renewed next */
         bool was_busy;        /* since memory was last given back */
 
@@ -83,6 +94,8 @@ struct host {
         struct control *control;  /* NULL: there is none */
         struct http_server *http; /* NULL: there is none */
         struct host_status status_doc;
+        struct backlog backlog;
+        struct survey survey; /* for metrics */
         struct guard_client guard;
         bool has_guard;
         struct state_locks locks;

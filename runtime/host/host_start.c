@@ -103,6 +103,9 @@ static int connect_parts(struct host *h)
         };
         done_tasks_init(&h->done, h->config->store.done.keep, clock_boot_ms());
         host_status_init(&h->status_doc, &h->loop);
+        h->backlog.membership = &h->membership;
+        h->backlog.shards = &h->shards;
+        backlog_init(&h->backlog, &h->loop);
         host_apply_config(h);
         return 0;
 }
@@ -338,7 +341,7 @@ static int open_handlers(struct host *h)
                 handlers_refuse(&h->handlers, settings->name, error.text);
                 struct history_entry *entry = history_add(&h->handlers.history, settings->name);
                 (void)snprintf(entry->by, sizeof(entry->by), "start");
-                history_set(entry, "refused", error.text);
+                history_set(&h->handlers.history, entry, "refused", error.text);
                 log_event(LEVEL_ERROR, "refused", "handler=%s generation=0 text=%s hint=%s", settings->name,
                         LOG_QUOTE(error.text),
                         LOG_QUOTE("its tasks wait, and everything else goes on; repair the plugin, and reload"));

@@ -124,6 +124,7 @@ static void close_handles(struct host *h)
 {
         control_close(h->control);
         host_status_close(&h->status_doc);
+        backlog_close(&h->backlog);
         pools_close(&h->pools);
         uv_close((uv_handle_t *)&h->prepare, NULL);
         uv_close((uv_handle_t *)&h->check, NULL);
@@ -168,6 +169,8 @@ void host_free(struct host *h)
         dispatch_free(&h->dispatch);
         host_status_free(&h->status_doc);
         done_tasks_free(&h->done);
+        backlog_free(&h->backlog);
+        survey_free(&h->survey);
         leases_free(&h->leases);
         explicit_bzero(&h->run, sizeof(h->run));
         explicit_bzero(&h->last, sizeof(h->last));

@@ -29,27 +29,6 @@ static const struct {
 
 /* --- the document --- */
 
-static const char *state_of(const struct handler *handler)
-{
-        const struct generation *current = handler_current(handler);
-        if (handler->all->dispatch->pools[handler->slot].is_paused)
-                return "paused";
-        if (!current && handler->rollout.candidate)
-                return "starting";
-        if (!current)
-                return *handler->refused ? "refused" : "removed";
-        switch (current->pool_io.pool.state) {
-        case POOL_OPEN:
-                return "open";
-        case POOL_PAUSED:
-        case POOL_PROBING:
-                return "unavailable";
-        case POOL_QUARANTINED:
-                return "quarantined";
-        }
-        return "open";
-}
-
 static json_t *text(const char *bytes)
 {
         json_t *json = json_string(bytes);
@@ -75,7 +54,7 @@ static json_t *make_handler(const struct host_status *r, const struct handler *h
         put_number(o, "generation", current ? current->version.number : 0);
         (void)snprintf(hash, sizeof(hash), "%016llx", current ? (unsigned long long)current->copy.hash : 0);
         (void)json_object_set_new(o, "hash", json_string(current ? hash : ""));
-        (void)json_object_set_new(o, "state", json_string(state_of(handler)));
+        (void)json_object_set_new(o, "state", json_string(handler_state_name(handler)));
         put_number(o, "waiting", held.waiting);
         put_number(o, "running", held.running);
         put_number(o, "done", handler->counts.done);
@@ -85,7 +64,7 @@ static json_t *make_handler(const struct host_status *r, const struct handler *h
         put_number(o, "crashed", handler->counts.crashed);
         put_number(o, "timed_out", handler->counts.timed_out);
         put_number(o, "oldest_ms", has_ages ? held.age_ms : 0);
-        if (handler->outage.is_on && !strcmp(state_of(handler), "unavailable")) {
+        if (handler->outage.is_on && !strcmp(handler_state_name(handler), "unavailable")) {
                 (void)json_object_set_new(o, "unavailable", text(handler->outage.text));
                 put_number(o, "unavailable_ms", has_ages ? clock_boot_ms() - handler->outage.since_ms : 0);
         }
@@ -134,12 +113,10 @@ static json_t *make(const struct host_status *r, bool has_ages)
                 owned += shard_is_held(s);
                 fenced += s->fenced;
         }
-        for (uint32_t i = 0; i < all->count; i++) {
-                const struct generation *current = handler_current(all->list[i]);
-                seats += current ? (uint64_t)current->settings->processes * current->settings->threads : 0;
-        }
         for (uint32_t i = 0; i < all->count; i++)
-                if (all->list[i]->rollout.newest || *all->list[i]->refused)
+                seats += handler_seats(all->list[i]);
+        for (uint32_t i = 0; i < all->count; i++)
+                if (handler_is_there(all->list[i]))
                         (void)json_array_append_new(handlers, make_handler(r, all->list[i], has_ages));
         json_t *document = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:f, s:f, s:f}, s:o}",
                 "name", membership->name, "nonce", nonce, "state", state_of_host(r, owned), "weight",

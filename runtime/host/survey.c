@@ -16,12 +16,14 @@ static uint64_t age_of(const struct claimed *c, uint64_t now_ms, uint64_t wall_m
         return c->claimed_ms && now_ms > c->claimed_ms ? now_ms - c->claimed_ms : 0;
 }
 
-static void see_claimed(struct survey *survey, const struct claimed *c, uint64_t now_ms, uint64_t wall_ms)
+static void see_claimed(
+        struct survey *survey, const struct shard *shard, const struct claimed *c, uint64_t now_ms, uint64_t wall_ms)
 {
         if (c->state == CLAIMED_ENDED || c->pool >= survey->handlers_count)
                 return;
         struct survey_handler *h = &survey->handlers[c->pool];
         h->waiting++; /* what has started is taken off below */
+        h->waiting_lanes[STORE_SEQ_LANE(c->seq)] += now_ms < shard->until_ms;
         h->age_ms = max_u64(h->age_ms, age_of(c, now_ms, wall_ms));
 }
 
@@ -34,13 +36,17 @@ static void see_running(struct survey *survey, const struct handler *handler, co
         const struct shard *shard = c->pool_task.owner;
         struct survey_handler *h = &survey->handlers[handler->slot];
         struct ring_seat_view seat;
+        enum lane lane = STORE_SEQ_LANE(c->seq);
         h->running++;
+        h->running_lanes[lane]++;
         h->waiting -= h->waiting > 0;
+        h->waiting_lanes[lane] -= now_ms < shard->until_ms && h->waiting_lanes[lane];
         if (shard->number < survey->shards)
                 survey->running[shard->number]++;
         ring_host_seat(&p->ring, view->seat, &seat);
         uint64_t handed_ms = c->pool_task.handed_ms;
         uint64_t started_ms = max_u64(min_u64(seat.started_ns / 1000000, now_ms), min_u64(handed_ms, now_ms));
+        h->longest_ms = max_u64(h->longest_ms, now_ms - started_ms);
         if (now_ms - started_ms < SURVEY_LONG_MS)
                 return;
         if (survey->list_count == survey->list_room) {
@@ -88,10 +94,12 @@ void survey_take(struct survey *survey, const struct handlers *handlers, const s
         survey->list_count = 0;
         memset(survey->handlers, 0, (handlers->count + 1) * sizeof(*survey->handlers));
         memset(survey->running, 0, (shards->count + 1) * sizeof(*survey->running));
-        for (uint32_t i = 0; i < shards->count; i++)
-                for (const struct window_key *key = shards->list[i].shard.window.keys; key; key = key->hh.next)
+        for (uint32_t i = 0; i < shards->count; i++) {
+                const struct shard *shard = &shards->list[i].shard;
+                for (const struct window_key *key = shard->window.keys; key; key = key->hh.next)
                         for (const struct claimed *c = key->first; c; c = c->next)
-                                see_claimed(survey, c, now_ms, wall_ms);
+                                see_claimed(survey, shard, c, now_ms, wall_ms);
+        }
         for (uint32_t i = 0; i < handlers->count; i++)
                 for (const struct rollout_version *g = handlers->list[i]->rollout.newest; g; g = g->older)
                         if (((const struct generation *)g)->is_open)

@@ -26,7 +26,10 @@ static inline uint32_t survey_rarer(uint64_t hosts)
 struct survey_handler {
         uint64_t waiting; /* claimed and not started */
         uint64_t running;
-        uint64_t age_ms; /* of the oldest of both, since its submission, or else since it was claimed; 0: none */
+        /* By lane; what waits only in shards before our deadline of their lease: after it another may count it. */
+        uint64_t waiting_lanes[LANES], running_lanes[LANES];
+        uint64_t longest_ms; /* for how long the longest has been running; 0: none */
+        uint64_t age_ms;     /* of the oldest of both, since its submission, or else since it was claimed; 0: none */
 };
 
 struct survey_running {

@@ -1,4 +1,4 @@
-/* http.h: the HTTP server of a host: intake, API, health.
+/* http.h: the HTTP server of a host: intake, API, health, metrics.
  *
  * It listens on the Unix socket STATE/NAME.http, and on http.listen if that is set.  All of it runs in the host's loop;
  * a slow client costs nobody else anything: what it may hold up is bounded in bytes, in number and in time. */
@@ -16,7 +16,9 @@
 struct coord;
 struct http_exchange;
 struct http_server;
+struct metrics;
 struct store;
+struct waiter;
 
 /* What /readyz and /livez say. */
 struct http_health {
@@ -38,6 +40,10 @@ struct http_services {
          * text that says why there is none. */
         void (*reload)(void *self, const char *by, bool is_dry,
                 void (*done)(struct http_exchange *x, json_t *reply, const char *refused), struct http_exchange *x);
+        /* Calls waiter->done() when the host's metrics are up to date, not inside this call; then put_metrics() writes
+         * them. */
+        void (*want_metrics)(void *self, struct waiter *waiter);
+        void (*put_metrics)(void *self, struct metrics *to);
         void *self;
 };
 
@@ -48,7 +54,8 @@ struct http_options {
         const char *listen;          /* "ADDRESS:PORT"; NULL: the Unix socket alone */
         const struct strings *hosts; /* further names for the Host field */
         uint32_t connections_max;
-        bool is_strict_ready; /* A refused handler makes the host not ready. */
+        bool has_open_metrics; /* /metrics without a token, too */
+        bool is_strict_ready;  /* A refused handler makes the host not ready. */
 };
 
 /* Opens what the options name.  A port that is taken is a warning: the Unix socket remains.  0, or -errno with the text

@@ -9,6 +9,7 @@
 static const struct http_route routes[] = {
         { VERB_GET, "/livez", ROLE_NONE, "", false, false, http_get_live },
         { VERB_GET, "/readyz", ROLE_NONE, "verbose", false, false, http_get_ready },
+        { VERB_GET, "/metrics", ROLE_READ, "", false, false, http_get_metrics },
         { VERB_POST, "/v1/tasks/:handler", ROLE_SUBMIT, "key lane delay unique timeout attempts wait", true, false,
                 http_post_task },
         { VERB_POST, "/v1/tasks", ROLE_SUBMIT, "", true, true, http_post_tasks },

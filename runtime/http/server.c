@@ -144,6 +144,7 @@ static int read_access(struct http_access *access, const struct http_options *op
 static void take_limits(struct http_server *server, const struct http_options *options)
 {
         server->connections_max = options->connections_max;
+        server->has_open_metrics = options->has_open_metrics;
         server->is_strict_ready = options->is_strict_ready;
 }
 

@@ -18,6 +18,7 @@ struct http_server {
         struct http_services services;
         struct http_access access;
         uint32_t connections_max;
+        bool has_open_metrics;
         bool is_strict_ready;
 
         uv_pipe_t pipe;

@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "runner": {"base", "ring"},
     "guard": {"base", "ring", "store", "coord"},
     # host/ itself puts its rooms together; none of them knows it.
-    "host": {"base", "config", "task", "ring", "store", "coord", "guard", "http", "host/shard", "host/handler", "host/pool",
+    "host": {"base", "config", "task", "ring", "store", "coord", "guard", "http", "view", "host/shard", "host/handler", "host/pool",
              "host/membership"},
     "host/shard": {"base", "config", "task", "ring", "store", "host/handler", "host/pool", "host/membership"},
     "host/handler": {"base", "config", "task", "ring", "store", "host/shard", "host/pool", "host/membership"},

@@ -220,7 +220,7 @@ static void the_history_keeps_the_latest(void **state)
                 struct history_entry *e = history_add(h, "echo");
                 e->generation = i;
                 e->reload = i;
-                history_set(e, i == HISTORY_MAX + 5 ? "rolled back" : "good", "");
+                history_set(h, e, i == HISTORY_MAX + 5 ? "rolled back" : "good", "");
         }
         assert_null(history_find(h, "echo", 10));
         assert_null(history_find(h, "other", 11));

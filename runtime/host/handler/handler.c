@@ -13,6 +13,35 @@
 #include "task/note.h"
 
 #define HOST_NAME_SHOWN 255 /* bytes; a host's name has no more */
+/* What seems to have waited for longer has a time of submission that cannot be. */
+#define WAIT_MAX_NS (UINT64_C(365 * 86400) * NS_PER_S)
+
+const char *handler_state_name(const struct handler *handler)
+{
+        const struct generation *current = handler_current(handler);
+        if (handler->all->dispatch->pools[handler->slot].is_paused)
+                return "paused";
+        if (!current && handler->rollout.candidate)
+                return "starting";
+        if (!current)
+                return *handler->refused ? "refused" : "removed";
+        switch (current->pool_io.pool.state) {
+        case POOL_OPEN:
+                return "open";
+        case POOL_PAUSED:
+        case POOL_PROBING:
+                return "unavailable";
+        case POOL_QUARANTINED:
+                return "quarantined";
+        }
+        return "open";
+}
+
+uint64_t handler_seats(const struct handler *handler)
+{
+        const struct generation *current = handler_current(handler);
+        return current ? (uint64_t)current->settings->processes * current->settings->threads : 0;
+}
 
 static double random_fraction(struct handlers *all)
 {
@@ -164,9 +193,29 @@ static void count(struct outcome_counts *counts, enum outcome outcome)
                 counts->timed_out++;
                 break;
         case OUTCOME_UNAVAILABLE:
+                counts->unavailable++;
+                break;
         case OUTCOME_INTERRUPTED:
-                break; /* It will run again, as if this had not been. */
+                counts->interrupted++;
+                break;
         }
+}
+
+/* What a runner says of its times is limited to what is possible.  Without an answer they are the host's. */
+static void measure(struct handler *handler, const struct claimed *c, const struct settled *settled, uint64_t now_ns)
+{
+        const struct ring_reply *reply = settled->reply;
+        if (settled->never_started || (reply && !reply->started_ns))
+                return;
+        uint64_t started_ns = min_u64(max_u64(reply ? reply->started_ns : 0, c->started_ms * NS_PER_MS), now_ns);
+        uint64_t ended_ns = max_u64(min_u64(reply ? reply->ended_ns : now_ns, now_ns), started_ns);
+        histogram_add(&handler->times.run, ended_ns - started_ns);
+        if (!is_fresh(c) || c->interruptions || c->laters)
+                return;
+        uint64_t arrived_ms = c->submitted_ms ? c->submitted_ms - handler->all->wall_ahead_ms : c->claimed_ms;
+        uint64_t waited_ns = started_ns - arrived_ms * NS_PER_MS;
+        /* A producer's clock may be ahead of ours. */
+        histogram_add(&handler->times.wait, waited_ns <= WAIT_MAX_NS ? waited_ns : 0);
 }
 
 /* The error for the history, with where the start was that ended so. */
@@ -201,10 +250,13 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         struct shard *shard = task->owner;
         struct claimed *c = (struct claimed *)task;
         struct pending_outcome *pending = NULL;
-        count(&handler->counts, settled->outcome);
+        uint64_t now_ns = clock_boot_ns();
+        if (!settled->never_started)
+                count(&handler->counts, settled->outcome);
         if (settled->reply && settled->reply->ended_ns > settled->reply->started_ns)
-                c->ran_ms = (settled->reply->ended_ns - settled->reply->started_ns) / 1000000;
-        note_outage(handler, generation, settled, clock_boot_ms());
+                c->ran_ms = (settled->reply->ended_ns - settled->reply->started_ns) / NS_PER_MS;
+        measure(handler, c, settled, now_ns);
+        note_outage(handler, generation, settled, now_ns / NS_PER_MS);
         if (settled->checkpoint) {
                 buffer_clear(&c->checkpoint);
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);
@@ -265,10 +317,11 @@ static void on_spawned(void *owner, pid_t pid)
         all->events->spawned(all->self, pid);
 }
 
-static void on_reaped(void *owner, pid_t pid)
+static void on_reaped(void *owner, pid_t pid, enum runner_exit exit)
 {
-        const struct handlers *all = ((const struct generation *)owner)->handler->all;
-        all->events->reaped(all->self, pid);
+        struct handler *handler = ((const struct generation *)owner)->handler;
+        handler->exits[exit]++;
+        handler->all->events->reaped(handler->all->self, pid);
 }
 
 static void on_refused(void *owner, const char *text)

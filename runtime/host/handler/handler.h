@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/histogram.h"
 #include "config/names.h"
 #include "host/handler/generation.h"
 #include "host/handler/outage.h"
@@ -25,6 +26,13 @@ struct rollout_queue {
 /* How a handler's tasks ended here, since this host started: the handler's answers, and what ended it without one. */
 struct outcome_counts {
         uint64_t done, retried, later, rejected, crashed, timed_out;
+        uint64_t unavailable, interrupted; /* They run again, as if this had not been. */
+};
+
+/* How long a handler's tasks took here, since this host started. */
+struct task_times {
+        struct histogram wait; /* from their submission to their first start */
+        struct histogram run;
 };
 
 struct handler {
@@ -36,6 +44,8 @@ struct handler {
         const struct generation *routed; /* what the windows were sorted for */
         uint64_t routes;                 /* the hash of the task names that it serves; 0: none */
         struct outcome_counts counts;
+        struct task_times times;
+        uint64_t exits[RUNNER_EXITS]; /* of its runners, by enum runner_exit */
         struct outage outage;
         struct task_log task_log;
         char refused[256]; /* why none of its generations could be made, while it has none; "": that is not so */
@@ -53,7 +63,18 @@ static inline struct generation *handler_target(const struct handler *handler)
         return (struct generation *)rollout_target(&handler->rollout);
 }
 
+/* It has a generation, or is refused; else its slot may become another's. */
+static inline bool handler_is_there(const struct handler *handler)
+{
+        return handler->rollout.newest || *handler->refused;
+}
+
 /* --- handler.c --- */
+
+/* One word for what it does: "open", "paused", "unavailable", … */
+const char *handler_state_name(const struct handler *handler);
+/* Tasks that its current generation may run at once. */
+uint64_t handler_seats(const struct handler *handler);
 
 extern const struct pool_io_events handler_pool_events;
 /* Tasks from the shards' windows to the pool, while it has room. */

@@ -25,7 +25,7 @@ struct handler *handlers_find(const struct handlers *all, const char *name)
 static struct handler *find_unused(const struct handlers *all)
 {
         for (uint32_t i = 0; i < all->count; i++)
-                if (!all->list[i]->rollout.newest && !*all->list[i]->refused)
+                if (!handler_is_there(all->list[i]))
                         return all->list[i];
         return NULL;
 }
@@ -75,7 +75,7 @@ int handlers_open(
         entry->generation = generation->version.number;
         entry->file_hash = copy.hash;
         (void)snprintf(entry->by, sizeof(entry->by), "start");
-        history_set(entry, "good", "");
+        history_set(&all->history, entry, "good", "");
         return 0;
 }
 
@@ -97,6 +97,7 @@ uint32_t handlers_count_refused(const struct handlers *all)
 
 void handlers_feed(struct handlers *all, uint64_t now_ms)
 {
+        all->wall_ahead_ms = clock_wall_ms() - now_ms;
         for (uint32_t i = 0; i < all->count; i++)
                 handler_feed(all->list[i], now_ms);
 }

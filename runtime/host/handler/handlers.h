@@ -31,6 +31,7 @@ struct handlers {
         struct history history; /* of their generations */
         uint64_t random;        /* for the jitter of retries */
         bool has_later;         /* the app has the feature: LATER can be counted */
+        uint64_t wall_ahead_ms; /* how far the wall clock is ahead of boot time, as of this turn of the loop */
         bool is_leaving; /* The host stops: windows are not sorted anew, and the end of a generation is no news. */
 
         /* Set by the caller. */

@@ -145,6 +145,7 @@ void reload_end(struct reload *r)
 static void refuse(struct reload_job *job, json_t *problems)
 {
         struct reload_asker *asker;
+        job->reload->counts.refused += !job->read.is_dry;
         log_event(LEVEL_ERROR, "reload-refused", "reload=%" PRIu32 " problems=%zu hint=%s", job->reload->number,
                 json_array_size(problems), LOG_QUOTE("nothing was changed; try: quiver check"));
         while ((asker = take(&job->askers)))
@@ -282,12 +283,13 @@ static void carry_out_item(struct reload_job *job, struct reload_item *item, enu
                 propose(job, item);
                 break;
         case PLAN_REFUSE:
-                history_set(record(job, item), "refused", item->error.text);
+                history_set(&job->reload->handlers->history, record(job, item), "refused", item->error.text);
                 if (!handler || !handler_target(handler))
                         handlers_refuse(job->reload->handlers, item->handler->name, item->error.text);
                 break;
         case PLAN_HOLD_BACK:
-                history_set(record(job, item), "held back", "it was rolled back before, and has not changed since");
+                history_set(&job->reload->handlers->history, record(job, item), "held back",
+                        "it was rolled back before, and has not changed since");
                 break;
         case PLAN_REMOVE:
                 break;
@@ -316,6 +318,8 @@ static void report(struct reload_job *job, bool has_failed)
 {
         struct reload *r = job->reload;
         struct reload_asker *asker;
+        r->counts.taken += !job->read.is_dry && !has_failed;
+        r->counts.partly += !job->read.is_dry && has_failed;
         log_event(LEVEL_INFO, job->read.is_dry ? "reload-dry" : "reloaded", "reload=%" PRIu32 " by=%s failed=%s",
                 r->number, LOG_QUOTE(job->askers->by), has_failed ? "true" : "false");
         while ((asker = take(&job->askers))) {

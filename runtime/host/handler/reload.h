@@ -52,8 +52,16 @@ enum reload_state {
         RELOAD_OVER, /* The host is stopping: who asks is refused. */
 };
 
+/* Reloads that were not dry, since the host started. */
+struct reload_counts {
+        uint64_t taken;
+        uint64_t partly;  /* A handler's new version was refused or held back; the rest was taken. */
+        uint64_t refused; /* Nothing was changed. */
+};
+
 struct reload {
         enum reload_state state;
+        struct reload_counts counts;
         uint32_t number;              /* of the latest */
         struct reload_job *job;       /* the one that is being read */
         struct reload_asker *askers;  /* wait for the next */

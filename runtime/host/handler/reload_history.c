@@ -6,6 +6,9 @@
 
 #include "base/clock.h"
 
+const char *const history_outcomes[HISTORY_OUTCOMES] = { "good", "unproven", "refused", "held back", "rolled back",
+        "superseded" };
+
 struct history_entry *history_add(struct history *h, const char *handler)
 {
         struct history_entry *e = &h->entries[h->count++ % HISTORY_MAX];
@@ -29,8 +32,10 @@ struct history_entry *history_find(struct history *h, const char *handler, uint3
         return NULL;
 }
 
-void history_set(struct history_entry *entry, const char *outcome, const char *text)
+void history_set(struct history *h, struct history_entry *entry, const char *outcome, const char *text)
 {
+        for (uint32_t i = 0; entry->reload && i < HISTORY_OUTCOMES; i++)
+                h->ended[i] += !strcmp(outcome, history_outcomes[i]);
         entry->outcome = outcome;
         entry->at_ms = clock_wall_ms();
         (void)snprintf(entry->text, sizeof(entry->text), "%s", text);

@@ -23,16 +23,21 @@ struct history_entry {
         char text[256];      /* why, if there is something to say */
 };
 
+/* What can become of a version that a reload brought, in the end. */
+#define HISTORY_OUTCOMES 6u
+extern const char *const history_outcomes[HISTORY_OUTCOMES];
+
 struct history {
         struct history_entry entries[HISTORY_MAX];
-        uint64_t count; /* ever */
+        uint64_t count;                   /* ever */
+        uint64_t ended[HISTORY_OUTCOMES]; /* by history_outcomes: versions of reloads, ever */
 };
 
 /* A new entry, zeroed but for handler and time; borrowed until HISTORY_MAX more are added. */
 struct history_entry *history_add(struct history *h, const char *handler);
 /* The latest about that generation of the handler, or NULL. */
 struct history_entry *history_find(struct history *h, const char *handler, uint32_t generation);
-void history_set(struct history_entry *entry, const char *outcome, const char *text);
+void history_set(struct history *h, struct history_entry *entry, const char *outcome, const char *text);
 /* Something was refused, held back or rolled back in that reload. */
 bool history_has_failed(const struct history *h, uint32_t reload);
 

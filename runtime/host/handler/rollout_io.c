@@ -104,10 +104,10 @@ static void tell(struct handlers *all, const struct rollout_action *action)
                         action->version->failed, action->version->crashed, action->version->done,
                         other->version.number);
         (void)snprintf(entry->version, sizeof(entry->version), "%s", generation->plugin_version);
-        history_set(entry, outcome, text);
+        history_set(&all->history, entry, outcome, text);
         /* Nothing to compare it with: it is as good as it gets. */
         if (action->news == NEWS_PROMOTED && !generation->handler->rollout.fallback)
-                history_set(entry, "good", "");
+                history_set(&all->history, entry, "good", "");
 }
 
 /* --- actions --- */
@@ -135,7 +135,7 @@ static void start(struct handler *handler, struct generation *generation)
         const struct generation *current = handler_current(handler);
         struct history_entry *entry = history_find(&all->history, handler->name, generation->version.number);
         if (entry)
-                history_set(entry, "starting", "");
+                history_set(&all->history, entry, "starting", "");
         /* As many as do the work now, so that the change is not felt. */
         uint32_t size = current ? pool_io_size(&current->pool_io) : 1;
         size = min_u64(size, generation->settings->processes);

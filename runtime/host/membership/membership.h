@@ -101,6 +101,12 @@ void membership_open(struct membership *m, uv_loop_t *loop, const struct coord_o
 /* The store is open, so the number of shards is known: joins, stands for election, reads what is assigned. */
 void membership_start(struct membership *m, uint32_t shards_count);
 
+/* Others know of this host, as far as it knows itself. */
+static inline bool membership_is_in(const struct membership *m)
+{
+        return m->is_started && !m->was_lost;
+}
+
 /* Something that our node tells of may have changed. */
 void membership_report(struct membership *m);
 /* The store answered, or did not. */

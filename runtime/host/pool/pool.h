@@ -77,6 +77,18 @@ struct pool_runner {
         void *process;
 };
 
+/* Why a runner has ended. */
+enum runner_exit {
+        EXIT_RETIRED, /* It had nothing more to do, or had done its share. */
+        EXIT_HOST,    /* The host ended it: it stops, reloads, or interrupts a task. */
+        EXIT_START,   /* It did not become ready. */
+        EXIT_TIMEOUT, /* A task ran past its timeout, or without progress, and did not stop. */
+        EXIT_CRASHED, /* A signal ended it, or it overwrote the shared memory. */
+        EXIT_KILLED,  /* SIGKILL, and not by its host. */
+        EXIT_EXITED,  /* The plugin called exit(). */
+        RUNNER_EXITS
+};
+
 enum pool_state { POOL_OPEN, POOL_PAUSED, POOL_PROBING, POOL_QUARANTINED };
 
 struct pool {
@@ -189,6 +201,9 @@ uint32_t pool_room(const struct pool *pool);
 bool pool_has_room(const struct pool *pool);
 /* It has tasks that wait or run. */
 bool pool_has_tasks(const struct pool *pool);
+
+/* Why it has ended so; before POOL_GONE. */
+enum runner_exit pool_exit_of(const struct pool_runner *runner, int signal);
 
 /* Handles one event.  Clears `actions`, then fills it. */
 void pool_step(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions);

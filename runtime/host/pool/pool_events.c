@@ -170,7 +170,7 @@ static void on_gone(struct process *p)
         struct pool_io *io = p->owner;
         struct pool_runner *runner = runner_of(p);
         if (io->events->reaped)
-                io->events->reaped(io->owner, p->handle.pid);
+                io->events->reaped(io->owner, p->handle.pid, pool_exit_of(runner, p->term_signal));
         while (runner->why != BLAME_SCRIBBLE && !pool_io_drain(io, p))
                 ;
         if (runner->state == RUNNER_STARTING || runner->why == BLAME_INIT)

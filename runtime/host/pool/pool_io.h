@@ -35,9 +35,9 @@ struct pool_io_events {
         /* A log line of a handler; `task` is NULL if the line belongs to none. */
         void (*log)(void *owner, const struct runner_log *log, const struct pool_task *task);
         void (*ready)(void *owner, const struct runner_ready *ready, pid_t pid);
-        /* spawned(): a process was started and has no task yet.  reaped(): it has ended.  Both may be NULL. */
+        /* spawned(): a process was started and has no task yet.  reaped(): it has ended, so.  Both may be NULL. */
         void (*spawned)(void *owner, pid_t pid);
-        void (*reaped)(void *owner, pid_t pid);
+        void (*reaped)(void *owner, pid_t pid, enum runner_exit exit);
         /* A runner could not be started, or ended before it was ready. */
         void (*refused)(void *owner, const char *text);
         /* A seat calls a service of the host; `holder` identifies the seat.  Returns 0 or -errno, with *number

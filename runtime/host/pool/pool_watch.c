@@ -1,4 +1,5 @@
 /* pool_watch.c: watches runners: deadlines of tasks, tasks that do not start, retirement and death. */
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -264,6 +265,32 @@ static void settle_started(const struct pool_event *event, uint64_t now_ms, stru
                 action->death = event->death;
         }
         free(running);
+}
+
+enum runner_exit pool_exit_of(const struct pool_runner *runner, int signal)
+{
+        switch (runner->why) {
+        case BLAME_INIT:
+                return EXIT_START;
+        case BLAME_TIMEOUT:
+        case BLAME_STALL:
+                return EXIT_TIMEOUT;
+        case BLAME_SHUTDOWN:
+        case BLAME_CANCEL:
+                return EXIT_HOST;
+        case BLAME_CRASH:
+        case BLAME_SCRIBBLE:
+                return EXIT_CRASHED;
+        case BLAME_NOTHING:
+        case BLAME_NEIGHBOUR:
+        case BLAME_UNSURE:
+                break;
+        }
+        if (runner->state == RUNNER_STARTING)
+                return EXIT_START;
+        if (runner->state == RUNNER_RETIRING)
+                return EXIT_RETIRED;
+        return signal == SIGKILL ? EXIT_KILLED : signal ? EXIT_CRASHED : EXIT_EXITED;
 }
 
 void pool_on_gone(struct pool *pool, const struct pool_event *event, uint64_t now_ms, struct pool_actions *actions)

@@ -12,6 +12,7 @@ void routes_free(struct routes *r)
         free(r->list);
         free(r->states);
         free(r->long_calls);
+        free(r->finished);
         *r = (struct routes){ 0 };
 }
 
@@ -19,6 +20,7 @@ uint32_t routes_add_pool(struct routes *r)
 {
         r->states = array_grow(r->states, r->pools, sizeof(*r->states));
         r->long_calls = array_grow(r->long_calls, r->pools, sizeof(*r->long_calls));
+        r->finished = array_grow(r->finished, r->pools, sizeof(*r->finished));
         r->long_calls[r->pools] = UINT32_MAX;
         return r->pools++;
 }
@@ -100,9 +102,31 @@ void routes_call_ended(struct routes *r, uint32_t pool, uint64_t took_ms)
                 r->long_calls[pool] = r->long_calls[pool] << 1 | (took_ms > ROUTES_MOMENT_MS);
 }
 
+/* A reason that is none of these is a budget that was used up. */
+static enum finished finished_as(struct span reason)
+{
+        static const struct span reasons[FINISHED_KINDS] = {
+                [FINISHED_REJECTED] = SPAN_TEXT("rejected"),
+                [FINISHED_CRASHED] = SPAN_TEXT("crashed"),
+                [FINISHED_TIMED_OUT] = SPAN_TEXT("timed-out"),
+                [FINISHED_CANCELLED] = SPAN_TEXT("cancelled"),
+        };
+        for (unsigned i = 0; i < FINISHED_KINDS; i++)
+                if (reasons[i].size && span_is(reason, reasons[i]))
+                        return (enum finished)i;
+        return FINISHED_EXHAUSTED;
+}
+
+void routes_task_finished(struct routes *r, uint32_t pool, bool is_done, struct span reason)
+{
+        if (pool < r->pools)
+                r->finished[pool].counts[is_done ? FINISHED_DONE : finished_as(reason)]++;
+}
+
 void routes_forget_calls(struct routes *r, uint32_t pool)
 {
         r->long_calls[pool] = UINT32_MAX;
+        r->finished[pool] = (struct finished_counts){ 0 };
 }
 
 bool routes_is_short(const struct routes *r, uint32_t pool)

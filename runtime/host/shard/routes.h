@@ -29,12 +29,28 @@ struct route {
         char name[NAME_HANDLER_MAX + 1];
 };
 
+/* How a task came to its end.  All but the first are dead ones. */
+enum finished {
+        FINISHED_DONE,
+        FINISHED_REJECTED,
+        FINISHED_EXHAUSTED,
+        FINISHED_CRASHED,
+        FINISHED_TIMED_OUT,
+        FINISHED_CANCELLED,
+        FINISHED_KINDS
+};
+
+struct finished_counts {
+        uint64_t counts[FINISHED_KINDS];
+};
+
 /* Zero-initialised is empty. */
 struct routes {
         struct route *list; /* by pool: if two serve a name, the lower one gets it */
         size_t count;
         enum route_state *states; /* of each pool */
         uint32_t *long_calls;     /* of each pool: its last 32 calls, a bit each; set: a long one, or none yet */
+        struct finished_counts *finished; /* of each pool: what the store has recorded of its tasks */
         uint32_t pools;
         char unserved[ROUTES_UNSERVED_MAX][NAME_HANDLER_MAX + 1]; /* names that were looked up in vain, each once */
         uint32_t unserved_count;
@@ -55,7 +71,9 @@ uint32_t routes_find(struct routes *r, struct span name);
 uint32_t routes_look(const struct routes *r, struct span name);
 /* A call of that pool took so long. */
 void routes_call_ended(struct routes *r, uint32_t pool, uint64_t took_ms);
-/* Another handler has the pool now: nothing is known of its calls. */
+/* The store has recorded that a task of that pool is done, or dead for that reason. */
+void routes_task_finished(struct routes *r, uint32_t pool, bool is_done, struct span reason);
+/* Another handler has the pool now: nothing is known of its calls, and none of its tasks has finished here. */
 void routes_forget_calls(struct routes *r, uint32_t pool);
 /* Hardly any of the pool's recent calls was a long one; whether there is such a pool. */
 bool routes_is_short(const struct routes *r, uint32_t pool);

@@ -238,6 +238,8 @@ static void told(struct shard *s, uint64_t now_ms)
                         remember_done(s->done, c, now_ms);
                 if (kind == STORE_DIVERT && c->pending->outcome.name.size)
                         shard_names_add(&s->names, s->routes, c->pending->outcome.name);
+                if (kind == STORE_DONE || kind == STORE_DEAD)
+                        routes_task_finished(s->routes, c->pool, kind == STORE_DONE, c->pending->outcome.reason);
                 if (kind != STORE_START && kind != STORE_INTERRUPTED) {
                         window_drop(&s->window, c);
                         continue;

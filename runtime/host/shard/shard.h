@@ -37,6 +37,7 @@ enum shard_call {
         SHARD_CALL_WAKE,
         SHARD_CALL_RELEASE
 };
+#define SHARD_CALLS (SHARD_CALL_RELEASE + 1u)
 
 struct shard_limits {
         uint64_t ttl_ms;

@@ -145,10 +145,12 @@ static void after_reply(struct shard_io *io, uint64_t fenced_before)
 
 static bool has_failed(struct shard_io *io, const struct store_request *request)
 {
-        if (request->status == 0)
-                return false;
         if (request->status == -ECANCELED)
                 return true;
+        histogram_add(&io->all->counts.calls[io->shard.last_call], clock_boot_ns() - io->sent_ns);
+        if (request->status == 0)
+                return false;
+        io->all->counts.failed++;
         if (!io->shard.failures)
                 io->all->events->failed(io->all->self, &io->shard, request->status, request->error.text);
         shard_failed(&io->shard, now(io));
@@ -162,7 +164,10 @@ static void on_acquired(struct store_request *request)
                 return;
         uint64_t fenced = io->shard.fenced;
         shard_acquired(&io->shard, &io->acquire, now(io));
-        if (io->acquire.grant == STORE_GRANTED)
+        bool is_granted = io->acquire.grant == STORE_GRANTED;
+        io->all->counts.acquired += is_granted;
+        io->all->counts.takeovers += is_granted && io->acquire.is_recovery;
+        if (is_granted)
                 log_event(LEVEL_DEBUG, "acquired", "shard=%" PRIu32 " epoch=%" PRIu64 " in_flight=%" PRIu32,
                         io->shard.number, io->shard.lease.epoch, io->acquire.page.tasks_count);
         after_reply(io, fenced);
@@ -251,12 +256,14 @@ static void on_released(struct store_request *request)
         if (has_failed(io, request))
                 return;
         shard_released(&io->shard);
+        io->all->counts.released++;
         show_lease(io);
 }
 
 static void make_call(struct shard_io *io, enum shard_call call, uint64_t now_ms)
 {
         struct store *store = io->all->store;
+        io->sent_ns = clock_boot_ns();
         switch (call) {
         case SHARD_CALL_ACQUIRE:
                 shard_fill_acquire(&io->shard, &io->acquire, now_ms);
@@ -344,6 +351,8 @@ static void on_renewed(struct store_request *request)
         all->is_renewing = false;
         if (request->status == -ECANCELED)
                 return;
+        histogram_add(&all->counts.renewals, clock_boot_ns() - all->renew_sent_ns);
+        all->counts.failed += request->status < 0;
         all->events->renewed(all->self, request->status == 0, all->renew.desired_version);
         for (uint32_t i = 0; request->status == 0 && i < all->renew.items_count; i++) {
                 const struct store_renewal *renewal = &all->renewals[i];
@@ -369,6 +378,7 @@ void shards_renew(struct shards *all, uint64_t now_ms)
         all->renew = (struct store_renew){ .items = all->renewals, .items_count = count };
         all->renew.request.done = on_renewed;
         all->renew_sent_ms = now_ms;
+        all->renew_sent_ns = clock_boot_ns();
         all->is_renewing = true;
         store_renew(all->store, &all->renew);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/histogram.h"
 #include "host/handler/dispatch.h"
 #include "host/membership/assign.h"
 #include "host/shard/call_schedule.h"
@@ -24,6 +25,7 @@ struct shard_io {
         struct shard shard;
         struct store_forward forward;
         bool is_forwarding;
+        uint64_t sent_ns; /* when the call under way was made */
         union {
                 struct store_request request;
                 struct store_acquire acquire;
@@ -51,6 +53,16 @@ struct shards_events {
         void (*renewed)(void *self, bool is_answered, uint64_t desired_version);
 };
 
+/* What a host's shards have done since it started. */
+struct shards_counts {
+        uint64_t acquired;
+        uint64_t takeovers; /* of these, from an owner that neither was us nor released */
+        uint64_t released;
+        uint64_t failed; /* calls that the store did not answer, or could not do */
+        struct histogram calls[SHARD_CALLS];
+        struct histogram renewals;
+};
+
 /* The shards of one host. */
 struct shards {
         struct shard_io *list;
@@ -66,10 +78,11 @@ struct shards {
         const struct shards_events *events;
         void *self; /* theirs */
 
+        struct shards_counts counts;
         bool is_standing_by; /* Nothing is ours, whatever the assignment says. */
         struct store_renew renew;
         struct store_renewal *renewals;
-        uint64_t renew_sent_ms;
+        uint64_t renew_sent_ms, renew_sent_ns;
         bool is_renewing;
 };
 
