@@ -215,8 +215,9 @@ struct store_task {
         struct span key;          /* what order is kept for: the envelope's key, or the id */
         struct task_note note;
         uint64_t busy_ms; /* note.holder may run it for so much longer, and nobody else starts its key; 0: no more */
-        /* Only from acquire and in-flight pages: its key is parked or held, or waits for a name.  Do not start it: give
-         * it back with STORE_DIVERT, unless it is running here already. */
+        /* Only from acquire and in-flight pages: its key is parked or held, or waits for a name; or a task of it that
+         * comes before this one waits in its side queue.  Do not start it: give it back with STORE_DIVERT, unless it is
+         * running here already. */
         bool is_key_waiting;
 };
 

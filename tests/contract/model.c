@@ -96,6 +96,13 @@ unsigned model_keys(const struct model *m)
         return count;
 }
 
+bool model_is_waiting(struct model *m, unsigned number)
+{
+        const struct model_task *t = model_find(m, number);
+        const struct model_task *head = first(m, MODEL_PARKED, (int)t->key, NULL);
+        return m->keys[t->key].state >= KEY_PARKED || (head && before(head, t));
+}
+
 static void give(struct model *m, struct model_task *t)
 {
         t->state = MODEL_FLIGHT;
@@ -158,12 +165,19 @@ int model_cancel(struct model *m, unsigned number)
         return 0;
 }
 
+static void clear_start(struct model_task *t)
+{
+        t->holder = 0;
+        t->until_ms = 0;
+}
+
 bool model_requeue(struct model *m, unsigned number)
 {
         struct model_task *t = model_find(m, number);
         if (!t || t->state != MODEL_DEAD)
                 return false;
         t->attempts = 0;
+        clear_start(t);
         enter_log(m, t);
         return true;
 }
@@ -253,8 +267,10 @@ static void aside(struct model *m, struct model_task *t, const struct model_outc
 {
         struct model_key *k = &m->keys[t->key];
         uint64_t due = m->now_ms + o->delay_ms;
-        if (o->kind != STORE_DIVERT)
+        if (o->kind != STORE_DIVERT) {
                 t->attempts++;
+                clear_start(t);
+        }
         t->state = MODEL_PARKED;
         if (o->kind == STORE_HOLD) {
                 k->state = KEY_HELD;
@@ -282,6 +298,13 @@ static void outcome_apply(struct model *m, const struct model_outcome *o)
         case STORE_DEAD:
                 t->attempts++;
                 die(m, t);
+                break;
+        case STORE_START:
+                t->holder = o->holder;
+                t->until_ms = o->until_ms ? m->now_ms + o->until_ms : 0;
+                break;
+        case STORE_INTERRUPTED:
+                clear_start(t);
                 break;
         default:
                 aside(m, t, o);

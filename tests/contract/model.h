@@ -20,6 +20,8 @@ struct model_task {
         uint64_t due_ms;
         uint64_t arrival; /* among the delayed, or the dead */
         unsigned attempts;
+        unsigned holder;   /* who its recorded start is of; 0: none */
+        uint64_t until_ms; /* until when nobody else may start it */
 };
 
 struct model_key {
@@ -61,7 +63,9 @@ struct model_outcome {
         enum store_outcome_kind kind;
         unsigned number;
         uint64_t delay_ms;
-        unsigned name; /* DIVERT: what its key waits for; 0: a time */
+        unsigned name;     /* DIVERT: what its key waits for; 0: a time */
+        unsigned holder;   /* START */
+        uint64_t until_ms; /* START: from now; 0: no such time */
         unsigned refill;
         unsigned follow_up; /* DONE: a new task of the same key with this number; 0: none */
 };
@@ -86,5 +90,7 @@ unsigned model_count(const struct model *m, enum model_state state);
 /* In-flight tasks by seq; how many. */
 unsigned model_flight(struct model *m, unsigned *numbers);
 unsigned model_keys(const struct model *m);
+/* A task in flight that is not to be started: its key waits, or one of it that comes before does. */
+bool model_is_waiting(struct model *m, unsigned number);
 
 #endif

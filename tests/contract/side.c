@@ -56,6 +56,36 @@ static void a_new_owner_does_not_start_what_waits_behind_a_retry(void **state)
         expect_tasks(w, advance(w, &b, &outcome, 1, 0), "2");
 }
 
+/* The head of a key waits for a time (a worker may run it), and its owner dies before it gives the rest back. */
+static void a_new_owner_does_not_start_what_waits_behind_a_time(void **state)
+{
+        struct world *w = *state;
+        struct owner a = own(w, 0, 1, 1);
+        for (unsigned i = 1; i < 5; i++)
+                (void)submit(w, "k", F(w, "%u", i).data);
+        (void)submit(w, "other", "o");
+        struct store_advance first = claim(w, &a, 10);
+        struct store_outcome head = divert(&first.tasks[1]);
+        head.delay_ms = 5000;
+        (void)settle(w, &a, head);
+        world_reopen(w);
+        world_step(w, TTL_MS);
+        struct owner b = own(w, 0, 2, 2);
+        assert_string_equal(payloads(w, b.granted.page.tasks, b.granted.page.tasks_count), "1 3 4 o");
+        assert_false(b.granted.page.tasks[0].is_key_waiting); /* it comes before the one that waits */
+        assert_true(b.granted.page.tasks[1].is_key_waiting);
+        assert_true(b.granted.page.tasks[2].is_key_waiting);
+        assert_false(b.granted.page.tasks[3].is_key_waiting);
+        struct store_page rest = in_flight_page(w, &b, b.granted.page.tasks[0].seq, 10);
+        assert_int_equal(rest.tasks_count, 3);
+        assert_true(rest.tasks[0].is_key_waiting);
+        assert_false(rest.tasks[2].is_key_waiting);
+        struct store_outcome back[] = { divert(&rest.tasks[1]), divert(&rest.tasks[0]),
+                done(&b.granted.page.tasks[0]) };
+        back[2].refill = 16;
+        expect_tasks(w, advance(w, &b, back, 3, 10), "2 3 4");
+}
+
 static void a_key_with_more_than_its_share_leaves_room_for_others(void **state)
 {
         struct world *w = *state;
@@ -316,6 +346,7 @@ const struct CMUnitTest side_tests[] = {
         IN_WORLD(a_key_that_gets_no_more_of_its_tasks_in_a_call_gets_them_in_the_next),
         IN_WORLD(a_retry_is_not_overtaken),
         IN_WORLD(a_new_owner_does_not_start_what_waits_behind_a_retry),
+        IN_WORLD(a_new_owner_does_not_start_what_waits_behind_a_time),
         IN_WORLD(a_key_with_more_than_its_share_leaves_room_for_others),
         IN_WORLD(a_waiting_key_comes_back_by_itself),
         IN_WORLD(lanes_hold_in_side_queues_too),

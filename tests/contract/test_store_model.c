@@ -44,6 +44,7 @@ static unsigned last_number;
 static uint64_t last_epoch;
 static uint64_t random_state;
 static unsigned step;
+static unsigned busy; /* tasks that somebody else may still run, as hosts are told */
 
 static unsigned below(unsigned n)
 {
@@ -98,6 +99,13 @@ static void learn(unsigned host, const struct store_task *tasks, uint32_t count)
                 assert_non_null(t);
                 assert_int_equal(t->attempts, tasks[i].note.attempts);
                 assert_int_equal(t->lane, STORE_SEQ_LANE(tasks[i].seq));
+                char holder[32] = "";
+                if (t->holder)
+                        (void)snprintf(holder, sizeof(holder), "worker-%u", t->holder);
+                assert_true(span_is(tasks[i].note.holder, T(holder)));
+                assert_int_equal(tasks[i].busy_ms, t->until_ms > m.now_ms ? t->until_ms - m.now_ms : 0);
+                if (tasks[i].busy_ms)
+                        busy++;
                 h->tasks[h->count].number = t->number;
                 h->tasks[h->count++].seq = tasks[i].seq;
         }
@@ -117,12 +125,20 @@ static void compare_reply(struct world *w, const struct store_advance *a)
 
 /* --- what hosts do ----------------------------------------------------------------------------------------------- */
 
+/* The task stays in flight. */
+static bool is_kept(enum store_outcome_kind kind)
+{
+        return kind == STORE_START || kind == STORE_INTERRUPTED;
+}
+
 static struct store_outcome outcome_of(
         struct world *w, unsigned host, const struct model_outcome *from, struct store_follow_up *follow_up)
 {
         struct host *h = &hosts[host];
         struct store_outcome to = { .kind = from->kind,
-                .cost = from->kind == STORE_DIVERT ? COST_NONE : COST_ATTEMPT,
+                .cost = is_kept(from->kind) || from->kind == STORE_DIVERT ? COST_NONE : COST_ATTEMPT,
+                .holder = from->holder ? F(w, "worker-%u", from->holder) : (struct span){ 0 },
+                .until_ms = from->until_ms,
                 .delay_ms = from->delay_ms,
                 .refill = from->refill,
                 .name = from->name ? F(w, "name:%u", from->name) : (struct span){ 0 },
@@ -166,11 +182,13 @@ static void choose_outcomes(struct host *h)
                         continue;
                 static const enum store_outcome_kind kinds[] = { STORE_DONE, STORE_DONE, STORE_DONE, STORE_RETRY,
                         STORE_RETRY, STORE_DEAD, STORE_HOLD, STORE_DIVERT, STORE_DIVERT, STORE_DONE, STORE_DONE,
-                        STORE_DONE };
-                struct model_outcome o = { .kind = kinds[below(12)], .number = h->tasks[i].number };
+                        STORE_DONE, STORE_START, STORE_START, STORE_INTERRUPTED };
+                struct model_outcome o = { .kind = kinds[below(15)], .number = h->tasks[i].number };
                 o.delay_ms = below(2) ? below(500) : 0;
                 o.refill = below(9);
                 o.name = o.kind == STORE_DIVERT && below(4) ? 1 + below(2) : 0;
+                o.holder = o.kind == STORE_START ? 1 + below(2) : 0;
+                o.until_ms = o.holder && below(3) ? 1 + below(2 * TTL_MS) : 0;
                 if (o.kind == STORE_DONE && !below(8) && m.count < ALIVE)
                         o.follow_up = new_number(known[o.number].key);
                 h->outcomes[h->outcomes_count++] = o;
@@ -182,7 +200,7 @@ static void choose_outcomes(struct host *h)
 static void forget_settled(struct host *h)
 {
         for (unsigned o = 0; o < h->outcomes_count; o++)
-                for (unsigned i = 0; i < h->count; i++)
+                for (unsigned i = 0; i < h->count && !is_kept(h->outcomes[o].kind); i++)
                         if (h->tasks[i].number == h->outcomes[o].number) {
                                 h->tasks[i] = h->tasks[--h->count];
                                 break;
@@ -257,8 +275,7 @@ static void take_over(struct world *w, unsigned host, const struct owner *o)
                 for (uint32_t i = 0; i < page.tasks_count; i++) {
                         assert_true(found < count);
                         assert_int_equal(number_of(&page.tasks[i]), expected[found++]);
-                        unsigned key = model_find(&m, expected[found - 1])->key;
-                        assert_int_equal(page.tasks[i].is_key_waiting, m.keys[key].state >= KEY_PARKED);
+                        assert_int_equal(page.tasks[i].is_key_waiting, model_is_waiting(&m, expected[found - 1]));
                         after = page.tasks[i].seq;
                 }
                 learn(host, page.tasks, page.tasks_count);
@@ -434,6 +451,7 @@ static void a_driver_does_what_the_model_does(void **state)
                 steps, m.submitted, m.done, model_count(&m, MODEL_QUEUED), model_count(&m, MODEL_DELAYED),
                 model_count(&m, MODEL_FLIGHT), model_count(&m, MODEL_PARKED), model_count(&m, MODEL_DEAD));
         assert_true(m.done > steps / 20);
+        assert_true(busy > steps / 400);
         free(known);
 }
 

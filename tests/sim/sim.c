@@ -201,6 +201,7 @@ void sim_run(uint64_t seed, uint64_t steps, struct sim_counts *counts)
         sim_at(sim, 1, sim_tree_beat, NULL);
         sim_at(sim, 1, produce, NULL);
         sim_at(sim, 200, cause_trouble, NULL);
+        sim_at(sim, 300, sim_pause_change, NULL);
         while (sim->counts.events < steps)
                 step(sim);
         sim->is_calm = true;
@@ -211,6 +212,7 @@ void sim_run(uint64_t seed, uint64_t steps, struct sim_counts *counts)
                 if (!h->is_alive)
                         sim_host_start(h);
         }
+        sim_pause_end(sim);
         while (!is_all_done(sim)) {
                 if (sim->now_ms > sim->calm_ms + 60000)
                         sim_fail(sim, "work does not end");

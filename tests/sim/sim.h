@@ -19,6 +19,7 @@
 #include "host/shard/shard_io.h"
 #include "ring/leases.h"
 #include "store/driver.h"
+#include "store/names.h"
 
 #define HOSTS       3
 #define SHARDS      8
@@ -66,18 +67,29 @@ _Noreturn void sim_fail(const struct sim *sim, const char *format, ...) __attrib
 
 /* --- the store: sim_store.c --- */
 
-enum task_state { TASK_COMING, TASK_QUEUED, TASK_FLIGHT, TASK_DONE };
+enum task_state { TASK_COMING, TASK_QUEUED, TASK_FLIGHT, TASK_PARKED, TASK_DONE };
 
 struct sim_task {
         enum task_state state;
         uint32_t key;
         bool is_suspect;
-        uint64_t started_epoch; /* its mark; 0: none */
+        uint64_t started_epoch;   /* its mark; 0: none */
+        uint64_t worker_until_ms; /* its mark is that of a worker, which may run it until then; 0: it is not */
         uint32_t done_count;
+};
+
+/* What a key waits for in the store. */
+enum sim_key_state { SIM_KEY_FREE, SIM_KEY_WAITING, SIM_KEY_NAMED };
+
+struct sim_key {
+        enum sim_key_state state;
+        uint64_t due_ms;   /* WAITING */
+        uint64_t since_ms; /* NAMED: for its pool, which is paused */
 };
 
 struct sim_store_shard {
         struct sim_task tasks[SHARD_TASKS];
+        struct sim_key keys[SHARD_KEYS];
         uint32_t arrived; /* tasks that were submitted: in state QUEUED or later */
         uint32_t taken;   /* … and claimed */
         uint64_t epoch, until_ms, call;
@@ -104,7 +116,13 @@ struct sim_call {
                 struct store_advance advance;
                 struct store_release release;
                 struct store_renew renew;
+                struct store_wake wake;
+                struct store_names names;
         };
+        /* What texts of the request say, which stand in the host's memory: the number of a pool. */
+        uint32_t pools[CALL_MAX]; /* that the key of an outcome waits for; POOLS: none */
+        uint32_t name;            /* to be woken; or the last one that is known; POOLS: none */
+        struct span names_found[1];
         struct store_renewal renewals[SHARDS];
         struct store_outcome outcomes[CALL_MAX];
         struct store_task tasks[CALL_MAX];
@@ -114,9 +132,41 @@ struct sim_call {
 
 /* Does what a store does, and leaves the answer in the call. */
 void sim_store_execute(struct sim *sim, struct sim_call *call);
+/* Its text. */
+struct span sim_store_name(uint32_t pool);
+/* The number of a pool; POOLS if it is the text of none. */
+uint32_t sim_store_pool(struct span name);
 /* A guard of a dead host gives its lease back. */
 void sim_store_bury(struct sim *sim, uint32_t shard, uint64_t epoch, const uint8_t nonce[STORE_NONCE_SIZE]);
 void sim_store_submit(struct sim *sim);
+
+/* --- keys that wait in the store: sim_keys.c --- */
+
+/* A task in flight goes back to its key's queue; the key waits for `pool` (POOLS: for a time). */
+void sim_key_divert(
+        const struct sim *sim, struct sim_store_shard *s, uint32_t number, uint32_t pool, uint64_t delay_ms);
+/* Up to `max` heads of a key's queue are in flight, and part of what the call claimed. */
+void sim_key_refill(const struct sim *sim, struct sim_store_shard *s, uint32_t key, uint32_t max);
+/* The heads of keys that are due, up to `max`. */
+void sim_keys_take_due(const struct sim *sim, struct sim_store_shard *s, uint32_t max);
+/* When the next one is due, from now; STORE_NEVER. */
+uint64_t sim_keys_due_ms(const struct sim *sim, const struct sim_store_shard *s);
+/* A task in flight is not to be started: its key waits for a name, or one that comes before it waits. */
+bool sim_key_is_waiting(const struct sim_store_shard *s, uint32_t number);
+bool sim_keys_wait_for(const struct sim_store_shard *s, uint32_t pool);
+/* Returns how many were woken. */
+uint32_t sim_keys_wake(const struct sim *sim, struct sim_store_shard *s, uint32_t pool, uint32_t max);
+
+/* --- a person pauses handlers: sim_pause.c --- */
+
+/* An event: some pool is paused or goes on; comes again by itself. */
+void sim_pause_change(struct sim *sim, void *arg);
+/* All go on. */
+void sim_pause_end(struct sim *sim);
+/* The host reads what is wanted; if that fails, it is told again with the next renewal. */
+void sim_pause_read(struct sim_host *h);
+/* The same when it starts, which it does not without an answer. */
+void sim_pause_start(struct sim_host *h);
 
 /* --- the tree: sim_tree.c --- */
 
@@ -162,6 +212,8 @@ struct sim_host {
         struct lease_slot page[SHARDS];
         struct sim_seat seats[SEATS]; /* POOL_SEATS of each pool */
         bool is_leaving, is_going;
+        uint64_t desired_version; /* that it has read */
+        uint64_t born_ms;
 
         struct coord *coord;
         struct coord_events events;
@@ -212,6 +264,8 @@ void sim_fleet_tick(struct sim_host *h);
 
 /* --- the promises: sim_check.c --- */
 
+/* Some host runs a task of that key. */
+bool sim_is_running(const struct sim *sim, uint32_t shard, uint32_t key);
 /* A task was handed to a seat. */
 void sim_check_seat(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat);
 /* A handler is about to start. */
@@ -225,6 +279,7 @@ void sim_check_end(struct sim *sim);
 
 struct sim_counts {
         uint64_t events, calls, starts, done, kills, pauses, cuts, handovers, fenced, documents, overlaps, suspects;
+        uint64_t handler_pauses, woken, workers;
 };
 
 struct sim {
@@ -236,6 +291,9 @@ struct sim {
         struct sim_host hosts[HOSTS];
         struct sim_store_shard shards[SHARDS];
         struct sim_tree *tree;
+        bool is_paused[POOLS];
+        uint64_t pause_ms[POOLS]; /* when that changed last */
+        uint64_t desired_version;
         uint64_t epochs[SHARDS]; /* the highest seen */
         uint64_t generation;
         struct sim_counts counts;

@@ -32,9 +32,11 @@ static void on_answer(struct sim *sim, void *arg)
         h->waiting_call[call->shard] = 0;
         /* All but the request itself, which comes first in each. */
         size_t head = sizeof(struct store_request);
-        if (call->op == OP_RENEW)
-                memcpy(((struct store_renew *)call->request)->items, call->renewals, sizeof(call->renewals));
-        else
+        if (call->op == OP_RENEW) {
+                struct store_renew *renew = (struct store_renew *)call->request;
+                memcpy(renew->items, call->renewals, sizeof(call->renewals));
+                renew->desired_version = call->renew.desired_version;
+        } else
                 memcpy((char *)call->request + head, (const char *)&call->acquire + head, call->size - head);
         finish(h, call->request, 0);
 }
@@ -106,6 +108,16 @@ static void describe(struct sim_call *call, const struct store_request *request)
                 call->size = sizeof(struct store_release);
                 call->shard = ((const struct store_release *)request)->lease.shard;
                 break;
+        case OP_WAKE:
+                call->size = sizeof(struct store_wake);
+                call->shard = ((const struct store_wake *)request)->lease.shard;
+                call->name = sim_store_pool(((const struct store_wake *)request)->name);
+                break;
+        case OP_NAMES:
+                call->size = sizeof(struct store_names);
+                call->shard = ((const struct store_names *)request)->lease.shard;
+                call->name = sim_store_pool(((const struct store_names *)request)->after);
+                break;
         case OP_RENEW:
                 call->size = sizeof(struct store_renew);
                 call->shard = SHARDS;
@@ -132,6 +144,8 @@ static void start(struct store *store, struct store_request *request)
         memcpy(&call->acquire, request, call->size);
         if (call->op == OP_ADVANCE && call->advance.outcomes_count)
                 memcpy(call->outcomes, call->advance.outcomes, call->advance.outcomes_count * sizeof(*call->outcomes));
+        for (uint32_t i = 0; call->op == OP_ADVANCE && i < call->advance.outcomes_count; i++)
+                call->pools[i] = sim_store_pool(call->outcomes[i].name);
         if (call->op == OP_RENEW)
                 memcpy(call->renewals, call->renew.items, call->renew.items_count * sizeof(*call->renewals));
         if (h->waiting_call[call->shard])

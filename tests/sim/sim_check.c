@@ -18,11 +18,38 @@ static struct sim_seat *find_running(const struct sim *sim, uint32_t shard, uint
         return NULL;
 }
 
+bool sim_is_running(const struct sim *sim, uint32_t shard, uint32_t key)
+{
+        const struct sim_host *host;
+        return find_running(sim, shard, key, NULL, &host);
+}
+
+/* Some renewals may be lost, and answers with them; so many in a row are not. */
+#define HEARD_MS (5 * TTL_MS)
+
+static uint64_t latest(uint64_t a, uint64_t b)
+{
+        return a > b ? a : b;
+}
+
+/* A host that knows that a handler is paused starts none of its tasks, and one that can reach the store knows. */
+static void check_pause(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat, uint32_t pool)
+{
+        if (h->dispatch.pools[pool].is_paused)
+                sim_fail(sim, "host %u starts task %u of shard %u, whose handler is paused", h->index, seat->number,
+                        seat->shard);
+        uint64_t since_ms =
+                latest(sim->pause_ms[pool], latest(h->born_ms, latest(h->paused_until_ms, h->store_cut_until_ms)));
+        if (sim->is_paused[pool] && sim->now_ms > since_ms + HEARD_MS)
+                sim_fail(sim, "host %u has not heard that pool %u is paused", h->index, pool);
+}
+
 /* Suspects start one by one in each pool of a host, and only once their start is recorded. */
 void sim_check_seat(struct sim *sim, const struct sim_host *h, const struct sim_seat *seat)
 {
         const struct sim_task *task = &sim->shards[seat->shard].tasks[seat->number];
         uint32_t pool = (uint32_t)(seat - h->seats) / POOL_SEATS;
+        check_pause(sim, h, seat, pool);
         if (!seat->is_suspect)
                 return;
         sim->counts.suspects++;
@@ -45,6 +72,10 @@ void sim_check_start(struct sim *sim, const struct sim_host *h, const struct sim
         for (uint32_t i = 0; i < seat->number; i++)
                 if (s->tasks[i].key == seat->key && s->tasks[i].state != TASK_DONE)
                         sim_fail(sim, "host %u starts task %u of shard %u before task %u of the same key is done",
+                                h->index, seat->number, seat->shard, i);
+        for (uint32_t i = 0; i < SHARD_TASKS; i++)
+                if (s->tasks[i].key == seat->key && s->tasks[i].worker_until_ms > sim->now_ms)
+                        sim_fail(sim, "host %u starts task %u of shard %u, and a worker may run task %u of its key",
                                 h->index, seat->number, seat->shard, i);
         const struct sim_seat *running = find_running(sim, seat->shard, seat->key, seat, &other);
         if (!running)
@@ -92,6 +123,18 @@ static void check_assign(struct sim *sim)
 /* Long enough for everything that takes its time: a session to end, a leader to be found, a lease to run out. */
 #define HEALED_MS (SESSION_MS + TTL_MS * 3 / 2)
 
+/* Nothing is paused: nobody waits for that any more. */
+static void check_names(const struct sim *sim)
+{
+        for (uint32_t i = 0; sim->is_calm && i < SHARDS * SHARD_KEYS; i++) {
+                const struct sim_key *k = &sim->shards[i / SHARD_KEYS].keys[i % SHARD_KEYS];
+                uint64_t since_ms = latest(k->since_ms, sim->calm_ms);
+                if (k->state == SIM_KEY_NAMED && sim->now_ms > since_ms + HEALED_MS + HEARD_MS)
+                        sim_fail(sim, "nothing is paused for %" PRIu64 " ms, and key %u of shard %u is not woken",
+                                sim->now_ms - since_ms, i % SHARD_KEYS, i / SHARD_KEYS);
+        }
+}
+
 void sim_check_always(struct sim *sim)
 {
         for (uint32_t shard = 0; shard < SHARDS; shard++) {
@@ -111,8 +154,10 @@ void sim_check_always(struct sim *sim)
                         sim_fail(sim, "all is well for %" PRIu64 " ms and nobody owns shard %u", sim->now_ms - since_ms,
                                 shard);
         }
-        if (sim->counts.events % 16 == 0)
+        if (sim->counts.events % 16 == 0) {
                 check_assign(sim);
+                check_names(sim);
+        }
 }
 
 void sim_check_end(struct sim *sim)

@@ -69,7 +69,8 @@ static void on_stale(void *self)
 static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
 {
         struct sim_host *h = self;
-        (void)desired_version;
+        if (is_answered && desired_version != h->desired_version)
+                sim_pause_read(h);
         if (is_answered && !h->is_leaving)
                 shards_reconcile(&h->shards);
 }
@@ -313,7 +314,7 @@ void sim_host_start(struct sim_host *h)
         struct sim *sim = h->sim;
         uint64_t life = h->life + 1;
         uint32_t index = h->index;
-        *h = (struct sim_host){ .sim = sim, .index = index, .is_alive = true, .life = life };
+        *h = (struct sim_host){ .sim = sim, .index = index, .is_alive = true, .life = life, .born_ms = sim->now_ms };
         for (size_t i = 0; i < sizeof(h->nonce); i++)
                 h->nonce[i] = (uint8_t)sim_draw(sim, 256);
         h->limits = (struct shard_limits){ .ttl_ms = TTL_MS,
@@ -323,6 +324,7 @@ void sim_host_start(struct sim_host *h)
                 .window_bytes = 1 << 20,
                 .seats = SEATS };
         open_shards(h);
+        sim_pause_start(h);
         sim_fleet_open(h);
         sim_at_host(h, 1, on_tick, boxed(h));
         sim_at_host(h, TTL_MS / 3, on_renewal_due, boxed(h));

@@ -34,7 +34,8 @@ static uint64_t left_ms(const struct sim *sim, const struct sim_store_shard *s)
         return s->is_held && s->until_ms > sim->now_ms ? s->until_ms - sim->now_ms : 0;
 }
 
-static void give(struct sim_call *call, const struct sim_store_shard *s, uint32_t number, uint32_t at)
+static void give(
+        const struct sim *sim, struct sim_call *call, const struct sim_store_shard *s, uint32_t number, uint32_t at)
 {
         struct store_task *t = &call->tasks[at];
         int key = snprintf(call->keys[at], sizeof(call->keys[at]), "k%u", s->tasks[number].key);
@@ -45,10 +46,17 @@ static void give(struct sim_call *call, const struct sim_store_shard *s, uint32_
         t->envelope.payload = SPAN_TEXT("x");
         t->note.is_suspect = s->tasks[number].is_suspect;
         t->note.started_epoch = s->tasks[number].started_epoch;
+        uint64_t until_ms = s->tasks[number].worker_until_ms;
+        if (!until_ms)
+                return;
+        t->note.holder = SPAN_TEXT("worker");
+        t->note.until_ms = until_ms;
+        t->busy_ms = until_ms > sim->now_ms ? until_ms - sim->now_ms : 0;
 }
 
 /* A few a page, so that there are several. */
-static struct store_page page(struct sim_call *call, const struct sim_store_shard *s, uint64_t after_seq)
+static struct store_page page(
+        const struct sim *sim, struct sim_call *call, const struct sim_store_shard *s, uint64_t after_seq)
 {
         struct store_page p = { .tasks = call->tasks };
         for (uint32_t i = 0; i < s->taken; i++) {
@@ -58,9 +66,25 @@ static struct store_page page(struct sim_call *call, const struct sim_store_shar
                         p.has_more = true;
                         break;
                 }
-                give(call, s, i, p.tasks_count++);
+                give(sim, call, s, i, p.tasks_count);
+                p.tasks[p.tasks_count++].is_key_waiting = sim_key_is_waiting(s, i);
         }
         return p;
+}
+
+/* The owner that is gone had lent one of its tasks to a worker, which may still run it: the first of a key that nobody
+ * runs. */
+static void lend(struct sim *sim, struct sim_store_shard *s, uint32_t shard)
+{
+        uint32_t key = sim_draw(sim, SHARD_KEYS), i = 0;
+        while (i < s->taken && (s->tasks[i].key != key || s->tasks[i].state == TASK_DONE))
+                i++;
+        if (i == s->taken || s->tasks[i].state != TASK_FLIGHT || s->tasks[i].is_suspect ||
+                sim_is_running(sim, shard, key))
+                return;
+        s->tasks[i].started_epoch = s->epoch;
+        s->tasks[i].worker_until_ms = sim->now_ms + sim_draw(sim, 2 * TTL_MS);
+        sim->counts.workers++;
 }
 
 static void acquire(struct sim *sim, struct sim_store_shard *s, struct sim_call *call)
@@ -87,6 +111,8 @@ static void acquire(struct sim *sim, struct sim_store_shard *s, struct sim_call 
         a->grant = STORE_GRANTED;
         a->is_recovery = s->is_held && !is_same;
         sim->counts.handovers += s->epoch != a->lease.epoch;
+        if (a->is_recovery && sim_happens(sim, 2))
+                lend(sim, s, call->shard);
         s->epoch = a->lease.epoch;
         memcpy(s->holder, a->lease.nonce, STORE_NONCE_SIZE);
         s->is_held = true;
@@ -95,19 +121,26 @@ static void acquire(struct sim *sim, struct sim_store_shard *s, struct sim_call 
         (void)extend(sim, s);
         a->call = s->call;
         a->left_ms = left_ms(sim, s);
-        a->page = page(call, s, 0);
+        a->page = page(sim, call, s, 0);
         a->has_work = true;
-        a->next_due_ms = STORE_NEVER;
+        for (uint32_t i = 0; i < POOLS; i++)
+                a->has_names |= sim_keys_wait_for(s, i);
+        a->next_due_ms = sim_keys_due_ms(sim, s);
 }
 
 static void apply(struct sim *sim, struct sim_store_shard *s, struct sim_call *call, const struct store_outcome *o)
 {
         struct sim_task *t = &s->tasks[o->task.seq - 1];
-        if (o->kind == STORE_DIVERT || o->kind == STORE_RETRY || o->kind == STORE_HOLD || o->kind == STORE_DEAD)
+        uint32_t number = (uint32_t)o->task.seq - 1;
+        if (o->kind == STORE_RETRY || o->kind == STORE_HOLD || o->kind == STORE_DEAD)
                 sim_fail(sim, "shard %u: nobody said %d", call->shard, (int)o->kind);
         if (t->state != TASK_FLIGHT)
-                sim_fail(sim, "shard %u: an outcome of task %u, which is not in flight", call->shard,
-                        (unsigned)o->task.seq - 1);
+                sim_fail(sim, "shard %u: an outcome of task %u, which is not in flight", call->shard, number);
+        if (o->kind == STORE_DIVERT) {
+                sim_key_divert(sim, s, number, call->pools[o - call->outcomes], o->delay_ms);
+                return;
+        }
+        t->worker_until_ms = 0;
         if (o->kind == STORE_START)
                 t->started_epoch = s->epoch;
         if (o->kind == STORE_INTERRUPTED) {
@@ -118,7 +151,21 @@ static void apply(struct sim *sim, struct sim_store_shard *s, struct sim_call *c
                 t->state = TASK_DONE;
                 t->done_count++;
                 sim->counts.done++;
-                sim_check_done(sim, call->shard, (uint32_t)o->task.seq - 1, call->advance.lease.epoch);
+                sim_check_done(sim, call->shard, number, call->advance.lease.epoch);
+                sim_key_refill(sim, s, t->key, o->refill);
+        }
+}
+
+static void claim(struct sim *sim, struct sim_store_shard *s, const struct store_advance *a)
+{
+        uint32_t stop = s->last_count + (a->want[LANE_HIGH] < 8 ? a->want[LANE_HIGH] : 8);
+        sim_keys_take_due(sim, s, stop - s->last_count);
+        for (; s->taken < s->arrived && s->last_count < stop && s->last_count < CALL_MAX; s->taken++) {
+                struct sim_task *t = &s->tasks[s->taken];
+                bool waits = s->keys[t->key].state != SIM_KEY_FREE;
+                t->state = waits ? TASK_PARKED : TASK_FLIGHT;
+                if (!waits)
+                        s->last[s->last_count++] = s->taken;
         }
 }
 
@@ -137,18 +184,16 @@ static void advance(struct sim *sim, struct sim_store_shard *s, struct sim_call 
                 for (uint32_t i = 0; i < a->outcomes_count; i++)
                         apply(sim, s, call, &call->outcomes[i]);
                 a->is_refused = extend(sim, s);
-                while (!a->is_refused && s->taken < s->arrived && s->last_count < a->want[LANE_HIGH] &&
-                        s->last_count < 8) {
-                        s->tasks[s->taken].state = TASK_FLIGHT;
-                        s->last[s->last_count++] = s->taken++;
-                }
+                if (!a->is_refused)
+                        claim(sim, s, a);
         }
         a->tasks = call->tasks;
         a->tasks_count = s->last_count;
         for (uint32_t i = 0; i < s->last_count; i++)
-                give(call, s, s->last[i], i);
-        a->has_more[LANE_HIGH] = s->taken < s->arrived;
-        a->next_due_ms = STORE_NEVER;
+                give(sim, call, s, s->last[i], i);
+        a->next_due_ms = sim_keys_due_ms(sim, s);
+        a->has_more[LANE_HIGH] = s->taken < s->arrived || a->next_due_ms == 0;
+        a->has_due_waiting = a->next_due_ms == 0 && !a->want[LANE_HIGH];
         a->wanted = wanted(sim, s);
         a->left_ms = left_ms(sim, s);
 }
@@ -160,8 +205,8 @@ static void renew(struct sim *sim, struct sim_store_shard *s, struct store_renew
                 return;
         r->is_refused = extend(sim, s);
         r->wanted = wanted(sim, s);
-        r->has_work = s->taken < s->arrived;
-        r->next_due_ms = STORE_NEVER;
+        r->next_due_ms = sim_keys_due_ms(sim, s);
+        r->has_work = s->taken < s->arrived || r->next_due_ms == 0;
         r->left_ms = left_ms(sim, s);
 }
 
@@ -176,6 +221,49 @@ static void release(struct sim_store_shard *s, struct store_release *r)
         }
 }
 
+static void wake(struct sim *sim, struct sim_store_shard *s, struct sim_call *call)
+{
+        struct store_wake *w = &call->wake;
+        bool is_next = w->call == s->call + 1;
+        w->verdict = is_ours(s, &w->lease) && (is_next || w->call == s->call) ? STORE_OK : STORE_FENCED;
+        if (w->verdict == STORE_FENCED)
+                return;
+        w->woken = is_next ? sim_keys_wake(sim, s, call->name, w->max) : 0;
+        w->has_more = sim_keys_wait_for(s, call->name);
+        sim->counts.woken += w->woken;
+        if (is_next)
+                s->last_count = 0;
+        s->call = w->call;
+}
+
+/* One a page, so that there are several. */
+static void names(struct sim_store_shard *s, struct sim_call *call)
+{
+        struct store_names *n = &call->names;
+        n->verdict = is_ours(s, &n->lease) ? STORE_OK : STORE_FENCED;
+        n->names = call->names_found;
+        for (uint32_t i = call->name == POOLS ? 0 : call->name + 1; i < POOLS; i++) {
+                if (!sim_keys_wait_for(s, i))
+                        continue;
+                n->has_more = n->names_count == 1;
+                if (!n->names_count)
+                        call->names_found[n->names_count++] = sim_store_name(i);
+        }
+}
+
+struct span sim_store_name(uint32_t pool)
+{
+        return pool ? SPAN_TEXT("handler:odd") : SPAN_TEXT("handler:even");
+}
+
+uint32_t sim_store_pool(struct span name)
+{
+        uint32_t pool = 0;
+        while (pool < POOLS && !span_is(name, sim_store_name(pool)))
+                pool++;
+        return pool;
+}
+
 void sim_store_execute(struct sim *sim, struct sim_call *call)
 {
         struct sim_store_shard *s = &sim->shards[call->shard];
@@ -184,6 +272,13 @@ void sim_store_execute(struct sim *sim, struct sim_call *call)
         case OP_RENEW:
                 for (uint32_t i = 0; i < call->renew.items_count; i++)
                         renew(sim, &sim->shards[call->renewals[i].lease.shard], &call->renewals[i]);
+                call->renew.desired_version = sim->desired_version;
+                break;
+        case OP_WAKE:
+                wake(sim, s, call);
+                break;
+        case OP_NAMES:
+                names(s, call);
                 break;
         case OP_ACQUIRE:
                 acquire(sim, s, call);
@@ -197,7 +292,7 @@ void sim_store_execute(struct sim *sim, struct sim_call *call)
         case OP_IN_FLIGHT:
                 call->page.verdict = is_ours(s, &call->page.lease) ? STORE_OK : STORE_FENCED;
                 if (call->page.verdict == STORE_OK)
-                        call->page.page = page(call, s, call->page.after_seq);
+                        call->page.page = page(sim, call, s, call->page.after_seq);
                 break;
         default:
                 sim_fail(sim, "nobody asks for %s", store_op_name(call->op));

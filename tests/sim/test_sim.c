@@ -27,11 +27,13 @@ int main(void)
         (void)printf("%" PRIu64 " runs, %" PRIu64 " events, %" PRIu64 " calls, %" PRIu64 " starts, %" PRIu64
                      " done; %" PRIu64 " kills, %" PRIu64 " pauses, %" PRIu64 " cuts; %" PRIu64 " handovers, %" PRIu64
                      " assignments, %" PRIu64 " times fenced, %" PRIu64 " overlaps under lost leases, %" PRIu64
-                     " suspects\n",
+                     " suspects; %" PRIu64 " handlers paused, %" PRIu64 " keys woken, %" PRIu64
+                     " tasks lent to workers\n",
                 runs, c.events, c.calls, c.starts, c.done, c.kills, c.pauses, c.cuts, c.handovers, c.documents,
-                c.fenced, c.overlaps, c.suspects);
+                c.fenced, c.overlaps, c.suspects, c.handler_pauses, c.woken, c.workers);
         /* A run in which nothing goes wrong proves nothing. */
-        if (!seed_text && (!c.kills || !c.pauses || !c.cuts || !c.fenced || !c.handovers || !c.suspects)) {
+        if (!seed_text && (!c.kills || !c.pauses || !c.cuts || !c.fenced || !c.handovers || !c.suspects ||
+                                  !c.handler_pauses || !c.woken || !c.workers)) {
                 (void)fprintf(stderr, "there was not enough trouble\n");
                 return 1;
         }

@@ -209,7 +209,8 @@ static void page_read(struct sqlite_store *s, struct store_request *request, str
                 flight_bury(s, shard, &strays[i]);
         for (uint32_t i = 0; i < claim.count && shard->keys; i++) {
                 struct key key;
-                claim.tasks[i].is_key_waiting = key_get(s, shard, claim.tasks[i].key, &key) && key.state >= KEY_PARKED;
+                claim.tasks[i].is_key_waiting = key_get(s, shard, claim.tasks[i].key, &key) &&
+                                                (key.state >= KEY_PARKED || side_first(s, &key) < claim.tasks[i].seq);
         }
         ret_page->tasks = claim.tasks;
         ret_page->tasks_count = claim.count;

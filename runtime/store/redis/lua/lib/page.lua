@@ -18,6 +18,13 @@ local function flight_seqs(claimed, after)
 	return seqs, strays
 end
 
+-- Whether a task of that key which comes before it waits in the key's queue.
+local function is_behind(name, seq)
+	local head = redis.pcall('ZRANGEBYLEX', at .. 'side', '[' .. name .. '\0', '(' .. name .. '\1', 'LIMIT', 0, 1)[1]
+	local first = head and tonumber(string.sub(head, -16), 16)
+	return first and first < seq
+end
+
 -- A page of it: seq, envelope, note, whether its key waits, and so on.  What is there under a number that nobody gave is
 -- set aside first; whether there is more is then said with a page that may be empty.
 local function flight_page(claimed, after, max)
@@ -34,8 +41,9 @@ local function flight_page(claimed, after, max)
 			return rows, 1
 		end
 		local task = flight_get(claimed, seq)
-		local record = redis.call('HGET', at .. 'keys', task_key(task, seq))
-		local is_waiting = record and string.sub(record, 1, 7) ~= 'waiting'
+		local name = task_key(task, seq)
+		local record = redis.call('HGET', at .. 'keys', name)
+		local is_waiting = record and (string.sub(record, 1, 7) ~= 'waiting' or is_behind(name, seq))
 		rows[#rows + 1] = seq
 		rows[#rows + 1] = task
 		rows[#rows + 1] = redis.call('HGET', notes, seq) or ''
