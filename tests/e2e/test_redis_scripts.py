@@ -30,11 +30,16 @@ DIGEST = "ab" * 32
 PARTS = 24  # of fsck
 
 
+def scripts_of(root):
+    folder = root / "runtime" / "store" / "redis" / "lua"
+    return {path.stem: path for path in folder.glob("*/*.lua") if path.parent.name != "lib"}
+
+
 def assemble(root, name):
     """A script as the build embeds it."""
     folder = root / "runtime" / "store" / "redis" / "lua"
     return re.sub(r"^--include (\w+)$", lambda m: (folder / "lib" / f"{m[1]}.lua").read_text(),
-                  (folder / f"{name}.lua").read_text(), flags=re.M)
+                  scripts_of(root)[name].read_text(), flags=re.M)
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +66,15 @@ def side(key, number):
     return f"{key}\0{seq(number):016x}"
 
 
-def head_of(text):
-    """What the field `claimed` says of a list's first element."""
+def sum_of(text):
+    """What the field `claimed` says of the last element that is done."""
     data = text.encode()
-    return f"{len(data)}.{sum((i + 1) * byte for i, byte in enumerate(data[:128]))}"
+    return f"{len(data)}.{sum((i + 1) * 40503 % 65536 * byte for i, byte in enumerate(data[:512])) % 2 ** 31}"
 
 
 # Three tasks that are claimed and stand in their list; the second is done.
 LISTED = [envelope("l1", "listed-1"), envelope("l2", "over"), envelope("l3", "listed-3")]
-CLAIMED = f"0 3:2:{head_of(LISTED[0])} 0"
+CLAIMED = f"0 3:2:{sum_of(LISTED[1])} 0"
 
 
 class Shard:
@@ -181,14 +186,14 @@ DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = range(8)
 
 def advance_lists(view="-", done=0, *lanes):
     """What advance is told of the lists; of each lane: trimmed, kept, what `claimed` says of these, read, known to be small,
-    bytes of one."""
-    lanes = lanes or ((0, 0, "", 0, 0, 1000),)
-    return [view, done, 96, 14 + 6 * len(lanes), *(value for lane in lanes for value in lane)]
+    bytes of one, the last that was claimed."""
+    lanes = lanes or ((0, 0, "", 0, 0, 1000, ""),)
+    return [view, done, 96, 14 + 7 * len(lanes), *(value for lane in lanes for value in lane)]
 
 
 def calls(shard):
     """Name, script, keys, arguments, and the tasks that the call may end."""
-    def advance(name, outcomes=None, seqs=(), may_end=(), want=256, call=9, view="-", done=0, lanes=((0, 0, "", 0, 0, 1000),)):
+    def advance(name, outcomes=None, seqs=(), may_end=(), want=256, call=9, view="-", done=0, lanes=((0, 0, "", 0, 0, 1000, ""),)):
         packed = shard.pack([100, 1000, outcomes]) if outcomes else ""
         return (name, "advance", KEYS, [LEASE, call, 1000, want, want, want, LIMIT, LIMIT, packed,
                                          *advance_lists(view, done, *lanes), *map(seq, seqs)], may_end)
@@ -200,10 +205,10 @@ def calls(shard):
         advance("advance again", call=8),
         advance("advance plainly done", seqs=(1, 2), may_end=("flight-1", "flight-2")),
         advance("advance listed done", seqs=(1,), may_end=("flight-1", "listed-1"), view=CLAIMED, done=1,
-                lanes=((2, 1, "", 64, 0, 1000),)),
+                lanes=((2, 1, "", 64, 0, 1000, LISTED[2]),)),
         advance("advance listed done behind others", may_end=("listed-3",), view=CLAIMED, done=1,
-                lanes=((0, 3, f":6:{head_of(LISTED[0])}", 64, 0, 1000),)),
-        advance("advance with another view", view="0 2 0", lanes=((0, 2, "", 64, 0, 1000),)),
+                lanes=((0, 3, f":6:{sum_of(LISTED[2])}", 64, 0, 1000, LISTED[2]),)),
+        advance("advance with another view", view="0 2 0", lanes=((0, 2, "", 64, 0, 1000, LISTED[1]),)),
         advance("advance done", [outcome(DONE, 1, "k3"), outcome(DONE, 2, "k3", result=1),
                                  outcome(DONE, 3, "f3", reply=1000, follow_ups=follow_ups)],
                 may_end=("flight-1", "flight-2", "flight-3", "new-1", "new-2", "new-3")),
@@ -221,7 +226,7 @@ def calls(shard):
         ("acquire again", "acquire", KEYS, [5, "aa", 1000, 0, 1000, 256], ()),
         ("app_set", "app_set", APP[:1], [2, 64, 3, "local:/z", "rooms"], ()),
         ("aside", "aside", KEYS, [LEASE, shard.pack([[seq(1), 0, "malformed", "no"], [seq(2), 99999999999999, "", ""],
-                                                    [seq(13), 0, "malformed", "no"]]), LIMIT], ()),
+                                                    [seq(13), 0, "malformed", "no"]]), LIMIT, 0, "", 13, LISTED[2], 0, ""], ()),
         ("cancel queued", "cancel", KEYS, [0, seq(16), "queued-2-0", "k8"], ()),
         ("cancel delayed", "cancel", KEYS, [1, 1, "later-1-0", "d1"], ()),
         ("cancel in flight", "cancel", KEYS, [2, seq(1), "flight-1-0", "f1"], ()),
@@ -379,8 +384,7 @@ def losses(root, shard, all_calls):
 
 def test_a_script_that_fails_has_changed_nothing_and_one_that_does_not_loses_no_task(root, client):
     shard = Shard(client)
-    writers = {path.stem for path in (root / "runtime" / "store" / "redis" / "lua").glob("*.lua")
-               if "flags=no-writes" not in path.read_text().splitlines()[0]}
+    writers = {name for name, path in scripts_of(root).items() if "flags=no-writes" not in path.read_text().splitlines()[0]}
     assert writers - {script for _, script, *_ in calls(shard)} == {"repair", "writable"}, "a script that is not run here"
     bad = losses(root, shard, calls(shard))
     assert not bad, f"{len(bad)}:\n" + "\n".join(bad[:40])
@@ -399,19 +403,19 @@ class CommonShard(Shard):
 
 
 def common_calls(high):
-    def advance(name, may_end=(), seqs=(), view=CLAIMED, done=0, lane=(0, 3, CLAIMED[3:-2], 64, 0, 1000)):
-        lanes = (lane, (0, 0, "", 64, 0, 1000), (0, 0, "", 64, 0, 1000)) if high else (lane,)
+    def advance(name, may_end=(), seqs=(), view=CLAIMED, done=0, lane=(0, 3, CLAIMED[3:-2], 64, 0, 1000, LISTED[2])):
+        lanes = (lane, (0, 0, "", 64, 0, 1000, ""), (0, 0, "", 64, 0, 1000, "")) if high else (lane,)
         return (name, "advance", KEYS, [LEASE, 9, 1000, 256, 256, 256, LIMIT, LIMIT, "", *advance_lists(view, done, *lanes),
                                         *map(seq, seqs)], may_end)
 
     return [
         advance("claims"),
-        advance("claims none", lane=(0, 3, CLAIMED[3:-2], 0, 0, 1000)),
-        advance("claims what is known to be small", lane=(0, 3, CLAIMED[3:-2], 64, 64, 1000)),
-        advance("does not know", view="-", lane=(0, 0, "", 0, 0, 1000), seqs=(13,), may_end=("listed-3",)),
-        advance("trims", ("flight-1", "listed-1"), (1,), done=1, lane=(2, 1, "", 64, 0, 1000)),
-        advance("trims all", ("flight-1", "listed-1", "listed-3"), (1,), done=2, lane=(3, 0, "", 64, 0, 1000)),
-        advance("marks", ("listed-3",), done=1, lane=(0, 3, f":6:{head_of(LISTED[0])}", 64, 0, 1000)),
+        advance("claims none", lane=(0, 3, CLAIMED[3:-2], 0, 0, 1000, LISTED[2])),
+        advance("claims what is known to be small", lane=(0, 3, CLAIMED[3:-2], 64, 64, 1000, LISTED[2])),
+        advance("does not know", view="-", lane=(13, 0, "", 0, 0, 1000, LISTED[2]), seqs=(13,), may_end=("listed-3",)),
+        advance("trims", ("flight-1", "listed-1"), (1,), done=1, lane=(2, 1, "", 64, 0, 1000, LISTED[2])),
+        advance("trims all", ("flight-1", "listed-1", "listed-3"), (1,), done=2, lane=(3, 0, "", 64, 0, 1000, LISTED[2])),
+        advance("marks", ("listed-3",), done=1, lane=(0, 3, f":6:{sum_of(LISTED[2])}", 64, 0, 1000, LISTED[2])),
     ]
 
 
@@ -432,16 +436,19 @@ def advance(client, root, *lists, call=9):
 def test_the_common_case_leaves_claimed_tasks_in_their_list(root, client):
     shard = CommonShard(client)
     before = client.lrange(AT + "normal", 0, -1)
-    reply = advance(client, root, *advance_lists(CLAIMED, 1, (2, 1, "", 64, 0, 1000)), seq(1))
+    reply = advance(client, root, *advance_lists(CLAIMED, 1, (2, 1, "", 64, 0, 1000, LISTED[2])), seq(1))
     assert reply[0] & 512 and reply[10:] == [seq(14), 2, b""]
     assert client.lrange(AT + "normal", 0, -1) == before[2:]
     fields = client.hgetall(AT + "shard")
     assert fields[b"claimed"] == b"0 3 0" and fields[b"normal"] == b"15" and fields[b"done"] == b"5"
     assert client.hkeys(AT + "flight") == [str(seq(2)).encode()]
-    # its answer was lost: the same tasks come again, and nothing changes
-    image = shard.dump()
+    # Its answer was lost: the same tasks come again, and what is claimed leaves the list; nothing else changes.
     again = advance(client, root, *advance_lists("-"), seq(13))
     assert again[10:12] == [seq(14), before[3:]]
+    assert not client.exists(AT + "normal") and not client.hexists(AT + "shard", "claimed")
+    assert client.hvals(AT + "flight") == [envelope("f2", "flight-2").encode(), *before[2:]]
+    image = shard.dump()
+    assert advance(client, root, *advance_lists("-"), seq(13))[10:] == again[10:]
     assert shard.dump() == image
 
 
@@ -460,7 +467,7 @@ def test_a_list_that_others_have_changed_costs_no_task_that_was_claimed(root, cl
         change()
         client.rpush(AT + "control", shard.pack([1, "k5", "me", "", 0]))
         before = shard.dump()
-        assert advance(client, root, *advance_lists(CLAIMED, 1, (0, 3, f":6:{head_of(LISTED[0])}", 64, 0, 1000))) == b"FENCED"
+        assert advance(client, root, *advance_lists(CLAIMED, 1, (0, 3, f":6:{sum_of(LISTED[2])}", 64, 0, 1000, LISTED[2]))) == b"OTHER"
         assert shard.dump() == before
         assert any("lane normal" in line for line in fsck(shard, root))
         client.eval(assemble(root, "acquire"), len(KEYS), *KEYS, 6, "aa", 1000, 0, 1000, 256)
@@ -473,7 +480,7 @@ def reads(shard):
     yield from (("find", KEYS, ["queued-2-0", state, 0, 100]) for state in range(5))
     yield from (("list", KEYS, [state, 0, 100]) for state in range(5))
     yield from (("fsck", KEYS, [part, 0]) for part in range(1, PARTS + 1))
-    yield from (("keys", KEYS, ["", 0, 100]), ("keys", KEYS, ["k1", 0, 1]), ("status_list", STATUS, [10]),
+    yield from (("keys", KEYS, ["", 0, 100]), ("keys", KEYS, ["k1", 0, 1]), ("status_list", STATUS, [10, ""]),
                 ("wanting_list", WANTING, ["", 10]), ("room_list", [AT + "rooms"], ["", 10]), ("count", KEYS, []),
                 ("dead_groups", KEYS, []), ("limit_look", SHARES, [0, 10]), ("limit_look", TOKENS, [0, 10]), ("schedule_list", KEYS, ["", 10]))
 

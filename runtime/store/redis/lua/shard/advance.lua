@@ -280,7 +280,8 @@ end
 -- caller does not know of it yet and could not tell whether it stays in its place.
 if call == last_call then
 	local saved = redis.call('HMGET', shard, 'last', 'until', 'returned')
-	check_types('high', 'normal', 'low', 'flight', 'notes', 'control')
+	check_types('high', 'normal', 'low', 'flight', 'notes', 'control', 'delayed', 'due')
+	check_counts('high', 'normal', 'low')
 	local claimed = claimed_check()
 	if not claimed_stands(claimed) then
 		return 'OTHER'
