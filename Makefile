@@ -76,7 +76,7 @@ LIB_SRC  := $(wildcard runtime/base/*.c runtime/config/*.c runtime/ring/*.c runt
             $(addprefix runtime/coord/redis/,op.c reply.c request.c session.c watch.c) runtime/cli/dump/dump_read.c runtime/http/reader.c $(addprefix runtime/view/,json.c text.c)
 LIB_SRC  := $(filter-out %_io.c,$(LIB_SRC))
 endif
-LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan,$(SAN)),,$B/obj/embedded.o)
+LIB_OBJ  := $(LIB_SRC:%.c=$B/obj/%.o) $(if $(filter tsan,$(SAN)),,$B/obj/embedded.o) $(if $(SAN:asan=),,$B/obj/page.o)
 MOCK_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard sdk/mock/*.c))
 QUIVER   := $B/quiver
 
@@ -146,7 +146,14 @@ $B/embedded.c: $(EMBEDDED) Makefile $(wildcard runtime/*/redis/lua/lib/*.lua) ru
 	$(call say,TEXT)awk -f runtime/base/embed.awk $(EMBEDDED) > $@.new
 	@mv $@.new $@
 
-$B/obj/embedded.o: $B/embedded.c $B/flags
+# The page in the browser.
+PAGE := $(wildcard runtime/http/page/*)
+$B/page.c: $(PAGE) Makefile runtime/base/embed_files.sh
+	@mkdir -p $(@D)
+	$(call say,TEXT)runtime/base/embed_files.sh $(PAGE) > $@.new
+	@mv $@.new $@
+
+$B/obj/embedded.o $B/obj/page.o: $B/obj/%.o: $B/%.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -c -o $@ $<
 
@@ -190,7 +197,8 @@ run: deps
 	@$(BUILD_QUIETLY)
 	@host=$$$$; (while sleep 0.2; kill -0 $$host 2>/dev/null; do \
 	        $(QUIVER) status -c etc/runtime.cfg --fail-if unowned=1 >/dev/null 2>&1 && { \
-	                echo "Ready.  In another terminal:  $(QUIVER) submit echo --wait world"; exit; }; \
+	                echo "Ready.  In another terminal:  $(QUIVER) submit echo --wait world"; \
+	                page=$$($(QUIVER) page -c etc/runtime.cfg 2>/dev/null) && echo "In a browser:  $$page"; exit; }; \
 	done) & exec $(QUIVER) run -c etc/runtime.cfg
 
 #@ make clean      remove build/ and the built plugins

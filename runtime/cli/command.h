@@ -23,6 +23,7 @@ int cmd_lock(int argc, char **argv);
 int cmd_members(int argc, char **argv);
 int cmd_app(int argc, char **argv);
 int cmd_new(int argc, char **argv);
+int cmd_page(int argc, char **argv);
 int cmd_pause(int argc, char **argv);
 int cmd_reload(int argc, char **argv);
 int cmd_results(int argc, char **argv);

@@ -125,6 +125,8 @@ int host_open_http(struct host *h)
         int r = http_open(&h->loop, &options, &services, &h->http, &h->error);
         free(socket);
         free(token_file);
+        if (r == 0)
+                h->status_doc.view.http = http_address(h->http);
         return r;
 }
 

@@ -124,6 +124,8 @@ static json_t *make(const struct host_status *r, bool has_ages)
                 r->machine, "started_ms", (json_int_t)r->started_ms, "seats", (json_int_t)seats, "shards",
                 (json_int_t)owned, "fenced", (json_int_t)fenced, "rates", "done", r->done_rate, "retried",
                 r->retried_rate, "failed", r->failed_rate, "handlers", handlers);
+        if (r->view.http)
+                (void)json_object_set_new(document, "http", text(r->view.http));
         const struct routes *routes = &all->dispatch->routes;
         json_t *unserved = routes->unserved_count ? json_array() : NULL;
         for (uint32_t i = 0; i < routes->unserved_count; i++)

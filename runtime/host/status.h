@@ -41,6 +41,7 @@ struct host_status_view {
         const struct shards *shards; /* without a store: there is nowhere to write to, not yet or not any more */
         const struct handlers *handlers;
         const struct reload_order *order;
+        const char *http; /* where its page is; NULL: it has no port */
 };
 
 /* One of a handler's counts, as the store knows it. */

@@ -104,6 +104,7 @@ static void request_is_over(struct http_connection *c)
         }
         drop_body(c);
         buffer_clear(&c->x.fields);
+        c->x.is_cacheable = false;
         buffer_clear(&c->x.texts);
         c->route = NULL;
         c->is_streaming = c->is_head_only = false;
@@ -192,8 +193,8 @@ static void put_head(struct http_connection *c, unsigned status, const char *typ
         c->is_last |= (c->phase == CONNECTION_BODY && !c->is_streaming) || c->server->is_stopping ||
                       !c->reader.head.is_kept_alive;
         buffer_printf(&c->output,
-                "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n",
-                status, status_text(status), type);
+                "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nCache-Control: %s\r\nX-Content-Type-Options: nosniff\r\n",
+                status, status_text(status), type, c->x.is_cacheable ? "no-cache" : "no-store");
         buffer_put(&c->output, c->x.fields.data, c->x.fields.size);
         if (c->is_last)
                 buffer_printf(&c->output, "Connection: close\r\n");

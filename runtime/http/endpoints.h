@@ -62,4 +62,8 @@ void http_requeue_dead(struct http_exchange *x);
 void http_drop_dead(struct http_exchange *x);
 void http_cancel_tasks(struct http_exchange *x);
 
+/* page.c: the page in the browser; which host and app it looks at, and what the one who looks may do. */
+void http_get_page(struct http_exchange *x);
+void http_get_me(struct http_exchange *x);
+
 #endif

@@ -42,6 +42,7 @@ struct http_exchange {
         /* What was streamed has been sent: there is room for more. */
         void (*drained)(struct http_exchange *x);
 
+        bool is_cacheable;    /* A client may keep the answer and ask whether it still holds. */
         struct buffer fields; /* of the answer, besides the usual ones */
         struct buffer texts;  /* holds what the parameters point to */
 };

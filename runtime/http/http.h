@@ -66,6 +66,9 @@ int http_open(uv_loop_t *loop, const struct http_options *options, const struct 
 /* Takes up other tokens, hosts and limits; the sockets stay as they are.  On an error all remains as it was. */
 int http_reconfigure(struct http_server *server, const struct http_options *options, struct error *error);
 
+/* "ADDRESS:PORT" where it listens; NULL: on the Unix socket alone. */
+const char *http_address(const struct http_server *server);
+
 /* No new connections and requests: what is being answered is, for a moment.  Then http_close(). */
 void http_stop_accepting(struct http_server *server);
 

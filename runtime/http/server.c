@@ -33,6 +33,7 @@ void http_server_free_if_over(struct http_server *server)
                 return;
         http_access_free(&server->access);
         free(server->socket_path);
+        free(server->address);
         free(server);
 }
 
@@ -104,6 +105,8 @@ static void listen_tcp(struct http_server *server, const char *text, const struc
                 log_event(LEVEL_WARN, "http-port", "listen=%s error=%s text=%s", text, LOG_QUOTE(uv_strerror(r)),
                         LOG_QUOTE("HTTP is served on the Unix socket alone; set http.listen to a free port"));
         else
+                server->address = text_copy(text);
+        if (r == 0)
                 log_event(LEVEL_INFO, "http", "listen=%s", text);
 }
 
@@ -192,6 +195,11 @@ int http_reconfigure(struct http_server *server, const struct http_options *opti
         server->access = access;
         take_limits(server, options);
         return 0;
+}
+
+const char *http_address(const struct http_server *server)
+{
+        return server->address;
 }
 
 void http_stop_accepting(struct http_server *server)

@@ -27,6 +27,7 @@ struct http_server {
         bool has_pipe, has_tcp;
         unsigned handles; /* not closed yet */
         char *socket_path;
+        char *address; /* where the port is open; NULL: nowhere */
 
         struct http_connection *connections;
         uint32_t connections_count;

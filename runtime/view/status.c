@@ -8,6 +8,7 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "view/json.h"
+#include "view/problems.h"
 #include "view/records.h"
 
 #define NONCE_TEXT (2 * STORE_NONCE_SIZE + 1)
@@ -26,7 +27,7 @@ static const char *const states[] = { "unserved", "removed", "open", "starting",
         "quarantined" };
 #define STATE_OPEN 2
 /* What is shown of a member as it stands in its document, if it is there. */
-static const char *const member_texts[] = { "version", "machine" };
+static const char *const member_texts[] = { "version", "machine", "http" };
 static const char *const member_numbers[] = { "pid", "started_ms", "seats" };
 /* Lists in a document that are shown with the member, if it has them. */
 static const char *const lists[] = { "unserved", "move_pending" };
@@ -450,5 +451,6 @@ json_t *status_as_json(const struct status *status)
         (void)json_object_set(o, "dead", status->dead);
         (void)json_object_set_new(o, "totals", totals_as_json(status));
         (void)json_object_set(o, "rates", status->rates);
+        (void)json_object_set_new(o, "problems", problems_as_json(status));
         return o;
 }

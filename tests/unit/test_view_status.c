@@ -146,7 +146,10 @@ static void a_status_as_json_has_this_shape(void **state)
                 "\"done\":675,\"dropped\":0,\"owned\":2,\"unowned\":2,"
                 "\"paused\":{\"\":\"all\",\"mail\":\"one\"},\"desired\":{\"drain.b\":\"asked\"},"
                 "\"durability\":\"all of it\"},"
-                "\"rates\":{\"done\":1.5,\"retried\":0.5,\"failed\":0.0}}");
+                "\"rates\":{\"done\":1.5,\"retried\":0.5,\"failed\":0.0},"
+                "\"problems\":[{\"level\":\"warn\",\"kind\":\"shards\",\"text\":\"2 shards have no owner. 0 tasks wait "
+                "there.\",\"command\":\"quiver members\"},{\"level\":\"warn\",\"kind\":\"dead\",\"text\":\"2 tasks "
+                "are dead.\",\"command\":\"quiver dead list\"}]}");
 }
 
 static void a_status_as_text_has_this_shape(void **state)
