@@ -4,6 +4,7 @@ import json
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver")
+from selenium.common.exceptions import ElementNotInteractableException, StaleElementReferenceException  # noqa: E402
 from selenium.webdriver.chrome.options import Options  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -66,11 +67,25 @@ class Browser:
 
     def press(self, label):
         """The button or link of that text, as a person would."""
-        def found():
-            return [e for e in self.driver.find_elements(By.CSS_SELECTOR, "button, a, summary")
-                    if e.is_displayed() and e.text.strip() == label]
-        self.wait(found, f"a button {label!r}")
-        found()[-1].click()
+        def pressed():
+            found = [e for e in self.driver.find_elements(By.CSS_SELECTOR, "button, a, summary")
+                     if e.is_displayed() and e.text.strip() == label]
+            if found:
+                found[-1].click()
+            return found
+
+        self.wait(self.patiently(pressed), f"a button {label!r}")
+
+    @staticmethod
+    def patiently(condition):
+        """A page that is drawn anew takes elements away while they are looked at."""
+        def tried():
+            try:
+                return condition()
+            except (StaleElementReferenceException, ElementNotInteractableException):
+                return None
+
+        return tried
 
     def key(self, *keys):
         webdriver.ActionChains(self.driver).send_keys(*keys).perform()

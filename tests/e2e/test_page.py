@@ -7,7 +7,7 @@ import pytest
 
 from browser import Browser, Keys
 from hosts import Host
-from test_http import free_port
+from http_hosts import free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHOTS = ROOT / "build" / "page"

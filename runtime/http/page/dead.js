@@ -20,9 +20,9 @@ function bulk(group, before) {
 	const words = `--handler ${word(group.handler)}${group.error ? ` --error ${word(group.error)}` : ""}`;
 	const told = (answer) => `${plural(answer.tasks ?? 0, "task")} ${answer.more ? "so far; press again for the rest" : "in all"}.`;
 	return h("span", { class: "actions" },
-		action({ label: `Requeue ${number(group.tasks)}`, path: `/v1/dead/requeue${asked}`, command: `quiver dead requeue ${words}`, done: told,
+		action({ label: `Requeue ${number(group.tasks)}`, id: `requeue ${words}`, path: `/v1/dead/requeue${asked}`, command: `quiver dead requeue ${words}`, done: told,
 			warns: `${plural(group.tasks, "task")} of ${group.handler} that died with this error go to the tail of their lanes with fresh attempts. None that died after this list was read.` }),
-		action({ label: `Drop ${number(group.tasks)}`, path: `/v1/dead/drop${asked}`, command: `quiver dead drop ${words}`, done: told,
+		action({ label: `Drop ${number(group.tasks)}`, id: `drop ${words}`, path: `/v1/dead/drop${asked}`, command: `quiver dead drop ${words}`, done: told,
 			warns: `${plural(group.tasks, "task")} of ${group.handler} with this error are gone for good, with their payloads and histories.` }));
 }
 

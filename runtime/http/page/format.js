@@ -11,7 +11,7 @@ export function rate(value) {
 	return value < 1 ? value.toFixed(2) : value < 10 ? value.toFixed(1) : number(value);
 }
 
-export const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+export const plural = (count, word, words = `${word}s`) => `${number(count)} ${count === 1 ? word : words}`;
 
 export function age(ms) {
 	if (ms === null || ms === undefined)

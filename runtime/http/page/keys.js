@@ -10,7 +10,11 @@ import { state, wants } from "./state.js";
 export function title(parameters) {
 	const { totals } = state.status;
 	if (parameters.key)
-		return h("span", {}, "Key ", mono(parameters.key, 48));
+		{
+		const { data } = wants(`key ${parameters.key}`, () => get(`/v1/keys/${part(parameters.key)}`));
+		const told = { held: "is held by a person", parked: "waits for its retry", waiting: "has tasks waiting", named: "waits" };
+		return h("span", {}, "Key ", h("code", {}, parameters.key), data ? ` ${told[data.state] || "is free"}` : "");
+	}
 	if (!totals.held_keys && !totals.parked_keys)
 		return "No key is held, none waits for a retry";
 	return `${plural(totals.held_keys, "key")} held, ${number(totals.parked_keys)} ${totals.parked_keys === 1 ? "waits" : "wait"} for a retry`;

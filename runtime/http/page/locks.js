@@ -11,7 +11,12 @@ const load = () => get("/v1/locks");
 export function title() {
 	const { data } = wants("locks", load);
 	const held = (data?.locks || []).length;
-	return data ? (held ? `${plural(held, "lock")} ${held === 1 ? "is" : "are"} held` : "No lock is held") : "Locks";
+	return data ? (held ? `${plural(held, "lock or election", "locks and elections")} ${held === 1 ? "is" : "are"} held` : "No lock is held") : "Locks";
+}
+
+function holder(lock) {
+	const by = lock.holder;
+	return by ? [`pid ${by.pid} on ${by.machine}`, by.command ? [", ", h("code", {}, by.command)] : ""] : "–";
 }
 
 export function view() {
@@ -25,8 +30,8 @@ export function view() {
 	return [table("locks", [
 		{ name: "lock", value: (l) => l.name, show: (l) => h("code", {}, l.name) },
 		{ name: "kind", class: "less", value: (l) => l.kind || "", show: (l) => l.kind || "lock" },
-		{ name: "holder", class: "text", show: (l) => l.holder?.text || l.holder?.host || l.holder || "–" },
-		{ name: "since", class: "number", show: (l) => since(l.since_ms || l.holder?.since_ms, state.at) },
+		{ name: "holder", class: "text", show: holder },
+		{ name: "since", class: "number", show: (l) => since(l.holder?.since_ms, state.at) },
 		{ name: "waiting", class: "number", value: (l) => l.waiting || 0, show: (l) => number(l.waiting) },
 	], found.data.locks, "Locks"), h("p", { class: "muted" }, "Hold one: ", command("quiver lock NAME -- COMMAND"))];
 }

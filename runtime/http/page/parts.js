@@ -63,16 +63,17 @@ export function table(id, columns, rows, caption) {
 	};
 	return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
 		h("table", {}, h("thead", {}, h("tr", {}, columns.map(head))),
-			h("tbody", {}, rows.map((row) => h("tr", { class: "row" }, columns.map((c) => h("td", { class: c.class }, c.show(row))))))));
+			h("tbody", {}, rows.map((row) => h("tr", { class: "row" }, columns.map((c) => h("td", { class: c.class, "data-name": c.name }, c.show(row))))))));
 }
 
 // --- actions ---
 
 let asking = null;
 
-// A button that says what it does, and asks once, in place, if it destroys: { label, path, body, command, warns, done }.
+// A button that says what it does, and asks once, in place, if it destroys: { label, path, body, command, warns, done, id }.
 export function action(a) {
-	const id = a.path + (a.label || "");
+	// Which question it is; the path alone may change while it is asked.
+	const id = a.id || a.path;
 	if (!may("operate"))
 		return null;
 	const go = async () => {

@@ -63,7 +63,7 @@ export function title(parameters) {
 		return `Tasks${parameters.state ? ` that are ${parameters.state}` : ""}${parameters.handler ? ` of ${parameters.handler}` : ""}`;
 	if (shown in counts)
 		return `${plural(counts[shown], "task")} ${shown === "waiting" ? (counts[shown] === 1 ? "waits" : "wait") : shown === "running" ? (counts[shown] === 1 ? "runs" : "run") : `${counts[shown] === 1 ? "is" : "are"} ${shown}`}`;
-	return `${number(totals.waiting)} wait, ${number(totals.running)} run, ${number(totals.delayed)} delayed, ${number(totals.dead)} dead`;
+	return `${number(totals.waiting)} ${totals.waiting === 1 ? "waits" : "wait"}, ${number(totals.running)} ${totals.running === 1 ? "runs" : "run"}, ${number(totals.delayed)} delayed, ${number(totals.dead)} dead`;
 }
 
 export function view(parameters) {
