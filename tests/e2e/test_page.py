@@ -118,7 +118,7 @@ def test_a_group_of_dead_tasks_is_requeued_after_one_question(shown, browser):
     assert shown.host.cli("dead", "list").count("\n") >= 7
     browser.press("Requeue 8")
     browser.press("Requeue 8")
-    browser.wait_text("8 tasks in all", "#said")
+    browser.wait_text("8 tasks requeued", "#said")
 
 
 def test_a_handler_is_paused_and_resumed(shown, browser):

@@ -18,7 +18,10 @@ export function title(parameters) {
 function bulk(group, before) {
 	const asked = query({ handler: group.handler, error: group.error, reason: group.reason, before });
 	const words = `--handler ${word(group.handler)}${group.error ? ` --error ${word(group.error)}` : ""}`;
-	const told = (answer) => `${plural(answer.tasks ?? 0, "task")} ${answer.more ? "so far; press again for the rest" : "in all"}.`;
+	const told = (answer) => {
+		const acted = answer.requeued ?? answer.dropped ?? 0;
+		return `${plural(acted, "task")} ${answer.requeued === undefined ? "dropped" : "requeued"}${answer.more ? "; there are more, press again" : ""}.`;
+	};
 	return h("span", { class: "actions" },
 		action({ label: `Requeue ${number(group.tasks)}`, id: `requeue ${words}`, path: `/v1/dead/requeue${asked}`, command: `quiver dead requeue ${words}`, done: told,
 			warns: `${plural(group.tasks, "task")} of ${group.handler} that died with this error go to the tail of their lanes with fresh attempts. None that died after this list was read.` }),

@@ -5,7 +5,7 @@ import { age, number, plural, rate } from "./format.js";
 import { action, command } from "./parts.js";
 import { part, query } from "./api.js";
 import { handlersTable } from "./handlers.js";
-import { hourPlots } from "./history.js";
+import { plots } from "./history.js";
 import { spark } from "./plot.js";
 import { state } from "./state.js";
 
@@ -74,7 +74,7 @@ export function view() {
 			tile("Oldest waiting", totals.waiting ? age(totals.oldest_ms) : "–", of("oldest_ms"), "#/tasks?state=waiting"),
 			tile("Failed per second", rate(rates.failed), of("failed"), "#/dead"),
 			tile("Dead", number(totals.dead), of("dead"), "#/dead")),
-		hourPlots(),
+		plots(),
 		h("h2", {}, "Handlers"),
 		handlersTable(status.handlers),
 		h("p", { class: "muted" }, `Since the app began: ${number(totals.submitted)} submitted, ${number(totals.done)} done, ${number(totals.dropped)} dropped. `,

@@ -42,7 +42,7 @@ function path(points, x, y, gapMs) {
 }
 
 // series: [{ name, points: [[time_ms, value], …] }], of one unit; show(value) says a value.
-export function plot({ id, title, series, show, isLog = false, isWhole = false, from, to, gapMs = 150000 }) {
+export function plot({ id, title, series, show, isLog = false, isWhole = false, from, to, gapMs }) {
 	const values = series.flatMap((s) => s.points.map(([, v]) => v)).filter((v) => v !== null && v !== undefined);
 	const scale = scaleOf(values.length ? values : [0], isLog, isWhole);
 	const x = (at) => LEFT + (W - LEFT - RIGHT) * (at - from) / Math.max(1, to - from);

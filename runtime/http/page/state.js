@@ -9,7 +9,7 @@ const POLL_MS = 2000;
 const STREAM_SILENT_MS = 20000;
 const SAMPLES_MAX = 900;
 
-export const state = { me: null, status: null, at: 0, error: null, samples: [], history: null, loaded: new Map() };
+export const state = { me: null, status: null, at: 0, error: null, samples: [], loaded: new Map() };
 
 let draw = () => {};
 let pending = false;
