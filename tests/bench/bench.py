@@ -80,7 +80,7 @@ def options_of(words):
     parser.add_argument("--tasks", type=int, default=100000, help="of a round (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="of what has a bar (%(default)s)")
     parser.add_argument("--singles", type=int, default=2000, help="submits for the idle latency (%(default)s)")
-    parser.add_argument("--half-s", type=int, default=4, help="seconds of half load (%(default)s)")
+    parser.add_argument("--half-s", type=int, default=4, help="seconds of each part of the load (%(default)s)")
     parser.add_argument("--handler-s", type=int, default=2, help="seconds of tasks for handlers that take time (%(default)s)")
     parser.add_argument("--idle-s", type=int, default=15, help="seconds of doing nothing (%(default)s)")
     return parser.parse_args(words)

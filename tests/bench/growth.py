@@ -122,7 +122,7 @@ def measure_side_by_side(table, options, kind, name, values):
 def measure_shards(table, options, kind):
     rates = measure_side_by_side(table, options, kind, "shards", SHARDS)
     table.add("end to end: 1024 shards / 64 shards", statistics.median(a / b for a, b in zip(rates[1024], rates[64])), "",
-              bar="growth.shards", how="median of the rounds' ratios")
+              bar=f"growth.shards.{kind.name}", how="median of the rounds' ratios")
 
 
 def measure_hosts(table, options, kind):

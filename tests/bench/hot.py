@@ -5,6 +5,7 @@ import time
 from place import opened, shard_of
 from processes import wait_done
 from rates import add_bare, best_rate
+from table import share
 
 HOT_TASKS = 20000  # of one key: more than are done while others are measured beside it
 ROUNDS = 3
@@ -17,7 +18,11 @@ def measure_hot(table, options, kind):
         place.start().warm()
         add_bare(table, place, options.tasks)
         alone = best_rate(place, options.tasks // 20, ROUNDS, key="hot")
-        table.add("hot key: one key alone", alone, "tasks/s", bar="hot.rate", how=f"{place.level}; best of {ROUNDS}")
+        table.add("hot key: one key alone", alone, "tasks/s", how=f"{place.level}; best of {ROUNDS}")
+        if kind.name == "redis":
+            trip_ms = share(place.bare_latencies(options.singles), .5)
+            table.add("hot key: one key alone, tasks in a bare round trip", alone * trip_ms / 1000, "", bar="hot.alone",
+                      how=f"RPUSH to BLPOP takes {trip_ms:.3f} ms")
 
         def hot():
             return place.done_of()[hot_shard]
@@ -32,5 +37,7 @@ def measure_hot(table, options, kind):
             beside.append((hot() - first) / (time.monotonic() - began))
             wait_done(hot, goal, pause=0.1)
         table.add("hot key: beside others", statistics.median(beside), "tasks/s", how=f"{place.level}; median of {ROUNDS}")
+        table.add("hot key: beside others / alone", statistics.median(beside) / alone, "", bar="hot.beside",
+                  how=f"{place.level}; median / best")
         table.add("hot key: others' rate beside it / without it", statistics.median(ratios), "", bar="hot.others",
                   how=f"{place.level}; median of {ROUNDS}")

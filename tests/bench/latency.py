@@ -1,17 +1,18 @@
-"""From submit to handle(): to a host that has nothing to do, and to one that is half as busy as it can be."""
+"""From submit to handle(): to a host that has nothing to do, and to one that is as busy as a part of the most it can do."""
 from place import opened
 from processes import wait_until
 from rates import add_bare, best_rate
 from table import share
 
 WARM = 100
-IDLE_RATE = 500  # a second: 2 ms apart
+IDLE_RATE = 200  # a second: 5 ms apart
+LOADS = ((8, ("load.eighth.p50", None)), (4, (None, None)), (2, ("load.half.p50", "load.half.p99")), (4 / 3, (None, None)))
 STAMP = 16  # one of so many is measured under load: writing the time down costs something, too
 
 
-def add_shares(table, what, found, how, bars=(None, None), beyond=(0, 0)):
-    for name, part, bar, less in (("p50", .5, bars[0], beyond[0]), ("p99", .99, bars[1], beyond[1])):
-        table.add(f"{what}, {name}", share(found, part) - less, "ms", bar=bar, how=how)
+def add_shares(table, what, found, how, bars=(None, None)):
+    for name, part, bar in (("p50", .5, bars[0]), ("p99", .99, bars[1])):
+        table.add(f"{what}, {name}", share(found, part), "ms", bar=bar, how=how)
 
 
 def latencies(place, tasks, warm, **load):
@@ -30,13 +31,11 @@ def measure_latency(table, options, kind):
             place.start()
             found, _ = latencies(place, WARM + options.singles, WARM, step=1, rate=IDLE_RATE, stamp=1)
             how = f"{level}, {options.singles} single submits, {1000 // IDLE_RATE} ms apart"
-            is_first = level == kind.levels[0]
             add_shares(table, f"idle latency, bare: {place.bare_latency_name}, {level}", bare, how)
-            add_shares(table, f"idle latency: submit to handle(), {level}", found, how,
-                       ("latency.p50", "latency.p99") if is_first else (None, None))
-            if not is_first:
-                add_shares(table, f"idle latency beyond a bare commit, {level}", found, how,
-                           ("latency.full.p50", "latency.full.p99"), (share(bare, .5), share(bare, .99)))
+            add_shares(table, f"idle latency: submit to handle(), {level}", found, how)
+            for name, part in (("p50", .5), ("p99", .99)):
+                table.add(f"idle latency / bare, {level}, {name}", share(found, part) / share(bare, part), "x", how=how,
+                          bar=f"latency.{name}" if kind.name == "redis" else None)
 
 
 def measure_half(table, options, kind):
@@ -45,8 +44,13 @@ def measure_half(table, options, kind):
             place.start().warm(2000)
             add_bare(table, place, options.tasks // 4)
             most = best_rate(place, options.tasks // (1 if level == kind.levels[0] else 4), 2)
-            half = int(most / 2)
-            tasks = half * options.half_s
-            found, seconds = latencies(place, tasks, half // STAMP, rate=half, stamp=STAMP)
-            table.add(f"half load, {level}", tasks / seconds, "tasks/s", how=f"meant to be {half}, for {options.half_s} s")
-            add_shares(table, f"latency at half load, {level}", found, f"{level}, without the first second")
+            for parts, bars in LOADS:
+                rate = int(most / parts)
+                tasks = rate * options.half_s
+                found, seconds = latencies(place, tasks, rate // STAMP, rate=rate, stamp=STAMP)
+                at = (round(100 / parts, 1), "% of the most")
+                table.add(f"load, {level}", tasks / seconds, "tasks/s", at=at, how=f"meant to be {rate}, for {options.half_s} s")
+                has_bars = level == kind.levels[0]
+                for name, part, bar in (("p50", .5, bars[0]), ("p99", .99, bars[1])):
+                    table.add(f"latency under load, {level}, {name}", share(found, part), "ms", at=at,
+                              bar=bar if has_bars else None, how="without the first second")

@@ -131,7 +131,6 @@ PEERS = [
      lambda tasks: on_redis(["/usr/bin/python3", APPS / "rq_app.py", "work"], CORES, ["/usr/bin/python3", APPS / "rq_app.py"],
                             tasks, none)),
 ]
-ON_REDIS = ("Sidekiq", "BullMQ", "Celery", "RQ")
 
 
 def measure_quiver(tasks):
@@ -148,7 +147,7 @@ def measure(table, options, name, version, lacks, how, share, rate_of):
     table.add(f"peer {name} {version()}", rate, "tasks/s", how=f"{how}; no persistence, {CORES} cores, {tasks} tasks, best of 2")
     table.add(f"Quiver beside {name}", quiver, "tasks/s",
               how=f"Redis {server_version()}, no persistence, {CORES} cores, ordered; best of 4")
-    table.add(f"Quiver / {name}", quiver / rate, "x", bar="peers.redis" if name in ON_REDIS else "peers",
+    table.add(f"Quiver / {name}", quiver / rate, "x", bar="peers",
               how=f"it has {lacks}")
 
 

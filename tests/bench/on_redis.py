@@ -79,7 +79,7 @@ class OnRedis(Place):
 
     def bare_latencies(self, count):
         """One RPUSH to one BLPOP."""
-        return [float(line) for line in self.load("echo", count, rate=500).split()]
+        return [float(line) for line in self.load("echo", count, rate=200).split()]
 
     def through(self, tasks, **load):
         return float(self.load("through", tasks, **load))

@@ -10,7 +10,7 @@ BARS = [
     ("rates", "Tasks per second", "tasks/s",
      ("bare limit, ", "bare batch rate, ", "end to end, ", "drain", "submit", "hot key", "handler")),
     ("latency-idle", "Latency to an idle host, ms", "ms", ("idle latency",)),
-    ("latency-half", "Latency at half load, ms", "ms", ("latency at half load",)),
+    ("latency-load", "Latency under load, ms", "ms", ("latency under load",)),
     ("cpu", "CPU per task, microseconds", "us/task", ("CPU of",)),
     ("peers", "Tasks per second, the same work on others", "tasks/s", ("Quiver beside", "peer")),
 ]

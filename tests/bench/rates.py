@@ -14,12 +14,16 @@ def best_rate(place, tasks, rounds, **load):
     return max(tasks / place.through(tasks, **load) for _ in range(rounds))
 
 
-def add_cpu(table, place, tasks, what):
+CPU_BARS = {"Redis": "cpu.redis", "the host": "cpu.host", "the runner": "cpu.runner"}
+
+
+def add_cpu(table, place, tasks, what, has_bars=False):
     """What the kernel charged to each while so many tasks went through."""
     before = place.cpu()
     place.through(tasks)
     for name, seconds in place.cpu().items():
-        table.add(f"CPU of {name}, {what}", (seconds - before[name]) / tasks * 1e6, "us/task", how=place.level)
+        table.add(f"CPU of {name}, {what}", (seconds - before[name]) / tasks * 1e6, "us/task", how=place.level,
+                  bar=CPU_BARS[name] if has_bars else None)
 
 
 def measure_level(table, place, tasks, rounds, bar):
@@ -35,7 +39,7 @@ def measure_level(table, place, tasks, rounds, bar):
     table.add(f"end to end / bare, {place.level}", max(through) / max(bare), "", bar=bar, how="best / best")
     table.add(f"end to end / bare, {place.level}, by round", statistics.median(q / b for q, b in zip(through, bare)), "",
               bar=bar, how="median of the rounds' ratios")
-    add_cpu(table, place, tasks, place.level)
+    add_cpu(table, place, tasks, place.level, bar == "rate.redis")
 
 
 def measure_through(table, options, kind):
