@@ -19,6 +19,7 @@
 #include "host/handler/plugin_copies.h"
 #include "host/handler/reload.h"
 #include "host/handler/reload_order.h"
+#include "host/hour_report.h"
 #include "host/last_run.h"
 #include "host/membership/membership.h"
 #include "host/notify.h"
@@ -95,6 +96,7 @@ struct host {
         struct http_server *http; /* NULL: there is none */
         struct host_status status_doc;
         struct backlog backlog;
+        struct hour_report hour;
         struct survey survey; /* for metrics */
         struct guard_client guard;
         bool has_guard;

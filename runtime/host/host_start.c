@@ -354,6 +354,11 @@ static int join(struct host *h)
         h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
         membership_start(&h->membership, h->shards.count);
         host_ask_desired(h);
+        h->hour.host = h->config->host.name;
+        h->hour.shards = &h->shards;
+        h->hour.handlers = &h->handlers;
+        h->hour.backlog = &h->backlog;
+        hour_report_start(&h->hour, &h->loop);
         return 0;
 }
 

@@ -82,6 +82,8 @@ void host_stop_go_on(struct host *h)
                 return;
         if (!has_given_up && !host_status_withdraw(&h->status_doc))
                 return;
+        if (!has_given_up && !hour_report_flush(&h->hour))
+                return;
         log_event(LEVEL_INFO, "stopped", "host=%s", h->config->host.name);
         host_close(h);
 }
@@ -125,6 +127,7 @@ static void close_handles(struct host *h)
 {
         control_close(h->control);
         host_status_close(&h->status_doc);
+        hour_report_close(&h->hour);
         backlog_close(&h->backlog);
         pools_close(&h->pools);
         uv_close((uv_handle_t *)&h->prepare, NULL);
@@ -170,6 +173,7 @@ void host_free(struct host *h)
         dispatch_free(&h->dispatch);
         host_status_free(&h->status_doc);
         done_tasks_free(&h->done);
+        hour_report_free(&h->hour);
         backlog_free(&h->backlog);
         survey_free(&h->survey);
         leases_free(&h->leases);

@@ -11,6 +11,9 @@ void http_get_ready(struct http_exchange *x);
 /* metrics.c: what Prometheus reads. */
 void http_get_metrics(struct http_exchange *x);
 
+/* history.c: the last hour of every host. */
+void http_get_history(struct http_exchange *x);
+
 /* intake.c: the body is the payload of one task. */
 void http_post_task(struct http_exchange *x);
 /* intake_lines.c: every line of the body is a task. */

@@ -18,7 +18,7 @@ const char *http_parameter(const struct http_exchange *x, const char *name)
 
 static void answer_json_as(struct http_exchange *x, unsigned status, const char *type, json_t *object)
 {
-        char *text = memory_or_abort(json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER));
+        char *text = memory_or_abort(json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15)));
         json_decref(object);
         struct buffer body = { 0 };
         buffer_put(&body, text, strlen(text));

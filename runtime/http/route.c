@@ -41,6 +41,7 @@ static const struct http_route routes[] = {
         { VERB_GET, "/", ROLE_NONE, "", false, false, http_get_page },
         { VERB_GET, "/page/:file", ROLE_NONE, "", false, false, http_get_page },
         { VERB_GET, "/v1/me", ROLE_READ, "", false, false, http_get_me },
+        { VERB_GET, "/v1/history", ROLE_READ, "", false, false, http_get_history },
         { VERB_GET, "/v1/status", ROLE_READ, "", false, false, http_get_status },
         { VERB_GET, "/v1/openapi.json", ROLE_READ, "", false, false, http_get_openapi },
         { VERB_GET, "/v1/events", ROLE_READ, "", false, false, http_get_events },

@@ -176,14 +176,21 @@ void store_desired_set(struct store *store, struct store_desired_set *set)
         request_start(&set->request);
 }
 
+static const uint32_t document_max[DOCUMENTS] = {
+        [DOCUMENT_STATUS] = STORE_STATUS_MAX,
+        [DOCUMENT_RUNNING] = STORE_RUNNING_MAX,
+        [DOCUMENT_DONE] = STORE_RUNNING_MAX,
+        [DOCUMENT_HISTORY] = STORE_HISTORY_MAX,
+};
+
 void store_status_put(struct store *store, struct store_status_put *put)
 {
         request_begin(store, &put->request, OP_STATUS_PUT);
         if ((unsigned)put->kind >= DOCUMENTS)
                 request_refuse(&put->request, "there is no such kind of document");
-        else if (put->document.size > (put->kind == DOCUMENT_STATUS ? STORE_STATUS_MAX : STORE_RUNNING_MAX))
-                request_refuse(
-                        &put->request, "a status document has at most 8192 bytes, one of what runs or was done 65536");
+        else if (put->document.size > document_max[put->kind])
+                request_refuse(&put->request, "a status document has at most 8192 bytes, one of what runs or was done "
+                                              "65536, one of an hour 16384");
         if (put->counters_count > STORE_COUNTERS_PUT || (put->counters_count && put->kind != DOCUMENT_STATUS))
                 request_refuse(&put->request, "counters: at most 2048, and with a status document");
         for (uint32_t i = 0; i < put->counters_count; i++)

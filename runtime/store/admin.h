@@ -237,6 +237,7 @@ void store_key_act(struct store *store, struct store_key_act *act);
 #define STORE_DESIRED_VALUE_MAX 1024u /* bytes */
 #define STORE_STATUS_MAX        8192u /* bytes of one document */
 #define STORE_RUNNING_MAX       65536u
+#define STORE_HISTORY_MAX       16384u
 #define STORE_COUNTERS_MAX      4096u /* names that the app counts; what is beyond is not counted */
 #define STORE_COUNTER_NAME_MAX  128u
 #define STORE_COUNTERS_PUT      2048u /* of one document */
@@ -271,6 +272,7 @@ enum store_document {
         DOCUMENT_STATUS,  /* ≤ STORE_STATUS_MAX */
         DOCUMENT_RUNNING, /* what has been running for a while; ≤ STORE_RUNNING_MAX */
         DOCUMENT_DONE,    /* what was done last; as many bytes */
+        DOCUMENT_HISTORY, /* its last hour; ≤ STORE_HISTORY_MAX */
         DOCUMENTS
 };
 

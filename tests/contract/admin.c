@@ -493,6 +493,28 @@ static void what_was_done_is_a_document_too_and_can_be_read_alone(void **state)
         assert_int_equal(status_list_one(w, one).items_count, 1);
 }
 
+static void an_hour_is_a_document_with_a_limit_of_its_own(void **state)
+{
+        struct world *w = *state;
+        char *large = calloc(1, STORE_HISTORY_MAX + 2);
+        assert_non_null(large);
+        memset(large, 'x', STORE_HISTORY_MAX);
+        struct store_status_put put = { .kind = DOCUMENT_HISTORY, .document = T(large), .keep_ms = 1000 };
+        memset(put.nonce, 1, sizeof(put.nonce));
+        assert_int_equal(call_status_put(w, &put), 0);
+        struct store_status_list l = status_list_of(w, DOCUMENT_HISTORY);
+        assert_int_equal(l.items_count, 1);
+        assert_int_equal(l.items[0].document.size, STORE_HISTORY_MAX);
+        assert_int_equal(status_list_of(w, DOCUMENT_DONE).items_count, 0);
+        assert_int_equal(status_list(w).items_count, 0);
+        large[STORE_HISTORY_MAX] = 'x';
+        put.document = T(large);
+        assert_int_equal(call_status_put(w, &put), -EINVAL);
+        world_step(w, 1500);
+        assert_int_equal(status_list_of(w, DOCUMENT_HISTORY).items_count, 0);
+        free(large);
+}
+
 /* --- dead, by group ----------------------------------------------------------------------------------------------- */
 
 static uint64_t group(struct world *w, const char *reason, const char *error)
@@ -588,6 +610,7 @@ const struct CMUnitTest admin_tests[] = {
         IN_WORLD(counters_only_grow_whoever_comes_and_goes),
         IN_WORLD(what_runs_is_a_document_of_its_own),
         IN_WORLD(what_was_done_is_a_document_too_and_can_be_read_alone),
+        IN_WORLD(an_hour_is_a_document_with_a_limit_of_its_own),
         IN_WORLD(the_dead_are_counted_by_reason_and_first_line),
         IN_WORLD(groups_of_the_dead_are_few_and_add_up),
 };

@@ -87,7 +87,7 @@ def requests(server):
     held = server.get("/v1/tasks?key=held")["tasks"][0]["id"]
     task, key = "/v1/tasks/{id}", "/v1/keys/{key}"
     yield from (("GET", path, path, None, 200) for path in
-                ("/livez", "/readyz", "/", "/v1/me", "/metrics", "/v1/tasks", "/v1/dead", "/v1/keys", "/v1/status", "/v1/shards", "/v1/handlers",
+                ("/livez", "/readyz", "/", "/v1/me", "/metrics", "/v1/tasks", "/v1/dead", "/v1/keys", "/v1/history", "/v1/status", "/v1/shards", "/v1/handlers",
                  "/v1/members", "/v1/locks", "/v1/app", "/v1/schedules", "/v1/openapi.json"))
     yield "GET", "/page/{file}", "/page/main.js", None, 200
     yield "GET", "/page/{file}", "/page/none.js", None, 404

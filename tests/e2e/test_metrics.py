@@ -1,6 +1,9 @@
 """Metrics of a fleet: sums over hosts are right while hosts die and shards move; what is counted is what happened."""
+import json
+import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -233,3 +236,59 @@ def test_a_host_without_its_store_says_nothing_of_its_shards(redis_server, redis
     finally:
         redis_server.process.send_signal(signal.SIGCONT)
     wait_until(lambda: total(parse(read(port)[2]), "quiver_tasks_waiting") == 5, "they are told of again")
+
+
+# --- the last hour ------------------------------------------------------------------------------------------------------
+
+
+def history(port):
+    """{host: [{column: number}]}"""
+    status, _, text = read(port, "/v1/history", Authorization="Bearer watcher-watcher-1")
+    assert status == 200, text
+    answer = json.loads(text)
+    return {h["name"]: [dict(zip(answer["columns"], p)) for p in h["points"]] for h in answer["hosts"]}
+
+
+@pytest.mark.parametrize("kind", ["host", "redis_host"])
+def test_a_host_goes_on_with_the_history_of_the_one_before(kind, request):
+    host, port = request.getfixturevalue(kind), free_port()
+    tokens = host.folder / "tokens"
+    tokens.write_text("watcher read watcher-watcher-1\n")
+    tokens.chmod(0o600)
+    host.configure(change=http(port, f'tokens_file = "{tokens}";'), mail="").start()
+    assert read(port, "/v1/history")[0] == 401
+    assert history(port) == {}
+    host.submit({"handler": "mail", "key": f"k{i}", "payload": f"{i} us:1000" + (" reject" if i == 0 else "")} for i in range(10))
+    host.wait_done(9)
+    assert host.stop() == 0
+    host.start()
+    (name, points), = history(port).items()
+    assert len(points) == 1
+    point = points[0]
+    assert point["done_per_second"] * point["seconds"] == pytest.approx(9, rel=0.01)
+    assert point["failed_per_second"] * point["seconds"] == pytest.approx(1, rel=0.01)
+    assert 0.001 <= point["run_p50_seconds"] <= point["run_p99_seconds"]
+    assert abs(point["at_ms"] / 1000 - time.time()) < 600
+    host.submit_one({"handler": "mail", "key": "k", "payload": "11"})
+    host.wait_done(10)
+    assert host.stop() == 0
+    host.start()
+    (again, points), = history(port).items()
+    assert again == name and len(points) == 2 and points[0] == point
+    assert points[1]["done_per_second"] * points[1]["seconds"] == pytest.approx(1, rel=0.01) and points[1]["failed_per_second"] == 0
+
+
+@pytest.mark.skipif(not os.environ.get("QUIVER_TEST_LONG"), reason="a point takes a minute")
+def test_a_host_writes_a_point_a_minute(host):
+    port = free_port()
+    tokens = host.folder / "tokens"
+    tokens.write_text("watcher read watcher-watcher-1\n")
+    tokens.chmod(0o600)
+    host.configure(change=http(port, f'tokens_file = "{tokens}";'), mail="").start()
+    host.cli("pause")
+    host.submit({"handler": "mail", "key": f"k{i}", "payload": f"{i}"} for i in range(7))
+    points = wait_until(lambda: next(iter(history(port).values()), []), "a minute is over", 300)
+    assert points[0]["waiting"] == 7 and points[0]["seconds"] == pytest.approx(60, abs=20)
+    host.kill()  # without a word: what was written stays
+    host.start()
+    wait_until(lambda: len(next(iter(history(port).values()), [])) == 2, "the next one", 300)

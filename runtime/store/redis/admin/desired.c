@@ -92,6 +92,7 @@ static const char *const document_keys[DOCUMENTS][2] = {
         [DOCUMENT_STATUS] = { "status", "statusends" },
         [DOCUMENT_RUNNING] = { "running", "runningends" },
         [DOCUMENT_DONE] = { "done", "doneends" },
+        [DOCUMENT_HISTORY] = { "history", "historyends" },
 };
 
 void redis_status_put(struct redis_store *s, struct store_request *request)
