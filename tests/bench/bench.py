@@ -21,6 +21,7 @@ import idle
 import languages
 import latency
 import on_peers
+import over_http
 import plots
 import programs
 import rates
@@ -39,7 +40,7 @@ ON_A_STORE = {
     "latency": latency.measure_latency, "half": latency.measure_half, "hot": hot.measure_hot,
     "handlers": handlers.measure_handlers, "batch": handlers.measure_batch, "idle": idle.measure_idle,
     "drain": growth.measure_drain, "backlog": growth.measure_backlog, "shards": growth.measure_shards,
-    "hosts": growth.measure_hosts, "payload": growth.measure_payload, "keys": growth.measure_keys}
+    "hosts": growth.measure_hosts, "http": over_http.measure_http, "payload": growth.measure_payload, "keys": growth.measure_keys}
 
 
 def parts_of(with_peers):

@@ -14,6 +14,7 @@ app = "bench"; shards = {shards}; state = "{folder}/{name}"; plugins = "{plugins
 host = {{ name = "{name}"; }};
 store = {{ {store} }};
 coordination = {{ url = "local:{folder}/coordination"; }};
+{more}
 handlers = {{ noop = {{ plugin = "noop.so"; {handler} config = {{ {settings} }}; }}; }};
 """
 
@@ -52,15 +53,15 @@ class Host:
 class Place:
     """What stores have in common.  `level` is how durable: the first of `levels` is what the bars are for.
 
-    `handler` has settings of the handler, `settings` those of the plugin, as text."""
+    `handler` has settings of the handler, `settings` those of the plugin, `more` others of the host, as text."""
 
     name, levels, bare_name, bare_latency_name = "", (), "", ""
 
-    def __init__(self, folder, level=None, shards=SHARDS, hosts=1, handler="", settings="", with_latencies=False):
+    def __init__(self, folder, level=None, shards=SHARDS, hosts=1, handler="", settings="", more="", with_latencies=False):
         self.folder, self.level, self.shards = folder, level or self.levels[0], shards
         if with_latencies:
             settings += f'latencies = "{folder}/latencies";'
-        self.wanted = [(f"host-{i}", {"shards": shards, "handler": handler, "settings": settings}) for i in range(hosts)]
+        self.wanted = [(f"host-{i}", {"shards": shards, "handler": handler, "settings": settings, "more": more}) for i in range(hosts)]
         self.hosts = []
 
     # What each store does in its own way.
