@@ -18,6 +18,8 @@
 
 #define STEP_BYTES STORE_CALL_BYTES
 #define HEAD_ROOM  65536u /* of a line, besides its payload */
+/* What is read while a step is on its way to the store: about the thousand lines of the next one. */
+#define AHEAD_BYTES 262144u
 
 /* A line that was read; the submission points into it. */
 struct line_task {
@@ -165,19 +167,25 @@ static void lines_free(struct intake_lines *in)
 
 static void write_line(struct buffer *to, const struct intake_lines *in, uint32_t i, int failure, const char *text)
 {
-        struct error error = { { 0 } };
+        struct error error;
         const struct line_task *line = &in->lines[i];
         const struct store_submission *item = line->index >= 0 ? &in->items[line->index] : NULL;
         unsigned status = 400;
+        error.text[0] = 0;
         if (item && failure)
                 status = failure == -ETIMEDOUT || failure == -ECONNRESET ? 504 : 503;
         else if (item)
                 status = intake_status(item, &error);
+        /* Of a batch nearly all are so, and an id needs no escape. */
+        if (status == 202) {
+                buffer_printf(to, "{\"line\":%llu,\"status\":202,\"id\":\"%s\"}\n",
+                        (unsigned long long)(in->first_line + i), item->id);
+                return;
+        }
         json_t *answer = json_pack("{s:I, s:i}", "line", (json_int_t)(in->first_line + i), "status", (int)status);
-        if (status == 202 || status == 409)
+        if (status == 409)
                 view_json_set_text(answer, "id", item->id);
-        if (status != 202)
-                view_json_set_text(answer, "error", !item ? line->error.text : failure ? text : error.text);
+        view_json_set_text(answer, "error", !item ? line->error.text : failure ? text : error.text);
         char *dump = memory_or_abort(json_dumps(answer, JSON_COMPACT | JSON_PRESERVE_ORDER));
         json_decref(answer);
         buffer_printf(to, "%s\n", dump);
@@ -236,7 +244,10 @@ static void step_fill(struct intake_lines *in)
         while (in->lines_count < STORE_SUBMIT_TASKS && in->bytes < STEP_BYTES && next_line(in, at, &text)) {
                 struct line_task *line = &in->lines[in->lines_count++];
                 struct store_submission *item = &in->items[in->items_count];
-                *line = (struct line_task){ .index = (int)in->items_count };
+                line->json = NULL;
+                line->bytes = line->headers = (struct buffer){ 0 };
+                line->index = (int)in->items_count;
+                line->error.text[0] = 0;
                 *item = (struct store_submission){ 0 };
                 at += text.size + (at + text.size < in->input.size);
                 in->bytes += text.size;
@@ -270,17 +281,23 @@ static bool start_step(struct intake_lines *in)
         return false;
 }
 
+/* While a step is stored the next one is read, so that it is a full one. */
+static bool has_room(const struct intake_lines *in)
+{
+        return in->is_storing && !in->is_over && !in->is_ended && in->input.size < AHEAD_BYTES;
+}
+
 /* Goes as far as it can, and ends if there is nothing left; `in` is gone then.  True: more of the body is wanted. */
 static bool pump(struct intake_lines *in)
 {
         struct http_exchange *x = in->x;
         if (in->is_storing || in->is_pumping)
-                return false;
+                return has_room(in);
         in->is_pumping = true;
         bool is_busy = start_step(in);
         in->is_pumping = false;
         if (is_busy)
-                return false;
+                return has_room(in);
         if (in->is_over || (in->is_ended && !in->input.size)) {
                 lines_free(in);
                 http_stream_end(x);
