@@ -222,6 +222,8 @@ INSTALLED := 755:$(QUIVER):bin/quiver \
              644:etc/openapi.json:share/quiver/openapi.json \
              644:etc/alerts.yml:share/quiver/alerts.yml \
              644:etc/grafana.json:share/quiver/grafana.json \
+             644:etc/quiver.socket:lib/systemd/system/quiver.socket \
+             644:etc/nginx.conf:share/quiver/nginx.conf \
              $(foreach d,$(DOCS),644:$d:share/doc/quiver/$d) \
              $(foreach e,$(EXAMPLES),644:$e:share/doc/quiver/examples/$(notdir $e)) \
              644:$B/libquiver-mock.a:lib/libquiver-mock.a \

@@ -101,6 +101,7 @@ static struct http_options options_of(const struct host *h, char **ret_socket, c
                 .token_file = *ret_token_file,
                 .tokens_file = c->http.tokens_file,
                 .listen = c->http.listen,
+                .listen_fd = h->notify.listen_fd,
                 .hosts = &c->http.hosts,
                 .connections_max = c->http.connections,
                 .has_open_metrics = c->http.has_open_metrics,

@@ -1,5 +1,6 @@
 #include "host/notify.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -30,12 +31,27 @@ static int connect_to(const char *path)
         return fd;
 }
 
+/* The first of those that the manager passes on, which is always number 3. */
+#define LISTEN_FDS_START 3
+static int take_socket(void)
+{
+        const char *pid = getenv("LISTEN_PID");
+        const char *count = getenv("LISTEN_FDS");
+        bool is_ours = pid && count && strtoull(pid, NULL, 10) == (unsigned long long)getpid() && atoi(count) > 0;
+        (void)unsetenv("LISTEN_PID");
+        (void)unsetenv("LISTEN_FDS");
+        (void)unsetenv("LISTEN_FDNAMES");
+        return is_ours && fcntl(LISTEN_FDS_START, F_SETFD, FD_CLOEXEC) == 0 ? LISTEN_FDS_START : -1;
+}
+
 void notify_open(struct notify *n)
 {
         const char *path = getenv("NOTIFY_SOCKET");
         const char *watchdog = getenv("WATCHDOG_USEC");
         const char *pid = getenv("WATCHDOG_PID");
-        *n = (struct notify){ .fd = path ? connect_to(path) : -1, .beat_at_ms = UINT64_MAX };
+        *n = (struct notify){
+                .fd = path ? connect_to(path) : -1, .beat_at_ms = UINT64_MAX, .listen_fd = take_socket()
+        };
         bool is_ours = !pid || strtoull(pid, NULL, 10) == (unsigned long long)getpid();
         if (n->fd >= 0 && watchdog && is_ours)
                 n->beat_ms = strtoull(watchdog, NULL, 10) / 2000; /* microseconds to half the interval in ms */

@@ -1,5 +1,5 @@
 /* notify.h: reports the host's state to the service manager, as sd_notify(3) does: lines in a datagram to
- * $NOTIFY_SOCKET.
+ * $NOTIFY_SOCKET; and takes over the socket that the manager listens on.
  *
  * Without that variable nothing is sent.  Never blocks; a message that cannot be sent is dropped. */
 #ifndef QUIVER_HOST_NOTIFY_H
@@ -11,9 +11,11 @@ struct notify {
         int fd;              /* -1: there is no service manager */
         uint64_t beat_ms;    /* interval of the messages to the manager's watchdog; 0: no watchdog */
         uint64_t beat_at_ms; /* time of the next one; UINT64_MAX: never */
+        int listen_fd;       /* a socket that the manager listens on for us (sd_listen_fds(3)); -1: none */
 };
 
-/* Reads $NOTIFY_SOCKET, $WATCHDOG_USEC and $WATCHDOG_PID, and removes them from the environment of our children. */
+/* Reads $NOTIFY_SOCKET, $WATCHDOG_USEC, $WATCHDOG_PID, $LISTEN_FDS and $LISTEN_PID, and removes them from the
+ * environment of our children, to which the socket is not passed on. */
 void notify_open(struct notify *n);
 void notify_close(struct notify *n);
 

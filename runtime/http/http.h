@@ -52,6 +52,7 @@ struct http_options {
         const char *token_file;      /* made if it is not there */
         const char *tokens_file;     /* further tokens; NULL: none */
         const char *listen;          /* "ADDRESS:PORT"; NULL: the Unix socket alone */
+        int listen_fd;               /* a TCP socket that listens already, taken instead of `listen`; -1: none */
         const struct strings *hosts; /* further names for the Host field */
         uint32_t connections_max;
         bool has_open_metrics; /* /metrics without a token, too */

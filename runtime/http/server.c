@@ -91,23 +91,47 @@ static bool is_loopback(const struct sockaddr_storage *address)
         return (ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24) == 127;
 }
 
+/* What a service manager hands over: it listens, and goes on with it when we end, so that nobody is turned away. */
+static int check_socket(int fd, struct sockaddr_storage *ret_address, char **ret_text, struct error *error)
+{
+        char name[INET6_ADDRSTRLEN] = "";
+        int is_listening = 0;
+        socklen_t size = sizeof(is_listening);
+        socklen_t address_size = sizeof(*ret_address);
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) < 0 || !is_listening ||
+                getsockname(fd, (struct sockaddr *)ret_address, &address_size) < 0 ||
+                (ret_address->ss_family != AF_INET && ret_address->ss_family != AF_INET6))
+                return error_set(error, -EINVAL,
+                        "the socket that the service manager hands over (LISTEN_FDS) is no TCP socket that listens; "
+                        "see etc/quiver.socket");
+        bool is_v6 = ret_address->ss_family == AF_INET6;
+        (void)(is_v6 ? uv_ip6_name((struct sockaddr_in6 *)ret_address, name, sizeof(name))
+                     : uv_ip4_name((struct sockaddr_in *)ret_address, name, sizeof(name)));
+        /* The port stands at the same place in both. */
+        *ret_text =
+                text_printf(is_v6 ? "[%s]:%u" : "%s:%u", name, ntohs(((struct sockaddr_in *)ret_address)->sin_port));
+        return 0;
+}
+
 /* Without a port the Unix socket remains: a host does its work all the same. */
-static void listen_tcp(struct http_server *server, const char *text, const struct sockaddr_storage *address)
+static void listen_tcp(struct http_server *server, const char *text, const struct sockaddr_storage *address, int fd)
 {
         (void)uv_tcp_init(server->loop, &server->tcp);
         server->tcp.data = server;
         server->has_tcp = true;
         server->handles++;
-        int r = uv_tcp_bind(&server->tcp, (const struct sockaddr *)address, 0);
+        int r = fd >= 0 ? uv_tcp_open(&server->tcp, fd)
+                        : uv_tcp_bind(&server->tcp, (const struct sockaddr *)address, 0);
         if (r == 0)
                 r = uv_listen((uv_stream_t *)&server->tcp, BACKLOG, on_connection);
         if (r < 0)
-                log_event(LEVEL_WARN, "http-port", "listen=%s error=%s text=%s", text, LOG_QUOTE(uv_strerror(r)),
+                log_event(LEVEL_WARN, "http-port", "listen=%s error=%s text=%s", LOG_QUOTE(text),
+                        LOG_QUOTE(uv_strerror(r)),
                         LOG_QUOTE("HTTP is served on the Unix socket alone; set http.listen to a free port"));
         else
                 server->address = text_copy(text);
         if (r == 0)
-                log_event(LEVEL_INFO, "http", "listen=%s", text);
+                log_event(LEVEL_INFO, "http", "listen=%s", LOG_QUOTE(text));
 }
 
 /* Without it a host does its work all the same. */
@@ -162,23 +186,30 @@ int http_open(uv_loop_t *loop, const struct http_options *options, const struct 
         (void)uv_timer_init(loop, &server->timer);
         server->timer.data = server;
         server->handles = 1;
+        bool is_handed_over = options->listen_fd >= 0;
+        bool has_tcp = options->listen || is_handed_over;
+        char *name = is_handed_over ? NULL : text_copy(options->listen);
         int r = read_access(&server->access, options, error);
-        if (r == 0 && options->listen)
+        if (r == 0 && is_handed_over)
+                r = check_socket(options->listen_fd, &address, &name, error);
+        else if (r == 0 && has_tcp)
                 r = parse_address(options->listen, &address, error);
-        if (r == 0 && options->listen && !is_loopback(&address) && !options->tokens_file)
+        if (r == 0 && has_tcp && !is_loopback(&address) && !options->tokens_file)
                 r = error_set(error, -EPERM,
                         "http.listen: %s can be reached from other machines; set http.tokens_file, and put a proxy "
                         "with "
                         "TLS in front, or listen on 127.0.0.1",
-                        options->listen);
+                        name);
         if (r < 0) {
+                free(name);
                 http_close(server);
                 return r;
         }
         if (options->socket)
                 listen_unix(server, options->socket);
-        if (options->listen)
-                listen_tcp(server, options->listen, &address);
+        if (has_tcp)
+                listen_tcp(server, name, &address, options->listen_fd);
+        free(name);
         *ret_server = server;
         return 0;
 }
@@ -202,24 +233,33 @@ const char *http_address(const struct http_server *server)
         return server->address;
 }
 
+static void on_handle_closed(uv_handle_t *handle)
+{
+        struct http_server *server = handle->data;
+        server->handles--;
+        http_server_free_if_over(server);
+}
+
+/* Who comes now is for the next host, if a service manager keeps the socket, and else turned away at once. */
+static void stop_listening(struct http_server *server)
+{
+        if (server->has_tcp)
+                uv_close((uv_handle_t *)&server->tcp, on_handle_closed);
+        server->has_tcp = false;
+}
+
 void http_stop_accepting(struct http_server *server)
 {
         if (!server || server->is_stopping)
                 return;
         server->is_stopping = true;
+        stop_listening(server);
         http_events_stop(server->events);
         for (struct http_connection *c = server->connections, *next; c; c = next) {
                 next = c->next;
                 if (c->phase == CONNECTION_HEAD && !c->reader.head_bytes)
                         http_connection_close(c);
         }
-}
-
-static void on_handle_closed(uv_handle_t *handle)
-{
-        struct http_server *server = handle->data;
-        server->handles--;
-        http_server_free_if_over(server);
 }
 
 void http_close(struct http_server *server)
@@ -233,8 +273,7 @@ void http_close(struct http_server *server)
         uv_close((uv_handle_t *)&server->timer, on_handle_closed);
         if (server->has_pipe)
                 uv_close((uv_handle_t *)&server->pipe, on_handle_closed);
-        if (server->has_tcp)
-                uv_close((uv_handle_t *)&server->tcp, on_handle_closed);
+        stop_listening(server);
         for (struct http_connection *c = server->connections, *next; c; c = next) {
                 next = c->next;
                 http_connection_close(c);
