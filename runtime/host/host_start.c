@@ -95,9 +95,11 @@ static int connect_parts(struct host *h)
                 .handlers = &h->handlers,
                 .events = &host_reload_events,
                 .self = h };
-        h->status_doc.view = (struct host_status_view){
-                .membership = &h->membership, .shards = &h->shards, .handlers = &h->handlers, .order = &h->reload_order
-        };
+        h->status_doc.view = (struct host_status_view){ .membership = &h->membership,
+                .shards = &h->shards,
+                .handlers = &h->handlers,
+                .order = &h->reload_order,
+                .server = &h->http };
         h->status_doc.done = (struct done_report){
                 .host = h->config->host.name, .age_ms = h->config->store.done.age_ms, .done = &h->done
         };
@@ -288,12 +290,14 @@ static int make_shards(struct host *h)
                 info.shards, LOG_QUOTE(info.durability));
         limit_members(h, info.record->max_members);
         h->handlers.has_later = store_app_has(info.record, "later");
+        h->status_doc.survey.created_ms = h->survey.created_ms = info.record->created_ms;
         h->shards = (struct shards){ .store = h->store,
                 .done = &h->done,
                 .dispatch = &h->dispatch,
                 .leases = &h->leases,
                 .assignment = &h->membership.assignment,
                 .nonce = h->membership.nonce,
+                .host = h->config->host.name,
                 .limits = &h->limits,
                 .events = &host_shards_events,
                 .self = h };

@@ -85,6 +85,24 @@ static void put_pending_moves(json_t *document, const struct shards *all)
         json_decref(shards);
 }
 
+/* What came over HTTP; without `has_ages` only what a person should know of. */
+static void put_http(json_t *document, const struct http_counts *c, bool has_ages)
+{
+        const struct {
+                const char *name;
+                uint64_t value;
+        } counts[] = { { "accepted", has_ages ? c->accepted : 0 }, { "requests", has_ages ? c->requests : 0 },
+                { "refused", c->refused }, { "limited", c->limited }, { "malformed", c->malformed },
+                { "forbidden", c->forbidden }, { "timed_out", c->timed_out } };
+        json_t *o = json_object();
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+                if (counts[i].value)
+                        put_number(o, counts[i].name, counts[i].value);
+        if (json_object_size(o))
+                (void)json_object_set(document, "http_counts", o);
+        json_decref(o);
+}
+
 /* One word for what it does: a host that nothing is assigned to is not broken. */
 static const char *state_of_host(const struct host_status *r, uint64_t owned)
 {
@@ -132,6 +150,8 @@ static json_t *make(const struct host_status *r, bool has_ages)
                 (void)json_array_append_new(unserved, text(routes->unserved[i]));
         if (unserved)
                 (void)json_object_set_new(document, "unserved", unserved);
+        struct http_counts http = http_count(*r->view.server);
+        put_http(document, &http, has_ages);
         put_pending_moves(document, shards);
         reload_order_put(r->view.order, document);
         json_t *running = survey_running_by_shard(&r->survey);

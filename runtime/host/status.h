@@ -9,6 +9,8 @@
  *          "running":[[7,2],[12,1]]}
  *
  * `running` says how many tasks run in which shard.
+ * `http_counts`, if somebody has asked there, counts what came (http/http.h); zeroes are omitted.  How many connections and
+ * requests there were does not cause a write; what was refused does.
  * `reload`, if present, says what became of the latest order to reload (handler/reload_order.h).
  * `unserved`, if present, lists names of tasks that wait because no handler of this host serves them.
  *
@@ -31,6 +33,7 @@
 #include "host/membership/membership.h"
 #include "host/shard/shard_io.h"
 #include "host/survey.h"
+#include "http/http.h"
 #include "store/admin.h"
 
 #define HOST_STATUS_PACE_MS 2000u
@@ -42,6 +45,7 @@ struct host_status_view {
         const struct handlers *handlers;
         const struct reload_order *order;
         const char *http; /* where its page is; NULL: it has no port */
+        struct http_server *const *server; /* NULL there: it has none, not yet or not any more */
 };
 
 /* One of a handler's counts, as the store knows it. */

@@ -9,10 +9,10 @@
 
 /* --- what waits --- */
 
-static uint64_t age_of(const struct claimed *c, uint64_t now_ms, uint64_t wall_ms)
+static uint64_t age_of(const struct survey *survey, const struct claimed *c, uint64_t now_ms, uint64_t wall_ms)
 {
         if (c->submitted_ms)
-                return wall_ms > c->submitted_ms ? wall_ms - c->submitted_ms : 0;
+                return store_age_ms(survey->created_ms, c->submitted_ms, wall_ms);
         return c->claimed_ms && now_ms > c->claimed_ms ? now_ms - c->claimed_ms : 0;
 }
 
@@ -24,7 +24,7 @@ static void see_claimed(
         struct survey_handler *h = &survey->handlers[c->pool];
         h->waiting++; /* what has started is taken off below */
         h->waiting_lanes[STORE_SEQ_LANE(c->seq)] += now_ms < shard->until_ms;
-        h->age_ms = max_u64(h->age_ms, age_of(c, now_ms, wall_ms));
+        h->age_ms = max_u64(h->age_ms, age_of(survey, c, now_ms, wall_ms));
 }
 
 /* --- what runs --- */

@@ -10,6 +10,7 @@
 
 #include "host/handler/handlers.h"
 #include "host/shard/shard_io.h"
+#include "store/app.h"
 
 /* What runs for less is not in the document of what runs: it would be over before somebody reads it. */
 #define SURVEY_LONG_MS 1000u
@@ -49,6 +50,7 @@ struct survey {
         uint32_t *running; /* by shard: how many run */
         uint32_t shards;
         uint64_t taken_ms;           /* boot time */
+        uint64_t created_ms;         /* set by the caller: when the app was made, for no task is older; 0: not known */
         struct survey_running *list; /* what has been running for SURVEY_LONG_MS, the longest first */
         size_t list_count, list_room;
 };

@@ -387,6 +387,7 @@ static void take_body(struct http_connection *c, struct span piece)
                 return;
         }
         if (c->server->body_bytes + piece.size > HTTP_BODIES_MAX) {
+                c->server->counts.limited++;
                 http_answer_field(x, "Retry-After", "1");
                 http_answer_problem(x, 503, "too many bodies at once; nothing was stored, try again");
                 return;

@@ -47,6 +47,17 @@ struct http_services {
         void *self;
 };
 
+/* Counted since the server was opened. */
+struct http_counts {
+        uint64_t accepted; /* connections, those that were refused among them */
+        uint64_t requests;
+        uint64_t refused;   /* connections beyond the most that are allowed */
+        uint64_t limited;   /* requests refused since too many clients wait, or too many bodies are in memory */
+        uint64_t malformed; /* requests that could not be read */
+        uint64_t forbidden; /* requests without the role, or for a page of another origin */
+        uint64_t timed_out; /* connections closed since their time was over */
+};
+
 struct http_options {
         const char *socket;          /* path of the Unix socket; NULL: none */
         const char *token_file;      /* made if it is not there */
@@ -69,6 +80,8 @@ int http_reconfigure(struct http_server *server, const struct http_options *opti
 
 /* "ADDRESS:PORT" where it listens; NULL: on the Unix socket alone. */
 const char *http_address(const struct http_server *server);
+/* Accepts NULL: all zero. */
+struct http_counts http_count(const struct http_server *server);
 
 /* No new connections and requests: what is being answered is, for a moment.  Then http_close(). */
 void http_stop_accepting(struct http_server *server);

@@ -267,6 +267,7 @@ void http_post_task(struct http_exchange *x)
                 return;
         }
         if (in->wait_until_ms && x->server->waits == WAITS_MAX) {
+                x->server->counts.limited++;
                 in->wait_until_ms = 0;
                 intake_free(in);
                 http_answer_field(x, "Retry-After", "1");

@@ -57,10 +57,16 @@ static void on_connection(uv_stream_t *listener, int status)
         struct http_connection *c = http_connection_accept(server, listener, listener == (uv_stream_t *)&server->pipe);
         DL_APPEND(server->connections, c);
         server->connections_count++;
+        server->counts.accepted++;
         if (server->connections_count > server->connections_max) {
                 server->counts.refused++;
                 http_connection_close(c);
         }
+}
+
+struct http_counts http_count(const struct http_server *server)
+{
+        return server ? server->counts : (struct http_counts){ 0 };
 }
 
 /* --- listening ---------------------------------------------------------------------------------------------------- */

@@ -4,15 +4,6 @@
 
 #include "http/connection.h"
 
-/* Counted since the server was opened. */
-struct http_counts {
-        uint64_t requests;
-        uint64_t refused;   /* connections beyond the most that are allowed */
-        uint64_t malformed; /* requests that could not be read */
-        uint64_t forbidden; /* requests without the role, or for a page of another origin */
-        uint64_t timed_out; /* connections closed since their time was over */
-};
-
 struct http_server {
         uv_loop_t *loop;
         struct http_services services;

@@ -58,7 +58,7 @@ bool tasks_filter_fits(const struct tasks_filter *f, const struct store_listed *
                 return false;
         if (f->reason && !is_text(task->reason, f->reason))
                 return false;
-        if (f->older_ms && (!since_ms || since_ms > now_ms || now_ms - since_ms < f->older_ms))
+        if (f->older_ms && store_age_ms(f->created_ms, since_ms, now_ms) < f->older_ms)
                 return false;
         /* One that does not say when it was submitted may be a later one. */
         if (f->before_ms && (!since_ms || since_ms >= f->before_ms))
@@ -186,6 +186,7 @@ static bool see_task(struct tasks_look *look, const struct store_listed *task)
         bool has_room = true;
         if (look->looked == look->looked_max)
                 return false;
+        look->filter.created_ms = look->look.info.record->created_ms;
         if (!tasks_filter_fits(&look->filter, task, look->now_ms)) {
                 look->looked++;
                 return true;

@@ -19,11 +19,12 @@ struct tasks_filter {
         enum tasks_state state;
         const char *handler; /* "unknown": of a dead task that cannot be read */
         const char *key;
-        const char *host;   /* that runs it or has claimed it */
-        const char *error;  /* part of the last error */
-        const char *reason; /* DEAD */
-        uint64_t older_ms;  /* submitted (dead: given up) so long ago */
-        uint64_t before_ms; /* submitted (dead: given up) before that, store time */
+        const char *host;    /* that runs it or has claimed it */
+        const char *error;   /* part of the last error */
+        const char *reason;  /* DEAD */
+        uint64_t older_ms;   /* submitted (dead: given up) so long ago */
+        uint64_t created_ms; /* when the app was made: nothing is older; 0: not known.  Set by a look */
+        uint64_t before_ms;  /* submitted (dead: given up) before that, store time */
 };
 
 /* What the task failed with last: the text of its latest event that has one. */

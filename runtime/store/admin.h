@@ -48,6 +48,7 @@ struct store_counts {
         /* the lease */
         uint64_t epoch;
         uint8_t holder[STORE_NONCE_SIZE];
+        char host[STORE_HOST_MAX + 1]; /* the holder's name, as the lease's record says it; "": it does not */
         bool is_held;
         uint64_t left_ms;
         enum store_wanted wanted;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/url.h"
 #include "store/request.h"
 
@@ -18,6 +19,14 @@ const struct store_feature *store_feature_find(const char *name)
                 if (!strcmp(store_features[i].name, name))
                         return &store_features[i];
         return NULL;
+}
+
+uint64_t store_age_ms(uint64_t created_ms, uint64_t since_ms, uint64_t now_ms)
+{
+        if (!since_ms || since_ms >= now_ms)
+                return 0;
+        /* An app from the future was made before a clock was stepped back: that says nothing. */
+        return now_ms - max_u64(since_ms, created_ms < now_ms ? created_ms : 0);
 }
 
 bool store_app_has(const struct store_app *app, const char *feature)
@@ -134,6 +143,20 @@ static bool features_read(struct span text, struct store_app *app)
         return true;
 }
 
+/* Unix milliseconds; 0 if it is none: nothing is decided by it but what people are shown. */
+static uint64_t time_read(struct span text)
+{
+        uint64_t ms = 0;
+        if (text.size > 15)
+                return 0;
+        for (size_t i = 0; i < text.size; i++) {
+                if (text.data[i] < '0' || text.data[i] > '9')
+                        return 0;
+                ms = ms * 10 + (uint64_t)(text.data[i] - '0');
+        }
+        return ms;
+}
+
 static int bad_record(const char *where, const char *name, struct span value, struct error *error)
 {
         return error_set(error, -EPROTO,
@@ -159,6 +182,7 @@ int app_read(const char *where, const struct app_texts *texts, uint32_t schema, 
                 return bad_record(where, "features", texts->features, error);
         app.shards = (uint32_t)shards;
         app.max_members = (uint32_t)max_members;
+        app.created_ms = time_read(texts->created);
         *ret_app = app;
         return 0;
 }

@@ -42,7 +42,12 @@ struct store_app {
         struct store_id_layout ids;
         char features[STORE_FEATURES_MAX][STORE_FEATURE_NAME_MAX + 1]; /* those that are on, by name */
         uint32_t features_count;
+        uint64_t created_ms; /* store time; 0: an older Quiver made it, and did not say */
 };
+
+/* How old something is that says since when it is there: at least 0, and no older than an app that was made at
+ * `created_ms` (0: not known).  0: it does not say. */
+uint64_t store_age_ms(uint64_t created_ms, uint64_t since_ms, uint64_t now_ms);
 
 bool store_app_has(const struct store_app *app, const char *feature);
 /* The first feature that is on and that this build lacks; NULL: none. */

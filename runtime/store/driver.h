@@ -85,6 +85,9 @@ struct store_driver {
 
 extern const struct store_driver sqlite_driver, redis_driver;
 
+/* Whether a lease's record may name such a host: 1 to STORE_HOST_MAX printable bytes, no space. */
+bool store_host_is_good(struct span host);
+
 /* Drivers embed this first and fill it in before open is finished. */
 struct store {
         const struct store_driver *driver;
@@ -180,7 +183,7 @@ enum store_fired fire_repeat(const struct store_schedule *stored, const struct s
 
 /* As it is stored.  What is not there is empty, and has its default but for `shards`. */
 struct app_texts {
-        struct span shards, max_members, id_layout, features;
+        struct span shards, max_members, id_layout, features, created;
 };
 /* Of one that is made: what the options say, and every feature that this build knows. */
 void app_init(struct store_app *app, uint32_t schema, const struct store_options *options);

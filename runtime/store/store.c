@@ -236,10 +236,20 @@ void store_submit(struct store *store, struct store_submit *submit)
         request_start(request);
 }
 
+bool store_host_is_good(struct span host)
+{
+        for (size_t i = 0; i < host.size; i++)
+                if (host.data[i] <= ' ' || host.data[i] > '~')
+                        return false;
+        return host.size && host.size <= STORE_HOST_MAX;
+}
+
 void store_acquire(struct store *store, struct store_acquire *acquire)
 {
         request_begin(store, &acquire->request, OP_ACQUIRE);
         request_check_lease(&acquire->request, &acquire->lease);
+        if (acquire->host.size && !store_host_is_good(acquire->host))
+                request_refuse(&acquire->request, "a host's name is 1 to 64 printable characters without spaces");
         if (acquire->page_tasks > STORE_CALL_TASKS)
                 acquire->page_tasks = STORE_CALL_TASKS;
         request_start(&acquire->request);

@@ -38,6 +38,7 @@
 #define STORE_PAYLOAD_MAX     (16u * 1024u * 1024u) /* what payload_max may be set to at most */
 #define STORE_NEVER           UINT64_MAX            /* a due time: nothing is due */
 #define STORE_NONCE_SIZE      16u
+#define STORE_HOST_MAX        64u                /* bytes of a host's name */
 #define STORE_IDEMPOTENCY_MS  86400000u          /* how long a shard remembers an idempotency name: a day */
 #define STORE_START_MAX_MS    UINT64_C(86400000) /* a start is held for so long at most, unless it is renewed */
 #define STORE_WAITING_MS      30000u /* a waiting key whose owner never refills it comes back by itself after this */
@@ -250,6 +251,9 @@ struct store_acquire {
         bool is_firm;        /* a want is firm: the holder is no member any more */
         uint64_t drain_ms;   /* how long a firm want lets the holder renew */
         uint32_t page_tasks; /* ≤ STORE_CALL_TASKS */
+        /* Stands beside the nonce in the lease's record, for people: 1 to STORE_HOST_MAX printable bytes.  Empty: what
+         * the record says of that nonce stays. */
+        struct span host;
 
         enum store_grant grant;
         uint64_t busy_ms;                 /* BUSY: the lease ends then, if it is not renewed */

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/units.h"
+#include "store/app.h"
 #include "view/json.h"
 #include "view/problems.h"
 #include "view/records.h"
@@ -29,6 +30,9 @@ static const char *const states[] = { "unserved", "removed", "open", "starting",
 /* What is shown of a member as it stands in its document, if it is there. */
 static const char *const member_texts[] = { "version", "machine", "http" };
 static const char *const member_numbers[] = { "pid", "started_ms", "seats" };
+/* What came over HTTP to a member, as its document counts it. */
+static const char *const http_numbers[] = { "accepted", "requests", "refused", "limited", "malformed", "forbidden",
+        "timed_out" };
 /* Lists in a document that are shown with the member, if it has them. */
 static const char *const lists[] = { "unserved", "move_pending" };
 
@@ -39,6 +43,7 @@ void status_init(
                 .info = info,
                 .store = store_url,
                 .counts = counts,
+                .created_ms = info->record ? info->record->created_ms : 0,
                 .paused = json_object(),
                 .desired = json_object(),
                 .members = json_array(),
@@ -101,6 +106,14 @@ static uint64_t count_shards(const struct status *status, const uint8_t nonce[ST
         return shards;
 }
 
+static void add_http(json_t *member, const json_t *said)
+{
+        json_t *o = json_object();
+        for (size_t i = 0; i < COUNT_OF(http_numbers); i++)
+                view_json_number(o, http_numbers[i], view_json_get_number(said, http_numbers[i]));
+        (void)json_object_set_new(member, "http_counts", o);
+}
+
 static json_t *make_member(const struct status *status, const json_t *document, const struct store_status *found)
 {
         char nonce[NONCE_TEXT];
@@ -119,6 +132,8 @@ static json_t *make_member(const struct status *status, const json_t *document, 
         for (size_t i = 0; i < COUNT_OF(member_numbers); i++)
                 if (view_json_get_number(document, member_numbers[i]))
                         view_json_number(o, member_numbers[i], view_json_get_number(document, member_numbers[i]));
+        if (json_is_object(json_object_get(document, "http_counts")))
+                add_http(o, json_object_get(document, "http_counts"));
         for (size_t i = 0; i < COUNT_OF(lists); i++)
                 if (json_is_array(json_object_get(document, lists[i])))
                         (void)json_object_set(o, lists[i], json_object_get(document, lists[i]));
@@ -297,7 +312,7 @@ void status_add_sampled(struct status *status, const struct store_listed *task, 
                 view_json_number(
                         status->sample.handlers, text, view_json_get_number(status->sample.handlers, text) + 1);
                 set_greater(ensure_handler(status->handlers, text), "oldest_ms",
-                        submitted_ms && submitted_ms < now_ms ? now_ms - submitted_ms : 0);
+                        store_age_ms(status->created_ms, submitted_ms, now_ms));
         }
         json_decref(name);
 }
@@ -397,6 +412,8 @@ static json_t *shard_as_json(const struct status *status, uint32_t shard)
         view_json_number(o, "shard", c->shard);
         (void)json_object_set_new(
                 o, "owner", c->is_held ? json_string(units_hex(nonce, c->holder, STORE_NONCE_SIZE)) : json_null());
+        if (*c->host)
+                view_json_set_text(o, "host", c->host);
         view_json_number(o, "epoch", c->epoch);
         view_json_number(o, "waiting", status_shard_waiting(status, shard));
         view_json_number(o, "running", status->shards[shard].running);

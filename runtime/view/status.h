@@ -34,6 +34,7 @@ struct status {
         const struct store_counts *counts; /* one per shard; borrowed */
         struct store_counts total;
         struct status_shard *shards; /* one per shard */
+        uint64_t created_ms;         /* when the app was made; 0: not known */
         uint32_t owned;              /* shards under a lease that lasts */
         uint64_t running;            /* in all of them */
         uint64_t oldest_ms;

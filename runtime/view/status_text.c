@@ -101,6 +101,31 @@ static void put_member(struct buffer *to, const struct status *status, const jso
         put_pending_moves(to, json_object_get(member, "move_pending"));
 }
 
+/* What was refused is named with what to do about it. */
+static void put_http(struct buffer *to, const json_t *http)
+{
+        static const struct {
+                const char *name;
+                const char *says;
+        } kinds[] = {
+                { "refused", "connections refused (http.connections)" },
+                { "limited", "requests refused: too many wait, or too many bytes" },
+                { "malformed", "malformed" },
+                { "forbidden", "forbidden" },
+                { "timed_out", "timed out" },
+        };
+        if (!json_is_object(http))
+                return;
+        buffer_printf(to, "          http: %" PRIu64 " connections, %" PRIu64 " requests",
+                view_json_get_number(http, "accepted"), view_json_get_number(http, "requests"));
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+                uint64_t count = view_json_get_number(http, kinds[i].name);
+                if (count)
+                        buffer_printf(to, ", %" PRIu64 " %s", count, kinds[i].says);
+        }
+        buffer_put(to, "\n", 1);
+}
+
 static void put_members(struct buffer *to, const struct status *status, unsigned lines, bool has_color)
 {
         size_t i;
@@ -112,6 +137,7 @@ static void put_members(struct buffer *to, const struct status *status, unsigned
                         return;
                 }
                 put_member(to, status, member, has_color);
+                put_http(to, json_object_get(member, "http_counts"));
         }
         if (!i && !status->owned)
                 buffer_printf(to, "host      none is running\n");
@@ -218,8 +244,8 @@ static int by_fullness(const void *a, const void *b)
         return (x->shard > y->shard) - (x->shard < y->shard);
 }
 
-/* Its name, if it says who it is. */
-static const char *owner_name(const struct status *status, const char *nonce)
+/* Its name, if it or its lease says who it is. */
+static const char *owner_name(const struct status *status, const char *nonce, const char *host)
 {
         size_t i;
         json_t *member;
@@ -228,7 +254,7 @@ static const char *owner_name(const struct status *status, const char *nonce)
                 if (!strcmp(view_json_get_text(member, "nonce"), nonce))
                         return view_json_get_text(member, "name");
         }
-        return nonce;
+        return *host ? host : nonce;
 }
 
 static void add_counts(
@@ -256,7 +282,8 @@ static void add_shard(struct table *table, const struct status *status, const st
                 return;
         }
         (void)snprintf(epoch, sizeof(epoch), " epoch %" PRIu64 "%s", c->epoch, c->left_ms ? "" : " (expired)");
-        buffer_printf(&owner, "%s%s", owner_name(status, units_hex(nonce, c->holder, STORE_NONCE_SIZE)), epoch);
+        buffer_printf(
+                &owner, "%s%s", owner_name(status, units_hex(nonce, c->holder, STORE_NONCE_SIZE), c->host), epoch);
         table_put_text(table, c->left_ms ? TONE_PLAIN : TONE_BAD, buffer_text(&owner));
         buffer_free(&owner);
 }

@@ -195,7 +195,9 @@ static const char *owner_of(const struct whereabouts *w, const struct store_coun
                 return NULL;
         (void)units_hex(nonce, shard->holder, STORE_NONCE_SIZE);
         const char *name = view_json_get_text(w->hosts, nonce);
-        return *name ? name : "a host";
+        if (*name)
+                return name;
+        return *shard->host ? shard->host : "a host";
 }
 
 /* What is before it in its key and runs. */

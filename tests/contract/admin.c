@@ -1,5 +1,6 @@
 /* Looking and intervening: counts, lists, find, cancel, dead tasks, desired state, status documents. */
 #include "harness.h"
+#include "store/app.h"
 
 static void counts_add_up_in_every_state(void **state)
 {
@@ -74,6 +75,27 @@ static void the_oldest_task_is_known_whoever_holds_it(void **state)
         world_step(w, 50);
         assert_int_equal(key(w, "second").head_age_ms, 450);
         assert_int_equal(key(w, "third").head_age_ms, 0);
+}
+
+/* A producer's clock may be anywhere. */
+static void nothing_is_older_than_its_app(void **state)
+{
+        struct world *w = *state;
+        struct store_info info;
+        uint64_t began_ms = store_now_ms(w);
+        struct owner o = own(w, 0, 1, 1);
+        store_info(w->store, &info);
+        assert_in_range(info.record->created_ms, 1, began_ms);
+        submit_at(w, "first", LANE_NORMAL, 1);
+        world_step(w, 800);
+        uint64_t age_ms = began_ms + 800 - info.record->created_ms;
+        assert_int_equal(counts(w, 0).oldest_ms, age_ms);
+        struct store_advance a = claim(w, &o, 10);
+        (void)settle(w, &o, retry(&a.tasks[0], 1000));
+        assert_int_equal(key(w, "first").head_age_ms, age_ms);
+        world_reopen(w);
+        store_info(w->store, &info);
+        assert_int_equal(began_ms + 800 - info.record->created_ms, age_ms);
 }
 
 static void lists_page_through_everything_once(void **state)
@@ -591,6 +613,7 @@ const struct CMUnitTest admin_tests[] = {
         IN_WORLD(an_owned_shard_is_not_repaired),
         IN_WORLD(counts_add_up_in_every_state),
         IN_WORLD(the_oldest_task_is_known_whoever_holds_it),
+        IN_WORLD(nothing_is_older_than_its_app),
         IN_WORLD(lists_page_through_everything_once),
         IN_WORLD(find_knows_every_state),
         IN_WORLD(find_reads_a_long_log_in_slices),

@@ -78,6 +78,11 @@ int acquire_full(struct world *w, struct owner *o, bool is_firm, uint64_t drain_
         return r;
 }
 
+int call_acquire(struct world *w, struct store_acquire *acquire)
+{
+        return CALL(w, store_acquire, acquire, keep_acquire);
+}
+
 int acquire(struct world *w, struct owner *o)
 {
         return acquire_full(w, o, false, 0);

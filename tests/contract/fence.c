@@ -391,7 +391,48 @@ static void a_crash_between_claims_loses_and_doubles_nothing(void **state)
         expect_tasks(w, claim(w, &b, 10), "2 3 4");
 }
 
+static int acquire_as(struct world *w, struct owner *o, const char *host)
+{
+        o->granted = (struct store_acquire){ .lease = o->lease, .page_tasks = 1, .host = T(host) };
+        int r = call_acquire(w, &o->granted);
+        o->call = o->granted.call;
+        return r;
+}
+
+static void a_lease_names_its_host(void **state)
+{
+        struct world *w = *state;
+        struct owner a = owner_of(0, 5, 1);
+        assert_string_equal(counts(w, 0).host, "");
+        assert_int_equal(acquire_as(w, &a, "host-a"), 0);
+        assert_string_equal(counts(w, 0).host, "host-a");
+        expect_tasks(w, claim(w, &a, 1), "");
+        assert_string_equal(counts(w, 0).host, "host-a");
+        /* Somebody who acts for it and does not say so, a guard. */
+        assert_int_equal(acquire_as(w, &a, ""), 0);
+        assert_string_equal(counts(w, 0).host, "host-a");
+        /* One that only wants it is not its holder. */
+        struct owner b = owner_of(0, 6, 2);
+        assert_int_equal(acquire_as(w, &b, "host-b"), 0);
+        assert_int_equal(b.granted.grant, STORE_BUSY);
+        assert_string_equal(counts(w, 0).host, "host-a");
+        assert_int_equal(release(w, &a), STORE_OK);
+        assert_string_equal(counts(w, 0).host, ""); /* nobody holds it */
+        assert_int_equal(acquire_as(w, &b, "host-b"), 0);
+        assert_string_equal(counts(w, 0).host, "host-b");
+        /* A name is never left beside another's nonce. */
+        world_step(w, TTL_MS);
+        struct owner c = owner_of(0, 7, 3);
+        assert_int_equal(acquire_as(w, &c, ""), 0);
+        assert_int_equal(c.granted.grant, STORE_GRANTED);
+        assert_string_equal(counts(w, 0).host, "");
+        assert_int_equal(acquire_as(w, &c, "two words"), -EINVAL);
+        assert_int_equal(
+                acquire_as(w, &c, "0123456789012345678901234567890123456789012345678901234567890123x"), -EINVAL);
+}
+
 const struct CMUnitTest fence_tests[] = {
+        IN_WORLD(a_lease_names_its_host),
         IN_WORLD(a_shard_has_one_owner_and_epochs_only_grow),
         IN_WORLD(an_expired_lease_can_be_taken_and_then_fences),
         IN_WORLD(an_expired_lease_that_nobody_took_still_commits),

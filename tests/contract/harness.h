@@ -106,6 +106,7 @@ struct owner {
 
 struct owner owner_of(uint32_t shard, uint64_t epoch, uint8_t who);
 int acquire(struct world *w, struct owner *o);
+int call_acquire(struct world *w, struct store_acquire *acquire);
 int acquire_full(struct world *w, struct owner *o, bool is_firm, uint64_t drain_ms);
 /* Acquires and expects GRANTED. */
 struct owner own(struct world *w, uint32_t shard, uint64_t epoch, uint8_t who);

@@ -54,6 +54,17 @@ MUTANTS = [
      "WHERE until > ?1 AND nonce = ?3 LIMIT", "WHERE until > ?1 AND ?3 NOTNULL LIMIT", [CONTRACT("store_sqlite")]),
     ("redis: one document never ends", "runtime/store/redis/lua/admin/status_list.lua",
      "or 0) > now and", "or 0) > 0 and", [CONTRACT("store_redis")]),
+    # --- who a lease is of; ages
+    ("sqlite: a name beside another's nonce", "runtime/store/sqlite/shard/lease.c",
+     "if (!acquire->host.size && is_nonce(shard->holder, acquire->lease.nonce))", "if (!acquire->host.size)",
+     [CONTRACT("store_sqlite")]),
+    ("redis: a name beside another's nonce", "runtime/store/redis/lua/admin/count.lua",
+     "of == holder and host or ''", "host or ''", [CONTRACT("store_redis")]),
+    ("age: older than the app", "runtime/store/app.c",
+     "return now_ms - max_u64(since_ms, created_ms < now_ms ? created_ms : 0);", "return now_ms - since_ms;",
+     [UNIT("view_status")]),
+    ("redis: a key's head is older than the app", "runtime/store/redis/lua/admin/keys.lua",
+     "now - math.max(submitted, created)", "now - submitted", [CONTRACT("store_redis")]),
     # --- the fence of the SQLite store: epoch, nonce, call
     ("sqlite: any epoch", "runtime/store/sqlite/shard/lease.c",
      "return shard->is_held && shard->epoch == lease->epoch &&", "return shard->is_held &&", [CONTRACT("store_sqlite")]),

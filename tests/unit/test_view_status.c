@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "store/app.h"
 #include "view/alarm.h"
 #include "view/json.h"
 #include "view/status.h"
@@ -446,6 +447,51 @@ static void an_age_grows_with_its_document(void **state)
         assert_int_equal(view_json_get_number(handler(rig, 1), "oldest_ms"), 0);
 }
 
+static void what_came_over_http_is_shown_with_its_host(void **state)
+{
+        struct rig *rig = *state;
+        add(rig, 0xaa, 0,
+                "{\"name\":\"a\",\"http_counts\":{\"accepted\":12,\"requests\":340,\"refused\":3,\"limited\":1,"
+                "\"forbidden\":\"x\",\"timed_out\":-1,\"strange\":7}}");
+        add(rig, 0xbb, 0, "{\"name\":\"b\",\"http_counts\":7}");
+        const json_t *http = json_object_get(json_array_get(rig->status.members, 0), "http_counts");
+        assert_json(json_deep_copy(http),
+                "{\"accepted\":12,\"requests\":340,\"refused\":3,\"limited\":1,\"malformed\":0,\"forbidden\":0,"
+                "\"timed_out\":0}");
+        assert_null(json_object_get(json_array_get(rig->status.members, 1), "http_counts"));
+        assert_contains(text_of(rig),
+                "          http: 12 connections, 340 requests, 3 connections refused (http.connections), 1 requests "
+                "refused: too many wait, or too many bytes\n");
+}
+
+static void a_host_without_a_document_is_named_by_its_lease(void **state)
+{
+        struct rig *rig = *state;
+        (void)strcpy(rig->counts[1].host, "host-a");
+        assert_contains(text_of(rig), "host-a epoch 7");
+        json_t *all = status_as_json(&rig->status);
+        assert_string_equal(view_json_get_text(json_array_get(json_object_get(all, "shards"), 1), "host"), "host-a");
+        assert_null(json_object_get(json_array_get(json_object_get(all, "shards"), 0), "host"));
+        json_decref(all);
+}
+
+static void nothing_is_older_than_the_app(void **state)
+{
+        struct rig *rig = *state;
+        struct store_listed listed = { .envelope = { .handler = SPAN_TEXT("mail"), .submitted_ms = 1 } };
+        assert_int_equal(store_age_ms(500, 400, 1000), 500);
+        assert_int_equal(store_age_ms(500, 600, 1000), 400);
+        assert_int_equal(store_age_ms(0, 1, 1000), 999);    /* not known when it was made */
+        assert_int_equal(store_age_ms(500, 0, 1000), 0);    /* nobody said */
+        assert_int_equal(store_age_ms(500, 2000, 1000), 0); /* not there yet */
+        assert_int_equal(store_age_ms(2000, 400, 1000), 600);
+        rig->status.created_ms = 1000000;
+        status_sample_begin(&rig->status, 1);
+        status_add_sampled(&rig->status, &listed, 1005000);
+        status_sample_end(&rig->status);
+        assert_int_equal(view_json_get_number(handler(rig, 0), "oldest_ms"), 5000);
+}
+
 /* --- documents that say something else --- */
 
 static void what_is_no_document_is_a_member_without_a_word(void **state)
@@ -588,6 +634,9 @@ int main(void)
                 WITH_RIG(the_state_to_look_at_is_shown),
                 WITH_RIG(versions_that_differ_are_all_shown_once),
                 WITH_RIG(an_age_grows_with_its_document),
+                WITH_RIG(what_came_over_http_is_shown_with_its_host),
+                WITH_RIG(a_host_without_a_document_is_named_by_its_lease),
+                WITH_RIG(nothing_is_older_than_the_app),
                 WITH_RIG(what_is_no_document_is_a_member_without_a_word),
                 WITH_RIG(what_has_another_type_counts_as_nothing),
                 WITH_RIG(numbers_that_are_too_large_stay_the_largest),

@@ -11,6 +11,7 @@
 #include "cli/open.h"
 #include "cli/print.h"
 #include "look/tasks_look.h"
+#include "store/app.h"
 #include "view/json.h"
 #include "view/table.h"
 #include "view/task.h"
@@ -38,13 +39,14 @@ struct tasks_list {
         const struct tasks_request *q;
         struct tasks_look look;
         struct table table;
+        uint64_t created_ms; /* of the app: nothing is older */
 };
 
 /* Since when it counts: submitted; of a dead one, since it is dead. */
 static uint64_t age_of(const struct tasks_list *list, const struct store_listed *task)
 {
         uint64_t since_ms = task->state == STATE_DEAD ? task->at_ms : task->envelope.submitted_ms;
-        return since_ms && since_ms < list->look.now_ms ? list->look.now_ms - since_ms : 0;
+        return store_age_ms(list->created_ms, since_ms, list->look.now_ms);
 }
 
 static void add_row(struct tasks_list *list, const struct store_listed *task, const json_t *where)
@@ -115,6 +117,7 @@ static int act(struct cli_store *s, void *self)
         const struct tasks_request *q = self;
         struct error error = { "" };
         struct tasks_list list = { .q = q,
+                .created_ms = s->info->record->created_ms,
                 .look = { .filter = q->filter,
                         .now_ms = clock_wall_ms(),
                         .shown_max = q->limit,

@@ -267,6 +267,7 @@ static void make_call(struct shard_io *io, enum shard_call call, uint64_t now_ms
         switch (call) {
         case SHARD_CALL_ACQUIRE:
                 shard_fill_acquire(&io->shard, &io->acquire, now_ms);
+                io->acquire.host = io->all->host ? span_of_text(io->all->host) : (struct span){ 0 };
                 /* The last owner is gone, but a member from which it was to move may hold it still: never force that.
                  */
                 if (assignment_lists(io->all->assignment, io->shard.holder))

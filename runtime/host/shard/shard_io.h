@@ -74,6 +74,7 @@ struct shards {
         struct leases *leases;               /* what runners may start */
         const struct assignment *assignment; /* who should own what */
         const uint8_t *nonce;                /* which of its owners we are */
+        const char *host;                    /* our name, for the leases' records; NULL: none */
         const struct shard_limits *limits;
         const struct shards_events *events;
         void *self; /* theirs */

@@ -15,6 +15,8 @@ STATEMENT(SHARD_ADD, "INSERT INTO shard(shard) VALUES(?1)")
 STATEMENT(SHARD_GET, "SELECT " SHARD_NUMBERS(SHARD_COLUMN) "holder, want_nonce, last FROM shard WHERE shard = ?1")
 STATEMENT(SHARD_SET,
         "UPDATE shard SET " SHARD_NUMBERS(SHARD_ASSIGN) "holder = ?, want_nonce = ?, last = ? WHERE shard = ?")
+STATEMENT(SHARD_HOST_SET, "UPDATE shard SET host = ?2 WHERE shard = ?1")
+STATEMENT(SHARD_HOST, "SELECT host FROM shard WHERE shard = ?1")
 STATEMENT(SHARD_NUMBERS_MAX,
         "SELECT max(number) FROM (SELECT high_tail AS number FROM shard UNION ALL SELECT high_taken FROM shard "
         "UNION ALL SELECT normal_tail FROM shard UNION ALL SELECT normal_taken FROM shard "

@@ -19,6 +19,7 @@ enum {
         REPLY_FEATURES,
         REPLY_MAX_MEMBERS,
         REPLY_ID_LAYOUT,
+        REPLY_CREATED,
         REPLY_IS_NEW, /* of record alone */
 };
 
@@ -81,6 +82,7 @@ static int record_read(struct redis_store *s, const redisReply *reply, struct st
                 .features = reply_span(reply_at(reply, REPLY_FEATURES)),
                 .max_members = reply_span(reply_at(reply, REPLY_MAX_MEMBERS)),
                 .id_layout = reply_span(reply_at(reply, REPLY_ID_LAYOUT)),
+                .created = reply_span(reply_at(reply, REPLY_CREATED)),
         };
         char where[1024];
         (void)snprintf(where, sizeof(where), "%s: %s", s->url, s->app_key);

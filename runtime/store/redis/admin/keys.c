@@ -32,11 +32,12 @@ void redis_keys(struct redis_store *s, struct store_request *request)
 {
         struct store_keys *keys = (struct store_keys *)request;
         keys->keys_count = 0;
-        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_keys, keys->shard, 3);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_keys, keys->shard, 4);
         call->answer = keys_answer;
         call_put(call, keys->key);
         call_put_number(call, keys->cursor.major);
         call_put_number(call, keys->page_keys);
+        call_put_number(call, s->store.record.created_ms);
         call_send(call);
 }
 

@@ -20,7 +20,7 @@ static void count_answer(struct redis_call *call, const redisReply *reply)
                 &to->delayed, &to->in_flight, &to->parked, &to->dead, &to->results, &to->controls, &to->keys,
                 &to->outbox, &to->done, &to->dropped, &to->results_dropped, &to->epoch };
         size_t count = sizeof(numbers) / sizeof(numbers[0]);
-        if (reply_count(reply) != count + 6) {
+        if (reply_count(reply) != count + 7) {
                 op_bad_answer(op);
                 return;
         }
@@ -29,11 +29,14 @@ static void count_answer(struct redis_call *call, const redisReply *reply)
         to->is_held = answer_bool(op, reply->element[count], "lease");
         if (to->is_held)
                 (void)nonce_read(reply_span(reply->element[count + 1]), to->holder);
+        struct span host = reply_span(reply->element[count + 6]);
+        if (to->is_held && store_host_is_good(host))
+                memcpy(to->host, host.data, host.size);
         to->left_ms = answer_number(op, reply->element[count + 2], TASK_NUMBER_MAX, "lease");
         to->wanted = (enum store_wanted)answer_number(op, reply->element[count + 3], STORE_WANTED_FIRM, "want");
         uint64_t oldest = answer_number(op, reply->element[count + 4], TASK_NUMBER_MAX, "time");
         uint64_t now = answer_number(op, reply->element[count + 5], TASK_NUMBER_MAX, "time");
-        to->oldest_ms = oldest && oldest < now ? now - oldest : 0;
+        to->oldest_ms = store_age_ms(op->s->store.record.created_ms, oldest, now);
         to->time_ms = now;
         /* Nobody counts an RPUSH; each task is in exactly one of these. */
         to->submitted = sum(to);

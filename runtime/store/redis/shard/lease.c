@@ -100,7 +100,7 @@ void redis_acquire(struct redis_store *s, struct store_request *request)
         acquire->busy_ms = 0;
         acquire->page = (struct store_page){ 0 };
         nonce_text(acquire->lease.nonce, nonce);
-        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_acquire, acquire->lease.shard, 6);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_acquire, acquire->lease.shard, 7);
         call->answer = acquire_answer;
         call_put_number(call, acquire->lease.epoch);
         call_printf(call, "%s", nonce);
@@ -108,6 +108,7 @@ void redis_acquire(struct redis_store *s, struct store_request *request)
         call_put_number(call, acquire->is_firm);
         call_put_number(call, acquire->drain_ms);
         call_put_number(call, acquire->page_tasks);
+        call_put(call, acquire->host);
         call_send_tracked(call);
 }
 

@@ -56,15 +56,18 @@ static int record_read(struct sqlite_store *s, struct store_app *ret_app, struct
         char *max_members = meta_text(db, "max_members");
         char *id_layout = meta_text(db, "id_layout");
         char *features = meta_text(db, "features");
+        char *created = meta_text(db, "created");
         struct app_texts texts = { .shards = span_of_text(shards),
                 .max_members = span_of_text(max_members),
                 .id_layout = span_of_text(id_layout),
-                .features = span_of_text(features) };
+                .features = span_of_text(features),
+                .created = span_of_text(created) };
         int r = db->failure ? 0 : app_read(s->path, &texts, schema_newest(), ret_app, error);
         free(shards);
         free(max_members);
         free(id_layout);
         free(features);
+        free(created);
         return r;
 }
 
@@ -96,6 +99,8 @@ static void record_complete(struct sqlite_store *s, const struct store_options *
         if (is_new) {
                 meta_set_text(db, "app", options->app);
                 meta_set_number(db, "shards", app.shards);
+                /* The store's time begins with the wall clock: clock_set(). */
+                meta_set_number(db, "created", s->clock.wall_ms(s->clock.self));
         }
         if (!meta_has(db, "features"))
                 features_write(db, &app);

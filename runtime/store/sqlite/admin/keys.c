@@ -16,7 +16,7 @@ static void head_fill(struct sqlite_store *s, struct store_key_info *info, uint6
         query_end(&q);
         uint64_t submitted_ms = task.envelope.submitted_ms;
         info->head = task.envelope.id;
-        info->head_age_ms = submitted_ms && submitted_ms < s->now_ms ? s->now_ms - submitted_ms : 0;
+        info->head_age_ms = store_age_ms(s->store.record.created_ms, submitted_ms, s->now_ms);
 }
 
 static void info_fill(

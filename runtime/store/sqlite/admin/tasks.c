@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
 /* --- counts ------------------------------------------------------------------------------------------------------ */
@@ -18,13 +19,22 @@ static uint64_t oldest_ms(struct sqlite_store *s, const struct sqlite_shard_row 
                         shard->in_flight ? 0 : shard->taken[lane], shard->tail[lane]);
                 if (log_scan_next(&scan) && !row_read(s, shard->shard, lane_seq((enum lane)lane, scan.number),
                                                     column_span(&scan.row, 1), arena, &task, NULL)) {
-                        uint64_t since_ms = task.envelope.submitted_ms;
-                        if (since_ms && since_ms < s->now_ms && s->now_ms - since_ms > oldest)
-                                oldest = s->now_ms - since_ms;
+                        oldest = max_u64(oldest,
+                                store_age_ms(s->store.record.created_ms, task.envelope.submitted_ms, s->now_ms));
                 }
                 log_scan_end(&scan);
         }
         return oldest;
+}
+
+static void host_read(struct sqlite_store *s, uint32_t shard, char ret_host[STORE_HOST_MAX + 1])
+{
+        struct query q = query(&s->db, STATEMENT_SHARD_HOST);
+        bind_number(&q, shard);
+        struct span host = query_row(&q) ? column_span(&q, 0) : (struct span){ 0 };
+        if (store_host_is_good(host))
+                memcpy(ret_host, host.data, host.size);
+        query_end(&q);
 }
 
 static void count_one(struct sqlite_store *s, uint32_t number, struct store_counts *to, struct arena_chunk **arena)
@@ -54,8 +64,10 @@ static void count_one(struct sqlite_store *s, uint32_t number, struct store_coun
                 .oldest_ms = oldest_ms(s, shard, arena),
                 .time_ms = s->now_ms };
         memcpy(to->queued, shard->queued, sizeof(to->queued));
-        if (shard->is_held)
-                memcpy(to->holder, shard->holder, STORE_NONCE_SIZE);
+        if (!shard->is_held)
+                return;
+        memcpy(to->holder, shard->holder, STORE_NONCE_SIZE);
+        host_read(s, number, to->host);
 }
 
 void sqlite_count(struct sqlite_store *s, struct store_request *request)

@@ -117,6 +117,8 @@ static const char *const steps[] = {
         "NOT NULL, at INTEGER NOT NULL, PRIMARY KEY(room, source)) WITHOUT ROWID;"
         "CREATE TABLE room_follower(shard INTEGER NOT NULL, nonce BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY "
         "KEY(shard, nonce)) WITHOUT ROWID;",
+        /* The name of the host that holds the lease, for people (lease.c). */
+        "ALTER TABLE shard ADD COLUMN host TEXT;",
 };
 
 #define VERSION (sizeof(steps) / sizeof(steps[0]))

@@ -108,11 +108,24 @@ static void want(struct sqlite_store *s, struct sqlite_shard_row *shard, const s
         ring_holder(s, shard);
 }
 
+/* The row in memory does not have it: nothing is decided by it. */
+static void name_holder(
+        struct sqlite_store *s, const struct sqlite_shard_row *shard, const struct store_acquire *acquire)
+{
+        if (!acquire->host.size && is_nonce(shard->holder, acquire->lease.nonce))
+                return;
+        struct query q = query(&s->db, STATEMENT_SHARD_HOST_SET);
+        bind_number(&q, shard->shard);
+        bind_text(&q, acquire->host);
+        (void)query_run(&q);
+}
+
 static void grant(struct sqlite_store *s, struct sqlite_shard_row *shard, struct store_acquire *acquire)
 {
         const struct store_lease *lease = &acquire->lease;
         acquire->grant = STORE_GRANTED;
         acquire->is_recovery = shard->is_held && !is_nonce(shard->holder, lease->nonce);
+        name_holder(s, shard, acquire);
         shard->epoch = lease->epoch;
         memcpy(shard->holder, lease->nonce, STORE_NONCE_SIZE);
         shard->is_held = true;

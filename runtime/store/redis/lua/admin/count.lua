@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- count: a shard in numbers.
 -- → queued × 3, delayed, in flight, parked, dead, results, controls, keys, outbox, done, dropped, results_dropped, epoch,
---   is_held, holder, left, wanted, submitted_ms of the oldest, now
+--   is_held, holder, left, wanted, submitted_ms of the oldest, now, host
 --include shard
 --include lease
 --include task
@@ -10,12 +10,15 @@
 --include marks
 --include portion
 
-local f = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'want', 'gone', 'returned', 'done', 'dropped', 'results_dropped')
+local f = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'want', 'gone', 'returned', 'done', 'dropped', 'results_dropped',
+	'host')
 local state, epoch, holder = lease_read(f[1])
 if not state then
 	state, epoch, holder = 'free', 0, ''
 end
 local is_held = state == 'held'
+-- One that does not say who it is leaves the name of the holder before it.
+local host, of = string.match(f[10] or '', '^(%S+) (%x+)$')
 local marks = marks_read(f[5])
 local claimed = claimed_read()
 local queued, oldest = {}, 0
@@ -48,4 +51,4 @@ end
 return { queued[0], queued[1], queued[2], size('ZCARD', 'delayed'), size('HLEN', 'flight') + #claimed_seqs(claimed), size('HLEN', 'parked'),
 	size('HLEN', 'dead'), size('ZCARD', 'results'), math.max(0, size('LLEN', 'control') - (whole(f[6]) or 0)), size('HLEN', 'keys'),
 	size('LLEN', 'outbox') + size('LLEN', 'kept'), whole(f[7]) or 0, whole(f[8]) or 0, whole(f[9]) or 0, epoch, is_held and 1 or 0,
-	holder, is_held and left_ms(f[2], f[3]) or 0, wanted(want_read(f[4], epoch)), oldest, now }
+	holder, is_held and left_ms(f[2], f[3]) or 0, wanted(want_read(f[4], epoch)), oldest, now, of == holder and host or '' }

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- acquire: who may act on the shard.  ARGV: epoch, nonce, ttl, firm, drain, page.
+-- acquire: who may act on the shard.  ARGV: epoch, nonce, ttl, firm, drain, page, the host's
+-- name ('': what is known of that nonce stays).
 -- → 0 (granted), stored epoch, call, left, is_recovery, has_work, next_due, has_keys, now, has_more, page, has_names, next_schedule (0: none)
 --   1 (busy), stored epoch, busy_ms, holder     2 (stale), stored epoch
 --include shard
@@ -54,6 +55,9 @@ if is_refused(want) then
 end
 redis.call('HSET', shard, 'lease', 'held ' .. ARGV[1] .. ' ' .. nonce, 'until', till, 'ttl', ttl, 'call', call, 'last', '',
 	'returned', 0)
+if ARGV[7] ~= '' then
+	redis.call('HSET', shard, 'host', ARGV[7] .. ' ' .. nonce)
+end
 for _, name in ipairs({ 'high', 'normal', 'low', 'done' }) do
 	redis.call('HSETNX', shard, name, 0)
 end
