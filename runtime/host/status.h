@@ -9,10 +9,10 @@
  *          "running":[[7,2],[12,1]]}
  *
  * `running` says how many tasks run in which shard.
- * `http_counts`, if somebody has asked there, counts what came (http/http.h); zeroes are omitted.  How many connections and
- * requests there were does not cause a write; what was refused does.
- * `reload`, if present, says what became of the latest order to reload (handler/reload_order.h).
- * `unserved`, if present, lists names of tasks that wait because no handler of this host serves them.
+ * `http_counts`, if somebody has asked there, counts what came (http/http.h); zeroes are omitted.  How many connections
+ * and requests there were does not cause a write; what was refused does. `reload`, if present, says what became of the
+ * latest order to reload (handler/reload_order.h). `unserved`, if present, lists names of tasks that wait because no
+ * handler of this host serves them.
  *
  * The document is written when it has changed, at most every HOST_STATUS_PACE_MS; unchanged, only often enough that it
  * does not expire.  Ages (oldest_ms) change all the time and do not cause a write; the reader adds the document's own
@@ -44,7 +44,7 @@ struct host_status_view {
         const struct shards *shards; /* without a store: there is nowhere to write to, not yet or not any more */
         const struct handlers *handlers;
         const struct reload_order *order;
-        const char *http; /* where its page is; NULL: it has no port */
+        const char *http;                  /* where its page is; NULL: it has no port */
         struct http_server *const *server; /* NULL there: it has none, not yet or not any more */
 };
 

@@ -203,6 +203,13 @@ def test_each_role_may_what_it_is_for(server):
     assert server.ask("POST", "/v1/tasks/mail", b"1", token=watcher)[0] == 403
     assert server.ask("POST", "/v1/tasks/mail", b"1", token=shop)[0] == 202
 
+    def counted():
+        member, = json.loads(server.host.cli("status", "--json"))["members"]
+        return member.get("http", {})
+    wait_until(lambda: counted().get("forbidden", 0) >= 4, "what was forbidden is told without anybody asking the host")
+    assert counted()["requests"] >= 8 and counted()["accepted"] >= 1 and counted()["malformed"] == 0
+    assert " requests, 4 forbidden\n" in server.host.cli("status")
+
 
 def test_a_browser_is_let_in_under_our_name_and_for_our_page(server):
     assert server.ask("GET", "/livez", Host="evil.example")[0] == 421

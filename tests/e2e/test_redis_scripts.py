@@ -221,9 +221,9 @@ def calls(shard):
         ("wake", "wake", KEYS, [LEASE, 9, "handler:m", 10], ()),
         ("wake again", "wake", KEYS, [LEASE, 8, "handler:m", 10], ()),
         ("names", "names", KEYS, [LEASE, "", 64], ()),
-        ("acquire", "acquire", KEYS, [9, "bb", 1000, 0, 1000, 256], ()),
-        ("acquire firmly", "acquire", KEYS, [9, "bb", 1000, 1, 1000, 256], ()),
-        ("acquire again", "acquire", KEYS, [5, "aa", 1000, 0, 1000, 256], ()),
+        ("acquire", "acquire", KEYS, [9, "bb", 1000, 0, 1000, 256, "host-b"], ()),
+        ("acquire firmly", "acquire", KEYS, [9, "bb", 1000, 1, 1000, 256, ""], ()),
+        ("acquire again", "acquire", KEYS, [5, "aa", 1000, 0, 1000, 256, ""], ()),
         ("app_set", "app_set", APP[:1], [2, 64, 3, "local:/z", "rooms"], ()),
         ("aside", "aside", KEYS, [LEASE, shard.pack([[seq(1), 0, "malformed", "no"], [seq(2), 99999999999999, "", ""],
                                                     [seq(13), 0, "malformed", "no"]]), LIMIT, 0, "", 13, LISTED[2], 0, ""], ()),
@@ -470,7 +470,7 @@ def test_a_list_that_others_have_changed_costs_no_task_that_was_claimed(root, cl
         assert advance(client, root, *advance_lists(CLAIMED, 1, (0, 3, f":6:{sum_of(LISTED[2])}", 64, 0, 1000, LISTED[2]))) == b"OTHER"
         assert shard.dump() == before
         assert any("lane normal" in line for line in fsck(shard, root))
-        client.eval(assemble(root, "acquire"), len(KEYS), *KEYS, 6, "aa", 1000, 0, 1000, 256)
+        client.eval(assemble(root, "acquire"), len(KEYS), *KEYS, 6, "aa", 1000, 0, 1000, 256, "host-a")
         assert markers(shard.dump()) == markers(before)
         assert not client.hexists(AT + "shard", "claimed") and not fsck(shard, root)
 
@@ -480,7 +480,7 @@ def reads(shard):
     yield from (("find", KEYS, ["queued-2-0", state, 0, 100]) for state in range(5))
     yield from (("list", KEYS, [state, 0, 100]) for state in range(5))
     yield from (("fsck", KEYS, [part, 0]) for part in range(1, PARTS + 1))
-    yield from (("keys", KEYS, ["", 0, 100]), ("keys", KEYS, ["k1", 0, 1]), ("status_list", STATUS, [10, ""]),
+    yield from (("keys", KEYS, ["", 0, 100, 0]), ("keys", KEYS, ["k1", 0, 1, 0]), ("status_list", STATUS, [10, ""]),
                 ("wanting_list", WANTING, ["", 10]), ("room_list", [AT + "rooms"], ["", 10]), ("count", KEYS, []),
                 ("dead_groups", KEYS, []), ("limit_look", SHARES, [0, 10]), ("limit_look", TOKENS, [0, 10]), ("schedule_list", KEYS, ["", 10]))
 

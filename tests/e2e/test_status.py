@@ -12,7 +12,7 @@ import time
 
 from hosts import Host, wait_until
 
-SHARD = ["shard", "owner", "epoch", "waiting", "running", "queued", "delayed", "in_flight", "parked", "dead", "oldest_ms"]
+SHARD = ["shard", "owner", "host", "epoch", "waiting", "running", "queued", "delayed", "in_flight", "parked", "dead", "oldest_ms"]
 MEMBER = ["name", "nonce", "state", "weight", "shards", "age_ms", "version", "machine", "pid", "started_ms", "seats"]
 HANDLER = ["name", "plugin", "version", "generation", "state", "waiting", "running", "done", "retried", "later", "rejected",
            "crashed", "timed_out", "dead", "oldest_ms", "hash"]

@@ -106,7 +106,7 @@ def test_what_became_of_a_done_task_is_known_elsewhere_and_later(host):
         return json.loads(host.cli("task", ident, "--json"))
     wait_until(lambda: ask(ident).returncode == 0, "the host has the answer to its advance")
     first = known()
-    assert first["state"] == "done"
+    assert first["state"] == "done" and {row["host"] for row in host.rows("shard")} == {"a"}
     assert first["host"] == "a" and first["attempt"] == 2 and first["generation"] == 1 and first["handler"] == "work"
     assert first["pid"] != host.process.pid and len(first["hash"]) == 8 and "result_bytes" not in first
     said = host.cli("task", ident)
