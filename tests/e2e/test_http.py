@@ -205,7 +205,7 @@ def test_each_role_may_what_it_is_for(server):
 
     def counted():
         member, = json.loads(server.host.cli("status", "--json"))["members"]
-        return member.get("http", {})
+        return member.get("http_counts", {})
     wait_until(lambda: counted().get("forbidden", 0) >= 4, "what was forbidden is told without anybody asking the host")
     assert counted()["requests"] >= 8 and counted()["accepted"] >= 1 and counted()["malformed"] == 0
     assert " requests, 4 forbidden\n" in server.host.cli("status")

@@ -11,7 +11,6 @@
 #include "cli/open.h"
 #include "cli/print.h"
 #include "look/tasks_look.h"
-#include "store/app.h"
 #include "view/json.h"
 #include "view/table.h"
 #include "view/task.h"
