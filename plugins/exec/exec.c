@@ -10,6 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "../common/base64.h"
 #include "../common/bytes.h"
 #include "../common/child.h"
 #include "../common/stderr_log.h"
@@ -45,19 +46,29 @@ struct run {
 
 /* --- environment ------------------------------------------------------------------------------------------------- */
 
-/* As in CGI: X-Trace-Id becomes QUIVER_HEADER_X_TRACE_ID. */
-static int add_header(struct strings *env, const struct qv_header *header)
+/* As in CGI: X-Trace-Id becomes QUIVER_HEADER_X_TRACE_ID, or QUIVER_HEADER64_… if it is bytes. */
+static int add_header(struct strings *env, const char *prefix, const char *header, const char *value)
 {
         char name[256];
         size_t i;
-        for (i = 0; i < sizeof(name) - 1 && header->name[i]; i++) {
-                char c = header->name[i];
+        for (i = 0; i < sizeof(name) - 1 && header[i]; i++) {
+                char c = header[i];
                 if (c >= 'a' && c <= 'z')
                         c = (char)(c - 'a' + 'A');
                 name[i] = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ? c : '_';
         }
         name[i] = 0;
-        return strings_addf(env, "QUIVER_HEADER_%s=%s", name, header->value);
+        return strings_addf(env, "%s_%s=%s", prefix, name, value);
+}
+
+static int add_header64(struct strings *env, const struct qv_header2 *header)
+{
+        struct bytes text = { 0 };
+        base64_put(&text, header->value, header->value_size);
+        bytes_put(&text, "", 1);
+        int r = text.is_broken ? -ENOMEM : add_header(env, "QUIVER_HEADER64", header->name, text.data);
+        bytes_free(&text);
+        return r;
 }
 
 static int add_task(struct strings *env, const struct qv_task *task)
@@ -74,7 +85,11 @@ static int add_task(struct strings *env, const struct qv_task *task)
                 r = strings_addf(env, "QUIVER_DEADLINE_MS=%" PRIu64, deadline_ms > now ? deadline_ms - now : 0);
         }
         for (size_t i = 0; !r && i < task->headers_count; i++)
-                r = add_header(env, &task->headers[i]);
+                r = add_header(env, "QUIVER_HEADER", task->headers[i].name, task->headers[i].value);
+        const struct qv_header2 *header;
+        for (size_t i = 0; !r && (header = qv_header_at(task, i)); i++)
+                if (header->is_bytes)
+                        r = add_header64(env, header);
         return r;
 }
 

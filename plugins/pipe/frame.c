@@ -2,8 +2,11 @@
 
 #include <inttypes.h>
 
-#define LENGTH_SIZE   4u
-#define HEADER_PREFIX "header."
+#include "../common/base64.h"
+
+#define LENGTH_SIZE     4u
+#define HEADER_PREFIX   "header."
+#define HEADER64_PREFIX "header64."
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
@@ -84,23 +87,48 @@ int frame_get_number(const struct frame *f, const char *name, uint64_t fallback,
         return 0;
 }
 
-size_t frame_get_headers(const struct frame *f, struct qv_header *headers, size_t room)
+/* What stands behind the prefix, if the field begins with it. */
+static char *after(char *field, const char *prefix)
 {
-        size_t count = 0;
+        size_t size = strlen(prefix);
+        return strncmp(field, prefix, size) != 0 ? NULL : field + size;
+}
+
+static int add_bytes(struct frame_headers *to, const char *name, char *value)
+{
+        if (to->bytes_count == QV_HEADERS_MAX)
+                return -E2BIG;
+        long size = base64_decode(value);
+        if (size < 0)
+                return -EBADMSG;
+        to->bytes[to->bytes_count++] = (struct qv_header2){ .name = name, .value = value, .value_size = (size_t)size };
+        return 0;
+}
+
+static int add_text(struct frame_headers *to, const char *name, const char *value)
+{
+        if (to->texts_count == QV_HEADERS_MAX)
+                return -E2BIG;
+        to->texts[to->texts_count++] = (struct qv_header){ .name = name, .value = value };
+        return 0;
+}
+
+int frame_get_headers(const struct frame *f, struct frame_headers *ret)
+{
+        int r = 0;
         char *next;
-        for (char *at = f->fields; at < f->fields_end; at = next) {
+        ret->texts_count = ret->bytes_count = 0;
+        for (char *at = f->fields; r == 0 && at < f->fields_end; at = next) {
                 next = at + strlen(at) + 1;
-                if (strncmp(at, HEADER_PREFIX, strlen(HEADER_PREFIX)) != 0)
+                char *text = after(at, HEADER_PREFIX);
+                char *bytes = after(at, HEADER64_PREFIX);
+                if (!text && !bytes)
                         continue;
-                if (count < room) {
-                        char *equals = strchr(at, '=');
-                        *equals = 0;
-                        headers[count].name = at + strlen(HEADER_PREFIX);
-                        headers[count].value = equals + 1;
-                }
-                count++;
+                char *equals = strchr(at, '=');
+                *equals = 0;
+                r = text ? add_text(ret, text, equals + 1) : add_bytes(ret, bytes, equals + 1);
         }
-        return count;
+        return r;
 }
 
 /* --- writing ----------------------------------------------------------------------------------------------------- */
@@ -150,6 +178,15 @@ static void put_header(struct bytes *out, const struct qv_header *header)
         put_field(out, header->name, header->value);
 }
 
+static void put_header64(struct bytes *out, const struct qv_header2 *header)
+{
+        bytes_put_text(out, HEADER64_PREFIX);
+        bytes_put_text(out, header->name);
+        bytes_put(out, "=", 1);
+        base64_put(out, header->value, header->value_size);
+        bytes_put(out, "\n", 1);
+}
+
 void frame_put_hello(struct bytes *out, const struct qv_host *host)
 {
         size_t start = begin(out, "hello");
@@ -182,6 +219,10 @@ void frame_put_task(struct bytes *out, const struct qv_task *task, uint64_t dead
                 put_number(out, "checkpoint_size", task->checkpoint_size);
         for (size_t i = 0; i < task->headers_count; i++)
                 put_header(out, &task->headers[i]);
+        const struct qv_header2 *header;
+        for (size_t i = 0; (header = qv_header_at(task, i)); i++)
+                if (header->is_bytes)
+                        put_header64(out, header);
         bytes_put(out, "\n", 1);
         bytes_put(out, task->payload, task->payload_size);
         bytes_put(out, task->checkpoint, task->checkpoint_size);

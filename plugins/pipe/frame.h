@@ -30,9 +30,17 @@ const char *frame_get(const struct frame *f, const char *name);
 /* Reads a field as a number of at least 0; `fallback` if there is no such field.  0 or -EBADMSG. */
 int frame_get_number(const struct frame *f, const char *name, uint64_t fallback, uint64_t *ret);
 
-/* Collects up to `room` fields whose names begin with "header.", without that prefix.  Returns how many there are. Call
- * it after all other reads: it changes the fields. */
-size_t frame_get_headers(const struct frame *f, struct qv_header *headers, size_t room);
+struct frame_headers {
+        struct qv_header texts[QV_HEADERS_MAX];
+        size_t texts_count;
+        struct qv_header2 bytes[QV_HEADERS_MAX];
+        size_t bytes_count;
+};
+
+/* Collects the fields whose names begin with "header." and "header64.", without these; the latter's values are decoded.
+ * 0; -E2BIG: more than QV_HEADERS_MAX of one kind; -EBADMSG: one is not base64.  Call it once, and after all other
+ * reads: it changes the fields. */
+int frame_get_headers(const struct frame *f, struct frame_headers *ret);
 
 /* Appends a frame to `out`. */
 void frame_put_hello(struct bytes *out, const struct qv_host *host);

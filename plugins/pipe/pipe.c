@@ -8,8 +8,7 @@
 
 #include "worker.h"
 
-#define HEADERS_MAX 64
-#define UNSEEN_MAX  3 /* the most workers in a row that may end before they have read the task */
+#define UNSEEN_MAX 3 /* the most workers in a row that may end before they have read the task */
 
 /* The result of handling a frame: one of these, or an outcome. */
 enum { HEARD = -1, BREACH = -2 };
@@ -81,7 +80,7 @@ static int read_lane(const char *text, int32_t *ret)
 static int on_submit(struct call *call)
 {
         struct qv_submit submit = QV_SUBMIT_INIT;
-        struct qv_header headers[HEADERS_MAX];
+        struct frame_headers headers;
         const struct frame *f = &call->frame;
         const char *lane = frame_get(f, "lane");
         if (frame_get_number(f, "delay_ms", 0, &submit.delay_ms) < 0)
@@ -92,10 +91,14 @@ static int on_submit(struct call *call)
         submit.key = frame_get(f, "key");
         submit.payload = f->body;
         submit.payload_size = f->body_size;
-        submit.headers_count = frame_get_headers(f, headers, HEADERS_MAX);
-        submit.headers = submit.headers_count ? headers : NULL;
-        if (submit.headers_count > HEADERS_MAX)
-                return breach(call, "sent a submit frame with too many headers");
+        int r = frame_get_headers(f, &headers);
+        if (r < 0)
+                return breach(call, r == -E2BIG ? "sent a submit frame with too many headers"
+                                                : "sent a submit frame with a header64 that is not base64");
+        submit.headers = headers.texts;
+        submit.headers_count = headers.texts_count;
+        submit.headers2 = headers.bytes;
+        submit.headers2_count = headers.bytes_count;
         return check(call, call->task->host->submit(call->task->host, call->task, &submit));
 }
 

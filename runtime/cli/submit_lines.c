@@ -90,13 +90,16 @@ static int check(const struct stream *st, const struct submit_line *line, struct
         return client_check_task(task, error);
 }
 
-/* What was said on the command line, for each line anew.  Headers are borrowed, so only names are left out. */
+/* What was said on the command line, for each line anew.  Headers are borrowed, so only the texts that were made for
+ * them are left out. */
 static void start_line(const struct stream *st, struct submit_line *line)
 {
         const struct task_options *from = &st->request->task;
         line->task = (struct task_options){ .task = from->task };
         memcpy(line->task.headers, from->headers, sizeof(from->headers));
+        memcpy(line->task.headers2, from->headers2, sizeof(from->headers2));
         line->task.task.headers = line->task.headers;
+        line->task.task.headers2 = line->task.headers2;
 }
 
 static void free_line(struct submit_line *line)

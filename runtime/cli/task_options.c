@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "base/memory.h"
 #include "cli/open.h"
 #include "view/json.h"
@@ -13,31 +14,76 @@ const struct option_choice task_lanes[] = { { "high", 1 }, { "normal", 0 }, { "l
 
 void task_options_free(struct task_options *t)
 {
-        for (size_t i = 0; i < TASK_HEADERS_MAX; i++)
-                free(t->header_names[i]);
+        for (size_t i = 0; i < t->header_texts_count; i++)
+                free(t->header_texts[i]);
         buffer_free(&t->payload);
+}
+
+/* Kept until the task is freed. */
+static char *keep_text(struct task_options *t, const void *text, size_t size)
+{
+        return t->header_texts[t->header_texts_count++] = text_copy_part(text, size);
+}
+
+static int has_room(const struct task_options *t, struct error *error)
+{
+        if (t->task.headers_count + t->task.headers2_count >= TASK_HEADERS_MAX)
+                return error_set(error, -EINVAL, "at most %u headers", TASK_HEADERS_MAX);
+        return 0;
 }
 
 static int add_header(struct task_options *t, const char *name, const char *value, struct error *error)
 {
-        if (t->task.headers_count == TASK_HEADERS_MAX)
-                return error_set(error, -EINVAL, "at most %u headers", TASK_HEADERS_MAX);
+        if (has_room(t, error) < 0)
+                return -EINVAL;
         t->headers[t->task.headers_count++] = (struct qv_client_header){ name, value };
         t->task.headers = t->headers;
         return 0;
 }
 
+static int add_header64(struct task_options *t, const char *name, const char *value, struct error *error)
+{
+        struct buffer bytes = { 0 };
+        size_t size;
+        if (has_room(t, error) < 0)
+                return -EINVAL;
+        if (!base64_is_exact(span_of_text(value), &size))
+                return error_set(error, -EINVAL, "header %s: is not base64 with its padding", name);
+        (void)base64_decode(span_of_text(value), &bytes);
+        t->headers2[t->task.headers2_count++] = (struct qv_client_header2){ .name = name,
+                .value = keep_text(t, bytes.size ? (const char *)bytes.data : "", size),
+                .value_size = size };
+        t->task.headers2 = t->headers2;
+        buffer_free(&bytes);
+        return 0;
+}
+
+/* NAME=VALUE → both. */
+static int split_header(
+        struct task_options *t, const char *text, const char **ret_name, const char **ret_value, struct error *error)
+{
+        const char *equals = strchr(text, '=');
+        if (!equals)
+                return error_set(error, -EINVAL, "%s has no =; say NAME=VALUE", text);
+        if (has_room(t, error) < 0)
+                return -EINVAL;
+        *ret_name = keep_text(t, text, (size_t)(equals - text));
+        *ret_value = equals + 1;
+        return 0;
+}
+
 int task_options_take_header(void *self, const char *value, struct error *error)
 {
-        struct task_options *t = self;
-        const char *equals = strchr(value, '=');
-        if (!equals)
-                return error_set(error, -EINVAL, "%s has no =; say NAME=VALUE", value);
-        size_t at = t->task.headers_count;
-        int r = add_header(t, NULL, equals + 1, error);
-        if (r == 0)
-                t->headers[at].name = t->header_names[at] = text_copy_part(value, (size_t)(equals - value));
-        return r;
+        const char *name;
+        int r = split_header(self, value, &name, &value, error);
+        return r < 0 ? r : add_header(self, name, value, error);
+}
+
+int task_options_take_header64(void *self, const char *value, struct error *error)
+{
+        const char *name;
+        int r = split_header(self, value, &name, &value, error);
+        return r < 0 ? r : add_header64(self, name, value, error);
 }
 
 /* --- a line of JSON ----------------------------------------------------------------------------------------------- */
@@ -50,18 +96,20 @@ static const char *plain_text(const json_t *value)
         return json_string_value(value);
 }
 
-static int take_json_headers(struct task_options *t, const json_t *headers, struct error *error)
+static int take_json_headers(struct task_options *t, const char *field, const json_t *headers, struct error *error)
 {
+        bool is_base64 = strcmp(field, "headers") != 0;
         const char *name;
         json_t *value;
         if (!json_is_object(headers))
-                return error_set(error, -EINVAL, "headers: must be an object of texts");
+                return error_set(error, -EINVAL, "%s: must be an object of texts", field);
         json_object_foreach((json_t *)headers, name, value)
         {
-                if (!plain_text(value))
-                        return error_set(error, -EINVAL, "headers.%s: must be a text", name);
-                if (add_header(t, name, json_string_value(value), error) < 0)
-                        return error_prefix(error, -EINVAL, "headers");
+                const char *text = plain_text(value);
+                if (!text)
+                        return error_set(error, -EINVAL, "%s.%s: must be a text", field, name);
+                if ((is_base64 ? add_header64(t, name, text, error) : add_header(t, name, text, error)) < 0)
+                        return error_prefix(error, -EINVAL, "%s", field);
         }
         return 0;
 }
@@ -110,13 +158,13 @@ static int take_json_field(struct task_options *t, const char *name, const json_
 {
         const struct option rows[] = { TASK_OPTIONS(t) };
         static const char *const known[] = { "handler", "key", "lane", "delay", "unique", "attempts", "timeout",
-                "headers", "payload", "payload_base64", "idempotency_key" };
+                "headers", "headers_base64", "payload", "payload_base64", "idempotency_key" };
         if (!strcmp(name, "payload"))
                 return take_json_payload(t, value);
         if (!strcmp(name, "payload_base64"))
                 return take_json_base64(t, value, error);
-        if (!strcmp(name, "headers"))
-                return take_json_headers(t, value, error);
+        if (!strcmp(name, "headers") || !strcmp(name, "headers_base64"))
+                return take_json_headers(t, name, value, error);
         if (!strcmp(name, "handler")) {
                 t->task.handler = plain_text(value);
                 return t->task.handler ? 0 : error_set(error, -EINVAL, "handler: must be a text");

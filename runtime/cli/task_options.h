@@ -14,8 +14,10 @@
 struct task_options {
         struct qv_client_task task;
         struct qv_client_header headers[TASK_HEADERS_MAX];
-        char *header_names[TASK_HEADERS_MAX]; /* owned; NULL: borrowed */
-        struct buffer payload;                /* where it had to be made */
+        struct qv_client_header2 headers2[TASK_HEADERS_MAX];
+        char *header_texts[4 * TASK_HEADERS_MAX]; /* names and values that had to be made; owned */
+        size_t header_texts_count;
+        struct buffer payload; /* where it had to be made */
 };
 #define TASK_OPTIONS_INIT                                                                                              \
         {                                                                                                              \
@@ -35,14 +37,16 @@ void task_options_free(struct task_options *t);
                         "starts in all, instead of the handler's"),                                                    \
                 OPT_DURATION("--timeout TIME", &(t)->task.timeout_ms, 0,                                               \
                         "what a start may take, instead of the handler's"),                                            \
-                OPT_CALL("--header NAME=VALUE", task_options_take_header, t, "say it again for more")
+                OPT_CALL("--header NAME=VALUE", task_options_take_header, t, "say it again for more"),                 \
+                OPT_CALL("--header64 NAME=BASE64", task_options_take_header64, t, "the same, for any bytes")
 
 extern const struct option_choice task_lanes[];
 int task_options_take_header(void *self, const char *value, struct error *error);
+int task_options_take_header64(void *self, const char *value, struct error *error);
 
-/* {"handler", "key", "lane", "delay", "unique", "attempts", "timeout", "headers": {…}, "idempotency_key", "payload" or
- * "payload_base64"}: what is there replaces what was said before.  A payload that is no text is the JSON itself.
- * `object` must outlive the task.  0 or -EINVAL. */
+/* {"handler", "key", "lane", "delay", "unique", "attempts", "timeout", "headers": {…}, "headers_base64": {…},
+ * "idempotency_key", "payload" or "payload_base64"}: what is there replaces what was said before.  A payload that is no
+ * text is the JSON itself. `object` must outlive the task.  0 or -EINVAL. */
 int task_options_take_json(struct task_options *t, const json_t *object, struct error *error);
 
 /* The payload from a word: the word itself, or all of standard input for "-". */

@@ -26,6 +26,15 @@ static int put_headers(const struct qv_client_task *task, struct buffer *lines, 
                 if (r < 0)
                         return r;
         }
+        for (size_t i = 0; i < task->headers2_count; i++) {
+                const struct qv_client_header2 *header = &task->headers2[i];
+                if (!header->name || (header->value_size && !header->value))
+                        return error_set(error, -EINVAL, "headers2, %zu: has no name or no value", i + 1);
+                int r = header_put_bytes(
+                        lines, text_span(header->name), (struct span){ header->value, header->value_size }, error);
+                if (r < 0)
+                        return r;
+        }
         return 0;
 }
 
@@ -36,6 +45,9 @@ static size_t headers_size(const struct qv_client_task *task)
         for (size_t i = 0; i < task->headers_count; i++)
                 size += sizeof("header.:\n") + text_span(task->headers[i].name).size +
                         text_span(task->headers[i].value).size;
+        for (size_t i = 0; i < task->headers2_count; i++)
+                size += sizeof("header64.:\n") + text_span(task->headers2[i].name).size +
+                        (min_u64(task->headers2[i].value_size, TASK_HEADER_MAX) + 2) / 3 * 4;
         return size;
 }
 

@@ -20,7 +20,8 @@
 #define WAIT_SLICE_MS 2000u /* how long a wait goes on after its client has left, at most */
 #define KEEP_MS       3600000u
 
-#define HEADER_PREFIX "quiver-header-"
+#define HEADER_PREFIX   "quiver-header-"
+#define HEADER64_PREFIX "quiver-header64-"
 
 struct intake {
         struct http_exchange *x;
@@ -104,19 +105,27 @@ unsigned intake_status(const struct store_submission *item, struct error *error)
 
 /* --- the request -------------------------------------------------------------------------------------------------- */
 
-/* Quiver-Header-NAME and traceparent go with the task. */
+static bool begins_with(struct span *name, const char *prefix)
+{
+        size_t size = strlen(prefix);
+        if (name->size <= size || memcmp(name->data, prefix, size) != 0)
+                return false;
+        *name = (struct span){ name->data + size, name->size - size };
+        return true;
+}
+
+/* Quiver-Header-NAME, Quiver-Header64-NAME and traceparent go with the task. */
 static int take_headers(struct intake *in, struct error *error)
 {
         const struct http_head *head = in->x->head;
-        size_t prefix = strlen(HEADER_PREFIX);
         for (uint32_t i = 0; i < head->fields_count; i++) {
-                const struct http_field *field = &head->fields[i];
-                struct span name = field->name;
-                if (name.size > prefix && !memcmp(name.data, HEADER_PREFIX, prefix))
-                        name = (struct span){ name.data + prefix, name.size - prefix };
-                else if (!span_is(name, SPAN_TEXT("traceparent")))
-                        continue;
-                int r = header_put(&in->headers, name, field->value, error);
+                struct span name = head->fields[i].name;
+                struct span value = head->fields[i].value;
+                int r = 0;
+                if (begins_with(&name, HEADER64_PREFIX))
+                        r = header_put_base64(&in->headers, name, value, error);
+                else if (begins_with(&name, HEADER_PREFIX) || span_is(name, SPAN_TEXT("traceparent")))
+                        r = header_put(&in->headers, name, value, error);
                 if (r < 0)
                         return r;
         }

@@ -53,17 +53,20 @@ static const char *plain_text(const json_t *value)
         return text && strlen(text) == json_string_length(value) ? text : NULL;
 }
 
-static int take_headers(struct line_task *line, const json_t *headers, struct error *error)
+static int take_headers(
+        struct line_task *line, const char *field, bool is_base64, const json_t *headers, struct error *error)
 {
         const char *name;
         json_t *value;
         if (!json_is_object(headers))
-                return error_set(error, -EINVAL, "headers: must be an object of texts");
+                return error_set(error, -EINVAL, "%s: must be an object of texts", field);
         json_object_foreach((json_t *)headers, name, value)
         {
                 if (!plain_text(value))
-                        return error_set(error, -EINVAL, "headers.%s: must be a text", name);
-                int r = header_put(&line->headers, span_of_text(name), span_of_text(plain_text(value)), error);
+                        return error_set(error, -EINVAL, "%s.%s: must be a text", field, name);
+                struct span text = span_of_text(plain_text(value));
+                int r = is_base64 ? header_put_base64(&line->headers, span_of_text(name), text, error)
+                                  : header_put(&line->headers, span_of_text(name), text, error);
                 if (r < 0)
                         return r;
         }
@@ -93,7 +96,7 @@ static int take_field(struct line_task *line, struct store_submission *item, con
         struct error *error)
 {
         static const char *const known[] = { "handler", "key", "lane", "delay", "unique", "timeout", "attempts",
-                "idempotency_key", "headers", "payload", "payload_base64" };
+                "idempotency_key", "headers", "headers_base64", "payload", "payload_base64" };
         static const size_t options_end = 8;
         size_t i = 0;
         while (i < sizeof(known) / sizeof(known[0]) && strcmp(name, known[i]) != 0)
@@ -104,8 +107,9 @@ static int take_field(struct line_task *line, struct store_submission *item, con
                         nearest ? nearest : "", nearest ? "?" : "");
         }
         if (i >= options_end)
-                return !strcmp(name, "headers") ? take_headers(line, value, error)
-                                                : take_payload(line, name, value, &item->envelope.payload, error);
+                return !strncmp(name, "headers", 7)
+                               ? take_headers(line, name, strcmp(name, "headers") != 0, value, error)
+                               : take_payload(line, name, value, &item->envelope.payload, error);
         if (!strcmp(name, "attempts") && json_is_integer(value)) {
                 char number[24];
                 (void)snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));

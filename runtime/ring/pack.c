@@ -206,6 +206,30 @@ int ring_unpack_reply(const uint8_t *from, size_t size, struct ring_reply *ret)
         return 0;
 }
 
+void ring_put_header(struct buffer *to, const struct ring_task_header *header)
+{
+        buffer_put_text(to, header->name);
+        buffer_put_u32(to, header->is_bytes);
+        buffer_put_u32(to, (uint32_t)header->value_size + 1);
+        buffer_put(to, header->value, header->value_size);
+        buffer_put(to, "", 1);
+}
+
+int ring_next_header(struct reader *from, struct ring_task_header *ret)
+{
+        struct ring_task_header header = { 0 };
+        size_t size = 0;
+        header.name = reader_text(from);
+        header.is_bytes = reader_u32(from);
+        header.value = reader_block(from, &size);
+        if (from->is_bad || !size || header.value[size - 1] ||
+                (!header.is_bytes && strnlen(header.value, size) != size - 1))
+                return -EBADMSG;
+        header.value_size = size - 1;
+        *ret = header;
+        return 0;
+}
+
 void ring_put_submit(struct buffer *to, const struct ring_submit *submit)
 {
         buffer_put_text(to, submit->handler);

@@ -40,7 +40,7 @@ struct ring_task {
         uint32_t attempts_max;
         uint32_t crashes;
         int32_t lane;        /* as in struct qv_task */
-        const void *headers; /* name NUL value NUL … */
+        const void *headers; /* ring_put_header() made them */
         size_t headers_size; /* 0: none */
         const void *checkpoint;
         size_t checkpoint_size;
@@ -94,6 +94,18 @@ int ring_unpack_reply(const uint8_t *from, size_t size, struct ring_reply *ret);
 
 struct buffer;
 struct reader;
+
+/* A header as it goes through the ring, both ways. */
+struct ring_task_header {
+        const char *name;
+        const char *value; /* value_size bytes, and a NUL that is not counted */
+        size_t value_size;
+        bool is_bytes; /* it was submitted as bytes, and need not be a text */
+};
+void ring_put_header(struct buffer *to, const struct ring_task_header *header);
+/* 0, or -EBADMSG. */
+int ring_next_header(struct reader *from, struct ring_task_header *ret);
+
 /* ring_put_submit() appends a follow-up to a buffer that becomes reply.submits; ring_next_submit() reads the next one
  * (0, or -EBADMSG). */
 void ring_put_submit(struct buffer *to, const struct ring_submit *submit);

@@ -9,8 +9,7 @@
 
 #define HANDLER_NAME_MAX 64
 #define KEY_MAX          255
-#define HEADERS_MAX      64
-#define HEADER_TEXT_MAX  1024
+#define HEADER_NAME_MAX  64
 #define DELAY_MAX_MS     (UINT64_C(3650) * 86400 * 1000) /* ten years; more is likely a negative number converted */
 
 static bool has_control(const char *text)
@@ -43,33 +42,88 @@ static int check_key(const char *key, struct error *error)
         return 0;
 }
 
+static int check_name(const char *name, struct error *error)
+{
+        size_t length = name ? strnlen(name, HEADER_NAME_MAX + 1) : 0;
+        bool is_word = length && length <= HEADER_NAME_MAX;
+        for (size_t i = 0; is_word && i < length; i++)
+                is_word = isascii(name[i]) && (isalnum((unsigned char)name[i]) || name[i] == '_' || name[i] == '-');
+        if (!is_word)
+                return error_set(
+                        error, -EINVAL, "a header's name has 1 to %d letters, digits, _ or -", HEADER_NAME_MAX);
+        return 0;
+}
+
 static int check_header(const struct qv_header *header, struct error *error)
 {
-        if (!header->name || !*header->name || !header->value)
-                return error_set(error, -EINVAL, "a header needs a name and a value");
-        if (strnlen(header->name, HEADER_TEXT_MAX + 1) > HEADER_TEXT_MAX ||
-                strnlen(header->value, HEADER_TEXT_MAX + 1) > HEADER_TEXT_MAX)
+        int r = check_name(header->name, error);
+        if (r < 0)
+                return r;
+        if (!header->value)
+                return error_set(error, -EINVAL, "header %s has no value", header->name);
+        if (strnlen(header->value, QV_HEADER_MAX + 1) > QV_HEADER_MAX)
+                return error_set(error, -EMSGSIZE, "header %s is longer than %u bytes", header->name, QV_HEADER_MAX);
+        if (has_control(header->value))
                 return error_set(
-                        error, -EMSGSIZE, "header %.32s is longer than %d bytes", header->name, HEADER_TEXT_MAX);
-        if (has_control(header->name) || has_control(header->value) || strchr(header->name, ':'))
-                return error_set(
-                        error, -EINVAL, "a header's name or value has a control character, or its name a colon");
+                        error, -EINVAL, "header %s has a control character; headers2 takes any bytes", header->name);
         return 0;
+}
+
+static bool is_bytes(const struct qv_header2 *header)
+{
+        const unsigned char *value = header->value;
+        for (size_t i = 0; i < header->value_size; i++)
+                if (value[i] < ' ' || value[i] == 0x7f)
+                        return true;
+        return false;
+}
+
+static int check_header2(const struct qv_header2 *header, struct error *error)
+{
+        int r = check_name(header->name, error);
+        if (r < 0)
+                return r;
+        if (header->value_size && !header->value)
+                return error_set(error, -EINVAL, "header %s has a size and no value", header->name);
+        size_t max = header->value_size <= QV_HEADER_MAX && is_bytes(header) ? QV_HEADER_BYTES_MAX : QV_HEADER_MAX;
+        if (header->value_size > max)
+                return error_set(error, -EMSGSIZE, "header %s is longer than %zu bytes%s", header->name, max,
+                        max == QV_HEADER_BYTES_MAX ? ", and has control characters" : "");
+        return 0;
+}
+
+/* The plugin may be older or newer than this host: its elements have the size that it says. */
+static struct qv_header2 header2_at(const struct qv_submit *submit, size_t index)
+{
+        struct qv_header2 header = { 0 };
+        memcpy(&header, (const char *)submit->headers2 + index * submit->headers2_stride,
+                min_u64(submit->headers2_stride, sizeof(header)));
+        return header;
 }
 
 static int check_headers(const struct qv_submit *submit, struct error *error)
 {
-        if (submit->headers_count > HEADERS_MAX)
+        int r = 0;
+        if (submit->headers_count > QV_HEADERS_MAX)
                 return error_set(
-                        error, -EMSGSIZE, "headers_count is %zu, at most %d", submit->headers_count, HEADERS_MAX);
+                        error, -EMSGSIZE, "headers_count is %zu, at most %u", submit->headers_count, QV_HEADERS_MAX);
+        if (submit->headers2_count > QV_HEADERS_MAX - submit->headers_count)
+                return error_set(error, -EMSGSIZE, "headers2_count is %zu, at most %u with headers_count",
+                        submit->headers2_count, QV_HEADERS_MAX);
         if (submit->headers_count && !submit->headers)
                 return error_set(error, -EINVAL, "headers is NULL, headers_count is not 0");
-        for (size_t i = 0; i < submit->headers_count; i++) {
-                int r = check_header(&submit->headers[i], error);
-                if (r < 0)
-                        return r;
+        if (submit->headers2_count && !submit->headers2)
+                return error_set(error, -EINVAL, "headers2 is NULL, headers2_count is not 0");
+        if (submit->headers2_count && submit->headers2_stride < offsetof(struct qv_header2, is_bytes))
+                return error_set(
+                        error, -EINVAL, "headers2_stride is %zu; start from QV_SUBMIT_INIT", submit->headers2_stride);
+        for (size_t i = 0; r == 0 && i < submit->headers_count; i++)
+                r = check_header(&submit->headers[i], error);
+        for (size_t i = 0; r == 0 && i < submit->headers2_count; i++) {
+                struct qv_header2 header = header2_at(submit, i);
+                r = check_header2(&header, error);
         }
-        return 0;
+        return r;
 }
 
 static int check(const struct qv_submit *submit, uint64_t payload_max, struct error *error)
@@ -94,9 +148,16 @@ static int check(const struct qv_submit *submit, uint64_t payload_max, struct er
 static void put(struct buffer *to, const struct qv_submit *submit)
 {
         struct buffer headers = { 0 };
-        for (size_t i = 0; i < submit->headers_count; i++) {
-                buffer_put(&headers, submit->headers[i].name, strlen(submit->headers[i].name) + 1);
-                buffer_put(&headers, submit->headers[i].value, strlen(submit->headers[i].value) + 1);
+        for (size_t i = 0; i < submit->headers_count; i++)
+                ring_put_header(&headers, &(struct ring_task_header){ .name = submit->headers[i].name,
+                                                  .value = submit->headers[i].value,
+                                                  .value_size = strlen(submit->headers[i].value) });
+        for (size_t i = 0; i < submit->headers2_count; i++) {
+                struct qv_header2 header = header2_at(submit, i);
+                ring_put_header(&headers, &(struct ring_task_header){ .name = header.name,
+                                                  .value = header.value,
+                                                  .value_size = header.value_size,
+                                                  .is_bytes = is_bytes(&header) });
         }
         struct ring_submit packed = {
                 .handler = submit->handler,

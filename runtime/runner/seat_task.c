@@ -9,24 +9,31 @@
 /* A buffer that has grown beyond this is freed instead of kept for the next task. */
 #define KEEP_BYTES ((size_t)64 << 10)
 
-/* Fills the array of headers from `name NUL value NUL …`.  A last value without its NUL is left out. */
-static size_t put_headers(struct seat_task *w, const char *at, size_t size)
+/* Fills both arrays of headers: one of all, and one of those that are texts.  What is malformed ends them. */
+static void put_headers(struct seat_task *w, const void *data, size_t size)
 {
-        const char *end = at + size;
-        size_t count = 0;
-        while (at < end) {
-                const char *value = memchr(at, 0, (size_t)(end - at));
-                const char *next = value ? memchr(value + 1, 0, (size_t)(end - value - 1)) : NULL;
-                if (!next)
-                        break;
-                if (count == w->headers_room) {
-                        w->headers_room = count ? 2 * count : 8;
+        struct reader from;
+        struct ring_task_header header;
+        size_t all = 0;
+        size_t texts = 0;
+        reader_init(&from, data, size);
+        while (from.size && ring_next_header(&from, &header) == 0) {
+                if (all == w->headers_room) {
+                        w->headers_room = all ? 2 * all : 8;
                         w->headers = memory_resize(w->headers, w->headers_room * sizeof(*w->headers));
+                        w->headers2 = memory_resize(w->headers2, w->headers_room * sizeof(*w->headers2));
                 }
-                w->headers[count++] = (struct qv_header){ .name = at, .value = value + 1 };
-                at = next + 1;
+                w->headers2[all++] = (struct qv_header2){ .name = header.name,
+                        .value = header.value,
+                        .value_size = header.value_size,
+                        .is_bytes = header.is_bytes };
+                if (!header.is_bytes)
+                        w->headers[texts++] = (struct qv_header){ .name = header.name, .value = header.value };
         }
-        return count;
+        w->task.headers = texts ? w->headers : NULL;
+        w->task.headers_count = texts;
+        w->task.headers2 = all ? w->headers2 : NULL;
+        w->task.headers2_count = all;
 }
 
 void seat_task_begin(struct seat_task *w, const struct ring_taken *taken)
@@ -46,6 +53,7 @@ void seat_task_begin(struct seat_task *w, const struct ring_taken *taken)
                 .submitted_ms = from->submitted_ms,
                 .lane = from->lane,
                 .crashes = from->crashes,
+                .headers2_stride = sizeof(struct qv_header2),
                 .id = from->id,
                 .key = from->key,
                 .handler = from->handler,
@@ -56,10 +64,8 @@ void seat_task_begin(struct seat_task *w, const struct ring_taken *taken)
                 .checkpoint = from->checkpoint_size ? from->checkpoint : NULL,
                 .checkpoint_size = from->checkpoint_size,
         };
-        if (from->headers_size) {
-                w->task.headers_count = put_headers(w, from->headers, from->headers_size);
-                w->task.headers = w->headers;
-        }
+        if (from->headers_size)
+                put_headers(w, from->headers, from->headers_size);
 }
 
 void seat_task_set_error(struct seat_task *w, const char *text)
@@ -118,5 +124,6 @@ void seat_task_free(struct seat_task *w)
         buffer_free(&w->submits);
         buffer_free(&w->checkpoint);
         free(w->headers);
+        free(w->headers2);
         *w = (struct seat_task){ 0 };
 }

@@ -13,10 +13,11 @@
 
 /* Zero-initialised holds no task.  Its memory is reused for the next task. */
 struct seat_task {
-        struct qv_task task; /* points into shared memory, and to `headers` */
+        struct qv_task task; /* points into shared memory, and to `headers` and `headers2` */
         uint64_t ticket;
         struct qv_header *headers;
-        size_t headers_room;
+        struct qv_header2 *headers2;
+        size_t headers_room; /* of both */
 
         bool has_result;
         bool has_retry_after;

@@ -23,12 +23,17 @@ void idempotency_digest(const struct envelope *envelope, uint64_t delay_ms, uint
         struct buffer text = { 0 };
         struct buffer headers = { 0 };
         struct span rest = e.headers;
-        struct span name;
-        struct span value;
+        struct task_header header;
+        struct buffer value = { 0 };
         struct sha256 h;
-        while (header_next(&rest, &name, &value))
-                if (!is_of_the_call(name))
-                        (void)header_put(&headers, name, value, NULL);
+        while (header_next(&rest, &header)) {
+                if (is_of_the_call(header.name))
+                        continue;
+                buffer_clear(&value);
+                header_put_value(&value, &header);
+                (void)header_put_bytes(
+                        &headers, header.name, (struct span){ (const char *)value.data, value.size }, NULL);
+        }
         e.headers = (struct span){ (const char *)headers.data, headers.size };
         e.id = (struct span){ 0 };
         e.submitted_ms = 0;
@@ -38,6 +43,7 @@ void idempotency_digest(const struct envelope *envelope, uint64_t delay_ms, uint
         sha256_put(&h, text.data, text.size);
         sha256_put(&h, e.payload.data, e.payload.size);
         sha256_end(&h, ret_digest);
+        buffer_free(&value);
         buffer_free(&headers);
         buffer_free(&text);
 }

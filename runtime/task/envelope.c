@@ -10,10 +10,7 @@
 #include "task/envelope_private.h"
 #include "task/id.h"
 
-#define MAGIC            "qv1\n"
-#define HEADER_PREFIX    "header."
-#define HEADER_NAME_MAX  64u
-#define HEADER_VALUE_MAX 1024u
+#define MAGIC "qv1\n"
 /* Of the headers and the names that this build does not know.  The remaining 1 KiB holds all other fields, each of
  * which has a limit of its own. */
 #define LINES_SIZE_MAX (TASK_HEAD_MAX - 1024u)
@@ -82,7 +79,7 @@ static bool is_letter(char c)
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_word(struct span text, size_t max)
+bool text_is_word(struct span text, size_t max)
 {
         if (!text.size || text.size > max)
                 return false;
@@ -109,7 +106,7 @@ int task_handler_check(struct span handler, struct error *error)
 {
         if (!handler.size)
                 return error_set(error, -EINVAL, "handler: missing");
-        if (!is_word(handler, TASK_HANDLER_MAX) || !is_letter(handler.data[0]))
+        if (!text_is_word(handler, TASK_HANDLER_MAX) || !is_letter(handler.data[0]))
                 return error_set(error, -EINVAL,
                         "handler: a name begins with a letter and has at most %u letters, digits, _ or -",
                         TASK_HANDLER_MAX);
@@ -188,18 +185,6 @@ static enum envelope_field field_find(struct span name)
         return FIELDS;
 }
 
-static int header_check(struct span name, struct span value, struct error *error)
-{
-        if (!is_word(name, HEADER_NAME_MAX))
-                return error_set(error, -EINVAL, "header: a name has 1 to %u letters, digits, _ or -", HEADER_NAME_MAX);
-        if (value.size > HEADER_VALUE_MAX)
-                return error_set(error, -EINVAL, "header.%.*s: %zu bytes, at most %u are allowed", (int)name.size,
-                        name.data, value.size, HEADER_VALUE_MAX);
-        if (text_has_control(value))
-                return error_set(error, -EINVAL, "header.%.*s: holds a control character", (int)name.size, name.data);
-        return 0;
-}
-
 static int lines_fit(size_t size, struct error *error)
 {
         if (size > LINES_SIZE_MAX)
@@ -219,22 +204,16 @@ int line_split(struct span line, struct span *ret_name, struct span *ret_value, 
         return 0;
 }
 
-#define HEADER_PREFIX_SIZE (sizeof(HEADER_PREFIX) - 1)
-
-static bool is_header(struct span name)
-{
-        return name.size > HEADER_PREFIX_SIZE && !memcmp(name.data, HEADER_PREFIX, HEADER_PREFIX_SIZE);
-}
-
 bool name_is_known(struct span name)
 {
-        return is_header(name) || field_find(name) != FIELDS;
+        return name_is_header(name) || field_find(name) != FIELDS;
 }
 
 /* The state of envelope_parse(): the names that it has seen, and how many bytes its headers and unknown names have. */
 struct progress {
         unsigned seen;
         unsigned headers;
+        unsigned headers64; /* of these */
         unsigned others;
         size_t lines_size;
         struct envelope *envelope;
@@ -252,9 +231,11 @@ static int lines_extend(struct progress *p, struct span *lines, struct span line
 
 static int header_parse(struct progress *p, struct span line, struct span name, struct span value, struct error *error)
 {
-        struct span bare = { name.data + HEADER_PREFIX_SIZE, name.size - HEADER_PREFIX_SIZE };
-        if (header_check(bare, value, error))
+        if (header_line_check(name, value, error))
                 return -EBADMSG;
+        p->headers64 += name_is_header64(name);
+        if (p->headers64 > TASK_OTHERS_MAX)
+                return error_set(error, -EBADMSG, "header64: more than %u", TASK_OTHERS_MAX);
         if (++p->headers > TASK_HEADERS_MAX)
                 return error_set(error, -EBADMSG, "header: more than %u", TASK_HEADERS_MAX);
         return lines_extend(p, &p->envelope->headers, line, error);
@@ -279,7 +260,7 @@ static int line_parse(struct progress *p, struct span line, struct error *error)
                 return r;
         if (!p->seen && !span_is(name, field_names[FIELD_KEY]))
                 return error_set(error, -EBADMSG, "key: must be the first line");
-        if (is_header(name))
+        if (name_is_header(name))
                 return header_parse(p, line, name, value, error);
         enum envelope_field field = field_find(name);
         if (field == FIELDS)
@@ -339,9 +320,9 @@ static int headers_check(struct progress *p, const struct envelope *e, struct er
         while (line_next(&lines, &line)) {
                 if (line_split(line, &name, &value, error))
                         return line_without_end(error);
-                if (!is_header(name) && !e->others.size)
-                        return error_set(error, -EINVAL, "header: a line does not begin with " HEADER_PREFIX);
-                if (is_header(name) && header_parse(p, line, name, value, error))
+                if (!name_is_header(name) && !e->others.size)
+                        return error_set(error, -EINVAL, "header: a line does not begin with header.");
+                if (name_is_header(name) && header_parse(p, line, name, value, error))
                         return -EINVAL;
         }
         return lines.size ? line_without_end(error) : 0;
@@ -431,32 +412,6 @@ void envelope_put(struct buffer *to, const struct envelope *e)
 {
         envelope_put_head(to, e);
         buffer_put(to, e->payload.data, e->payload.size);
-}
-
-int header_put(struct buffer *to, struct span name, struct span value, struct error *error)
-{
-        int r = header_check(name, value, error);
-        if (r)
-                return r;
-        buffer_put(to, HEADER_PREFIX, HEADER_PREFIX_SIZE);
-        buffer_put(to, name.data, name.size);
-        buffer_put(to, ":", 1);
-        buffer_put(to, value.data, value.size);
-        buffer_put(to, "\n", 1);
-        return 0;
-}
-
-bool header_next(struct span *lines, struct span *ret_name, struct span *ret_value)
-{
-        struct span line = { 0 };
-        while (line_next(lines, &line)) {
-                if (line_split(line, ret_name, ret_value, NULL) || !is_header(*ret_name))
-                        continue;
-                ret_name->data += HEADER_PREFIX_SIZE;
-                ret_name->size -= HEADER_PREFIX_SIZE;
-                return true;
-        }
-        return false;
 }
 
 uint32_t shard_of_key(struct span key, uint32_t shards)

@@ -6,13 +6,15 @@
  *         id:9kq2v7d3c0a8x1m5r4t6-12
  *         submitted:1763256000123
  *         header.traceparent:00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+ *         header64.digest:AAECA/8=
  *
  *         payload, any bytes, to the end
  *
  * The version, then `name:value` lines of which the key is the first (an empty key means unordered work), an empty
  * line, the payload.  Only key and handler are required.  A name stands at most once, in any order after the key; no
  * name of the list in envelope.c stands after a header.  Numbers are decimal without sign or leading zeros.  A control
- * character in a name or value makes the envelope malformed.  What a store learns about a task later is not in its
+ * character in a name or value makes the envelope malformed; so a header whose value is bytes stands as header64, in
+ * base64 with its padding.  What a store learns about a task later is not in its
  * envelope: see note.h.
  *
  * Names that this build does not know (`[!][A-Za-z0-9_.-]{1,64}`, values of at most 1024 bytes, at most
@@ -33,9 +35,12 @@
 #define TASK_HANDLER_MAX 64u
 #define TASK_ID_MAX      64u
 #define TASK_HEADERS_MAX 32u
-#define TASK_OTHERS_MAX  16u                        /* lines whose names this build does not know */
-#define TASK_HEAD_MAX    8192u                      /* everything before the payload */
-#define TASK_NUMBER_MAX  UINT64_C(9007199254740991) /* 2^53 - 1: JavaScript and Lua hold integers exactly up to here */
+#define TASK_OTHERS_MAX  16u   /* lines whose names this build does not know; headers of bytes, which others do not */
+#define TASK_HEADER_MAX  1024u /* bytes of a header's value that is text */
+/* Of one that is bytes: in base64 it is no longer than any value that a build keeps which does not know header64. */
+#define TASK_HEADER_BYTES_MAX 768u
+#define TASK_HEAD_MAX         8192u                      /* everything before the payload */
+#define TASK_NUMBER_MAX       UINT64_C(9007199254740991) /* 2^53 - 1: JavaScript and Lua hold integers exactly up to here */
 
 /* Higher lanes are claimed first; order is kept per key within a lane. */
 enum lane { LANE_HIGH, LANE_NORMAL, LANE_LOW, LANES };
@@ -46,7 +51,8 @@ struct envelope {
         struct span key;     /* empty: the task has none, and its id is used as its key */
         struct span handler; /* [A-Za-z][A-Za-z0-9_-]{0,63} */
         struct span id;      /* ends in the shard's number; empty: the store makes one when it claims the task */
-        struct span headers; /* `header.NAME:VALUE\n` lines: header_next() reads them, header_put() makes them */
+        struct span headers; /* `header.NAME:VALUE\n` and `header64.NAME:BASE64\n` lines: header_next() reads them,
+                                header_put() and header_put_bytes() make them */
         struct span others;  /* `NAME:VALUE\n` lines of names that this build does not know: others_next() reads them */
         struct span payload;
         uint64_t not_before_ms; /* unix time before which the task is not started */
@@ -77,11 +83,24 @@ void envelope_put(struct buffer *to, const struct envelope *envelope);
 int task_key_check(struct span key, struct error *error);
 int task_handler_check(struct span handler, struct error *error);
 
-/* Appends one header line.  0 or -EINVAL; names are [A-Za-z0-9_-]{1,64}, values at most 1024 bytes. */
+/* Appends one header line.  0 or -EINVAL; names are [A-Za-z0-9_-]{1,64}, values at most TASK_HEADER_MAX bytes. */
 int header_put(struct buffer *to, struct span name, struct span value, struct error *error);
-/* Reads the next header of *lines and moves *lines past it; false at the end.  `lines` must come from envelope_parse()
- * or header_put(); lines of other names may stand between them, and are passed over. */
-bool header_next(struct span *lines, struct span *ret_name, struct span *ret_value);
+/* The same of a value that may be any bytes: without a control character it is a header as any other and has its limit,
+ * else it has TASK_HEADER_BYTES_MAX at most. */
+int header_put_bytes(struct buffer *to, struct span name, struct span value, struct error *error);
+/* The same of a value that is given in base64. */
+int header_put_base64(struct buffer *to, struct span name, struct span value, struct error *error);
+
+struct task_header {
+        struct span name;
+        struct span value; /* as it stands in the envelope */
+        bool is_base64;    /* the value is header_put_value() of it */
+};
+/* Reads the next header of *lines and moves *lines past it; false at the end.  `lines` must come from envelope_parse(),
+ * header_put() or header_put_bytes(); lines of other names may stand between them, and are passed over. */
+bool header_next(struct span *lines, struct task_header *ret_header);
+/* Appends the header's value, as bytes. */
+void header_put_value(struct buffer *to, const struct task_header *header);
 
 /* The same for names that this build does not know; the name includes its `!`. */
 bool others_next(struct span *lines, struct span *ret_name, struct span *ret_value);

@@ -18,7 +18,6 @@ static const struct span reserved[] = {
         SPAN_TEXT("crashes"),
         SPAN_TEXT("merge"),
         SPAN_TEXT("debounce"),
-        SPAN_TEXT("header64."),
 };
 
 bool line_next(struct span *lines, struct span *ret_line)
@@ -77,7 +76,7 @@ int other_check(struct span name, struct span value, struct span before, struct 
         return 0;
 }
 
-static void put_line(struct buffer *to, struct span prefix, struct span name, struct span value)
+void line_put(struct buffer *to, struct span prefix, struct span name, struct span value)
 {
         buffer_put(to, prefix.data, prefix.size);
         buffer_put(to, name.data, name.size);
@@ -92,20 +91,20 @@ void envelope_put_others(struct buffer *to, const struct envelope *e)
         struct span name = { 0 };
         struct span value = { 0 };
         while (others_next(&lines, &name, &value))
-                put_line(to, (struct span){ 0 }, name, value);
+                line_put(to, (struct span){ 0 }, name, value);
 }
 
 void envelope_put_headers(struct buffer *to, const struct envelope *e)
 {
         struct span lines = e->headers;
-        struct span name = { 0 };
-        struct span value = { 0 };
+        struct task_header header = { 0 };
         if (!e->others.size) {
                 buffer_put(to, lines.data, lines.size);
                 return;
         }
-        while (header_next(&lines, &name, &value))
-                put_line(to, SPAN_TEXT("header."), name, value);
+        while (header_next(&lines, &header))
+                line_put(to, header.is_base64 ? SPAN_TEXT("header64.") : SPAN_TEXT("header."), header.name,
+                        header.value);
 }
 
 struct span envelope_needs(const struct envelope *e)

@@ -34,19 +34,38 @@ static uint64_t number_of(const struct envelope *e, const struct number *number)
 
 /* --- for programs ------------------------------------------------------------------------------------------------- */
 
-typedef bool line_reader(struct span *lines, struct span *ret_name, struct span *ret_value);
+static void set_line(json_t *object, struct span name, struct span value)
+{
+        char text[TASK_HANDLER_MAX + 2]; /* the longest name, with its `!` */
+        (void)snprintf(text, sizeof(text), "%.*s", (int)name.size, name.data);
+        view_json_span(object, text, value);
+}
 
-static json_t *lines_as_json(struct span lines, line_reader *next)
+static json_t *others_as_json(struct span lines)
 {
         json_t *object = json_object();
         struct span name;
         struct span value;
-        while (next(&lines, &name, &value)) {
-                char text[TASK_HANDLER_MAX + 2]; /* the longest name, with its `!` */
-                (void)snprintf(text, sizeof(text), "%.*s", (int)name.size, name.data);
-                view_json_span(object, text, value);
-        }
+        while (others_next(&lines, &name, &value))
+                set_line(object, name, value);
         return object;
+}
+
+/* As a submit takes them: texts in `headers`, bytes as they stand in the envelope in `headers_base64`. */
+static void set_headers(json_t *object, struct span lines)
+{
+        json_t *objects[2] = { NULL };
+        struct task_header header;
+        while (header_next(&lines, &header)) {
+                json_t **of = &objects[header.is_base64];
+                if (!*of)
+                        *of = json_object();
+                set_line(*of, header.name, header.value);
+        }
+        if (objects[0])
+                (void)json_object_set_new(object, "headers", objects[0]);
+        if (objects[1])
+                (void)json_object_set_new(object, "headers_base64", objects[1]);
 }
 
 void envelope_as_json(json_t *object, const struct envelope *e)
@@ -59,10 +78,9 @@ void envelope_as_json(json_t *object, const struct envelope *e)
                         view_json_number(object, numbers[i].json, number_of(e, &numbers[i]));
         if (e->attempts)
                 view_json_number(object, "attempts_max", e->attempts);
-        if (e->headers.size)
-                (void)json_object_set_new(object, "headers", lines_as_json(e->headers, header_next));
+        set_headers(object, e->headers);
         if (e->others.size)
-                (void)json_object_set_new(object, "unknown", lines_as_json(e->others, others_next));
+                (void)json_object_set_new(object, "unknown", others_as_json(e->others));
         view_json_span(object, "payload", e->payload);
 }
 
@@ -146,17 +164,33 @@ json_t *result_as_json(const struct store_result *result)
 
 /* --- for people --------------------------------------------------------------------------------------------------- */
 
-static void lines_as_text(struct buffer *to, const char *label, struct span lines, line_reader *next)
+static void put_line(struct buffer *to, const char *label, struct span name, struct span value)
+{
+        buffer_printf(to, "%-12s ", label);
+        text_put_bytes(to, name, name.size);
+        buffer_put(to, "=", 1);
+        text_put_bytes(to, value, value.size);
+        buffer_put(to, "\n", 1);
+}
+
+static void others_as_text(struct buffer *to, struct span lines)
 {
         struct span name;
         struct span value;
-        while (next(&lines, &name, &value)) {
-                buffer_printf(to, "%-12s ", label);
-                text_put_bytes(to, name, name.size);
-                buffer_put(to, "=", 1);
-                text_put_bytes(to, value, value.size);
-                buffer_put(to, "\n", 1);
+        while (others_next(&lines, &name, &value))
+                put_line(to, "unknown", name, value);
+}
+
+static void headers_as_text(struct buffer *to, struct span lines)
+{
+        struct task_header header;
+        struct buffer value = { 0 };
+        while (header_next(&lines, &header)) {
+                buffer_clear(&value);
+                header_put_value(&value, &header);
+                put_line(to, "header", header.name, (struct span){ (const char *)value.data, value.size });
         }
+        buffer_free(&value);
 }
 
 void envelope_as_text(struct buffer *to, const struct envelope *e)
@@ -173,8 +207,8 @@ void envelope_as_text(struct buffer *to, const struct envelope *e)
         }
         if (e->attempts)
                 buffer_printf(to, "%-12s %u\n", "attempts max", e->attempts);
-        lines_as_text(to, "unknown", e->others, others_next);
-        lines_as_text(to, "header", e->headers, header_next);
+        others_as_text(to, e->others);
+        headers_as_text(to, e->headers);
         buffer_printf(to, "%-12s %s\n", "payload", units_format_bytes(text, e->payload.size));
         if (e->payload.size) {
                 buffer_printf(to, "  ");

@@ -64,7 +64,7 @@ struct record {
         struct qv_mock_task task; /* first: the test holds a pointer to it */
         const void *payload;
         size_t payload_size;
-        struct qv_header *headers;
+        struct qv_header2 *headers; /* all of them */
         size_t headers_count;
         struct qv_task *lent; /* what the plugin sees; NULL: not running */
         struct block *loans;  /* freed with it */
@@ -122,6 +122,8 @@ void qv_mock_end_instance(struct qv_mock *mock);
 /* The test called the mock wrongly. */
 __attribute__((format(printf, 1, 2), noreturn)) void qv_mock_wrong(const char *format, ...);
 
+/* Whether a header's value has a control character. */
+bool qv_mock_is_bytes(const void *value, size_t size);
 /* NULL if it is fine, else what is wrong with it. */
 const char *qv_mock_check_key(const char *key);
 const char *qv_mock_check_handler(const char *name);

@@ -4,9 +4,7 @@
 #include "internal.h"
 
 /* As in a host; generous enough that only a mistake meets them. */
-#define HEADERS_MAX     64
-#define HEADER_TEXT_MAX 1024
-#define DELAY_MAX_MS    (UINT64_C(3650) * 86400 * 1000)
+#define DELAY_MAX_MS (UINT64_C(3650) * 86400 * 1000)
 
 static bool has_control(const char *text)
 {
@@ -44,23 +42,65 @@ __attribute__((format(printf, 4, 5))) static int32_t wrong(
         return r;
 }
 
+bool qv_mock_is_bytes(const void *value, size_t size)
+{
+        const unsigned char *b = value;
+        for (size_t i = 0; i < size; i++)
+                if (b[i] < ' ' || b[i] == 0x7f)
+                        return true;
+        return false;
+}
+
+static bool is_header_name(const char *name)
+{
+        static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+        size_t size = name ? strlen(name) : 0;
+        return size >= 1 && size <= 64 && strspn(name, letters) == size;
+}
+
+static int32_t check_texts(const struct qv_submit *submit, char *problem, size_t size)
+{
+        for (size_t i = 0; i < submit->headers_count; i++) {
+                const struct qv_header *header = &submit->headers[i];
+                if (!is_header_name(header->name) || !header->value)
+                        return wrong(problem, size, -EINVAL,
+                                "headers[%zu] has no name of 1 to 64 letters, digits, _ or -, or no value", i);
+                if (strlen(header->value) > QV_HEADER_MAX)
+                        return wrong(problem, size, -EMSGSIZE, "headers[%zu] is over %u bytes", i, QV_HEADER_MAX);
+                if (has_control(header->value))
+                        return wrong(problem, size, -EINVAL,
+                                "headers[%zu] has a control character; headers2 takes any bytes", i);
+        }
+        return 0;
+}
+
+static int32_t check_bytes(const struct qv_submit *submit, char *problem, size_t size)
+{
+        for (size_t i = 0; i < submit->headers2_count; i++) {
+                const struct qv_header2 *header = &submit->headers2[i];
+                if (!is_header_name(header->name) || (!header->value && header->value_size))
+                        return wrong(problem, size, -EINVAL,
+                                "headers2[%zu] has no name of 1 to 64 letters, digits, _ or -, or no value", i);
+                size_t max = qv_mock_is_bytes(header->value, header->value_size) ? QV_HEADER_BYTES_MAX : QV_HEADER_MAX;
+                if (header->value_size > max)
+                        return wrong(problem, size, -EMSGSIZE, "headers2[%zu] is over %zu bytes", i, max);
+        }
+        return 0;
+}
+
 static int32_t check_headers(const struct qv_submit *submit, char *problem, size_t size)
 {
         if (!submit->headers && submit->headers_count)
                 return wrong(problem, size, -EINVAL, "headers is NULL, headers_count is not 0");
-        if (submit->headers_count > HEADERS_MAX)
-                return wrong(problem, size, -EMSGSIZE, "headers_count is over %d", HEADERS_MAX);
-        for (size_t i = 0; i < submit->headers_count; i++) {
-                const struct qv_header *header = &submit->headers[i];
-                if (!header->name || !*header->name || !header->value)
-                        return wrong(problem, size, -EINVAL, "headers[%zu] has no name or no value", i);
-                if (strlen(header->name) > HEADER_TEXT_MAX || strlen(header->value) > HEADER_TEXT_MAX)
-                        return wrong(problem, size, -EMSGSIZE, "headers[%zu] is over %d bytes", i, HEADER_TEXT_MAX);
-                if (has_control(header->name) || has_control(header->value) || strchr(header->name, ':'))
-                        return wrong(problem, size, -EINVAL,
-                                "headers[%zu] has a control character, or a colon in its name", i);
-        }
-        return 0;
+        if (!submit->headers2 && submit->headers2_count)
+                return wrong(problem, size, -EINVAL, "headers2 is NULL, headers2_count is not 0");
+        if (submit->headers_count > QV_HEADERS_MAX || submit->headers2_count > QV_HEADERS_MAX - submit->headers_count)
+                return wrong(problem, size, -EMSGSIZE, "headers_count and headers2_count are over %u", QV_HEADERS_MAX);
+        /* The mock is built with the test, and so with the plugin's own header file. */
+        if (submit->headers2_count && submit->headers2_stride != sizeof(struct qv_header2))
+                return wrong(problem, size, -EINVAL, "headers2_stride is not set; start from QV_SUBMIT_INIT");
+        int32_t r = check_texts(submit, problem, size);
+        return r ? r : check_bytes(submit, problem, size);
 }
 
 int32_t qv_mock_check_submit(const struct qv_submit *submit, char *problem, size_t size)
@@ -97,6 +137,14 @@ void qv_mock_stage_submit(struct qv_mock *mock, struct staged *staged, const str
                 headers[i].name = qv_mock_keep_text(&mock->kept, submit->headers[i].name);
                 headers[i].value = qv_mock_keep_text(&mock->kept, submit->headers[i].value);
         }
+        struct qv_header2 *headers2 = qv_mock_keep(&mock->kept, submit->headers2_count * sizeof(*headers2));
+        for (size_t i = 0; i < submit->headers2_count; i++) {
+                const struct qv_header2 *from = &submit->headers2[i];
+                headers2[i].name = qv_mock_keep_text(&mock->kept, from->name);
+                headers2[i].value = qv_mock_keep_bytes(&mock->kept, from->value, from->value_size);
+                headers2[i].value_size = from->value_size;
+                headers2[i].is_bytes = qv_mock_is_bytes(from->value, from->value_size);
+        }
         staged->submits[staged->submits_count++] = (struct qv_submit){
                 .size = sizeof(*submit),
                 .lane = submit->lane,
@@ -107,5 +155,8 @@ void qv_mock_stage_submit(struct qv_mock *mock, struct staged *staged, const str
                 .delay_ms = submit->delay_ms,
                 .headers = headers,
                 .headers_count = submit->headers_count,
+                .headers2 = headers2,
+                .headers2_count = submit->headers2_count,
+                .headers2_stride = sizeof(*headers2),
         };
 }

@@ -29,16 +29,23 @@ struct qv_mock_task *qv_mock_new_task(struct qv_mock *mock, const char *key, con
         return qv_mock_new_task_bytes(mock, key, payload, strlen(payload));
 }
 
-void qv_mock_header(struct qv_mock *mock, struct qv_mock_task *task, const char *name, const char *value)
+void qv_mock_header_bytes(
+        struct qv_mock *mock, struct qv_mock_task *task, const char *name, const void *value, size_t size)
 {
         struct record *record = (struct record *)task;
-        struct qv_header *headers = qv_mock_keep(&mock->kept, (record->headers_count + 1) * sizeof(*headers));
+        struct qv_header2 *headers = qv_mock_keep(&mock->kept, (record->headers_count + 1) * sizeof(*headers));
         if (record->headers_count)
                 memcpy(headers, record->headers, record->headers_count * sizeof(*headers));
-        headers[record->headers_count].name = qv_mock_keep_text(&mock->kept, name);
-        headers[record->headers_count].value = qv_mock_keep_text(&mock->kept, value);
+        headers[record->headers_count++] = (struct qv_header2){ .name = qv_mock_keep_text(&mock->kept, name),
+                .value = qv_mock_keep_bytes(&mock->kept, value, size),
+                .value_size = size,
+                .is_bytes = qv_mock_is_bytes(value, size) };
         record->headers = headers;
-        record->headers_count++;
+}
+
+void qv_mock_header(struct qv_mock *mock, struct qv_mock_task *task, const char *name, const char *value)
+{
+        qv_mock_header_bytes(mock, task, name, value, strlen(value));
 }
 
 void qv_mock_set_id(struct qv_mock *mock, struct qv_mock_task *task, const char *id)
@@ -54,17 +61,29 @@ void qv_mock_set_id(struct qv_mock *mock, struct qv_mock_task *task, const char 
                 task->key = task->id;
 }
 
+static void lend_headers(struct block **loans, const struct record *record, struct qv_task *task)
+{
+        struct qv_header *texts = qv_mock_keep(loans, record->headers_count * sizeof(*texts));
+        struct qv_header2 *all = qv_mock_keep(loans, record->headers_count * sizeof(*all));
+        task->headers = texts;
+        task->headers2 = all;
+        task->headers2_count = record->headers_count;
+        task->headers2_stride = sizeof(*all);
+        for (size_t i = 0; i < record->headers_count; i++) {
+                all[i] = record->headers[i];
+                all[i].name = qv_mock_keep_text(loans, all[i].name);
+                all[i].value = qv_mock_keep_bytes(loans, all[i].value, all[i].value_size);
+                if (!all[i].is_bytes)
+                        texts[task->headers_count++] = (struct qv_header){ all[i].name, all[i].value };
+        }
+}
+
 /* What the plugin sees is copied for each start and freed at its end: it was only lent. */
 static void lend(struct qv_mock *mock, struct record *record)
 {
         struct block **loans = &record->loans;
         struct qv_mock_task *from = &record->task;
         struct qv_task *task = qv_mock_keep(loans, sizeof(*task));
-        struct qv_header *headers = qv_mock_keep(loans, record->headers_count * sizeof(*headers));
-        for (size_t i = 0; i < record->headers_count; i++) {
-                headers[i].name = qv_mock_keep_text(loans, record->headers[i].name);
-                headers[i].value = qv_mock_keep_text(loans, record->headers[i].value);
-        }
         task->size = sizeof(*task);
         task->attempt = from->attempt;
         task->attempts_max = from->attempts_max;
@@ -79,8 +98,7 @@ static void lend(struct qv_mock *mock, struct record *record)
         task->payload_size = record->payload_size;
         task->fence_epoch = from->fence_epoch = mock->zombie_epoch ? mock->zombie_epoch : mock->fence_epoch;
         task->fence_start = from->fence_start = mock->zombie_epoch ? mock->zombie_start : ++mock->fence_start;
-        task->headers = headers;
-        task->headers_count = record->headers_count;
+        lend_headers(loans, record, task);
         if (from->checkpoint) {
                 task->checkpoint = qv_mock_keep_bytes(loans, from->checkpoint, from->checkpoint_size);
                 task->checkpoint_size = from->checkpoint_size;

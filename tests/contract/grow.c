@@ -1,8 +1,8 @@
 /* Growing: what a newer Quiver wrote is kept, ignored and passed on. */
 #include "harness.h"
 
-#define NEWER  "qv1\nkey:k\nprio:5\nhandler:h\n!gate:a\nheader.x:1\nheader64.y:AAE=\n\n"
-#define SORTED "prio:5\n!gate:a\nheader64.y:AAE=\n"
+#define NEWER  "qv1\nkey:k\nprio:5\nhandler:h\n!gate:a\nheader.x:1\nheader9.y:AAE=\n\n"
+#define SORTED "prio:5\n!gate:a\nheader9.y:AAE=\n"
 
 /* The unknown lines of an envelope, wherever they stood. */
 static const char *unknown(struct world *w, const struct envelope *e)
@@ -40,9 +40,32 @@ static void unknown_names_stay_with_their_task(void **state)
         assert_string_equal(unknown(w, &a.tasks[0].envelope), SORTED);
         assert_true(span_is(envelope_needs(&a.tasks[0].envelope), T("gate")));
         struct span headers = a.tasks[0].envelope.headers;
-        struct span name;
-        struct span value;
-        assert_true(header_next(&headers, &name, &value) && span_is(name, T("x")) && span_is(value, T("1")));
+        struct task_header header;
+        assert_true(header_next(&headers, &header) && span_is(header.name, T("x")) && span_is(header.value, T("1")));
+        expect_sound(w);
+}
+
+/* Also where the driver packs, and through a retry and a takeover. */
+static void headers_of_bytes_stay_as_they_are(void **state)
+{
+        struct world *w = *state;
+        static const char lines[] = "header.x:1\nheader64.b:AAEC\n";
+        struct store_submission item = {
+                .envelope = { .key = T("k"), .handler = T("h"), .headers = T(lines), .lane = LANE_NORMAL }
+        };
+        assert_int_equal(submit_items(w, &item, 1), 0);
+        assert_int_equal(item.status, 0);
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = claim(w, &o, 1);
+        assert_true(span_is(a.tasks[0].envelope.headers, T(lines)));
+        (void)settle(w, &o, retry(&a.tasks[0], 0));
+        a = claim(w, &o, 1);
+        assert_true(span_is(a.tasks[0].envelope.headers, T(lines)));
+        o = own(w, 0, 2, 1);
+        assert_true(span_is(o.granted.page.tasks[0].envelope.headers, T(lines)));
+        item.envelope.headers = T("header64.b:AAE\n");
+        assert_int_equal(submit_items(w, &item, 1), 0);
+        assert_int_equal(item.status, -EINVAL);
         expect_sound(w);
 }
 
@@ -77,6 +100,7 @@ static void a_loaded_task_keeps_unknown_names(void **state)
 const struct CMUnitTest grow_tests[] = {
         IN_WORLD(unknown_names_stay_with_their_task),
         IN_WORLD(unknown_names_may_be_submitted_and_reserved_ones_not),
+        IN_WORLD(headers_of_bytes_stay_as_they_are),
         IN_WORLD(a_loaded_task_keeps_unknown_names),
 };
 GROUP(grow);

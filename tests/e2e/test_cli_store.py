@@ -63,6 +63,7 @@ def test_help_has_examples_and_wrong_words_are_usage_errors(bare, command):
 @pytest.mark.parametrize("words, hint", [
     (["submit"], "which handler"), (["submit", "mail", "a", "b"], "quotes"), (["submit", "mail", "--lane", "top"], "high"),
     (["submit", "mail", "--delay", "10"], "delay"), (["submit", "mail", "--attempts", "0"], "attempts"),
+    (["submit", "mail", "--header64", "a=b", "x"], "is not base64 with its padding"),
     (["submit", "mail", "--header", "x"], "NAME=VALUE"), (["submit", "mail", "--lines", "--wait"], "quiver results"),
     (["submit", "mail", "--lines", "--json-lines"], "both"), (["submit", "mail", "--lines", "--batch", "0"], "batch"),
     (["submit", "mail", "--lines", "--batch", "5x"], "batch"), (["dead", "list", "--limit", "99999999999"], "limit"),
@@ -215,7 +216,7 @@ def test_json_lines_with_idempotency_keys_may_be_sent_again(shop):
 @pytest.mark.parametrize("line, word", [
     ('{"idempotency_key": 1}', "idempotency_key"), ('{"idempotency_key": ""}', "idempotency"),
     ("{", "JSON"), ("[1]", "object"), ('{"kye": "a"}', "did you mean key"), ('{"lane": "x"}', "lane"),
-    ('{"key": 7}', "key"), ('{"key": "a\\u0000b"}', "key"), ('{"payload_base64": "?"}', "base64"), ('{"headers": []}', "headers"),
+    ('{"key": 7}', "key"), ('{"key": "a\\u0000b"}', "key"), ('{"payload_base64": "?"}', "base64"), ('{"headers": []}', "headers"), ('{"headers_base64": {"a": "?"}}', "base64"),
     ('{"headers": {"a": 1}}', "headers.a"), ('{"attempts": -1}', "attempts"), ('{"handler": null}', "handler"),
 ])
 def test_a_bad_json_line_is_named_with_its_field(shop, line, word):

@@ -31,6 +31,16 @@ def test_a_payload_is_any_bytes(server):
     assert (status, body) == (200, b"3 result " + payload)
 
 
+def test_a_header_may_be_any_bytes(server):
+    told = server.post("/v1/tasks/mail?wait=30s", b"7 header:digest", **{"Quiver-Header64-digest": "AAEK/w=="})
+    assert (told[0], told[2]) == (200, b"\0\x01\n\xff")
+    wrong = server.post("/v1/tasks/mail", b"8", **{"Quiver-Header64-digest": "AAEK/w"})
+    assert wrong[0] == 400 and "header64.digest: is not base64 with its padding" in detail(wrong)
+    line = json.dumps({"handler": "mail", "payload": "9 header:digest", "headers_base64": {"digest": "AAEK/w=="}})
+    status, _, body = server.post("/v1/tasks", line.encode())
+    assert status == 200 and json.loads(body)["status"] == 202, body
+
+
 def test_a_dead_task_is_told_with_its_history(server):
     status, _, body = server.post("/v1/tasks/mail?wait=30s", b"4 reject")
     told = json.loads(body)

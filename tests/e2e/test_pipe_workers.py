@@ -45,6 +45,8 @@ PYTHON_ALL = """
             return repr([task.attempt, task.fence_epoch > 0, task.fence_start + 1, task.attempts_max, task.crashes])
         if what == "names":
             return " ".join(vars(task))
+        if what == "headers":
+            return repr([task.headers["t"], list(task.headers["digest"])]).replace("'", '"')
         if what == "later":
             raise Outcome("later", "it is away", after_ms=4321)
         if what == "imposter":
@@ -70,6 +72,7 @@ NODE_ALL = """
         task.tell('checkpoint', 'half way');
         throw new Outcome('retry', 'not yet', {{ after_ms: 1234 }});
       }}
+      if (what === 'headers') return JSON.stringify([task.headers.t, [...task.headers.digest]]);
       if (what === 'later') throw new Outcome('later', 'it is away', {{ after_ms: 4321 }});
       if (what === 'pid') return String(process.pid);
       if (what === 'boom') throw new Error('no good');
@@ -100,6 +103,7 @@ RUBY_ALL = """
       when "save"
         task.tell.(:checkpoint, "half way")
         raise QuiverPipe::Outcome.new(:retry, "not yet", after_ms: 1234)
+      when "headers" then [task.headers["t"], task.headers["digest"].bytes].inspect
       when "later" then raise QuiverPipe::Outcome.new(:later, "it is away", after_ms: 4321)
       when "pid" then Process.pid
       when "boom" then raise ArgumentError, "no good"
@@ -176,6 +180,11 @@ def test_a_worker_chooses_any_outcome(bench, language):
     assert (task["outcome"], task["error"], task["retry_after_ms"]) == ("LATER", "it is away", 4321)
     task, _ = bench.one("pipe", language["all"], b"unavailable")
     assert (task["outcome"], task["error"]) == ("UNAVAILABLE", "because")
+
+
+def test_a_header_may_be_bytes(bench, language):
+    task, _ = bench.one("pipe", language["all"], b"headers", "--header", "t=x", "--header64", "digest=AAEK/w==")
+    assert json.loads(task["result"]) == ["x", [0, 1, 10, 255]]
 
 
 def test_what_a_worker_prints_is_logged_under_the_task_that_printed_it(bench, language):

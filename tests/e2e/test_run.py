@@ -1,4 +1,5 @@
 """quiver run: one host from end to end, judged by the ledger that its handler writes and by the store's file."""
+import base64
 import collections
 import contextlib
 import json
@@ -24,6 +25,28 @@ def by_key(tasks):
 
 def history(host, task_id):
     return json.loads(host.cli("task", task_id, "--json"))
+
+
+# --- headers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_header_of_any_bytes_arrives_as_it_was_given(host):
+    """From the command line, a line of JSON and a handler."""
+    host.configure(shards=4, work="threads = 2;").start()
+    value = bytes(range(256))
+    coded = base64.b64encode(value).decode()
+    first = host.cli("submit", "work", "--key", "a", "--header64", f"digest={coded}", "--header", "t=x", "1 header:digest").strip()
+    host.cli("submit", "--json-lines", text=json.dumps({"handler": "work", "key": "b", "payload": "2 pass:c:digest",
+                                                        "headers_base64": {"digest": coded}}))
+    host.wait_done(3)
+    results = [json.loads(line) for line in host.cli("results", "--json").splitlines()]
+    assert sorted(r["key"] for r in results) == ["a", "c"] and all(base64.b64decode(r["data_base64"]) == value for r in results)
+    host.cli("pause", "work")
+    host.cli("submit", "work", "--key", "a", "--header64", f"digest={coded}", "--header", "t=x", "3 header:digest")
+    waits = wait_until(lambda: [json.loads(line) for line in host.cli("tasks", "--json").splitlines()], "it is listed")[0]
+    shown = history(host, waits["id"])
+    assert shown["headers"] == {"t": "x"} and shown["headers_base64"] == {"digest": coded} and first != waits["id"]
+    assert "header       digest=\\x00\\x01" in host.cli("task", waits["id"])
 
 
 # --- order ------------------------------------------------------------------------------------------------------------

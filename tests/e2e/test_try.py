@@ -155,6 +155,7 @@ def test_a_missing_settings_file_is_named(tries, echo, tmp_path):
     (["a.so", "--repeat", "2", "--bench", "2"], "leave out --repeat"),
     (["a.so", "--header", "novalue"], "NAME=VALUE"),
     (["a.so", "--header", "a b=c"], "--header"),
+    (["a.so", "--header64", "a=b"], "is not base64 with its padding"),
     (["a.so", *["--header=a=" + "v" * 1024] * 9], "8KiB"),
     (["a.so", "--checkpoint", "c" * 4097], "4096 bytes"),
 ])

@@ -14,6 +14,8 @@
  *           save:TEXT      save a checkpoint
  *           progress:N:M   say that N of M are done
  *           submit:KEY     stage a follow-up for KEY, whose payload is the same number
+ *           header:NAME    stage that header's value as the result
+ *           pass:KEY:NAME  stage a follow-up for KEY that has that header, and stages it as its result
  *           result         stage the payload as the result
  *           stamp          stage "NUMBER EPOCH.START" as the result: whose it is shows
  *           stamped:KEY    stage a follow-up for KEY whose payload is "NUMBER>EPOCH.START stamp"
@@ -126,6 +128,34 @@ static int32_t stamped_follow_up(const struct qv_task *task, const char *key)
         return task->host->submit(task->host, task, &submit) < 0 ? QV_REJECT : QV_DONE;
 }
 
+static int32_t pass_header(const struct qv_task *task, const char *key)
+{
+        char words[128];
+        char to[64];
+        const char *name = strchr(key, ':') + 1;
+        const struct qv_header2 *header = qv_find_header(task, name);
+        struct qv_submit submit = QV_SUBMIT_INIT;
+        if (!header)
+                return qv_errorf(task, "it has no header %s", name), QV_REJECT;
+        (void)snprintf(to, sizeof(to), "%.*s", (int)(name - key - 1), key);
+        submit.handler = task->handler;
+        submit.key = to;
+        submit.payload = words;
+        submit.payload_size = (size_t)snprintf(
+                words, sizeof(words), "%.*s header:%s", number_size(task), (const char *)task->payload, name);
+        submit.headers2 = header;
+        submit.headers2_count = 1;
+        return task->host->submit(task->host, task, &submit) < 0 ? QV_REJECT : QV_DONE;
+}
+
+static int32_t stage_header(const struct qv_task *task, const char *name)
+{
+        const struct qv_header2 *header = qv_find_header(task, name);
+        if (!header)
+                return qv_errorf(task, "it has no header %s", name), QV_REJECT;
+        return task->host->result(task->host, task, header->value, header->value_size) < 0 ? QV_REJECT : QV_DONE;
+}
+
 /* Whether this is the first call that asks, in any process. */
 static int is_first(const char *path)
 {
@@ -180,6 +210,10 @@ static int32_t obey(const struct qv_task *task, const char *word)
                         task->host, task, strtoull(value, NULL, 10), strtoull(strchr(value, ':') + 1, NULL, 10));
         else if (starts_with(word, "submit:", &value))
                 return follow_up(task, value);
+        else if (starts_with(word, "header:", &value))
+                return stage_header(task, value);
+        else if (starts_with(word, "pass:", &value))
+                return pass_header(task, value);
         else if (!strcmp(word, "tell"))
                 tell(task);
         else if (!strcmp(word, "reject"))

@@ -119,13 +119,13 @@ static inline struct store_outcome look(void *self, const struct store_task *tas
         struct seen *seen = self;
         const struct envelope *e = &task->envelope;
         struct span headers = e->headers;
-        struct span name;
-        struct span value;
+        struct task_header h;
         buffer_printf(&seen->text, "%.*s %.*s %s %.*s timeout=%u attempts=%u", (int)e->handler.size, e->handler.data,
                 (int)e->key.size, e->key.data, lane_name(e->lane), (int)e->payload.size, e->payload.data,
                 (unsigned)e->timeout_ms, e->attempts);
-        while (header_next(&headers, &name, &value))
-                buffer_printf(&seen->text, " %.*s=%.*s", (int)name.size, name.data, (int)value.size, value.data);
+        while (header_next(&headers, &h))
+                buffer_printf(&seen->text, " %s%.*s=%.*s", h.is_base64 ? "64:" : "", (int)h.name.size, h.name.data,
+                        (int)h.value.size, h.value.data);
         buffer_printf(&seen->text, "\n");
         return (struct store_outcome){ .kind = STORE_DONE };
 }

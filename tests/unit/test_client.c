@@ -94,12 +94,30 @@ static void every_option_of_a_task_reaches_its_handler(void **state)
         task.attempts = 9;
         task.headers = headers;
         task.headers_count = 2;
+        const struct qv_client_header2 headers2[] = { { "digest", "\0\1\2", 3 }, { "text", "c d", 3 } };
+        task.headers2 = headers2;
+        task.headers2_count = 2;
         assert_int_equal(qv_client_submit(f->client, &task, id), 0);
         assert_true(strlen(id) > 10);
         assert_int_equal(owner_work(&f->owner, look, &seen), 1);
-        assert_string_equal(buffer_text(&seen.text),
-                "mail user-7 high hello timeout=1500 attempts=9 traceparent=00-4b origin=a b\n");
+        assert_string_equal(buffer_text(&seen.text), "mail user-7 high hello timeout=1500 attempts=9 traceparent=00-4b "
+                                                     "origin=a b 64:digest=AAEC text=c d\n");
         buffer_free(&seen.text);
+}
+
+static void wrong_headers_of_bytes_are_refused_by_name(void **state)
+{
+        struct fixture *f = *state;
+        static const char large[TASK_HEADER_BYTES_MAX + 1];
+        struct qv_client_header2 header = { "digest", large, sizeof(large) };
+        struct qv_client_task task = new_task("mail", "user-7", "hello");
+        task.headers2 = &header;
+        task.headers2_count = 1;
+        assert_int_equal(qv_client_submit(f->client, &task, NULL), -EINVAL);
+        assert_non_null(strstr(qv_client_error(), "header64.digest: 769 bytes, at most 768 are allowed"));
+        header.value = NULL;
+        assert_int_equal(qv_client_submit(f->client, &task, NULL), -EINVAL);
+        assert_non_null(strstr(qv_client_error(), "headers2, 1: has no name or no value"));
 }
 
 static void a_delayed_task_waits(void **state)
@@ -417,6 +435,7 @@ int main(void)
                 client_test(a_configuration_file_names_the_store),
                 client_test(every_option_of_a_task_reaches_its_handler),
                 client_test(a_delayed_task_waits),
+                client_test(wrong_headers_of_bytes_are_refused_by_name),
                 client_test(a_second_unique_task_is_told_the_first_one_s_id),
                 client_test(a_submit_with_an_idempotency_key_may_be_repeated),
                 client_test(an_older_program_has_no_idempotency_key),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/base64.h"
 #include "task/envelope.h"
 #include "task/id.h"
 #include "task/note.h"
@@ -82,13 +83,19 @@ static void describe(struct buffer *to, const void *data, size_t size)
         }
         if (needs.size)
                 buffer_printf(to, "needs a newer Quiver=%.*s\n", (int)needs.size, needs.data);
-        while (header_next(&e.headers, &name, &value)) {
-                buffer_printf(to, "header.%.*s", (int)name.size, name.data);
-                if (value.size)
-                        describe_span(to, "", value);
+        struct task_header header;
+        struct buffer bytes = { 0 };
+        while (header_next(&e.headers, &header)) {
+                buffer_printf(
+                        to, "header%s.%.*s", header.is_base64 ? "64" : "", (int)header.name.size, header.name.data);
+                buffer_clear(&bytes);
+                header_put_value(&bytes, &header);
+                if (bytes.size)
+                        describe_span(to, "", (struct span){ (const char *)bytes.data, bytes.size });
                 else
                         buffer_printf(to, "\n");
         }
+        buffer_free(&bytes);
         describe_span(to, "payload", e.payload);
         if (e.key.size)
                 buffer_printf(to, "shard of 64=%" PRIu32 "\n", shard_of_key(e.key, 64));
@@ -156,6 +163,72 @@ static void what_is_put_is_parsed_back(void **state)
         assert_int_equal(back.attempts, e.attempts);
         buffer_free(&bytes);
         buffer_free(&headers);
+}
+
+static void headers_hold_any_bytes_in_base64(void **state)
+{
+        (void)state;
+        struct buffer lines = { 0 };
+        struct error error = { "" };
+        char many[TASK_HEADER_MAX + 1];
+        memset(many, 'x', sizeof(many));
+        assert_int_equal(header_put_bytes(&lines, text("text"), text("a b"), NULL), 0);
+        assert_int_equal(header_put_bytes(&lines, text("bytes"), (struct span){ "a\0b", 3 }, NULL), 0);
+        assert_int_equal(header_put_base64(&lines, text("given"), text("AQ=="), NULL), 0);
+        /* What is text is written as text, however it is given: one value has one form. */
+        assert_int_equal(header_put_base64(&lines, text("plain"), text("aGk="), NULL), 0);
+        assert_string_equal(
+                buffer_text(&lines), "header.text:a b\nheader64.bytes:YQBi\nheader64.given:AQ==\nheader.plain:hi\n");
+        assert_int_equal(header_put_base64(&lines, text("given"), text("AQ="), &error), -EINVAL);
+        assert_string_equal(error.text, "header64.given: is not base64 with its padding");
+        buffer_clear(&lines);
+        assert_int_equal(header_put_bytes(&lines, text("n"), (struct span){ many, TASK_HEADER_MAX }, NULL), 0);
+        many[0] = 0;
+        assert_int_equal(header_put_bytes(&lines, text("n"), (struct span){ many, TASK_HEADER_BYTES_MAX }, NULL), 0);
+        assert_int_equal(
+                header_put_bytes(&lines, text("n"), (struct span){ many, TASK_HEADER_BYTES_MAX + 1 }, &error), -EINVAL);
+        assert_string_equal(error.text, "header64.n: 769 bytes, at most 768 are allowed");
+        assert_int_equal(header_put_bytes(&lines, text("a:b"), (struct span){ "\0", 1 }, NULL), -EINVAL);
+        /* As many as a build keeps that does not know them. */
+        buffer_clear(&lines);
+        for (unsigned i = 0; i <= TASK_OTHERS_MAX; i++) {
+                struct envelope e = { .key = text("k"), .handler = text("h"), .lane = LANE_NORMAL };
+                e.headers = (struct span){ (const char *)lines.data, lines.size };
+                assert_int_equal(envelope_check(&e, NULL), 0);
+                assert_int_equal(header_put_bytes(&lines, text("n"), (struct span){ "\1", 1 }, NULL), 0);
+        }
+        struct envelope e = { .key = text("k"), .handler = text("h"), .lane = LANE_NORMAL };
+        e.headers = (struct span){ (const char *)lines.data, lines.size };
+        assert_int_equal(envelope_check(&e, &error), -EINVAL);
+        assert_string_equal(error.text, "header64: more than 16");
+        buffer_free(&lines);
+}
+
+static void only_exact_base64_is_taken(void **state)
+{
+        (void)state;
+        static const struct {
+                const char *text;
+                int size; /* -1: refused */
+        } cases[] = { { "", 0 }, { "AA==", 1 }, { "AAA=", 2 }, { "AAAA", 3 }, { "////AA==", 4 }, { "A", -1 },
+                { "AA", -1 }, { "AAA", -1 }, { "A===", -1 }, { "====", -1 }, { "AB==", -1 }, { "AAB=", -1 },
+                { "AA=A", -1 }, { "AA-_", -1 }, { "AA A", -1 }, { "AAAA=", -1 }, { "=AAA", -1 } };
+        for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+                size_t size = 99;
+                struct buffer bytes = { 0 };
+                struct buffer again = { 0 };
+                bool is_exact = base64_is_exact(text(cases[i].text), &size);
+                assert_int_equal(is_exact, cases[i].size >= 0);
+                if (is_exact) {
+                        assert_int_equal(size, cases[i].size);
+                        assert_int_equal(base64_decode(text(cases[i].text), &bytes), 0);
+                        assert_int_equal(bytes.size, size);
+                        base64_put(&again, bytes.data, bytes.size);
+                        assert_string_equal(buffer_text(&again), cases[i].text);
+                }
+                buffer_free(&bytes);
+                buffer_free(&again);
+        }
 }
 
 static void bad_fields_are_refused_by_name(void **state)
@@ -248,7 +321,7 @@ static void reserved_names_are_refused_at_submit_alone(void **state)
 {
         (void)state;
         static const char *const reserved[] = { "gate", "expires", "group", "backoff", "backoff_max", "crashes",
-                "merge", "debounce", "header64.trace", "!merge" };
+                "merge", "debounce", "!merge" };
         static const char *const free_names[] = { "prio", "gates", "header64", "expire" };
         for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]) + sizeof(free_names) / sizeof(free_names[0]);
                 i++) {
@@ -411,6 +484,8 @@ int main(void)
                 cmocka_unit_test(golden_vectors_read_as_they_say),
                 cmocka_unit_test(what_is_put_is_parsed_back),
                 cmocka_unit_test(bad_fields_are_refused_by_name),
+                cmocka_unit_test(headers_hold_any_bytes_in_base64),
+                cmocka_unit_test(only_exact_base64_is_taken),
                 cmocka_unit_test(unknown_names_are_kept_and_bounded),
                 cmocka_unit_test(unknown_names_survive_wherever_they_stand),
                 cmocka_unit_test(reserved_names_are_refused_at_submit_alone),

@@ -55,6 +55,11 @@ static void headers_become_variables_with_safe_names(void **state)
         assert_int_equal(qv_mock_handle(mock, task), QV_DONE);
         assert_non_null(strstr(task->result, "\nQUIVER_HEADER_X_TRACE_ID_9=a=b $HOME\n"));
         assert_non_null(strstr(task->result, "\nQUIVER_HEADER_GR____E=1\n"));
+        task = qv_mock_new_task(mock, "k", "");
+        qv_mock_header_bytes(mock, task, "digest", "\0\1\xff\n", 4);
+        assert_int_equal(qv_mock_handle(mock, task), QV_DONE);
+        assert_non_null(strstr(task->result, "\nQUIVER_HEADER64_DIGEST=AAH/Cg==\n"));
+        assert_null(strstr(task->result, "QUIVER_HEADER_DIGEST"));
 }
 
 static void a_task_sees_nothing_of_the_one_before(void **state)

@@ -62,6 +62,10 @@ static int32_t plugin_copy_all(const struct qv_task *task)
         submit.delay_ms = 250;
         submit.headers = &header;
         submit.headers_count = 1;
+        char digest[] = { 0, 1, 2 };
+        struct qv_header2 header2 = { "digest", digest, sizeof(digest), 0, 0 };
+        submit.headers2 = &header2;
+        submit.headers2_count = 1;
         assert_int_equal(host->result(host, task, "dropped", 7), 0);
         assert_int_equal(host->result(host, task, "first\0last", 10), 0);
         assert_int_equal(host->submit(host, task, &submit), 0);
@@ -71,6 +75,7 @@ static int32_t plugin_copy_all(const struct qv_task *task)
         /* Copied: what happens to it now is nobody's business. */
         submit.handler = NULL;
         header.name = NULL;
+        memset(digest, 9, sizeof(digest));
         return task->attempt == 1 ? QV_RETRY : QV_DONE;
 }
 
@@ -100,6 +105,31 @@ static void what_is_staged_is_committed_with_done_alone(void **state)
         assert_int_equal(submit->lane, 1);
         assert_int_equal(submit->delay_ms, 250);
         assert_string_equal(submit->headers[0].name, "trace");
+        assert_int_equal(submit->headers2_count, 1);
+        assert_memory_equal(submit->headers2[0].value, "\0\1\2", 4);
+        assert_int_equal(submit->headers2[0].is_bytes, 1);
+}
+
+static int32_t look_at_headers(const struct qv_task *task)
+{
+        assert_int_equal(task->headers_count, 1);
+        assert_string_equal(task->headers[0].name, "trace");
+        assert_int_equal(qv_find_header(task, "trace")->is_bytes, 0);
+        assert_int_equal(qv_find_header(task, "digest")->value_size, 2);
+        assert_memory_equal(qv_find_header(task, "digest")->value, "\0\n", 3);
+        assert_null(qv_header_at(task, 2));
+        return QV_DONE;
+}
+
+static void headers_may_be_bytes(void **state)
+{
+        (void)state;
+        act = look_at_headers;
+        assert_int_equal(qv_mock_init(mock), 0);
+        struct qv_mock_task *task = qv_mock_new_task(mock, "k", "");
+        qv_mock_header_bytes(mock, task, "digest", "\0\n", 2);
+        qv_mock_header(mock, task, "trace", "t");
+        assert_int_equal(qv_mock_handle(mock, task), QV_DONE);
 }
 
 static int32_t unavailable(const struct qv_task *task)
@@ -461,6 +491,7 @@ int main(void)
                 TEST(echo_rejects_what_the_host_refuses),
                 TEST(what_is_staged_is_committed_with_done_alone),
                 TEST(unavailable_costs_no_attempt),
+                TEST(headers_may_be_bytes),
                 TEST(later_costs_no_attempt_and_has_its_delay),
                 TEST(anything_else_is_a_retry_that_says_so),
                 TEST(the_next_attempt_gets_the_last_checkpoint),

@@ -298,6 +298,40 @@ static void outcomes_have_names(void **state)
         assert_string_equal(outcome_name(-1), "UNKNOWN");
 }
 
+static void headers_are_read_as_they_were_put(void **state)
+{
+        (void)state;
+        struct buffer bytes = { 0 };
+        struct reader reader;
+        struct ring_task_header header;
+        ring_put_header(&bytes, &(struct ring_task_header){ "text", "abc", 3, false });
+        ring_put_header(&bytes, &(struct ring_task_header){ "bytes", "a\0b", 3, true });
+        reader_init(&reader, bytes.data, bytes.size);
+        assert_int_equal(ring_next_header(&reader, &header), 0);
+        assert_string_equal(header.name, "text");
+        assert_string_equal(header.value, "abc");
+        assert_int_equal(ring_next_header(&reader, &header), 0);
+        assert_memory_equal(header.value, "a\0b", 4);
+        assert_int_equal(header.value_size, 3);
+        assert_int_equal(reader.size, 0);
+        /* Half of one, one without its NUL, and a text that is none. */
+        for (size_t size = 1; size < bytes.size; size++) {
+                reader_init(&reader, bytes.data, size);
+                while (reader.size && ring_next_header(&reader, &header) == 0)
+                        ;
+                assert_true(reader.is_bad || !reader.size);
+        }
+        bytes.data[bytes.size - 1] = 'x';
+        reader_init(&reader, bytes.data, bytes.size);
+        assert_int_equal(ring_next_header(&reader, &header), 0);
+        assert_int_equal(ring_next_header(&reader, &header), -EBADMSG);
+        buffer_clear(&bytes);
+        ring_put_header(&bytes, &(struct ring_task_header){ "text", "a\0b", 3, false });
+        reader_init(&reader, bytes.data, bytes.size);
+        assert_int_equal(ring_next_header(&reader, &header), -EBADMSG);
+        buffer_free(&bytes);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -310,6 +344,7 @@ int main(void)
                 cmocka_unit_test(a_scribbled_reply_never_points_outside),
                 cmocka_unit_test(a_reply_beyond_the_limits_is_refused),
                 cmocka_unit_test(follow_ups_come_out_in_order),
+                cmocka_unit_test(headers_are_read_as_they_were_put),
                 cmocka_unit_test(outcomes_have_names),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,6 +107,16 @@ static int32_t look_at_task(void *self, const struct qv_task *task)
         assert_string_equal(task->headers[0].value, "web");
         assert_string_equal(task->headers[1].name, "empty");
         assert_string_equal(task->headers[1].value, "");
+        assert_true(QV_HAS(task, headers2_stride));
+        assert_int_equal(task->headers2_count, 3);
+        assert_string_equal(qv_header_at(task, 0)->name, "from");
+        assert_int_equal(qv_header_at(task, 0)->is_bytes, 0);
+        const struct qv_header2 *bytes = qv_find_header(task, "bytes");
+        assert_int_equal(bytes->is_bytes, 1);
+        assert_int_equal(bytes->value_size, 3);
+        assert_memory_equal(bytes->value, "\0\n\xff", 4); /* with the NUL that is not counted */
+        assert_null(qv_header_at(task, 3));
+        assert_null(qv_find_header(task, "other"));
         assert_int_equal(task->checkpoint_size, 4);
         assert_memory_equal(task->checkpoint, "half", 4);
         uint64_t now_ns = clock_boot_ns();
@@ -128,18 +138,24 @@ static void the_handler_sees_the_whole_task(void **state)
         task.timeout_ms = 60000;
         task.payload = "a\0b\0c";
         task.payload_size = 5;
-        task.headers = "from\0web\0empty\0";
-        task.headers_size = 16;
+        struct buffer headers = { 0 };
+        ring_put_header(&headers, &(struct ring_task_header){ .name = "from", .value = "web", .value_size = 3 });
+        ring_put_header(&headers, &(struct ring_task_header){ "bytes", "\0\n\xff", 3, true });
+        ring_put_header(&headers, &(struct ring_task_header){ .name = "empty", .value = "" });
+        task.headers = headers.data;
+        task.headers_size = headers.size;
         task.checkpoint = "half";
         task.checkpoint_size = 4;
         assert_int_equal(rig_run(&rig, &task).outcome, OUTCOME_DONE);
         rig_finish(&rig);
+        buffer_free(&headers);
 }
 
 static int32_t look_at_bare_task(void *self, const struct qv_task *task)
 {
         (void)self;
         assert_int_equal(task->headers_count, 0);
+        assert_null(qv_header_at(task, 0));
         assert_null(task->checkpoint);
         assert_int_equal(task->deadline_ns, 0);
         return QV_DONE;

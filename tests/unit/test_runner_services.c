@@ -283,11 +283,54 @@ static void a_wrong_follow_up_is_refused_by_its_field(void **state)
         s = good;
         s.headers = &header;
         s.headers_count = 1;
-        expect_bad_submit(&s, -EINVAL, "a header");
+        expect_bad_submit(&s, -EINVAL, "header name has a control character; headers2");
         header = (struct qv_header){ "n:ame", "value" };
-        expect_bad_submit(&s, -EINVAL, "a header");
-        s.headers_count = 65;
+        expect_bad_submit(&s, -EINVAL, "a header's name");
+        header = (struct qv_header){ NULL, "value" };
+        expect_bad_submit(&s, -EINVAL, "a header's name");
+        header = (struct qv_header){ "name", NULL };
+        expect_bad_submit(&s, -EINVAL, "header name has no value");
+        s.headers_count = QV_HEADERS_MAX + 1;
         expect_bad_submit(&s, -EMSGSIZE, "headers_count");
+}
+
+static void wrong_headers_of_bytes_are_refused_by_name(void **state)
+{
+        (void)state;
+        static char large[QV_HEADER_MAX + 1];
+        memset(large, 'x', sizeof(large));
+        struct qv_header text = { "t", "x" };
+        struct qv_header2 header = { "name", large, QV_HEADER_MAX, 0, 0 };
+        struct qv_submit good = QV_SUBMIT_INIT;
+        good.handler = "h";
+        good.headers2 = &header;
+        good.headers2_count = 1;
+        struct qv_submit s = good;
+        struct seat_task w = { 0 };
+        struct error error;
+        assert_int_equal(stage(&w, &s, &error), 0);
+        seat_task_free(&w);
+        header.value_size++;
+        expect_bad_submit(&s, -EMSGSIZE, "header name is longer than 1024 bytes");
+        large[0] = 1;
+        header.value_size = QV_HEADER_BYTES_MAX + 1;
+        expect_bad_submit(&s, -EMSGSIZE, "header name is longer than 768 bytes, and has control characters");
+        header.value = NULL;
+        expect_bad_submit(&s, -EINVAL, "header name has a size and no value");
+        header = (struct qv_header2){ "na me", "", 0, 0, 0 };
+        expect_bad_submit(&s, -EINVAL, "a header's name");
+        s.headers2 = NULL;
+        expect_bad_submit(&s, -EINVAL, "headers2 is NULL");
+        s = good;
+        s.headers2_stride = 8;
+        expect_bad_submit(&s, -EINVAL, "headers2_stride is 8");
+        s = good;
+        s.headers = &text;
+        s.headers_count = 1;
+        s.headers2_count = QV_HEADERS_MAX;
+        expect_bad_submit(&s, -EMSGSIZE, "headers2_count");
+        s.headers2_count = SIZE_MAX;
+        expect_bad_submit(&s, -EMSGSIZE, "headers2_count");
 }
 
 static void a_good_follow_up_arrives_whole(void **state)
@@ -308,6 +351,14 @@ static void a_good_follow_up_arrives_whole(void **state)
                 .delay_ms = 60000,
                 .headers = &header,
                 .headers_count = 1 };
+        /* Of a newer plugin, whose headers have more fields. */
+        struct {
+                struct qv_header2 known;
+                uint64_t newer;
+        } headers2[2] = { { { "bytes", "a\0b", 3, 0, 0 }, 1 }, { { "text", "hi", 2, 1, 0 }, 2 } };
+        s.headers2 = &headers2[0].known;
+        s.headers2_count = 2;
+        s.headers2_stride = sizeof(headers2[0]);
         assert_int_equal(stage(&w, &s, &error), 0);
         s = (struct qv_submit){ .size = offsetof(struct qv_submit, key), .handler = "old" };
         assert_int_equal(stage(&w, &s, &error), 0);
@@ -322,8 +373,22 @@ static void a_good_follow_up_arrives_whole(void **state)
         assert_int_equal(got_submit.lane, -1);
         assert_int_equal(got_submit.delay_ms, 60000);
         assert_memory_equal(got_submit.payload, "a\0b", 3);
-        assert_int_equal(got_submit.headers_size, 10);
-        assert_memory_equal(got_submit.headers, "trace\0abc", 10);
+        struct reader headers;
+        struct ring_task_header header_got;
+        reader_init(&headers, got_submit.headers, got_submit.headers_size);
+        assert_int_equal(ring_next_header(&headers, &header_got), 0);
+        assert_string_equal(header_got.name, "trace");
+        assert_string_equal(header_got.value, "abc");
+        assert_false(header_got.is_bytes);
+        assert_int_equal(ring_next_header(&headers, &header_got), 0);
+        assert_string_equal(header_got.name, "bytes");
+        assert_int_equal(header_got.value_size, 3);
+        assert_memory_equal(header_got.value, "a\0b", 3);
+        assert_true(header_got.is_bytes);
+        assert_int_equal(ring_next_header(&headers, &header_got), 0);
+        assert_string_equal(header_got.value, "hi");
+        assert_false(header_got.is_bytes);
+        assert_int_equal(headers.size, 0);
         assert_int_equal(ring_next_submit(&reader, &got_submit), 0);
         assert_string_equal(got_submit.key, "");
         assert_int_equal(reader.size, 0);
@@ -543,6 +608,7 @@ int main(void)
                 SERVICE_TEST(a_task_that_is_not_held_is_refused),
                 cmocka_unit_test(a_wrong_follow_up_is_refused_by_its_field),
                 cmocka_unit_test(a_good_follow_up_arrives_whole),
+                cmocka_unit_test(wrong_headers_of_bytes_are_refused_by_name),
                 cmocka_unit_test(follow_ups_are_bounded_in_number_and_bytes),
                 cmocka_unit_test(what_was_never_read_is_listed),
                 SERVICE_TEST(a_service_the_host_lacks_is_named_once),

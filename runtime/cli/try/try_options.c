@@ -20,26 +20,53 @@ static const char examples[] = "  quiver try plugins/echo.so --payload world --s
                                "  quiver try plugins/echo.so --bench 1000000\n"
                                "  gdb --args quiver try ./mine.so --here --payload crash-me\n";
 
-static int take_header(void *self, const char *text, struct error *error)
+/* A header as an envelope has it, as a runner gets it. */
+static void pack_header(struct try_request *q, struct span line)
 {
-        struct try_request *q = self;
+        struct task_header header;
+        struct buffer name = { 0 };
+        struct buffer value = { 0 };
+        while (header_next(&line, &header)) {
+                buffer_put(&name, header.name.data, header.name.size);
+                header_put_value(&value, &header);
+                ring_put_header(&q->headers, &(struct ring_task_header){ .name = buffer_text(&name),
+                                                     .value = buffer_text(&value),
+                                                     .value_size = value.size,
+                                                     .is_bytes = header.is_base64 });
+        }
+        buffer_free(&name);
+        buffer_free(&value);
+}
+
+/* What a host would not take is refused here too. */
+static int take_any_header(struct try_request *q, const char *text, bool is_base64, struct error *error)
+{
         struct buffer line = { 0 };
         const char *equals = strchr(text, '=');
         if (!equals)
                 return error_set(error, -EINVAL, "%s has no =; say NAME=VALUE", text);
         struct span name = { text, (size_t)(equals - text) };
-        /* What a host would not take is refused here too. */
-        int r = header_put(&line, name, span_of_text(equals + 1), error);
+        struct span value = span_of_text(equals + 1);
+        int r = is_base64 ? header_put_base64(&line, name, value, error) : header_put(&line, name, value, error);
+        if (r == 0)
+                pack_header(q, (struct span){ (const char *)line.data, line.size });
         buffer_free(&line);
         if (r < 0)
                 return r;
-        buffer_put(&q->headers, name.data, name.size);
-        buffer_put(&q->headers, "", 1);
-        buffer_put(&q->headers, equals + 1, strlen(equals + 1) + 1);
         if (++q->headers_count > TASK_HEADERS_MAX || q->headers.size > HEADERS_SIZE)
                 return error_set(
                         error, -EINVAL, "a task has at most %u headers, and here 8KiB of them", TASK_HEADERS_MAX);
         return 0;
+}
+
+static int take_header(void *self, const char *text, struct error *error)
+{
+        return take_any_header(self, text, false, error);
+}
+
+static int take_header64(void *self, const char *text, struct error *error)
+{
+        return take_any_header(self, text, true, error);
 }
 
 static int check_request(const struct options *o, const struct try_request *q)
@@ -75,6 +102,7 @@ bool try_options(struct try_request *q, int argc, char **argv, int *ret_code)
                 OPT_TEXT("-k, --key KEY", &q->key, "the task's key (default: its id)"),
                 OPT_TEXT("-p, --payload TEXT", &q->payload, "the payload; - reads it from standard input"),
                 OPT_CALL("--header NAME=VALUE", take_header, q, "a header of each task; say it again for more"),
+                OPT_CALL("--header64 NAME=BASE64", take_header64, q, "the same, for any bytes"),
                 OPT_NUMBER("--attempt N", &q->attempt, 1, 1000000, "as if N - 1 attempts had failed (default 1)"),
                 OPT_TEXT("--checkpoint TEXT", &q->checkpoint, "as if an earlier attempt had saved it"),
                 OPT_NUMBER("--repeat N", &q->repeat, 1, 1000000, "the same task N times, with an id each (default 1)"),

@@ -52,15 +52,22 @@ static double random_fraction(struct handlers *all)
 static void pack_headers(struct claimed *c)
 {
         struct span lines = c->headers;
-        struct span name;
-        struct span value;
+        struct task_header header;
+        struct buffer texts = { 0 };
         buffer_clear(&c->headers_packed);
-        while (header_next(&lines, &name, &value)) {
-                buffer_put(&c->headers_packed, name.data, name.size);
-                buffer_put(&c->headers_packed, "", 1);
-                buffer_put(&c->headers_packed, value.data, value.size);
-                buffer_put(&c->headers_packed, "", 1);
+        while (header_next(&lines, &header)) {
+                buffer_clear(&texts);
+                buffer_put(&texts, header.name.data, header.name.size);
+                buffer_put(&texts, "", 1);
+                header_put_value(&texts, &header);
+                const char *name = (const char *)texts.data;
+                size_t name_size = header.name.size + 1;
+                ring_put_header(&c->headers_packed, &(struct ring_task_header){ .name = name,
+                                                            .value = name + name_size,
+                                                            .value_size = texts.size - name_size,
+                                                            .is_bytes = header.is_base64 });
         }
+        buffer_free(&texts);
 }
 
 static void offer(struct generation *generation, struct shard *shard, struct claimed *c)

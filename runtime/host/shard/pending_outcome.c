@@ -63,19 +63,18 @@ struct pending_outcome *pending_outcome_checkpoint(const void *data, size_t size
         return pending;
 }
 
-/* name NUL value NUL … → the envelope's header lines. */
 static int put_headers(struct buffer *to, const struct ring_submit *submit, struct error *error)
 {
-        const char *at = submit->headers;
-        const char *end = at + submit->headers_size;
-        while (at < end) {
-                const char *value = memchr(at, 0, (size_t)(end - at));
-                if (!value++ || value >= end || !memchr(value, 0, (size_t)(end - value)))
+        struct reader headers;
+        struct ring_task_header header;
+        reader_init(&headers, submit->headers, submit->headers_size);
+        while (headers.size) {
+                if (ring_next_header(&headers, &header) < 0)
                         return error_set(error, -EBADMSG, "a follow-up's headers are malformed");
-                int r = header_put(to, (struct span){ at, strlen(at) }, (struct span){ value, strlen(value) }, error);
+                int r = header_put_bytes(to, (struct span){ header.name, strlen(header.name) },
+                        (struct span){ header.value, header.value_size }, error);
                 if (r < 0)
                         return r;
-                at = value + strlen(value) + 1;
         }
         return 0;
 }

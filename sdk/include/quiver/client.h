@@ -90,6 +90,13 @@ struct qv_client_header {
         const char *value; /* at most 1024 bytes, no control characters */
 };
 
+/* A header whose value may be any bytes: at most 768, or 1024 if none is a control character. */
+struct qv_client_header2 {
+        const char *name; /* as above */
+        const void *value;
+        size_t value_size;
+};
+
 /* Zero means "not set": the handler's settings apply. */
 struct qv_client_task {
         uint32_t size;
@@ -103,17 +110,19 @@ struct qv_client_task {
         uint64_t timeout_ms; /* the longest time of one start */
         uint64_t reply_ms;   /* how long to keep the outcome for qv_client_wait(), apart from the results */
         const struct qv_client_header *headers;
-        size_t headers_count; /* at most 32 */
+        size_t headers_count; /* at most 32, with headers2_count */
         uint32_t attempts;
         uint32_t reserved;
         /* Makes the submit safe to repeat: a name of yours, 1 to 255 bytes, no control characters.  A repeat with the
          * same name and key stores nothing and returns the first task's id, also when that task is done.  NULL: none */
         const char *idempotency_key;
-        uint64_t idempotency_ms; /* how long the name is remembered; 0: a day */
+        uint64_t idempotency_ms;                  /* how long the name is remembered; 0: a day */
+        const struct qv_client_header2 *headers2; /* more headers */
+        size_t headers2_count;
 };
 #define QV_CLIENT_TASK_INIT                                                                                            \
         {                                                                                                              \
-                sizeof(struct qv_client_task), 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0, 0, NULL, 0              \
+                sizeof(struct qv_client_task), 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0, 0, NULL, 0, NULL, 0     \
         }
 
 /* Submits one task.  After 0 the task is stored, as durably as the store is configured; or, with `idempotency_key`, it

@@ -114,6 +114,9 @@ void qv_mock_close(struct qv_mock *mock);
 struct qv_mock_task *qv_mock_new_task(struct qv_mock *mock, const char *key, const char *payload);
 struct qv_mock_task *qv_mock_new_task_bytes(struct qv_mock *mock, const char *key, const void *payload, size_t size);
 void qv_mock_header(struct qv_mock *mock, struct qv_mock_task *task, const char *name, const char *value);
+/* The same of a value that may be any bytes; with a control character it is only in the task's headers2. */
+void qv_mock_header_bytes(
+        struct qv_mock *mock, struct qv_mock_task *task, const char *name, const void *value, size_t size);
 
 /* Gives the task another id, before its first start; a task that was made without a key has it as its key too. */
 void qv_mock_set_id(struct qv_mock *mock, struct qv_mock_task *task, const char *id);

@@ -66,17 +66,29 @@ enum { QV_LOG_ERROR = 0, QV_LOG_WARN = 1, QV_LOG_INFO = 2, QV_LOG_DEBUG = 3 };
 #define QV_THREADS 0x1u /* the plugin is thread-safe, so several seats may share a process */
 
 /* Limits that hold on every host. */
-#define QV_CHECKPOINT_MAX 4096u /* bytes of one checkpoint */
-#define QV_ERROR_MAX      1024u /* bytes of one error text; longer is cut */
-#define QV_LOG_MAX        2048u /* bytes of one log line; longer is cut */
-#define QV_SUBMITS_MAX    256u  /* follow-ups of one task */
-#define QV_LOCK_NAME_MAX  200u  /* bytes of a lock's name */
+#define QV_CHECKPOINT_MAX   4096u /* bytes of one checkpoint */
+#define QV_ERROR_MAX        1024u /* bytes of one error text; longer is cut */
+#define QV_LOG_MAX          2048u /* bytes of one log line; longer is cut */
+#define QV_SUBMITS_MAX      256u  /* follow-ups of one task */
+#define QV_LOCK_NAME_MAX    200u  /* bytes of a lock's name */
+#define QV_HEADERS_MAX      32u   /* headers of one task */
+#define QV_HEADER_MAX       1024u /* bytes of a header's value without control characters */
+#define QV_HEADER_BYTES_MAX 768u  /* bytes of any other header's value; a task has at most 16 of these */
 
 struct qv_host;
 
 struct qv_header {
         const char *name;
         const char *value;
+};
+
+/* A header whose value may be any bytes. */
+struct qv_header2 {
+        const char *name;  /* [A-Za-z0-9_-]{1,64} */
+        const void *value; /* of a task, followed by a NUL that is not counted */
+        size_t value_size;
+        uint32_t is_bytes; /* of a task: it was submitted as bytes, and is not among its `headers`.  Else ignored */
+        uint32_t reserved;
 };
 
 /* One claimed task.  Read-only, valid until handle() returns. */
@@ -100,7 +112,7 @@ struct qv_task {
 
         uint64_t deadline_ns; /* CLOCK_BOOTTIME at which stop is raised; 0: no timeout */
 
-        const struct qv_header *headers;
+        const struct qv_header *headers; /* those that are texts; headers2 has all */
         size_t headers_count;
 
         const void *checkpoint; /* the latest checkpoint of an earlier attempt; NULL: none */
@@ -113,6 +125,12 @@ struct qv_task {
         uint64_t submitted_ms; /* unix time; 0: unknown */
         int32_t lane;          /* -1 low, 0 normal, 1 high */
         uint32_t crashes;      /* starts before this one that ended in a crash or a timeout of this task */
+
+        /* All headers, in order.  A newer host may have larger elements: read them with qv_header_at() or
+         * qv_find_header(). */
+        const struct qv_header2 *headers2;
+        size_t headers2_count;
+        size_t headers2_stride; /* bytes from one element to the next */
 };
 
 /* A follow-up task.  Start from QV_SUBMIT_INIT and set at least `handler`. */
@@ -126,10 +144,14 @@ struct qv_submit {
         uint64_t delay_ms;
         const struct qv_header *headers;
         size_t headers_count;
+        /* More headers, whose values may be any bytes.  Both together are at most QV_HEADERS_MAX. */
+        const struct qv_header2 *headers2;
+        size_t headers2_count;
+        size_t headers2_stride; /* QV_SUBMIT_INIT sets it */
 };
 #define QV_SUBMIT_INIT                                                                                                 \
         {                                                                                                              \
-                sizeof(struct qv_submit), 0, NULL, NULL, NULL, 0, 0, NULL, 0                                           \
+                sizeof(struct qv_submit), 0, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, 0, sizeof(struct qv_header2)       \
         }
 
 /* The services of one seat.  Call them on the seat's own thread, unless the comment says otherwise.
@@ -258,6 +280,25 @@ struct qv_plugin {
 static inline int qv_stop(const struct qv_task *task)
 {
         return __atomic_load_n(task->stop_word, __ATOMIC_ACQUIRE) == task->stop_value;
+}
+
+/* The index-th header; NULL: there are no more, or the host is too old to have headers2. */
+static inline const struct qv_header2 *qv_header_at(const struct qv_task *task, size_t index)
+{
+        if (!QV_HAS(task, headers2_stride) || index >= task->headers2_count)
+                return NULL;
+        return (const struct qv_header2 *)(const void *)((const char *)task->headers2 + index * task->headers2_stride);
+}
+
+/* The first header of that name; NULL: there is none. */
+static inline const struct qv_header2 *qv_find_header(const struct qv_task *task, const char *name)
+{
+        const struct qv_header2 *header;
+        size_t i;
+        for (i = 0; (header = qv_header_at(task, i)); i++)
+                if (!strcmp(header->name, name))
+                        return header;
+        return NULL;
 }
 
 /* printf() to the log. */

@@ -16,7 +16,8 @@ export interface Task {
   payload: Buffer;
   /** Of an earlier attempt; empty: none. */
   checkpoint: Buffer;
-  headers: Record<string, string>;
+  /** A Buffer: it was submitted as bytes. */
+  headers: Record<string, string | Buffer>;
   fields: Record<string, string>;
   tell(
     kind: 'log' | 'result' | 'submit' | 'checkpoint' | 'progress',

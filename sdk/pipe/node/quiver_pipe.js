@@ -50,7 +50,10 @@ async function run(handle, { fields, body }) {
   const tell = (kind, text = '', more = {}) => send(kind, text, { id: fields.id, ...more });
   const task = { ...fields, fields, tell, headers: {}, payload: body.subarray(0, split), checkpoint: body.subarray(split) };
   for (const name of NUMBERS) if (name in fields) task[name] = Number(fields[name]);
-  for (const [name, value] of Object.entries(fields)) if (name.startsWith('header.')) task.headers[name.slice(7)] = value;
+  for (const [name, value] of Object.entries(fields)) {
+    if (name.startsWith('header.')) task.headers[name.slice(7)] = value;
+    if (name.startsWith('header64.')) task.headers[name.slice(9)] = Buffer.from(value, 'base64');
+  }
   try {
     const result = await handle(task);
     if (result !== undefined && result !== null) tell('result', result);

@@ -1,4 +1,5 @@
 """Handlers for Quiver's pipe plugin: serve(handle) calls handle(task) for every task, one after the other."""
+import base64
 import os
 import sys
 import traceback
@@ -51,6 +52,7 @@ def run(handle, fields, body):
     split = len(body) - int(fields.get("checkpoint_size", 0))
     numbers = {name: int(fields[name]) for name in NUMBERS if name in fields}
     headers = {name[len("header."):]: value for name, value in fields.items() if name.startswith("header.")}
+    headers |= {name[len("header64."):]: base64.b64decode(value) for name, value in fields.items() if name.startswith("header64.")}
     task = types.SimpleNamespace(**{**fields, **numbers}, payload=body[:split], checkpoint=body[split:], fields=fields,
                                  headers=headers, tell=tell)
     try:

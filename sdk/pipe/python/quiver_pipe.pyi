@@ -22,7 +22,7 @@ class Task:
     deadline_ms: int  # left at the start; there only if the handler has a timeout
     payload: bytes
     checkpoint: bytes  # of an earlier attempt; empty: none
-    headers: dict[str, str]
+    headers: dict[str, Union[str, bytes]]  # bytes: it was submitted as bytes
     fields: dict[str, str]
     def tell(
         self,
