@@ -335,11 +335,11 @@ def chaos(is_long):
     """The checker's own tests, and a while of everything that can break; `make chaos` is the same, longer."""
     folder = ROOT / "tests" / "chaos"
     yield pytest("chaos", folder / "test_checker.py", 60)
-    places = ("sqlite", "redis+zookeeper", "redis", "sentinel", "cluster") if is_long else ("sqlite", "redis")
-    for on in places:
+    every = [(on, over) for on in ("sqlite", "redis+zookeeper", "redis", "sentinel", "cluster") for over in ("client", "http")]
+    for on, over in every if is_long else (("sqlite", "http"), ("redis", "client")):
         seconds = 120 if is_long else 15
-        yield Program("chaos", on, ["/usr/bin/python3", folder / "chaos.py", "--on", on, "--for", f"{seconds}s"],
-                      seconds + 600)
+        yield Program("chaos", f"{on}, {over}", ["/usr/bin/python3", folder / "chaos.py", "--on", on, "--over", over, "--for",
+                                                 f"{seconds}s"], seconds + 600)
 
 
 def fuzzers(seconds):

@@ -5,7 +5,7 @@
 #@                 one suite: make unit | asan | tsan | contract | sim | fuzz | e2e; some of it: make test ONLY=ring
 #@ make test-all   the same and the long runs
 #@ make chaos      break a fleet on purpose and check its history: ON=sqlite|redis|redis+zookeeper|sentinel|cluster
-#@                 FOR=60s SEED=N SAN=asan; make chaos-proof: that it notices when a check is missing
+#@                 OVER=http FOR=60s SEED=N SAN=asan; make chaos-proof: that it notices when a check is missing
 #@ make mutants    remove each check in turn, and see which test notices
 #@ make model      check the model of the lease, and that it fails without each of its checks (two minutes)
 #@ make lint       clang-format, clang-tidy, cppcheck, tests/lint; make format: apply clang-format
@@ -196,7 +196,7 @@ chaos-parts: build/quiver build/libquiver.so.1 build/tests/preload/world.so buil
 chaos: test-deps
 	@$(MAKE_PARALLEL) SAN= chaos-parts
 	@$(if $(SAN),$(MAKE_PARALLEL) $(QUIVER))
-	@QUIVER=$(QUIVER) $(PYTHON) tests/chaos/chaos.py --on $(ON) --for $(FOR) $(SEED:%=--seed %) $(if $(ONLY),--only="$(ONLY)")
+	@QUIVER=$(QUIVER) $(PYTHON) tests/chaos/chaos.py --on $(ON) $(OVER:%=--over %) --for $(FOR) $(SEED:%=--seed %) $(if $(ONLY),--only="$(ONLY)")
 
 # Takes one check after the other out of Quiver, and shows that chaos notices.  ONLY= picks some by their names.
 chaos-proof: test-deps

@@ -1,6 +1,7 @@
 """Breaks a fleet on purpose, and checks its history.  README.md says how to read what it prints.
 
-    chaos.py [--on sqlite|redis|redis+zookeeper|sentinel|cluster] [--for 60s] [--seed N] [--only "kill host,late"]
+    chaos.py [--on sqlite|redis|redis+zookeeper|sentinel|cluster] [--over client|http] [--for 60s] [--seed N]
+             [--only "kill host,late"]
 """
 import argparse
 import collections
@@ -298,6 +299,7 @@ def seconds_of(text):
 def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--on", default="sqlite", choices=sorted(BACKINGS))
+    parser.add_argument("--over", default="client", choices=("client", "http"), help="how producers submit")
     parser.add_argument("--for", dest="seconds", type=seconds_of, default=60.0, metavar="TIME")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--every", type=float, default=0.7, metavar="S", help="mean time between two faults")
@@ -331,7 +333,7 @@ def run_in(folder, chosen):
     crowd = None
     try:
         backing.start()
-        crowd = Crowd(quiver, plugins, folder, backing, chosen.seed, shards=SHARDS)
+        crowd = Crowd(quiver, plugins, folder, backing, chosen.seed, shards=SHARDS, over=chosen.over)
         crowd.start()
         run = Run(crowd, chosen)
         run.hurt()
@@ -358,10 +360,10 @@ def main():
     may_mount()
     adopt_orphans()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="quiver-chaos-"))
-    again = f"make chaos ON={chosen.on} FOR={chosen.seconds:g}s SEED={chosen.seed}" + \
+    again = f"make chaos ON={chosen.on} OVER={chosen.over} FOR={chosen.seconds:g}s SEED={chosen.seed}" + \
         (f' ONLY="{",".join(chosen.only)}"' if chosen.only else "") + \
         (" SAN=asan" if "asan" in os.environ.get("QUIVER", "") else "")
-    print(f"on {chosen.on}, for {chosen.seconds:g} s, seed {chosen.seed}", flush=True)
+    print(f"on {chosen.on}, over {chosen.over}, for {chosen.seconds:g} s, seed {chosen.seed}", flush=True)
     is_well = False
     try:
         is_well = run_in(folder, chosen)

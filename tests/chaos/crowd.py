@@ -129,7 +129,7 @@ class Helper:
         is_safe = self.number == 1 and self.crowd.outside_safe is not None
         words = [self.crowd.outside_safe if is_safe else self.crowd.outside, self.books[-1]]
         if self.kind == "producer":
-            words += [f"{self.number}.{self.lives}", seed, self.crowd.rate, folder, int(is_safe)]
+            words += [f"{self.number}.{self.lives}", seed, self.crowd.rate, folder, int(is_safe), self.crowd.over]
         else:
             words += [seed]
         with open(folder / f"log-{self.name}", "ab") as log:
@@ -149,8 +149,10 @@ class Helper:
 
 
 class Crowd:
-    def __init__(self, quiver, plugins, folder, backing, seed, hosts=4, producers=2, consumers=2, shards=16, rate=60):
+    def __init__(self, quiver, plugins, folder, backing, seed, hosts=4, producers=2, consumers=2, shards=16, rate=60,
+                 over="client"):
         self.quiver, self.folder, self.backing, self.seed, self.rate = quiver, folder, backing, seed, rate
+        self.over = over  # how producers submit
         self.world = backing.world
         self.is_sanitized = "asan" in quiver.parts
         self.shards, self.ttl_s, self.attempts, self.crashes = shards, 1, 4, 3

@@ -1,8 +1,8 @@
 """A producer: submits tasks of its own keys, a few at a time, and writes down what it asked and what it was told.
 
-    producer.py CONFIG BOOK NAME SEED RATE FOLDER SAFE
+    producer.py CONFIG BOOK NAME SEED RATE FOLDER SAFE OVER
 
-SAFE (0 or 1): whether its configuration has it wait for a replica.
+SAFE (0 or 1): whether its configuration has it wait for a replica.  OVER: "client", the client library, or "http".
 Ends on SIGTERM after the submit that is under way.
 """
 import random
@@ -12,6 +12,7 @@ import time
 
 from book import Book
 from client import Client
+from http_client import HttpClient
 
 KEYS = 12
 
@@ -49,9 +50,10 @@ def draw(chance, number, name, folder):
 
 
 def main():
-    config, path, name, seed, rate, folder, safe = sys.argv[1:]
+    config, path, name, seed, rate, folder, safe, over = sys.argv[1:]
     signal.signal(signal.SIGTERM, end)
-    chance, book, client, count = random.Random(seed), Book(path), Client(config), 0
+    chance, book, count = random.Random(seed), Book(path), 0
+    client = HttpClient(folder, random.Random(f"{seed}-http"), lambda: is_over) if over == "http" else Client(config)
     while not is_over:
         tasks = []
         for _ in range(chance.randrange(1, 9)):
