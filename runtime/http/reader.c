@@ -115,6 +115,21 @@ static bool span_is_word(struct span value, const char *word)
         return value.size == strlen(word) && !strncasecmp(value.data, word, value.size);
 }
 
+/* Of these two servers could each take another one: whose request it is, which name it has, which page it is from. */
+static bool is_single(struct span name)
+{
+        return span_is(name, SPAN_TEXT("authorization")) || span_is(name, SPAN_TEXT("idempotency-key")) ||
+               span_is(name, SPAN_TEXT("origin")) || span_is(name, SPAN_TEXT("sec-fetch-site"));
+}
+
+static bool is_repeated(const struct http_head *head, uint32_t index)
+{
+        for (uint32_t i = 0; i < index; i++)
+                if (span_is(head->fields[i].name, head->fields[index].name))
+                        return true;
+        return false;
+}
+
 /* What may stand once only, and what a proxy in front could read otherwise than we do. */
 static int check_fields(struct http_reader *reader)
 {
@@ -138,6 +153,8 @@ static int check_fields(struct http_reader *reader)
                         if (!span_is_word(field->value, "100-continue"))
                                 return refuse(reader, 417, "the only expectation known here is 100-continue");
                         head->expects_continue = true;
+                } else if (is_single(field->name) && is_repeated(head, i)) {
+                        return refuse(reader, 400, "a field that may stand once only stands twice");
                 }
         }
         if (hosts != 1)

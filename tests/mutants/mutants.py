@@ -65,6 +65,8 @@ MUTANTS = [
      [UNIT("view_status")]),
     ("redis: a key's head is older than the app", "runtime/store/redis/lua/admin/keys.lua",
      "now - math.max(submitted, created)", "now - submitted", [CONTRACT("store_redis")]),
+    ("http: two tokens", "runtime/http/reader.c",
+     "} else if (is_single(field->name) && is_repeated(head, i)) {", "} else if (!head) {", [UNIT("http_reader")]),
     # --- looking at a store
     ("look: what came later is in the list", "runtime/look/tasks_look.c",
      "if (f->before_ms && (!since_ms || since_ms >= f->before_ms))", "if (f->before_ms && !since_ms)",

@@ -118,6 +118,8 @@ static void what_can_be_read_in_two_ways_is_refused(void **state)
         } bad[] = {
                 BAD(400, GET "\r\n"),
                 BAD(400, GET "Host: a\r\nHost: b\r\n\r\n"),
+                BAD(400, GET "Host: a\r\nAuthorization: Bearer x\r\nauthorization: Bearer y\r\n\r\n"),
+                BAD(400, GET "Host: a\r\nIdempotency-Key: x\r\nIdempotency-Key: x\r\n\r\n"),
                 BAD(400, GET "Host: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
                 BAD(400, GET "Host: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx"),
                 BAD(400, GET "Host: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"),
