@@ -161,8 +161,17 @@ static void an_older_schema_is_taken_up(void **state)
         sql("SELECT note FROM result");
 }
 
+/* Two thousand segments, each with something of shard 1. */
+static void make_backlog_of_others(void)
+{
+        sql("INSERT INTO log(id, task) WITH RECURSIVE n(s) AS (VALUES(2) UNION ALL SELECT s + 1 FROM n WHERE s < 2000) "
+            "SELECT (s << 22) | (1 << 10), 'x' FROM n;"
+            "UPDATE shard SET normal_tail = 2000 << 10, normal_queued = 1999, submitted = 1999 WHERE shard = 1;"
+            "UPDATE meta SET value = 2001 << 16 WHERE name = 'position';");
+}
+
 /* What other shards have queued is passed over, but not all of it in one call. */
-static void a_task_behind_a_large_backlog_of_others_is_found(void **state)
+static void tasks_behind_a_large_backlog_of_others_are_found(void **state)
 {
         (void)state;
         struct world w;
@@ -170,12 +179,9 @@ static void a_task_behind_a_large_backlog_of_others_is_found(void **state)
         struct owner o = own(&w, 0, 1, 1);
         const char *name = text_of(&w, key_of(&w, 0, 0));
         (void)submit(&w, name, "near");
-        /* Two thousand segments, each with something of shard 1. */
-        sql("INSERT INTO log(id, task) WITH RECURSIVE n(s) AS (VALUES(2) UNION ALL SELECT s + 1 FROM n WHERE s < 2000) "
-            "SELECT (s << 22) | (1 << 10), 'x' FROM n;"
-            "UPDATE shard SET normal_tail = 2000 << 10, normal_queued = 1999, submitted = 1999 WHERE shard = 1;"
-            "UPDATE meta SET value = 2001 << 16 WHERE name = 'position';");
-        (void)submit(&w, name, "far");
+        make_backlog_of_others();
+        for (unsigned i = 0; i < 100; i++)
+                (void)submit(&w, name, i ? "later" : "far");
         expect_tasks(&w, claim(&w, &o, 1), "near");
         struct store_advance a;
         unsigned calls = 0;
@@ -190,6 +196,49 @@ static void a_task_behind_a_large_backlog_of_others_is_found(void **state)
         /* Both are in flight, whatever lies between them. */
         o = own(&w, 0, 2, 1);
         assert_string_equal(payloads(&w, o.granted.page.tasks, o.granted.page.tasks_count), "near far");
+        world_end(&w);
+}
+
+static void a_few_tasks_behind_a_large_backlog_of_others_are_claimed_at_once(void **state)
+{
+        (void)state;
+        struct world w;
+        world_start(&w, 1, 4);
+        struct owner o = own(&w, 0, 1, 1);
+        const char *name = text_of(&w, key_of(&w, 0, 0));
+        (void)submit(&w, name, "near");
+        make_backlog_of_others();
+        (void)submit(&w, name, "far");
+        (void)submit(&w, name, "further");
+        expect_tasks(&w, claim(&w, &o, 1), "near");
+        expect_tasks(&w, claim(&w, &o, 1), "far");
+        expect_tasks(&w, claim(&w, &o, 9), "further");
+        expect_sound(&w);
+        o = own(&w, 0, 2, 1);
+        assert_string_equal(payloads(&w, o.granted.page.tasks, o.granted.page.tasks_count), "near far further");
+        world_end(&w);
+}
+
+static void a_task_in_the_middle_of_a_backlog_of_others_is_not_skipped(void **state)
+{
+        (void)state;
+        struct world w;
+        world_start(&w, 1, 4);
+        struct owner o = own(&w, 0, 1, 1);
+        const char *name = text_of(&w, key_of(&w, 0, 0));
+        make_backlog_of_others();
+        sql(F(&w,
+                "INSERT INTO log(id, task) VALUES(1000 << 22, 'qv1\nkey:%s\nhandler:h\n\nmiddle');"
+                "UPDATE shard SET normal_tail = 1000 << 10, normal_queued = 1, submitted = 1 WHERE shard = 0;",
+                name)
+                        .data);
+        (void)submit(&w, name, "far");
+        struct store_advance a = { 0 };
+        for (unsigned calls = 0; !a.tasks_count && calls < 20; calls++)
+                a = claim(&w, &o, 1);
+        expect_tasks(&w, a, "middle");
+        expect_tasks(&w, claim(&w, &o, 9), "far");
+        expect_sound(&w);
         world_end(&w);
 }
 
@@ -444,7 +493,9 @@ int main(int argc, char **argv)
                 IN_FOLDER(a_newer_schema_is_refused),
                 IN_FOLDER(an_older_schema_is_taken_up),
                 IN_FOLDER(a_store_opens_while_another_writes),
-                IN_FOLDER(a_task_behind_a_large_backlog_of_others_is_found),
+                IN_FOLDER(tasks_behind_a_large_backlog_of_others_are_found),
+                IN_FOLDER(a_few_tasks_behind_a_large_backlog_of_others_are_claimed_at_once),
+                IN_FOLDER(a_task_in_the_middle_of_a_backlog_of_others_is_not_skipped),
                 IN_FOLDER(an_idle_shard_does_not_look_through_the_backlog_of_others),
                 IN_FOLDER(somebody_elses_database_is_refused),
                 IN_FOLDER(a_file_that_is_no_database_is_refused),

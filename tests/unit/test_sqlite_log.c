@@ -230,6 +230,73 @@ static void a_shard_finds_its_own_in_order(void **state)
         }
 }
 
+/* How often the log was looked into since the last time. */
+static int looks(void)
+{
+        static const enum statement statements[] = { STATEMENT_LOG_FROM, STATEMENT_LOG_UP_TO };
+        int sum = 0;
+        for (unsigned i = 0; i < 2; i++)
+                if (db.statements[statements[i]])
+                        sum += sqlite3_stmt_status(db.statements[statements[i]], SQLITE_STMTSTATUS_RUN, 1);
+        return sum;
+}
+
+/* Others have tasks in each of many segments; ours are in the first and in one of the last. */
+static void a_backlog_of_others_is_not_gone_through(void **state)
+{
+        (void)state;
+        const uint64_t segments = 3000, end = segments - 2;
+        static const uint64_t none[LANES];
+        uint64_t last[LANES] = { 0 }, seqs[4];
+        put(3, LANE_NORMAL, 5 << PLACE_BITS);
+        for (uint64_t segment = 5; segment < segments; segment++) {
+                put(1, LANE_NORMAL, segment << PLACE_BITS);
+                put(5, LANE_NORMAL, segment << PLACE_BITS | 1);
+        }
+        put(3, LANE_NORMAL, end << PLACE_BITS | 7);
+        put(3, LANE_NORMAL, end << PLACE_BITS | 8);
+        last[LANE_NORMAL] = segments << PLACE_BITS;
+        (void)looks();
+        assert_int_equal(log_both_ways(&db, 3, none, last, LOG_ANY_LOOKS, seqs, 3), 3);
+        assert_int_equal(seq_number(seqs[0]), 5 << PLACE_BITS);
+        assert_int_equal(seq_number(seqs[1]), end << PLACE_BITS | 7);
+        assert_int_equal(seq_number(seqs[2]), end << PLACE_BITS | 8);
+        assert_in_range(looks(), 1, 16);
+        /* One more than there are: as far as it may look. */
+        assert_int_equal(log_both_ways(&db, 3, none, last, 10, seqs, 4), 3);
+        assert_in_range(looks(), 1, 20);
+        assert_int_equal(log_both_ways(&db, 3, none, last, LOG_ANY_LOOKS, seqs, 4), 3);
+        assert_in_range(looks(), segments / 2, 3 * segments);
+}
+
+static void both_ways_find_what_one_way_finds(void **state)
+{
+        (void)state;
+        unsigned seed = (unsigned)time(NULL);
+        print_message("seed %u\n", seed);
+        for (unsigned i = 0; i < 3000; i++)
+                (void)give((uint32_t)rand_r(&seed) % SHARDS, (enum lane)(rand_r(&seed) % LANES));
+        for (unsigned round = 0; round < 200; round++) {
+                static uint64_t seqs[3000];
+                uint32_t shard = (uint32_t)rand_r(&seed) % SHARDS, expected = 0;
+                uint64_t after[LANES], last[LANES];
+                for (unsigned lane = 0; lane < LANES; lane++) {
+                        after[lane] = (uint64_t)rand_r(&seed) % (5 * SEGMENT_TASKS);
+                        last[lane] = (uint64_t)rand_r(&seed) % (5 * SEGMENT_TASKS);
+                }
+                uint32_t count = log_both_ways(&db, shard, after, last, LOG_ANY_LOOKS, seqs, 3000);
+                for (unsigned lane = 0; lane < LANES; lane++) {
+                        struct log_scan scan = log_scan(&db, shard, (enum lane)lane, after[lane], last[lane]);
+                        while (log_scan_next(&scan)) {
+                                assert_true(expected < count);
+                                assert_int_equal(seqs[expected++], lane_seq((enum lane)lane, scan.number));
+                        }
+                        log_scan_end(&scan);
+                }
+                assert_int_equal(count, expected);
+        }
+}
+
 int main(void)
 {
 #define IN_FILE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -242,6 +309,8 @@ int main(void)
                 IN_FILE(no_number_is_given_that_a_claim_has_passed),
                 IN_FILE(a_position_that_is_lost_is_found_again),
                 IN_FILE(a_shard_finds_its_own_in_order),
+                IN_FILE(a_backlog_of_others_is_not_gone_through),
+                IN_FILE(both_ways_find_what_one_way_finds),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

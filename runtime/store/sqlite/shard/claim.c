@@ -11,6 +11,10 @@
 #define DUE_LOOKS 64u
 /* Segments that one call looks into for a lane: those of a large backlog may be all of other shards. */
 #define CLAIM_LOOKS 512u
+/* If a lane has only so few tasks, and so many segments lie before the last of them, they are looked for from both
+ * ends, so many segments far. */
+#define SKIP_TASKS    64u
+#define SKIP_SEGMENTS 64u
 
 void claim_init(struct claim *claim, struct arena_chunk **arena, uint32_t room)
 {
@@ -235,12 +239,30 @@ static uint32_t claim_lane(struct sqlite_store *s, struct sqlite_shard_row *shar
         return count;
 }
 
+/* A shard that was idle while others gathered millions: its few tasks are at the end, and what lies before them is not
+ * gone through. */
+static void skip_others(struct sqlite_store *s, struct sqlite_shard_row *shard, enum lane lane)
+{
+        uint64_t seqs[SKIP_TASKS], after[LANES] = { 0 }, last[LANES] = { 0 };
+        uint64_t queued = shard->queued[lane];
+        if (!queued || queued > SKIP_TASKS ||
+                number_segment(shard->tail[lane]) < number_segment(shard->taken[lane]) + SKIP_SEGMENTS)
+                return;
+        after[lane] = shard->taken[lane];
+        last[lane] = shard->tail[lane];
+        uint32_t found = log_both_ways(&s->db, shard->shard, after, last, SKIP_SEGMENTS, seqs, (uint32_t)queued);
+        if (found == queued && !s->db.failure)
+                shard->taken[lane] = seq_number(seqs[0]) - 1;
+}
+
 void claim_lanes(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want_bytes)
 {
         /* What is diverted counts as work, too: a call is bounded by what it looks at, not by what it returns. */
         uint32_t looks = STORE_CALL_TASKS;
         for (unsigned lane = 0; lane < LANES; lane++) {
                 uint32_t until = min_u64(claim->count + claim->want[lane], claim->room);
+                if (claim->count < until)
+                        skip_others(s, shard, (enum lane)lane);
                 while (shard->queued[lane] && claim->count < until && looks && !s->db.failure &&
                         (claim->bytes < want_bytes || looks == STORE_CALL_TASKS)) {
                         uint32_t max = min_u64(until - claim->count, looks);

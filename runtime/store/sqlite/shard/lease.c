@@ -179,43 +179,70 @@ void strays_bury(struct sqlite_store *s, struct sqlite_shard_row *shard, struct 
         }
 }
 
+/* What is in flight is bounded by an owner's window; of more than this only the next ones are looked for, in order. */
+#define FLIGHT_LISTED 8192u
+
+/* The seqs behind `after_seq` of what is in flight, in order: all of them, or at least `max` if there are so many. */
+static uint64_t *flight_list(struct sqlite_store *s, struct arena_chunk **arena, const struct sqlite_shard_row *shard,
+        uint64_t after_seq, uint32_t max, uint32_t *ret_count)
+{
+        uint32_t room = shard->in_flight <= FLIGHT_LISTED ? (uint32_t)shard->in_flight : max;
+        uint64_t *seqs = arena_take(arena, room * sizeof(*seqs));
+        uint32_t count = 0;
+        *ret_count = 0;
+        if (shard->in_flight <= FLIGHT_LISTED) {
+                static const uint64_t none[LANES];
+                count = log_both_ways(&s->db, shard->shard, none, shard->taken, LOG_ANY_LOOKS, seqs, room);
+                uint32_t first = 0;
+                while (first < count && seqs[first] <= after_seq)
+                        first++;
+                *ret_count = count - first;
+                return seqs + first;
+        }
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                uint64_t after = max_u64(after_seq, lane_seq((enum lane)lane, 0));
+                if (after >= lane_seq((enum lane)lane, shard->taken[lane]))
+                        continue;
+                struct log_scan scan =
+                        log_scan(&s->db, shard->shard, (enum lane)lane, seq_number(after), shard->taken[lane]);
+                while (count < room && log_scan_next(&scan))
+                        seqs[count++] = lane_seq((enum lane)lane, scan.number);
+                log_scan_end(&scan);
+        }
+        *ret_count = count;
+        return seqs;
+}
+
 static void page_read(struct sqlite_store *s, struct store_request *request, struct sqlite_shard_row *shard,
         uint64_t after_seq, uint32_t max, struct store_page *ret_page)
 {
         struct claim claim;
         struct stray strays[STRAYS_MAX];
         uint32_t bad = 0;
+        uint32_t count = 0;
         claim_init(&claim, request_arena(request), max);
         *ret_page = (struct store_page){ 0 };
-        for (unsigned lane = 0; lane < LANES && max; lane++) {
-                uint64_t first = lane_seq((enum lane)lane, 0);
-                uint64_t last = lane_seq((enum lane)lane, shard->taken[lane]);
-                if (after_seq > first)
-                        first = after_seq;
-                if (first >= last)
-                        continue;
-                struct log_scan scan =
-                        log_scan(&s->db, shard->shard, (enum lane)lane, seq_number(first), shard->taken[lane]);
-                /* Not further than the last of them, for what is behind may be a large backlog of other shards. */
-                while (claim.count + bad < shard->in_flight && log_scan_next(&scan)) {
-                        if (claim.count == max || bad == STRAYS_MAX ||
-                                (claim.count && claim.bytes >= STORE_CALL_BYTES)) {
-                                ret_page->has_more = true;
-                                break;
-                        }
-                        struct stray *stray = &strays[bad];
-                        *stray = (struct stray){ .seq = lane_seq((enum lane)lane, scan.number) };
-                        stray->why = claim_add(s, &claim, shard, stray->seq, column_span(&scan.row, 1),
-                                column_span(&scan.row, 2), &stray->error);
-                        if (!stray->why)
-                                continue;
-                        stray->task = arena_copy(claim.arena, column_span(&scan.row, 1));
-                        stray->note = arena_copy(claim.arena, column_span(&scan.row, 2));
+        const uint64_t *seqs =
+                max ? flight_list(s, request_arena(request), shard, after_seq, max + STRAYS_MAX, &count) : NULL;
+        for (uint32_t i = 0; i < count && !s->db.failure; i++) {
+                if (claim.count == max || bad == STRAYS_MAX || (claim.count && claim.bytes >= STORE_CALL_BYTES)) {
+                        ret_page->has_more = true;
+                        break;
+                }
+                struct stray *stray = &strays[bad];
+                struct query q = query(&s->db, STATEMENT_LOG_GET);
+                bind_number(&q, log_id(shard->shard, seqs[i]));
+                *stray = (struct stray){ .seq = seqs[i] };
+                bool is_there = query_row(&q);
+                if (is_there)
+                        stray->why = claim_add(
+                                s, &claim, shard, stray->seq, column_span(&q, 0), column_span(&q, 1), &stray->error);
+                if (stray->why) {
+                        stray->task = arena_copy(claim.arena, column_span(&q, 0));
+                        stray->note = arena_copy(claim.arena, column_span(&q, 1));
                         bad++;
                 }
-                log_scan_end(&scan);
-                if (ret_page->has_more)
-                        break;
+                query_end(&q);
         }
         /* What no host can run becomes dead: in flight nobody would ever meet it again. */
         for (uint32_t i = 0; i < bad; i++)

@@ -1,5 +1,6 @@
 #include "store/sqlite/shard/log.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/numbers.h"
@@ -176,6 +177,67 @@ void log_scan_end(struct log_scan *scan)
         if (scan->is_looking)
                 query_end(&scan->row);
         scan->is_looking = false;
+}
+
+/* --- both ways --------------------------------------------------------------------------------------------------- */
+
+/* From the newest on: the shard's next row below `last`, if the segment that it looks into has one.  False: none was
+ * found there, and `last` is before it. */
+static bool look_back(struct log_scan *scan)
+{
+        struct query q = query(scan->db, STATEMENT_LOG_UP_TO);
+        bind_number(&q, id_of(scan, scan->number + 1));
+        bind_number(&q, id_of(scan, scan->last));
+        bool is_there = query_row(&q);
+        uint64_t id = is_there ? column_number(&q, 0) : 0;
+        query_end(&q);
+        uint64_t segment = log_segment(id);
+        if (is_there && log_shard(id) == scan->shard) {
+                scan->last = seq_number(log_seq(id)) - 1;
+                return true;
+        }
+        /* Rows of higher shards are the last of their segment: the shard's own, if any, stand before them. */
+        bool is_behind = is_there && log_shard(id) > scan->shard && segment < number_segment(scan->last);
+        scan->last = !is_there ? scan->number : max_u64(scan->number, ((segment + is_behind) << PLACE_BITS) - 1);
+        return false;
+}
+
+/* From the oldest on, the same. */
+static bool look_ahead(struct log_scan *scan)
+{
+        scan->looks = 1;
+        bool is_found = log_scan_next(scan);
+        log_scan_end(scan);
+        return is_found;
+}
+
+static int by_number(const void *a, const void *b)
+{
+        uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+        return (x > y) - (x < y);
+}
+
+uint32_t log_both_ways(struct database *db, uint32_t shard, const uint64_t after[LANES], const uint64_t last[LANES],
+        uint32_t looks, uint64_t *ret_seqs, uint32_t count)
+{
+        struct log_scan scans[LANES];
+        uint32_t found = 0;
+        for (unsigned lane = 0; lane < LANES; lane++)
+                scans[lane] = log_scan(db, shard, (enum lane)lane, after[lane], last[lane]);
+        for (bool is_open = true; is_open && looks && found < count && !db->failure; looks--) {
+                is_open = false;
+                for (unsigned lane = 0; lane < LANES; lane++) {
+                        struct log_scan *scan = &scans[lane];
+                        if (scan->number < scan->last && found < count && look_ahead(scan))
+                                ret_seqs[found++] = lane_seq((enum lane)lane, scan->number);
+                        if (scan->number < scan->last && found < count && look_back(scan))
+                                ret_seqs[found++] = lane_seq((enum lane)lane, scan->last + 1);
+                        is_open |= scan->number < scan->last;
+                }
+        }
+        if (found)
+                qsort(ret_seqs, found, sizeof(*ret_seqs), by_number);
+        return found;
 }
 
 uint64_t log_count(struct database *db, uint32_t shard, enum lane lane, uint64_t after, uint64_t last)

@@ -91,6 +91,12 @@ struct log_scan log_scan(struct database *db, uint32_t shard, enum lane lane, ui
 /* The next task; false: no more, or no looks left. */
 bool log_scan_next(struct log_scan *scan);
 void log_scan_end(struct log_scan *scan);
+/* The seqs of `count` tasks of a shard, in order, whose numbers are above `after` and not above `last`; fewer if there
+ * are no more, or if so many looks from each end of a lane do not find them.  Returns how many.  It looks from both
+ * ends at once: what was claimed last stands near the one, and what has been running for long near the other, however
+ * many tasks of other shards lie in between. */
+uint32_t log_both_ways(struct database *db, uint32_t shard, const uint64_t after[LANES], const uint64_t last[LANES],
+        uint32_t looks, uint64_t *ret_seqs, uint32_t count);
 /* How many there are. */
 uint64_t log_count(struct database *db, uint32_t shard, enum lane lane, uint64_t after, uint64_t last);
 
