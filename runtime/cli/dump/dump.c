@@ -363,7 +363,8 @@ int cmd_dump(int argc, char **argv)
                 .usage = "dump > FILE",
                 .about =
                         "Writes every task of the store, with its history, one JSON object a line: queued, delayed, in "
-                        "flight, parked and\ndead ones, keys that are held, and what is paused.  Not results.  Refused "
+                        "flight, parked and\ndead ones, keys that are held, and what is paused.  Not results, rooms, "
+                        "schedules, the state of limits, and the names of\nsubmits that may be repeated.  Refused "
                         "while a host works on the store.\nThe last line is an end mark: without it, load refuses the "
                         "dump.  A summary goes to standard error.",
                 OPTIONS_TABLE(table),
