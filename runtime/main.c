@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "guard/guard.h"
 #include "runner/runner.h"
+#include "trace/trace_command.h"
 
 static const struct command commands[] = {
         { "run", cmd_run, "run a host in the foreground" },
@@ -39,6 +40,7 @@ static const struct command commands[] = {
         { "vet", cmd_vet, "find what would make a plugin trouble in production" },
         { "runner", cmd_runner, NULL }, /* started by a host only */
         { "guard", cmd_guard, NULL },   /* started by a host only */
+        { "trace", cmd_trace, NULL },   /* started by whoever watches a runner */
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

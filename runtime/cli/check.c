@@ -132,18 +132,22 @@ static void report_json(const struct check *check, bool has_show)
 
 /* --- does every plugin load, and does its init like its settings? --- */
 
-/* A problem is one line: of a backtrace it has the innermost function. */
-static void make_one_line(char *text)
+/* A problem is one line: of a backtrace it has the innermost function of the plugin itself. */
+static void make_one_line(char *text, const char *label)
 {
+        char mark[300];
         char *end = strchr(text, '\n');
-        if (!end)
-                return;
-        char *frame_end = strchr(end + 1, '\n');
-        if (frame_end)
-                *frame_end = 0;
-        if (end[1])
-                *end = ' ';
-        else
+        (void)snprintf(mark, sizeof(mark), " (%.255s)", label);
+        char *frame = end ? strstr(end, mark) : NULL;
+        while (frame && frame[-1] != '\n')
+                frame--;
+        if (frame) {
+                size_t size = strcspn(frame, "\n");
+                *end++ = ' ';
+                memmove(end, frame, size);
+                end += size;
+        }
+        if (end)
                 *end = 0;
 }
 
@@ -166,7 +170,7 @@ static void check_plugin(struct check *check, const struct handler_config *h, st
                 session.start.user = "";
         }
         plugin_session_probe(&session, h->init_timeout_ms, h->grace_ms, report);
-        make_one_line(report->error);
+        make_one_line(report->error, session.copy.label);
         if (*report->error)
                 problems_error(problems, place, "handlers.%s: %s", h->name, report->error);
         if (*report->unread)

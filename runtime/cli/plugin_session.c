@@ -58,6 +58,8 @@ struct probe {
         uv_timer_t timer;
         struct process *process;
         bool is_late;
+        struct explainer explainer;
+        struct ending *ending; /* of the process */
 };
 
 /* The first thing that goes wrong is the cause of the rest. */
@@ -123,24 +125,44 @@ static void on_probe_rang(struct process *p)
         (void)p;
 }
 
+static void tell_end(struct probe *probe)
+{
+        struct plugin_report *report = probe->report;
+        const struct death *death = &probe->ending->death;
+        char text[BLAME_TEXT_MAX];
+        uint32_t seat = 0;
+        while (seat < death->seats && death->faults[seat].kind == FAULT_NONE)
+                seat++;
+        if (!report->is_whole)
+                complain(probe, "%s %s", report->is_ready ? "close" : "its constructor or init",
+                        blame_text(text, sizeof(text), BLAME_CRASH, seat, 0, death));
+        report->is_whole = report->is_whole && !*report->error;
+        ending_free(probe->ending);
+        explainer_close(&probe->explainer);
+        uv_close((uv_handle_t *)&probe->timer, NULL);
+}
+
+static void on_explained(void *arg, struct span answer)
+{
+        struct probe *probe = arg;
+        ending_explain(probe->ending, answer);
+        tell_end(probe);
+}
+
 static void on_probe_gone(struct process *p)
 {
         struct probe *probe = p->owner;
-        struct plugin_report *report = probe->report;
-        char text[PLUGIN_REPORT_MAX];
-        struct ring_fault_view fault = { .kind = FAULT_NONE };
-        bool has_ended_well = !p->term_signal && !p->exit_status && report->is_ready;
-        for (uint32_t i = 0; i < probe->session->start.seats && fault.kind == FAULT_NONE; i++)
-                ring_host_fault(&p->ring, i, &fault);
-        struct death death = {
-                .exit_status = (int)p->exit_status, .signal = p->term_signal, .seats = 1, .faults = &fault
-        };
-        if (!has_ended_well)
-                complain(probe, "%s: %s", report->is_ready ? "close" : "its constructor or init",
-                        blame_text(text, sizeof(text), BLAME_CRASH, 0, &death));
-        report->is_whole = has_ended_well && !*report->error;
+        struct buffer request = { 0 };
+        (void)uv_timer_stop(&probe->timer);
+        probe->report->is_whole = !p->term_signal && !p->exit_status && probe->report->is_ready;
+        probe->ending = ending_new(p, probe->session->start.seats, probe->session->start.label);
         process_close(p);
-        uv_close((uv_handle_t *)&probe->timer, NULL);
+        bool can_ask = !probe->report->is_whole && !*probe->report->error &&
+                       ending_put_request(probe->ending, probe->session->start.plugin, &request);
+        if (can_ask && explainer_ask(&probe->explainer, &request, on_explained, probe))
+                return;
+        buffer_free(&request);
+        tell_end(probe);
 }
 
 void plugin_session_probe(struct plugin_session *s, uint64_t init_ms, uint64_t close_ms, struct plugin_report *ret)
@@ -156,7 +178,9 @@ void plugin_session_probe(struct plugin_session *s, uint64_t init_ms, uint64_t c
         struct ring_shape shape = {
                 .seats = s->start.seats, .entries = 16, .task_bytes_max = 4096, .answer_bytes_max = 4096
         };
-        struct probe probe = { .session = s, .report = ret, .init_ms = init_ms, .close_ms = close_ms };
+        struct probe probe = {
+                .session = s, .report = ret, .init_ms = init_ms, .close_ms = close_ms, .explainer = { .loop = &s->loop }
+        };
         struct error error = { "" };
         *ret = (struct plugin_report){ 0 };
         s->start.leases = LEASES;
@@ -226,7 +250,7 @@ static void offer_more(struct plugin_session *s)
         while (!s->is_exhausted && pool_io_has_room(&s->pool_io) &&
                 (task = s->events->next(s->owner, &s->is_exhausted)))
                 pool_io_offer(&s->pool_io, task);
-        if (s->is_exhausted && pool_is_idle(&s->pool_io.pool))
+        if (s->is_exhausted && pool_io_is_idle(&s->pool_io))
                 pool_io_stop(&s->pool_io);
 }
 

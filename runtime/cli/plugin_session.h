@@ -8,7 +8,7 @@
 #include "host/handler/plugin_copy.h"
 #include "host/pool/pool_io.h"
 
-#define PLUGIN_REPORT_MAX 1024
+#define PLUGIN_REPORT_MAX 4096
 
 /* What came of loading it once.  Texts are cut to fit. */
 struct plugin_report {

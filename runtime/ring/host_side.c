@@ -318,7 +318,7 @@ void ring_host_retire(struct ring_host *r)
 
 void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault_view *ret)
 {
-        struct ring_fault *f = &r->map.seats[seat].fault;
+        struct ring_fault *f = seat == RING_NO_SEAT ? &r->map.header->thread_fault : &r->map.seats[seat].fault;
         *ret = (struct ring_fault_view){ .kind = FAULT_NONE };
         uint32_t kind = atomic_load_explicit(&f->kind, memory_order_acquire);
         if (kind != FAULT_SIGNAL && kind != FAULT_EXIT)
@@ -328,8 +328,11 @@ void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault
         ret->code = f->code;
         ret->address = f->address;
         memcpy(ret->text, f->text, sizeof(ret->text));
+        memcpy(ret->places, f->places, sizeof(ret->places));
         uint32_t size = READ_ONCE(f->text_size);
         ret->text[size < sizeof(ret->text) ? size : sizeof(ret->text) - 1] = 0;
+        uint32_t cause = READ_ONCE(f->cause_size);
+        ret->cause_size = cause <= strlen(ret->text) ? cause : 0;
 }
 
 int ring_host_checkpoint(const struct ring_host *r, uint32_t seat, uint64_t ticket, uint8_t ret[QV_CHECKPOINT_MAX],

@@ -98,14 +98,18 @@ void ring_host_stop(struct ring_host *r, uint32_t seat, uint64_t ticket);
  * should not start), finish it, call close() and end. */
 void ring_host_retire(struct ring_host *r);
 
-/* A checked copy of the seat's fault record; kind is FAULT_NONE if there is none. */
+/* A checked copy of a fault record; kind is FAULT_NONE if there is none. */
 struct ring_fault_view {
         enum ring_fault_kind kind;
         int signal;
         int code;
         uint64_t address;
         char text[RING_FAULT_TEXT];
+        size_t cause_size; /* the backtrace begins at text + cause_size */
+        uint64_t places[RING_FAULT_LINES];
 };
+/* The seat's record; RING_NO_SEAT: that of a thread which is no seat's. */
+#define RING_NO_SEAT UINT32_MAX
 void ring_host_fault(const struct ring_host *r, uint32_t seat, struct ring_fault_view *ret);
 
 /* Copies the seat's checkpoint if it belongs to `ticket` and is not being overwritten.  Returns its size, or -ENOENT.

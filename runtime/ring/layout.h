@@ -50,6 +50,25 @@ struct ring_offsets {
 /* 0, or -EINVAL if the shape is out of bounds. */
 int ring_offsets(const struct ring_shape *shape, struct ring_offsets *ret);
 
+/* Why a runner's thread is about to end the process.  `kind` is stored with release order, before the text. */
+enum ring_fault_kind { FAULT_NONE, FAULT_SIGNAL, FAULT_EXIT };
+
+#define RING_FAULT_TEXT  2048
+#define RING_FAULT_LINES 40 /* lines of a backtrace that may have a place */
+
+struct ring_fault {
+        _Atomic uint32_t kind;
+        int32_t signal;
+        int32_t code;
+        uint32_t text_size;
+        uint64_t address;
+        char text[RING_FAULT_TEXT]; /* what is known about the cause, then the backtrace, one frame per line */
+        uint32_t cause_size;        /* bytes of the text before the backtrace */
+        /* For each line of the backtrace that is a frame in the plugin's own file: its link-time address there; else
+         * 0. */
+        uint64_t places[RING_FAULT_LINES];
+};
+
 struct ring_header {
         uint32_t magic;
         uint32_t version;
@@ -68,6 +87,9 @@ struct ring_header {
         alignas(RING_LINE) _Atomic uint64_t answer_tail;
         alignas(RING_LINE) _Atomic uint32_t host_is_asleep; /* if set, an answer must write the host's eventfd */
         _Atomic uint32_t attention; /* grows with each checkpoint, service call and skipped cell */
+
+        /* A thread that is no seat's, so one that the plugin started: the first of them that ends the process. */
+        alignas(RING_LINE) struct ring_fault thread_fault;
 
         /* One flag per answer spill.  A seat sets it before filling the spill; the host clears it after reading. */
         alignas(RING_LINE) _Atomic uint32_t answer_spill_used[RING_SPILLS];
@@ -96,20 +118,6 @@ struct ring_answer {
         uint32_t spill;
         uint32_t size; /* of the packed answer */
         uint8_t bytes[RING_SLOT - 16];
-};
-
-/* Why a runner's thread is about to end the process.  `kind` is stored with release order, before the text. */
-enum ring_fault_kind { FAULT_NONE, FAULT_SIGNAL, FAULT_EXIT };
-
-#define RING_FAULT_TEXT 2048
-
-struct ring_fault {
-        _Atomic uint32_t kind;
-        int32_t signal;
-        int32_t code;
-        uint32_t text_size;
-        uint64_t address;
-        char text[RING_FAULT_TEXT]; /* backtrace, one frame per line; may be empty */
 };
 
 /* Bytes that one side may change while the other copies them are kept as atomic words, so that this is no data race.

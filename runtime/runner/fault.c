@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
@@ -22,6 +23,7 @@
 #define HANDLER_SECONDS 2  /* longer than a backtrace takes */
 #define ASKED_WAIT_MS   200
 #define STACK_EDGE      ((uintptr_t)64 << 10) /* an access so near to the end of a stack ran off it */
+#define NULL_EDGE       ((uint64_t)64 << 10)  /* an access so near to 0 went through a null pointer */
 
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP };
 #define FATAL_COUNT (sizeof(fatal) / sizeof(*fatal))
@@ -48,6 +50,10 @@ static struct {
         _Atomic pid_t thread; /* 0: none */
 } threads[RING_SEATS_MAX];
 
+/* For threads that are no seat's; NULL: there is none.  Several may crash at once: the first takes it. */
+static struct ring_fault *thread_record;
+static atomic_flag thread_record_is_taken = ATOMIC_FLAG_INIT;
+
 static _Atomic int asked_count; /* seats that were asked and have not written their backtrace yet */
 
 /* --- the record -------------------------------------------------------------------------------------------------- */
@@ -58,13 +64,19 @@ static void note(struct ring_fault *fault, enum ring_fault_kind kind, int signal
         fault->signal = signal;
         fault->code = code;
         fault->address = address;
-        fault->text_size = 0;
+        fault->text_size = fault->cause_size = 0;
+        memset(fault->places, 0, sizeof(fault->places));
         atomic_store_explicit(&fault->kind, kind, memory_order_release);
 }
 
 static void put_frame(struct ring_fault *fault, struct signal_text *text, uintptr_t address, bool is_return)
 {
-        symbol_put(text, address, is_return);
+        size_t line = 0;
+        for (const char *at = text->text + fault->cause_size; (at = strchr(at, '\n')); at++)
+                line++;
+        uint64_t place = symbol_put(text, address, is_return);
+        if (line < RING_FAULT_LINES)
+                fault->places[line] = place;
         signal_text_put(text, "\n");
         fault->text_size = (uint32_t)text->used; /* updated after each frame, because the next one may fault */
 }
@@ -145,6 +157,17 @@ static void put_interrupted(struct ring_fault *fault, struct signal_text *text, 
         fault->text_size = (uint32_t)text->used;
 }
 
+/* malloc() returns NULL at the limit, and who does not look at that writes through it. */
+static void put_memory_limit(struct signal_text *text)
+{
+        struct rlimit limit;
+        if (getrlimit(RLIMIT_DATA, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+                return;
+        signal_text_put(text, "a null pointer, under a memory limit of ");
+        signal_text_put_number(text, (int64_t)(limit.rlim_cur >> 20));
+        signal_text_put(text, " MiB (limits.memory): malloc may have returned NULL\n");
+}
+
 /* What the signal alone does not tell. */
 static void put_cause(struct signal_text *text, int signal, uint64_t address)
 {
@@ -155,6 +178,8 @@ static void put_cause(struct signal_text *text, int signal, uint64_t address)
                 signal_text_put_number(text, (int64_t)(my_stack_size >> 10));
                 signal_text_put(text, " KiB\n");
         }
+        if (signal == SIGSEGV && address < NULL_EDGE)
+                put_memory_limit(text);
         if (signal == SIGABRT && message && message->size > sizeof(*message) && message->text[0]) {
                 signal_text_put(text, message->text);
                 if (text->used && text->text[text->used - 1] != '\n')
@@ -168,6 +193,7 @@ static void put_signal_trace(struct ring_fault *fault, const ucontext_t *context
         signal_text_init(&text, fault->text, sizeof(fault->text));
         if (fault->code != SI_USER)
                 put_cause(&text, fault->signal, fault->address);
+        fault->cause_size = (uint32_t)text.used;
         put_interrupted(fault, &text, context);
 }
 
@@ -179,7 +205,7 @@ static void put_call_trace(struct ring_fault *fault, const char *first_line, int
         signal_text_init(&text, fault->text, sizeof(fault->text));
         signal_text_put(&text, first_line);
         signal_text_put(&text, "\n");
-        fault->text_size = (uint32_t)text.used;
+        fault->text_size = fault->cause_size = (uint32_t)text.used;
         int count = without_start(frames, backtrace(frames, FRAMES_MAX));
         for (int i = skipped; i < count; i++)
                 put_frame(fault, &text, (uintptr_t)frames[i], true);
@@ -263,6 +289,14 @@ static _Noreturn void answer_where(const ucontext_t *context)
                 (void)pause();
 }
 
+/* The record of this thread; NULL: it has none.  To be asked for once in a process that dies. */
+static struct ring_fault *own_record(void)
+{
+        if (my_seat)
+                return &my_seat->fault;
+        return thread_record && !atomic_flag_test_and_set(&thread_record_is_taken) ? thread_record : NULL;
+}
+
 /* All signals in `fatal` are blocked here: a second fault ends the process at once, and the record keeps what was
  * written until then. */
 static void on_fatal(int signal, siginfo_t *info, void *context)
@@ -277,10 +311,13 @@ static void on_fatal(int signal, siginfo_t *info, void *context)
                         ask_stopped_seats(context);
         } else if (is_asked(info)) {
                 answer_where(context);
-        } else if (my_seat) {
+        } else {
                 bool has_address = info->si_code > 0;
-                note(&my_seat->fault, FAULT_SIGNAL, signal, info->si_code, has_address ? (uint64_t)info->si_addr : 0);
-                put_signal_trace(&my_seat->fault, context);
+                struct ring_fault *record = own_record();
+                if (record) {
+                        note(record, FAULT_SIGNAL, signal, info->si_code, has_address ? (uint64_t)info->si_addr : 0);
+                        put_signal_trace(record, context);
+                }
         }
         die_of(signal);
 }
@@ -293,9 +330,10 @@ static void on_exit_called(int status, void *unused)
         (void)unused;
         if (getpid() != own_pid)
                 return;
-        if (my_seat) {
-                note(&my_seat->fault, FAULT_EXIT, 0, status, 0);
-                put_call_trace(&my_seat->fault, "exit() was called", 2);
+        struct ring_fault *record = own_record();
+        if (record) {
+                note(record, FAULT_EXIT, 0, status, 0);
+                put_call_trace(record, "exit() was called", 2);
         }
         output_flush();
         _exit(status);
@@ -320,6 +358,11 @@ static void on_fork_in_child(void)
 bool fault_is_forked(void)
 {
         return is_forked;
+}
+
+void fault_watch_threads(struct ring_fault *record)
+{
+        thread_record = record;
 }
 
 void fault_catch_exit(void)

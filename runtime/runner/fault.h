@@ -1,7 +1,9 @@
-/* fault.h: the fault record of a dying runner: signal, address and a short backtrace, in the shared memory of its seat.
+/* fault.h: the fault record of a dying runner: signal, address and a short backtrace, in the memory shared with the
+ * host.
  *
- * A seat gets a record only if its own thread crashed.  A fault on a thread that the plugin made leaves every record
- * empty, and the host treats all running tasks as suspects.  A child that the plugin forked leaves no record either.
+ * A seat gets a record only if its own thread crashed.  A fault on a thread that the plugin started goes to a record of
+ * its own, which names no task: the host treats all running tasks as suspects.  A child that the plugin forked leaves
+ * no record.
  *
  * A SIGABRT from another process (the host, when a task did not stop in time, or anyone else) blames no task.  Each
  * seat whose stop flag is raised writes a record with signal SIGABRT and code SI_USER; an abort() by the handler itself
@@ -17,6 +19,9 @@
 
 /* Catches fatal signals and exit().  Called once per process, before the plugin is opened. */
 void fault_install(void);
+
+/* From now on faults of threads that are no seat's go to this record. */
+void fault_watch_threads(struct ring_fault *record);
 
 /* Registers our exit handler again.  exit() runs the newest handler first, and the plugin may have added one that
  * hangs, so this is called after the plugin was loaded and initialised. */

@@ -234,6 +234,7 @@ static int attach(struct error *error)
         r = leases_attach(&runner.leases, RUNNER_FD_LEASES, runner.start.leases);
         if (r < 0)
                 return error_set(error, r, "cannot map the leases: %s", strerror(-r));
+        fault_watch_threads(&runner.ring.map.header->thread_fault);
         (void)close(RUNNER_FD_RING);
         (void)close(RUNNER_FD_LEASES);
         logger_init(&runner.logger, control_fd, runner.start.log_level, runner.start.log_rate);

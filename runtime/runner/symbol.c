@@ -111,18 +111,22 @@ static bool find_mapping(uintptr_t address, struct mapping *ret)
         return found && ret->path[0];
 }
 
-static const char *file_name(const struct mapping *mapping, int fd)
+static bool is_renamed(int fd)
 {
         struct stat st;
-        if (renamed.label && fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == renamed.device &&
-                st.st_ino == renamed.inode)
-                return renamed.label;
+        return renamed.label && fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == renamed.device &&
+               st.st_ino == renamed.inode;
+}
+
+static const char *file_name(const struct mapping *mapping)
+{
         const char *slash = strrchr(mapping->path, '/');
         return slash ? slash + 1 : mapping->path;
 }
 
-/* Writes "function+0x12", else the link-time address, else as much as is known. */
-static void put_place(struct signal_text *to, int fd, uint64_t offset, uintptr_t address, bool is_return)
+/* Writes "function+0x12", else the link-time address, else as much as is known.  Returns the link-time address; 0:
+ * unknown. */
+static uint64_t put_place(struct signal_text *to, int fd, uint64_t offset, uintptr_t address, bool is_return)
 {
         struct elf elf;
         char name[NAME_ROOM];
@@ -132,30 +136,33 @@ static void put_place(struct signal_text *to, int fd, uint64_t offset, uintptr_t
         unsigned back = is_return ? 1 : 0;
         if (fd < 0 || elf_open(&elf, fd) != ELF_FINE || !elf_offset_to_address(&elf, offset - back, &at)) {
                 signal_text_put_hex(to, address);
-                return;
+                return 0;
         }
         if (!elf_function_at(&elf, at, name, sizeof(name), &start)) {
                 signal_text_put_hex(to, at + back);
-                return;
+                return at;
         }
         signal_text_put(to, name);
         signal_text_put(to, "+");
         signal_text_put_hex(to, at + back - start);
+        return at;
 }
 
-void symbol_put(struct signal_text *to, uintptr_t address, bool is_return)
+uint64_t symbol_put(struct signal_text *to, uintptr_t address, bool is_return)
 {
         struct mapping mapping;
         if (!find_mapping(address, &mapping)) {
                 signal_text_put_hex(to, address);
-                return;
+                return 0;
         }
         int fd = open(mapping.path, O_RDONLY | O_CLOEXEC);
         int from = fd < 0 && mapping.inode == renamed.inode ? renamed.fd : fd;
-        put_place(to, from, address - mapping.start + mapping.offset, address, is_return);
+        uint64_t at = put_place(to, from, address - mapping.start + mapping.offset, address, is_return);
+        bool is_plugin = is_renamed(from);
         signal_text_put(to, " (");
-        signal_text_put(to, file_name(&mapping, from));
+        signal_text_put(to, is_plugin ? renamed.label : file_name(&mapping));
         signal_text_put(to, ")");
         if (fd >= 0)
                 (void)close(fd);
+        return is_plugin ? at : 0;
 }

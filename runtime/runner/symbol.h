@@ -21,7 +21,8 @@ void symbol_call_file(dev_t device, ino_t inode, const char *label);
 void symbol_hold_file(int fd);
 
 /* Appends "function+0x12 (file)"; "0x1234 (file)" with the link-time address if no function is known; or the bare
- * address.  `is_return` marks a return address, which belongs to the call before it. */
-void symbol_put(struct signal_text *to, uintptr_t address, bool is_return);
+ * address.  `is_return` marks a return address, which belongs to the call before it.  Returns the link-time address of
+ * the code if it lies in the file of symbol_call_file(); else 0. */
+uint64_t symbol_put(struct signal_text *to, uintptr_t address, bool is_return);
 
 #endif

@@ -10,10 +10,10 @@ from sites import add, site, task  # noqa: F401 (site is a fixture)
 
 # Cannot even start: refused, with the words of its runner.
 REFUSED = {
-    "init_exits": "exited with status 3",
+    "init_exits": "the process ended with exit status 3",
     "init_fails": "init: no database",
     "init_hangs": "not ready within",
-    "constructor_crashes": "SIGSEGV before it was ready",
+    "constructor_crashes": "it crashed before it was ready (constructor or init): SIGSEGV",
     "constructor_hangs": "not ready within",
     "old_abi": "abi 0.7",
     "missing_symbol": "nobody_has_this",

@@ -15,30 +15,38 @@ BAD = INNOCENT + 1
 
 # What becomes of the bad task, what its error says, and the options it needs.
 TASK_VILLAINS = {
-    "segv": ("CRASHED", r"SIGSEGV at address 0x0\n(.*\n)?handle\+0x\w+ \(segv\.so\)", ()),
+    "segv": ("CRASHED", r"SIGSEGV at address 0x0 \(a null pointer\)\nhandle\+0x\w+ \(segv\.so\) at segv\.c:\d+", ()),
     "abort": ("CRASHED", r"SIGABRT\n(.*\n)+handle\+0x\w+ \(abort\.so\)", ()),
-    "stack_overflow": ("CRASHED", r"SIGSEGV.*\nstack overflow: this thread's stack has 1024 KiB\n(.*\n)+deeper\+.*\n"
+    "double_free": ("CRASHED", r"SIGABRT: (double free|free\(\))(.*\n)+handle\+0x\w+ \(double_free\.so\) at", ()),
+    "stack_overflow": ("CRASHED", r"SIGSEGV.*: stack overflow: this thread's stack has 1024 KiB\n(.*\n)+deeper\+.*\n"
                        r"and again, \d+ times", ()),
-    "heap_overflow": ("CRASHED", r"SIGABRT\nmunmap_chunk\(\): invalid pointer\n", ()),
+    "heap_overflow": ("CRASHED", r"SIGABRT: munmap_chunk\(\): invalid pointer\n", ()),
     "exit_zero": ("CRASHED", r"exit\(\) was called, exit status 0\n(.*\n)+handle\+", ()),
+    "thread_crashes": ("CRASHED", r"SIGSEGV at address 0x0 \(a null pointer\) in a thread that the plugin started\n"
+                       r"helper\+.* at thread_crashes\.c:\d+", ()),
+    "thread_exits": ("CRASHED", r"exit\(\) was called in a thread that the plugin started, exit status 3\n(.*\n)+helper", ()),
     "spin": ("TIMED_OUT", r"did not stop when told\n(.*\n)*handle\+0x\w+ \(spin\.so\)",
              ("--timeout", "200ms", "--grace", "200ms")),
+    "deadlock": ("TIMED_OUT", r"did not stop when told\n(.*\n)*pthread_mutex_lock.*\nhandle\+0x\w+ \(deadlock\.so\) at",
+                 ("--timeout", "200ms", "--grace", "200ms")),
     "allocate": ("RETRY", r"out of memory after \d+ MiB", ("--memory", "64MiB")),
     "allocate_and_trust": ("CRASHED", r"SIGSEGV", ("--memory", "64MiB")),
+    "two_gib": ("CRASHED", r"a null pointer, under a memory limit of 64 MiB \(limits\.memory\)", ("--memory", "64MiB")),
     "scribbles": ("CRASHED", r"wrote over the memory shared with the host|SIG|ended", ("--timeout", "2s")),
     "returns_1000": ("RETRY", r"returned 1000, which is no outcome", ()),
-    "throws": ("CRASHED", r"SIGABRT", ()),
+    "throws": ("CRASHED", r"SIGABRT: terminate called after throwing an instance of 'std::runtime_error', what\(\):  not "
+               r"caught\n(.*\n)+handle\(void\*, qv_task const\*\)\+0x\w+ \(throws\.so\) at throws\.cc:\d+", ()),
     "longjmp": ("CRASHED", r"SIG|stack smashing|exit status", ()),
     "large_result": ("REJECT", r"result: Message too long", ()),
-    "kills_itself": ("CRASHED", r"killed by SIGKILL", ()),
+    "kills_itself": ("CRASHED", r"killed by SIGKILL; .*(OOM killer|did it)", ()),
 }
 
 # Why the plugin is refused.
 LOAD_VILLAINS = {
-    "init_exits": (r"exited with status 3 before it was ready", ()),
+    "init_exits": (r"it crashed before it was ready \(constructor or init\): the process ended with exit status 3", ()),
     "init_fails": (r"init: no database at example", ("--set", "db=example")),
     "init_hangs": (r"not ready within 300 ms", ("--init-timeout", "300ms")),
-    "constructor_crashes": (r"SIGSEGV before it was ready", ()),
+    "constructor_crashes": (r"it crashed before it was ready .*: SIGSEGV at .*\nbefore_anything\+\w+ .* at constructor_c", ()),
     "constructor_hangs": (r"not ready within 300 ms", ("--init-timeout", "300ms")),
     "old_abi": (r"abi 0\.7, this host speaks 1\.x; rebuild it", ()),
     "missing_symbol": (r"nobody_has_this", ()),

@@ -18,11 +18,12 @@ import sys
 # nearest folder above it that is.
 CONTRACTS = {"store", "coord"}
 MAY_INCLUDE = {
-    ".": {"base", "cli", "runner", "guard"},
+    ".": {"base", "cli", "runner", "guard", "trace"},
     "base": set(),
     "config": {"base", "store", "coord"},
     "task": {"base"},
     "ring": {"base"},
+    "trace": {"base"},
     "redis": {"base"},
     "store": {"base", "task"},
     "store/sqlite": {"base", "task", "store"},
@@ -38,7 +39,7 @@ MAY_INCLUDE = {
              "host/membership"},
     "host/shard": {"base", "config", "task", "ring", "store", "host/handler", "host/pool", "host/membership"},
     "host/handler": {"base", "config", "task", "ring", "store", "host/shard", "host/pool", "host/membership"},
-    "host/pool": {"base", "config", "task", "ring", "host/handler"},
+    "host/pool": {"base", "config", "task", "ring", "trace", "host/handler"},
     "host/membership": {"base", "config", "store", "coord"},
     "view": {"base", "task", "store", "host/membership"},
     "look": {"base", "task", "store", "coord", "view"},

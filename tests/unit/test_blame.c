@@ -1,4 +1,4 @@
-/* Each row of the table: who pays when a runner dies, and what the task's history says. */
+/* Each row of the table: who pays when a runner dies. */
 /* cmocka wants these before it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,75 +129,6 @@ static void a_seat_that_was_told_to_abort_is_not_guilty(void **state)
         assert_true(running[1].is_suspect);
 }
 
-static const char *say(enum blame_why why, uint32_t seat, const struct death *death)
-{
-        static char text[QV_ERROR_MAX + RING_FAULT_TEXT];
-        memset(text, 'x', sizeof(text));
-        return blame_text(text, sizeof(text), why, seat, death);
-}
-
-static void the_text_of_a_crash_names_signal_address_and_place(void **state)
-{
-        (void)state;
-        struct ring_fault_view faults[2] = {
-                { .kind = FAULT_SIGNAL, .signal = SIGSEGV, .code = SEGV_MAPERR, .address = 0xdeadbeef },
-                { .kind = FAULT_EXIT }
-        };
-        struct death death = { .signal = SIGSEGV, .seats = 2, .faults = faults };
-        strcpy(faults[0].text, "mine.so: handle+0x12\n");
-        assert_string_equal(
-                say(BLAME_CRASH, 0, &death), "crashed: SIGSEGV at address 0xdeadbeef\nmine.so: handle+0x12\n");
-        faults[0] = (struct ring_fault_view){ .kind = FAULT_SIGNAL, .signal = SIGABRT, .code = SI_TKILL };
-        assert_string_equal(say(BLAME_CRASH, 0, &death), "crashed: SIGABRT");
-        death = (struct death){ .exit_status = 3, .seats = 2, .faults = faults };
-        strcpy(faults[1].text, "exit() was called\nmine.so: handle+0x7\n");
-        assert_string_equal(
-                say(BLAME_CRASH, 1, &death), "crashed: exit() was called, exit status 3\nmine.so: handle+0x7\n");
-}
-
-static void without_a_record_the_text_says_how_the_process_ended(void **state)
-{
-        (void)state;
-        struct ring_fault_view faults[1] = { { 0 } };
-        struct death death = { .signal = SIGKILL, .seats = 1, .faults = faults };
-        assert_string_equal(say(BLAME_CRASH, 0, &death), "crashed: killed by SIGKILL");
-        death = (struct death){ .exit_status = 7, .seats = 1, .faults = faults };
-        assert_string_equal(say(BLAME_CRASH, 0, &death), "crashed: the process ended with exit status 7");
-        /* A seat number that shared memory made up. */
-        assert_string_equal(say(BLAME_CRASH, 4000, &death), "crashed: the process ended with exit status 7");
-        /* A real-time signal has no short name. */
-        death = (struct death){ .signal = 40, .seats = 1, .faults = faults };
-        assert_string_equal(say(BLAME_CRASH, 0, &death), "crashed: killed by signal 40");
-}
-
-static void the_text_of_a_timeout_says_where_the_seat_stood(void **state)
-{
-        (void)state;
-        struct ring_fault_view faults[1] = { { .kind = FAULT_SIGNAL, .signal = SIGABRT, .code = SI_USER } };
-        struct death death = { .signal = SIGABRT, .seats = 1, .faults = faults };
-        strcpy(faults[0].text, "mine.so: spin+0x4\n");
-        assert_non_null(strstr(say(BLAME_TIMEOUT, 0, &death), "timed out: "));
-        assert_non_null(strstr(say(BLAME_TIMEOUT, 0, &death), "\nmine.so: spin+0x4\n"));
-        assert_non_null(strstr(say(BLAME_STALL, 0, &death), "no progress"));
-        assert_non_null(strstr(say(BLAME_STALL, 0, &death), "\nmine.so: spin+0x4\n"));
-}
-
-static void every_reason_has_a_text_that_fits(void **state)
-{
-        (void)state;
-        struct ring_fault_view faults[1] = { { 0 } };
-        struct death death = { .signal = SIGKILL, .seats = 1, .faults = faults };
-        for (int why = BLAME_CRASH; why <= BLAME_INIT; why++) {
-                assert_true(strlen(say((enum blame_why)why, 0, &death)) > 10);
-                char small[16];
-                (void)blame_text(small, sizeof(small), (enum blame_why)why, 0, &death);
-                assert_true(strlen(small) < sizeof(small));
-        }
-        assert_string_equal(say(BLAME_NOTHING, 0, &death), "");
-        /* Settled without a runner's death: cancelled while it waited. */
-        assert_string_equal(say(BLAME_CANCEL, 0, NULL), "interrupted: cancelled");
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -205,10 +136,6 @@ int main(void)
                 cmocka_unit_test(a_sigkill_of_unknown_origin_makes_a_suspect),
                 cmocka_unit_test(nobody_ran_and_nobody_is_blamed),
                 cmocka_unit_test(a_seat_that_was_told_to_abort_is_not_guilty),
-                cmocka_unit_test(the_text_of_a_crash_names_signal_address_and_place),
-                cmocka_unit_test(without_a_record_the_text_says_how_the_process_ended),
-                cmocka_unit_test(the_text_of_a_timeout_says_where_the_seat_stood),
-                cmocka_unit_test(every_reason_has_a_text_that_fits),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

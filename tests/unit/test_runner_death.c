@@ -28,6 +28,8 @@ static void a_crash_leaves_signal_address_and_named_frames(void **state)
         assert_ptr_equal(strstr(f.text, "hidden_crash+0x"), f.text);
         expect_words(f.text, "my_handle+0x");
         expect_words(f.text, " (trial.so)\n");
+        assert_int_not_equal(f.places[0], 0); /* in the plugin's own file */
+        assert_int_equal(f.cause_size, 0);
         assert_null(strstr(f.text, "seat_serve")); /* what is the same in every trace is left out */
 }
 
@@ -86,6 +88,22 @@ static void a_crash_on_another_thread_blames_no_seat(void **state)
         (void)state;
         struct ring_fault_view f = run_to_death("thread", SIGSEGV);
         assert_int_equal(f.kind, FAULT_NONE);
+        f = fault(RING_NO_SEAT);
+        assert_int_equal(f.kind, FAULT_SIGNAL);
+        assert_int_equal(f.signal, SIGSEGV);
+        assert_ptr_equal(strstr(f.text, "hidden_crash+0x"), f.text);
+        assert_int_not_equal(f.places[0], 0);
+}
+
+static void an_exit_on_another_thread_is_told(void **state)
+{
+        (void)state;
+        spawn_ready(1);
+        (void)submit("exit thread");
+        assert_int_equal(WEXITSTATUS(wait_for_end()), 8);
+        assert_int_equal(fault(0).kind, FAULT_NONE);
+        assert_int_equal(fault(RING_NO_SEAT).kind, FAULT_EXIT);
+        expect_words(fault(RING_NO_SEAT).text, "exit_elsewhere+0x");
 }
 
 static void a_crash_while_loading_is_told(void **state)
@@ -197,6 +215,7 @@ int main(void)
                 PROCESS_TEST(an_exit_is_noted_and_hangs_nobody),
                 PROCESS_TEST(a_thread_that_ends_itself_ends_the_runner),
                 PROCESS_TEST(a_crash_on_another_thread_blames_no_seat),
+                PROCESS_TEST(an_exit_on_another_thread_is_told),
                 PROCESS_TEST(a_crash_while_loading_is_told),
                 PROCESS_TEST(an_exit_while_loading_is_told),
                 PROCESS_TEST(told_to_abort_the_stuck_seat_says_where_it_stands),

@@ -1,4 +1,4 @@
-/* blame.h: decides which task caused the death of a runner, and writes the error text.
+/* blame.h: decides which task caused the death of a runner.
  *
  * A crash costs the task that caused it one crash, and costs other tasks nothing.  If the cause is unknown, all running
  * tasks become suspects: they are interrupted at no cost and run alone the next time.  A single running task whose
@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host/pool/oom.h"
+#include "host/pool/stderr_tail.h"
 #include "ring/host_side.h"
 #include "ring/pack.h"
 
@@ -28,12 +30,21 @@ enum blame_why {
         BLAME_INIT,      /* init did not return in time */
 };
 
-/* How a runner ended. */
+/* How a runner ended, and what is known about it. */
 struct death {
         int exit_status; /* if signal is 0 */
         int signal;
         uint32_t seats;
         const struct ring_fault_view *faults; /* one per seat; kind FAULT_NONE if the seat has no record */
+
+        /* For the text only (blame_text.h); all may be NULL. */
+        const struct ring_fault_view *thread_fault; /* of a thread that is no seat's; kind FAULT_NONE: there is none */
+        const char *const *traces; /* backtraces that were made readable: one per seat, and that of thread_fault; an
+                                    * element is NULL if the backtrace stays as the runner wrote it */
+        const char *trace_note;    /* what is missing in them */
+        const struct stderr_tail *tail; /* what the process wrote last */
+        const char *label;              /* the plugin's file, whose frames matter more than others */
+        enum oom_finding oom;           /* after a SIGKILL: whether the kernel had no memory left */
 };
 
 /* One task that was running when the runner died. */
@@ -47,11 +58,11 @@ struct blamed {
         bool is_suspect;
 };
 
+/* Whether it is the record of a seat that the host's SIGABRT made write its backtrace (runner/fault.h): not a crash. */
+bool blame_was_told(const struct ring_fault_view *fault);
+
 /* Decides for all tasks that were running.  `killed` is why the host killed the runner, BLAME_NOTHING if it did not;
  * `is_solo` means that the runner ran a suspect alone. */
 void blame(struct blamed *running, size_t count, const struct death *death, enum blame_why killed, bool is_solo);
-
-/* Writes the error text of the task: "crashed: SIGSEGV at address 0x0", then the backtrace.  Returns `text`. */
-const char *blame_text(char *text, size_t size, enum blame_why why, uint32_t seat, const struct death *death);
 
 #endif

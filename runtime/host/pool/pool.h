@@ -48,6 +48,7 @@ struct pool_task {
         struct pool_task *prev, *next;
         struct pool_runner *runner; /* NULL: the task waits */
         uint64_t ticket;            /* set by pool_io when the task was submitted to the ring */
+        bool is_ending;             /* set by pool_io: its runner is gone, and it is settled when that is explained */
         int32_t pid;                /* set by pool_io: of the runner that it was submitted to last; 0: none yet */
         uint32_t saved_version;     /* set by pool_io: version of the checkpoint that was passed on last */
         uint64_t offered_ms, handed_ms;
@@ -175,7 +176,8 @@ struct pool_action {
         bool never_started;
         enum blame_why why;
         uint32_t seat;
-        uint64_t ticket; /* ACTION_SETTLE without a reply: the ticket that the task had in the ring */
+        uint64_t ticket;   /* ACTION_SETTLE without a reply: the ticket that the task had in the ring */
+        uint64_t since_ms; /* and when it was started */
         const struct ring_reply *reply;
         const struct death *death;
 };

@@ -88,34 +88,30 @@ static void do_stop(const struct pool_action *action)
 
 static void do_settle(struct pool_io *io, const struct pool_action *action)
 {
-        char text[QV_ERROR_MAX + RING_FAULT_TEXT];
-        uint8_t checkpoint[QV_CHECKPOINT_MAX];
         struct settled settled = { .outcome = action->outcome,
                 .is_suspect = action->is_suspect,
                 .never_started = action->never_started,
                 .why = action->why,
                 .reply = action->reply,
                 .error = "" };
+        char text[BLAME_TEXT_MAX];
+        if (!action->reply && io->ending && action->death == &io->ending->death) {
+                pool_io_keep_settled(io, action);
+                return;
+        }
         if (action->reply) {
                 settled.error = action->reply->error;
                 settled.checkpoint = action->reply->has_checkpoint ? action->reply->checkpoint : NULL;
                 settled.checkpoint_size = action->reply->checkpoint_size;
         } else {
-                settled.error = blame_text(text, sizeof(text), action->why, action->seat, action->death);
-        }
-        struct process *p = action->runner ? action->runner->process : NULL;
-        if (!action->reply && p && action->ticket) {
-                uint32_t version;
-                int size = ring_host_checkpoint(&p->ring, action->seat, action->ticket, checkpoint, &version);
-                settled.checkpoint = size >= 0 ? checkpoint : NULL;
-                settled.checkpoint_size = size >= 0 ? (size_t)size : 0;
+                settled.error = blame_text(text, sizeof(text), action->why, action->seat, 0, action->death);
         }
         io->events->settled(io->owner, action->task, &settled);
 }
 
 static void do_quarantine(struct pool_io *io)
 {
-        char text[2 * ERROR_TEXT_MAX];
+        char text[ERROR_TEXT_MAX + POOL_IO_WORDS_MAX];
         (void)snprintf(text, sizeof(text),
                 "handler %s: %u runners in a row failed before they answered a task; no more are started until a "
                 "reload (quiver reload)%s%s",
@@ -200,8 +196,14 @@ void pool_io_post(struct pool_io *io, const struct pool_event *event)
         }
         io->queue_at = io->queue_count = 0;
         io->is_stepping = false;
-        if (io->is_stopping && !io->has_stopped && pool_is_empty(&io->pool)) {
-                io->has_stopped = true;
-                io->events->stopped(io->owner);
-        }
+        pool_io_check_stopped(io);
+}
+
+void pool_io_check_stopped(struct pool_io *io)
+{
+        if (!io->is_stopping || io->has_stopped || io->is_stepping || io->ending || io->endings ||
+                !pool_is_empty(&io->pool))
+                return;
+        io->has_stopped = true;
+        io->events->stopped(io->owner);
 }

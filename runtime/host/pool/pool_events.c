@@ -138,33 +138,6 @@ static void on_rang(struct process *p)
         ring_host_awake(&p->ring);
 }
 
-/* Reports a runner that died before READY without sending a reason. */
-static void report_failed_start(struct pool_io *io, const struct pool_runner *runner, const struct process *p)
-{
-        char text[ERROR_TEXT_MAX];
-        if (runner->why == BLAME_INIT)
-                (void)snprintf(text, sizeof(text), "plugin %s: it was not ready within %llu ms (constructor or init)",
-                        io->start.label, (unsigned long long)io->pool.policy.init_ms);
-        else if (p->term_signal)
-                (void)snprintf(text, sizeof(text),
-                        "plugin %s: killed by SIG%s before it was ready (constructor or init)", io->start.label,
-                        sigabbrev_np(p->term_signal));
-        else
-                (void)snprintf(text, sizeof(text), "plugin %s: exited with status %d before it was ready",
-                        io->start.label, (int)p->exit_status);
-        struct ring_fault_view fault;
-        for (uint32_t i = 0; i < io->shape.seats; i++) {
-                ring_host_fault(&p->ring, i, &fault);
-                if (fault.kind == FAULT_NONE || !*fault.text)
-                        continue;
-                size_t n = strlen(text);
-                (void)snprintf(text + n, sizeof(text) - n, "\n%.*s", (int)(sizeof(text) - n - 2), fault.text);
-                break;
-        }
-        (void)snprintf(io->last_words, sizeof(io->last_words), "%s", text);
-        io->events->refused(io->owner, text);
-}
-
 static void on_gone(struct process *p)
 {
         struct pool_io *io = p->owner;
@@ -173,26 +146,7 @@ static void on_gone(struct process *p)
                 io->events->reaped(io->owner, p->handle.pid, pool_exit_of(runner, p->term_signal));
         while (runner->why != BLAME_SCRIBBLE && !pool_io_drain(io, p))
                 ;
-        if (runner->state == RUNNER_STARTING || runner->why == BLAME_INIT)
-                if (!*io->last_words)
-                        report_failed_start(io, runner, p);
-        struct ring_fault_view *faults = memory_zero(io->shape.seats, sizeof(*faults));
-        for (uint32_t i = 0; i < io->shape.seats; i++)
-                ring_host_fault(&p->ring, i, &faults[i]);
-        struct death death = {
-                .exit_status = (int)p->exit_status, .signal = p->term_signal, .seats = io->shape.seats, .faults = faults
-        };
-        size_t count;
-        bool is_broken;
-        struct pool_view *views = pool_io_look(p, clock_boot_ms(), &count, &is_broken);
-        pool_io_post(io,
-                &(struct pool_event){
-                        .kind = POOL_GONE, .runner = runner, .views = views, .views_count = count, .death = &death });
-        free(views);
-        free(faults);
-        if (runner->process == p)
-                runner->process = NULL;
-        process_close(p);
+        pool_io_end(io, runner, p);
 }
 
 const struct process_events pool_process_events = {

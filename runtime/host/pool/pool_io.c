@@ -65,7 +65,7 @@ static void collect(struct pool_io *io)
 
 void pools_init(struct pools *pools, uv_loop_t *loop)
 {
-        *pools = (struct pools){ .loop = loop, .alive_fd = -1 };
+        *pools = (struct pools){ .loop = loop, .explainer = { .loop = loop }, .alive_fd = -1 };
         (void)uv_idle_init(loop, &pools->busy);
 }
 
@@ -90,6 +90,7 @@ void pools_collect(struct pools *pools)
 
 void pools_close(struct pools *pools)
 {
+        explainer_close(&pools->explainer);
         uv_close((uv_handle_t *)&pools->busy, NULL);
 }
 
@@ -141,6 +142,11 @@ bool pool_io_has_room(const struct pool_io *io)
         return pool_has_room(&io->pool);
 }
 
+bool pool_io_is_idle(const struct pool_io *io)
+{
+        return !io->endings && pool_is_idle(&io->pool);
+}
+
 void pool_io_offer(struct pool_io *io, struct pool_task *task)
 {
         task->pool_io = io;
@@ -150,7 +156,10 @@ void pool_io_offer(struct pool_io *io, struct pool_task *task)
 
 static void stop_task(struct pool_io *io, struct pool_task *task, enum blame_why why)
 {
-        pool_io_post(io, &(struct pool_event){ .kind = POOL_CANCELLED, .task = task, .why = why });
+        if (task->is_ending)
+                task->why = why; /* it has ended already: what follows from that is its owner's */
+        else
+                pool_io_post(io, &(struct pool_event){ .kind = POOL_CANCELLED, .task = task, .why = why });
 }
 
 static void stop_all(struct pool_io *io, enum blame_why why)
@@ -169,7 +178,8 @@ static void stop_all(struct pool_io *io, enum blame_why why)
 
 void pool_io_recall(struct pool_io *io, struct pool_task *task)
 {
-        pool_io_post(io, &(struct pool_event){ .kind = POOL_RECALLED, .task = task });
+        if (!task->is_ending)
+                pool_io_post(io, &(struct pool_event){ .kind = POOL_RECALLED, .task = task });
 }
 
 void pool_io_cancel(struct pool_io *io, struct pool_task *task)
@@ -238,8 +248,9 @@ void pool_io_stop(struct pool_io *io)
 
 void pool_io_cut(struct pool_io *io)
 {
-        io->is_stopping = true;
+        io->is_stopping = io->is_cut = true;
         pool_io_post(io, &(struct pool_event){ .kind = POOL_CUT });
+        pool_io_tell_endings(io);
 }
 
 void pool_io_close(struct pool_io *io)

@@ -8,10 +8,14 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "host/pool/ending.h"
+#include "host/pool/explainer.h"
 #include "host/pool/pool.h"
 #include "host/pool/process.h"
 #include "ring/leases.h"
 #include "ring/message.h"
+
+#define POOL_IO_WORDS_MAX (ERROR_TEXT_MAX + BLAME_TEXT_MAX)
 
 /* How a task ended in the pool. */
 struct settled {
@@ -71,13 +75,18 @@ struct pool_io {
         bool has_saves;    /* a runner may have a new checkpoint */
         uint64_t saves_ms; /* checkpoints are not read before this time */
         bool is_stopping, has_stopped;
-        char last_words[ERROR_TEXT_MAX]; /* why the latest runner failed to start; "": it did not */
+        char last_words[POOL_IO_WORDS_MAX]; /* why the latest runner failed to start; "": it did not */
+
+        struct ending *ending;  /* of the runner whose death is being posted; NULL: none is */
+        struct ending *endings; /* that wait for an explanation */
+        bool is_cut;            /* nothing is explained any more */
 };
 
 /* The pools of one loop.  Whoever runs it calls pools_flush() before it sleeps and pools_collect() after it woke. */
 struct pools {
         uv_loop_t *loop;
         struct pool_io *list;
+        struct explainer explainer;
         int alive_fd;   /* a file on which each runner holds a shared lock; -1: none */
         uv_idle_t busy; /* runs while an answer is there already, so that the loop does not sleep */
 };
@@ -97,6 +106,8 @@ int pool_io_init(struct pool_io *io, struct pools *pools, const struct pool_poli
 /* How many more tasks to offer. */
 uint32_t pool_io_room(const struct pool_io *io);
 bool pool_io_has_room(const struct pool_io *io);
+/* Whether every task that was offered is settled. */
+bool pool_io_is_idle(const struct pool_io *io);
 /* Offers a task, which must not move until settled() is called for it. */
 void pool_io_offer(struct pool_io *io, struct pool_task *task);
 /* Hands out new checkpoints of what runs, if it is time (pool_checkpoints.c); the pool_io's own.  When it will be;

@@ -18,4 +18,13 @@ bool pool_io_drain(struct pool_io *io, struct process *p);
 
 extern const struct process_events pool_process_events;
 
+/* Tells every ending as it is, without an explanation (pool_endings.c). */
+void pool_io_tell_endings(struct pool_io *io);
+/* Begins with the ending of a process that was reaped: its tasks are settled, and the process is closed. */
+void pool_io_end(struct pool_io *io, struct pool_runner *runner, struct process *p);
+/* Keeps the task until the ending is told, with what is known now. */
+void pool_io_keep_settled(struct pool_io *io, const struct pool_action *action);
+/* Calls stopped() if it is time. */
+void pool_io_check_stopped(struct pool_io *io);
+
 #endif

@@ -259,6 +259,7 @@ static void settle_started(const struct pool_event *event, uint64_t now_ms, stru
                 struct pool_action *action = pool_settle(actions, task, b->outcome);
                 action->runner = runner;
                 action->ticket = ticket;
+                action->since_ms = event->views[i].started_ms;
                 action->why = b->why;
                 action->is_suspect = b->is_suspect;
                 action->seat = b->seat;

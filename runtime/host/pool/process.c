@@ -106,6 +106,8 @@ static void say_out(void *arg, const char *line, uint32_t dropped)
 
 static void say_err(void *arg, const char *line, uint32_t dropped)
 {
+        struct process *p = arg;
+        stderr_tail_add(&p->tail, line, clock_boot_ms());
         say_line(arg, LOG_STDERR, line, dropped);
 }
 
@@ -146,6 +148,8 @@ static void on_exited(uv_process_t *handle, int64_t exit_status, int term_signal
         struct process *p = handle->data;
         p->exit_status = exit_status;
         p->term_signal = term_signal;
+        if (term_signal == SIGKILL)
+                p->oom = oom_compare(p->oom_before, oom_count_read());
         /* Kills the children that it left behind.  The group's number is not used again while the group has members. */
         (void)kill(-p->pid, SIGKILL);
         p->pid = 0;
@@ -267,6 +271,7 @@ int process_start(uv_loop_t *loop, const struct ring_shape *shape, const struct 
         p->events = events;
         p->owner = owner;
         p->out.rate = p->err.rate = start->log_rate;
+        p->oom_before = oom_count_read();
         for (int i = 0; i < 4; i++)
                 p->fds[i] = -1;
         int r = ring_host_init(&p->ring, shape);

@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "host/pool/line_reader.h"
+#include "host/pool/oom.h"
+#include "host/pool/stderr_tail.h"
 #include "ring/host_side.h"
 #include "ring/leases.h"
 #include "ring/message.h"
@@ -39,7 +41,10 @@ struct process {
         uv_poll_t polls[4]; /* by enum process_channel */
         int fds[4];
         struct line_reader out, err;
-        unsigned handles; /* libuv handles that are not closed yet */
+        struct stderr_tail tail;
+        struct oom_count oom_before; /* when it was started */
+        enum oom_finding oom;        /* after the end, if that was a SIGKILL */
+        unsigned handles;            /* libuv handles that are not closed yet */
 };
 
 enum process_channel { CHANNEL_CONTROL, CHANNEL_BELL, CHANNEL_OUT, CHANNEL_ERR };

@@ -1,0 +1,28 @@
+/* oom.h: whether the kernel ended processes for lack of memory (the OOM killer) while a runner ran. */
+#ifndef QUIVER_HOST_POOL_OOM_H
+#define QUIVER_HOST_POOL_OOM_H
+
+#include <stdint.h>
+
+/* How often it did so: in our control group, and on the whole machine.  UINT64_MAX: unknown. */
+struct oom_count {
+        uint64_t group, machine;
+};
+
+enum oom_finding {
+        OOM_UNKNOWN, /* the kernel does not say */
+        OOM_NOT,     /* it ended no process meanwhile */
+        OOM_MACHINE, /* it ended a process of this machine */
+        OOM_GROUP,   /* it ended a process of our control group */
+};
+
+struct oom_count oom_count_read(void);
+enum oom_finding oom_compare(struct oom_count before, struct oom_count after);
+
+/* The number after `name` in lines of "name number"; UINT64_MAX: there is none. */
+uint64_t oom_parse(const char *text, const char *name);
+/* The path of the control group in a text like /proc/self/cgroup (version 2: "0::/path"), not longer than `size`; "" if
+ * there is none.  Returns `path`. */
+const char *oom_group(const char *text, char *path, uint64_t size);
+
+#endif
