@@ -37,6 +37,9 @@ static inline void events_copy(struct span events, struct qv_client_event *to, c
                 to->at_ms = event.at_ms;
                 to->kind = text_put(at, event.kind);
                 to->text = text_put(at, event.text);
+                for (char *c = *at - 1 - event.text.size; *c; c++)
+                        if (*c == NOTE_NEWLINE)
+                                *c = '\n';
         }
 }
 

@@ -180,7 +180,9 @@ void note_add_event(struct task_note *note, struct buffer *scratch, uint64_t at_
                 size_t from = events.size;
                 buffer_put(&events, text.data, min_u64(text.size, NOTE_TEXT_MAX));
                 for (size_t i = from; i < events.size; i++)
-                        if (events.data[i] < 0x20 || events.data[i] == 0x7f)
+                        if (events.data[i] == '\n')
+                                events.data[i] = NOTE_NEWLINE;
+                        else if ((events.data[i] < 0x20 && events.data[i] != NOTE_NEWLINE) || events.data[i] == 0x7f)
                                 events.data[i] = ' ';
         }
         buffer_put(&events, "\n", 1);
@@ -237,11 +239,34 @@ void note_charge(struct task_note *note, struct buffer *scratch, uint64_t at_ms,
         note_add_event(note, scratch, at_ms, kinds[cost], text);
 }
 
+struct span note_first_line(struct span text)
+{
+        size_t size = 0;
+        while (size < text.size && text.data[size] != '\n' && text.data[size] != NOTE_NEWLINE)
+                size++;
+        return (struct span){ text.data, size };
+}
+
+void note_put_lines(struct buffer *to, struct span text)
+{
+        size_t from = to->size;
+        buffer_put(to, text.data, text.size);
+        for (size_t i = from; i < to->size; i++)
+                if (to->data[i] == NOTE_NEWLINE)
+                        to->data[i] = '\n';
+}
+
+/* What may stand before the @ of a place. */
+static bool is_gap(char c)
+{
+        return c == ' ' || c == '\n' || c == NOTE_NEWLINE;
+}
+
 struct span note_take_where(struct span *text)
 {
         for (size_t at = text->size; at-- > 0;) {
                 struct span rest = { text->data + at + 1, text->size - at - 1 };
-                if (text->data[at] != '@' || (at && text->data[at - 1] != ' ' && text->data[at - 1] != '\n'))
+                if (text->data[at] != '@' || (at && !is_gap(text->data[at - 1])))
                         continue;
                 if (!memmem(rest.data, rest.size, " pid=", 5))
                         break;

@@ -18,11 +18,13 @@
 
 #include "task/envelope.h"
 
-#define NOTE_EVENTS_MAX     8u   /* only the latest are kept */
-#define NOTE_TEXT_MAX       512u /* bytes of one event's text; longer is cut */
+#define NOTE_EVENTS_MAX     8u    /* only the latest are kept */
+#define NOTE_TEXT_MAX       2048u /* bytes of one event's text, which may be a backtrace; longer is cut */
 #define NOTE_CHECKPOINT_MAX 4096u
 #define NOTE_HOLDER_MAX     64u
 #define NOTE_COUNT_MAX      (UINT32_MAX - 1) /* of attempts, crashes, …: adding one does not overflow */
+#define NOTE_VERSION_MAX    32u              /* bytes of a plugin's version in a place */
+#define NOTE_NEWLINE        '\x1f' /* between the lines of an event's text, which is itself one line of a note */
 
 /* What an event cost the task.  Each kind is counted apart; only attempts and crashes use up the task's budget. */
 enum task_cost {
@@ -52,12 +54,15 @@ struct note_event {
         uint64_t at_ms;   /* store time */
         struct span kind; /* "attempt", "crash", "interruption", "later", "waited", "dead", "requeued", "held" */
         struct span text;
-        struct span where; /* where it had started: "host-a pid=7 generation=1 plugin=9f0c1a2b"; empty: not said */
+        struct span
+                where; /* where it had started: "host-a pid=7 generation=1 plugin=9f0c1a2b version=1.0"; empty: not said
+                        */
 };
 
 /* What follows the error of a start in its event: where it was.  After a newline, so that it is no part of the error's
  * first line. */
-#define NOTE_WHERE_FORMAT "\n@%s pid=%d generation=%" PRIu32 " plugin=%08" PRIx32
+#define NOTE_WHERE_FORMAT  "\n@%s pid=%d generation=%" PRIu32 " plugin=%08" PRIx32 "%s%s"
+#define NOTE_WHERE_VERSION " version=" /* the last two: this and what the plugin calls its version; or nothing */
 /* Takes it off the text. */
 struct span note_take_where(struct span *text);
 
@@ -70,8 +75,13 @@ bool note_holder_is_good(struct span holder);
 void note_clear_start(struct task_note *note);
 bool note_is_empty(const struct task_note *note);
 
-/* Adds an event, and drops the oldest if there are too many.  note->events then points into `scratch`.  Control
- * characters in `text` become spaces. */
+/* The text up to its first NOTE_NEWLINE or newline. */
+struct span note_first_line(struct span text);
+/* Appends the text with newlines for each NOTE_NEWLINE. */
+void note_put_lines(struct buffer *to, struct span text);
+
+/* Adds an event, and drops the oldest if there are too many.  note->events then points into `scratch`.  Newlines in
+ * `text` become NOTE_NEWLINE, other control characters spaces. */
 void note_add_event(struct task_note *note, struct buffer *scratch, uint64_t at_ms, const char *kind, struct span text);
 
 /* Counts the cost and adds its event.  A LATER right after another one replaces that one's event: a thousand of them do

@@ -10,7 +10,8 @@
 
 #define REASON_SHOWN 100
 
-/* A retry's reason is its error, and where that was: quiver task shows it. */
+/* A retry's reason is its error and where that was, on several lines; people are shown the first one, and quiver task
+ * shows all of it. */
 static struct span reason_of(const struct store_key_info *key)
 {
         struct span reason = key->reason;
@@ -123,7 +124,7 @@ void key_as_text(struct buffer *to, const struct store_key_info *key, const stru
         put_waits_for(to, key, more);
         /* What a store says of a key without any other reason; the line above says it better. */
         if (reason_of(key).size && !span_is(key->reason, SPAN_TEXT("more than its share")))
-                text_put_field(to, "reason", reason_of(key), NOTE_TEXT_MAX);
+                text_put_field(to, "reason", note_first_line(reason_of(key)), NOTE_TEXT_MAX);
         put_first(to, more, now_ms);
         if (key->since_ms)
                 buffer_printf(to, "%-12s %s (%s ago)\n", "since", text_time(time, key->since_ms),
@@ -144,6 +145,6 @@ void key_as_line(struct buffer *to, const struct store_key_info *key)
                 text_put_bytes(to, key->name, STORE_NAME_MAX);
                 buffer_printf(to, ": ");
         }
-        text_put_bytes(to, reason_of(key), REASON_SHOWN);
+        text_put_bytes(to, note_first_line(reason_of(key)), REASON_SHOWN);
         buffer_put(to, "\n", 1);
 }

@@ -10,6 +10,7 @@
 
 #define PAYLOAD_SHOWN 2048
 #define KIND_COLUMNS  12
+#define EVENT_INDENT  "      " /* of the second line of an event, and those after it */
 
 /* The envelope's numbers; 0 means that it does not say. */
 static const struct number {
@@ -91,15 +92,19 @@ static void set_where(json_t *o, struct span where)
         unsigned pid;
         unsigned generation;
         char hash[9];
+        char version[NOTE_VERSION_MAX + 1] = "";
         (void)snprintf(text, sizeof(text), "%.*s", (int)where.size, where.size ? where.data : "");
         char *pid_at = strstr(text, " pid=");
-        if (!pid_at || sscanf(pid_at, " pid=%9u generation=%9u plugin=%8[0-9a-f]", &pid, &generation, hash) != 3)
+        if (!pid_at || sscanf(pid_at, " pid=%9u generation=%9u plugin=%8[0-9a-f] version=%32[!-~]", &pid, &generation, hash,
+                               version) < 3)
                 return;
         *pid_at = 0;
         view_json_set_text(o, "host", text);
         view_json_number(o, "pid", pid);
         view_json_number(o, "generation", generation);
         view_json_set_text(o, "hash", hash);
+        if (*version)
+                view_json_set_text(o, "version", version);
 }
 
 static json_t *event_as_json(const struct note_event *event)
@@ -107,7 +112,10 @@ static json_t *event_as_json(const struct note_event *event)
         json_t *o = json_object();
         view_json_number(o, "at_ms", event->at_ms);
         view_json_span(o, "kind", event->kind);
-        view_json_span(o, "text", event->text);
+        struct buffer lines = { 0 };
+        note_put_lines(&lines, event->text);
+        view_json_bytes(o, "text", lines.data, lines.size);
+        buffer_free(&lines);
         set_where(o, event->where);
         return o;
 }
@@ -217,15 +225,30 @@ void envelope_as_text(struct buffer *to, const struct envelope *e)
         }
 }
 
+/* The first line beside the time, the others below it. */
+static void put_event_lines(struct buffer *to, struct span text)
+{
+        while (text.size) {
+                struct span line = note_first_line(text);
+                text_put_bytes(to, line, NOTE_TEXT_MAX);
+                size_t size = line.size + (line.size < text.size ? 1 : 0);
+                text.data += size;
+                text.size -= size;
+                if (text.size)
+                        buffer_printf(to, "\n" EVENT_INDENT);
+        }
+}
+
 void event_as_text(struct buffer *to, const struct note_event *event)
 {
         char time[TEXT_TIME_MAX];
+        bool has_lines = note_first_line(event->text).size < event->text.size;
         buffer_printf(to, "  %s  ", text_time(time, event->at_ms));
         (void)text_put_column(to, event->kind, KIND_COLUMNS, SIZE_MAX);
         buffer_put(to, " ", 1);
-        text_put_bytes(to, event->text, NOTE_TEXT_MAX);
+        put_event_lines(to, event->text);
         if (event->where.size) {
-                buffer_printf(to, "%s(on ", event->text.size ? "  " : "");
+                buffer_printf(to, "%s(on ", has_lines ? "\n" EVENT_INDENT : event->text.size ? "  " : "");
                 text_put_bytes(to, event->where, NOTE_TEXT_MAX);
                 buffer_put(to, ")", 1);
         }

@@ -249,6 +249,7 @@ static void put_key_wait(struct buffer *why, const struct store_key_info *key)
         }
         struct span reason = key->reason;
         (void)note_take_where(&reason);
+        reason = note_first_line(reason);
         if (reason.size) {
                 buffer_printf(why, ": ");
                 text_put_bytes(why, reason, 200);

@@ -246,12 +246,26 @@ static void later_needs_its_feature_and_a_retry(void **state)
         assert_int_equal(advance(w, &o, &outcome, 1, 0).request.status, 0);
 }
 
+static void an_error_of_several_lines_keeps_them(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct store_advance a = first_task(w, &o, "k");
+        struct store_outcome outcome = retry(&a.tasks[0], 0);
+        outcome.error = T("crashed\n\thandle\x1b\x7f (mine.so)\n@a pid=1 generation=1 plugin=9f0c1a2b");
+        (void)settle(w, &o, outcome);
+        a = claim(w, &o, 1);
+        assert_int_equal(a.tasks_count, 1);
+        assert_true(span_is(event_at(&a.tasks[0].note, 0).text, T("crashed\x1f handle   (mine.so)")));
+        assert_true(span_is(event_at(&a.tasks[0].note, 0).where, T("a pid=1 generation=1 plugin=9f0c1a2b")));
+}
+
 static void history_is_bounded(void **state)
 {
         struct world *w = *state;
         struct owner o = own(w, 0, 1, 1);
         struct store_advance a = first_task(w, &o, "k");
-        char text[2000];
+        char text[NOTE_TEXT_MAX + 1500];
         memset(text, 'e', sizeof(text));
         for (unsigned i = 0; i < 30; i++) {
                 struct store_outcome outcome = retry(&a.tasks[0], 0);
@@ -427,6 +441,7 @@ const struct CMUnitTest outcome_tests[] = {
         IN_WORLD(laters_are_counted_and_survive_a_takeover),
         IN_WORLD(laters_are_forgotten_by_a_requeue_and_told_with_a_result),
         IN_WORLD(later_needs_its_feature_and_a_retry),
+        IN_WORLD(an_error_of_several_lines_keeps_them),
         IN_WORLD(history_is_bounded),
         IN_WORLD(a_suspects_start_is_durable_until_it_ends),
         IN_WORLD(a_checkpoint_survives_crash_and_retry),

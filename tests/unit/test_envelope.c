@@ -430,7 +430,7 @@ static void a_note_keeps_counts_checkpoint_and_the_latest_events(void **state)
         unsigned count = 0;
         while (note_event_next(&back.events, &event)) {
                 char why[32];
-                (void)snprintf(why, sizeof(why), "try %u", 4 + count);
+                (void)snprintf(why, sizeof(why), "try\x1f%u", 4 + count);
                 assert_int_equal(event.at_ms, 1004 + count);
                 assert_true(span_is(event.text, text(why)));
                 assert_true(span_is(event.kind, text(count % 2 ? "crash" : "attempt")));
@@ -478,6 +478,27 @@ static void many_laters_leave_the_rest_of_the_history(void **state)
         buffer_free(&scratch);
 }
 
+static void the_lines_of_an_events_text_come_back(void **state)
+{
+        (void)state;
+        struct task_note note = { 0 };
+        struct buffer scratch = { 0 };
+        struct buffer lines = { 0 };
+        struct note_event event;
+        note_charge(&note, &scratch, 1, COST_CRASH,
+                SPAN_TEXT("crashed: SIGSEGV\nhandle\tx\x1b\n@a pid=7 generation=1 plugin=9f0c1a2b version=1.0"));
+        struct span rest = note.events;
+        assert_true(note_event_next(&rest, &event));
+        assert_true(span_is(event.where, SPAN_TEXT("a pid=7 generation=1 plugin=9f0c1a2b version=1.0")));
+        assert_true(span_is(note_first_line(event.text), SPAN_TEXT("crashed: SIGSEGV")));
+        note_put_lines(&lines, event.text);
+        assert_string_equal(buffer_text(&lines), "crashed: SIGSEGV\nhandle x ");
+        assert_true(span_is(note_first_line(SPAN_TEXT("one\ntwo")), SPAN_TEXT("one")));
+        assert_int_equal(note_first_line((struct span){ 0 }).size, 0);
+        buffer_free(&lines);
+        buffer_free(&scratch);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -494,6 +515,7 @@ int main(void)
                 cmocka_unit_test(shards_are_zlibs_crc32),
                 cmocka_unit_test(a_note_with_a_number_out_of_range_is_none),
                 cmocka_unit_test(a_note_keeps_counts_checkpoint_and_the_latest_events),
+                cmocka_unit_test(the_lines_of_an_events_text_come_back),
                 cmocka_unit_test(many_laters_leave_the_rest_of_the_history),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

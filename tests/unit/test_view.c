@@ -159,7 +159,8 @@ static struct store_listed dead_task(void)
                 .note = { .attempts = 2,
                         .crashes = 1,
                         .events = SPAN_TEXT("event:1763256000001 attempt connection refused\n"
-                                            "event:1763256000002 crash SIGSEGV at 0x10\n"),
+                                            "event:1763256000002 crash SIGSEGV at 0x10\x1fhandle+0x9 (m.so)\x1f@a pid=7 "
+                                            "generation=1 plugin=9f0c1a2b version=1.0\n"),
                         .checkpoint = SPAN_TEXT("\x01") },
                 .envelope = { .handler = SPAN_TEXT("mail"),
                         .lane = LANE_HIGH,
@@ -182,7 +183,8 @@ static void a_task_as_json_has_this_shape(void **state)
                 "{\"id\":\"9kq2v7d3c0a8x1m5r4t6-12\",\"state\":\"dead\",\"key\":\"user 1\",\"reason\":\"exhausted\","
                 "\"at_ms\":1763256000123,\"attempts\":2,\"crashes\":1,\"interruptions\":0,\"laters\":0,\"history\":["
                 "{\"at_ms\":1763256000001,\"kind\":\"attempt\",\"text\":\"connection refused\"},"
-                "{\"at_ms\":1763256000002,\"kind\":\"crash\",\"text\":\"SIGSEGV at 0x10\"}],"
+                "{\"at_ms\":1763256000002,\"kind\":\"crash\",\"text\":\"SIGSEGV at 0x10\\nhandle+0x9 (m.so)\",\"host\":\"a\","
+                "\"pid\":7,\"generation\":1,\"hash\":\"9f0c1a2b\",\"version\":\"1.0\"}],"
                 "\"checkpoint\":\"\\u0001\",\"handler\":\"mail\",\"lane\":\"high\",\"submitted_ms\":1763256000000,"
                 "\"not_before_ms\":1763256000000,\"unique_ms\":60000,\"timeout_ms\":1500,\"reply_ms\":1000,"
                 "\"attempts_max\":5,\"headers\":{\"trace\":\"abc\"},\"payload_base64\":\"dG86IGFAYgr/\"}");
@@ -212,6 +214,8 @@ static void a_task_as_text_has_this_shape(void **state)
                 "history\n"
                 "  2025-11-16 01:20:00.001Z  attempt      connection refused\n"
                 "  2025-11-16 01:20:00.002Z  crash        SIGSEGV at 0x10\n"
+                "      handle+0x9 (m.so)\n"
+                "      (on a pid=7 generation=1 plugin=9f0c1a2b version=1.0)\n"
                 "\n"
                 "Again: quiver dead requeue 9kq2v7d3c0a8x1m5r4t6-12; or away with it: quiver dead drop "
                 "9kq2v7d3c0a8x1m5r4t6-12\n");
@@ -295,7 +299,7 @@ static void a_key_says_what_it_waits_for_and_what_helps(void **state)
                 "key          user 1 (shard 3)\n"
                 "state        parked\n"
                 "waits for    its first task's retry, in 1.5s\n"
-                "reason       connection\\nrefused\n"
+                "reason       connection\n"
                 "since        2025-11-16 01:20:00.000Z (2s ago)\n"
                 "waiting      2 tasks\n"
                 "\n"

@@ -48,7 +48,7 @@ static void print_line(const struct store_listed *task)
                 task->envelope.handler.size ? task->envelope.handler.data : "");
         cli_bytes_print(task->key, TASK_KEY_MAX);
         (void)printf("  ");
-        cli_bytes_print(task_last_error(task), 100);
+        cli_bytes_print(note_first_line(task_last_error(task)), 100);
         (void)putchar('\n');
 }
 

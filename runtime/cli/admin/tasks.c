@@ -54,7 +54,7 @@ static void add_row(struct tasks_list *list, const struct store_listed *task, co
         char age[UNITS_TEXT_MAX];
         struct span error = task_last_error(task);
         if (task->state == STATE_DEAD)
-                text_put_bytes(&words, error.size ? error : task->reason, REASON_SHOWN);
+                text_put_bytes(&words, note_first_line(error.size ? error : task->reason), REASON_SHOWN);
         else if (task->state == STATE_DELAYED)
                 buffer_printf(&words, "due in %s", units_format_ms(age, task->due_in_ms));
         else

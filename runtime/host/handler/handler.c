@@ -12,7 +12,8 @@
 #include "host/shard/retry.h"
 #include "task/note.h"
 
-#define HOST_NAME_SHOWN 255 /* bytes; a host's name has no more */
+#define CRASH_LOGGED    3000 /* bytes of what is known about a crash in its line of the log */
+#define HOST_NAME_SHOWN 255  /* bytes; a host's name has no more */
 /* What seems to have waited for longer has a time of submission that cannot be. */
 #define WAIT_MAX_NS (UINT64_C(365 * 86400) * NS_PER_S)
 
@@ -225,18 +226,36 @@ static void measure(struct handler *handler, const struct claimed *c, const stru
         histogram_add(&handler->times.wait, waited_ns <= WAIT_MAX_NS ? waited_ns : 0);
 }
 
+/* The version as one word of a place; "" if it is none. */
+static const char *plain_version(const struct generation *generation)
+{
+        struct span version = span_of_text(generation->plugin_version);
+        return version.size <= NOTE_VERSION_MAX && note_holder_is_good(version) ? version.data : "";
+}
+
+/* How much of the text fits into `room` bytes: whole lines, if it has several. */
+static size_t whole_lines(const char *text, size_t room)
+{
+        size_t size = strlen(text);
+        if (size <= room)
+                return size;
+        const char *newline = memrchr(text, '\n', room);
+        return newline ? (size_t)(newline - text) : room;
+}
+
 /* The error for the history, with where the start was that ended so. */
 static const char *with_place(char text[NOTE_TEXT_MAX + 1], const struct handler *handler,
         const struct generation *generation, const struct claimed *c, const struct settled *settled)
 {
-        char place[HOST_NAME_SHOWN + 96];
+        char place[HOST_NAME_SHOWN + NOTE_VERSION_MAX + 96];
+        const char *version = plain_version(generation);
         if (settled->outcome == OUTCOME_DONE || settled->never_started || !c->pool_task.pid || !handler->all->host)
                 return settled->error;
         (void)snprintf(place, sizeof(place), NOTE_WHERE_FORMAT, handler->all->host, (int)c->pool_task.pid,
-                generation->version.number, (uint32_t)(generation->copy.hash >> 32));
-        size_t room = NOTE_TEXT_MAX - strlen(place);
-        (void)snprintf(
-                text, NOTE_TEXT_MAX + 1, "%.*s%s", (int)min_u64(strlen(settled->error), room), settled->error, place);
+                generation->version.number, (uint32_t)(generation->copy.hash >> 32), *version ? NOTE_WHERE_VERSION : "",
+                version);
+        size_t size = whole_lines(settled->error, NOTE_TEXT_MAX - strlen(place));
+        (void)snprintf(text, NOTE_TEXT_MAX + 1, "%.*s%s", (int)size, settled->error, place);
         return text;
 }
 
@@ -269,10 +288,15 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
                 buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);
                 c->has_saved = true;
         }
-        if (settled->outcome == OUTCOME_CRASHED || settled->outcome == OUTCOME_TIMED_OUT)
-                log_event(LEVEL_WARN, "crash", "handler=%s generation=%" PRIu32 " id=%s key=%s outcome=%s error=%s",
-                        handler->name, generation->version.number, c->id.data, LOG_QUOTE(c->key.data),
-                        outcome_name(settled->outcome), LOG_QUOTE(settled->error));
+        if (settled->outcome == OUTCOME_CRASHED || settled->outcome == OUTCOME_TIMED_OUT || settled->is_suspect)
+                log_event(LEVEL_WARN, "crash",
+                        "handler=%s generation=%" PRIu32 " pid=%d plugin=%s version=%s hash=%08" PRIx32
+                        " id=%s key=%s outcome=%s error=%s",
+                        handler->name, generation->version.number, (int)c->pool_task.pid,
+                        LOG_QUOTE(generation->copy.label), LOG_QUOTE(generation->plugin_version),
+                        (uint32_t)(generation->copy.hash >> 32), c->id.data, LOG_QUOTE(c->key.data),
+                        outcome_name(settled->outcome),
+                        log_quote((char[CRASH_LOGGED]){ 0 }, CRASH_LOGGED, settled->error));
         struct settled judged = *settled;
         char error[NOTE_TEXT_MAX + 1];
         judged.error = with_place(error, handler, generation, c, settled);

@@ -2,6 +2,7 @@
 local NUMBERS = { attempts = 4294967294, crashes = 4294967294, interruptions = 4294967294, laters = 4294967294, started = 9007199254740991,
 	['until'] = 9007199254740991, suspect = 1 }
 local EVENTS_MAX = 8
+local TEXT_MAX = 2048
 
 local function note_read(bytes)
 	local n = { attempts = 0, crashes = 0, interruptions = 0, laters = 0, started = 0, ['until'] = 0, suspect = 0, holder = '', events = {},
@@ -78,7 +79,8 @@ local function note_event(n, kind, text)
 	end
 	local line = string.format('event:%.0f %s', now, kind)
 	if text and text ~= '' then
-		line = line .. ' ' .. string.gsub(string.sub(text, 1, 512), '%c', ' ')
+		local lines = string.gsub(string.sub(text, 1, TEXT_MAX), '\n', '\31')
+		line = line .. ' ' .. string.gsub(lines, '[%z\1-\30\127]', ' ')
 	end
 	n.events[#n.events + 1] = line
 end
