@@ -155,7 +155,7 @@ static void on_probe_gone(struct process *p)
         struct buffer request = { 0 };
         (void)uv_timer_stop(&probe->timer);
         probe->report->is_whole = !p->term_signal && !p->exit_status && probe->report->is_ready;
-        probe->ending = ending_new(p, probe->session->start.seats, probe->session->start.label);
+        probe->ending = ending_new(p, probe->session->start.seats, &probe->session->start);
         process_close(p);
         bool can_ask = !probe->report->is_whole && !*probe->report->error &&
                        ending_put_request(probe->ending, probe->session->start.plugin, &request);

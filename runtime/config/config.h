@@ -126,6 +126,7 @@ struct limits_config {
         uint64_t cpu_ms;
         uint32_t descriptors;
         uint32_t processes;
+        uint64_t core_bytes; /* 0: no core dumps */
         struct strings read; /* if both lists are empty, the file system is not confined */
         struct strings write;
 };

@@ -293,6 +293,8 @@ static const struct field limits_fields[] = {
                 "Open files and sockets of one runner, 16 or more. 0: the host's own limit."),
         COUNT("processes", limits_config, processes, "0", 0, 1048576, GENERATION,
                 "Processes and threads of the runners' user. 0: the host's own limit."),
+        SIZE("core", limits_config, core_bytes, "0", 0, TIB, GENERATION,
+                "The largest core dump that a runner may leave, where kernel.core_pattern says. 0: none."),
         PATHS("read", limits_config, read, "not confined", GENERATION,
                 "With `write`: the only folders and files that runners can read, where the kernel has Landlock."),
         PATHS("write", limits_config, write, "not confined", GENERATION,

@@ -30,6 +30,7 @@ void message_put_start(struct buffer *to, const struct runner_start *start)
         buffer_put_u64(to, start->cpu_seconds_max);
         buffer_put_u64(to, start->files_max);
         buffer_put_u64(to, start->processes_max);
+        buffer_put_u64(to, start->core_max);
         buffer_put_text(to, start->user);
         put_list(to, start->paths_read, start->paths_read_count);
         put_list(to, start->paths_write, start->paths_write_count);
@@ -127,6 +128,7 @@ int message_get_start(struct reader *r, struct runner_start *ret)
         s.cpu_seconds_max = reader_u64(r);
         s.files_max = reader_u64(r);
         s.processes_max = reader_u64(r);
+        s.core_max = reader_u64(r);
         s.user = reader_text(r);
         s.paths_read = get_list(r, &s.paths_read_count);
         s.paths_write = get_list(r, &s.paths_write_count);

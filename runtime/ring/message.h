@@ -50,7 +50,8 @@ struct runner_start {
         uint64_t cpu_seconds_max;
         uint64_t files_max;
         uint64_t processes_max;
-        const char *user; /* the user to become; "": none */
+        uint64_t core_max; /* of a core dump; 0 means none */
+        const char *user;  /* the user to become; "": none */
         /* Paths for Landlock; if both lists are empty, the file system is not confined. */
         const char *const *paths_read;
         const char *const *paths_write;

@@ -275,6 +275,9 @@ static int give_up_rights(pid_t parent, struct error *error)
         sandbox_clean_environment();
         if (!r)
                 r = sandbox_become(runner.start.user, error);
+        /* A change of user takes core dumps away. */
+        if (!r && runner.start.core_max)
+                (void)prctl(PR_SET_DUMPABLE, 1);
         /* A change of user clears the parent-death signal. */
         if (!r && sandbox_tie_to_parent(parent) < 0)
                 leave(EXIT_FAILURE);

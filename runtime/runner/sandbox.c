@@ -91,8 +91,12 @@ int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct
         int r = 0;
         (void)umask(077);
         const char *cores = getenv("QUIVER_CORES");
-        if (!cores || strcmp(cores, "1") != 0)
-                r = set_limit(RLIMIT_CORE, "core dumps", 0, 0, error);
+        if (start->core_max || !cores || strcmp(cores, "1") != 0)
+                r = set_limit(RLIMIT_CORE, "core dumps", start->core_max, start->core_max, error);
+        struct rlimit core;
+        if (!r && start->core_max && getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_cur < start->core_max)
+                buffer_printf(notes, "%slimits.core: this machine allows a host's processes %llu bytes (ulimit -H -c)",
+                        notes->size ? "; " : "", (unsigned long long)core.rlim_cur);
         /* RLIMIT_DATA and not RLIMIT_AS: reserved address space (thread stacks, the ring's spills) is not used memory.
          */
         if (!r && start->memory_max)

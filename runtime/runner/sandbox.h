@@ -29,8 +29,8 @@ int sandbox_hide_fd(int fd);
  * /proc/self/environ would still show. */
 void sandbox_clean_environment(void);
 
-/* Sets the file mode mask, core dumps (only with QUIVER_CORES=1) and the limits of `start`.  Appends to `notes` what
- * has no effect on this machine.  0, or -errno with the text set. */
+/* Sets the file mode mask, core dumps (none, unless limits.core or QUIVER_CORES=1 allow them) and the limits of
+ * `start`.  Appends to `notes` what has no effect on this machine.  0, or -errno with the text set. */
 int sandbox_limit(const struct runner_start *start, struct buffer *notes, struct error *error);
 
 /* Becomes `user`, with its groups and home, permanently; does nothing if `user` is "" or our own.  Undoes

@@ -197,6 +197,30 @@ static void core_dumps_can_be_asked_for(void **state)
         in_child(keep_cores);
 }
 
+static void allow_cores(void)
+{
+        struct buffer notes = { 0 };
+        struct error error;
+        struct runner_start start = plain_start();
+        struct rlimit before = { 0, 4096 };
+        CHECK(setrlimit(RLIMIT_CORE, &before) == 0);
+        start.core_max = 2048;
+        CHECK(sandbox_limit(&start, &notes, &error) == 0);
+        CHECK(limit_of(RLIMIT_CORE) == 2048);
+        CHECK(!notes.size);
+        /* More than this machine allows is said, and does not stop the runner. */
+        start.core_max = 8192;
+        CHECK(sandbox_limit(&start, &notes, &error) == 0);
+        CHECK(limit_of(RLIMIT_CORE) == 2048);
+        CHECK(strstr(buffer_text(&notes), "limits.core: "));
+}
+
+static void a_handler_may_leave_core_dumps_of_a_size(void **state)
+{
+        (void)state;
+        in_child(allow_cores);
+}
+
 static void limit_processes_of_root(void)
 {
         struct buffer notes = { 0 };
@@ -378,6 +402,7 @@ int main(void)
                 cmocka_unit_test(limits_hold),
                 cmocka_unit_test(a_limit_of_zero_leaves_alone),
                 cmocka_unit_test(core_dumps_can_be_asked_for),
+                cmocka_unit_test(a_handler_may_leave_core_dumps_of_a_size),
                 cmocka_unit_test(a_limit_without_effect_is_noted),
                 cmocka_unit_test(a_user_who_does_not_exist_is_named),
                 cmocka_unit_test(another_user_is_for_good),

@@ -196,6 +196,7 @@ static int run_pool(struct try_run *t, struct error *error)
         start->result_max = max_u64(q->payload_max, start->result_max);
         start->memory_max = q->memory_max;
         start->processes_max = q->processes_max;
+        start->core_max = q->core_max;
         for (int i = 0; i < 2; i++) {
                 (void)uv_signal_init(&t->session.loop, &t->signals[i]);
                 t->signals[i].data = t;

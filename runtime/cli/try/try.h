@@ -29,6 +29,7 @@ struct try_request {
         uint64_t timeout_ms, grace_ms, init_ms;
         uint64_t payload_max;
         uint64_t memory_max, processes_max; /* 0: no limit */
+        uint64_t core_max;                  /* 0: no core dumps */
 };
 
 /* --- what was asked for (try_options.c) --- */

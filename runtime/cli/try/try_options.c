@@ -119,6 +119,8 @@ bool try_options(struct try_request *q, int argc, char **argv, int *ret_code)
                 OPT_SIZE("--max-payload SIZE", &q->payload_max, "largest payload (default 1MiB, at most 64MiB)"),
                 OPT_SIZE("--memory SIZE", &q->memory_max,
                         "a runner's heap, stacks and data at most (default: no limit)"),
+                OPT_SIZE("--core SIZE", &q->core_max,
+                        "let a crash leave a core dump of at most this size (default: none)"),
                 OPT_NUMBER("--max-processes N", &q->processes_max, 1, 1 << 22,
                         "processes and threads of the user at most; not for root"),
                 OPT_FLAG("--here", &q->is_here, "load the plugin into this process, for gdb and valgrind"),

@@ -42,6 +42,7 @@ struct death {
         const char *const *traces; /* backtraces that were made readable: one per seat, and that of thread_fault; an
                                     * element is NULL if the backtrace stays as the runner wrote it */
         const char *trace_note;    /* what is missing in them */
+        const char *core_note;     /* where a core dump may be */
         const struct stderr_tail *tail; /* what the process wrote last */
         const char *label;              /* the plugin's file, whose frames matter more than others */
         enum oom_finding oom;           /* after a SIGKILL: whether the kernel had no memory left */

@@ -97,6 +97,8 @@ static void put_trace(struct draft *d, const char *trace, const struct death *de
         put_left_out(d, s.last < s.lines ? s.lines - s.last - 1 : 0);
         if (death->trace_note && *death->trace_note && *trace)
                 put(d, "\n(%s)", death->trace_note);
+        if (death->core_note && *death->core_note)
+                put(d, "\n(%s)", death->core_note);
 }
 
 /* The seat's backtrace, or that of a thread which is no seat's. */

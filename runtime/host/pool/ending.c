@@ -1,5 +1,7 @@
 #include "host/pool/ending.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +9,24 @@
 #include "base/strings.h"
 #include "trace/trace.h"
 
-struct ending *ending_new(const struct process *p, uint32_t seats, const char *label)
+/* Where the kernel puts a core dump, if the runner was allowed one.  Whether it wrote one it tells nobody but the
+ * parent that waits, and libuv does not pass that on. */
+static void note_core(struct ending *e, const struct process *p, const struct runner_start *start)
+{
+        char pattern[160] = "";
+        if (!start->core_max || !p->term_signal || p->term_signal == SIGKILL)
+                return;
+        FILE *file = fopen("/proc/sys/kernel/core_pattern", "re");
+        if (file && !fgets(pattern, sizeof(pattern), file))
+                *pattern = 0;
+        if (file)
+                (void)fclose(file);
+        pattern[strcspn(pattern, "\n")] = 0;
+        (void)snprintf(e->core_note, sizeof(e->core_note), "a core dump may be there: pid %d, kernel.core_pattern = %s",
+                (int)p->handle.pid, pattern);
+}
+
+struct ending *ending_new(const struct process *p, uint32_t seats, const struct runner_start *start)
 {
         struct ending *e = memory_zero(1, sizeof(*e));
         e->faults = memory_zero((size_t)seats + 1, sizeof(*e->faults));
@@ -23,8 +42,10 @@ struct ending *ending_new(const struct process *p, uint32_t seats, const char *l
                 .thread_fault = &e->faults[seats],
                 .traces = (const char *const *)e->traces,
                 .tail = &e->tail,
-                .label = label,
+                .label = start->label,
+                .core_note = e->core_note,
                 .oom = p->oom };
+        note_core(e, p, start);
         return e;
 }
 

@@ -9,6 +9,8 @@
 #include "host/pool/blame_text.h"
 #include "host/pool/process.h"
 
+#define ENDING_CORE_NOTE 320
+
 /* A task that is to be settled with the ending's text. */
 struct ending_task {
         struct pool_task *task;
@@ -28,6 +30,7 @@ struct ending {
         struct ring_fault_view *faults; /* one per seat, and that of a thread which is no seat's */
         char **traces;
         char *trace_note;
+        char core_note[ENDING_CORE_NOTE];
         size_t lines_asked; /* of all backtraces that were asked about */
         size_t traces_asked;
         struct stderr_tail tail;
@@ -38,7 +41,7 @@ struct ending {
 };
 
 /* Copies what the process left behind. */
-struct ending *ending_new(const struct process *p, uint32_t seats, const char *label);
+struct ending *ending_new(const struct process *p, uint32_t seats, const struct runner_start *start);
 void ending_free(struct ending *e);
 
 /* A place for one more task; valid until the next one. */

@@ -145,7 +145,7 @@ static void explain_and_tell(struct pool_io *io, struct ending *e)
 
 void pool_io_end(struct pool_io *io, struct pool_runner *runner, struct process *p)
 {
-        struct ending *e = ending_new(p, io->shape.seats, io->start.label);
+        struct ending *e = ending_new(p, io->shape.seats, &io->start);
         bool was_never_ready = runner->state == RUNNER_STARTING || runner->why == BLAME_INIT;
         if (was_never_ready && !*io->last_words) {
                 e->process = p;

@@ -18,6 +18,7 @@ void runner_settings_fill(struct runner_start *start, const struct config *confi
                 .cpu_seconds_max = limits->cpu_ms / 1000,
                 .files_max = limits->descriptors,
                 .processes_max = limits->processes,
+                .core_max = limits->core_bytes,
                 .user = limits->user ? limits->user : "",
                 .paths_read = (const char *const *)limits->read.items,
                 .paths_read_count = limits->read.count,
