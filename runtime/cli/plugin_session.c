@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/units.h"
+#include "runner/load.h"
 
 #define LEASES      1
 #define PAYLOAD_MAX (UINT64_C(1) << 20)
@@ -39,6 +41,18 @@ int plugin_session_open(
                 .payload_max = PAYLOAD_MAX,
                 .user = "" };
         return 0;
+}
+
+void plugin_session_preload(const char *plugin)
+{
+        char name[128];
+        char both[4096];
+        const char *old = getenv("LD_PRELOAD");
+        load_find_sanitizer(plugin, name, sizeof(name));
+        if (!*name || (old && strstr(old, name)))
+                return;
+        (void)snprintf(both, sizeof(both), "%s%s%s", name, old && *old ? ":" : "", old ? old : "");
+        (void)setenv("LD_PRELOAD", both, 1);
 }
 
 void plugin_session_close(struct plugin_session *s)

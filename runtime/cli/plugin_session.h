@@ -57,6 +57,8 @@ struct plugin_session {
  * 0, or -errno with the text set. */
 int plugin_session_open(
         struct plugin_session *s, const char *plugin, enum plugin_copy_source source, struct error *error);
+/* For a plugin that was built with a sanitizer: lets the runners of this process load its runtime first. */
+void plugin_session_preload(const char *plugin);
 /* Handles that the caller has put on the loop are closing by now. */
 void plugin_session_close(struct plugin_session *s);
 

@@ -55,6 +55,8 @@ void message_put_ready(struct buffer *to, const struct runner_ready *ready)
         buffer_put_u64(to, ready->rehearsal.bytes);
         buffer_put_u64(to, ready->rehearsal.descriptors);
         buffer_put_u64(to, ready->rehearsal.threads);
+        buffer_put_u64(to, ready->rehearsal.constructor_bytes);
+        buffer_put_u32(to, ready->rehearsal.constructor_threads);
 }
 
 void message_put_refused(struct buffer *to, const char *text)
@@ -170,6 +172,8 @@ int message_get_ready(struct reader *r, struct runner_ready *ret)
         ready.rehearsal.bytes = reader_u64(r);
         ready.rehearsal.descriptors = reader_u64(r);
         ready.rehearsal.threads = reader_u64(r);
+        ready.rehearsal.constructor_bytes = reader_u64(r);
+        ready.rehearsal.constructor_threads = reader_u32(r);
         if (r->is_bad || r->size)
                 return -EBADMSG;
         *ret = ready;

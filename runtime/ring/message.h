@@ -71,6 +71,9 @@ struct runner_start {
 struct rehearsal {
         uint32_t count; /* number of rehearsals measured; 0: none */
         uint64_t bytes, descriptors, threads;
+        /* What the plugin's constructors printed, and the threads that they started. */
+        uint64_t constructor_bytes;
+        uint32_t constructor_threads;
 };
 
 struct runner_ready {

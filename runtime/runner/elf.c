@@ -219,7 +219,8 @@ bool elf_text_at(const struct elf *elf, uint64_t offset, char *text, size_t size
         return true;
 }
 
-bool elf_dynamic(const struct elf *elf, int64_t tag, uint64_t *ret_value)
+/* The value of the index-th entry with that tag. */
+static bool dynamic_at(const struct elf *elf, int64_t tag, unsigned index, uint64_t *ret_value)
 {
         Elf64_Phdr segment;
         unsigned i = 0;
@@ -231,12 +232,42 @@ bool elf_dynamic(const struct elf *elf, int64_t tag, uint64_t *ret_value)
                 Elf64_Dyn entry;
                 if (!read_at(elf, segment.p_offset + at, &entry, sizeof(entry)) || entry.d_tag == DT_NULL)
                         return false;
-                if (entry.d_tag == tag) {
+                if (entry.d_tag == tag && !index--) {
                         *ret_value = entry.d_un.d_val;
                         return true;
                 }
         }
         return false;
+}
+
+bool elf_dynamic(const struct elf *elf, int64_t tag, uint64_t *ret_value)
+{
+        return dynamic_at(elf, tag, 0, ret_value);
+}
+
+/* The file offset of a link-time address; false if no loaded segment has it. */
+static bool address_to_offset(const struct elf *elf, uint64_t address, uint64_t *ret_offset)
+{
+        Elf64_Phdr segment;
+        for (unsigned i = 0; elf_segment(elf, i, &segment); i++) {
+                if (segment.p_type != PT_LOAD || address < segment.p_vaddr ||
+                        address - segment.p_vaddr >= segment.p_filesz)
+                        continue;
+                *ret_offset = segment.p_offset + (address - segment.p_vaddr);
+                return true;
+        }
+        return false;
+}
+
+bool elf_needed(const struct elf *elf, unsigned index, char *name, size_t size)
+{
+        uint64_t names;
+        uint64_t at;
+        uint64_t offset;
+        if (!dynamic_at(elf, DT_STRTAB, 0, &names) || !dynamic_at(elf, DT_NEEDED, index, &at) ||
+                at > UINT64_MAX - names || !address_to_offset(elf, names + at, &offset))
+                return false;
+        return elf_text_at(elf, offset, name, size);
 }
 
 bool elf_symbols_open(const struct elf *elf, struct elf_symbols *ret)

@@ -160,7 +160,9 @@ int init_repeat(struct runner *runner, struct rehearsal *ret, struct error *erro
                         return r;
                 stock[quarter] = take_stock(stock[quarter - 1].threads);
         }
-        *ret = (struct rehearsal){ .count = count,
+        *ret = (struct rehearsal){ .constructor_bytes = ret->constructor_bytes,
+                .constructor_threads = ret->constructor_threads,
+                .count = count,
                 .bytes = steady_growth(stock, offsetof(struct holdings, bytes)),
                 .descriptors = steady_growth(stock, offsetof(struct holdings, descriptors)),
                 .threads = steady_growth(stock, offsetof(struct holdings, threads)) };

@@ -103,6 +103,42 @@ int load_check_table(
         return name_plugin(error, check_table(table, seats, ret, error), label);
 }
 
+void load_find_sanitizer(const char *path, char *name, size_t size)
+{
+        static const char *const runtimes[] = { "libasan.so", "libtsan.so", "liblsan.so", "libclang_rt.asan",
+                "libclang_rt.tsan" };
+        struct elf elf;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        *name = 0;
+        if (fd < 0)
+                return;
+        bool is_found = false;
+        if (elf_open(&elf, fd) == ELF_FINE)
+                for (unsigned i = 0; !is_found && elf_needed(&elf, i, name, size); i++)
+                        for (size_t k = 0; k < sizeof(runtimes) / sizeof(*runtimes); k++)
+                                is_found |= !strncmp(name, runtimes[k], strlen(runtimes[k]));
+        if (!is_found)
+                *name = 0;
+        (void)close(fd);
+}
+
+/* Such a runtime ends the process if it is not the first library of it. */
+static int check_sanitizer(const char *path, const char *label, struct error *error)
+{
+        char name[128];
+        load_find_sanitizer(path, name, sizeof(name));
+        void *loaded = *name ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+        if (loaded)
+                (void)dlclose(loaded);
+        if (!*name || loaded)
+                return 0;
+        return error_set(error, -ELIBACC,
+                "plugin %s: built with a sanitizer, whose runtime %s has to be loaded first: quiver try and quiver vet "
+                "do "
+                "that; start a host with LD_PRELOAD=%s quiver run, or build it without the sanitizer",
+                label, name, name);
+}
+
 /* dlerror() without the path of the private copy, which means nothing to the reader. */
 static const char *complaint(const char *path)
 {
@@ -118,9 +154,19 @@ int load_plugin(const char *path, const char *label, uint32_t seats, struct qv_p
         int r = load_check_file(path, label, error);
         if (r < 0)
                 return r;
+        r = check_sanitizer(path, label, error);
+        if (r < 0)
+                return r;
         void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!object)
-                return error_set(error, -ELIBACC, "plugin %s: %s", label, complaint(path));
+        if (!object) {
+                const char *text = complaint(path);
+                return error_set(error, -ELIBACC, "plugin %s: %s%s", label, text,
+                        strstr(text, "__asan_") || strstr(text, "__tsan_") || strstr(text, "__ubsan_")
+                                ? "; built with a sanitizer whose runtime is not part of it: link it with gcc, or with "
+                                  "clang "
+                                  "-shared-libsan"
+                                : "");
+        }
         const struct qv_plugin *table = dlsym(object, QV_PLUGIN_SYMBOL);
         if (!table)
                 return error_set(

@@ -189,6 +189,7 @@ static int run_pool(struct try_run *t, struct error *error)
                 .quarantine_after = 8,
                 .ring_entries = 256,
         };
+        plugin_session_preload(q->args.plugin);
         start->handler = q->args.handler;
         start->settings = q->args.settings.items;
         start->settings_count = q->args.settings.count;

@@ -22,6 +22,16 @@ static void vet(struct vet_request *q, struct vet_report *report, struct plugin_
                 vet_payloads(q, probe, report);
 }
 
+static int print_payload(const struct vet_request *q)
+{
+        struct buffer payload = { 0 };
+        vet_generate(q->seed, (uint64_t)q->printed, &q->corpus, &payload);
+        size_t n = payload.size ? fwrite(payload.data, 1, payload.size, stdout) : 0;
+        bool is_whole = n == payload.size && fflush(stdout) == 0;
+        buffer_free(&payload);
+        return is_whole ? EXIT_DONE : EXIT_FAILED;
+}
+
 static int run(struct vet_request *q)
 {
         struct vet_report report = { .is_json = q->is_json };
@@ -29,6 +39,10 @@ static int run(struct vet_request *q)
         struct error error = { "" };
         struct runner_start *start = &q->session.start;
         int r = plugin_args_load(&q->args, &error);
+        if (r == 0 && q->corpus_path)
+                r = vet_corpus_load(&q->corpus, q->corpus_path, &error);
+        if (r == 0 && q->printed >= 0)
+                return print_payload(q);
         if (r == 0)
                 r = plugin_session_open(&q->session, q->args.plugin, PLUGIN_ANYBODYS, &error);
         if (!q->is_json)
@@ -36,6 +50,7 @@ static int run(struct vet_request *q)
         if (r < 0) {
                 vet_find(&report, VET_ERROR, "file", NULL, "%s", error.text);
         } else {
+                plugin_session_preload(q->args.plugin);
                 start->handler = q->args.handler;
                 start->log_level = LEVEL_ERROR;
                 start->log_rate = 100;
@@ -54,9 +69,14 @@ int cmd_vet(int argc, char **argv)
 {
         /* JSON readers take a number for a double: keep it exact. */
         struct vet_request q = { .init_ms = 10000, .run_ms = 60000, .seed = clock_wall_ms() & UINT32_MAX };
+        uint64_t printed = UINT64_MAX;
         const struct option table[] = {
                 PLUGIN_OPTIONS(&q.args),
                 OPT_NUMBER("--payloads N", &q.payloads, 1, PAYLOADS_MAX, "random payloads (default 10000)"),
+                OPT_TEXT("--corpus FILE", &q.corpus_path,
+                        "payloads to begin with, and to change: one per line, or a folder with one per file"),
+                OPT_NUMBER("--print N", &printed, 0, PAYLOADS_MAX,
+                        "only write payload N of that --seed to standard output"),
                 OPT_NUMBER("--seed N", &q.seed, 0, INT64_MAX, "the same payloads again"),
                 OPT_DURATION("--init-timeout TIME", &q.init_ms, 0, "how long loading and init may take (default 10s)"),
                 OPT_DURATION("--limit TIME", &q.run_ms, 1, "for each run of random payloads (default 60s)"),
@@ -75,14 +95,17 @@ int cmd_vet(int argc, char **argv)
                 .words_max = WORDS_ANY,
                 .examples = "  quiver vet plugins/echo.so\n"
                             "  quiver vet ./mine.so --config etc/runtime.cfg --quick\n"
+                            "  quiver vet ./mine.so --corpus tests/payloads.txt\n"
                             "  quiver vet ./mine.so --set db.url=postgres://localhost/test --json\n",
         };
         int code;
         if (options_read(&o, argc, argv, &code) && (code = plugin_args_finish(&q.args, &o)) == EXIT_DONE) {
                 if (!q.payloads)
                         q.payloads = q.is_quick ? PAYLOADS_QUICK : PAYLOADS;
+                q.printed = printed == UINT64_MAX ? -1 : (int64_t)printed;
                 code = run(&q);
         }
+        vet_corpus_free(&q.corpus);
         plugin_args_free(&q.args);
         return code;
 }

@@ -10,11 +10,20 @@
 
 #define VET_PAYLOAD_MAX ((size_t)1 << 20) /* what `quiver try` takes without being asked */
 
+/* Payloads that the author gives. */
+struct vet_corpus {
+        struct buffer *items;
+        size_t count;
+};
+
 struct vet_request {
         struct plugin_args args;
         struct plugin_session session; /* its copy is looked at and run */
         uint64_t payloads;             /* 0: as many as is usual */
         uint64_t seed;
+        const char *corpus_path; /* NULL: none */
+        struct vet_corpus corpus;
+        int64_t printed; /* the number of the payload to print, and nothing else; -1: none */
         bool is_quick;
         uint64_t init_ms;
         uint64_t run_ms; /* for one run of random payloads */
@@ -80,15 +89,25 @@ void vet_growth_report(const struct vet_growth *g, const char *check, uint64_t a
 
 /* --- payloads (vet_generate.c) --- */
 
-/* The payload of that number: always the same for the same seed. */
-void vet_generate(uint64_t seed, uint64_t number, struct buffer *to);
+/* The payload of that number: always the same for the same seed and corpus.  The corpus comes first, as it is; later
+ * half of them are made out of it. */
+void vet_generate(uint64_t seed, uint64_t number, const struct vet_corpus *corpus, struct buffer *to);
+/* A random number below the limit. */
+uint64_t vet_below(uint64_t *state, uint64_t limit);
+
+/* --- payloads of the author (vet_corpus.c) --- */
+
+/* A file with a payload per line, or a folder with a payload per file.  0, or -errno with the text set. */
+int vet_corpus_load(struct vet_corpus *corpus, const char *path, struct error *error);
+void vet_corpus_free(struct vet_corpus *corpus);
+/* Appends one of them with a few changes. */
+void vet_mutate(uint64_t *state, const struct vet_corpus *corpus, struct buffer *to);
 
 /* --- what to type (vet_command.c) --- */
 
-/* Appends a `quiver try` command for the shell that hands this payload to the plugin, with `more` options (""); what
- * cannot be typed is saved to a file first.  0, or -errno if that failed; -EFBIG if it is too large to be left there.
- */
-int vet_put_command(const struct vet_request *request, const char *more, uint64_t number, const struct buffer *payload,
+/* Appends a command for the shell that hands this payload to the plugin by `quiver try`, with `more` options (""). What
+ * cannot be typed is made anew by `quiver vet --print`: no file is left behind. */
+void vet_put_command(const struct vet_request *request, const char *more, uint64_t number, const struct buffer *payload,
         struct buffer *to);
 
 #endif

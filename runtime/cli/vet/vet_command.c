@@ -1,15 +1,10 @@
 /* vet_command.c: a payload as something to type, so that what was found can be seen again. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/vet/vet.h"
 
-#define SAVED_MAX 65536 /* bytes of a payload that is left in a file */
-#define TYPED_MAX 200   /* bytes of a payload that stand in the command itself */
+#define TYPED_MAX 200 /* bytes of a payload that stand in the command itself */
 
 static void put_quoted(struct buffer *to, const char *text, size_t size)
 {
@@ -41,28 +36,8 @@ static bool can_be_typed(const struct buffer *payload)
         return true;
 }
 
-static int save(const char *path, const struct buffer *payload)
+static void put_arguments(const struct vet_request *request, struct buffer *to)
 {
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0)
-                return -errno;
-        ssize_t n = write(fd, payload->data, payload->size);
-        int r = n < 0 ? -errno : (size_t)n < payload->size ? -ENOSPC : 0;
-        (void)close(fd);
-        return r;
-}
-
-int vet_put_command(const struct vet_request *request, const char *more, uint64_t number, const struct buffer *payload,
-        struct buffer *to)
-{
-        char path[128];
-        bool is_typed = can_be_typed(payload);
-        (void)snprintf(path, sizeof(path), "%.64s-%" PRIu64 "-%" PRIu64 ".payload", request->args.handler,
-                request->seed, number);
-        int r = is_typed ? 0 : payload->size > SAVED_MAX ? -EFBIG : save(path, payload);
-        if (r < 0)
-                return r;
-        buffer_printf(to, "quiver try ");
         put_quoted(to, request->args.plugin, strlen(request->args.plugin));
         if (request->args.config) {
                 buffer_printf(to, " --config ");
@@ -72,12 +47,26 @@ int vet_put_command(const struct vet_request *request, const char *more, uint64_
                 buffer_printf(to, " --set ");
                 put_quoted(to, request->args.sets.items[i], strlen(request->args.sets.items[i]));
         }
-        buffer_printf(to, "%s --payload ", more);
-        if (is_typed) {
-                put_quoted(to, (const char *)payload->data, payload->size);
-        } else {
-                buffer_printf(to, "- < ");
-                put_quoted(to, path, strlen(path));
+}
+
+void vet_put_command(const struct vet_request *request, const char *more, uint64_t number, const struct buffer *payload,
+        struct buffer *to)
+{
+        bool is_typed = can_be_typed(payload);
+        if (!is_typed) {
+                buffer_printf(to, "quiver vet ");
+                put_quoted(to, request->args.plugin, strlen(request->args.plugin));
+                if (request->corpus_path) {
+                        buffer_printf(to, " --corpus ");
+                        put_quoted(to, request->corpus_path, strlen(request->corpus_path));
+                }
+                buffer_printf(to, " --seed %" PRIu64 " --print %" PRIu64 " | ", request->seed, number);
         }
-        return 0;
+        buffer_printf(to, "quiver try ");
+        put_arguments(request, to);
+        buffer_printf(to, "%s --payload ", more);
+        if (is_typed)
+                put_quoted(to, (const char *)payload->data, payload->size);
+        else
+                buffer_printf(to, "-");
 }

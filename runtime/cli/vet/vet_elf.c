@@ -32,9 +32,11 @@ static bool is_exported(const Elf64_Sym *symbol)
                (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
 }
 
-/* Old linkers put them into every shared object. */
-static bool is_linkers(const char *name)
+/* Old linkers put some of them into every shared object, and AddressSanitizer marks what is exported. */
+static bool is_tools(const char *name)
 {
+        if (!strncmp(name, "__odr_asan", 10))
+                return true;
         static const char *const names[] = { "_init", "_fini", "_edata", "_end", "__bss_start" };
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
                 if (!strcmp(names[i], name))
@@ -58,7 +60,7 @@ static void check_symbols(const struct elf *elf, struct vet_report *report)
                         continue;
                 if (ELF64_ST_BIND(symbol.st_info) == STB_GNU_UNIQUE)
                         add_name(&unique, name);
-                if (strcmp(name, QV_PLUGIN_SYMBOL) != 0 && !is_linkers(name))
+                if (strcmp(name, QV_PLUGIN_SYMBOL) != 0 && !is_tools(name))
                         add_name(&strangers, name);
         }
         if (strangers.count)

@@ -45,7 +45,7 @@ static uint64_t next(uint64_t *state)
         return z ^ z >> 31;
 }
 
-static uint64_t below(uint64_t *state, uint64_t limit)
+uint64_t vet_below(uint64_t *state, uint64_t limit)
 {
         return next(state) % limit;
 }
@@ -53,15 +53,15 @@ static uint64_t below(uint64_t *state, uint64_t limit)
 /* Mostly small, some that do not fit beside a ring's entry, a few as large as they come. */
 static size_t pick_size(uint64_t *state)
 {
-        switch (below(state, 512)) {
+        switch (vet_below(state, 512)) {
         case 0:
                 return VET_PAYLOAD_MAX;
         case 1:
         case 2:
         case 3:
-                return (size_t)below(state, 65536);
+                return (size_t)vet_below(state, 65536);
         default:
-                return (size_t)below(state, below(state, 8) ? 64 : 2048);
+                return (size_t)vet_below(state, vet_below(state, 8) ? 64 : 2048);
         }
 }
 
@@ -74,7 +74,7 @@ static void put_bytes(uint64_t *state, size_t size, struct buffer *to)
 static void put_repeated(uint64_t *state, size_t size, struct buffer *to)
 {
         static const char bytes[] = { 0, ' ', 'A', '[', '{', '"', '9', '\n', (char)0xff };
-        char byte = bytes[below(state, sizeof(bytes))];
+        char byte = bytes[vet_below(state, sizeof(bytes))];
         if (size)
                 memset(buffer_reserve(to, size), byte, size);
         to->size += size;
@@ -83,13 +83,13 @@ static void put_repeated(uint64_t *state, size_t size, struct buffer *to)
 static void put_ascii(uint64_t *state, size_t size, struct buffer *to)
 {
         while (size--)
-                buffer_put(to, &(uint8_t){ (uint8_t)(' ' + below(state, 95)) }, 1);
+                buffer_put(to, &(uint8_t){ (uint8_t)(' ' + vet_below(state, 95)) }, 1);
 }
 
 static void put_utf8(uint64_t *state, size_t size, struct buffer *to)
 {
         while (to->size + 4 <= size) {
-                uint32_t c = (uint32_t)below(state, 0x10ffff);
+                uint32_t c = (uint32_t)vet_below(state, 0x10ffff);
                 if (c >= 0xd800 && c < 0xe000)
                         continue;
                 uint8_t four[4] = { (uint8_t)(0xf0 | c >> 18), (uint8_t)(0x80 | (c >> 12 & 0x3f)),
@@ -113,29 +113,38 @@ static void put_json_like(uint64_t *state, size_t size, struct buffer *to)
 {
         static const char *const words[] = { "{", "}", "[", "]", ":", ",", "\"id\"", "\"name\"", "\"\"", "null", "true",
                 "-0", "1e400", "9007199254740993", "\"\\u0000\"", "\"\\ud83d\"", " ", "\n" };
-        if (below(state, 2)) {
+        if (vet_below(state, 2)) {
                 buffer_printf(to, "{\"id\": %lld, \"name\": \"%c\", \"list\": [%s]}", (long long)next(state),
-                        (char)('a' + below(state, 26)), words[below(state, sizeof(words) / sizeof(*words))]);
+                        (char)('a' + vet_below(state, 26)), words[vet_below(state, sizeof(words) / sizeof(*words))]);
                 return;
         }
         while (to->size < size) {
-                const char *word = words[below(state, sizeof(words) / sizeof(*words))];
+                const char *word = words[vet_below(state, sizeof(words) / sizeof(*words))];
                 buffer_put(to, word, strlen(word));
         }
 }
 
-void vet_generate(uint64_t seed, uint64_t number, struct buffer *to)
+void vet_generate(uint64_t seed, uint64_t number, const struct vet_corpus *corpus, struct buffer *to)
 {
         static void (*const kinds[])(uint64_t * state, size_t size, struct buffer * to) = { put_bytes, put_repeated,
                 put_ascii, put_utf8, put_json_like };
         buffer_clear(to);
-        if (number < CLASSICS) {
-                buffer_put(to, classics[number].bytes, classics[number].size);
+        if (number < corpus->count) {
+                buffer_put(to, corpus->items[number].data, corpus->items[number].size);
+                return;
+        }
+        if (number - corpus->count < CLASSICS) {
+                const size_t i = (size_t)(number - corpus->count);
+                buffer_put(to, classics[i].bytes, classics[i].size);
                 return;
         }
         uint64_t state = seed ^ (number * UINT64_C(0xd6e8feb86659fd93));
+        if (corpus->count && vet_below(&state, 2)) {
+                vet_mutate(&state, corpus, to);
+                return;
+        }
         size_t size = pick_size(&state);
-        kinds[below(&state, sizeof(kinds) / sizeof(*kinds))](&state, size, to);
+        kinds[vet_below(&state, sizeof(kinds) / sizeof(*kinds))](&state, size, to);
         if (to->size > VET_PAYLOAD_MAX)
                 to->size = VET_PAYLOAD_MAX;
 }

@@ -49,6 +49,20 @@ static void report_leak(
                         what, (double)left / r->count);
 }
 
+/* They run before anything of the plugin is checked, in `quiver check` and at each reload too. */
+static void check_constructors(const struct rehearsal *r, struct vet_report *report)
+{
+        const char *hint =
+                "do it in load() or init(): constructors run before anything is checked, and cannot say that "
+                "they failed";
+        if (r->constructor_bytes)
+                vet_find(report, VET_WARNING, "constructor", hint, "its constructors print: %" PRIu64 " bytes",
+                        r->constructor_bytes);
+        if (r->constructor_threads)
+                vet_find(report, VET_WARNING, "constructor", hint, "its constructors start %" PRIu32 " thread%s",
+                        r->constructor_threads, r->constructor_threads == 1 ? "" : "s");
+}
+
 static void rehearse(struct vet_request *request, struct vet_report *report)
 {
         struct plugin_session *session = &request->session;
@@ -63,6 +77,7 @@ static void rehearse(struct vet_request *request, struct vet_report *report)
                 return;
         }
         const struct rehearsal *r = &p.rehearsal;
+        check_constructors(r, report);
         report_leak(r, r->bytes, "bytes", "free in close what init allocated; valgrind quiver try --here says where",
                 report);
         report_leak(r, r->descriptors, "descriptors", "close in close() what init opened", report);

@@ -2,7 +2,6 @@
  *
  * A crash is tried again, alone in a fresh runner: one that happens there too is the payload's, one that does not is
  * what went before.  A run ends early once enough is known, or the time is over. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +15,12 @@
 #include "cli/progress.h"
 #include "cli/vet/vet.h"
 
-#define SEATS       4
-#define BATCH       16
-#define CRASHES_MAX 3    /* more say nothing new */
-#define STOP_MS     1000 /* a task that runs so long is told to stop, and has as long again to obey */
-#define IDLE_MAX    20   /* answers in a row, from the first on, that the service behind it is not there */
+#define SEATS             4
+#define BATCH             16
+#define CRASHES_MAX       3 /* that differ; more say nothing new */
+#define CRASHES_TOTAL_MAX 10
+#define STOP_MS           1000 /* a task that runs so long is told to stop, and has as long again to obey */
+#define IDLE_MAX          20   /* answers in a row, from the first on, that the service behind it is not there */
 
 /* One way to run them. */
 struct variant {
@@ -47,6 +47,7 @@ struct bad_task {
         struct buffer payload;
         char *error;   /* NULL: there is none */
         bool is_alone; /* it happens in a fresh runner too */
+        uint64_t more; /* others that went wrong in the same way */
 };
 
 struct random_run {
@@ -61,10 +62,12 @@ struct random_run {
         struct vet_growth growth;
         struct bad_task crashes[CRASHES_MAX];
         size_t crashes_count;
+        uint64_t crashes_total;
         uint64_t suspects;    /* that ran while a process died, and nobody knows whose fault it was */
         struct bad_task deaf; /* the first that went on when it was told to stop */
         struct stops stops;
         bool is_late, is_unavailable;
+        char *leak;    /* what a sanitizer said about memory that was never freed; NULL: nothing */
         char *refusal; /* why a later runner did not get ready; NULL: all did */
 };
 
@@ -80,7 +83,7 @@ static struct pool_task *next_task(void *owner, bool *ret_is_end)
         struct random_task *task = memory_zero(1, sizeof(*task));
         task->number = run->made++;
         (void)snprintf(task->id, sizeof(task->id), "vet-%" PRIu64, task->number);
-        vet_generate(run->request->seed, task->number, &task->payload);
+        vet_generate(run->request->seed, task->number, &run->request->corpus, &task->payload);
         task->pool.owner = task;
         task->pool.task = (struct ring_task){
                 .id = task->id,
@@ -113,8 +116,29 @@ static void keep_bad(struct bad_task *bad, const struct random_task *task, const
         bad->is_alone = is_alone;
 }
 
+/* Whether they differ in nothing but numbers: addresses, process ids, the payload's own. */
+static bool is_same_crash(const char *a, const char *b)
+{
+        while (*a && *b) {
+                a += strspn(a, "0123456789abcdef");
+                b += strspn(b, "0123456789abcdef");
+                if (*a != *b)
+                        return false;
+                a += *a != 0;
+                b += *b != 0;
+        }
+        return *a == *b;
+}
+
 static void keep_crash(struct random_run *run, const struct random_task *task, const char *error, bool is_alone)
 {
+        run->crashes_total++;
+        run->has_enough |= run->crashes_total == CRASHES_TOTAL_MAX;
+        for (size_t i = 0; i < run->crashes_count; i++)
+                if (run->crashes[i].is_alone == is_alone && is_same_crash(run->crashes[i].error, error)) {
+                        run->crashes[i].more++;
+                        return;
+                }
         if (run->crashes_count < CRASHES_MAX)
                 keep_bad(&run->crashes[run->crashes_count++], task, error, is_alone);
         run->has_enough |= run->crashes_count == CRASHES_MAX;
@@ -178,6 +202,15 @@ static void on_settled(void *owner, struct pool_task *pool_task, const struct se
         free_task(task);
 }
 
+/* What a sanitizer says when the process ends in order: what was never freed. */
+static void on_log(void *owner, const struct runner_log *log, const struct pool_task *task)
+{
+        struct random_run *run = owner;
+        (void)task;
+        if (log->source == LOG_STDERR && strstr(log->text, "SUMMARY: ") && strstr(log->text, " leaked ") && !run->leak)
+                run->leak = text_copy(log->text);
+}
+
 static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
 {
         struct random_run *run = owner;
@@ -199,15 +232,7 @@ static void put_reproduction(
         const struct vet_request *request, const char *more, const struct bad_task *c, struct buffer *to)
 {
         buffer_printf(to, "see it again: ");
-        int r = vet_put_command(request, more, c->number, &c->payload, to);
-        if (r == -EFBIG)
-                buffer_printf(to,
-                        "quiver vet … --seed %" PRIu64 " --payloads %" PRIu64
-                        " (the payload is too large to be left here)",
-                        request->seed, c->number + 1);
-        else if (r < 0)
-                buffer_printf(to, "quiver vet … --seed %" PRIu64 " (the payload could not be saved here: %s)",
-                        request->seed, strerror(-r));
+        vet_put_command(request, more, c->number, &c->payload, to);
 }
 
 static void report_crash(
@@ -222,8 +247,11 @@ static void report_crash(
                         "see it again: quiver vet … --seed %" PRIu64 " --payloads %" PRIu64
                         "; build it with -fsanitize=address,undefined to find it",
                         request->seed, c->number + 1);
-        vet_find(report, VET_ERROR, v->check, buffer_text(&hint), "payload %" PRIu64 " (%zu bytes) %s", c->number,
-                c->payload.size, c->error);
+        char more[64] = "";
+        if (c->more)
+                (void)snprintf(more, sizeof(more), ", like %" PRIu64 " other%s,", c->more, c->more == 1 ? "" : "s");
+        vet_find(report, VET_ERROR, v->check, buffer_text(&hint), "payload %" PRIu64 " (%zu bytes)%s %s", c->number,
+                c->payload.size, more, c->error);
         buffer_free(&hint);
 }
 
@@ -250,7 +278,7 @@ static void report_fruitless(const struct variant *v, const struct random_run *r
                         "every task ran into the timeout of 1s, so the rest of handle() was not tried");
         else if (!run->outcomes[OUTCOME_DONE])
                 vet_find(report, VET_WARNING, v->check,
-                        "random bytes are no valid input for it: test the rest with the mock host and quiver try",
+                        "random bytes are no valid input for it: --corpus FILE gives it payloads to begin with",
                         "no task was DONE, so what handle() does with a valid payload was not tried");
 }
 
@@ -266,6 +294,8 @@ static void report_run(const struct vet_request *request, const struct variant *
                         "the process died while %" PRIu64 " tasks ran, and none of them does it alone", run->suspects);
         if (run->deaf.error)
                 report_deaf(request, &run->deaf, report);
+        if (run->leak)
+                vet_find(report, VET_ERROR, v->check, "quiver try shows where it was allocated", "%s", run->leak);
         if (run->refusal)
                 vet_find(report, VET_ERROR, v->check, NULL, "a runner did not get ready: %s", run->refusal);
         if (run->is_unavailable)
@@ -277,9 +307,12 @@ static void report_run(const struct vet_request *request, const struct variant *
                         "time is up: %" PRIu64 " of %" PRIu64 " payloads in %s", run->settled, request->payloads,
                         units_format_ms(limit, request->run_ms));
         plugin_session_put_outcomes(run->outcomes, ", ", &outcomes);
+        char kinds[96] = "random payloads";
+        if (request->corpus.count)
+                (void)snprintf(kinds, sizeof(kinds), "payloads (%zu of the corpus, changes of them, random ones)",
+                        request->corpus.count);
         vet_find(report, run->crashes_count || run->suspects || run->refusal ? VET_NOTE : VET_OK, v->check, NULL,
-                "%" PRIu64 " random payloads, seed %" PRIu64 ": %s", run->settled, request->seed,
-                buffer_text(&outcomes));
+                "%" PRIu64 " %s, seed %" PRIu64 ": %s", run->settled, kinds, request->seed, buffer_text(&outcomes));
         buffer_free(&outcomes);
 }
 
@@ -293,7 +326,7 @@ static void run_variant(
         struct vet_request *request, const struct variant *v, struct stops *stops, struct vet_report *report)
 {
         static const struct plugin_session_events events = {
-                .next = next_task, .settled = on_settled, .ready = on_ready, .refused = on_refused
+                .next = next_task, .settled = on_settled, .log = on_log, .ready = on_ready, .refused = on_refused
         };
         const struct pool_policy policy = {
                 .processes = 1,
@@ -330,6 +363,7 @@ static void run_variant(
                 free_bad(&run.crashes[i]);
         free_bad(&run.deaf);
         free(run.refusal);
+        free(run.leak);
 }
 
 static void report_stops(const struct stops *stops, struct vet_report *report)

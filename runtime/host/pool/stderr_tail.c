@@ -26,12 +26,18 @@ static void copy_plain(char to[STDERR_TAIL_BYTES + 1], const char *line)
 
 void stderr_tail_add(struct stderr_tail *tail, const char *line, uint64_t now_ms)
 {
-        struct stderr_line *to = &tail->lines[tail->count % STDERR_TAIL_LINES];
+        struct stderr_line ignored;
+        if (strstr(line, "ERROR: ") && strstr(line, "Sanitizer")) {
+                tail->is_report = true;
+                tail->count = 0;
+        }
+        bool is_kept = !tail->is_report || tail->count < STDERR_TAIL_LINES;
+        struct stderr_line *to = is_kept ? &tail->lines[tail->count % STDERR_TAIL_LINES] : &ignored;
         bool follows_cause = tail->cause.at_ms && tail->count &&
                              !strcmp(tail->lines[(tail->count - 1) % STDERR_TAIL_LINES].text, tail->cause.text);
         to->at_ms = now_ms;
         copy_plain(to->text, line);
-        tail->count++;
+        tail->count += is_kept;
         const char *what = strstr(to->text, "what(): ");
         if (names_cause(to->text)) {
                 tail->cause = *to;

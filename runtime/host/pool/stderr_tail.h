@@ -2,6 +2,7 @@
 #ifndef QUIVER_HOST_POOL_STDERR_TAIL_H
 #define QUIVER_HOST_POOL_STDERR_TAIL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ struct stderr_tail {
         /* The latest line that names a cause ("terminate called after throwing an instance of …"), with what it says in
          * the line after it: what follows may push it out of the ring, as a sanitizer's report does. */
         struct stderr_line cause;
+        bool is_report; /* a sanitizer reports: of that the first lines are kept, and its tables are not */
 };
 
 void stderr_tail_add(struct stderr_tail *tail, const char *line, uint64_t now_ms);
