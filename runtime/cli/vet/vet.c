@@ -54,6 +54,7 @@ static int run(struct vet_request *q)
                 start->handler = q->args.handler;
                 start->log_level = LEVEL_ERROR;
                 start->log_rate = 100;
+                start->memory_max = q->memory_max;
                 start->settings = q->args.settings.items;
                 start->settings_count = q->args.settings.count;
                 vet(q, &report, &probe);
@@ -80,6 +81,8 @@ int cmd_vet(int argc, char **argv)
                 OPT_NUMBER("--seed N", &q.seed, 0, INT64_MAX, "the same payloads again"),
                 OPT_DURATION("--init-timeout TIME", &q.init_ms, 0, "how long loading and init may take (default 10s)"),
                 OPT_DURATION("--limit TIME", &q.run_ms, 1, "for each run of random payloads (default 60s)"),
+                OPT_SIZE(
+                        "--memory SIZE", &q.memory_max, "a runner's heap, stacks and data at most (default: no limit)"),
                 OPT_FLAG("--quick", &q.is_quick, "500 payloads, and init and close 20 times instead of 100"),
                 OPT_FLAG("--json", &q.is_json, "print one JSON object"),
         };

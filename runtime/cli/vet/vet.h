@@ -26,7 +26,8 @@ struct vet_request {
         int64_t printed; /* the number of the payload to print, and nothing else; -1: none */
         bool is_quick;
         uint64_t init_ms;
-        uint64_t run_ms; /* for one run of random payloads */
+        uint64_t run_ms;     /* for one run of random payloads */
+        uint64_t memory_max; /* of a runner; 0: no limit */
         bool is_json;
 };
 
