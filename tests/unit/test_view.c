@@ -309,7 +309,7 @@ static void a_key_says_what_it_waits_for_and_what_helps(void **state)
                 "  quiver key skip   'user 1'   give its first task up, and go on with the next\n"
                 "  quiver task x-3   look at its first task\n");
         assert_string_equal(TEXT(key_as_line(&text, &key)),
-                "parked          2 waiting  due 1.5s     user 1  connection\\nrefused\n");
+                "parked          2 waiting  due 1.5s     user 1  connection\n");
         assert_json(key_as_json(&key),
                 "{\"key\":\"user 1\",\"shard\":3,\"state\":\"parked\",\"reason\":\"connection\\nrefused\","
                 "\"since_ms\":1763256000000,\"due_in_ms\":1500,\"tasks\":2,\"head\":\"x-3\"}");
