@@ -3,9 +3,13 @@
 #define MS UINT64_C(1000000)
 #define S  (1000 * MS)
 
-const uint64_t histogram_bounds[HISTOGRAM_BOUNDS] = { MS / 10, MS / 4, MS / 2, 1 * MS, 5 * MS / 2, 5 * MS, 10 * MS,
+const uint64_t histogram_bounds[HISTOGRAM_BOUNDS + 1] = { MS / 10, MS / 4, MS / 2, 1 * MS, 5 * MS / 2, 5 * MS, 10 * MS,
         25 * MS, 50 * MS, 100 * MS, 250 * MS, 500 * MS, 1 * S, 5 * S / 2, 5 * S, 10 * S, 30 * S, 60 * S, 300 * S,
-        1800 * S, 7200 * S };
+        1800 * S, 7200 * S, UINT64_MAX };
+
+const uint8_t histogram_below[64] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 9,
+        10, 11, 12, 13, 13, 14, 15, 16, 17, 18, 18, 18, 19, 19, 20, 20, 21, 21, 21, 21, 21, 21, 21, 21, 21, 21, 21, 21,
+        21, 21, 21, 21, 21, 21, 21, 21, 21 };
 
 uint64_t histogram_count(const struct histogram *h)
 {

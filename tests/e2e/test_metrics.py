@@ -114,7 +114,7 @@ def test_each_shard_is_exported_once(story):
     assert sum(total(s, "quiver_app_tasks_done") for s in samples) == 2 * TASKS
     assert [total(s, "quiver_leader") for s in samples].count(1) == 1
     assert [total(s, "quiver_shards_unowned") for s in samples].count(None) == 2
-    assert total(samples[1], "quiver_shards_owned") == 0
+    assert sum(total(s, "quiver_shards_unowned") or 0 for s in samples) == 0
     assert all(total(s, "quiver_member") == total(s, "quiver_store_up") == 1 for s in samples)
 
 
@@ -232,7 +232,7 @@ def test_a_host_without_its_store_says_nothing_of_its_shards(redis_server, redis
     try:
         samples = wait_until(lambda: (s := parse(read(port)[2])) and not total(s, "quiver_shards_owned") and s,
                              "its own deadline has passed")
-        assert not total(samples, "quiver_tasks_waiting") and total(samples, "quiver_lease_margin_seconds") < 0
+        assert not total(samples, "quiver_tasks_waiting") and total(samples, "quiver_lease_margin_seconds") <= 0
     finally:
         redis_server.process.send_signal(signal.SIGCONT)
     wait_until(lambda: total(parse(read(port)[2]), "quiver_tasks_waiting") == 5, "they are told of again")

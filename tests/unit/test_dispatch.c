@@ -405,6 +405,23 @@ static void no_more_than_so_many_unserved_names_are_noted(void **state)
         routes_free(&r);
 }
 
+static void another_handler_in_the_same_place_begins_at_zero(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        struct routes *routes = &hall->dispatch.routes;
+        routes_task_finished(routes, A, true, SPAN_TEXT(""));
+        routes_task_finished(routes, A, false, SPAN_TEXT("timed-out"));
+        routes_task_finished(routes, B, true, SPAN_TEXT(""));
+        routes_task_finished(routes, ROUTES_NONE, true, SPAN_TEXT("")); /* of a pool that there is not */
+        assert_int_equal(routes->finished[A].counts[FINISHED_TIMED_OUT], 1);
+        dispatch_clear_pool(&hall->dispatch, A);
+        for (unsigned i = 0; i < FINISHED_KINDS; i++)
+                assert_int_equal(routes->finished[A].counts[i], 0);
+        assert_int_equal(routes->finished[B].counts[FINISHED_DONE], 1);
+        hall_close(hall);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -424,6 +441,7 @@ int main(void)
                 cmocka_unit_test(a_task_whose_name_was_given_to_another_pool_runs_there),
                 cmocka_unit_test(a_name_that_two_pools_serve_goes_to_the_lower),
                 cmocka_unit_test(no_more_than_so_many_unserved_names_are_noted),
+                cmocka_unit_test(another_handler_in_the_same_place_begins_at_zero),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

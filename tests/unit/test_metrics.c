@@ -29,6 +29,29 @@ static void a_bucket_includes_its_bound(void **state)
                 assert_true(histogram_bounds[i - 1] < histogram_bounds[i]);
 }
 
+static uint32_t bucket_of(uint64_t ns)
+{
+        uint32_t i = 0;
+        while (i < HISTOGRAM_BOUNDS && ns > histogram_bounds[i])
+                i++;
+        return i;
+}
+
+static void every_duration_finds_its_bucket(void **state)
+{
+        (void)state;
+        for (unsigned bit = 0; bit < 64; bit++)
+                for (uint32_t i = 0; i < 3 * HISTOGRAM_BOUNDS; i++) {
+                        uint64_t near = histogram_bounds[i / 3] + i % 3 - 1;
+                        uint64_t tried[] = { near, (UINT64_C(1) << bit) + i, (UINT64_C(1) << bit) - 1 };
+                        for (size_t n = 0; n < COUNT(tried); n++) {
+                                struct histogram h = { .sum_s = 0 };
+                                histogram_add(&h, tried[n]);
+                                assert_int_equal(h.counts[bucket_of(tried[n])], 1);
+                        }
+                }
+}
+
 static void a_quantile_lies_within_its_bucket(void **state)
 {
         (void)state;
@@ -208,6 +231,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_bucket_includes_its_bound),
+                cmocka_unit_test(every_duration_finds_its_bucket),
                 cmocka_unit_test(a_quantile_lies_within_its_bucket),
                 cmocka_unit_test(a_difference_never_goes_below_zero),
                 cmocka_unit_test(labels_are_escaped),

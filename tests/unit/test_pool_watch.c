@@ -1,4 +1,6 @@
 /* Deadlines, the stuck, the cancelled and the dead: who pays, and who is run again. */
+#include <signal.h>
+
 #include "pool_rig.h"
 
 /* A pool whose one runner has `count` tasks, handed over and started, one a seat, with a timeout of 1 s. */
@@ -502,6 +504,34 @@ static void a_runner_that_scribbles_is_killed_and_blamed(void **state)
         rig_close(&g);
 }
 
+static void a_runners_end_has_a_cause(void **state)
+{
+        (void)state;
+        static const struct {
+                enum runner_state state;
+                enum blame_why why;
+                int signal;
+                enum runner_exit exit;
+        } cases[] = {
+                { RUNNER_READY, BLAME_NOTHING, 0, EXIT_EXITED },
+                { RUNNER_READY, BLAME_NOTHING, SIGSEGV, EXIT_CRASHED },
+                { RUNNER_READY, BLAME_NOTHING, SIGKILL, EXIT_KILLED },
+                { RUNNER_RETIRING, BLAME_NOTHING, 0, EXIT_RETIRED },
+                { RUNNER_STARTING, BLAME_NOTHING, 0, EXIT_START },
+                { RUNNER_STARTING, BLAME_NOTHING, SIGSEGV, EXIT_START },
+                { RUNNER_DYING, BLAME_INIT, SIGKILL, EXIT_START },
+                { RUNNER_DYING, BLAME_TIMEOUT, SIGABRT, EXIT_TIMEOUT },
+                { RUNNER_DYING, BLAME_STALL, SIGKILL, EXIT_TIMEOUT },
+                { RUNNER_DYING, BLAME_CANCEL, SIGABRT, EXIT_HOST },
+                { RUNNER_DYING, BLAME_SHUTDOWN, SIGKILL, EXIT_HOST },
+                { RUNNER_DYING, BLAME_SCRIBBLE, SIGKILL, EXIT_CRASHED },
+        };
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+                struct pool_runner r = { .state = cases[i].state, .why = cases[i].why };
+                assert_int_equal(pool_exit_of(&r, cases[i].signal), cases[i].exit);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -529,6 +559,7 @@ int main(void)
                 cmocka_unit_test(suspects_run_one_at_a_time_each_in_a_fresh_runner),
                 cmocka_unit_test(suspects_that_crash_alone_do_not_quarantine_the_pool),
                 cmocka_unit_test(a_runner_that_scribbles_is_killed_and_blamed),
+                cmocka_unit_test(a_runners_end_has_a_cause),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -458,6 +458,34 @@ static void a_done_task_is_remembered_once_that_is_durable(void **state)
         done_tasks_free(&done);
 }
 
+static void an_end_is_counted_once_it_is_durable(void **state)
+{
+        struct rig g;
+        (void)state;
+        rig_open(&g);
+        own(&g);
+        for (uint64_t seq = 1; seq <= 5; seq++)
+                (void)hand(&g, seq, seq == 1 ? "k" : seq == 2 ? "j" : seq == 3 ? "i" : seq == 4 ? "h" : "g", "a");
+        claim(&g);
+        run(&g, 1);
+        end_as(&g, start(&g, 2), STORE_RETRY);
+        struct pending_outcome *rejected = pending_outcome_new(STORE_DEAD, COST_ATTEMPT, "");
+        rejected->outcome.reason = SPAN_TEXT("rejected");
+        shard_ended(&g.shard, start(&g, 3), rejected, g.now_ms);
+        end_as(&g, start(&g, 4), STORE_DEAD);
+        end_as(&g, start(&g, 5), STORE_HOLD);
+        const uint64_t *counts = g.routes.finished[0].counts;
+        send_advance(&g);
+        for (unsigned i = 0; i < FINISHED_KINDS; i++)
+                assert_int_equal(counts[i], 0);
+        reply_advance(&g, STORE_OK);
+        assert_int_equal(counts[FINISHED_DONE], 1);
+        assert_int_equal(counts[FINISHED_REJECTED], 1);
+        assert_int_equal(counts[FINISHED_EXHAUSTED], 1); /* no reason that has a count of its own */
+        assert_int_equal(counts[FINISHED_CRASHED] + counts[FINISHED_TIMED_OUT] + counts[FINISHED_CANCELLED], 0);
+        rig_close(&g);
+}
+
 static void what_another_took_meanwhile_was_not_done_here(void **state)
 {
         struct rig g;
@@ -482,6 +510,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_done_task_is_remembered_once_that_is_durable),
+                cmocka_unit_test(an_end_is_counted_once_it_is_durable),
                 cmocka_unit_test(what_another_took_meanwhile_was_not_done_here),
                 cmocka_unit_test(a_granted_shard_starts_with_what_was_in_flight),
                 cmocka_unit_test(a_busy_shard_is_asked_for_again_soon),
