@@ -99,6 +99,7 @@ static void pump(struct host *h)
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
         tell_unserved(&h->dispatch.routes);
         pools_flush(&h->pools);
+        shards_see_clock(&h->shards, clock_wall_ms(), now_ms);
         shards_call(&h->shards, now_ms);
         h->was_busy |= call_schedule_is_busy(&h->shards.schedule);
         reload_look(&h->reload);

@@ -11,6 +11,7 @@
 #include "base/histogram.h"
 #include "config/shared.h"
 #include "host/backlog.h"
+#include "host/clock_watch.h"
 #include "host/control.h"
 #include "host/copied.h"
 #include "host/guard_client.h"
@@ -91,6 +92,7 @@ struct host {
         bool was_busy;        /* since memory was last given back */
 
         struct notify notify;
+        struct clock_watch clock_watch;
         bool is_told_busy;        /* The service manager knows of a reload under way. */
         struct control *control;  /* NULL: there is none */
         struct http_server *http; /* NULL: there is none */

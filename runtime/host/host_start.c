@@ -356,6 +356,7 @@ static int open_handlers(struct host *h)
 static int join(struct host *h)
 {
         h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
+        clock_watch_open(&h->clock_watch, &h->loop);
         membership_start(&h->membership, h->shards.count);
         host_ask_desired(h);
         h->hour.host = h->config->host.name;

@@ -126,6 +126,7 @@ static void close_store(struct host *h)
 static void close_handles(struct host *h)
 {
         control_close(h->control);
+        clock_watch_close(&h->clock_watch);
         host_status_close(&h->status_doc);
         hour_report_close(&h->hour);
         backlog_close(&h->backlog);

@@ -90,6 +90,7 @@ struct store_fire {
         uint64_t version;     /* of the definition that the owner read */
         uint64_t expected_ms; /* the time that fires */
         uint64_t next_ms;     /* STORE_NEVER: none after it */
+        uint32_t passed;      /* times besides this one that pass without a task: they are counted as skipped */
         bool has_task;
         bool unless_alive;    /* skip, if the task of the last time is queued, in flight or parked */
         struct envelope task; /* with a key of this shard; its id is made: NAME.UNIX-SHARD */

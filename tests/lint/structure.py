@@ -28,6 +28,7 @@ MAY_INCLUDE = {
     "store": {"base", "task"},
     "store/sqlite": {"base", "task", "store"},
     "store/redis": {"base", "task", "store", "redis"},
+    "schedule": {"base", "task", "view"},
     "coord": {"base"},
     "coord/local": {"base", "coord"},
     "coord/zookeeper": {"base", "coord"},
@@ -37,7 +38,7 @@ MAY_INCLUDE = {
     # host/ itself puts its rooms together; none of them knows it.
     "host": {"base", "config", "task", "ring", "store", "coord", "guard", "http", "view", "host/shard", "host/handler", "host/pool",
              "host/membership"},
-    "host/shard": {"base", "config", "task", "ring", "store", "host/handler", "host/pool", "host/membership"},
+    "host/shard": {"base", "config", "task", "ring", "store", "schedule", "host/handler", "host/pool", "host/membership"},
     "host/handler": {"base", "config", "task", "ring", "store", "host/shard", "host/pool", "host/membership"},
     "host/pool": {"base", "config", "task", "ring", "trace", "host/handler"},
     "host/membership": {"base", "config", "store", "coord"},

@@ -20,6 +20,7 @@ void shard_free(struct shard *s)
         saves_drop(s);
         shard_drop_telling(s);
         shard_names_clear(&s->names);
+        shard_drop_schedules(s);
         window_free(&s->window);
 }
 
@@ -37,6 +38,23 @@ static enum shard_call names_call(const struct shard *s)
         if (s->names.must_read)
                 return SHARD_CALL_NAMES;
         return shard_names_next(&s->names) != SHARD_NAME_NONE && shard_wake_max(s) ? SHARD_CALL_WAKE : SHARD_CALL_NONE;
+}
+
+/* When something about its schedules is to be done, by the boot clock; STORE_NEVER. */
+static uint64_t schedules_due_ms(const struct shard *s)
+{
+        const struct shard_schedules *all = s->schedules;
+        if (!all || !s->wall_ahead_ms)
+                return STORE_NEVER;
+        if (all->must_list || all->next_ms == STORE_NEVER)
+                return all->must_list ? 0 : STORE_NEVER;
+        int64_t due_ms = (int64_t)all->next_ms - *s->wall_ahead_ms;
+        return due_ms > 0 ? (uint64_t)due_ms : 0;
+}
+
+static uint64_t wall_ms(const struct shard *s, uint64_t now_ms)
+{
+        return (uint64_t)((int64_t)now_ms + *s->wall_ahead_ms);
 }
 
 enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t now_ms)
@@ -57,6 +75,8 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
         case SHARD_OWNED:
                 if (names_call(s) != SHARD_CALL_NONE)
                         return names_call(s);
+                if (now_ms >= schedules_due_ms(s))
+                        return s->schedules->must_list ? SHARD_CALL_SCHEDULES : SHARD_CALL_FIRES;
                 if (now_ms >= shard_claim_due_ms(s, can_wait))
                         return SHARD_CALL_ADVANCE;
                 break;
@@ -81,6 +101,8 @@ uint64_t shard_due_ms(const struct shard *s)
         uint64_t due_ms = shard_claim_due_ms(s, true);
         uint64_t tell_ms = shard_tell_due_ms(s, true);
         due_ms = min_u64(tell_ms, due_ms);
+        if (s->state == SHARD_OWNED)
+                due_ms = min_u64(schedules_due_ms(s), due_ms);
         uint64_t patience_ms = shard_lease_due_ms(s);
         return min_u64(patience_ms, due_ms);
 }
@@ -151,6 +173,25 @@ void shard_fill_wake(struct shard *s, struct store_wake *wake, uint64_t now_ms)
                 .max = name->is_open ? (uint32_t)min_u64(shard_wake_max(s), name->page) : 1 };
 }
 
+void shard_fill_schedules(struct shard *s, struct store_schedule_list *list, uint64_t now_ms)
+{
+        begin_call(s, SHARD_CALL_SCHEDULES, now_ms);
+        *list = (struct store_schedule_list){ .shard = s->number };
+}
+
+void shard_fill_fires(struct shard *s, struct store_fires *fires, uint64_t now_ms,
+        struct claimed *ret_replaced[STORE_CALL_FIRES], uint32_t *ret_replaced_count)
+{
+        begin_call(s, SHARD_CALL_FIRES, now_ms);
+        *ret_replaced_count = 0;
+        if (!s->is_repeat)
+                shard_schedules_fill(s->schedules, &s->window, wall_ms(s, now_ms), ret_replaced, ret_replaced_count);
+        *fires = (struct store_fires){ .lease = s->lease,
+                .call = s->call + 1,
+                .fires = s->schedules->fires,
+                .fires_count = s->schedules->fires_count };
+}
+
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms)
 {
         begin_call(s, SHARD_CALL_RELEASE, now_ms);
@@ -190,6 +231,9 @@ void shard_acquired(struct shard *s, const struct store_acquire *acquire, uint64
         s->names.must_read = acquire->has_names;
         s->names.has_woken = false;
         s->names.after[0] = 0;
+        shard_drop_schedules(s);
+        if (acquire->next_schedule_ms != STORE_NEVER)
+                shard_schedules_changed(s);
         s->due_ms = acquire->next_due_ms == STORE_NEVER ? STORE_NEVER : now_ms + acquire->next_due_ms;
         if (!s->window.first_epoch)
                 s->window.first_epoch = s->lease.epoch;
@@ -302,6 +346,41 @@ void shard_woken(struct shard *s, const struct store_wake *wake)
         /* The answer to the first may have been lost: it may have woken some. */
         shard_names_woken(&s->names, was_repeat ? 1 : wake->woken, wake->has_more);
         s->has_work |= s->names.has_woken;
+}
+
+void shard_listed(struct shard *s)
+{
+        answered(s);
+}
+
+void shard_fired(struct shard *s, const struct store_fires *fires)
+{
+        answered(s);
+        if (fires->verdict == STORE_FENCED) {
+                shard_lease_lost(s);
+                return;
+        }
+        s->call++;
+        shard_schedules_fired(s->schedules);
+        s->has_work = true;
+}
+
+void shard_schedules_changed(struct shard *s)
+{
+        shard_stir(s);
+        if (!s->schedules) {
+                s->schedules = memory_zero(1, sizeof(*s->schedules));
+                shard_schedules_clear(s->schedules);
+        }
+        s->schedules->must_list = true;
+}
+
+void shard_drop_schedules(struct shard *s)
+{
+        if (s->schedules)
+                shard_schedules_clear(s->schedules);
+        free(s->schedules);
+        s->schedules = NULL;
 }
 
 void shard_released(struct shard *s)

@@ -14,6 +14,7 @@
 #include "host/shard/routes.h"
 #include "host/shard/shard_checkpoints.h"
 #include "host/shard/shard_names.h"
+#include "host/shard/shard_schedules.h"
 #include "host/shard/shard_set.h"
 #include "host/shard/shard_telling.h"
 #include "host/shard/window.h"
@@ -33,8 +34,10 @@ enum shard_call {
         SHARD_CALL_ACQUIRE,
         SHARD_CALL_PAGE,
         SHARD_CALL_NAMES,
+        SHARD_CALL_SCHEDULES,
         SHARD_CALL_ADVANCE,
         SHARD_CALL_WAKE,
+        SHARD_CALL_FIRES,
         SHARD_CALL_RELEASE
 };
 #define SHARD_CALLS (SHARD_CALL_RELEASE + 1u)
@@ -53,9 +56,10 @@ struct shard {
         uint32_t number;
         enum shard_state state;
         const struct shard_limits *limits;
-        struct routes *routes;     /* which pools serve its tasks */
-        struct shard_set *changed; /* where it is noted that something has happened to it; NULL: nowhere */
-        struct done_tasks *done;   /* where it is noted what was done; NULL: nowhere */
+        struct routes *routes;        /* which pools serve its tasks */
+        struct shard_set *changed;    /* where it is noted that something has happened to it; NULL: nowhere */
+        struct done_tasks *done;      /* where it is noted what was done; NULL: nowhere */
+        const int64_t *wall_ahead_ms; /* how far the wall clock is ahead of the boot clock; NULL: it is not known */
         struct store_lease lease;
         struct window window;
         uint64_t lease_number; /* grows each time the shard is lost */
@@ -97,6 +101,7 @@ struct shard {
 
         struct shard_saves saves;
         struct shard_names names;
+        struct shard_schedules *schedules; /* NULL: it has none that fire */
 
         bool has_work;        /* the store has something for us, of which lane is not known */
         bool has_more[LANES]; /* the store has more of that lane than there was room for */
@@ -125,6 +130,8 @@ void shard_unassign(struct shard *s, uint64_t now_ms);
 void shard_leave(struct shard *s, uint64_t now_ms);
 /* A moment may have come that no event tells of. */
 void shard_tick(struct shard *s, uint64_t now_ms);
+/* The store has other schedules of the shard than are known here. */
+void shard_schedules_changed(struct shard *s);
 /* We hold the lease, as far as we know. */
 bool shard_is_held(const struct shard *s);
 /* The store has something new about it: for us to claim, or that it is free. */
@@ -148,6 +155,10 @@ void shard_fill_page(struct shard *s, struct store_in_flight *page, uint64_t now
 void shard_fill_advance(struct shard *s, struct store_advance *advance, uint64_t now_ms);
 void shard_fill_names(struct shard *s, struct store_names *names, uint64_t now_ms);
 void shard_fill_wake(struct shard *s, struct store_wake *wake, uint64_t now_ms);
+void shard_fill_schedules(struct shard *s, struct store_schedule_list *list, uint64_t now_ms);
+/* What runs and is to be stopped for one of them comes back in `ret_replaced`. */
+void shard_fill_fires(struct shard *s, struct store_fires *fires, uint64_t now_ms,
+        struct claimed *ret_replaced[STORE_CALL_FIRES], uint32_t *ret_replaced_count);
 void shard_fill_release(struct shard *s, struct store_release *release, uint64_t now_ms);
 
 /* The replies.  `failed` is for requests whose status is negative. */
@@ -156,6 +167,9 @@ void shard_paged(struct shard *s, const struct store_in_flight *page);
 void shard_advanced(struct shard *s, const struct store_advance *advance, uint64_t now_ms);
 void shard_named(struct shard *s, const struct store_names *names);
 void shard_woken(struct shard *s, const struct store_wake *wake);
+/* They were read: shard_schedules_begin() and _add() of s->schedules are called after this. */
+void shard_listed(struct shard *s);
+void shard_fired(struct shard *s, const struct store_fires *fires);
 void shard_released(struct shard *s);
 void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms, uint64_t now_ms);
 void shard_failed(struct shard *s, uint64_t now_ms);

@@ -20,6 +20,7 @@ void shards_init(struct shards *all, uint32_t calls_max, uint32_t per_key)
                 io->all = all;
                 shard_init(&io->shard, all->count, all->limits, &all->dispatch->routes, per_key);
                 io->shard.done = all->done;
+                io->shard.wall_ahead_ms = &all->wall_ahead_ms;
                 call_schedule_add(&all->schedule, &io->shard);
                 dispatch_add_shard(all->dispatch, &io->shard);
         }
@@ -250,6 +251,60 @@ static void on_woken(struct store_request *request)
         after_reply(io, fenced);
 }
 
+/* One that cannot be read, or whose zone is not on this machine, does not fire; the others do. */
+static void add_schedule(struct shard_io *io, const struct store_schedule *stored)
+{
+        struct error error = { { 0 } };
+        if (stored->state != SCHEDULE_ACTIVE || stored->next_ms == STORE_NEVER)
+                return;
+        struct schedule *definition = memory_zero(1, sizeof(*definition));
+        int r = schedule_parse(definition, stored->definition, &error);
+        if (r == 0)
+                r = schedule_read_zone(definition, &error);
+        if (r == 0) {
+                shard_schedules_add(io->shard.schedules, stored, definition);
+                return;
+        }
+        log_event(LEVEL_ERROR, "schedule-unreadable", "schedule=%.*s shard=%" PRIu32 " error=%s text=%s",
+                (int)stored->name.size, stored->name.data, io->shard.number, LOG_QUOTE(error.text),
+                LOG_QUOTE("it does not fire on this host; set it again, or mend what is missing and pause and resume "
+                          "it"));
+        schedule_free(definition);
+        free(definition);
+}
+
+static void on_listed(struct store_request *request)
+{
+        struct shard_io *io = container_of(request, struct shard_io, request);
+        if (has_failed(io, request))
+                return;
+        shard_listed(&io->shard);
+        /* It may have been lost meanwhile. */
+        if (!io->shard.schedules)
+                return;
+        shard_schedules_begin(io->shard.schedules);
+        for (uint32_t i = 0; i < io->schedules.schedules_count; i++)
+                add_schedule(io, &io->schedules.schedules[i]);
+}
+
+static void on_fired(struct store_request *request)
+{
+        struct shard_io *io = container_of(request, struct shard_io, request);
+        if (has_failed(io, request))
+                return;
+        uint64_t fenced = io->shard.fenced;
+        for (uint32_t i = 0; i < io->fires.fires_count && io->fires.verdict == STORE_OK; i++) {
+                const struct store_fire *fire = &io->fires.fires[i];
+                if (fire->fired != STORE_FIRE_STALE)
+                        log_event(LEVEL_DEBUG, fire->fired == STORE_FIRED ? "schedule-fired" : "schedule-skipped",
+                                "schedule=%.*s shard=%" PRIu32 " at_ms=%" PRIu64 " passed=%" PRIu32,
+                                (int)fire->name.size, fire->name.data, io->shard.number, fire->expected_ms,
+                                fire->passed);
+        }
+        shard_fired(&io->shard, &io->fires);
+        after_reply(io, fenced);
+}
+
 static void on_released(struct store_request *request)
 {
         struct shard_io *io = container_of(request, struct shard_io, request);
@@ -258,6 +313,17 @@ static void on_released(struct store_request *request)
         shard_released(&io->shard);
         io->all->counts.released++;
         show_lease(io);
+}
+
+static void fire(struct shard_io *io, uint64_t now_ms)
+{
+        struct claimed *replaced[STORE_CALL_FIRES];
+        uint32_t replaced_count;
+        shard_fill_fires(&io->shard, &io->fires, now_ms, replaced, &replaced_count);
+        io->request.done = on_fired;
+        store_fires(io->all->store, &io->fires);
+        for (uint32_t i = 0; i < replaced_count; i++)
+                io->all->events->stop(io->all->self, replaced[i]);
 }
 
 static void make_call(struct shard_io *io, enum shard_call call, uint64_t now_ms)
@@ -297,6 +363,14 @@ static void make_call(struct shard_io *io, enum shard_call call, uint64_t now_ms
                 io->request.done = on_woken;
                 store_wake(store, &io->wake);
                 break;
+        case SHARD_CALL_SCHEDULES:
+                shard_fill_schedules(&io->shard, &io->schedules, now_ms);
+                io->request.done = on_listed;
+                store_schedule_list(store, &io->schedules);
+                break;
+        case SHARD_CALL_FIRES:
+                fire(io, now_ms);
+                break;
         case SHARD_CALL_RELEASE:
                 shard_fill_release(&io->shard, &io->release, now_ms);
                 io->request.done = on_released;
@@ -332,6 +406,19 @@ static void recall(struct shards *all)
                         all->events->recall(all->self, c);
                 }
         }
+}
+
+void shards_see_clock(struct shards *all, uint64_t wall_ms, uint64_t now_ms)
+{
+        int64_t ahead_ms = (int64_t)wall_ms - (int64_t)now_ms;
+        int64_t moved_ms = ahead_ms - all->wall_ahead_ms;
+        /* The two clocks are read one after the other, and the wall clock is slewed. */
+        if (moved_ms > -2 && moved_ms < 2)
+                return;
+        all->wall_ahead_ms = ahead_ms;
+        for (uint32_t i = 0; i < all->count; i++)
+                if (all->list[i].shard.schedules)
+                        shard_stir(&all->list[i].shard);
 }
 
 void shards_call(struct shards *all, uint64_t now_ms)

@@ -31,6 +31,8 @@ struct shard_io {
                 struct store_acquire acquire;
                 struct store_in_flight page;
                 struct store_names names;
+                struct store_schedule_list schedules;
+                struct store_fires fires;
                 struct store_advance advance;
                 struct store_wake wake;
                 struct store_release release;
@@ -84,6 +86,7 @@ struct shards {
         struct store_renew renew;
         struct store_renewal *renewals;
         uint64_t renew_sent_ms, renew_sent_ns;
+        int64_t wall_ahead_ms; /* how far the wall clock is ahead of the boot clock: schedules go by it */
         bool is_renewing;
 };
 
@@ -103,6 +106,9 @@ void shards_leave(struct shards *all, uint64_t now_ms);
 uint32_t shards_count_held(const struct shards *all);
 /* The store may have something for them. */
 void shards_rang(struct shards *all);
+
+/* The wall clock was set, or may have been: schedules are looked at anew.  Called at least once a turn. */
+void shards_see_clock(struct shards *all, uint64_t wall_ms, uint64_t now_ms);
 
 /* Makes the calls that are due; the replies come back to the shards. */
 void shards_call(struct shards *all, uint64_t now_ms);

@@ -283,6 +283,7 @@ void shard_lease_let_go(struct shard *s, enum shard_state state)
         s->is_urgent = false;
         saves_drop(s);
         shard_names_clear(&s->names);
+        shard_drop_schedules(s);
         shard_drop_telling(s);
         window_drop_idle(&s->window);
         if (state == SHARD_AWAY && s->next_epoch)

@@ -32,6 +32,9 @@ void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now
 /* A task that did not end after all is ready again. */
 void shard_put_back(struct shard *s, struct claimed *c, uint64_t now_ms);
 
+/* Forgets its schedules: they are read again when it is acquired. */
+void shard_drop_schedules(struct shard *s);
+
 /* How many tasks of each lane it may claim, and of how many bytes (0: as many as a call brings). */
 struct shard_want {
         uint32_t tasks[LANES];

@@ -218,6 +218,10 @@ void shard_reroute(struct shard *s, uint64_t now_ms)
 void shard_obey(struct shard *s, const struct store_control *control, uint64_t now_ms)
 {
         shard_stir(s);
+        if (control->verb == CONTROL_SCHEDULES) {
+                shard_schedules_changed(s);
+                return;
+        }
         if (control->verb == CONTROL_HOLD) {
                 struct window_key *key = window_key(&s->window, control->key);
                 if (key)

@@ -146,7 +146,7 @@ void redis_fires(struct redis_store *s, struct store_request *request)
 {
         struct store_fires *fires = (struct store_fires *)request;
         struct redis_call *call =
-                call_script(op_begin(s, request), SCRIPT_fires, fires->lease.shard, 2 + 8 * fires->fires_count);
+                call_script(op_begin(s, request), SCRIPT_fires, fires->lease.shard, 2 + 9 * fires->fires_count);
         call->answer = fires_answer;
         call_put_lease(call, &fires->lease);
         call_put_number(call, fires->call);
@@ -157,6 +157,7 @@ void redis_fires(struct redis_store *s, struct store_request *request)
                 call_put_number(call, fire->version);
                 call_put_number(call, fire->expected_ms);
                 call_put_number(call, time_put(fire->next_ms));
+                call_put_number(call, fire->passed);
                 call_put_number(call, fire->has_task);
                 call_put_number(call, fire->unless_alive);
                 call_put_number(call, p ? p->lane : LANE_NORMAL);

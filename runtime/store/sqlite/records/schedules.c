@@ -176,6 +176,7 @@ static void fire_one(struct sqlite_store *s, struct sqlite_shard_row *shard, str
         if (fire->fired == STORE_FIRE_STALE)
                 return;
         schedule.next_ms = fire->next_ms;
+        schedule.skipped += fire->passed;
         if (fire->fired == STORE_FIRED) {
                 const struct store_prepared *p = &fires->prepared[index];
                 shard_append_prepared(s, p);

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- fires: times of schedules that have come.  ARGV: lease, call, then per time: name, version, expected, next (0: none),
--- has_task, unless_alive, lane, envelope.
+-- how many times besides pass, has_task, unless_alive, lane, envelope.
 -- → per time: 0 (fired), 1 (skipped), 2 (stale), and what is stored then: state, version, next, last, last_seq, fired, skipped
 --include shard
 --include look
@@ -33,7 +33,7 @@ local function is_alive(seq)
 		redis.call('HEXISTS', flight, field) == 1 or redis.call('HEXISTS', at .. 'parked', field) == 1
 end
 
-local function fire(name, version, expected, next_ms, has_task, unless_alive, lane, bytes)
+local function fire(name, version, expected, next_ms, passed, has_task, unless_alive, lane, bytes)
 	local s = schedule_get(name)
 	if not s then
 		return STALE, { 0, 0, 0, 0, 0, 0, 0 }
@@ -46,7 +46,7 @@ local function fire(name, version, expected, next_ms, has_task, unless_alive, la
 		return STALE, s
 	end
 	local kind = has_task and not (unless_alive and is_alive(s[5])) and FIRED or SKIPPED
-	s[3] = next_ms
+	s[3], s[7] = next_ms, s[7] + passed
 	if kind == FIRED then
 		s[4], s[5], s[6] = expected, lane * LANE + claimed[lane].base + redis.call('RPUSH', lanes[lane], bytes), s[6] + 1
 	else
@@ -56,9 +56,9 @@ local function fire(name, version, expected, next_ms, has_task, unless_alive, la
 	return kind, s
 end
 
-for i = 3, #ARGV, 8 do
-	local kind, s = fire(ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4] == '1',
-		ARGV[i + 5] == '1', tonumber(ARGV[i + 6]), ARGV[i + 7])
+for i = 3, #ARGV, 9 do
+	local kind, s = fire(ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]),
+		ARGV[i + 5] == '1', ARGV[i + 6] == '1', tonumber(ARGV[i + 7]), ARGV[i + 8])
 	reply[#reply + 1] = kind
 	for j = 1, 7 do
 		reply[#reply + 1] = decimal(s[j])

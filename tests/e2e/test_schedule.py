@@ -1,0 +1,244 @@
+"""Schedules: each time once, whoever dies; times as an independent reader of the zones computes them."""
+import collections
+import datetime
+import json
+import os
+import re
+import subprocess
+import time
+import zoneinfo
+
+import pytest
+
+from hosts import Host, wait_until
+
+LONG = bool(os.environ.get("QUIVER_TEST_LONG"))
+UTC = datetime.timezone.utc
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Pacific/Apia", "America/Sao_Paulo",
+         "Africa/Casablanca", "Asia/Tehran", "Antarctica/Troll", "Europe/Dublin"]
+PATTERNS = ["30 2 * * *", "0,30 2,3 * * *", "0 0 * * *", "59 23 31 * *", "0 12 13 * fri", "15 1 29 2 *", "45 1-3 1-7 mar,oct,nov sun"]
+ELAPSED = ["*/15 * * * *", "5 */2 * * *", "* 2 * * sun"]
+MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+DAYS = "sun mon tue wed thu fri sat".split()
+
+
+def values(text, least, most, words=()):
+    found = set()
+    for part in text.split(","):
+        part, _, step = part.partition("/")
+        ends = [least + words.index(w) if w in words else int(w) for w in part.split("-")] if part != "*" else [least, most]
+        found |= set(range(ends[0], ends[-1] + 1, int(step or 1)))
+    return found
+
+
+class Pattern:
+    """Cron by definition: every minute is looked at."""
+
+    def __init__(self, text):
+        minute, hour, day, month, weekday = text.split()
+        self.minutes, self.hours = values(minute, 0, 59), values(hour, 0, 23)
+        self.days, self.months = values(day, 1, 31), values(month, 1, 12, MONTHS)
+        self.weekdays = {d % 7 for d in values(weekday, 0, 7, DAYS)}
+        self.has_both = "*" not in (day[0], weekday[0])
+
+    def has_day(self, day):
+        of_month, of_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        return day.month in self.months and (of_month or of_week if self.has_both else of_month and of_week)
+
+    def has(self, local):
+        return self.has_day(local.date()) and local.hour in self.hours and local.minute in self.minutes
+
+
+def local_at(zone, second):
+    return datetime.datetime.fromtimestamp(second, UTC).astimezone(zone).replace(tzinfo=None)
+
+
+def moment(zone, local):
+    """When the clocks show it for the first time; if they skip it, when they do that."""
+    second = int(local.replace(tzinfo=zone, fold=0).timestamp())
+    if local_at(zone, second) == local:
+        return second
+    low, high = second - 2 * 86400, second + 2 * 86400
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if local_at(zone, middle) < local else (low, middle)
+    return high
+
+
+def fixed_times(pattern, zone, after, until):
+    day, found = local_at(zone, after).date() - datetime.timedelta(2), set()
+    while day <= local_at(zone, until).date():
+        if pattern.has_day(day):
+            found |= {moment(zone, datetime.datetime(day.year, day.month, day.day, hour, minute))
+                      for hour in pattern.hours for minute in pattern.minutes}
+        day += datetime.timedelta(1)
+    return sorted(t for t in found if after < t <= until)
+
+
+def elapsed_times(pattern, zone, after, until):
+    return [t for t in range(after // 60 * 60 + 60, until + 1, 60) if pattern.has(local_at(zone, t))]
+
+
+def changes(zone, first, last):
+    """The hours in which the offset of the zone changes."""
+    offsets = [(t, datetime.datetime.fromtimestamp(t, UTC).astimezone(zone).utcoffset()) for t in range(first, last, 3600)]
+    return [b[0] for a, b in zip(offsets, offsets[1:]) if a[1] != b[1]]
+
+
+@pytest.fixture(scope="module")
+def told(quiver):
+    """The times that the command tells, in seconds, up to `until`."""
+    def ask(pattern, zone, after, until):
+        found = []
+        while not found or found[-1] <= until:
+            begin = datetime.datetime.fromtimestamp(found[-1] if found else after, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            done = subprocess.run([quiver, "schedule", "next", "--cron", pattern, "--zone", zone, "--handler", "x", "--json",
+                                   "-n", "1000", "--from", begin], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done.stderr
+            more = [t // 1000 for t in json.loads(done.stdout)]
+            if not more:
+                break
+            found += more
+        return [t for t in found if t <= until]
+
+    return ask
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_fixed_times_over_twenty_years_are_those_of_the_calendar(told, name):
+    zone, first, last = zoneinfo.ZoneInfo(name), 1262304000, 1262304000 + 20 * 365 * 86400
+    for text in PATTERNS[: None if LONG else 4]:
+        assert told(text, name, first, last) == fixed_times(Pattern(text), zone, first, last), text
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_patterns_with_a_star_follow_elapsed_time_where_clocks_change(told, name):
+    zone = zoneinfo.ZoneInfo(name)
+    hours = changes(zone, 1577836800, 1577836800 + 3 * 365 * 86400) or [1600000000]
+    for hour in hours if LONG else hours[:2]:
+        for text in ELAPSED:
+            assert told(text, name, hour - 14400, hour + 14400) == elapsed_times(Pattern(text), zone, hour - 14400, hour + 14400), text
+
+
+def test_what_is_no_pattern_is_refused_by_its_field(quiver):
+    for pattern, text in (("61 * * * *", "minute: 61"), ("0 0 31 2 *", "never occurs"), ("* * * *", "day of the week is missing"),
+                          ("@often", "@often is unknown"), ("0 0 * * funday", "day of the week: funday")):
+        done = subprocess.run([quiver, "schedule", "next", "--cron", pattern, "--handler", "x"], capture_output=True, text=True)
+        assert done.returncode == 2 and text in done.stderr, done.stderr
+
+
+# --- firing -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock_host(quiver, root, tmp_path):
+    made = Host(quiver, root / "build" / "test-plugins", tmp_path)
+    made.configure(work="")
+    yield made
+    made.close()
+
+
+def fired(host, name="tick"):
+    """How often the task of each second was started."""
+    found = collections.Counter()
+    for entry in host.ledger():
+        match = re.fullmatch(rf"{name}\.(\d+)-\d+", entry.id)
+        if match:
+            found[int(match.group(1))] += 1
+    return found
+
+
+def set_tick(host, *options):
+    host.cli("schedule", "set", "tick", "--every", "1s", "--handler", "work", "--overlap", "queue-all", *options, "1")
+
+
+def assert_each_once(seconds):
+    every = range(min(seconds), max(seconds) + 1)
+    assert [t for t in every if seconds[t] != 1] == [], seconds
+
+
+def test_each_time_fires_once_while_its_owner_is_killed_again_and_again(clock_host, chance):
+    clock_host.start()
+    set_tick(clock_host, "--catchup", "all")
+    wait_until(lambda: len(fired(clock_host)) >= 2, "it fires")
+    for _ in range(60 if LONG else 6):
+        # As near to the next second as the machine allows.
+        now = time.time()
+        time.sleep(max(0, 1 - now % 1 + chance.uniform(-.005, .005)))
+        clock_host.kill()
+        clock_host.start()
+        seen = len(fired(clock_host))
+        wait_until(lambda: len(fired(clock_host)) > seen, "it fires again")
+    clock_host.cli("schedule", "pause", "tick")
+    wait_until(lambda: clock_host.sum("done") == clock_host.sum("submitted"), "all are done")
+    assert_each_once(fired(clock_host))
+
+
+@pytest.mark.parametrize("catchup", ["all", "last", "none"])
+def test_times_that_were_missed_are_caught_up_as_asked(clock_host, catchup):
+    clock_host.start()
+    set_tick(clock_host, "--catchup", catchup)
+    wait_until(lambda: len(fired(clock_host)) >= 2, "it fires")
+    clock_host.stop()
+    last = max(fired(clock_host))
+    wait_until(lambda: time.time() > last + 5, "some times pass")
+    clock_host.start()
+    wait_until(lambda: max(fired(clock_host)) > last + 5, "it goes on")
+    seconds = fired(clock_host)
+    assert max(seconds.values()) == 1
+    if catchup == "all":
+        assert_each_once(seconds)
+    else:
+        assert seconds[last + 2] == 0
+        shown = json.loads(clock_host.cli("schedule", "show", "tick", "--json"))
+        assert shown["skipped"] >= 3
+
+
+def test_a_paused_schedule_fires_nothing_and_goes_on_without_what_was_missed(clock_host):
+    clock_host.start()
+    set_tick(clock_host)
+    wait_until(lambda: fired(clock_host), "it fires")
+    clock_host.cli("schedule", "pause", "tick")
+    wait_until(lambda: clock_host.sum("done") == clock_host.sum("submitted"), "all are done")
+    before = fired(clock_host)
+    paused = time.time()
+    wait_until(lambda: time.time() > paused + 3, "some times pass")
+    assert fired(clock_host) == before
+    clock_host.cli("schedule", "resume", "tick")
+    resumed = int(time.time())
+    wait_until(lambda: len(fired(clock_host)) > len(before), "it goes on")
+    assert all(t in before or t >= resumed for t in fired(clock_host))
+
+
+def test_a_time_that_comes_while_the_last_task_runs_is_skipped(clock_host, tmp_path):
+    clock_host.start()
+    gate = tmp_path / "gate"
+    clock_host.cli("schedule", "set", "tick", "--every", "1s", "--handler", "work", f"1 wait:{gate}")
+    wait_until(lambda: clock_host.starts(), "it fires")
+    wait_until(lambda: json.loads(clock_host.cli("schedule", "show", "tick", "--json"))["skipped"] >= 2, "times pass")
+    assert len(clock_host.starts()) == 1
+    gate.write_text("")
+    wait_until(lambda: len(clock_host.starts()) > 1, "the next one")
+
+
+def test_what_was_set_is_replaced_and_what_was_deleted_is_gone(clock_host):
+    clock_host.start()
+    clock_host.cli("schedule", "set", "night", "--cron", "0 3 * * *", "--handler", "work", "--zone", "Europe/Berlin")
+    first = json.loads(clock_host.cli("schedule", "show", "night", "--json"))
+    clock_host.cli("schedule", "set", "night", "--cron", "0 4 * * *", "--handler", "work", "--key", "another")
+    second, = [json.loads(line) for line in clock_host.cli("schedule", "list", "--json").splitlines()]
+    assert second["version"] > first["version"] and json.loads(second["definition"])["cron"] == "0 4 * * *"
+    clock_host.cli("schedule", "delete", "night")
+    assert "there is no schedule" in clock_host.cli("schedule", "list")
+    clock_host.cli("schedule", "show", "night", code=1)
+
+
+def test_a_backfill_that_is_repeated_submits_each_time_once(clock_host):
+    clock_host.start()
+    clock_host.cli("schedule", "set", "night", "--cron", "0 3 * * *", "--handler", "work", "1")
+    for _ in range(2):
+        assert "7 tasks submitted" in clock_host.cli("schedule", "backfill", "night", "--from", "2026-11-01", "--to", "2026-11-08")
+    assert clock_host.sum("submitted") == 7
