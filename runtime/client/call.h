@@ -12,6 +12,7 @@
 #include "store/admin.h"
 #include "store/app.h"
 #include "store/results.h"
+#include "store/schedules.h"
 #include "store/store.h"
 
 /* Zero it, fill in the first three and the request. */
@@ -46,6 +47,8 @@ struct client_call {
                 struct store_fsck fsck;
                 struct store_app_get app_get;
                 struct store_app_set app_set;
+                struct store_schedule_list schedule_list;
+                struct store_schedule_set schedule_set;
         };
 
         /* private */

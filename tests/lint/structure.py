@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "look": {"base", "task", "store", "coord", "view"},
     "client": {"base", "config", "task", "store"},
     "http": {"base", "config", "task", "store", "coord", "view", "look"},
-    "cli": {"base", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard"},
+    "cli": {"base", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard", "schedule"},
 }
 # The files that put a host together out of its parts.
 KNOW_THE_HOST = {f"host/{name}" for name in ("host_private.h", "host.c", "host_start.c", "host_stop.c", "host_events.c",
