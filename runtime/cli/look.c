@@ -1,5 +1,7 @@
 #include "cli/look.h"
 
+#include <stdlib.h>
+
 #include "base/memory.h"
 
 struct looking {
@@ -30,12 +32,16 @@ static void start(struct qv_client *client, struct client_call *call)
 
 int cli_look(struct cli_store *s, struct look *look, struct error *error)
 {
-        struct looking looking = { .call.start = start, .look = look };
+        struct looking *looking = memory_zero(1, sizeof(*looking));
         int r = 0;
+        looking->call.start = start;
+        looking->look = look;
         look->info = *s->info;
-        look->driver = &looking;
-        looking.has_next = look_next(look);
-        while (r == 0 && looking.has_next)
-                r = client_call(s->client, &looking.call, error);
+        look->driver = looking;
+        looking->has_next = look_next(look);
+        while (r == 0 && looking->has_next)
+                r = client_call(s->client, &looking->call, error);
+        look->driver = NULL;
+        free(looking);
         return r;
 }

@@ -195,8 +195,10 @@ void http_events_stop(struct http_events *events)
                 return;
         events->is_stopped = true;
         events->run.is_stopped = true;
-        while (events->streams)
-                stream_end(events->streams);
+        for (struct event_stream *stream = events->streams, *next; stream; stream = next) {
+                next = stream->next;
+                stream_end(stream);
+        }
         uv_close((uv_handle_t *)&events->timer, on_timer_closed);
 }
 
