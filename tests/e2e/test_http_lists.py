@@ -102,6 +102,8 @@ def test_keys_and_dead_tasks_are_those_of_the_commands(shop):
     dead = shop.get("/v1/dead?handler=mail")
     assert steady(dead["tasks"]) == steady(lines(shop.host.cli("dead", "list", "--json")))
     assert shop.get("/v1/dead")["groups"] == json.loads(shop.host.cli("status", "--json"))["dead"]
+    assert shop.get("/v1/dead")["groups"] == lines(shop.host.cli("dead", "groups", "--json"))
+    assert "5  mail     rejected" in shop.host.cli("dead", "groups")
     assert shop.get("/v1/dead?before=1")["tasks"] == [], "nothing was dead then"
 
 

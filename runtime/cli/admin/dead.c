@@ -14,7 +14,9 @@
 #include "cli/look.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "look/records_look.h"
 #include "view/json.h"
+#include "view/table.h"
 #include "view/task.h"
 #include "view/text.h"
 
@@ -90,6 +92,53 @@ static int list(struct cli_store *s, const struct dead_request *request)
                 (void)putchar('\n');
         }
         return EXIT_DONE;
+}
+
+/* --- groups ------------------------------------------------------------------------------------------------------- */
+
+static void print_groups(const json_t *groups)
+{
+        struct table table = { .has_color = cli_has_color() };
+        struct buffer text = { 0 };
+        size_t i;
+        const json_t *group;
+        table_number_column(&table, "tasks");
+        table_text_column(&table, "handler", 0);
+        table_text_column(&table, "reason", 0);
+        table_text_column(&table, "error", 0);
+        json_array_foreach(groups, i, group)
+        {
+                table_row(&table);
+                table_put_number(&table, TONE_PLAIN, view_json_get_number(group, "tasks"));
+                table_put_text(&table, TONE_PLAIN, view_json_get_text(group, "handler"));
+                table_put_text(&table, TONE_PLAIN, view_json_get_text(group, "reason"));
+                table_put_text(&table, TONE_PLAIN, view_json_get_text(group, "error"));
+        }
+        table_print(&table, &text);
+        cli_text_print(&text);
+        table_free(&table);
+}
+
+static int groups(struct cli_store *s, const struct dead_request *request)
+{
+        struct error error = { "" };
+        struct records_look look = { 0 };
+        size_t i;
+        json_t *group;
+        records_look_init(&look, RECORDS_DEAD_GROUPS);
+        int r = cli_look(s, &look.look, &error);
+        if (r == 0 && request->has_json) {
+                json_array_foreach(look.found, i, group)
+                {
+                        cli_json_print(json_incref(group));
+                }
+        } else if (r == 0 && json_array_size(look.found)) {
+                print_groups(look.found);
+        } else if (r == 0) {
+                (void)printf("no dead tasks\n");
+        }
+        records_look_free(&look);
+        return r < 0 ? cli_fail(s->command, r, error.text) : EXIT_DONE;
 }
 
 /* --- requeue, drop ------------------------------------------------------------------------------------------------ */
@@ -237,10 +286,15 @@ static int check_words(struct options *o, const struct dead_request *request)
 {
         struct error error = { "" };
         bool is_list = !strcmp(request->verb, "list");
+        bool is_groups = !strcmp(request->verb, "groups");
         bool has_choice = dead_filter_is_set(&request->filter) || request->has_all || request->limit;
-        if (!is_list && strcmp(request->verb, "requeue") != 0 && strcmp(request->verb, "drop") != 0)
+        if (!is_list && !is_groups && strcmp(request->verb, "requeue") != 0 && strcmp(request->verb, "drop") != 0)
                 return options_wrong(
-                        o, "there is no \"quiver dead %s\"; there are list, requeue and drop", request->verb);
+                        o, "there is no \"quiver dead %s\"; there are list, groups, requeue and drop", request->verb);
+        if (is_groups && (request->ids_count || has_choice || request->is_dry_run || request->has_yes))
+                return options_wrong(o, "groups takes no filters: it counts all that is dead; some: quiver dead list");
+        if (is_groups)
+                return EXIT_DONE;
         if (is_list && (request->ids_count || request->has_all || request->is_dry_run || request->has_yes))
                 return options_wrong(o, "list takes filters and --limit only; one task: quiver task ID");
         if (is_list)
@@ -267,6 +321,8 @@ static int run(struct cli_store *s, void *self)
         struct dead_request *request = self;
         if (!strcmp(request->verb, "list"))
                 return list(s, request);
+        if (!strcmp(request->verb, "groups"))
+                return groups(s, request);
         return request->ids_count ? act_on_ids(s, request) : act_on_all(s, request);
 }
 
@@ -289,10 +345,12 @@ int cmd_dead(int argc, char **argv)
                 OPT_JSON(&q.has_json),
         };
         struct options o = {
-                .usage = "dead [list | requeue ID… | drop ID…]",
-                .about = "Lists dead tasks, puts them back at the end of their queue with fresh budgets, or drops them "
-                         "for good: those with\nthe ids given, or all that fit every filter given.  What dies after "
-                         "it began is left alone.",
+                .usage = "dead [list | groups | requeue ID… | drop ID…]",
+                .about = "Lists dead tasks, or counts them by handler, reason and first line of the error (groups); "
+                         "puts "
+                         "them back at the\nend of their queue with fresh budgets, or drops them for good: those with "
+                         "the ids given, or all that fit every\nfilter given.  What dies after it began is left "
+                         "alone.",
                 OPTIONS_TABLE(table),
                 .words_max = WORDS_ANY,
                 .examples = "  quiver dead list --handler mail\n"
