@@ -121,8 +121,9 @@ def requests(server):
     yield "POST", "/v1/dead/drop", f"/v1/dead/drop?all=1&before={time}", b"", 200
     yield "POST", "/v1/dead/drop", "/v1/dead/drop?all=1", b"", 400
     yield "POST", "/v1/cancel", f"/v1/cancel?handler=none&before={time}", b"", 200
-    for verb in ("hold", "unhold"):
-        yield "POST", key + "/{verb}", f"/v1/keys/other/{verb}", b"", (200, 202)
+    yield "POST", key + "/{verb}", "/v1/keys/other/hold", b"", (200, 202)
+    wait_until(lambda: server.get("/v1/keys/other")["state"] == "held", "its owner has heard of it")
+    yield "POST", key + "/{verb}", "/v1/keys/other/unhold", b"", (200, 202)
     yield "POST", key + "/{verb}", "/v1/keys/free/retry", b"", 404
     yield "POST", key + "/{verb}", "/v1/keys/free/forget", b"", 404
     for verb in ("pause", "resume"):
