@@ -102,6 +102,7 @@ struct qv_mock {
         uint64_t last_token;
         struct lock *locks;
 
+        bool is_granted[SERVICES]; /* trylock, unlock, next_id: others always work */
         int32_t failures[SERVICES];
         size_t calls[SERVICES];
         void (*hook)(struct qv_mock *mock, const char *service, void *arg);

@@ -208,6 +208,25 @@ static int32_t service_checkpoint(const struct qv_host *host, const struct qv_ta
         return 0;
 }
 
+void qv_mock_grant(struct qv_mock *mock, const char *service)
+{
+        enum service granted = qv_mock_service(service);
+        if (granted != SERVICE_TRYLOCK && granted != SERVICE_UNLOCK && granted != SERVICE_NEXT_ID)
+                qv_mock_wrong("service %s always works; grant trylock, unlock or next_id", service);
+        mock->is_granted[granted] = true;
+}
+
+/* As a runner says it. */
+static int32_t check_granted(struct qv_mock *mock, enum service service)
+{
+        char text[128];
+        if (mock->is_granted[service])
+                return 0;
+        (void)snprintf(text, sizeof(text), "%s is not supported by this host; it returns -ENOTSUP", names[service]);
+        qv_mock_put_log(mock, QV_LOG_WARN, text);
+        return -ENOTSUP;
+}
+
 static int32_t check_lock_name(struct qv_mock *mock, enum service service, const char *name)
 {
         if (!name || !*name)
@@ -227,7 +246,8 @@ static int32_t service_trylock(const struct qv_host *host, const char *name, uin
                 return r;
         if (!ttl_ms || !ret_token)
                 return refuse(mock, SERVICE_TRYLOCK, -EINVAL, "%s", ttl_ms ? "ret_token is NULL" : "ttl_ms is 0");
-        return qv_mock_lock_take(mock, name, ttl_ms, ret_token);
+        r = check_granted(mock, SERVICE_TRYLOCK);
+        return r ? r : qv_mock_lock_take(mock, name, ttl_ms, ret_token);
 }
 
 static int32_t service_unlock(const struct qv_host *host, const char *name, uint64_t token)
@@ -236,6 +256,8 @@ static int32_t service_unlock(const struct qv_host *host, const char *name, uint
         int32_t r = enter(mock, SERVICE_UNLOCK);
         if (!r)
                 r = check_lock_name(mock, SERVICE_UNLOCK, name);
+        if (!r)
+                r = check_granted(mock, SERVICE_UNLOCK);
         return r ? r : qv_mock_lock_give(mock, name, token);
 }
 
@@ -247,6 +269,9 @@ static int32_t service_next_id(const struct qv_host *host, uint64_t *ret_id)
                 return r;
         if (!ret_id)
                 return refuse(mock, SERVICE_NEXT_ID, -EINVAL, "ret_id is NULL");
+        r = check_granted(mock, SERVICE_NEXT_ID);
+        if (r)
+                return r;
         /* Milliseconds above, a count below, as in a real id. */
         uint64_t from_clock = mock->now_ms << 22;
         mock->last_id = from_clock > mock->last_id ? from_clock : mock->last_id + 1;

@@ -79,6 +79,17 @@ def run_service(tries, services, name, *options):
     return json.loads(out), err
 
 
+def test_a_plugin_of_the_first_header_loads_and_works(tries, villains):
+    code, out, err = tries.run(villains / "first_abi.so", "-k", "k1", "--header", "a=b", "--header64", "c=AAE=", "--json")
+    assert code == 0, out + err
+    assert json.loads(out)["result"] == "k1 1 a=b 0" and json.loads(out)["submits"][0]["handler"] == "next"
+
+
+def test_a_plugin_of_a_later_header_loads_and_works(tries, villains):
+    code, out, err = tries.run(villains / "future_abi.so", "-p", "submit", "--json")
+    assert code == 0 and json.loads(out)["submits"][0]["handler"] == "next", out + err
+
+
 @pytest.mark.parametrize("payload,names", [("lock", ("trylock", "unlock")), ("ids", ("next_id",))])
 def test_a_service_answers_as_on_a_host(tries, services, host, payload, names):
     host.configure(change=lambda text: text.replace("handlers = {", 'handlers = { served = { plugin = "%s"; };' % services))

@@ -548,7 +548,7 @@ MUTANTS = [
     ("idempotency: the delay is not compared", "runtime/store/idempotency.c",
      "buffer_printf(&text, \"delay %\" PRIu64 \"\\n\", delay_ms);", "(void)delay_ms;", [CONTRACT("store_sqlite")]),
     ("idempotency: the trace is compared", "runtime/store/idempotency.c",
-     "if (!is_of_the_call(name))", "if (!is_of_the_call(name) || name.size)", [CONTRACT("store_sqlite")]),
+     "if (is_of_the_call(header.name))", "if (is_of_the_call(header.name) && !header.name.size)", [CONTRACT("store_sqlite")]),
     ("idempotency: names run into keys", "runtime/store/idempotency.c", "        *at++ = '\\n';\n", "",
      [CONTRACT("store_sqlite")]),
     ("idempotency: a task without a key goes anywhere", "runtime/store/store.c",

@@ -154,6 +154,32 @@ static void stop_is_raised_when_the_deadline_passes(void **state)
         assert_int_equal(task->progress_done, 5);
 }
 
+static int32_t call_what_no_host_has(const struct qv_task *task)
+{
+        const struct qv_host *host = task->host;
+        uint64_t number = 0;
+        assert_int_equal(host->trylock(host, "report", 100, &number), -ENOTSUP);
+        assert_int_equal(host->unlock(host, "report", 1), -ENOTSUP);
+        assert_int_equal(host->next_id(host, &number), -ENOTSUP);
+        return QV_DONE;
+}
+
+static void locks_and_ids_are_refused_as_a_host_refuses_them(void **state)
+{
+        (void)state;
+        assert_int_equal(run(call_what_no_host_has)->outcome, QV_DONE);
+        assert_non_null(qv_mock_logged(mock, QV_LOG_WARN, "trylock is not supported by this host"));
+        assert_non_null(qv_mock_logged(mock, QV_LOG_WARN, "unlock is not supported by this host"));
+        assert_non_null(qv_mock_logged(mock, QV_LOG_WARN, "next_id is not supported by this host"));
+}
+
+static void grant_all(void)
+{
+        qv_mock_grant(mock, "trylock");
+        qv_mock_grant(mock, "unlock");
+        qv_mock_grant(mock, "next_id");
+}
+
 static int32_t look_at_locks(const struct qv_task *task)
 {
         const struct qv_host *host = task->host;
@@ -181,6 +207,7 @@ static int32_t look_at_locks(const struct qv_task *task)
 static void a_lock_is_renewed_and_expires_by_the_clock(void **state)
 {
         (void)state;
+        grant_all();
         assert_int_equal(run(look_at_locks)->outcome, QV_DONE);
 }
 
@@ -210,6 +237,7 @@ static int32_t contend(const struct qv_task *task)
 static void a_lock_held_elsewhere_is_busy(void **state)
 {
         (void)state;
+        grant_all();
         assert_int_equal(run(contend)->outcome, QV_DONE);
 }
 
@@ -232,6 +260,7 @@ static int32_t take_ids(const struct qv_task *task)
 static void ids_grow_and_follow_the_clock(void **state)
 {
         (void)state;
+        grant_all();
         assert_int_equal(run(take_ids)->outcome, QV_DONE);
 }
 
@@ -315,6 +344,7 @@ int main(void)
                 TEST(stop_can_be_raised_in_the_middle),
                 TEST(stop_before_a_start_holds_for_that_start_alone),
                 TEST(stop_is_raised_when_the_deadline_passes),
+                TEST(locks_and_ids_are_refused_as_a_host_refuses_them),
                 TEST(a_lock_is_renewed_and_expires_by_the_clock),
                 TEST(a_lock_held_elsewhere_is_busy),
                 TEST(ids_grow_and_follow_the_clock),

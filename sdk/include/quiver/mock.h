@@ -160,6 +160,10 @@ __attribute__((noreturn)) void qv_mock_crash(struct qv_mock *mock);
  * "config" and "ext" return NULL.  With `result` 0 it works again.  log cannot fail. */
 void qv_mock_fail(struct qv_mock *mock, const char *service, int32_t result);
 
+/* Makes trylock, unlock or next_id work, in memory.  Without it they return -ENOTSUP and log a warning, as on every
+ * host so far: a handler that needs one has to be ready for that. */
+void qv_mock_grant(struct qv_mock *mock, const char *service);
+
 /* The number of calls of the service so far, failed ones included. */
 size_t qv_mock_calls(struct qv_mock *mock, const char *service);
 
