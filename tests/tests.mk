@@ -84,6 +84,7 @@ $(FUZZ): TEST_LIBS := -fsanitize=fuzzer
 # The way an author does it: the plugin's own source, the mock, and the test.
 CHILD_OBJ := $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/common/*.c))
 $B/tests/unit/test_mock $B/tests/unit/test_mock_services $B/tests/unit/test_mock_faults: $B/obj/plugins/echo/echo.o $B/libquiver-mock.a
+$B/tests/unit/test_mock_seats: $B/libquiver-mock.a
 $B/tests/unit/test_exec: $B/obj/plugins/exec/exec.o $(CHILD_OBJ) $B/libquiver-mock.a
 $B/tests/unit/test_pipe: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/pipe/*.c)) $(CHILD_OBJ) $B/libquiver-mock.a
 $B/tests/unit/test_sql: $(patsubst %.c,$B/obj/%.o,$(wildcard plugins/sql/*.c)) $B/obj/plugins/common/command.o $B/libquiver-mock.a

@@ -5,18 +5,20 @@ static int failures;
 
 int qv_mock_failures(void)
 {
-        return failures;
+        return __atomic_load_n(&failures, __ATOMIC_RELAXED);
 }
 
 __attribute__((format(printf, 3, 4))) static int fail(const char *file, int line, const char *format, ...)
 {
         va_list args;
-        failures++;
+        (void)__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);
+        flockfile(stderr); /* seats of several threads may fail at once */
         (void)fprintf(stderr, "%s:%d: ", file, line);
         va_start(args, format);
         (void)vfprintf(stderr, format, args);
         va_end(args);
         (void)fputc('\n', stderr);
+        funlockfile(stderr);
         return 0;
 }
 

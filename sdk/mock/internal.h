@@ -46,8 +46,8 @@ struct lock {
         struct lock *next;
         const char *name;
         uint64_t token;
-        uint64_t until_ms; /* free from then on */
-        bool is_ours;
+        uint64_t until_ms;            /* free from then on */
+        const struct qv_mock *holder; /* the seat; NULL: another host's */
 };
 
 /* What a start has gathered; committed or dropped when it ends. */
@@ -78,6 +78,11 @@ struct seat {
 };
 
 struct qv_mock {
+        /* The seats of one process share what belongs to the first of them: load(), the clock, locks, ids. */
+        struct qv_mock *first;
+        struct qv_mock *next_seat;   /* a list that begins with the first */
+        pthread_mutex_t shared_lock; /* the first's: guards what is shared */
+        struct block *shared_kept;   /* the first's: the locks */
         struct qv_plugin plugin;
         struct block *kept; /* until qv_mock_free() */
 
@@ -96,8 +101,8 @@ struct qv_mock {
         jmp_buf crash_point;                 /* valid while tasks run */
         uint32_t stop_word;                  /* atomic; 1: stop */
 
-        uint64_t now_ms;
-        uint64_t deadline_ms; /* the earliest of the running tasks'; UINT64_MAX: none */
+        uint64_t now_ms;      /* atomic */
+        uint64_t deadline_ms; /* atomic; the earliest of the running tasks'; UINT64_MAX: none */
         uint64_t last_id;
         uint64_t last_token;
         struct lock *locks;
@@ -116,6 +121,9 @@ struct qv_mock {
         struct qv_mock_log **logs;
         size_t logs_count, logs_room;
 };
+
+/* Calls load, once, before the first init: a host does it once per process. */
+int32_t qv_mock_load(struct qv_mock *mock);
 
 /* The instance is no more: what it borrowed is freed. */
 void qv_mock_end_instance(struct qv_mock *mock);

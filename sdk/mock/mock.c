@@ -28,6 +28,8 @@ struct qv_mock *qv_mock_new(const struct qv_plugin *plugin)
         if (!mock)
                 qv_mock_wrong("out of memory");
         check_table(plugin, &mock->plugin);
+        mock->first = mock;
+        (void)pthread_mutex_init(&mock->shared_lock, NULL);
         (void)pthread_mutex_init(&mock->log_lock, NULL);
         /* Like the real thing: a handler may subtract its own reading of the clock from task->deadline_ns. */
         (void)clock_gettime(CLOCK_BOOTTIME, &now);
@@ -46,8 +48,10 @@ void qv_mock_free(struct qv_mock *mock)
         if (mock->loader && mock->plugin.unload)
                 mock->plugin.unload();
         qv_mock_drop(&mock->kept);
+        qv_mock_drop(&mock->shared_kept);
         qv_mock_drop(&mock->log_blocks);
         free(mock->logs);
+        (void)pthread_mutex_destroy(&mock->shared_lock);
         (void)pthread_mutex_destroy(&mock->log_lock);
         free(mock);
 }
@@ -85,11 +89,10 @@ static struct seat *make_seat(struct qv_mock *mock, struct block **list)
         return seat;
 }
 
-/* Once, before the first init: a host does it once per process. */
-static int32_t load(struct qv_mock *mock)
+int32_t qv_mock_load(struct qv_mock *mock)
 {
-        if (mock->loader || !mock->plugin.load)
-                return 0;
+        if (mock->first != mock || mock->loader || !mock->plugin.load)
+                return 0; /* for other seats of the process the first has done it */
         struct seat *loader = make_seat(mock, &mock->kept);
         int32_t r = mock->plugin.load(&loader->host);
         if (r == 0)
@@ -110,7 +113,7 @@ int32_t qv_mock_init(struct qv_mock *mock)
         mock->thread = pthread_self();
         mock->init_error = NULL;
         mock->is_in_init = true;
-        int32_t r = load(mock);
+        int32_t r = qv_mock_load(mock);
         if (r == 0 && mock->plugin.init)
                 r = mock->plugin.init(&seat->host, &mock->self);
         mock->is_in_init = false;
@@ -148,14 +151,15 @@ void qv_mock_stop(struct qv_mock *mock)
 
 void qv_mock_step_ms(struct qv_mock *mock, uint64_t ms)
 {
-        mock->now_ms += ms;
-        if (mock->now_ms >= mock->deadline_ms)
-                qv_mock_stop(mock);
+        uint64_t now_ms = __atomic_add_fetch(&mock->first->now_ms, ms, __ATOMIC_ACQ_REL);
+        for (struct qv_mock *seat = mock->first; seat; seat = seat->next_seat)
+                if (now_ms >= __atomic_load_n(&seat->deadline_ms, __ATOMIC_ACQUIRE))
+                        qv_mock_stop(seat);
 }
 
 uint64_t qv_mock_now_ms(const struct qv_mock *mock)
 {
-        return mock->now_ms;
+        return __atomic_load_n(&mock->first->now_ms, __ATOMIC_ACQUIRE);
 }
 
 void qv_mock_takeover(struct qv_mock *mock)
@@ -179,6 +183,8 @@ void qv_mock_crash(struct qv_mock *mock)
 {
         if (!mock->running_count)
                 qv_mock_wrong("no task is being handled: qv_mock_crash() belongs into a hook of qv_mock_on_call()");
+        if (mock->first->next_seat)
+                qv_mock_wrong("several seats run: a crash would end them all, which the mock cannot show");
         longjmp(mock->crash_point, 1);
 }
 

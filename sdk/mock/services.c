@@ -273,9 +273,12 @@ static int32_t service_next_id(const struct qv_host *host, uint64_t *ret_id)
         if (r)
                 return r;
         /* Milliseconds above, a count below, as in a real id. */
-        uint64_t from_clock = mock->now_ms << 22;
-        mock->last_id = from_clock > mock->last_id ? from_clock : mock->last_id + 1;
-        *ret_id = mock->last_id;
+        struct qv_mock *shared = mock->first;
+        uint64_t from_clock = qv_mock_now_ms(mock) << 22;
+        (void)pthread_mutex_lock(&shared->shared_lock);
+        shared->last_id = from_clock > shared->last_id ? from_clock : shared->last_id + 1;
+        *ret_id = shared->last_id;
+        (void)pthread_mutex_unlock(&shared->shared_lock);
         return 0;
 }
 

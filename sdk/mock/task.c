@@ -10,13 +10,14 @@ struct qv_mock_task *qv_mock_new_task_bytes(struct qv_mock *mock, const char *ke
                 qv_mock_wrong("task with a payload of %zu bytes, at most %u are taken", size, QV_MOCK_PAYLOAD_MAX);
         struct record *record = qv_mock_keep(&mock->kept, sizeof(*record));
         char id[32];
-        (void)snprintf(id, sizeof(id), "mock-%llu", (unsigned long long)++mock->tasks_made);
+        (void)snprintf(id, sizeof(id), "mock-%llu",
+                (unsigned long long)__atomic_add_fetch(&mock->first->tasks_made, 1, __ATOMIC_RELAXED));
         record->task.id = qv_mock_keep_text(&mock->kept, id);
         record->task.key = key ? qv_mock_keep_text(&mock->kept, key) : record->task.id;
         record->task.handler = mock->plugin.name;
         record->task.attempt = 1;
         record->task.attempts_max = 4;
-        record->task.submitted_ms = mock->now_ms;
+        record->task.submitted_ms = qv_mock_now_ms(mock);
         record->task.outcome = -1;
         record->task.retry_after_ms = -1;
         record->payload = qv_mock_keep_bytes(&mock->kept, payload, size);
@@ -106,10 +107,10 @@ static void lend(struct qv_mock *mock, struct record *record)
         task->stop_word = &mock->stop_word;
         task->stop_value = 1;
         if (from->timeout_ms) {
-                uint64_t deadline_ms = mock->now_ms + from->timeout_ms;
+                uint64_t deadline_ms = qv_mock_now_ms(mock) + from->timeout_ms;
                 task->deadline_ns = deadline_ms * 1000000;
-                if (deadline_ms < mock->deadline_ms)
-                        mock->deadline_ms = deadline_ms;
+                if (deadline_ms < __atomic_load_n(&mock->deadline_ms, __ATOMIC_RELAXED))
+                        __atomic_store_n(&mock->deadline_ms, deadline_ms, __ATOMIC_RELEASE);
         }
         record->lent = task;
 }
@@ -128,7 +129,7 @@ static void start(struct qv_mock *mock, struct record *const *records, uint32_t 
                         if (!strcmp(records[j]->task.key, task->key))
                                 qv_mock_wrong("two tasks of key %s in one batch: a host never does that", task->key);
         }
-        mock->deadline_ms = UINT64_MAX;
+        __atomic_store_n(&mock->deadline_ms, UINT64_MAX, __ATOMIC_RELEASE);
         for (uint32_t i = 0; i < count; i++) {
                 records[i]->staged = (struct staged){ .retry_after_ms = -1 };
                 records[i]->task.progress_done = records[i]->task.progress_total = 0;
@@ -170,7 +171,7 @@ static void settle(struct qv_mock *mock, struct record *record, int32_t outcome)
 static void end_start(struct qv_mock *mock)
 {
         qv_mock_set_running(mock, NULL, 0);
-        mock->deadline_ms = UINT64_MAX;
+        __atomic_store_n(&mock->deadline_ms, UINT64_MAX, __ATOMIC_RELEASE);
         __atomic_store_n(&mock->stop_word, 0, __ATOMIC_RELEASE);
 }
 

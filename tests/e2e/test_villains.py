@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import tempfile
@@ -100,6 +101,18 @@ def test_a_plugin_that_cannot_start_is_refused_once_and_by_name(tries, villains,
 
 
 # --- those that want a stage of their own -------------------------------------------------------------------------------
+
+def test_a_crash_may_leave_a_core_dump(tries, villains, tmp_path):
+    folder = tmp_path / "here"
+    folder.mkdir()
+    code, out, _ = tries.run(villains / "segv.so", "-p", "bad", cwd=folder)
+    assert code == 1 and "core dump" not in out and not list(folder.iterdir())
+    code, out, _ = tries.run(villains / "segv.so", "-p", "bad", "--core", "1MiB", cwd=folder)
+    assert code == 1 and "a core dump may be there: pid " in out
+    pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
+    if pattern[0] not in "|/" and resource.getrlimit(resource.RLIMIT_CORE)[1]:
+        assert list(folder.iterdir())
+
 
 def test_every_hundredth_task_crashes_beside_seven_others(tries, villains):
     code, tasks, _ = tries.lines(villains / "every_100th.so", range(1, 1001), "--threads", 8)

@@ -21,6 +21,25 @@ SIM = "sim/test_sim"
 
 # name, file, what stands there, what stands there in the mutant, the tests that should notice
 MUTANTS = [
+    # --- why a runner died
+    ("trace: a path of two lines", "runtime/trace/trace.c",
+     "!*plugin || strchr(plugin, '\\n') ||", '!*plugin ||', [UNIT("trace")]),
+    ("trace: more lines than there is room for", "runtime/trace/trace.c",
+     'if (*lines + count > TRACE_LINES_MAX ||', 'if (!lines ||', [UNIT("trace")]),
+    ("trace: a NUL in a request", "runtime/trace/trace.c",
+     '|| memchr(bytes.data, 0, bytes.size) ||', '||', [UNIT("trace")]),
+    ("trace: more output than was asked for", "runtime/trace/trace.c",
+     '                        if (at == count)\n                                return;\n', '', [UNIT("trace")]),
+    ("fault: a cause of any size", "runtime/ring/host_side.c",
+     'ret->cause_size = cause <= strlen(ret->text) ? cause : 0;', 'ret->cause_size = cause;', [UNIT("ring_hostile")]),
+    ("stderr: lines of earlier tasks", "runtime/host/pool/stderr_tail.c",
+     'if (line->at_ms >= since_ms && !i--)', 'if (!i--)', [UNIT("blame_text")]),
+    ("stderr: what acts on a terminal", "runtime/host/pool/stderr_tail.c",
+     "(unsigned char)line[n] < ' ' || line[n] == 0x7f ? ' ' : line[n]", 'line[n]', [UNIT("blame_text")]),
+    ("note: newlines are lost", "runtime/task/note.c",
+     'events.data[i] = NOTE_NEWLINE;', "events.data[i] = ' ';", [UNIT("envelope")]),
+    ("redis: newlines are lost", "runtime/store/redis/lua/lib/note.lua",
+     "'\\n', '\\31')", "'\\n', ' ')", [CONTRACT("store_redis")]),
     # --- an order to reload
     ("reload order: any host's", "runtime/host/handler/reload_order.c",
      "if (!span_is(items[i].name, span_of_text(name)) || !is_token(token) ||", "if (!is_token(token) ||",

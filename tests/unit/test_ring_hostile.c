@@ -221,8 +221,13 @@ static void a_fault_text_of_any_size_ends(void **state)
         assert_int_equal(view.signal, 11);
         assert_int_equal(strlen(view.text), RING_FAULT_TEXT - 1);
         fault->text_size = 3;
+        fault->cause_size = 4;
         ring_host_fault(&b->host, 1, &view);
         assert_string_equal(view.text, "xxx");
+        assert_int_equal(view.cause_size, 0);
+        fault->cause_size = 3;
+        ring_host_fault(&b->host, 1, &view);
+        assert_int_equal(view.cause_size, 3);
 }
 
 static void a_lock_name_without_an_end_is_cut(void **state)

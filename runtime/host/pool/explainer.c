@@ -188,8 +188,7 @@ bool explainer_ask(struct explainer *e, struct buffer *request, explainer_fn *do
 
 void explainer_forget(struct explainer *e, void *arg)
 {
-        struct explainer_job *job;
-        DL_FOREACH (e->jobs, job) {
+        for (struct explainer_job *job = e->jobs; job; job = job->next) {
                 explainer_fn *done = job->arg == arg ? job->done : NULL;
                 if (!done)
                         continue;

@@ -19,14 +19,14 @@ static bool names_cause(const char *line)
 static void copy_plain(char to[STDERR_TAIL_BYTES + 1], const char *line)
 {
         size_t n = 0;
-        for (; line[n] && n < STDERR_TAIL_BYTES; n++)
+        for (; n < STDERR_TAIL_BYTES && line[n]; n++)
                 to[n] = (unsigned char)line[n] < ' ' || line[n] == 0x7f ? ' ' : line[n];
         to[n] = 0;
 }
 
 void stderr_tail_add(struct stderr_tail *tail, const char *line, uint64_t now_ms)
 {
-        struct stderr_line ignored;
+        struct stderr_line ignored = { 0 };
         if (strstr(line, "ERROR: ") && strstr(line, "Sanitizer")) {
                 tail->is_report = true;
                 tail->count = 0;

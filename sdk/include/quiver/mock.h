@@ -19,9 +19,9 @@
  * points to, the settings) is allocated apart and freed when it is no longer valid, so that a pointer kept for too long
  * is found.
  *
- * A mock is one seat: call it from one thread, except where a comment says otherwise.  Everything that it returns is
- * valid until qv_mock_free().  A wrong call of the *mock* prints a message on standard error and calls abort(); a wrong
- * call of a *service* returns the documented error and logs a line. */
+ * A mock is one seat: call it from one thread, except where a comment says otherwise (qv_mock_run_seats() has several).
+ * Everything that it returns is valid until qv_mock_free().  A wrong call of the *mock* prints a message on standard
+ * error and calls abort(); a wrong call of a *service* returns the documented error and logs a line. */
 #ifndef QUIVER_MOCK_H
 #define QUIVER_MOCK_H
 
@@ -108,6 +108,14 @@ const char *qv_mock_unread(const struct qv_mock *mock, size_t index);
 /* Calls the plugin's close.  Another init may follow. */
 void qv_mock_close(struct qv_mock *mock);
 
+/* Several seats of one process at once, as a host with `threads` has them: calls `run` for each of `count` seats, all
+ * at the same time, each on a thread of its own.  There it calls qv_mock_init(), makes tasks, handles them; the seat is
+ * closed after it.  The first seat is `mock` itself; the others have its settings, and are gone with all that they
+ * returned when this returns.  load, the clock, locks, ids and the failures of expectations are shared, everything else
+ * is the seat's own.  Build the test with -fsanitize=thread.  Returns what load returned: not 0 if it failed. */
+int32_t qv_mock_run_seats(
+        struct qv_mock *mock, uint32_t count, void (*run)(struct qv_mock *seat, uint32_t number, void *arg), void *arg);
+
 /* --- tasks --- */
 
 /* A new task.  The key is 1 to 255 bytes without control characters, or NULL for none; the payload is copied. */
@@ -190,7 +198,7 @@ const struct qv_mock_log *qv_mock_log_at(struct qv_mock *mock, size_t index);
 const struct qv_mock_log *qv_mock_logged(struct qv_mock *mock, int32_t level, const char *part);
 
 /* --- expectations: each prints place, expression and both values if it fails, and goes on.  They return whether they
- * held, and evaluate each argument once.  Seat's thread only. --- */
+ * held, and evaluate each argument once.  Any thread. --- */
 
 #define QV_EXPECT(condition) qv_mock_expect(__FILE__, __LINE__, #condition, (condition) ? 1 : 0)
 #define QV_EXPECT_INT(actual, expected)                                                                                \
