@@ -201,7 +201,8 @@ static void check_plugins(struct check *check)
         size_t count = check->config.handlers_count;
         check->plugins = memory_zero(count + 1, sizeof(*check->plugins));
         for (size_t i = 0; i < count; i++)
-                check_plugin(check, &check->config.handlers[i], &check->plugins[i]);
+                if (!handler_is_remote(&check->config.handlers[i]))
+                        check_plugin(check, &check->config.handlers[i], &check->plugins[i]);
         problems_sort(&check->problems);
 }
 

@@ -119,6 +119,12 @@ struct batch_config {
         uint64_t wait_ms;
 };
 
+/* Of a handler whose tasks workers outside run. */
+struct remote_config {
+        uint64_t ttl_ms;
+        uint32_t concurrency; /* tasks that workers have at once, of one host */
+};
+
 /* 0 or NULL: no limit. */
 struct limits_config {
         char *user;
@@ -166,6 +172,7 @@ struct handler_config {
         uint32_t crashes;
         int on_exhausted; /* enum on_exhausted */
         struct batch_config batch;
+        struct remote_config remote;
 
         uint32_t max_tasks;       /* 0: a runner is never recycled */
         uint64_t idle_timeout_ms; /* 0: runners stay */
@@ -176,6 +183,10 @@ struct handler_config {
         struct strings environment;   /* variables that runners inherit besides the usual ones */
         struct setting_list settings; /* the plugin's own settings */
 };
+
+/* plugin = "remote": workers outside run its tasks, and no runner does. */
+#define PLUGIN_REMOTE "remote"
+bool handler_is_remote(const struct handler_config *handler);
 
 struct config {
         char *path;         /* the configuration file, as it was named */

@@ -152,11 +152,23 @@ static void check_environment(struct config_tree *t, const struct config *config
                                 h->name, secrets[i]->environment);
 }
 
+bool handler_is_remote(const struct handler_config *handler)
+{
+        return !strcmp(handler->plugin, PLUGIN_REMOTE);
+}
+
 static void finish_handler(struct config_tree *t, struct config *config, size_t index)
 {
         struct handler_config *h = &config->handlers[index];
-        if (h->plugin)
+        if (h->plugin && handler_is_remote(h))
+                h->plugin_path = text_copy(h->plugin);
+        else if (h->plugin)
                 h->plugin_path = file_resolve(config->plugins, h->plugin);
+        if (h->plugin && handler_is_remote(h) && h->settings.count)
+                problems_error(t->problems, handler_place(h),
+                        "handlers.%s.config: a remote handler has no plugin that would read it; give its workers their "
+                        "settings yourself",
+                        h->name);
         if (!h->tasks.count)
                 strings_add(&h->tasks, h->name);
         if (!h->payload_max_bytes)

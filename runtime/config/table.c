@@ -282,6 +282,15 @@ static const struct field batch_fields[] = {
 };
 static const struct group batch_table = TABLE(batch_fields);
 
+static const struct field remote_fields[] = {
+        DURATION("ttl", remote_config, ttl_ms, "30s", 100, DAY, LIVE,
+                "How long a worker may be silent: a task that it has is its own until then, and longer with each "
+                "heartbeat."),
+        COUNT("concurrency", remote_config, concurrency, "1000", 1, 100000, LIVE,
+                "Tasks that workers may have at once, of one host's shards."),
+};
+static const struct group remote_table = TABLE(remote_fields);
+
 static const struct field limits_fields[] = {
         TEXT("user", limits_config, user, "the host's", name_check_user, GENERATION,
                 "The system user that runners run as; needs a host started by root."),
@@ -306,7 +315,9 @@ static const char *const exhausted_words[] = { "dead", "hold", NULL };
 
 static const struct field handler_fields[] = {
         TEXT("plugin", handler_config, plugin, NULL, name_check_plugin, GENERATION,
-                "The shared object: a file in `plugins`, or an absolute path."),
+                "The shared object: a file in `plugins`, or an absolute path. `remote`: none; workers outside run the "
+                "tasks, "
+                "over HTTP or with `quiver take`."),
         TEXTS("tasks", handler_config, tasks, "the handler's own name", name_check_handler, LIVE,
                 "The task names that this handler's runners serve."),
         COUNT("processes", handler_config, processes, "1", 1, 256, LIVE, "Runners; they share nothing."),
@@ -329,6 +340,7 @@ static const struct field handler_fields[] = {
                 "When attempts or crashes are used up: `dead` lets the key continue without the task; `hold` stops the "
                 "key until a person decides."),
         GROUP("batch", handler_config, batch, &batch_table, "Several tasks in one call."),
+        GROUP("remote", handler_config, remote, &remote_table, "With `plugin = \"remote\"`."),
         COUNT("max_tasks", handler_config, max_tasks, "0", 0, 2147483647, LIVE,
                 "A runner is replaced after this many tasks. 0: never."),
         DURATION("idle_timeout", handler_config, idle_timeout_ms, "5m", 0, 30 * DAY, LIVE,

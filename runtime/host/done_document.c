@@ -10,7 +10,7 @@
 
 #define KINDS_MAX   256u /* in one document; tasks of further ones are left out, with all that are older */
 #define KIND_BYTES  (TASK_HANDLER_MAX * 6u + 32u)
-#define TASK_BYTES  (TASK_ID_MAX + 100u)
+#define TASK_BYTES  (TASK_ID_MAX + WORKER_NAME_MAX + 104u)
 #define HASH_DIGITS 8
 
 /* --- writing --- */
@@ -59,14 +59,18 @@ static bool put_task(struct document *d, const struct done_task *task, uint64_t 
         uint32_t kind = kind_ensure(d, task);
         if (kind == KINDS_MAX)
                 return false;
-        /* The letters of an id need no quoting in JSON: task/id.h. */
+        /* The letters of an id, and of a worker's name, need no quoting in JSON: task/id.h, work/fence.h. */
         buffer_printf(&d->tasks, "%s[\"%.*s\",%" PRIu32 ",%" PRIu32 ",%" PRId32 ",%" PRIu64 ",%" PRIu64 ",",
                 d->tasks.size ? "," : "", (int)task->id_size, task->id, kind, task->attempt, task->pid,
                 ago_ms(task->at_ms, now_ms), task->ran_ms);
         if (task->has_result)
-                buffer_printf(&d->tasks, "%" PRIu32 "]", task->result_bytes);
+                buffer_printf(&d->tasks, "%" PRIu32, task->result_bytes);
         else
-                buffer_printf(&d->tasks, "null]");
+                buffer_printf(&d->tasks, "null");
+        if (task->worker_size)
+                buffer_printf(&d->tasks, ",\"%.*s\"]", (int)task->worker_size, task->worker);
+        else
+                buffer_printf(&d->tasks, "]");
         return true;
 }
 
@@ -161,6 +165,9 @@ static bool read_task(const json_t *from, const json_t *kinds, uint64_t now_ms, 
         ret->hash = (uint32_t)strtoul(hash, NULL, 16);
         ret->pid = (int32_t)pid;
         done_task_name(ret, id, handler);
+        struct span worker = { json_string_value(json_array_get(from, 7)),
+                json_string_length(json_array_get(from, 7)) };
+        done_task_set_worker(ret, worker.size && worker_name_check(worker, NULL) == 0 ? worker : (struct span){ 0 });
         return true;
 }
 

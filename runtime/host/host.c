@@ -52,6 +52,7 @@ static void on_timer(uv_timer_t *timer)
 static void set_timer(struct host *h, uint64_t now_ms)
 {
         uint64_t due_ms = handlers_due_ms(&h->handlers);
+        due_ms = min_u64(remotes_due_ms(&h->handlers, now_ms), due_ms);
         due_ms = min_u64(h->renew_at_ms, due_ms);
         due_ms = min_u64(h->notify.beat_at_ms, due_ms);
         due_ms = h->phase == HOST_DRAINING && h->cut_ms < due_ms ? h->cut_ms : due_ms;
@@ -94,6 +95,7 @@ static void pump(struct host *h)
                 return;
         }
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);
+        remotes_look(&h->handlers, &h->shards, now_ms);
         handlers_feed(&h->handlers, now_ms);
         /* A handler may have put something back for one that was fed before it. */
         dispatch_look(&h->dispatch, &h->shards.schedule.changed);

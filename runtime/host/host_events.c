@@ -21,14 +21,26 @@ static uint64_t on_now_ms(void *self)
 
 static void on_task_stop(void *self, struct claimed *claimed)
 {
-        (void)self;
-        pool_io_cancel(claimed->pool_task.pool_io, &claimed->pool_task);
+        struct host *h = self;
+        if (claimed->lent)
+                remotes_stop_task(&h->handlers, claimed, clock_boot_ms());
+        else
+                pool_io_cancel(claimed->pool_task.pool_io, &claimed->pool_task);
 }
 
 static void on_task_recall(void *self, struct claimed *claimed)
 {
-        (void)self;
-        pool_io_recall(claimed->pool_task.pool_io, &claimed->pool_task);
+        struct host *h = self;
+        if (claimed->lent)
+                remotes_recall(&h->handlers, claimed, clock_boot_ms());
+        else
+                pool_io_recall(claimed->pool_task.pool_io, &claimed->pool_task);
+}
+
+static void on_reported(void *self, struct shard *shard, const struct store_control *control)
+{
+        struct host *h = self;
+        remotes_obey(&h->handlers, shard, control, clock_boot_ms());
 }
 
 /* Whether the log lacks this reason.  The first words of a text name the call that failed, and differ. */
@@ -105,6 +117,7 @@ static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
 const struct shards_events host_shards_events = { .now_ms = on_now_ms,
         .stop = on_task_stop,
         .recall = on_task_recall,
+        .reported = on_reported,
         .failed = on_call_failed,
         .stale = on_news,
         .renewed = on_renewed };

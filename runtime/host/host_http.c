@@ -90,6 +90,36 @@ static void on_put_metrics(void *self, struct metrics *to)
         host_metrics_put(&from, &h->survey, to);
 }
 
+/* --- workers --- */
+
+static void on_take(void *self, struct work_poll *poll)
+{
+        struct host *h = self;
+        remotes_take(&h->handlers, poll, clock_boot_ms());
+}
+
+static void on_leave(void *self, struct work_poll *poll)
+{
+        struct host *h = self;
+        remotes_leave(&h->handlers, poll);
+}
+
+static bool on_say(void *self, struct work_saying *saying)
+{
+        struct host *h = self;
+        return remotes_say(&h->handlers, &h->shards, saying, clock_boot_ms());
+}
+
+static uint64_t on_ttl_ms(void *self, const char *handler)
+{
+        const struct host *h = self;
+        const struct handler *found = handlers_find(&h->handlers, handler);
+        const struct generation *current = found ? handler_current(found) : NULL;
+        return current && handler_is_remote(current->settings) ? current->settings->remote.ttl_ms : 0;
+}
+
+/* --- opening --- */
+
 /* The paths are the caller's to free. */
 static struct http_options options_of(const struct host *h, char **ret_socket, char **ret_token_file)
 {
@@ -114,6 +144,9 @@ int host_open_http(struct host *h)
         char *socket;
         char *token_file;
         struct http_options options = options_of(h, &socket, &token_file);
+        h->work = (struct work_services){
+                .take = on_take, .leave = on_leave, .say = on_say, .ttl_ms = on_ttl_ms, .self = h
+        };
         struct http_services services = { .store = h->store,
                 .config = on_config,
                 .health = on_health,
@@ -122,6 +155,7 @@ int host_open_http(struct host *h)
                 .reload = on_reload,
                 .want_metrics = on_want_metrics,
                 .put_metrics = on_put_metrics,
+                .work = &h->work,
                 .self = h };
         int r = http_open(&h->loop, &options, &services, &h->http, &h->error);
         free(socket);

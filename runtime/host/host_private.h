@@ -34,6 +34,7 @@
 #include "store/admin.h"
 #include "store/app.h"
 #include "store/store.h"
+#include "work/work.h"
 
 /* A host goes through them in this order, and may leave some out. */
 enum host_phase {
@@ -96,6 +97,7 @@ struct host {
         bool is_told_busy;        /* The service manager knows of a reload under way. */
         struct control *control;  /* NULL: there is none */
         struct http_server *http; /* NULL: there is none */
+        struct work_services work; /* what it has for workers */
         struct host_status status_doc;
         struct backlog backlog;
         struct hour_report hour;

@@ -41,7 +41,7 @@ void host_warn_of_root(struct host *h)
         const struct config *config = h->config;
         struct buffer names = { 0 };
         for (size_t i = 0; i < config->handlers_count && geteuid() == 0 && !h->is_root_told; i++)
-                if (!config->handlers[i].limits.user)
+                if (!config->handlers[i].limits.user && !handler_is_remote(&config->handlers[i]))
                         buffer_printf(&names, "%s%s", names.size ? "," : "", config->handlers[i].name);
         h->is_root_told |= names.size > 0;
         if (names.size)

@@ -112,6 +112,7 @@ static void close_store(struct host *h)
         struct store *store = h->open.store;
         copied_stop(&h->copied);
         /* Its requests to the store end with the store. */
+        remotes_close(&h->handlers, clock_boot_ms());
         h->status_doc.view.http = NULL;
         http_close(h->http);
         h->http = NULL;

@@ -68,6 +68,8 @@ static json_t *make_handler(const struct host_status *r, const struct handler *h
                 (void)json_object_set_new(o, "unavailable", text(handler->outage.text));
                 put_number(o, "unavailable_ms", has_ages ? clock_boot_ms() - handler->outage.since_ms : 0);
         }
+        if (current && handler_is_remote(current->settings))
+                put_number(o, "polls", handler->remote.polls_count);
         if (*handler->refused)
                 (void)json_object_set_new(o, "refused", text(handler->refused));
         return o;

@@ -29,6 +29,17 @@ static void see_claimed(
 
 /* --- what runs --- */
 
+static void note_long(struct survey *survey, uint64_t now_ms, const struct survey_running *running)
+{
+        if (now_ms - running->started_ms < SURVEY_LONG_MS)
+                return;
+        if (survey->list_count == survey->list_room) {
+                survey->list_room = survey->list_room ? 2 * survey->list_room : 16;
+                survey->list = memory_resize(survey->list, survey->list_room * sizeof(*survey->list));
+        }
+        survey->list[survey->list_count++] = *running;
+}
+
 static void see_running(struct survey *survey, const struct handler *handler, const struct generation *generation,
         const struct process *p, const struct ring_view *view, uint64_t now_ms)
 {
@@ -47,20 +58,39 @@ static void see_running(struct survey *survey, const struct handler *handler, co
         uint64_t handed_ms = c->pool_task.handed_ms;
         uint64_t started_ms = max_u64(min_u64(seat.started_ns / 1000000, now_ms), min_u64(handed_ms, now_ms));
         h->longest_ms = max_u64(h->longest_ms, now_ms - started_ms);
-        if (now_ms - started_ms < SURVEY_LONG_MS)
+        note_long(survey, now_ms,
+                &(struct survey_running){ .task = c,
+                        .handler = handler,
+                        .generation = generation->version.number,
+                        .file_hash = generation->copy.hash,
+                        .pid = (int32_t)p->pid,
+                        .started_ms = started_ms,
+                        .progress_done = seat.progressed_ns ? seat.progress_done : 0,
+                        .progress_total = seat.progressed_ns ? seat.progress_total : 0 });
+}
+
+/* What a worker has. */
+static void see_lent(struct survey *survey, const struct handlers *handlers, const struct lent *lent, uint64_t now_ms)
+{
+        struct survey_handler *h = &survey->handlers[lent->slot];
+        if (!lent->claimed || !lent->is_handed || lent->is_ended)
                 return;
-        if (survey->list_count == survey->list_room) {
-                survey->list_room = survey->list_room ? 2 * survey->list_room : 16;
-                survey->list = memory_resize(survey->list, survey->list_room * sizeof(*survey->list));
-        }
-        survey->list[survey->list_count++] = (struct survey_running){ .task = c,
-                .handler = handler,
-                .generation = generation->version.number,
-                .file_hash = generation->copy.hash,
-                .pid = (int32_t)p->pid,
-                .started_ms = started_ms,
-                .progress_done = seat.progressed_ns ? seat.progress_done : 0,
-                .progress_total = seat.progressed_ns ? seat.progress_total : 0 };
+        enum lane lane = STORE_SEQ_LANE(lent->claimed->seq);
+        h->running++;
+        h->running_lanes[lane]++;
+        h->waiting -= h->waiting > 0;
+        h->waiting_lanes[lane] -= now_ms < lent->shard->until_ms && h->waiting_lanes[lane];
+        if (lent->shard->number < survey->shards)
+                survey->running[lent->shard->number]++;
+        h->longest_ms = max_u64(h->longest_ms, now_ms - lent->started_ms);
+        note_long(survey, now_ms,
+                &(struct survey_running){ .task = lent->claimed,
+                        .handler = handlers->list[lent->slot],
+                        .worker = lent->worker,
+                        .until_ms = lent->told_ms + lent->told_for_ms,
+                        .started_ms = lent->started_ms,
+                        .progress_done = lent->progress_done,
+                        .progress_total = lent->progress_total });
 }
 
 static void see_pool(
@@ -104,6 +134,8 @@ void survey_take(struct survey *survey, const struct handlers *handlers, const s
                 for (const struct rollout_version *g = handlers->list[i]->rollout.newest; g; g = g->older)
                         if (((const struct generation *)g)->is_open)
                                 see_pool(survey, handlers->list[i], (const struct generation *)g, now_ms);
+        for (const struct lent *lent = handlers->remotes.all; lent; lent = lent->hh.next)
+                see_lent(survey, handlers, lent, now_ms);
         if (survey->list_count)
                 qsort(survey->list, survey->list_count, sizeof(*survey->list), by_time);
 }
@@ -138,10 +170,15 @@ static json_t *make_running(const struct survey_running *r, uint64_t offset_ms)
 {
         char hash[17];
         (void)snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)r->file_hash);
-        json_t *o = json_pack("{s:o, s:s, s:o, s:I, s:i, s:I, s:s, s:I}", "id", text_of(r->task->id), "handler",
-                r->handler->name, "key", text_of(r->task->key), "attempt", (json_int_t)r->task->attempts + 1, "pid",
-                (int)r->pid, "generation", (json_int_t)r->generation, "hash", hash, "since_ms",
+        json_t *o = json_pack("{s:o, s:s, s:o, s:I, s:I}", "id", text_of(r->task->id), "handler", r->handler->name,
+                "key", text_of(r->task->key), "attempt", (json_int_t)r->task->attempts + 1, "since_ms",
                 (json_int_t)(offset_ms + r->started_ms));
+        json_t *where = r->worker ? json_pack("{s:s, s:I}", "worker", r->worker, "until_ms",
+                                            (json_int_t)(offset_ms + r->until_ms))
+                                  : json_pack("{s:i, s:I, s:s}", "pid", (int)r->pid, "generation",
+                                            (json_int_t)r->generation, "hash", hash);
+        (void)json_object_update(o, where);
+        json_decref(where);
         if (r->progress_done || r->progress_total)
                 (void)json_object_set_new(o, "progress",
                         json_pack("[I, I]", (json_int_t)min_u64(r->progress_done, INT64_MAX),

@@ -38,7 +38,9 @@ struct survey_running {
         const struct handler *handler;
         uint32_t generation;
         uint64_t file_hash;
-        int32_t pid;
+        int32_t pid;                            /* 0: a worker has it */
+        const char *worker;                     /* NULL: a runner has it */
+        uint64_t until_ms;                      /* of a worker: boot time; it is the worker's to the end of this */
         uint64_t started_ms;                    /* boot time */
         uint64_t progress_done, progress_total; /* both 0: it said nothing */
 };

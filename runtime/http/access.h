@@ -24,6 +24,7 @@ enum http_role {
         ROLE_WORK = 4,
         ROLE_OPERATE = 8,
         ROLE_ALL = 15,
+        ROLE_WORK_OR_OPERATE = ROLE_WORK | ROLE_OPERATE, /* of a request: either will do */
 };
 
 #define HTTP_TOKEN_MIN  16u

@@ -53,6 +53,11 @@ void http_drop_task(struct http_exchange *x);
 /* keys.c: hold, unhold, retry, skip. */
 void http_act_on_key(struct http_exchange *x);
 
+/* work.c: workers outside. */
+void http_take_work(struct http_exchange *x);
+void http_work_heartbeat(struct http_exchange *x);
+void http_work_outcome(struct http_exchange *x);
+
 /* desired.c: of one handler or of all; of one member; of this host. */
 void http_pause(struct http_exchange *x);
 void http_resume(struct http_exchange *x);

@@ -19,6 +19,7 @@ struct http_server;
 struct metrics;
 struct store;
 struct waiter;
+struct work_services;
 
 /* What /readyz and /livez say. */
 struct http_health {
@@ -44,6 +45,7 @@ struct http_services {
          * them. */
         void (*want_metrics)(void *self, struct waiter *waiter);
         void (*put_metrics)(void *self, struct metrics *to);
+        const struct work_services *work;   /* who has tasks for workers */
         void *self;
 };
 

@@ -9,6 +9,7 @@
 #include "store/limits.h"
 #include "store/mail.h"
 #include "store/names.h"
+#include "store/reports.h"
 #include "store/results.h"
 #include "store/rooms.h"
 #include "store/schedules.h"
@@ -44,6 +45,7 @@ enum store_kind {
         X(DEAD_GROUPS, dead_groups, "dead", STORE_READ)                                                                \
         X(KEYS, keys, "keys", STORE_READ)                                                                              \
         X(KEY_ACT, key_act, "key", STORE_DURABLE)                                                                      \
+        X(REPORT, report, "report", STORE_DURABLE)                                                                     \
         X(DESIRED_GET, desired_get, "desired state", STORE_READ)                                                       \
         X(DESIRED_SET, desired_set, "desired state", STORE_DURABLE)                                                    \
         X(STATUS_PUT, status_put, "status", STORE_RELAXED)                                                             \
@@ -159,6 +161,11 @@ struct span store_set_aside_reason(int error);
 
 /* Says that a mailbox which has so much is full; the request then ends with -EDQUOT. */
 void post_refuse(struct store_post *post, uint64_t messages, uint64_t bytes);
+
+/* Whether the report is about the start that a note records. */
+bool report_is_current(const struct store_report *report, const struct task_note *note);
+/* Says why it is not taken: -ESTALE or -EDQUOT. */
+void report_refuse(struct store_report *report, int status);
 
 /* -ENOENT: there is no such room.  -E2BIG: the shard has as many as it may. */
 void room_refuse_missing(struct store_request *request, struct span name);

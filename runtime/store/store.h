@@ -1,8 +1,9 @@
 /* store.h: where tasks live.  The contract that every driver meets and that tests/contract checks.
  *
  * This file: opening, submitting, and the hot path of an owner (acquire, advance, renew, release).
- * names.h: keys that wait for a name.  results.h: results and replies.  mail.h: mailboxes.  rooms.h: rooms.  admin.h:
- * looking and intervening.  app.h: the app's record.  README.md: the same as tables and Redis keys.
+ * names.h: keys that wait for a name.  results.h: results and replies.  mail.h: mailboxes.  rooms.h: rooms.  reports.h:
+ * what workers say.  admin.h: looking and intervening.  app.h: the app's record.  README.md: the same as tables and
+ * Redis keys.
  *
  * Requests.  An operation is a struct embedded in its owner.  The owner zeroes it, fills the upper half and `done`, and
  * calls store_X().  done() is called exactly once, on the loop, never inside store_X(); then request.status is 0 or
@@ -344,18 +345,25 @@ enum store_control_verb {
         CONTROL_UNHOLD,
         CONTROL_RETRY,
         CONTROL_SKIP,
-        CONTROL_SCHEDULES
+        CONTROL_SCHEDULES,
+        CONTROL_HEARTBEAT,
+        CONTROL_OUTCOME,
+        CONTROLS
 };
 
-/* Something a person asked for.  The store has already done its part; the owner does its own: on CANCEL of a task that
- * it holds, stop it and answer DEAD unless it was DONE first; on SCHEDULES, list those of the shard anew; on HOLD,
- * start no more of the key's tasks and divert those it has. */
+/* Something a person asked for, or a worker said.  The store has already done its part; the owner does its own: on
+ * CANCEL of a task that it holds, stop it and answer DEAD unless it was DONE first; on SCHEDULES, list those of the
+ * shard anew; on HOLD, start no more of the key's tasks and divert those it has; on HEARTBEAT and OUTCOME, what the
+ * worker says (reports.h), if its start is still the current one. */
 struct store_control {
         enum store_control_verb verb;
-        struct span key;
-        struct span id; /* CANCEL */
-        uint64_t seq;   /* CANCEL */
+        struct span key;   /* HEARTBEAT, OUTCOME: empty */
+        struct span id;    /* CANCEL, HEARTBEAT, OUTCOME */
+        uint64_t seq;      /* the same */
+        struct span start; /* HEARTBEAT, OUTCOME: as it was said */
+        struct span data;  /* the same */
 };
+/* Of one advance; of HEARTBEAT and OUTCOME no more than STORE_CALL_BYTES, but always one. */
 #define STORE_CALL_CONTROLS 64u
 
 /* Commits outcomes, renews the lease and claims more, in one step.  In this order: the fence; controls; outcomes; tasks

@@ -268,7 +268,8 @@ struct span note_take_where(struct span *text)
                 struct span rest = { text->data + at + 1, text->size - at - 1 };
                 if (text->data[at] != '@' || (at && !is_gap(text->data[at - 1])))
                         continue;
-                if (!memmem(rest.data, rest.size, " pid=", 5))
+                struct span worker;
+                if (!memmem(rest.data, rest.size, " pid=", 5) && !begins_with(rest, "worker ", &worker))
                         break;
                 text->size = at ? at - 1 : 0;
                 return rest;

@@ -21,7 +21,7 @@
 #define NOTE_EVENTS_MAX     8u    /* only the latest are kept */
 #define NOTE_TEXT_MAX       2048u /* bytes of one event's text, which may be a backtrace; longer is cut */
 #define NOTE_CHECKPOINT_MAX 4096u
-#define NOTE_HOLDER_MAX     64u
+#define NOTE_HOLDER_MAX     128u
 #define NOTE_COUNT_MAX      (UINT32_MAX - 1) /* of attempts, crashes, …: adding one does not overflow */
 #define NOTE_VERSION_MAX    32u              /* bytes of a plugin's version in a place */
 #define NOTE_NEWLINE        '\x1f' /* between the lines of an event's text, which is itself one line of a note */
@@ -54,16 +54,18 @@ struct note_event {
         uint64_t at_ms;   /* store time */
         struct span kind; /* "attempt", "crash", "interruption", "later", "waited", "dead", "requeued", "held" */
         struct span text;
-        struct span
-                where; /* where it had started: "host-a pid=7 generation=1 plugin=9f0c1a2b version=1.0"; empty: not said
-                        */
+        /* Where it had started: "host-a pid=7 generation=1 plugin=9f0c1a2b version=1.0", or "worker alice (via
+         * host-a)"; empty: not said. */
+        struct span where;
 };
 
 /* What follows the error of a start in its event: where it was.  After a newline, so that it is no part of the error's
  * first line. */
 #define NOTE_WHERE_FORMAT  "\n@%s pid=%d generation=%" PRIu32 " plugin=%08" PRIx32 "%s%s"
 #define NOTE_WHERE_VERSION " version=" /* the last two: this and what the plugin calls its version; or nothing */
-/* Takes it off the text. */
+/* The same if a worker had it, which got it from that host. */
+#define NOTE_WHERE_WORKER_FORMAT "\n@worker %s (via %s)"
+/* Takes either off the text. */
 struct span note_take_where(struct span *text);
 
 /* Empty bytes are an empty note.  0 or -EBADMSG. */

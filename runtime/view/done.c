@@ -12,7 +12,7 @@
 #define AGO_MAX UINT64_C(0x7fffffffffff)
 
 /* The places of a task in its document. */
-enum { AT_ID, AT_KIND, AT_ATTEMPT, AT_PID, AT_AGO, AT_RAN, AT_RESULT };
+enum { AT_ID, AT_KIND, AT_ATTEMPT, AT_PID, AT_AGO, AT_RAN, AT_RESULT, AT_WORKER };
 /* Those of a kind. */
 enum { AT_HANDLER, AT_GENERATION, AT_HASH };
 
@@ -54,8 +54,12 @@ static json_t *make(const struct done_search *search, const json_t *document, co
         view_json_set_text(o, "host", view_json_get_text(document, "name"));
         view_json_set_text(o, "handler", text_at(kind, AT_HANDLER));
         view_json_number(o, "generation", number_at(kind, AT_GENERATION));
-        view_json_set_text(o, "hash", text_at(kind, AT_HASH));
-        view_json_number(o, "pid", number_at(task, AT_PID));
+        if (*text_at(task, AT_WORKER)) {
+                view_json_set_text(o, "worker", text_at(task, AT_WORKER));
+        } else {
+                view_json_set_text(o, "hash", text_at(kind, AT_HASH));
+                view_json_number(o, "pid", number_at(task, AT_PID));
+        }
         view_json_number(o, "attempt", number_at(task, AT_ATTEMPT));
         view_json_number(o, "at_ms", before(search->now_ms, ago_ms));
         view_json_number(o, "ago_ms", ago_ms);
@@ -129,11 +133,18 @@ void done_as_text(struct buffer *to, const json_t *found)
         buffer_printf(to, "%-12s done %s ago, at %s\n", "state",
                 units_format_ms(text, view_json_get_number(found, "ago_ms")),
                 text_time(time, view_json_get_number(found, "at_ms")));
-        text_put_between(to, "ran          on ", view_json_get_text(found, "host"), "");
-        buffer_printf(to, ", attempt %" PRIu64 ", pid %" PRIu64 ", generation %" PRIu64,
-                view_json_get_number(found, "attempt"), view_json_get_number(found, "pid"),
-                view_json_get_number(found, "generation"));
-        text_put_between(to, ", plugin ", view_json_get_text(found, "hash"), "");
+        const char *worker = view_json_get_text(found, "worker");
+        if (*worker)
+                text_put_between(to, "ran          on worker ", worker, " (via ");
+        else
+                buffer_printf(to, "%-12s on ", "ran");
+        text_put_between(to, "", view_json_get_text(found, "host"), *worker ? ")" : "");
+        buffer_printf(to, ", attempt %" PRIu64, view_json_get_number(found, "attempt"));
+        if (!*worker) {
+                buffer_printf(to, ", pid %" PRIu64 ", generation %" PRIu64, view_json_get_number(found, "pid"),
+                        view_json_get_number(found, "generation"));
+                text_put_between(to, ", plugin ", view_json_get_text(found, "hash"), "");
+        }
         uint64_t ran_ms = view_json_get_number(found, "ran_ms");
         buffer_printf(to, ", for %s\n", ran_ms ? units_format_ms(text, ran_ms) : "less than 1ms");
         text_put_between(to, "handler      ", view_json_get_text(found, "handler"), "\n");

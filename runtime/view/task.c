@@ -85,7 +85,10 @@ void envelope_as_json(json_t *object, const struct envelope *e)
         view_json_span(object, "payload", e->payload);
 }
 
-/* What a host wrote as NOTE_WHERE_FORMAT; a name may have spaces, so it is what stands before the rest. */
+#define WORKER_SHOWN 64
+
+/* What a host wrote as NOTE_WHERE_WORKER_FORMAT or as NOTE_WHERE_FORMAT; a name may have spaces, so it is what stands
+ * before the rest. */
 static void set_where(json_t *o, struct span where)
 {
         char text[NOTE_TEXT_MAX + 1];
@@ -94,6 +97,14 @@ static void set_where(json_t *o, struct span where)
         char hash[9];
         char version[NOTE_VERSION_MAX + 1] = "";
         (void)snprintf(text, sizeof(text), "%.*s", (int)where.size, where.size ? where.data : "");
+        char worker[WORKER_SHOWN + 1];
+        int at = 0;
+        if (sscanf(text, "worker %64s (via %n", worker, &at) == 1 && at && text[strlen(text) - 1] == ')') {
+                text[strlen(text) - 1] = 0;
+                view_json_set_text(o, "worker", worker);
+                view_json_set_text(o, "host", text + at);
+                return;
+        }
         char *pid_at = strstr(text, " pid=");
         if (!pid_at || sscanf(pid_at, " pid=%9u generation=%9u plugin=%8[0-9a-f] version=%32[!-~]", &pid, &generation, hash,
                                version) < 3)

@@ -12,8 +12,8 @@
 #define NONCE_TEXT (2 * STORE_NONCE_SIZE + 1)
 
 /* What a host says of a task that runs, and that is passed on. */
-static const char *const running_texts[] = { "host", "hash" };
-static const char *const running_numbers[] = { "pid", "generation", "attempt", "since_ms" };
+static const char *const running_texts[] = { "host", "hash", "worker" };
+static const char *const running_numbers[] = { "pid", "generation", "attempt", "since_ms", "until_ms" };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -212,13 +212,15 @@ static void set_behind(json_t *o, const struct whereabouts *w, const struct stor
 static void put_seats(struct buffer *why, const struct whereabouts *w, const char *handler)
 {
         uint64_t running = 0;
+        bool is_remote = false;
         size_t i;
         const json_t *said;
         json_array_foreach(json_object_get(w->handlers, handler), i, said)
         {
                 running += view_json_get_number(said, "running");
+                is_remote |= !strcmp(view_json_get_text(said, "plugin"), "remote");
         }
-        text_put_between(why, "a free seat of ", handler, "");
+        text_put_between(why, is_remote ? "a worker of " : "a free seat of ", handler, "");
         buffer_printf(why, " (%" PRIu64 " run)", running);
 }
 
@@ -314,9 +316,11 @@ json_t *whereabouts_of(
         view_json_set_text(o, "state", state);
         view_json_set_text(o, "stored", store_state_name(task->state));
         for (size_t i = 0; runs && i < COUNT_OF(running_texts); i++)
-                view_json_set_text(o, running_texts[i], view_json_get_text(runs, running_texts[i]));
+                if (json_object_get(runs, running_texts[i]))
+                        view_json_set_text(o, running_texts[i], view_json_get_text(runs, running_texts[i]));
         for (size_t i = 0; runs && i < COUNT_OF(running_numbers); i++)
-                view_json_number(o, running_numbers[i], view_json_get_number(runs, running_numbers[i]));
+                if (json_object_get(runs, running_numbers[i]))
+                        view_json_number(o, running_numbers[i], view_json_get_number(runs, running_numbers[i]));
         if (json_array_size(json_object_get(runs, "progress")) == 2)
                 (void)json_object_set(o, "progress", json_object_get(runs, "progress"));
         if (!runs && task->state != STATE_DEAD && task->state != STATE_DELAYED)
@@ -341,17 +345,32 @@ static void put_running(struct buffer *to, const json_t *o, uint64_t now_ms)
 {
         char age[UNITS_TEXT_MAX];
         uint64_t since_ms = view_json_get_number(o, "since_ms");
-        text_put_between(to, "on ", view_json_get_text(o, "host"), "");
-        buffer_printf(to, ", pid %" PRIu64 ", generation %" PRIu64, view_json_get_number(o, "pid"),
-                view_json_get_number(o, "generation"));
+        uint64_t until_ms = view_json_get_number(o, "until_ms");
+        const char *worker = view_json_get_text(o, "worker");
+        if (*worker) {
+                text_put_between(to, "on worker ", worker, "");
+                text_put_between(to, " (via ", view_json_get_text(o, "host"), ")");
+        } else {
+                text_put_between(to, "on ", view_json_get_text(o, "host"), "");
+                buffer_printf(to, ", pid %" PRIu64 ", generation %" PRIu64, view_json_get_number(o, "pid"),
+                        view_json_get_number(o, "generation"));
+        }
         if (since_ms)
                 buffer_printf(to, ", for %s", units_format_ms(age, now_ms > since_ms ? now_ms - since_ms : 0));
+        if (*worker)
+                buffer_printf(
+                        to, ", its own for %s more", units_format_ms(age, until_ms > now_ms ? until_ms - now_ms : 0));
         put_progress(to, json_object_get(o, "progress"));
+}
+
+static bool is_running(const json_t *o)
+{
+        return json_object_get(o, "pid") || json_object_get(o, "worker");
 }
 
 void whereabouts_as_words(struct buffer *to, const json_t *o, uint64_t now_ms)
 {
-        if (json_object_get(o, "pid"))
+        if (is_running(o))
                 put_running(to, o, now_ms);
         else
                 text_put_between(to, "", view_json_get_text(o, "waits_for"), "");
@@ -362,10 +381,11 @@ void whereabouts_as_text(struct buffer *to, const json_t *o, uint64_t now_ms)
         const char *waits_for = view_json_get_text(o, "waits_for");
         const char *behind = view_json_get_text(o, "behind");
         const char *claimed_by = view_json_get_text(o, "claimed_by");
-        if (json_object_get(o, "pid")) {
+        const char *hash = view_json_get_text(o, "hash");
+        if (is_running(o)) {
                 buffer_printf(to, "%-12s ", "runs");
                 put_running(to, o, now_ms);
-                text_put_between(to, ", plugin ", view_json_get_text(o, "hash"), "\n");
+                text_put_between(to, *hash ? ", plugin " : "", hash, "\n");
         }
         if (*waits_for)
                 text_put_between(to, "waits for    ", waits_for, "\n");

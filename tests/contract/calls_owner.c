@@ -104,6 +104,8 @@ static void keep_advance(struct world *w, struct store_request *request)
         for (uint32_t i = 0; i < a->controls_count; i++) {
                 a->controls[i].key = keep(w, a->controls[i].key);
                 a->controls[i].id = keep(w, a->controls[i].id);
+                a->controls[i].start = keep(w, a->controls[i].start);
+                a->controls[i].data = keep(w, a->controls[i].data);
         }
 }
 

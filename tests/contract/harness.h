@@ -197,8 +197,8 @@ extern const size_t order_count, fence_count, side_count, outcome_count, result_
         grow_count, app_count, open_count, bell_count;
 extern const struct CMUnitTest limit_tests[], schedule_tests[];
 extern const size_t limit_count, schedule_count;
-extern const struct CMUnitTest idempotency_tests[], mail_tests[], names_tests[], room_tests[];
-extern const size_t idempotency_count, mail_count, names_count, room_count;
+extern const struct CMUnitTest idempotency_tests[], mail_tests[], names_tests[], report_tests[], room_tests[];
+extern const size_t idempotency_count, mail_count, names_count, report_count, room_count;
 extern const struct CMUnitTest window_tests[], look_tests[];
 extern const size_t window_count, look_count;
 #define IN_WORLD(test)   cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)

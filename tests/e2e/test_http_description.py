@@ -115,6 +115,12 @@ def requests(server):
     yield "POST", task + "/requeue", f"/v1/tasks/{held}/requeue", b"", 404
     yield "POST", task + "/requeue", f"/v1/tasks/{held}/requeue", b"12", 409
     yield "POST", task + "/drop", f"/v1/tasks/{dead[2]}/drop", b"", 200
+    work, start = "/v1/work/{handler}", b'{"fence": "1.1.1"}'
+    yield "POST", work, "/v1/work/mail?worker=w", b"", 404
+    yield "POST", work, "/v1/work/mail", b"", 400
+    yield "POST", work + "/{id}/heartbeat", f"/v1/work/mail/{held}/heartbeat", start, 409
+    yield "POST", work + "/{id}/outcome", f"/v1/work/mail/{held}/outcome", start, 400
+    yield "POST", work + "/{id}/outcome", f"/v1/work/mail/{held}/outcome", start[:-1] + b', "outcome": "done"}', 409
     yield "POST", task + "/cancel", f"/v1/tasks/{held}/cancel", b"", (200, 202)
     yield "POST", task + "/cancel", f"/v1/tasks/{dead[3]}/cancel", b"", 409
     yield "POST", "/v1/dead/requeue", f"/v1/dead/requeue?handler=mail&before={time}&limit=1", b"", 200

@@ -100,7 +100,7 @@ class Shard:
         c.rpush(AT + "low", envelope("k7", "low-1"))
         for n in (1, 2, 3, 4, 5):
             c.hset(AT + "flight", seq(n), envelope(f"f{n}", f"flight-{n}"))
-        c.hset(AT + "notes", mapping={seq(1): "qn1\nattempts:1\n\n", seq(6): "qn1\nattempts:2\n\n"})
+        c.hset(AT + "notes", mapping={seq(1): "qn1\nattempts:1\nstarted:5\nholder:worker/5.1/w\nuntil:1\n\n", seq(6): "qn1\nattempts:2\n\n"})
         c.hset(AT + "keys", mapping={"k1": "parked 1 2 1 no", "k2": "held 1 1 0 me", "k3": "waiting 1 1 1 share",
                                      "k6": "named 1 1 0 handler:m paused"})
         c.zadd(AT + "named", {f"handler:m\0{1:016x}k6": 0})
@@ -264,6 +264,9 @@ def calls(shard):
         ("fires unless alive", "fires", KEYS, [LEASE, 9, "s1", 1, 5000, 6000, 1, 1, 1, envelope("s", "new-1")], ()),
         ("fires again", "fires", KEYS, [LEASE, 8, "s1", 1, 5000, 6000, 1, 0, 1, envelope("s", "new-1")], ()),
         ("record", "record", APP[:1], [2, 1, "local:/y", "local:/x", "limits", 3, "41.10.12"], ()),
+        ("report", "report", KEYS, [7, "flight-1-0", seq(1), "worker/5.1/", "{}", 0, 1024], ()),
+        ("report of a heartbeat", "report", KEYS, [6, "flight-1-0", seq(1), "worker/5.1/w", "{}", 9, 1024], ()),
+        ("report of another start", "report", KEYS, [7, "flight-1-0", seq(1), "worker/5.2/", "{}", 0, 1024], ()),
         ("release", "release", KEYS, ["5 aa", 9, "free"], ()),
         ("renew", "renew", KEYS, [LEASE, 1000], ()),
         ("status_put", "status_put", STATUS + COUNTERS, ["bb", "document", 1000, 100, "h.done", 0, 5, "new.done", 0, 1], ()),

@@ -457,7 +457,7 @@ static void on_advanced(struct store_request *request)
         look_at_due(a->next_due_ms);
         demand(a->controls_count <= STORE_CALL_CONTROLS && a->wanted <= STORE_WANTED_FIRM);
         for (uint32_t i = 0; i < a->controls_count; i++) {
-                demand(a->controls[i].verb <= CONTROL_SCHEDULES && a->controls[i].seq <= STORE_SEQ_MAX);
+                demand(a->controls[i].verb < CONTROLS && a->controls[i].seq <= STORE_SEQ_MAX);
                 look_at(a->controls[i].key);
                 (void)window_find(&window, a->controls[i].key, a->controls[i].seq);
         }

@@ -37,16 +37,18 @@ MAY_INCLUDE = {
     "guard": {"base", "ring", "store", "coord"},
     # host/ itself puts its rooms together; none of them knows it.
     "host": {"base", "config", "task", "ring", "store", "coord", "guard", "http", "view", "host/shard", "host/handler", "host/pool",
-             "host/membership"},
-    "host/shard": {"base", "config", "task", "ring", "store", "schedule", "host/handler", "host/pool", "host/membership"},
-    "host/handler": {"base", "config", "task", "ring", "store", "host/shard", "host/pool", "host/membership"},
+             "host/membership", "host/remote", "work"},
+    "host/shard": {"base", "config", "task", "ring", "store", "schedule", "work", "host/handler", "host/pool", "host/membership"},
+    "host/handler": {"base", "config", "task", "ring", "store", "host/shard", "host/pool", "host/membership", "host/remote"},
+    "host/remote": {"base", "config", "ring", "store", "work", "host/shard", "host/handler"},
     "host/pool": {"base", "config", "task", "ring", "trace", "host/handler"},
     "host/membership": {"base", "config", "store", "coord"},
     "view": {"base", "task", "store", "host/membership"},
     "look": {"base", "task", "store", "coord", "view"},
     "client": {"base", "config", "task", "store"},
-    "http": {"base", "config", "task", "store", "coord", "view", "look"},
+    "http": {"base", "config", "task", "store", "coord", "view", "look", "work"},
     "cli": {"base", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard", "schedule"},
+    "work": {"base", "task", "ring", "store", "view"},
 }
 # The files that put a host together out of its parts.
 KNOW_THE_HOST = {f"host/{name}" for name in ("host_private.h", "host.c", "host_start.c", "host_stop.c", "host_events.c",

@@ -26,6 +26,8 @@ const char *handler_state_name(const struct handler *handler)
                 return "starting";
         if (!current)
                 return *handler->refused ? "refused" : "removed";
+        if (handler_is_remote(current->settings))
+                return handler->remote.paused_ms > clock_boot_ms() ? "unavailable" : "open";
         switch (current->pool_io.pool.state) {
         case POOL_OPEN:
                 return "open";
@@ -41,7 +43,9 @@ const char *handler_state_name(const struct handler *handler)
 uint64_t handler_seats(const struct handler *handler)
 {
         const struct generation *current = handler_current(handler);
-        return current ? (uint64_t)current->settings->processes * current->settings->threads : 0;
+        if (!current || handler_is_remote(current->settings))
+                return 0;
+        return (uint64_t)current->settings->processes * current->settings->threads;
 }
 
 static double random_fraction(struct handlers *all)
@@ -101,20 +105,24 @@ static void offer(struct generation *generation, struct shard *shard, struct cla
         pool_io_offer(&generation->pool_io, &c->pool_task);
 }
 
-/* To the pool; or to a long wait, if it is a suspect with which a host died. */
-static void start(struct generation *generation, struct shard *shard, struct claimed *c, uint64_t now_ms)
+void handler_end_died_alone(struct handler *handler, struct shard *shard, struct claimed *c, uint64_t now_ms)
 {
-        if (c->trust != TRUST_DIED_ALONE) {
-                offer(generation, shard, c);
-                return;
-        }
         struct pending_outcome *pending = retry_died_alone(c);
         log_event(LEVEL_WARN, "host-died-alone",
-                "handler=%s id=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", generation->handler->name,
-                c->id.data, LOG_QUOTE(c->key.data), c->hosts_died + 1, pending->outcome.delay_ms,
+                "handler=%s id=%s key=%s deaths=%" PRIu32 " again_ms=%" PRIu64 " text=%s", handler->name, c->id.data,
+                LOG_QUOTE(c->key.data), c->hosts_died + 1, pending->outcome.delay_ms,
                 LOG_QUOTE("a host died while this task ran alone; if it happens again, the task itself kills hosts; to "
                           "remove it: quiver task cancel"));
         shard_ended(shard, c, pending, now_ms);
+}
+
+/* To the pool; or to a long wait, if it is a suspect with which a host died. */
+static void start(struct generation *generation, struct shard *shard, struct claimed *c, uint64_t now_ms)
+{
+        if (c->trust == TRUST_DIED_ALONE)
+                handler_end_died_alone(generation->handler, shard, c, now_ms);
+        else
+                offer(generation, shard, c);
 }
 
 void handler_feed(struct handler *handler, uint64_t now_ms)
@@ -129,6 +137,10 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
                 return;
         if (!generation) {
                 dispatch_begin(dispatch, handler->slot, DISPATCH_GONE, 0, now_ms);
+                return;
+        }
+        if (handler_is_remote(generation->settings)) {
+                remote_feed(handler, now_ms);
                 return;
         }
         const struct pool_io *io = &generation->pool_io;
@@ -308,6 +320,62 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
                 shard_again(shard, c, clock_boot_ms());
         else
                 end_start(handler, shard, c, pending, settled->error);
+}
+
+/* A handler that was removed judges nothing any more: what is done is done, the rest waits for whoever serves it next.
+ */
+static struct pending_outcome *judge_lent(
+        struct handler *handler, const struct generation *generation, struct lent *lent, struct settled *settled)
+{
+        struct claimed *c = lent->claimed;
+        struct pending_outcome *pending = NULL;
+        struct error error = { "" };
+        if (!generation && settled->outcome == OUTCOME_DONE && settled->reply)
+                pending = pending_outcome_done(settled->reply, &error);
+        else if (generation && retry_judge(generation->settings, c, settled, random_fraction(handler->all), &pending) ==
+                                       VERDICT_OUTCOME)
+                return pending;
+        /* Also what is to run again at once: the record of its start has to go. */
+        return pending ? pending : pending_outcome_new(STORE_INTERRUPTED, COST_NONE, settled->error);
+}
+
+void handler_settle_lent(struct handler *handler, struct lent *lent, struct settled *settled)
+{
+        struct claimed *c = lent->claimed;
+        struct generation *generation = handler_current(handler);
+        char place[HOST_NAME_SHOWN + WORKER_NAME_MAX + 32];
+        char text[NOTE_TEXT_MAX + 1];
+        const char *error = settled->error;
+        settled->why = lent->is_cancelled ? BLAME_CANCEL : settled->why;
+        settled->is_later_off = !handler->all->has_later;
+        if (settled->checkpoint) {
+                buffer_clear(&c->checkpoint);
+                buffer_put(&c->checkpoint, settled->checkpoint, settled->checkpoint_size);
+                c->has_saved = true;
+        }
+        if (settled->outcome != OUTCOME_DONE && lent->is_handed) {
+                (void)snprintf(place, sizeof(place), NOTE_WHERE_WORKER_FORMAT, lent->worker,
+                        handler->all->host ? handler->all->host : "a host");
+                (void)snprintf(text, sizeof(text), "%.*s%s", (int)min_u64(strlen(error), NOTE_TEXT_MAX - strlen(place)),
+                        error, place);
+                settled->error = text;
+        }
+        if (lent->is_handed) {
+                count(&handler->counts, settled->outcome);
+                measure(handler, c, settled, clock_boot_ns());
+        }
+        c->ran_ms = clock_boot_ms() - lent->started_ms;
+        if (generation) {
+                c->generation = generation->version.number;
+                struct settled told = *settled;
+                told.error = error;
+                note_outage(handler, generation, &told, clock_boot_ms());
+                settled->is_excused =
+                        is_fresh(c) && rollout_excuses(&handler->rollout, &generation->version, settled->outcome);
+                if (tells_of_version(c, settled->outcome))
+                        handler_task_ended(handler, generation, settled->outcome);
+        }
+        end_start(handler, lent->shard, c, judge_lent(handler, generation, lent, settled), error);
 }
 
 static void on_saved(void *owner, struct pool_task *task, const void *checkpoint, size_t size)

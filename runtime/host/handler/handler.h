@@ -13,6 +13,7 @@
 #include "host/handler/outage.h"
 #include "host/handler/rollout.h"
 #include "host/handler/task_log.h"
+#include "host/remote/remote.h"
 
 struct handlers;
 
@@ -48,6 +49,7 @@ struct handler {
         uint64_t exits[RUNNER_EXITS]; /* of its runners, by enum runner_exit */
         struct outage outage;
         struct task_log task_log;
+        struct remote_handler remote; /* its workers, if it is a remote one */
         char refused[256]; /* why none of its generations could be made, while it has none; "": that is not so */
 };
 
@@ -79,6 +81,11 @@ uint64_t handler_seats(const struct handler *handler);
 extern const struct pool_io_events handler_pool_events;
 /* Tasks from the shards' windows to the pool, while it has room. */
 void handler_feed(struct handler *handler, uint64_t now_ms);
+
+/* A suspect with which a host died while it ran alone waits for long. */
+void handler_end_died_alone(struct handler *handler, struct shard *shard, struct claimed *c, uint64_t now_ms);
+/* A worker's task has ended so; as a runner's. */
+void handler_settle_lent(struct handler *handler, struct lent *lent, struct settled *settled);
 
 /* --- rollout_io.c --- */
 

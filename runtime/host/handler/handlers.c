@@ -25,7 +25,7 @@ struct handler *handlers_find(const struct handlers *all, const char *name)
 static struct handler *find_unused(const struct handlers *all)
 {
         for (uint32_t i = 0; i < all->count; i++)
-                if (!handler_is_there(all->list[i]))
+                if (!handler_is_there(all->list[i]) && !all->list[i]->remote.lent && !all->list[i]->remote.polls)
                         return all->list[i];
         return NULL;
 }
@@ -58,12 +58,15 @@ int handlers_open(
         struct handlers *all, const struct config *config, const struct handler_config *settings, struct error *error)
 {
         struct plugin_copy copy = { 0 };
-        int r = plugin_copy_make(settings->plugin_path, plugin_copy_source_of(config), all->copies, &copy, error);
+        int r = handler_is_remote(settings) ? 0
+                                            : plugin_copy_make(settings->plugin_path, plugin_copy_source_of(config),
+                                                      all->copies, &copy, error);
         if (r < 0)
                 return error_prefix(error, r, "handler %s", settings->name);
         struct handler *handler = handlers_ensure(all, settings->name);
         struct generation *generation = generation_new(handler, NULL, config, settings, &copy);
-        r = generation_open(generation, all->pools, all->leases, &handler_pool_events, error);
+        if (!handler_is_remote(settings))
+                r = generation_open(generation, all->pools, all->leases, &handler_pool_events, error);
         if (r < 0) {
                 generation_free(generation);
                 return r;
@@ -104,6 +107,7 @@ void handlers_feed(struct handlers *all, uint64_t now_ms)
 
 void handlers_tick(struct handlers *all, uint64_t now_ms)
 {
+        remotes_tick(all, now_ms);
         for (uint32_t i = 0; i < all->count; i++) {
                 task_log_flush(&all->list[i]->task_log, all->list[i]->name, now_ms);
                 if (now_ms >= rollout_due_ms(&all->list[i]->rollout))
@@ -177,6 +181,7 @@ void handlers_cut(struct handlers *all)
 
 void handlers_free(struct handlers *all)
 {
+        remotes_free(all);
         for (uint32_t i = 0; i < all->count; i++) {
                 free(all->list[i]->rollout_queue.events);
                 free(all->list[i]);

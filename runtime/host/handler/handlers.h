@@ -13,6 +13,7 @@
 #include "host/handler/reload_history.h"
 #include "host/membership/member_doc.h"
 #include "host/pool/pool_io.h"
+#include "host/remote/remote.h"
 #include "ring/leases.h"
 #include "store/admin.h"
 
@@ -32,6 +33,7 @@ struct handlers {
         uint64_t random;        /* for the jitter of retries */
         bool has_later;         /* the app has the feature: LATER can be counted */
         uint64_t wall_ahead_ms; /* how far the wall clock is ahead of boot time, as of this turn of the loop */
+        struct remotes remotes; /* tasks that workers outside have */
         bool is_leaving; /* The host stops: windows are not sorted anew, and the end of a generation is no news. */
 
         /* Set by the caller. */

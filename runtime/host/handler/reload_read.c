@@ -24,6 +24,10 @@ static int hash_and_copy(const struct reload_read *r, struct reload_item *item)
         const char *path = item->handler->plugin_path;
         const struct reload_known *known = find_known(r, item->handler->name);
         enum plugin_copy_source source = plugin_copy_source_of(&r->shared->config);
+        if (handler_is_remote(item->handler)) {
+                item->has_copy = !r->is_dry; /* of nothing */
+                return 0;
+        }
         int status = plugin_copy_hash(path, source, &item->id.file_hash, &item->error);
         if (status < 0 || r->is_dry || (known && generation_is_same(&known->id, &item->id)))
                 return status;

@@ -167,9 +167,22 @@ static void drop_events(struct handler *handler, const struct rollout_version *v
         queue->count = kept;
 }
 
+/* A generation without processes: it is ready at once, and gone at once.  What workers have stays the handler's. */
+static void perform_remote(struct handler *handler, struct generation *generation, enum rollout_action_kind kind)
+{
+        if (kind == ROLLOUT_START)
+                handler_rollout_event(handler, ROLLOUT_READY, generation);
+        else if (kind == ROLLOUT_RETREAT || kind == ROLLOUT_KILL)
+                handler_rollout_event(handler, ROLLOUT_EMPTY, generation);
+}
+
 static void perform(struct handler *handler, const struct rollout_action *action)
 {
         struct generation *generation = generation_of(action->version);
+        if (handler_is_remote(generation->settings) && action->kind <= ROLLOUT_KILL) {
+                perform_remote(handler, generation, action->kind);
+                return;
+        }
         switch (action->kind) {
         case ROLLOUT_START:
                 start(handler, generation);

@@ -41,6 +41,13 @@ void done_task_name(struct done_task *task, struct span id, struct span handler)
         memcpy(task->handler, handler.data, task->handler_size);
 }
 
+void done_task_set_worker(struct done_task *task, struct span worker)
+{
+        task->worker_size = (uint8_t)min_u64(worker.size, WORKER_NAME_MAX);
+        if (task->worker_size)
+                memcpy(task->worker, worker.data, task->worker_size);
+}
+
 const struct done_task *done_tasks_get(const struct done_tasks *done, uint32_t back)
 {
         if (back >= done->count)

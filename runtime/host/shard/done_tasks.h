@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "task/envelope.h"
+#include "work/fence.h"
 
 struct done_task {
         int64_t at_ms;    /* when its outcome was durable */
@@ -20,9 +21,10 @@ struct done_task {
         int32_t pid;
         bool has_result;
         uint32_t result_bytes;
-        uint8_t id_size, handler_size;
+        uint8_t id_size, handler_size, worker_size;
         char id[TASK_ID_MAX];
         char handler[TASK_HANDLER_MAX];
+        char worker[WORKER_NAME_MAX]; /* who did it, if no runner did */
 };
 
 struct done_tasks {
@@ -43,6 +45,8 @@ void done_tasks_free(struct done_tasks *done);
 struct done_task *done_tasks_add(struct done_tasks *done);
 /* Copies id and handler, cut to what fits. */
 void done_task_name(struct done_task *task, struct span id, struct span handler);
+/* Empty: a runner did it. */
+void done_task_set_worker(struct done_task *task, struct span worker);
 
 /* The one that was done `back` tasks before the latest; NULL: so many are not remembered. */
 const struct done_task *done_tasks_get(const struct done_tasks *done, uint32_t back);

@@ -18,6 +18,12 @@ void shard_init(
 void shard_free(struct shard *s)
 {
         saves_drop(s);
+        lents_drop(s);
+        for (struct lent *lent = shard_take_adopted(s), *next; lent; lent = next) {
+                next = lent->next;
+                lent->claimed->lent = NULL;
+                free(lent);
+        }
         shard_drop_telling(s);
         shard_names_clear(&s->names);
         shard_drop_schedules(s);
@@ -81,11 +87,11 @@ enum shard_call shard_next_call(const struct shard *s, bool can_wait, uint64_t n
                         return SHARD_CALL_ADVANCE;
                 break;
         case SHARD_LEAVING:
-                if (!s->running && !s->ended)
+                if (!s->running && !s->ended && !s->starts_waiting)
                         return SHARD_CALL_RELEASE;
                 break;
         }
-        if (s->saves.waiting)
+        if (s->saves.waiting || s->starts_waiting)
                 return SHARD_CALL_ADVANCE;
         return now_ms >= shard_tell_due_ms(s, can_wait) ? SHARD_CALL_ADVANCE : SHARD_CALL_NONE;
 }
@@ -270,11 +276,13 @@ static void remember_done(struct done_tasks *done, const struct claimed *c, uint
         task->has_result = outcome->has_result;
         task->result_bytes = (uint32_t)outcome->result.size;
         done_task_name(task, c->id, c->handler);
+        done_task_set_worker(task, c->lent ? span_of_text(c->lent->worker) : (struct span){ 0 });
 }
 
 /* What the call said is durable now. */
 static void told(struct shard *s, uint64_t now_ms)
 {
+        lents_told(s, now_ms);
         for (uint32_t i = 0; i < shard_telling_count(s); i++) {
                 struct claimed *c = s->telling->tasks[i];
                 enum store_outcome_kind kind = c->pending->outcome.kind;
@@ -284,6 +292,7 @@ static void told(struct shard *s, uint64_t now_ms)
                         shard_names_add(&s->names, s->routes, c->pending->outcome.name);
                 if (kind == STORE_DONE || kind == STORE_DEAD)
                         routes_task_finished(s->routes, c->pool, kind == STORE_DONE, c->pending->outcome.reason);
+                lent_detach(c, true);
                 if (kind != STORE_START && kind != STORE_INTERRUPTED) {
                         window_drop(&s->window, c);
                         continue;

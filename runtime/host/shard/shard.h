@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "host/shard/done_tasks.h"
+#include "host/shard/lent.h"
 #include "host/shard/pending_outcome.h"
 #include "host/shard/routes.h"
 #include "host/shard/shard_checkpoints.h"
@@ -65,6 +66,7 @@ struct shard {
         uint64_t lease_number; /* grows each time the shard is lost */
         uint64_t starts;  /* the second half of a handler's fence: never goes back, an epoch may be granted twice */
         uint32_t running; /* tasks that pools have */
+        uint32_t lent;    /* tasks that workers outside have: they keep nobody from leaving the shard */
 
         bool is_firm;                     /* SEEKING: its last owner is no member any more */
         bool has_holder;                  /* SEEKING: the store has said whose it is */
@@ -100,6 +102,8 @@ struct shard {
         struct shard_telling **spare;  /* where those that are not needed wait; NULL: nowhere, they are freed */
 
         struct shard_saves saves;
+        struct lent *starts_waiting; /* starts at workers that the store has to hear of (lent.h) */
+        struct lent *adopted;        /* that an owner before us made; taken with shard_take_adopted() */
         struct shard_names names;
         struct shard_schedules *schedules; /* NULL: it has none that fire */
 

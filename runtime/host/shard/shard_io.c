@@ -113,7 +113,7 @@ static struct claimed *find_stale(const struct shard *s)
         for (struct window_key *key = s->window.keys; key; key = key->hh.next)
                 for (struct claimed *c = key->first; c; c = c->next)
                         if (c->state == CLAIMED_RUNNING && !c->is_told_to_stop &&
-                                (c->lease_number != s->lease_number || s->is_refused))
+                                (c->lease_number != s->lease_number || (s->is_refused && !c->lent)))
                                 return c;
         return NULL;
 }
@@ -184,9 +184,13 @@ static void on_paged(struct store_request *request)
         after_reply(io, fenced);
 }
 
-/* What a person asked for, as far as it is about tasks that we hold. */
+/* What a person asked for, or a worker said, as far as it is about tasks that we hold. */
 static void obey(struct shard_io *io, const struct store_control *control)
 {
+        if (control->verb == CONTROL_HEARTBEAT || control->verb == CONTROL_OUTCOME) {
+                io->all->events->reported(io->all->self, &io->shard, control);
+                return;
+        }
         struct claimed *c =
                 control->verb == CONTROL_CANCEL ? window_find(&io->shard.window, control->key, control->seq) : NULL;
         if (c && c->state == CLAIMED_RUNNING)
@@ -312,6 +316,7 @@ static void on_released(struct store_request *request)
                 return;
         shard_released(&io->shard);
         io->all->counts.released++;
+        cancel_stale(io); /* what workers have is the next owner's to wait for */
         show_lease(io);
 }
 

@@ -47,6 +47,8 @@ struct shards_events {
         void (*stop)(void *self, struct claimed *claimed);
         /* A task that a pool has is wanted back, for its shard is left: settled at once, unless it has started. */
         void (*recall)(void *self, struct claimed *claimed);
+        /* A worker said something about a task of that shard, through another host. */
+        void (*reported)(void *self, struct shard *shard, const struct store_control *control);
         /* A shard's call failed, and the one before had not.  It is made again. */
         void (*failed)(void *self, const struct shard *shard, int status, const char *text);
         /* The store knows an epoch above the one that a shard was given: coordination has to hear of it. */

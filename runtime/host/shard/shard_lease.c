@@ -158,7 +158,7 @@ static bool has_long_call(const struct shard *s, uint64_t now_ms)
 {
         for (const struct window_key *key = s->window.keys; key; key = key->hh.next)
                 for (const struct claimed *c = key->first; c; c = c->next)
-                        if (c->state == CLAIMED_RUNNING && now_ms >= c->started_ms + s->limits->drain_ms)
+                        if (c->state == CLAIMED_RUNNING && !c->lent && now_ms >= c->started_ms + s->limits->drain_ms)
                                 return true;
         return false;
 }
@@ -179,7 +179,7 @@ static bool has_awaited_call(const struct shard *s)
 {
         for (const struct window_key *key = s->window.keys; key; key = key->hh.next)
                 for (const struct claimed *c = key->first; c; c = c->next)
-                        if (c->state == CLAIMED_RUNNING && c->started_ms <= s->leave_ms)
+                        if (c->state == CLAIMED_RUNNING && !c->lent && c->started_ms <= s->leave_ms)
                                 return true;
         return false;
 }
@@ -282,6 +282,7 @@ void shard_lease_let_go(struct shard *s, enum shard_state state)
         s->ended_count = 0;
         s->is_urgent = false;
         saves_drop(s);
+        lents_drop(s);
         shard_names_clear(&s->names);
         shard_drop_schedules(s);
         shard_drop_telling(s);

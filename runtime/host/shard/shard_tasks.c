@@ -131,14 +131,26 @@ static void forget_stale(struct shard *s, struct claimed *c)
                 s->state = SHARD_READING;
 }
 
+/* Neither a pool nor a worker has it any more. */
+static void leave_pool(struct shard *s, struct claimed *c)
+{
+        saves_stop(s, c);
+        if (!c->lent) {
+                s->running--;
+                return;
+        }
+        s->lent--;
+        lent_stop(s, c->lent);
+}
+
 void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms)
 {
         shard_stir(s);
         enum store_outcome_kind kind = pending->outcome.kind;
         uint64_t started_ms = c->started_ms;
-        s->running--;
-        saves_stop(s, c);
-        shard_pace_ended(s, c, now_ms);
+        leave_pool(s, c);
+        if (!c->lent)
+                shard_pace_ended(s, c, now_ms);
         if (c->lease_number != s->lease_number) {
                 pending_outcome_free(pending);
                 forget_stale(s, c);
@@ -242,8 +254,7 @@ void shard_again(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         shard_stir(s);
         uint64_t started_ms = c->started_ms;
-        s->running--;
-        saves_stop(s, c);
+        leave_pool(s, c);
         if (c->lease_number != s->lease_number)
                 forget_stale(s, c);
         else if (c->is_marked)
@@ -339,6 +350,10 @@ struct claimed **shard_add_tasks(struct shard *s, const struct store_task *tasks
 void shard_trim_tasks(
         struct shard *s, struct claimed **added, const struct store_task *tasks, uint32_t count, uint64_t now_ms)
 {
+        /* First of all: what a worker has is not given back with the rest of its key. */
+        for (uint32_t i = 0; i < count; i++)
+                if (added[i] && added[i]->state == CLAIMED_WAITING)
+                        (void)shard_adopt(s, added[i], &tasks[i], now_ms);
         /* From the last: a key gives back its newest. */
         for (uint32_t i = count; i-- > 0;) {
                 struct claimed *c = added[i];

@@ -17,7 +17,7 @@ static struct shard_telling *take(struct shard_telling **list)
                 *list = telling->next;
         else
                 telling = memory_alloc(sizeof(*telling));
-        telling->tasks_count = telling->saves_count = telling->outcomes_count = 0;
+        telling->tasks_count = telling->saves_count = telling->starts_count = telling->outcomes_count = 0;
         return telling;
 }
 
@@ -28,6 +28,10 @@ void shard_drop_telling(struct shard *s)
                 return;
         while (telling->saves_count)
                 pending_outcome_free(telling->saves[--telling->saves_count]);
+        while (telling->starts_count) {
+                telling->starts[--telling->starts_count]->is_telling = false;
+                pending_outcome_free(telling->start_outcomes[telling->starts_count]);
+        }
         s->telling = NULL;
         if (!s->spare) {
                 free(telling);
@@ -105,9 +109,10 @@ void shard_gather(struct shard *s)
         uint64_t bytes = 0;
         uint32_t follow_ups = 0;
         assert(!s->telling);
-        if (!s->ended && !s->saves.waiting)
+        if (!s->ended && !s->saves.waiting && !s->starts_waiting)
                 return;
         s->telling = take(s->spare);
+        lents_tell(s);
         saves_tell(s);
         while (s->ended && !is_too_much(s, s->ended, bytes, follow_ups)) {
                 struct claimed *c = s->ended;

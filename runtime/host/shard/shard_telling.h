@@ -1,4 +1,5 @@
-/* shard_telling.h: what one advance tells the store: outcomes of tasks that have ended, and checkpoints.
+/* shard_telling.h: what one advance tells the store: outcomes of tasks that have ended, checkpoints, and starts at
+ * workers.
  *
  * Part of the shard (shard.h).  It is large, so a shard has one only while such a call is under way or to be repeated.
  * Those that are not needed wait in a list of the call schedule, which is never longer than the calls that were under
@@ -8,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "host/shard/lent.h"
 #include "store/store.h"
 
 #define SHARD_SAVES_MAX 64u /* checkpoints of one call: they are up to 4 KiB each */
@@ -22,7 +24,11 @@ struct shard_telling {
         uint32_t tasks_count;
         struct pending_outcome *saves[SHARD_SAVES_MAX]; /* owned */
         uint32_t saves_count;
-        struct store_outcome outcomes[STORE_CALL_TASKS]; /* one or two for each task, one for each checkpoint */
+        struct lent *starts[SHARD_STARTS_MAX];                    /* at workers */
+        struct pending_outcome *start_outcomes[SHARD_STARTS_MAX]; /* owned */
+        uint32_t starts_count;
+        struct store_outcome
+                outcomes[STORE_CALL_TASKS]; /* one or two for each task, one for each checkpoint and start */
         uint32_t outcomes_count;
 };
 

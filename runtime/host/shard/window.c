@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "host/shard/lent.h"
 #include "host/shard/pending_outcome.h"
 
 void window_init(struct window *w, uint32_t pools, uint32_t per_key)
@@ -14,6 +15,7 @@ void window_init(struct window *w, uint32_t pools, uint32_t per_key)
 
 static void free_claimed(struct claimed *c)
 {
+        lent_detach(c, false);
         pending_outcome_free(c->pending);
         buffer_free(&c->checkpoint);
         buffer_free(&c->saved);
@@ -114,18 +116,18 @@ static char *copy_span(char *to, struct span from, struct span *ret)
         return to + from.size + 1;
 }
 
-static uint32_t count_host_deaths(struct span events)
+/* How many of the latest events begin so, with nothing in between but that it waited. */
+static uint32_t count_latest(struct span events, struct span beginning)
 {
-        static const struct span died = { HOST_DIED, sizeof(HOST_DIED) - 1 };
-        uint32_t deaths = 0;
+        uint32_t count = 0;
         struct note_event event;
         while (note_event_next(&events, &event)) {
-                if (event.text.size >= died.size && !memcmp(event.text.data, died.data, died.size))
-                        deaths++;
+                if (event.text.size >= beginning.size && !memcmp(event.text.data, beginning.data, beginning.size))
+                        count++;
                 else if (!span_is(event.kind, SPAN_TEXT("waited")))
-                        deaths = 0;
+                        count = 0;
         }
-        return deaths;
+        return count;
 }
 
 static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
@@ -152,7 +154,8 @@ static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
         c->crashes = task->note.crashes;
         c->interruptions = task->note.interruptions;
         c->laters = task->note.laters;
-        c->hosts_died = count_host_deaths(task->note.events);
+        c->hosts_died = count_latest(task->note.events, SPAN_TEXT(HOST_DIED));
+        c->silences = count_latest(task->note.events, SPAN_TEXT(WORKER_SILENT));
         buffer_put(&c->checkpoint, task->note.checkpoint.data, task->note.checkpoint.size);
         return c;
 }
@@ -299,6 +302,13 @@ struct claimed *window_next(struct window *w, uint32_t pool)
         for (uint32_t lane = 0; lane < LANES && !c; lane++)
                 c = take_first(line_of(w, pool, lane));
         return c;
+}
+
+void window_adopt(struct window *w, struct claimed *c)
+{
+        c->of->is_busy = c->holds_key = true;
+        c->state = CLAIMED_RUNNING;
+        line_up(w, c->of);
 }
 
 bool window_has_suspect(const struct window *w, uint32_t pool)

@@ -50,7 +50,10 @@ struct claimed {
         uint32_t generation, file_hash; /* of what it was offered to last (done_tasks.h) */
         uint64_t ran_ms;                /* inside handle(), the last time */
         enum trust trust;
-        uint32_t hosts_died; /* while they had it, one after the other and nothing else in between */
+        uint32_t hosts_died;                 /* while they had it, one after the other and nothing else in between */
+        uint32_t silences;                   /* of workers that had it, the same */
+        struct lent *lent;                   /* a worker outside runs it, or is about to; NULL: it does not */
+        uint64_t worker_epoch, worker_start; /* the fence of its latest start at a worker; 0: none */
         struct buffer checkpoint;
         bool has_saved;               /* the store does not have the checkpoint yet */
         struct buffer saved;          /* the latest while it runs: a runner still has the one before */
@@ -137,6 +140,9 @@ struct claimed *window_next(struct window *w, uint32_t pool);
 bool window_has_next(const struct window *w, uint32_t pool);
 bool window_has_ready(const struct window *w);
 bool window_is_stocked(const struct window *w);
+
+/* It runs already, at a worker: its key is busy.  Only if the key is idle. */
+void window_adopt(struct window *w, struct claimed *c);
 
 /* The next suspect for that pool whose start is to be recorded; the same otherwise, and counted as marked until
  * window_unmark() or window_drop(). */

@@ -37,6 +37,7 @@
         X(release)                                                                                                     \
         X(renew)                                                                                                       \
         X(repair)                                                                                                      \
+        X(report)                                                                                                      \
         X(reply)                                                                                                       \
         X(room_append)                                                                                                 \
         X(room_delete)                                                                                                 \

@@ -278,6 +278,14 @@ void result_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const st
 void reply_put(struct sqlite_store *s, const struct store_ref *task, enum store_reply_state state, bool has_data,
         struct span data, struct span reason, struct span note);
 
+/* advance.c: one task in flight, as it stands in the log. */
+struct flight {
+        struct span task;
+        struct span note;
+};
+bool flight_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq, struct arena_chunk **arena,
+        struct flight *ret_flight);
+
 /* control.c */
 void control_add(struct sqlite_store *s, struct sqlite_shard_row *shard, enum store_control_verb verb, struct span key,
         struct span reason, struct span id, uint64_t seq);

@@ -75,12 +75,17 @@ static void read_controls(struct redis_op *op, struct store_advance *advance, co
         advance->controls = arena_take(arena, reply_count(list) * sizeof(*advance->controls));
         for (size_t i = 0; i < reply_count(list); i++) {
                 const redisReply *row = list->element[i];
-                advance->controls[advance->controls_count++] =
-                        (struct store_control){ .verb = (enum store_control_verb)answer_number(
-                                                        op, reply_at(row, 0), CONTROL_SCHEDULES, "control"),
-                                .key = arena_copy(arena, reply_span(reply_at(row, 1))),
-                                .id = arena_copy(arena, reply_span(reply_at(row, 2))),
-                                .seq = answer_number(op, reply_at(row, 3), STORE_SEQ_MAX, "control's seq") };
+                struct store_control *control = &advance->controls[advance->controls_count++];
+                struct span key = arena_copy(arena, reply_span(reply_at(row, 1)));
+                *control = (struct store_control){ .verb = (enum store_control_verb)answer_number(
+                                                           op, reply_at(row, 0), CONTROLS - 1, "control"),
+                        .id = arena_copy(arena, reply_span(reply_at(row, 2))),
+                        .seq = answer_number(op, reply_at(row, 3), STORE_SEQ_MAX, "control's seq"),
+                        .data = arena_copy(arena, reply_span(reply_at(row, 4))) };
+                if (control->verb == CONTROL_HEARTBEAT || control->verb == CONTROL_OUTCOME)
+                        control->start = key;
+                else
+                        control->key = key;
         }
 }
 

@@ -5,14 +5,8 @@
 #include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
 
-/* One task in flight, as it stands in the log. */
-struct flight {
-        struct span task;
-        struct span note;
-};
-
-static bool flight_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq,
-        struct arena_chunk **arena, struct flight *ret_flight)
+bool flight_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq, struct arena_chunk **arena,
+        struct flight *ret_flight)
 {
         /* Beyond what is taken a task is queued: nobody's, whatever its number. */
         if (!seq_is_taken(shard, seq))

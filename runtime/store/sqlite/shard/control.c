@@ -1,4 +1,4 @@
-/* What a person asked for, on its way to a shard's owner. */
+/* What a person asked for, or a worker said, on its way to a shard's owner. */
 #include "store/sqlite/sqlite.h"
 
 #include "base/numbers.h"
@@ -85,24 +85,46 @@ struct row {
         uint64_t call;
 };
 
+static bool is_report(enum store_control_verb verb)
+{
+        return verb == CONTROL_HEARTBEAT || verb == CONTROL_OUTCOME;
+}
+
+/* A report stands in the columns of what a person asked for: its start as the key, its data as the reason. */
+static void row_to_report(struct row *row)
+{
+        row->control.start = row->control.key;
+        row->control.data = row->reason;
+        row->control.key = row->reason = (struct span){ 0 };
+}
+
+/* Those that no call has returned yet are read up to STORE_CALL_BYTES. */
 static uint32_t rows_read(
         struct sqlite_store *s, uint32_t shard, struct arena_chunk **arena, struct row *rows, uint32_t max)
 {
         uint32_t count = 0;
+        uint64_t bytes = 0;
         struct query q = query(&s->db, STATEMENT_CONTROL_PAGE);
         bind_number(&q, shard_id(shard, 0));
         bind_number(&q, shard_id(shard + 1, 0));
         bind_number(&q, max);
-        while (query_row(&q)) {
-                struct row *row = &rows[count++];
-                row->id = column_number(&q, 0);
+        while (bytes < STORE_CALL_BYTES && query_row(&q)) {
+                struct row *row = &rows[count];
+                bool was_returned = !column_is_null(&q, 6) && column_number(&q, 6);
+                bytes += was_returned ? 0 : column_span(&q, 3).size;
+                if (bytes > STORE_CALL_BYTES && bytes > column_span(&q, 3).size)
+                        break;
+                count++;
+                *row = (struct row){ .id = column_number(&q, 0) };
                 uint64_t verb = column_number(&q, 1);
-                row->control.verb = (enum store_control_verb)(verb <= CONTROL_SCHEDULES ? verb : CONTROL_SCHEDULES + 1);
+                row->control.verb = (enum store_control_verb)min_u64(verb, CONTROLS);
                 row->control.key = arena_copy(arena, column_span(&q, 2));
                 row->reason = arena_copy(arena, column_span(&q, 3));
                 row->control.id = arena_copy(arena, column_span(&q, 4));
                 row->control.seq = column_number(&q, 5);
                 row->call = column_is_null(&q, 6) ? STORE_NEVER : column_number(&q, 6);
+                if (is_report(row->control.verb))
+                        row_to_report(row);
         }
         query_end(&q);
         return count;
@@ -122,7 +144,7 @@ static void row_take(
         }
         if (advance->controls_count == STORE_CALL_CONTROLS)
                 return;
-        if (row->control.verb > CONTROL_SCHEDULES || row->control.seq > STORE_SEQ_MAX) {
+        if (row->control.verb >= CONTROLS || row->control.seq > STORE_SEQ_MAX) {
                 /* Nobody asked for that. */
                 q = query(&s->db, STATEMENT_CONTROL_REMOVE);
                 bind_number(&q, row->id);
@@ -130,7 +152,7 @@ static void row_take(
                 count_down(&shard->controls);
                 return;
         }
-        if (row->call == STORE_NEVER && row->control.verb != CONTROL_CANCEL && row->control.verb != CONTROL_SCHEDULES)
+        if (row->call == STORE_NEVER && row->control.verb >= CONTROL_HOLD && row->control.verb <= CONTROL_SKIP)
                 control_apply(s, shard, row->control.verb, row->control.key, row->reason);
         q = query(&s->db, STATEMENT_CONTROL_CALL);
         bind_number(&q, row->id);

@@ -143,15 +143,16 @@ local function side_remove(k, seq)
 	return bytes
 end
 
--- One of them, as …control keeps it: verb, key, reason, id, seq; nil if it cannot be read.
+-- One of them, as …control keeps it: verb, key, reason, id, seq; nil if it cannot be read.  Of what a worker says (6, 7) the
+-- key is the start that it is about, and the reason is what it says.
 local function control_read(entry)
 	local c = record_read(entry, 'number', 'string', 'string', 'string', 'number')
-	return c and c[1] <= 5 and c[2] ~= '' and #c[2] <= 255 and c or nil
+	return c and c[1] <= 7 and c[2] ~= '' and #c[2] <= 255 and c or nil
 end
 
--- What a person asked for: the store's part of it.  CANCEL (0) and SCHEDULES (5) are the owner's alone.
+-- What a person asked for: the store's part of it.  CANCEL (0), SCHEDULES (5) and what workers say are the owner's alone.
 local function control_apply(verb, name, reason)
-	if verb == 5 then
+	if verb >= 5 then
 		return
 	end
 	local k = key_get(name)

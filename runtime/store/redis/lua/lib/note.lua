@@ -28,7 +28,7 @@ local function note_read(bytes)
 			end
 			n.events[#n.events + 1] = line
 		elseif name == 'holder' then
-			n.holder = string.match(value, '^[!-~]+$') and string.sub(value, 1, 64) or ''
+			n.holder = string.match(value, '^[!-~]+$') and #value <= 128 and value or ''
 		elseif NUMBERS[name] then
 			n[name] = math.min(whole(value) or 0, NUMBERS[name])
 		end

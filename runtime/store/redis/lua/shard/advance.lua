@@ -257,7 +257,7 @@ local function controls_show(controls)
 	local rows = {}
 	for _, c in ipairs(controls) do
 		if c then
-			rows[#rows + 1] = { c[1], c[2], c[4], c[5] }
+			rows[#rows + 1] = { c[1], c[2], c[4], c[5], c[1] > 5 and c[3] or '' }
 		end
 	end
 	return rows
@@ -358,13 +358,27 @@ end
 
 -- The list keeps what the last call returned until this one, at its head; `applied` of them, from the head, have done
 -- their work already.
+-- One by one: what workers say may be long, and a call brings a MiB of it, but always one.
+local function controls_next(from)
+	local list, bytes = {}, 0
+	for i = 0, 63 do
+		local entry = redis.call('LINDEX', control, from + i)
+		bytes = bytes + #(entry or '')
+		if not entry or (i > 0 and bytes > 1048576) then
+			break
+		end
+		list[i + 1] = entry
+	end
+	return list
+end
+
 local function controls_take()
 	if not has_controls then
 		return {}
 	end
 	local saved = redis.call('HMGET', shard, 'returned', 'applied')
 	local returned, applied = math.min(whole(saved[1]) or 0, 64), whole(saved[2]) or 0
-	local list = controls_read(redis.call('LRANGE', control, returned, returned + 63))
+	local list = controls_read(controls_next(returned))
 	if returned > 0 then
 		redis.call('LTRIM', control, returned, -1)
 		applied = math.max(0, applied - returned)

@@ -1,0 +1,72 @@
+#include "host/remote/remote.h"
+
+#include "base/numbers.h"
+#include "ring/pack.h"
+
+/* A worker that has got its answer polls again within a moment: so long it still counts as here. */
+#define SERVED_MS UINT64_C(5000)
+
+#define PAUSE_MS     UINT64_C(1000)
+#define PAUSE_MAX_MS UINT64_C(30000)
+
+uint32_t remote_room(const struct remote_handler *remote, uint32_t concurrency, uint64_t now_ms)
+{
+        if (now_ms < remote->paused_ms)
+                return 0;
+        uint32_t places = concurrency > remote->lent ? concurrency - remote->lent : 0;
+        return (uint32_t)min_u64(remote->polls_count, places);
+}
+
+bool remote_is_served(const struct remote_handler *remote, uint64_t now_ms)
+{
+        return remote->polls || remote->lent || (remote->seen_ms && now_ms < remote->seen_ms + SERVED_MS);
+}
+
+void remote_pause(struct remote_handler *remote, const struct work_report *report, uint64_t now_ms)
+{
+        if (report->outcome != OUTCOME_UNAVAILABLE) {
+                remote->pauses = 0;
+                return;
+        }
+        uint64_t pause_ms = min_u64(PAUSE_MS << min_u64(remote->pauses, 5), PAUSE_MAX_MS);
+        if (report->has_retry_after)
+                pause_ms = report->retry_after_ms;
+        else
+                remote->pauses++;
+        remote->paused_ms = max_u64(remote->paused_ms, now_ms + pause_ms);
+}
+
+uint64_t lent_give_ms(const struct lent *lent, uint64_t ttl_ms, uint64_t timeout_ms, uint64_t now_ms)
+{
+        if (!timeout_ms)
+                return ttl_ms;
+        uint64_t end_ms = lent->started_ms + timeout_ms;
+        return end_ms > now_ms ? min_u64(ttl_ms, end_ms - now_ms) : 0;
+}
+
+uint64_t lent_remaining_ms(const struct lent *lent, uint64_t now_ms)
+{
+        uint64_t end_ms = lent->sent_ms + lent->told_for_ms - lent->told_for_ms / 10;
+        return lent->told_ms && end_ms > now_ms ? end_ms - now_ms : 0;
+}
+
+uint64_t lent_due_ms(const struct lent *lent)
+{
+        /* A heartbeat came in time, and the store has it or is about to: only its answer says until when. */
+        if (!lent->told_ms || lent->is_to_tell || lent->is_telling || lent->is_ended || !lent->claimed)
+                return UINT64_MAX;
+        return lent->told_ms + lent->told_for_ms;
+}
+
+bool lent_wants_more(const struct lent *lent, uint64_t ttl_ms, uint64_t now_ms)
+{
+        return !lent->is_to_tell && !lent->is_telling &&
+               now_ms + ttl_ms - ttl_ms / 3 >= lent->sent_ms + lent->told_for_ms;
+}
+
+enum outcome lent_silence(const struct claimed *c, bool is_timeout)
+{
+        if (is_timeout)
+                return OUTCOME_TIMED_OUT;
+        return c->silences >= REMOTE_SILENCES_FREE ? OUTCOME_CRASHED : OUTCOME_INTERRUPTED;
+}

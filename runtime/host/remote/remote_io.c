@@ -1,0 +1,561 @@
+/* remote_io.c: tasks from the windows to workers, and what workers say of them back to the shards. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "base/units.h"
+#include "host/handler/handlers.h"
+#include "host/remote/remote.h"
+#include "host/shard/shard_io.h"
+
+/* --- which are lent -------------------------------------------------------------------------------------------------
+ */
+
+static void watch(struct remotes *r, struct lent *lent)
+{
+        if (lent->is_watched)
+                return;
+        DL_DELETE(r->resting, lent);
+        DL_APPEND(r->watched, lent);
+        lent->is_watched = true;
+}
+
+static void rest(struct remotes *r, struct lent *lent)
+{
+        DL_DELETE(r->watched, lent);
+        DL_APPEND(r->resting, lent);
+        lent->is_watched = false;
+        r->due_ms = min_u64(r->due_ms, lent_due_ms(lent));
+}
+
+static void add(struct handlers *all, struct lent *lent)
+{
+        struct remotes *r = &all->remotes;
+        lent->place[0] = lent->shard->number;
+        lent->place[1] = lent->fence.seq;
+        lent->is_watched = true;
+        HASH_ADD(hh, r->all, place, sizeof(lent->place), lent);
+        DL_APPEND(r->watched, lent);
+        all->list[lent->slot]->remote.lent++;
+}
+
+static struct lent *find(const struct handlers *all, uint32_t shard, uint64_t seq)
+{
+        uint64_t place[2] = { shard, seq };
+        struct lent *lent = NULL;
+        HASH_FIND(hh, all->remotes.all, place, sizeof(place), lent);
+        return lent;
+}
+
+/* Those that wait hear it. */
+static void answer(struct lent *lent, enum work_verdict verdict, uint64_t now_ms)
+{
+        while (lent->sayings) {
+                struct work_saying *saying = lent->sayings;
+                lent->sayings = saying->next;
+                saying->verdict = verdict;
+                saying->remaining_ms = lent_remaining_ms(lent, now_ms);
+                saying->is_stop |= lent->is_cancelled;
+                saying->done(saying);
+        }
+}
+
+/* The poll that it was meant for waits on. */
+static void lose_poll(struct handlers *all, struct lent *lent)
+{
+        if (!lent->poll)
+                return;
+        lent->poll->lent = NULL;
+        all->list[lent->slot]->remote.polls_count++;
+        lent->poll = NULL;
+}
+
+static void forget(struct handlers *all, struct lent *lent, uint64_t now_ms)
+{
+        struct remotes *r = &all->remotes;
+        struct remote_handler *remote = &all->list[lent->slot]->remote;
+        lose_poll(all, lent);
+        answer(lent, lent->is_durable ? WORK_TAKEN : WORK_UNKNOWN, now_ms);
+        HASH_DELETE(hh, r->all, lent);
+        if (lent->is_watched)
+                DL_DELETE(r->watched, lent);
+        else
+                DL_DELETE(r->resting, lent);
+        remote->lent -= remote->lent > 0;
+        free(lent);
+}
+
+static const struct handler_config *settings_of(const struct handler *handler)
+{
+        const struct generation *current = handler_current(handler);
+        return current ? current->settings : NULL;
+}
+
+static uint64_t timeout_of(const struct handler *handler, const struct claimed *c)
+{
+        const struct handler_config *settings = settings_of(handler);
+        return c->timeout_ms ? c->timeout_ms : settings ? settings->timeout_ms : 0;
+}
+
+/* --- polls ----------------------------------------------------------------------------------------------------------
+ */
+
+static void end_poll(
+        struct remote_handler *remote, struct work_poll *poll, enum work_verdict verdict, const struct work_task *task)
+{
+        remote->polls_count -= !poll->lent;
+        DL_DELETE(remote->polls, poll);
+        poll->done(poll, verdict, task);
+}
+
+void remotes_take(struct handlers *all, struct work_poll *poll, uint64_t now_ms)
+{
+        struct remote_handler *remote = &handlers_ensure(all, poll->handler)->remote;
+        poll->until_ms = now_ms + poll->wait_ms;
+        poll->lent = NULL;
+        remote->seen_ms = now_ms;
+        remote->polls_count++;
+        DL_APPEND(remote->polls, poll);
+}
+
+void remotes_leave(struct handlers *all, struct work_poll *poll)
+{
+        struct remote_handler *remote = &handlers_ensure(all, poll->handler)->remote;
+        remote->polls_count -= !poll->lent;
+        if (poll->lent)
+                poll->lent->poll = NULL; /* its start, once it is recorded, is taken back */
+        DL_DELETE(remote->polls, poll);
+}
+
+static void end_polls(struct handler *handler, enum work_verdict verdict)
+{
+        for (struct work_poll *poll = handler->remote.polls, *next; poll; poll = next) {
+                next = poll->next;
+                if (!poll->lent)
+                        end_poll(&handler->remote, poll, verdict, NULL);
+        }
+}
+
+/* Those whose time is over, unless a task is being started for them. */
+static void expire_polls(struct handler *handler, uint64_t now_ms)
+{
+        for (struct work_poll *poll = handler->remote.polls, *next; poll; poll = next) {
+                next = poll->next;
+                if (!poll->lent && now_ms >= poll->until_ms)
+                        end_poll(&handler->remote, poll, WORK_NONE, NULL);
+        }
+}
+
+void remotes_close(struct handlers *all, uint64_t now_ms)
+{
+        for (struct lent *lent = all->remotes.all; lent; lent = lent->hh.next) {
+                lose_poll(all, lent);
+                answer(lent, WORK_UNKNOWN, now_ms);
+        }
+        for (uint32_t i = 0; i < all->count; i++)
+                end_polls(all->list[i], WORK_STOPPING);
+}
+
+/* --- from the windows to the workers --------------------------------------------------------------------------------
+ */
+
+static void hand_out(struct handlers *all, struct lent *lent, uint64_t now_ms)
+{
+        const struct claimed *c = lent->claimed;
+        struct handler *handler = all->list[lent->slot];
+        const struct handler_config *settings = settings_of(handler);
+        struct work_poll *poll = lent->poll;
+        struct work_task task = { .id = c->id,
+                .key = c->key,
+                .handler = c->handler,
+                .payload = c->payload,
+                .headers = c->headers,
+                .checkpoint = { (const char *)c->checkpoint.data, c->checkpoint.size },
+                .attempt = c->attempts + 1,
+                .attempts_max = c->attempts_max ? c->attempts_max
+                                : settings      ? settings->retry.attempts
+                                                : 0,
+                .crashes = c->crashes,
+                .submitted_ms = c->submitted_ms,
+                .fence = lent->fence,
+                .remaining_ms = lent_remaining_ms(lent, now_ms),
+                .ttl_ms = settings ? settings->remote.ttl_ms : lent->told_for_ms };
+        lent->is_handed = true;
+        lent->poll = NULL;
+        log_event(LEVEL_DEBUG, "handed-out", "handler=%s id=%s worker=%s", handler->name, c->id.data, lent->worker);
+        end_poll(&handler->remote, poll, WORK_TASK, &task);
+}
+
+/* Its start is recorded, or about to be, and nobody gets it. */
+static void take_back(struct lent *lent, uint64_t now_ms)
+{
+        lent->is_ended = true;
+        shard_ended(lent->shard, lent->claimed,
+                pending_outcome_new(STORE_INTERRUPTED, COST_NONE, "it was about to start, and did not"), now_ms);
+}
+
+static void start(struct handler *handler, struct work_poll *poll, struct shard *shard, struct claimed *c,
+        const struct handler_config *settings, uint64_t now_ms)
+{
+        struct lent *lent = memory_zero(1, sizeof(*lent));
+        lent->slot = handler->slot;
+        lent->started_ms = now_ms;
+        lent->fence = (struct work_fence){ shard->lease.epoch, ++shard->starts, c->seq };
+        (void)snprintf(lent->worker, sizeof(lent->worker), "%s", poll->worker);
+        uint64_t give_ms = lent_give_ms(lent, settings->remote.ttl_ms, timeout_of(handler, c), now_ms);
+        lent->for_ms = give_ms;
+        lent->poll = poll;
+        poll->lent = lent;
+        handler->remote.polls_count--;
+        shard_lend(shard, c, lent);
+        add(handler->all, lent);
+}
+
+static struct work_poll *free_poll(const struct remote_handler *remote)
+{
+        struct work_poll *poll = remote->polls;
+        while (poll && poll->lent)
+                poll = poll->next;
+        return poll;
+}
+
+void remote_feed(struct handler *handler, uint64_t now_ms)
+{
+        struct dispatch *dispatch = handler->all->dispatch;
+        struct remote_handler *remote = &handler->remote;
+        const struct handler_config *settings = settings_of(handler);
+        struct shard *shard;
+        struct claimed *c;
+        uint32_t room = remote_room(remote, settings->remote.concurrency, now_ms);
+        enum dispatch_state state = remote_is_served(remote, now_ms) ? DISPATCH_OPEN : DISPATCH_DOWN;
+        dispatch_begin(dispatch, handler->slot, state, room, now_ms);
+        while (room && (c = dispatch_next(dispatch, handler->slot, room, now_ms, &shard))) {
+                if (c->trust == TRUST_DIED_ALONE) {
+                        handler_end_died_alone(handler, shard, c, now_ms);
+                        continue;
+                }
+                start(handler, free_poll(remote), shard, c, settings, now_ms);
+                room = remote_room(remote, settings->remote.concurrency, now_ms);
+        }
+        expire_polls(handler, now_ms);
+}
+
+/* --- what becomes of them --------------------------------------------------------------------------------------------
+ */
+
+/* A judged end; the shard has it from now on, and whoever waits is answered when it is durable. */
+static void settle(struct handlers *all, struct lent *lent, struct settled *settled)
+{
+        lent->is_ended = true;
+        watch(&all->remotes, lent);
+        handler_settle_lent(all->list[lent->slot], lent, settled);
+}
+
+static struct ring_reply reply_of(const struct lent *lent, const struct work_report *report, uint64_t now_ms)
+{
+        return (struct ring_reply){ .outcome = (int32_t)report->outcome,
+                .started_ns = lent->started_ms * NS_PER_MS,
+                .ended_ns = now_ms * NS_PER_MS,
+                .has_result = report->has_result,
+                .has_retry_after = report->has_retry_after,
+                .retry_after_ms = report->retry_after_ms,
+                .error = report->error.size ? (const char *)report->error.data : "",
+                .result = report->result.data,
+                .result_size = report->result.size,
+                .submits = report->follow_ups.data,
+                .submits_size = report->follow_ups.size,
+                .submits_count = report->follow_ups_count };
+}
+
+/* What the handler's settings say about an answer; a runner's are checked in the runner. */
+static bool is_allowed(const struct handler *handler, const struct work_report *report, char text[256])
+{
+        const struct handler_config *settings = settings_of(handler);
+        if (settings && report->result.size > settings->result_max_bytes) {
+                (void)snprintf(text, 256, "result: %zu bytes, at most %" PRIu64 " (handlers.%s.max_result)",
+                        report->result.size, settings->result_max_bytes, handler->name);
+                return false;
+        }
+        return true;
+}
+
+static void apply_outcome(struct handlers *all, struct lent *lent, const struct work_report *report, uint64_t now_ms)
+{
+        struct handler *handler = all->list[lent->slot];
+        struct ring_reply reply = reply_of(lent, report, now_ms);
+        struct buffer error = { 0 };
+        buffer_put(&error, report->error.data, report->error.size);
+        struct settled settled = { .outcome = report->outcome,
+                .error = buffer_text(&error),
+                .reply = &reply,
+                .checkpoint = report->has_checkpoint ? buffer_text((struct buffer *)&report->checkpoint) : NULL,
+                .checkpoint_size = report->checkpoint.size };
+        remote_pause(&handler->remote, report, now_ms);
+        settle(all, lent, &settled);
+        buffer_free(&error);
+}
+
+static void apply_heartbeat(struct handlers *all, struct lent *lent, const struct work_report *report, uint64_t now_ms)
+{
+        const struct handler *handler = all->list[lent->slot];
+        const struct handler_config *settings = settings_of(handler);
+        uint64_t ttl_ms = settings ? settings->remote.ttl_ms : lent->told_for_ms;
+        uint64_t give_ms = lent_give_ms(lent, ttl_ms, timeout_of(handler, lent->claimed), now_ms);
+        if (report->has_progress) {
+                lent->progress_done = report->progress_done;
+                lent->progress_total = report->progress_total;
+        }
+        if (report->has_checkpoint)
+                shard_save(lent->shard, lent->claimed, report->checkpoint.data, report->checkpoint.size);
+        if (lent->is_cancelled || !give_ms || !lent_wants_more(lent, ttl_ms, now_ms))
+                return;
+        shard_extend(lent->shard, lent, give_ms);
+        watch(&all->remotes, lent);
+}
+
+static bool is_current(const struct lent *lent, const struct work_report *report, struct span id)
+{
+        return lent->claimed && lent->is_handed && !lent->is_ended && lent->fence.epoch == report->fence.epoch &&
+               lent->fence.start == report->fence.start && span_is(lent->claimed->id, id);
+}
+
+static bool is_timeout(const struct handlers *all, const struct lent *lent, uint64_t now_ms)
+{
+        uint64_t timeout_ms = timeout_of(all->list[lent->slot], lent->claimed);
+        return timeout_ms && now_ms >= lent->started_ms + timeout_ms;
+}
+
+bool remotes_say(struct handlers *all, struct shards *shards, struct work_saying *saying, uint64_t now_ms)
+{
+        const struct work_report *report = saying->report;
+        struct lent *lent = find(all, saying->shard, report->fence.seq);
+        saying->is_stop = false;
+        saying->verdict = WORK_STALE;
+        if (!lent || !is_current(lent, report, saying->id)) {
+                /* While the table of what is in flight is read, it may still turn up. */
+                if (saying->shard >= shards->count || shards->list[saying->shard].shard.state != SHARD_OWNED)
+                        saying->verdict = WORK_ELSEWHERE;
+                return false;
+        }
+        struct handler *handler = all->list[lent->slot];
+        handler->remote.seen_ms = now_ms;
+        if (report->kind == REPORT_HEARTBEAT) {
+                apply_heartbeat(all, lent, report, now_ms);
+                saying->is_stop = lent->is_cancelled || is_timeout(all, lent, now_ms);
+                saying->remaining_ms = lent_remaining_ms(lent, now_ms);
+                saying->verdict = WORK_TAKEN;
+                if (!lent->is_to_tell && !lent->is_telling)
+                        return false;
+        } else if (!is_allowed(handler, report, saying->text)) {
+                saying->verdict = WORK_REFUSED;
+                return false;
+        } else {
+                apply_outcome(all, lent, report, now_ms);
+        }
+        saying->next = lent->sayings;
+        lent->sayings = saying;
+        watch(&all->remotes, lent);
+        return true;
+}
+
+/* --- through the control list ----------------------------------------------------------------------------------------
+ */
+
+/* Said in time, but the shard was told of the silence before it was read: nobody has started the task since. */
+static struct claimed *find_silent(const struct shard *s, const struct work_report *report, struct span id)
+{
+        for (struct window_key *key = s->window.keys; key; key = key->hh.next)
+                for (struct claimed *c = key->first; c; c = c->next)
+                        if (c->seq == report->fence.seq && c->state == CLAIMED_WAITING && !key->is_busy &&
+                                c->silences && c->worker_epoch == report->fence.epoch &&
+                                c->worker_start == report->fence.start && span_is(c->id, id))
+                                return c;
+        return NULL;
+}
+
+static void obey(struct handlers *all, struct shard *shard, const struct store_control *control,
+        const struct work_report *report, uint64_t now_ms)
+{
+        struct lent *lent = find(all, shard->number, control->seq);
+        struct claimed *silent = NULL;
+        char text[256] = "this is not the current start of the task any more";
+        bool is_here = lent && is_current(lent, report, control->id);
+        if (!is_here && report->kind == REPORT_OUTCOME && (silent = find_silent(shard, report, control->id))) {
+                /* It is at the worker once more, for as long as it takes to say what the worker said. */
+                lent = memory_zero(1, sizeof(*lent));
+                lent->fence = report->fence;
+                (void)snprintf(lent->worker, sizeof(lent->worker), "(late)");
+                shard_adopt_silent(shard, silent, lent, now_ms);
+                add(all, lent);
+                is_here = true;
+        }
+        if (is_here && report->kind == REPORT_HEARTBEAT)
+                apply_heartbeat(all, lent, report, now_ms);
+        else if (is_here && is_allowed(all->list[lent->slot], report, text))
+                apply_outcome(all, lent, report, now_ms);
+        else if (report->kind == REPORT_OUTCOME)
+                log_event(LEVEL_WARN, "outcome-refused", "shard=%" PRIu32 " id=%.*s text=%s", shard->number,
+                        (int)min_u64(control->id.size, TASK_ID_MAX), control->id.data, LOG_QUOTE(text));
+}
+
+void remotes_obey(struct handlers *all, struct shard *shard, const struct store_control *control, uint64_t now_ms)
+{
+        struct work_report report;
+        struct error error = { "" };
+        enum report_kind kind = control->verb == CONTROL_OUTCOME ? REPORT_OUTCOME : REPORT_HEARTBEAT;
+        /* The host that took it has checked it; but anybody can write to a store. */
+        if (report_parse(control->data, kind, &report, &error) < 0) {
+                log_event(LEVEL_WARN, "outcome-refused", "shard=%" PRIu32 " text=%s", shard->number,
+                        LOG_QUOTE(error.text));
+                return;
+        }
+        report.fence.seq = control->seq;
+        obey(all, shard, control, &report, now_ms);
+        report_free(&report);
+}
+
+/* --- turns and times -------------------------------------------------------------------------------------------------
+ */
+
+static void look(struct handlers *all, struct lent *lent, uint64_t now_ms)
+{
+        if (!lent->claimed) {
+                if (!lent->is_to_tell && !lent->is_telling)
+                        forget(all, lent, now_ms);
+                return;
+        }
+        if (lent->is_ended)
+                return;
+        if (!lent->is_handed && !lent->poll) {
+                take_back(lent, now_ms);
+                return;
+        }
+        if (!lent->told_ms)
+                return;
+        if (!lent->is_handed)
+                hand_out(all, lent, now_ms);
+        if (lent->is_to_tell || lent->is_telling)
+                return;
+        answer(lent, WORK_TAKEN, now_ms);
+        rest(&all->remotes, lent);
+}
+
+void remotes_look(struct handlers *all, const struct shards *shards, uint64_t now_ms)
+{
+        const struct shard_set *changed = &shards->schedule.changed;
+        for (uint32_t i = 0; (i = shard_set_from(changed, i)) != SHARD_SET_NONE; i++) {
+                struct lent *lent = shard_take_adopted(&shards->list[i].shard);
+                while (lent) {
+                        struct lent *next = lent->next;
+                        log_event(LEVEL_INFO, "adopted", "shard=%" PRIu32 " id=%s worker=%s left_ms=%" PRIu64, i,
+                                lent->claimed->id.data, lent->worker, lent->told_for_ms);
+                        lent->told_ms = now_ms; /* not before the answer came that said how long it lasts */
+                        add(all, lent);
+                        lent = next;
+                }
+        }
+        for (struct lent *lent = all->remotes.watched, *next; lent; lent = next) {
+                next = lent->next;
+                look(all, lent, now_ms);
+        }
+        for (uint32_t i = 0; i < all->count; i++) {
+                struct handler *handler = all->list[i];
+                const struct handler_config *settings = settings_of(handler);
+                if (handler->remote.polls && (all->is_leaving || !settings || !handler_is_remote(settings)))
+                        end_polls(handler, all->is_leaving ? WORK_STOPPING : WORK_NO_HANDLER);
+        }
+}
+
+static void fall_silent(struct handlers *all, struct lent *lent, uint64_t now_ms)
+{
+        char error[160];
+        char age[UNITS_TEXT_MAX];
+        struct claimed *c = lent->claimed;
+        bool is_late = is_timeout(all, lent, now_ms);
+        struct settled settled = { .outcome = lent_silence(c, is_late), .error = error };
+        (void)snprintf(error, sizeof(error), WORKER_SILENT "%s, after %s%s", is_late ? " at its timeout" : "",
+                units_format_ms(age, now_ms - lent->started_ms),
+                settled.outcome == OUTCOME_CRASHED ? ", as those before it" : "");
+        log_event(LEVEL_WARN, "worker-silent", "handler=%s id=%s key=%s worker=%s silences=%" PRIu32 " counts_as=%s",
+                all->list[lent->slot]->name, c->id.data, LOG_QUOTE(c->key.data), lent->worker, c->silences + 1,
+                outcome_name((int)settled.outcome));
+        settle(all, lent, &settled);
+        c->silences++;
+}
+
+void remotes_tick(struct handlers *all, uint64_t now_ms)
+{
+        struct remotes *r = &all->remotes;
+        if (now_ms < r->due_ms)
+                return;
+        r->due_ms = UINT64_MAX;
+        for (struct lent *lent = r->resting, *next; lent; lent = next) {
+                next = lent->next;
+                if (now_ms >= lent_due_ms(lent))
+                        fall_silent(all, lent, now_ms);
+                else
+                        r->due_ms = min_u64(r->due_ms, lent_due_ms(lent));
+        }
+}
+
+uint64_t remotes_due_ms(const struct handlers *all, uint64_t now_ms)
+{
+        uint64_t due_ms = all->remotes.resting ? all->remotes.due_ms : UINT64_MAX;
+        for (uint32_t i = 0; i < all->count; i++) {
+                const struct remote_handler *remote = &all->list[i]->remote;
+                for (const struct work_poll *poll = remote->polls; poll; poll = poll->next)
+                        due_ms = poll->lent ? due_ms : min_u64(due_ms, poll->until_ms);
+                if (remote->polls && remote->paused_ms > now_ms)
+                        due_ms = min_u64(due_ms, remote->paused_ms);
+        }
+        return due_ms;
+}
+
+/* --- stopping --------------------------------------------------------------------------------------------------------
+ */
+
+void remotes_stop_task(struct handlers *all, struct claimed *c, uint64_t now_ms)
+{
+        struct lent *lent = c->lent;
+        if (c->lease_number != lent->shard->lease_number) {
+                /* The next owner waits for the worker. */
+                watch(&all->remotes, lent);
+                shard_again(lent->shard, c, now_ms);
+                return;
+        }
+        if (lent->is_ended)
+                return;
+        lent->is_cancelled = true;
+        if (lent->is_handed)
+                return; /* its next heartbeat says so; its outcome, or its silence, is the end of it */
+        lose_poll(all, lent);
+        struct settled settled = { .outcome = OUTCOME_INTERRUPTED, .error = "cancelled before it started" };
+        settle(all, lent, &settled);
+}
+
+void remotes_recall(struct handlers *all, struct claimed *c, uint64_t now_ms)
+{
+        struct lent *lent = c->lent;
+        if (lent->is_handed || lent->is_ended)
+                return;
+        lose_poll(all, lent);
+        take_back(lent, now_ms);
+}
+
+void remotes_free(struct handlers *all)
+{
+        struct remotes *r = &all->remotes;
+        while (r->all) {
+                struct lent *lent = r->all;
+                HASH_DELETE(hh, r->all, lent);
+                if (lent->claimed)
+                        lent->claimed->lent = NULL;
+                free(lent);
+        }
+}
