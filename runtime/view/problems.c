@@ -169,7 +169,7 @@ static void look_at_handler(struct app_problems *p, const json_t *handler)
                 return;
         }
         if (!strcmp(state, "open") && waiting && view_json_get_number(handler, "oldest_ms") >= WAITS_LONG_MS) {
-                text_put_between(&text, "", name, " is behind.");
+                text_put_between(&text, "Tasks of ", name, " wait for long.");
                 put_waiting(&text, handler);
                 add(p, false, "backlog", name, &text, "quiver tasks --handler ");
         }

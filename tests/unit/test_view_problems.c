@@ -87,13 +87,14 @@ static void a_handler_that_is_down_comes_before_what_is_only_to_look_at(void **s
                       "{\"name\":\"mail\",\"state\":\"unavailable\",\"unavailable\":\"connect: "
                       "refused\",\"unavailable_ms\":240000,"
                       "\"waiting\":1204,\"oldest_ms\":230000}"));
-        assert_problems(rig, "bad unavailable: mail is unavailable for 4 min: connect: refused. 1204 tasks wait for "
-                             "it, the oldest for "
-                             "3 min 50 s. "
-                             "[quiver pause mail]\n"
-                             "warn backlog: slow is behind. 1 task waits for it, the oldest for 1 min. [quiver tasks "
-                             "--handler slow]\n"
-                             "warn dead: 2 tasks are dead. [quiver dead list]\n");
+        assert_problems(rig,
+                "bad unavailable: mail is unavailable for 4 min: connect: refused. 1204 tasks wait for "
+                "it, the oldest for "
+                "3 min 50 s. "
+                "[quiver pause mail]\n"
+                "warn backlog: Tasks of slow wait for long. 1 task waits for it, the oldest for 1 min. [quiver tasks "
+                "--handler slow]\n"
+                "warn dead: 2 tasks are dead. [quiver dead list]\n");
 }
 
 static void a_pause_says_why_and_how_to_end_it(void **state)

@@ -2,7 +2,7 @@
 
 import { get, query } from "./api.js";
 import { h } from "./dom.js";
-import { number, plural, time } from "./format.js";
+import { number, plural } from "./format.js";
 import { action, empty, handlerLink, table, word } from "./parts.js";
 import { filters, paged, tasksTable } from "./tasks.js";
 import { state, wants } from "./state.js";
@@ -52,7 +52,6 @@ export function view(parameters) {
 			{ name: "handler", value: (g) => g.handler, show: (g) => (g.handler ? handlerLink(g.handler) : "–") },
 			{ name: "first line of the error", class: "text", value: (g) => g.error, show: (g) => g.error || g.reason || "–" },
 			{ name: "reason", class: "less", value: (g) => g.reason, show: (g) => g.reason || "–" },
-			{ name: "last", class: "less", value: (g) => g.last_ms || 0, show: (g) => (g.last_ms ? time(g.last_ms) : "–") },
 			{ name: "", show: (g) => bulk(g, found.data.time_ms) },
 		], groups, "Dead tasks by handler and error") : empty("A task is dead when it has used up its attempts, or was rejected, skipped or cancelled. It is kept here until somebody requeues or drops it."),
 		groups.length ? h("p", { class: "muted" }, `${plural(groups.length, "group")}. `, h("a", { href: "#/dead?all=1" }, "All of them, one by one")) : null,
