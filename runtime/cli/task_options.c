@@ -74,14 +74,14 @@ static int split_header(
 
 int task_options_take_header(void *self, const char *value, struct error *error)
 {
-        const char *name;
+        const char *name = NULL;
         int r = split_header(self, value, &name, &value, error);
         return r < 0 ? r : add_header(self, name, value, error);
 }
 
 int task_options_take_header64(void *self, const char *value, struct error *error)
 {
-        const char *name;
+        const char *name = NULL;
         int r = split_header(self, value, &name, &value, error);
         return r < 0 ? r : add_header64(self, name, value, error);
 }
