@@ -160,8 +160,8 @@ static void run_lines(const struct load *load)
                         uint32_t shard;
                         (void)load_key(load, sent, key, &shard);
                         used += (size_t)snprintf(chunk + used, sizeof(chunk) - used,
-                                "{\"handler\": \"noop\", \"key\": \"%s\", \"payload\": \"%0*u\"}\n", key,
-                                (int)load->payload_bytes, sent);
+                                "{\"handler\": \"noop\", \"key\": \"%s\", \"payload\": \"%.*s\"}\n", key,
+                                (int)load->payload_bytes, load_payload(load, sent));
                 }
                 send_all(fd, head, (size_t)snprintf(head, sizeof(head), "%zx\r\n", used));
                 memcpy(chunk + used, "\r\n", 2);
