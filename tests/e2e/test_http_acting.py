@@ -8,13 +8,13 @@ from http_hosts import Server, detail
 
 
 @pytest.fixture(scope="module")
-def server(quiver, root, tmp_path_factory):
+def server(quiver, root, tmp_path_factory, request):
     """A host whose handlers are `mail` and, where tasks only wait, `idle`."""
     host = Host(quiver, root / "build" / "test-plugins", tmp_path_factory.mktemp("acting"))
+    request.addfinalizer(host.close)  # also if this fails
     made = Server(host)
     host.cli("pause", "idle")
-    yield made
-    host.close()
+    return made
 
 
 @pytest.fixture

@@ -18,16 +18,16 @@ def document(root):
 
 
 @pytest.fixture(scope="module")
-def server(quiver, root, tmp_path_factory):
+def server(quiver, root, tmp_path_factory, request):
     host = Host(quiver, root / "build" / "test-plugins", tmp_path_factory.mktemp("described"))
+    request.addfinalizer(host.close)  # also if this fails
     made = Server(host)
     host.submit([{"handler": "mail", "key": f"d{i}", "payload": f"{i} reject"} for i in range(4)])
     wait_until(lambda: made.get("/v1/dead")["total"] == 4, "they are dead")
     host.cli("key", "hold", "held")
     host.submit([{"handler": "mail", "key": "held", "payload": "9"}])
     wait_until(lambda: made.get("/v1/keys")["keys"], "a key is held")
-    yield made
-    host.close()
+    return made
 
 
 def operations(document):

@@ -11,10 +11,11 @@ from http_hosts import Server, detail
 
 
 @pytest.fixture(scope="module")
-def shop(quiver, root, tmp_path_factory):
+def shop(quiver, root, tmp_path_factory, request):
     """A host that has tasks in every state, and that nobody changes."""
     folder = tmp_path_factory.mktemp("lists")
     host = Host(quiver, root / "build" / "test-plugins", folder)
+    request.addfinalizer(host.close)  # also if this fails
     server = Server(host)
     gate = folder / "gate"
     host.submit([{"handler": "mail", "key": f"dead-{i}", "payload": f"{i} reject"} for i in range(10, 15)])
@@ -30,7 +31,6 @@ def shop(quiver, root, tmp_path_factory):
                "its host says that it runs")
     yield server
     gate.touch()
-    host.close()
 
 
 def find(host, key):
