@@ -21,7 +21,7 @@
 static void free_store(struct redis_store *s)
 {
         for (uint32_t i = 0; s->shards && i < s->store.shards; i++) {
-                view_forget(&s->shards[i], VIEW_UNKNOWN);
+                view_forget(&s->shards[i], VIEW_EMPTY);
                 free(s->shards[i].keys);
         }
         free(s->shards);
