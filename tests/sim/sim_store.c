@@ -126,6 +126,7 @@ static void acquire(struct sim *sim, struct sim_store_shard *s, struct sim_call 
         for (uint32_t i = 0; i < POOLS; i++)
                 a->has_names |= sim_keys_wait_for(s, i);
         a->next_due_ms = sim_keys_due_ms(sim, s);
+        a->next_schedule_ms = STORE_NEVER;
 }
 
 static void apply(struct sim *sim, struct sim_store_shard *s, struct sim_call *call, const struct store_outcome *o)
