@@ -83,6 +83,12 @@ static int on_submit(struct call *call)
         struct frame_headers headers;
         const struct frame *f = &call->frame;
         const char *lane = frame_get(f, "lane");
+        const char *merge = frame_get(f, "merge");
+        if (frame_get_number(f, "debounce_ms", 0, &submit.debounce_ms) < 0)
+                return breach(call, "sent a submit frame whose debounce_ms is no number");
+        if (merge && strcmp(merge, "1") != 0 && strcmp(merge, "0") != 0)
+                return breach(call, "sent a submit frame whose merge is not 1 or 0");
+        submit.merge = merge && *merge == '1';
         if (frame_get_number(f, "delay_ms", 0, &submit.delay_ms) < 0)
                 return breach(call, "sent a submit frame whose delay_ms is no number");
         if (lane && read_lane(lane, &submit.lane) < 0)

@@ -145,6 +145,10 @@ static int take_json_option(const struct option *row, const char *name, const js
 {
         char number[24];
         const char *text = plain_text(value);
+        if (row->kind == OPTION_FLAG) {
+                *row->to.flag = json_is_true(value);
+                return json_is_boolean(value) ? 0 : error_set(error, -EINVAL, "%s: must be true or false", name);
+        }
         if (row->kind == OPTION_U32 && json_is_integer(value)) {
                 (void)snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
                 text = number;
@@ -157,8 +161,8 @@ static int take_json_option(const struct option *row, const char *name, const js
 static int take_json_field(struct task_options *t, const char *name, const json_t *value, struct error *error)
 {
         const struct option rows[] = { TASK_OPTIONS(t) };
-        static const char *const known[] = { "handler", "key", "lane", "delay", "unique", "attempts", "timeout",
-                "headers", "headers_base64", "payload", "payload_base64", "idempotency_key" };
+        static const char *const known[] = { "handler", "key", "lane", "delay", "unique", "merge", "debounce",
+                "attempts", "timeout", "headers", "headers_base64", "payload", "payload_base64", "idempotency_key" };
         if (!strcmp(name, "payload"))
                 return take_json_payload(t, value);
         if (!strcmp(name, "payload_base64"))

@@ -33,6 +33,10 @@ void task_options_free(struct task_options *t);
                 OPT_DURATION("--delay TIME", &(t)->task.delay_ms, 0, "start no sooner than in 10s, 5m, 1h"),           \
                 OPT_DURATION(                                                                                          \
                         "--unique TIME", &(t)->task.unique_ms, 0, "no second one for handler and key within TIME"),    \
+                OPT_FLAG("--merge", &(t)->task.merge,                                                                  \
+                        "with those that wait, if they say so too: the last payload runs"),                            \
+                OPT_DURATION(                                                                                          \
+                        "--debounce TIME", &(t)->task.debounce_ms, 0, "--merge, and the first waits TIME for others"), \
                 OPT_NUMBER("--attempts N", &(t)->task.attempts, 1, UINT32_MAX,                                         \
                         "starts in all, instead of the handler's"),                                                    \
                 OPT_DURATION("--timeout TIME", &(t)->task.timeout_ms, 0,                                               \
@@ -44,7 +48,8 @@ extern const struct option_choice task_lanes[];
 int task_options_take_header(void *self, const char *value, struct error *error);
 int task_options_take_header64(void *self, const char *value, struct error *error);
 
-/* {"handler", "key", "lane", "delay", "unique", "attempts", "timeout", "headers": {…}, "headers_base64": {…},
+/* {"handler", "key", "lane", "delay", "unique", "merge", "debounce", "attempts", "timeout", "headers": {…},
+ * "headers_base64": {…},
  * "idempotency_key", "payload" or "payload_base64"}: what is there replaces what was said before.  A payload that is no
  * text is the JSON itself. `object` must outlive the task.  0 or -EINVAL. */
 int task_options_take_json(struct task_options *t, const json_t *object, struct error *error);

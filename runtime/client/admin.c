@@ -19,6 +19,7 @@ CALL_START(import)
 /* --- tasks -------------------------------------------------------------------------------------------------------- */
 
 struct found {
+        char merged_into[TASK_ID_MAX + 1]; /* "": not so */
         void (*found)(void *self, const struct store_listed *task);
         void *self;
         bool is_there;
@@ -27,6 +28,8 @@ struct found {
 static void take_found(struct client_call *call)
 {
         struct found *to = call->self;
+        (void)snprintf(to->merged_into, sizeof(to->merged_into), "%.*s", (int)call->find.merged_into.size,
+                call->find.merged_into.size ? call->find.merged_into.data : "");
         if (!call->find.task)
                 return;
         to->is_there = true;
@@ -44,6 +47,9 @@ int client_find(struct qv_client *client, struct span id, void (*found)(void *se
                 if (r < 0)
                         return r;
         }
+        if (!to.is_there && to.merged_into[0])
+                return error_set(error, -EREMCHG, "task %.*s was merged into %s; see: quiver task %s", (int)id.size,
+                        id.data, to.merged_into, to.merged_into);
         if (!to.is_there)
                 return error_set(error, -ENOENT, "there is no task %.*s: it is done or dropped, or never was",
                         (int)id.size, id.data);

@@ -28,7 +28,8 @@ int client_refusal(const struct qv_client_task *task, const struct store_submiss
 int client_count(struct qv_client *client, uint32_t first_shard, uint32_t shards, struct store_counts *ret_counts,
         struct error *error);
 
-/* Looks for a task in all states.  -ENOENT: it is done, dropped, or never was. */
+/* Looks for a task in all states.  -ENOENT: it is done, dropped, or never was.  -EREMCHG: it was merged into another.
+ */
 int client_find(struct qv_client *client, struct span id, void (*found)(void *self, const struct store_listed *task),
         void *self, struct error *error);
 

@@ -52,6 +52,7 @@ int qv_client_count(struct qv_client *client, uint32_t shard, struct qv_client_c
                 .submitted = sum.submitted,
                 .done = sum.done,
                 .dropped = sum.dropped,
+                .merged = sum.merged,
                 .oldest_ms = sum.oldest_ms,
         };
         if (SIZED_FILL(counts, &said) < 0)

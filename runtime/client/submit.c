@@ -73,6 +73,8 @@ int client_task_envelope(
                 .reply_ms = task->reply_ms,
                 .attempts = task->attempts,
                 .lane = lanes[task->lane + 1],
+                .is_merge = task->merge || task->debounce_ms,
+                .debounce_ms = task->debounce_ms,
         };
         return 0;
 }
@@ -119,6 +121,10 @@ int client_refusal(const struct qv_client_task *task, const struct store_submiss
         case -EMSGSIZE:
                 return error_set(error, item->status, "payload: %zu bytes are more than store.max_payload allows",
                         task->payload_size);
+        case -ENOTSUP:
+                return error_set(error, item->status,
+                        "merge: the app has this feature not switched on; when all its hosts know it: quiver app "
+                        "upgrade merge");
         default:
                 (void)client_check_task(task, error);
                 return item->status;

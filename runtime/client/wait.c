@@ -32,6 +32,7 @@ static struct qv_client_outcome *copy_outcome(const struct store_reply *reply)
         outcome->crashes = reply->note.crashes;
         outcome->interruptions = reply->note.interruptions;
         outcome->laters = reply->note.laters;
+        outcome->merged = reply->note.merged;
         if (reply->has_data) {
                 outcome->result_size = reply->data.size;
                 outcome->result = text_put(&at, reply->data);

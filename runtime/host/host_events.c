@@ -92,6 +92,15 @@ static void note_answer(struct host *h)
         h->outage = (struct store_outage){ 0 };
 }
 
+static void on_merged(void *self, const struct claimed *into, uint32_t count)
+{
+        struct host *h = self;
+        if (into->pool < h->handlers.count)
+                h->handlers.list[into->pool]->counts.merged += count;
+        log_event(LEVEL_DEBUG, "merged", "into=%s key=%s handler=%s tasks=%" PRIu32, into->id.data,
+                LOG_QUOTE(into->key.data), into->handler.data, count);
+}
+
 /* Our node in the tree has something new to say. */
 static void on_news(void *self)
 {
@@ -119,6 +128,7 @@ const struct shards_events host_shards_events = { .now_ms = on_now_ms,
         .recall = on_task_recall,
         .reported = on_reported,
         .failed = on_call_failed,
+        .merged = on_merged,
         .stale = on_news,
         .renewed = on_renewed };
 
@@ -236,6 +246,7 @@ static void on_app(struct store_request *request)
                 return;
         membership_limit(&h->membership, app->max_members);
         h->handlers.has_later = store_app_has(app, "later");
+        h->limits.can_merge = store_app_has(app, "merge");
         if (store_app_lacks(app) && h->phase == HOST_RUNNING)
                 host_stop_lacking(h, store_app_lacks(app));
 }

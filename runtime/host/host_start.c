@@ -58,6 +58,7 @@ void host_apply_config(struct host *h)
         h->limits = (struct shard_limits){ .ttl_ms = c->lease.ttl_ms,
                 .drain_ms = c->lease.drain_ms,
                 .gather_ms = GATHER_MS,
+                .can_merge = h->limits.can_merge,
                 .window_tasks = c->window.tasks,
                 .window_bytes = c->window.bytes,
                 .seats = count_seats(c) };
@@ -291,6 +292,7 @@ static int make_shards(struct host *h)
         limit_members(h, info.record->max_members);
         h->handlers.has_later = store_app_has(info.record, "later");
         h->status_doc.survey.created_ms = h->survey.created_ms = info.record->created_ms;
+        h->limits.can_merge = store_app_has(info.record, "merge");
         h->shards = (struct shards){ .store = h->store,
                 .done = &h->done,
                 .dispatch = &h->dispatch,

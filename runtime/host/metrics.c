@@ -152,6 +152,7 @@ static void put_finished(const struct handler *handler, const struct survey_hand
         (void)held;
         for (unsigned i = 0; i < FINISHED_KINDS; i++)
                 metrics_put(to, (double)finished->counts[i], handler->name, outcomes[i]);
+        metrics_put(to, (double)handler->counts.merged, handler->name, "merged");
 }
 
 static void put_attempts(const struct handler *handler, const struct survey_handler *held, struct metrics *to)

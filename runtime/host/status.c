@@ -23,6 +23,7 @@ static const struct {
         { "rejected", offsetof(struct outcome_counts, rejected) },
         { "crashed", offsetof(struct outcome_counts, crashed) },
         { "timed_out", offsetof(struct outcome_counts, timed_out) },
+        { "merged", offsetof(struct outcome_counts, merged) },
 };
 #define COUNTERS    (sizeof(counter_names) / sizeof(counter_names[0]))
 #define PENDING_MAX 64 /* that are named */
@@ -63,6 +64,7 @@ static json_t *make_handler(const struct host_status *r, const struct handler *h
         put_number(o, "rejected", handler->counts.rejected);
         put_number(o, "crashed", handler->counts.crashed);
         put_number(o, "timed_out", handler->counts.timed_out);
+        put_number(o, "merged", handler->counts.merged);
         put_number(o, "oldest_ms", has_ages ? held.age_ms : 0);
         if (handler->outage.is_on && !strcmp(handler_state_name(handler), "unavailable")) {
                 (void)json_object_set_new(o, "unavailable", text(handler->outage.text));

@@ -57,13 +57,24 @@ int intake_set_option(struct store_submission *item, const char *name, const cha
                 e->attempts = (uint32_t)attempts;
                 return 0;
         }
+        if (!strcmp(name, "merge")) {
+                e->is_merge = !strcmp(value, "1") || !strcmp(value, "true");
+                return e->is_merge || !strcmp(value, "0") || !strcmp(value, "false")
+                               ? 0
+                               : error_set(error, -EINVAL, "merge: %s; it is 1 or 0", value);
+        }
         if (!strcmp(name, "delay"))
                 ms = &item->delay_ms;
+        else if (!strcmp(name, "debounce"))
+                ms = &e->debounce_ms;
         else if (!strcmp(name, "unique"))
                 ms = &e->unique_ms;
         else
                 ms = &e->timeout_ms;
-        return units_duration_ms(value, ms, error) < 0 ? error_prefix(error, -EINVAL, "%s", name) : 0;
+        if (units_duration_ms(value, ms, error) < 0)
+                return error_prefix(error, -EINVAL, "%s", name);
+        e->is_merge |= e->debounce_ms > 0;
+        return 0;
 }
 
 unsigned intake_status(const struct store_submission *item, struct error *error)
@@ -96,6 +107,11 @@ unsigned intake_status(const struct store_submission *item, struct error *error)
                 (void)error_set(error, item->status, "payload: %zu bytes are more than store.max_payload",
                         item->envelope.payload.size);
                 return 413;
+        case -ENOTSUP:
+                (void)error_set(error, item->status,
+                        "merge: the app has this feature not switched on; when all its hosts know it: quiver app "
+                        "upgrade merge");
+                return 400;
         default:
                 if (envelope_check(&item->envelope, error) == 0)
                         (void)error_set(error, item->status, "unique: needs a key");

@@ -95,9 +95,9 @@ static int take_payload(
 static int take_field(struct line_task *line, struct store_submission *item, const char *name, const json_t *value,
         struct error *error)
 {
-        static const char *const known[] = { "handler", "key", "lane", "delay", "unique", "timeout", "attempts",
-                "idempotency_key", "headers", "headers_base64", "payload", "payload_base64" };
-        static const size_t options_end = 8;
+        static const char *const known[] = { "handler", "key", "lane", "delay", "unique", "merge", "debounce",
+                "timeout", "attempts", "idempotency_key", "headers", "headers_base64", "payload", "payload_base64" };
+        static const size_t options_end = 10;
         size_t i = 0;
         while (i < sizeof(known) / sizeof(known[0]) && strcmp(name, known[i]) != 0)
                 i++;
@@ -115,6 +115,8 @@ static int take_field(struct line_task *line, struct store_submission *item, con
                 (void)snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
                 return intake_set_option(item, name, number, error);
         }
+        if (!strcmp(name, "merge") && json_is_boolean(value))
+                return intake_set_option(item, name, json_is_true(value) ? "1" : "0", error);
         if (!plain_text(value))
                 return error_set(error, -EINVAL, "%s: must be a text", name);
         if (!strcmp(name, "idempotency_key")) {

@@ -10,6 +10,7 @@
 #include "look/status_look.h"
 #include "look/task_look.h"
 #include "view/done.h"
+#include "view/task.h"
 
 /* --- the app as a whole ------------------------------------------------------------------------------------------- */
 
@@ -109,6 +110,11 @@ static void answer_task(struct http_look *http_look)
         struct task_call *call = container_of(http_look, struct task_call, http_look);
         if (call->task.found.is_there) {
                 http_look_answer(http_look, 200, task_look_as_json(&call->task));
+                return;
+        }
+        if (call->task.merged_into[0]) {
+                http_look_answer(http_look, 200,
+                        merged_as_json(call->task.id, span_of_text(call->task.merged_into), call->task.merged_ms));
                 return;
         }
         /* The store has nothing of it: hosts remember what they did last. */

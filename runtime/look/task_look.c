@@ -1,5 +1,7 @@
 #include "look/task_look.h"
 
+#include <stdio.h>
+
 #include "base/memory.h"
 #include "view/task.h"
 
@@ -18,8 +20,13 @@ static bool task_look_next(struct look *base)
                 /* A slice at a time: others have their turn in between. */
                 if (!base->find.task && !base->find.is_end)
                         return look_ask_find(base, look->id, base->find.cursor);
-                if (!base->find.task)
+                if (!base->find.task) {
+                        struct span into = base->find.merged_into;
+                        (void)snprintf(look->merged_into, sizeof(look->merged_into), "%.*s", (int)into.size,
+                                into.size ? into.data : "");
+                        look->merged_ms = base->find.merged_ms;
                         break;
+                }
                 keep_task(&look->found, base->find.task);
                 look->step = TASK_COUNT;
                 return look_ask_count(base, shard, 1, &look->shard);

@@ -12,7 +12,9 @@ struct task_look {
         struct look look;
         struct span id; /* the caller's; task_id_check() has taken it */
 
-        struct kept_task found; /* is_there: false if it is done or dropped, or never was */
+        struct kept_task found;            /* is_there: false if it is done or dropped, or never was */
+        char merged_into[TASK_ID_MAX + 1]; /* not there, since it was merged into this one; "": not so */
+        uint64_t merged_ms;                /* when, store time */
         struct kept_key key;
         struct whereabouts_look where;
         struct store_counts shard;

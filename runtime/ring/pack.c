@@ -236,6 +236,8 @@ void ring_put_submit(struct buffer *to, const struct ring_submit *submit)
         buffer_put_text(to, submit->key);
         buffer_put_u32(to, (uint32_t)submit->lane);
         buffer_put_u64(to, submit->delay_ms);
+        buffer_put_u32(to, submit->is_merge);
+        buffer_put_u64(to, submit->debounce_ms);
         buffer_put_block(to, submit->headers, submit->headers_size);
         buffer_put_block(to, submit->payload, submit->payload_size);
 }
@@ -247,6 +249,8 @@ int ring_next_submit(struct reader *from, struct ring_submit *ret)
         submit.key = reader_text(from);
         submit.lane = (int32_t)reader_u32(from);
         submit.delay_ms = reader_u64(from);
+        submit.is_merge = reader_u32(from);
+        submit.debounce_ms = reader_u64(from);
         submit.headers = reader_block(from, &submit.headers_size);
         submit.payload = reader_block(from, &submit.payload_size);
         if (from->is_bad)

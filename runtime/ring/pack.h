@@ -74,6 +74,8 @@ struct ring_submit {
         const char *key; /* "": none */
         int32_t lane;
         uint64_t delay_ms;
+        bool is_merge;
+        uint64_t debounce_ms;
         const void *headers; /* as in ring_task */
         size_t headers_size;
         const void *payload;

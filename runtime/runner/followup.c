@@ -11,6 +11,7 @@
 #define KEY_MAX          255
 #define HEADER_NAME_MAX  64
 #define DELAY_MAX_MS     (UINT64_C(3650) * 86400 * 1000) /* ten years; more is likely a negative number converted */
+#define DEBOUNCE_MAX_MS  UINT64_C(86400000)              /* a day */
 
 static bool has_control(const char *text)
 {
@@ -141,6 +142,11 @@ static int check(const struct qv_submit *submit, uint64_t payload_max, struct er
         if (submit->delay_ms > DELAY_MAX_MS)
                 return error_set(
                         error, -EINVAL, "delay_ms is %llu, at most ten years", (unsigned long long)submit->delay_ms);
+        if (submit->debounce_ms > DEBOUNCE_MAX_MS)
+                return error_set(
+                        error, -EINVAL, "debounce_ms is %llu, at most a day", (unsigned long long)submit->debounce_ms);
+        if ((submit->merge || submit->debounce_ms) && !submit->key)
+                return error_set(error, -EINVAL, "merge needs a key");
         int r = submit->key ? check_key(submit->key, error) : 0;
         return r < 0 ? r : check_headers(submit, error);
 }
@@ -164,6 +170,8 @@ static void put(struct buffer *to, const struct qv_submit *submit)
                 .key = submit->key ? submit->key : "",
                 .lane = submit->lane,
                 .delay_ms = submit->delay_ms,
+                .is_merge = submit->merge || submit->debounce_ms,
+                .debounce_ms = submit->debounce_ms,
                 .headers = headers.data,
                 .headers_size = headers.size,
                 .payload = submit->payload,

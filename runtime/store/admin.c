@@ -33,6 +33,7 @@ void store_counts_add(struct store_counts *to, const struct store_counts *c)
         to->submitted += c->submitted;
         to->done += c->done;
         to->dropped += c->dropped;
+        to->merged += c->merged;
         to->results_dropped += c->results_dropped;
         if (c->oldest_ms > to->oldest_ms)
                 to->oldest_ms = c->oldest_ms;
@@ -75,6 +76,24 @@ void store_commit(struct store *store, struct store_commit *commit)
         if (commit->numbers_count > STORE_CALL_TASKS)
                 request_refuse(&commit->request, "too many results in one request");
         request_start(&commit->request);
+}
+
+struct span store_reply_id(const struct store_reply *reply)
+{
+        return reply->into[0] ? span_of_text(reply->into) : reply->id;
+}
+
+bool store_reply_follow(struct store_reply *reply, struct span into)
+{
+        uint32_t shard = 0;
+        uint32_t its_shard = 0;
+        if (task_id_check(into, &its_shard, NULL) || task_id_check(reply->id, &shard, NULL) || shard != its_shard ||
+                reply->hops == STORE_REPLY_HOPS)
+                return false;
+        reply->hops++;
+        memcpy(reply->into, into.data, into.size);
+        reply->into[into.size] = 0;
+        return true;
 }
 
 void store_reply(struct store *store, struct store_reply *reply)

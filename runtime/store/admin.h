@@ -36,10 +36,11 @@ struct store_counts {
         uint64_t keys;     /* keys that have a side queue or are held */
         uint64_t outbox;
         /* since the store was made; each task that was submitted is in exactly one state, done or dropped:
-         * submitted = queued + delayed + in_flight + parked + dead + done + dropped */
+         * submitted = queued + delayed + in_flight + parked + dead + done + dropped + merged */
         uint64_t submitted; /* follow-ups too; a requeued one is not counted again */
         uint64_t done;
         uint64_t dropped;         /* dead tasks that a person dropped */
+        uint64_t merged;          /* tasks that were merged into others */
         uint64_t results_dropped; /* results dropped because they were too many or too old */
         /* The age of the oldest of what is queued or in flight, by what its producer said; 0: none, or nobody said.
          * Of the first of each lane, so that it does not depend on how many there are. */
@@ -115,6 +116,9 @@ struct store_find {
 
         const struct store_listed *task; /* NULL: not in this slice */
         bool is_end;
+        /* is_end, and no task: it was merged into this one, as far as the shard remembers (STORE_MERGED_KEPT). */
+        struct span merged_into;
+        uint64_t merged_ms; /* when, store time */
 };
 void store_find(struct store *store, struct store_find *find);
 

@@ -54,10 +54,14 @@ void store_commit(struct store *store, struct store_commit *commit);
 enum store_reply_state {
         REPLY_PENDING, /* not ended yet; or unknown, or forgotten: its time is over */
         REPLY_DONE,
-        REPLY_DEAD
+        REPLY_DEAD,
+        REPLY_MERGED /* only in a store: the outcome is that of another task.  A request is led there by itself */
 };
 
-/* Waits for the outcome of a task that was submitted with reply_ms.
+#define STORE_REPLY_HOPS 64u /* a task may have been merged into one that then was merged itself, and so on */
+
+/* Waits for the outcome of a task that was submitted with reply_ms.  Of one that was merged into another it is that
+ * one's outcome.
  * SQLite: 1 row to announce oneself, then the doorbell.  Redis: a blocking read. */
 struct store_reply {
         struct store_request request;
@@ -70,9 +74,18 @@ struct store_reply {
         struct span reason;    /* DEAD: one word */
         struct task_note note; /* the history, as in store_result; DEAD: the last event says why */
 
-        uint64_t deadline_ms; /* private */
-        bool is_announced;    /* private */
+        char into[TASK_ID_MAX + 1]; /* private: it was merged into this one, which is looked for instead */
+        uint32_t hops;              /* private: so often it was led on */
+        bool is_led_on;             /* private: the last look did */
+        uint64_t deadline_ms;       /* private */
+        bool is_announced;          /* private */
 };
 void store_reply(struct store *store, struct store_reply *reply);
+
+/* For drivers.  The task that is to be looked for: what was asked for, or what it was merged into. */
+struct span store_reply_id(const struct store_reply *reply);
+/* For drivers: it was merged into `into`.  False if that cannot be: it is no task of the same shard, or the way does
+ * not end. */
+bool store_reply_follow(struct store_reply *reply, struct span into);
 
 #endif

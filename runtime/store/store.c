@@ -108,6 +108,10 @@ static int prepare(struct store_request *request, const struct envelope *envelop
                         e.key.size ? "key" : "idempotency key", shard);
         if (e.unique_ms && !e.key.size)
                 return error_set(error, -EINVAL, "unique: needs a key");
+        if (e.is_merge && !store_app_has(&store->record, "merge"))
+                return error_set(error, -ENOTSUP,
+                        "merge: the app has this feature not switched on; when all its hosts know it: quiver app "
+                        "upgrade merge");
         if (!e.id.size)
                 e.id = (struct span){ id, task_id_make(id, shard) };
         if (!e.submitted_ms)
@@ -274,9 +278,15 @@ static void prepare_follow_ups(struct store_advance *advance, uint32_t count)
                 const struct store_outcome *outcome = &advance->outcomes[i];
                 for (uint32_t j = 0; j < outcome->follow_ups_count && !request->status; j++) {
                         const struct store_follow_up *follow_up = &outcome->follow_ups[j];
+                        struct envelope e = follow_up->envelope;
                         char *id = arena_take(request_arena(request), TASK_ID_MAX + 1);
-                        request->status = prepare(request, &follow_up->envelope, follow_up->delay_ms,
-                                (struct span){ 0 }, id, &advance->prepared[at++], &error);
+                        /* Its handler has ended, and nobody is there to be refused: each is run, as before. */
+                        if (!store_app_has(&request->store->record, "merge")) {
+                                e.is_merge = false;
+                                e.debounce_ms = 0;
+                        }
+                        request->status = prepare(request, &e, follow_up->delay_ms, (struct span){ 0 }, id,
+                                &advance->prepared[at++], &error);
                         if (!request->status && follow_up->envelope.unique_ms)
                                 request->status = error_set(&error, -EINVAL, "unique: not for follow-ups");
                         if (request->status)
@@ -288,7 +298,7 @@ static void prepare_follow_ups(struct store_advance *advance, uint32_t count)
 
 static void check_outcome(struct store_request *request, const struct store_outcome *outcome)
 {
-        if ((unsigned)outcome->kind > STORE_CHECKPOINT || (unsigned)outcome->cost >= COSTS)
+        if ((unsigned)outcome->kind > STORE_MERGE || (unsigned)outcome->cost >= COSTS)
                 request_refuse(request, "unknown outcome");
         if (outcome->cost == COST_LATER && outcome->kind != STORE_RETRY)
                 request_refuse(request, "LATER is a cost of RETRY only");
@@ -304,12 +314,22 @@ static void check_outcome(struct store_request *request, const struct store_outc
                 request_refuse(request, "a holder comes with START only: 1 to 64 printable characters without spaces");
         if (outcome->name.size && (outcome->kind != STORE_DIVERT || !store_name_is_good(outcome->name)))
                 request_refuse(request, "a name comes with DIVERT only: 1 to 200 printable characters without spaces");
+        if (outcome->is_debounce && outcome->kind != STORE_DIVERT)
+                request_refuse(request, "a key is debounced with DIVERT only");
+        if ((outcome->kind == STORE_MERGE) != (outcome->merged_count > 0))
+                request_refuse(request, "tasks are merged with MERGE only, which names some");
+        for (uint32_t i = 0; i < outcome->merged_count && !request->status; i++)
+                if (outcome->merged[i].seq > STORE_SEQ_MAX)
+                        request_refuse(request, "no such seq");
+        if (outcome->kind == STORE_MERGE)
+                request_check_feature(request, "merge");
 }
 
 void store_advance(struct store *store, struct store_advance *advance)
 {
         struct store_request *request = &advance->request;
         uint32_t follow_ups = 0;
+        uint32_t merged = 0;
         request_begin(store, request, OP_ADVANCE);
         request_check_lease(request, &advance->lease);
         if (advance->outcomes_count > STORE_CALL_TASKS)
@@ -321,7 +341,10 @@ void store_advance(struct store *store, struct store_advance *advance)
         for (uint32_t i = 0; i < advance->outcomes_count && !request->status; i++) {
                 check_outcome(request, &advance->outcomes[i]);
                 follow_ups += advance->outcomes[i].follow_ups_count;
+                merged += advance->outcomes[i].merged_count;
         }
+        if (merged > STORE_CALL_MERGED)
+                request_refuse(request, "too many merged tasks in one call");
         if (follow_ups > STORE_CALL_FOLLOW_UPS)
                 request_refuse(request, "too many follow-ups in one call");
         if (!request->status && follow_ups)

@@ -34,6 +34,7 @@
 
 #define STORE_CALL_TASKS      256u            /* outcomes, or claimed tasks, of one advance */
 #define STORE_CALL_FOLLOW_UPS 1024u           /* of all outcomes of one advance */
+#define STORE_CALL_MERGED     256u            /* tasks that all outcomes of one advance merge into others */
 #define STORE_CALL_BYTES      (1024u * 1024u) /* exceeded only by a single task or outcome that is larger itself */
 #define STORE_SUBMIT_TASKS    1000u           /* tasks of one submit */
 #define STORE_PAYLOAD_MAX     (16u * 1024u * 1024u) /* what payload_max may be set to at most */
@@ -42,6 +43,9 @@
 #define STORE_HOST_MAX        64u                /* bytes of a host's name */
 #define STORE_IDEMPOTENCY_MS  86400000u          /* how long a shard remembers an idempotency name: a day */
 #define STORE_START_MAX_MS    UINT64_C(86400000) /* a start is held for so long at most, unless it is renewed */
+#define STORE_MERGE_TASKS     16u   /* so many tasks of a key that is due come at once, if its head may be merged */
+#define STORE_MERGED_KEPT     1000u /* a shard remembers of so many tasks, the latest, into which one they were merged */
+#define STORE_MERGED_MS       UINT64_C(86400000) /* who waits for a merged task is led to the other for so long */
 #define STORE_WAITING_MS      30000u /* a waiting key whose owner never refills it comes back by itself after this */
 
 struct store;
@@ -311,6 +315,11 @@ enum store_outcome_kind {
                          DIVERT or CHECKPOINT clears it */
         STORE_INTERRUPTED, /* counted, the mark cleared; stays in flight */
         STORE_CHECKPOINT,  /* the checkpoint is replaced; stays in flight */
+        /* The tasks in `merged` end as merged into this one, which stays in flight, at its place, and gets the payload
+         * of the last of them (envelope_merge()).  All of them are in flight, of its key, handler and lane, in order
+         * behind it, and no other task of the key stands between them.  Who waits for the outcome of one of them gets
+         * this one's. All or nothing: if one of them is not in flight any more, nothing of this outcome happens */
+        STORE_MERGE,
 };
 
 /* What happened to one task.  A task that is not mentioned stays in flight as it is.  One that is not in flight any
@@ -327,13 +336,17 @@ struct store_outcome {
         struct span holder;  /* START: who runs it, a nonce in hexadecimal digits or a worker's name */
         uint64_t until_ms;   /* START: from now; nobody else starts its key before.  0: no such time.  Cut to
                                 STORE_START_MAX_MS */
-        uint32_t refill;     /* DONE, DEAD: take so many more of the key's tasks from its side queue, if it has one */
-        bool is_suspect;     /* INTERRUPTED: remember that it must run alone */
-        bool has_result;     /* DONE */
-        struct span result;  /* DONE: to the reply if reply_ms is set, else to the shard's results */
+        uint32_t
+                refill; /* DONE, DEAD, MERGE: take so many more of the key's tasks from its side queue, if it has one */
+        bool is_suspect;    /* INTERRUPTED: remember that it must run alone */
+        bool is_debounce;   /* DIVERT: its key waits for delay_ms so that others join it; remember that it has waited */
+        bool has_result;    /* DONE */
+        struct span result; /* DONE: to the reply if reply_ms is set, else to the shard's results */
         struct span checkpoint;                   /* CHECKPOINT: ≤ NOTE_CHECKPOINT_MAX */
         const struct store_follow_up *follow_ups; /* DONE */
         uint32_t follow_ups_count;
+        const struct store_ref *merged; /* MERGE, in order; all outcomes of a call: ≤ STORE_CALL_MERGED */
+        uint32_t merged_count;
 };
 
 /* How the reason of a key begins that waits because its first task's handler said LATER. */
@@ -369,7 +382,8 @@ struct store_control {
 /* Commits outcomes, renews the lease and claims more, in one step.  In this order: the fence; controls; outcomes; tasks
  * and keys that are due (keys by due time, then by name); the lanes, high before normal before low.  The head of a key
  * that is due counts as one of its lane's; if that lane has no room the key waits, and keys behind it are looked at, a
- * bounded number of them.
+ * bounded number of them.  If the head may be merged, as many of the key's next tasks come with it as there is room for
+ * in that lane, STORE_MERGE_TASKS at most: so that the owner can merge them before it starts the head.
  *
  * Claiming diverts tasks of keys that have a side queue, and sets aside what no host can run: malformed, wrong shard
  * (the right one is named), too long → dead with its bytes; not_before → delayed.

@@ -26,6 +26,8 @@ enum envelope_field {
         FIELD_TIMEOUT,
         FIELD_REPLY,
         FIELD_SUBMITTED,
+        FIELD_MERGE,
+        FIELD_DEBOUNCE,
         FIELDS
 };
 
@@ -40,6 +42,8 @@ static const struct span field_names[FIELDS] = {
         [FIELD_TIMEOUT] = SPAN_TEXT("timeout"),
         [FIELD_REPLY] = SPAN_TEXT("reply"),
         [FIELD_SUBMITTED] = SPAN_TEXT("submitted"),
+        [FIELD_MERGE] = SPAN_TEXT("merge"),
+        [FIELD_DEBOUNCE] = SPAN_TEXT("debounce"),
 };
 
 static const struct span lane_names[LANES] = {
@@ -142,7 +146,7 @@ static int number_field(
 
 static int value_parse(struct envelope *e, enum envelope_field field, struct span value, struct error *error)
 {
-        uint64_t attempts = 0;
+        uint64_t number = 0;
         int r;
         switch (field) {
         case FIELD_KEY:
@@ -169,9 +173,15 @@ static int value_parse(struct envelope *e, enum envelope_field field, struct spa
         case FIELD_SUBMITTED:
                 return number_field(field, value, TASK_NUMBER_MAX, &e->submitted_ms, error);
         case FIELD_ATTEMPTS:
-                r = number_field(field, value, UINT32_MAX, &attempts, error);
-                e->attempts = (uint32_t)attempts;
+                r = number_field(field, value, UINT32_MAX, &number, error);
+                e->attempts = (uint32_t)number;
                 return r;
+        case FIELD_MERGE:
+                r = number_field(field, value, 1, &number, error);
+                e->is_merge = number;
+                return r;
+        case FIELD_DEBOUNCE:
+                return number_field(field, value, TASK_DEBOUNCE_MAX, &e->debounce_ms, error);
         default:
                 return -EBADMSG;
         }
@@ -273,6 +283,15 @@ static int line_parse(struct progress *p, struct span line, struct error *error)
         return value_parse(p->envelope, field, value, error);
 }
 
+static int merge_check(const struct envelope *e, struct error *error)
+{
+        if (e->is_merge && !e->key.size)
+                return error_set(error, -EINVAL, "merge: needs a key");
+        if (e->debounce_ms && !e->is_merge)
+                return error_set(error, -EINVAL, "debounce: needs merge");
+        return 0;
+}
+
 int envelope_parse(const void *data, size_t size, struct envelope *ret_envelope, struct error *error)
 {
         const char *at = data;
@@ -300,6 +319,8 @@ int envelope_parse(const void *data, size_t size, struct envelope *ret_envelope,
                 return error_set(error, -EBADMSG, "key: missing");
         if (!(p.seen & (1u << FIELD_HANDLER)))
                 return error_set(error, -EBADMSG, "handler: missing");
+        if (merge_check(&e, error))
+                return -EBADMSG;
         e.payload = (struct span){ at, size - (size_t)(at - (const char *)data) };
         *ret_envelope = e;
         return 0;
@@ -363,7 +384,9 @@ int envelope_check(const struct envelope *e, struct error *error)
         if (e->not_before_ms > TASK_NUMBER_MAX || e->unique_ms > TASK_NUMBER_MAX || e->timeout_ms > TASK_NUMBER_MAX ||
                 e->reply_ms > TASK_NUMBER_MAX || e->submitted_ms > TASK_NUMBER_MAX)
                 return error_set(error, -EINVAL, "a time is above %" PRIu64, TASK_NUMBER_MAX);
-        return 0;
+        if (e->debounce_ms > TASK_DEBOUNCE_MAX)
+                return error_set(error, -EINVAL, "debounce: %" PRIu64 " ms, at most a day is allowed", e->debounce_ms);
+        return merge_check(e, error);
 }
 
 static void put_span(struct buffer *to, enum envelope_field field, struct span value)
@@ -403,6 +426,8 @@ void envelope_put_head(struct buffer *to, const struct envelope *e)
         put_number(to, FIELD_TIMEOUT, e->timeout_ms);
         put_number(to, FIELD_REPLY, e->reply_ms);
         put_number(to, FIELD_SUBMITTED, e->submitted_ms);
+        put_number(to, FIELD_MERGE, e->is_merge);
+        put_number(to, FIELD_DEBOUNCE, e->debounce_ms);
         envelope_put_others(to, e);
         envelope_put_headers(to, e);
         buffer_put(to, "\n", 1);
@@ -412,6 +437,16 @@ void envelope_put(struct buffer *to, const struct envelope *e)
 {
         envelope_put_head(to, e);
         buffer_put(to, e->payload.data, e->payload.size);
+}
+
+struct envelope envelope_merge(const struct envelope *into, const struct envelope *later)
+{
+        struct envelope merged = *later;
+        merged.id = into->id;
+        merged.lane = into->lane;
+        merged.submitted_ms = into->submitted_ms;
+        merged.reply_ms = max_u64(into->reply_ms, later->reply_ms);
+        return merged;
 }
 
 uint32_t shard_of_key(struct span key, uint32_t shards)

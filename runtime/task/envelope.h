@@ -40,6 +40,7 @@
 /* Of one that is bytes: in base64 it is no longer than any value that a build keeps which does not know header64. */
 #define TASK_HEADER_BYTES_MAX 768u
 #define TASK_HEAD_MAX         8192u                      /* everything before the payload */
+#define TASK_DEBOUNCE_MAX     UINT64_C(86400000)         /* a day, in milliseconds */
 #define TASK_NUMBER_MAX       UINT64_C(9007199254740991) /* 2^53 - 1: JavaScript and Lua hold integers exactly up to here */
 
 /* Higher lanes are claimed first; order is kept per key within a lane. */
@@ -60,8 +61,10 @@ struct envelope {
         uint64_t timeout_ms;    /* overrides the handler's timeout */
         uint64_t reply_ms;      /* a client waits for the outcome: keep it this long, apart from the results */
         uint64_t submitted_ms;  /* unix time, for people */
+        uint64_t debounce_ms;   /* is_merge: the first of those that merge waits this long for others to join it */
         uint32_t attempts;      /* overrides the handler's limit */
         enum lane lane;
+        bool is_merge; /* may be merged with its neighbours of the same handler and key while they wait; needs a key */
 };
 
 /* "high", "normal", "low". */
@@ -113,6 +116,11 @@ struct span envelope_needs(const struct envelope *envelope);
 int envelope_check_reserved(const struct envelope *envelope, struct error *error);
 /* Whether a name is reserved: for messages about a name that was given some other way. */
 bool task_name_is_reserved(struct span name);
+
+/* What becomes of a task when a later one of its handler and key is merged into it: it keeps its id, its place and its
+ * time of submission, and gets all else of the later one: payload, headers, timeout, attempts, unknown names.  The
+ * outcome is kept as long as the one of both that asked for longer wants.  Borrows from both. */
+struct envelope envelope_merge(const struct envelope *into, const struct envelope *later);
 
 /* The shard, of `shards`, that a key belongs to: zlib's CRC-32 modulo `shards`. */
 uint32_t shard_of_key(struct span key, uint32_t shards);

@@ -16,8 +16,6 @@ static const struct span reserved[] = {
         SPAN_TEXT("backoff"),
         SPAN_TEXT("backoff_max"),
         SPAN_TEXT("crashes"),
-        SPAN_TEXT("merge"),
-        SPAN_TEXT("debounce"),
 };
 
 bool line_next(struct span *lines, struct span *ret_line)
@@ -120,8 +118,12 @@ struct span envelope_needs(const struct envelope *e)
 
 bool task_name_is_reserved(struct span name)
 {
-        if (name.size && name.data[0] == '!')
+        if (name.size && name.data[0] == '!') {
                 name = (struct span){ name.data + 1, name.size - 1 };
+                /* One that is known without it: with it the task would wait for a Quiver that there will not be. */
+                if (name_is_known(name))
+                        return true;
+        }
         for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
                 struct span r = reserved[i];
                 bool is_prefix = r.data[r.size - 1] == '.';

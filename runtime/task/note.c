@@ -96,6 +96,15 @@ static int line_parse(struct task_note *note, struct span line)
         if (begins_with(line, "until:", &rest))
                 return number_take(&rest, &note->until_ms) || rest.size || note->until_ms > TASK_NUMBER_MAX ? -EBADMSG
                                                                                                             : 0;
+        if (begins_with(line, "merged:", &rest))
+                return count_parse(rest, &note->merged);
+        if (begins_with(line, "mergedat:", &rest))
+                return number_take(&rest, &note->merged_ms) || rest.size || note->merged_ms > TASK_NUMBER_MAX ? -EBADMSG
+                                                                                                              : 0;
+        if (span_is(line, SPAN_TEXT("debounced:1"))) {
+                note->is_debounced = true;
+                return 0;
+        }
         if (span_is(line, SPAN_TEXT("suspect:1"))) {
                 note->is_suspect = true;
                 return 0;
@@ -130,7 +139,8 @@ int note_parse(const void *data, size_t size, struct task_note *ret_note)
 bool note_is_empty(const struct task_note *note)
 {
         return !note->attempts && !note->crashes && !note->interruptions && !note->laters && !note->started_epoch &&
-               !note->is_suspect && !note->events.size && !note->checkpoint.size;
+               !note->is_suspect && !note->events.size && !note->checkpoint.size && !note->merged &&
+               !note->is_debounced;
 }
 
 void note_put(struct buffer *to, const struct task_note *note)
@@ -150,11 +160,27 @@ void note_put(struct buffer *to, const struct task_note *note)
                 buffer_printf(to, "holder:%.*s\n", (int)note->holder.size, note->holder.data);
         if (note->started_epoch && note->until_ms)
                 buffer_printf(to, "until:%" PRIu64 "\n", note->until_ms);
+        if (note->merged)
+                buffer_printf(to, "merged:%" PRIu32 "\nmergedat:%" PRIu64 "\n", note->merged, note->merged_ms);
+        if (note->is_debounced)
+                buffer_printf(to, "debounced:1\n");
         if (note->is_suspect)
                 buffer_printf(to, "suspect:1\n");
         buffer_put(to, note->events.data, note->events.size);
         buffer_put(to, "\n", 1);
         buffer_put(to, note->checkpoint.data, note->checkpoint.size);
+}
+
+void note_merge(struct task_note *note, uint64_t at_ms, uint32_t count)
+{
+        note->merged = (uint32_t)min_u64((uint64_t)note->merged + count, NOTE_COUNT_MAX);
+        note->merged_ms = at_ms;
+}
+
+bool note_has_started(const struct task_note *note)
+{
+        return note->attempts || note->crashes || note->interruptions || note->started_epoch || note->is_suspect ||
+               note->checkpoint.size;
 }
 
 static size_t events_count(struct span events)

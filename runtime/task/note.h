@@ -7,6 +7,9 @@
  *         started:42
  *         holder:host-b
  *         until:1763256060000
+ *         merged:12
+ *         mergedat:1763256000100
+ *         debounced:1
  *         event:1763256000123 attempt connection refused
  *         event:1763256001456 crash SIGSEGV at 0x10 in write_row
  *
@@ -45,6 +48,9 @@ struct task_note {
         uint64_t started_epoch; /* it was started in this epoch, durably, and has not ended; 0: no such mark */
         struct span holder;     /* started_epoch: who runs it, a host's nonce or a worker's name */
         uint64_t until_ms;      /* started_epoch: nobody else starts it before this store time; 0: no such time */
+        uint32_t merged;        /* so many tasks were merged into it */
+        uint64_t merged_ms;     /* merged: when the last one was, store time */
+        bool is_debounced;      /* it has waited for others to join it, once */
         bool is_suspect;        /* the task was running when its runner or host died: it runs alone */
         struct span events;     /* read with note_event_next() */
         struct span checkpoint;
@@ -73,6 +79,11 @@ int note_parse(const void *data, size_t size, struct task_note *ret_note);
 void note_put(struct buffer *to, const struct task_note *note);
 /* Whoever may hold a start: 1 to NOTE_HOLDER_MAX printable ASCII characters, no space. */
 bool note_holder_is_good(struct span holder);
+/* `count` tasks were merged into it. */
+void note_merge(struct task_note *note, uint64_t at_ms, uint32_t count);
+/* Whether a start of it was counted, is under way or left something behind: then its payload is not changed any more.
+ * A start that cost nothing (the handler was unavailable, or said later) does not count. */
+bool note_has_started(const struct task_note *note);
 /* The start is over: its mark goes. */
 void note_clear_start(struct task_note *note);
 bool note_is_empty(const struct task_note *note);

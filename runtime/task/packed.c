@@ -23,7 +23,7 @@ enum {
         MORE_REPLY = 16,
         MORE_HEADERS = 32,
         MORE_OTHERS = 64,
-        MORE_KNOWN = 127
+        MORE_MERGE = 128, /* followed by `debounce` */
 };
 
 #define NUMBER_SIZE 10u /* the most bytes that a 64-bit number takes */
@@ -49,7 +49,7 @@ static uint8_t more_of(const struct envelope *e)
         return (uint8_t)((e->not_before_ms ? MORE_NOT_BEFORE : 0) | (e->unique_ms ? MORE_UNIQUE : 0) |
                          (e->attempts ? MORE_ATTEMPTS : 0) | (e->timeout_ms ? MORE_TIMEOUT : 0) |
                          (e->reply_ms ? MORE_REPLY : 0) | (e->headers.size ? MORE_HEADERS : 0) |
-                         (e->others.size ? MORE_OTHERS : 0));
+                         (e->others.size ? MORE_OTHERS : 0) | (e->is_merge ? MORE_MERGE : 0));
 }
 
 /* Lines of one kind, which may be mixed with the other's in the envelope. */
@@ -72,6 +72,7 @@ static uint8_t *put_more(uint8_t *at, const struct envelope *e, uint8_t more)
         at = more & MORE_ATTEMPTS ? put_number(at, e->attempts) : at;
         at = more & MORE_TIMEOUT ? put_number(at, e->timeout_ms) : at;
         at = more & MORE_REPLY ? put_number(at, e->reply_ms) : at;
+        at = more & MORE_MERGE ? put_number(at, e->debounce_ms) : at;
         if (more & MORE_OTHERS)
                 at = put_lines(at, e, envelope_put_others);
         if (more & MORE_HEADERS)
@@ -94,7 +95,7 @@ void packed_put_head(struct buffer *to, const struct envelope *e, uint32_t shard
         else if (e->submitted_ms)
                 flags |= HAS_SUBMITTED;
         size_t room = 4 + e->key.size + e->handler.size + sizeof(made) + e->id.size + e->headers.size + e->others.size +
-                      9 * NUMBER_SIZE;
+                      10 * NUMBER_SIZE;
         uint8_t *start = buffer_reserve(to, room);
         uint8_t *at = start;
         *at++ = (uint8_t)flags;
@@ -166,11 +167,13 @@ static void take_more(struct unpacking *u, struct envelope *e)
         e->attempts = (uint32_t)attempts;
         e->timeout_ms = more & MORE_TIMEOUT ? take_number(u) : 0;
         e->reply_ms = more & MORE_REPLY ? take_number(u) : 0;
+        e->is_merge = more & MORE_MERGE;
+        e->debounce_ms = e->is_merge ? take_number(u) : 0;
         if (more & MORE_OTHERS)
                 e->others = take(u, take_number(u));
         if (more & MORE_HEADERS)
                 e->headers = take(u, take_number(u));
-        u->is_bad |= attempts > UINT32_MAX || more > MORE_KNOWN;
+        u->is_bad |= attempts > UINT32_MAX;
 }
 
 int packed_parse(struct span bytes, uint32_t shard, char id[TASK_ID_MADE_ROOM], struct envelope *ret_envelope,

@@ -60,8 +60,8 @@ const struct metric_family metric_families[METRICS] = {
                 "1; which generation of the handler serves: its number on this host, the plugin's own version, the "
                 "hash of its file." },
         [METRIC_TASKS_FINISHED] = { "quiver_tasks_finished_total", COUNTER, "handler outcome",
-                "Tasks whose end the store has recorded. outcome: done, or dead as rejected, exhausted, crashed, "
-                "timed_out or cancelled." },
+                "Tasks whose end the store has recorded. outcome: done, merged into another one, or dead as rejected, "
+                "exhausted, crashed, timed_out or cancelled." },
         [METRIC_ATTEMPTS] = { "quiver_attempts_total", COUNTER, "handler kind",
                 "Starts that have ended. kind: done, retry, later, reject, crash, timeout, unavailable, interruption. "
                 "later, unavailable and interruption cost a task nothing." },

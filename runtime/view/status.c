@@ -19,7 +19,7 @@
 static const char *const rate_names[] = { "done", "retried", "failed" };
 /* The counts of a handler that hosts say and that are added up. */
 static const char *const sums[] = { "waiting", "running", "done", "retried", "later", "rejected", "crashed",
-        "timed_out" };
+        "timed_out", "merged" };
 /* Those of them that the store counts, too, since the app began. */
 #define SUMS_COUNTED_FROM 2
 /* Of several hosts' states of a handler the last in this list is shown: it is the one that someone should look at.  The
@@ -442,6 +442,7 @@ static json_t *totals_as_json(const struct status *status)
         view_json_number(o, "submitted", status->total.submitted);
         view_json_number(o, "done", status->total.done);
         view_json_number(o, "dropped", status->total.dropped);
+        view_json_number(o, "merged", status->total.merged);
         view_json_number(o, "owned", status->owned);
         view_json_number(o, "unowned", status->info->shards - status->owned);
         (void)json_object_set(o, "paused", status->paused);

@@ -396,6 +396,8 @@ void status_as_text(struct buffer *to, const struct status *status, const struct
                 " dropped; now %.1f done, %.1f retried, %.1f failed per second\n",
                 total->submitted, total->done, total->dropped, rate_of(status, "done"), rate_of(status, "retried"),
                 rate_of(status, "failed"));
+        if (total->merged)
+                buffer_printf(to, "%" PRIu64 " were merged into others that waited\n", total->merged);
         if (total->results_dropped)
                 buffer_printf(to, "%" PRIu64 " results were dropped: too many or too old (store.results)\n",
                         total->results_dropped);

@@ -24,6 +24,7 @@ static const struct number {
         { "unique_ms", "unique", offsetof(struct envelope, unique_ms), false },
         { "timeout_ms", "timeout", offsetof(struct envelope, timeout_ms), false },
         { "reply_ms", "reply kept", offsetof(struct envelope, reply_ms), false },
+        { "debounce_ms", "debounce", offsetof(struct envelope, debounce_ms), false },
 };
 
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
@@ -79,6 +80,8 @@ void envelope_as_json(json_t *object, const struct envelope *e)
                         view_json_number(object, numbers[i].json, number_of(e, &numbers[i]));
         if (e->attempts)
                 view_json_number(object, "attempts_max", e->attempts);
+        if (e->is_merge)
+                (void)json_object_set_new(object, "merge", json_true());
         set_headers(object, e->headers);
         if (e->others.size)
                 (void)json_object_set_new(object, "unknown", others_as_json(e->others));
@@ -147,6 +150,10 @@ void note_as_json(json_t *object, const struct task_note *note)
         view_json_number(object, "crashes", note->crashes);
         view_json_number(object, "interruptions", note->interruptions);
         view_json_number(object, "laters", note->laters);
+        if (note->merged) {
+                view_json_number(object, "merged", note->merged);
+                view_json_number(object, "merged_at_ms", note->merged_ms);
+        }
         (void)json_object_set_new(object, "history", history_of(note));
 }
 
@@ -226,6 +233,8 @@ void envelope_as_text(struct buffer *to, const struct envelope *e)
         }
         if (e->attempts)
                 buffer_printf(to, "%-12s %u\n", "attempts max", e->attempts);
+        if (e->is_merge)
+                buffer_printf(to, "%-12s with those of its handler and key that wait\n", "merge");
         others_as_text(to, e->others);
         headers_as_text(to, e->headers);
         buffer_printf(to, "%-12s %s\n", "payload", units_format_bytes(text, e->payload.size));
@@ -297,6 +306,35 @@ static void put_commands(struct buffer *to, const struct store_listed *task)
         }
 }
 
+static void put_merged(struct buffer *to, const struct task_note *note)
+{
+        char time[TEXT_TIME_MAX];
+        if (note->merged)
+                buffer_printf(to, "%-12s %u merged into it, the last at %s\n", "merged", note->merged,
+                        text_time(time, note->merged_ms));
+}
+
+json_t *merged_as_json(struct span id, struct span into, uint64_t at_ms)
+{
+        json_t *o = json_object();
+        view_json_span(o, "id", id);
+        view_json_set_text(o, "state", "merged");
+        view_json_span(o, "into", into);
+        view_json_number(o, "at_ms", at_ms);
+        return o;
+}
+
+void merged_as_text(struct buffer *to, struct span id, struct span into, uint64_t at_ms)
+{
+        char time[TEXT_TIME_MAX];
+        text_put_field(to, "task", id, TASK_ID_MAX);
+        buffer_printf(to, "%-12s merged into ", "state");
+        text_put_word(to, into);
+        buffer_printf(to, " at %s\n\nWhat became of that: quiver task ", text_time(time, at_ms));
+        text_put_word(to, into);
+        buffer_put(to, "\n", 1);
+}
+
 void listed_as_text(struct buffer *to, const struct store_listed *task, const json_t *where, uint64_t now_ms)
 {
         struct span rest = task->note.events;
@@ -310,6 +348,7 @@ void listed_as_text(struct buffer *to, const struct store_listed *task, const js
         if (task->note.laters)
                 buffer_printf(to, ", %u said later", task->note.laters);
         buffer_put(to, "\n", 1);
+        put_merged(to, &task->note);
         envelope_as_text(to, &task->envelope);
         if (task->note.checkpoint.size)
                 text_put_field(to, "checkpoint", task->note.checkpoint, PAYLOAD_SHOWN);

@@ -14,6 +14,10 @@ json_t *listed_as_json(const struct store_listed *task);
 /* `where` is what view/whereabouts.h says of it. */
 void listed_as_text(struct buffer *to, const struct store_listed *task, const json_t *where, uint64_t now_ms);
 
+/* The same of one that is no more: it was merged into another. */
+json_t *merged_as_json(struct span id, struct span into, uint64_t at_ms);
+void merged_as_text(struct buffer *to, struct span id, struct span into, uint64_t at_ms);
+
 /* The envelope's fields without id and key, added to `object` or to the text. */
 void envelope_as_json(json_t *object, const struct envelope *envelope);
 void envelope_as_text(struct buffer *to, const struct envelope *envelope);

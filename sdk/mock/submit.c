@@ -4,7 +4,8 @@
 #include "internal.h"
 
 /* As in a host; generous enough that only a mistake meets them. */
-#define DELAY_MAX_MS (UINT64_C(3650) * 86400 * 1000)
+#define DELAY_MAX_MS    (UINT64_C(3650) * 86400 * 1000)
+#define DEBOUNCE_MAX_MS UINT64_C(86400000)
 
 static bool has_control(const char *text)
 {
@@ -115,6 +116,10 @@ int32_t qv_mock_check_submit(const struct qv_submit *submit, char *problem, size
                 return wrong(problem, size, -EINVAL, "lane is %d; -1 low, 0 normal, 1 high", submit->lane);
         if (submit->delay_ms > DELAY_MAX_MS)
                 return wrong(problem, size, -EINVAL, "delay_ms is more than ten years");
+        if (submit->debounce_ms > DEBOUNCE_MAX_MS)
+                return wrong(problem, size, -EINVAL, "debounce_ms is more than a day");
+        if ((submit->merge || submit->debounce_ms) && !submit->key)
+                return wrong(problem, size, -EINVAL, "merge needs a key");
         if (!submit->payload && submit->payload_size)
                 return wrong(problem, size, -EINVAL, "payload is NULL, payload_size is not 0");
         if (submit->payload_size > QV_MOCK_PAYLOAD_MAX)
@@ -158,5 +163,7 @@ void qv_mock_stage_submit(struct qv_mock *mock, struct staged *staged, const str
                 .headers2 = headers2,
                 .headers2_count = submit->headers2_count,
                 .headers2_stride = sizeof(*headers2),
+                .merge = submit->merge || submit->debounce_ms,
+                .debounce_ms = submit->debounce_ms,
         };
 }

@@ -65,11 +65,25 @@ def fence(line):
 # --- the rules --------------------------------------------------------------------------------------------------------
 
 
+def merged(h, ix):
+    """Tasks that never started and may have been merged: one of the same key and lane that was submitted later, and may be
+    merged too, was started or is somewhere.  What such a one was to do is what they were to do."""
+    found, later = set(), set()
+    for ask in reversed(h.asks):
+        n, place = ask.number, (ask.key, ask.lane)
+        if ask.is_merge and place in later and not ix.starts[n]:
+            found.add(n)
+        if ask.is_merge and (ix.starts[n] or ix.results[n] or ix.dead[n] or ix.rest[n]):
+            later.add(place)
+    return found
+
+
 def kept(h, ix):
-    """Every acknowledged task is done, dead or still somewhere; in one place."""
+    """Every acknowledged task is done, dead, merged or still somewhere; in one place."""
+    gone = merged(h, ix)
     for ask in h.asks:
         n, places = ask.number, len(ix.dead[ask.number]) + len(ix.rest[ask.number])
-        if ask.status == "kept" and not ix.results[n] and not places:
+        if ask.status == "kept" and not ix.results[n] and not places and n not in gone:
             ended = any(e.outcome == DONE for e in ix.ends[n])
             what = "it ran to its end, and left no result" if ended else \
                 "it was started, and is gone" if ix.starts[n] else "it was never started"

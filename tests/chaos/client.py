@@ -23,7 +23,9 @@ class Task(ctypes.Structure):
                 ("key", ctypes.c_char_p), ("payload", ctypes.c_char_p), ("payload_size", ctypes.c_size_t),
                 ("delay_ms", ctypes.c_uint64), ("unique_ms", ctypes.c_uint64), ("timeout_ms", ctypes.c_uint64),
                 ("reply_ms", ctypes.c_uint64), ("headers", ctypes.c_void_p), ("headers_count", ctypes.c_size_t),
-                ("attempts", ctypes.c_uint32)]
+                ("attempts", ctypes.c_uint32), ("reserved", ctypes.c_uint32), ("idempotency_key", ctypes.c_char_p),
+                ("idempotency_ms", ctypes.c_uint64), ("headers2", ctypes.c_void_p),
+                ("headers2_count", ctypes.c_size_t), ("merge", ctypes.c_bool), ("debounce_ms", ctypes.c_uint64)]
 
 
 class Submitted(ctypes.Structure):
@@ -63,13 +65,13 @@ class Client:
         return status
 
     def submit(self, handler, tasks):
-        """tasks: dicts with key, payload, lane, delay_ms.  Returns (status, id) of each."""
+        """tasks: dicts with key, payload, lane, delay_ms, merge.  Returns (status, id) of each."""
         items = (Task * len(tasks))()
         for item, task in zip(items, tasks):
             payload = task["payload"].encode()
             item.size, item.lane, item.handler = ctypes.sizeof(Task), LANES[task["lane"]], handler.encode()
             item.key, item.payload, item.payload_size = task["key"].encode(), payload, len(payload)
-            item.delay_ms = task["delay_ms"]
+            item.delay_ms, item.merge = task["delay_ms"], task.get("merge", False)
         answers = (Submitted * len(tasks))()
         for answer in answers:
             answer.status = -errno.ETIMEDOUT

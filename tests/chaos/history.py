@@ -9,9 +9,10 @@ import json
 import zlib
 
 # A producer asked for a task.  status: "kept" (the store said so), "unknown" (no answer: it may be there or may yet
-# come), "refused" (the store said no).  is_safe: it was kept when a replica had it, too.
-Ask = collections.namedtuple("Ask", "number key lane status asked_ns answered_ns id is_delayed follow_up is_safe",
-                             defaults=("", False, None, False))
+# come), "refused" (the store said no).  is_safe: it was kept when a replica had it, too.  is_merge: it may end
+# in a later one of its key and lane.
+Ask = collections.namedtuple("Ask", "number key lane status asked_ns answered_ns id is_delayed follow_up is_safe is_merge",
+                             defaults=("", False, None, False, False))
 
 # A line of the ledger, in the order of the file: a handler has begun ("start") or is about to return ("end").
 Line = collections.namedtuple("Line", "what at_ns key id number attempt epoch start outcome parent_fence",
@@ -87,7 +88,7 @@ def read_asks(path):
     for record in read_records(path):
         if record["what"] == "ask":
             ask = Ask(record["number"], record["key"], record["lane"], "unknown", record["at_ns"], 0, "",
-                      record["is_delayed"], record["follow_up"], record["is_safe"])
+                      record["is_delayed"], record["follow_up"], record["is_safe"], record.get("is_merge", False))
             asked[ask.number] = ask
             order.append(ask.number)
         else:

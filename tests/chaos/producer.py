@@ -25,10 +25,11 @@ def end(*_):
 
 
 def draw(chance, number, name, folder):
-    """A task: mostly short and well behaved."""
-    key = f"k{name}-{chance.randrange(KEYS)}"
+    """A task: mostly short and well behaved.  Those of the first key may be merged."""
+    place = chance.randrange(KEYS)
+    key = f"k{name}-{place}"
     task = {"number": number, "key": key, "lane": "high" if chance.random() < 0.15 else "normal", "follow_up": None,
-            "delay_ms": chance.randrange(1, 800) if chance.random() < 0.05 else 0}
+            "merge": place == 0, "delay_ms": chance.randrange(1, 800) if chance.random() < 0.05 and place else 0}
     words = [number, f"us:{int(chance.expovariate(1 / 3000))}"]
     luck = chance.random()
     if luck < 0.02:
@@ -41,7 +42,7 @@ def draw(chance, number, name, folder):
         words.append("crash")
     elif luck < 0.08:
         words.append(f"{chance.choice(['crash', 'crash', 'lose', 'hang'])}-once:{folder}/once-{number}")
-    if chance.random() < 0.3:
+    if chance.random() < 0.3 and place:
         task["follow_up"] = f"f{key}"
         words.append(f"stamped:{task['follow_up']}")
     words.append("stamp")
@@ -60,7 +61,7 @@ def main():
             count += 1
             tasks.append(draw(chance, f"{name}.{count}", name.partition(".")[0], folder))
         book.write({"what": "ask", "number": t["number"], "key": t["key"], "lane": t["lane"],
-                    "is_delayed": t["delay_ms"] > 0, "follow_up": t["follow_up"], "is_safe": safe == "1"}
+                    "is_delayed": t["delay_ms"] > 0, "is_merge": t["merge"], "follow_up": t["follow_up"], "is_safe": safe == "1"}
                    for t in tasks)
         answers = client.submit("work", tasks)
         book.write({"what": "answer", "number": t["number"], "status": status, "id": task_id}

@@ -66,6 +66,23 @@ def made():
 # --- what is right ----------------------------------------------------------------------------------------------------
 
 
+def test_a_merged_task_is_not_lost_if_a_later_one_is_there():
+    made = Made()
+    made.ask("1", is_merge=True).ask("2", is_merge=True).ask("3", is_merge=True)
+    made.run("3")
+    assert not made.rules()
+    made.ask("4", is_merge=True)  # nobody came after it
+    assert made.rules() == {"lost"}
+
+
+def test_what_may_not_be_merged_is_lost():
+    for more in {"is_merge": False}, {"lane": "high", "is_merge": True}, {"key": "other", "is_merge": True}:
+        made = Made()
+        made.ask("1", **more).ask("2", is_merge=True)
+        made.run("2")
+        assert made.rules() == {"lost"}
+
+
 def test_a_quiet_history_is_right(made):
     for n in "123":
         made.ask(n)

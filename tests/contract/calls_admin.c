@@ -11,7 +11,7 @@ struct store_counts counts(struct world *w, uint32_t shard)
         assert_int_equal(c.counted, 1);
         assert_int_equal(found.submitted, found.queued[0] + found.queued[1] + found.queued[2] + found.delayed +
                                                   found.in_flight + found.parked + found.dead + found.done +
-                                                  found.dropped);
+                                                  found.dropped + found.merged);
         return found;
 }
 

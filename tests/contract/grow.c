@@ -75,7 +75,7 @@ static void unknown_names_may_be_submitted_and_reserved_ones_not(void **state)
         struct world *w = *state;
         struct store_submission items[2] = {
                 { .envelope = { .key = T("k"), .handler = T("h"), .others = T("prio:5\n!x:\n"), .lane = LANE_NORMAL } },
-                { .envelope = { .key = T("k"), .handler = T("h"), .others = T("merge:1\n"), .lane = LANE_NORMAL } },
+                { .envelope = { .key = T("k"), .handler = T("h"), .others = T("group:1\n"), .lane = LANE_NORMAL } },
         };
         assert_int_equal(submit_items(w, items, 2), 0);
         assert_int_equal(items[0].status, 0);

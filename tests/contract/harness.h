@@ -199,8 +199,8 @@ extern const struct CMUnitTest limit_tests[], schedule_tests[];
 extern const size_t limit_count, schedule_count;
 extern const struct CMUnitTest idempotency_tests[], mail_tests[], names_tests[], report_tests[], room_tests[];
 extern const size_t idempotency_count, mail_count, names_count, report_count, room_count;
-extern const struct CMUnitTest window_tests[], look_tests[];
-extern const size_t window_count, look_count;
+extern const struct CMUnitTest window_tests[], look_tests[], merge_tests[];
+extern const size_t window_count, look_count, merge_count;
 #define IN_WORLD(test)   cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 #define IN_WORLD_4(test) cmocka_unit_test_setup_teardown(test, world_setup_4, world_teardown)
 #define GROUP(name)      const size_t name##_count = sizeof(name##_tests) / sizeof(name##_tests[0])

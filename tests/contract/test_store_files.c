@@ -120,6 +120,29 @@ static void make_schema_3(struct world *w)
                         .data);
 }
 
+/* One of schema 4: tasks stay, and what is new is off until somebody switches it on. */
+static void a_file_from_before_merging_is_taken_up(void **state)
+{
+        (void)state;
+        struct world w;
+        make();
+        sql("DROP TABLE merged; ALTER TABLE shard DROP COLUMN merged; ALTER TABLE shard DROP COLUMN host;"
+            "PRAGMA user_version = 4;"
+            "UPDATE meta SET value = 'limits names' WHERE name = 'features'");
+        world_start(&w, 1, 4);
+        struct store_submission item = {
+                .envelope = { .key = T("k"), .handler = T("h"), .lane = LANE_NORMAL, .is_merge = true }
+        };
+        assert_int_equal(submit_items(&w, &item, 1), 0);
+        assert_int_equal(item.status, -ENOTSUP);
+        expect_sound(&w);
+        uint32_t shard = shard_of_key(T("k"), 4);
+        struct owner o = own(&w, shard, 1, 1);
+        expect_tasks(&w, claim(&w, &o, 1), "1");
+        assert_int_equal(counts(&w, shard).merged, 0);
+        world_end(&w);
+}
+
 static void an_older_schema_is_taken_up(void **state)
 {
         (void)state;
@@ -491,6 +514,7 @@ int main(int argc, char **argv)
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
         const struct CMUnitTest tests[] = {
                 IN_FOLDER(a_newer_schema_is_refused),
+                IN_FOLDER(a_file_from_before_merging_is_taken_up),
                 IN_FOLDER(an_older_schema_is_taken_up),
                 IN_FOLDER(a_store_opens_while_another_writes),
                 IN_FOLDER(tasks_behind_a_large_backlog_of_others_are_found),

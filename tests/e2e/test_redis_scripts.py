@@ -94,7 +94,7 @@ class Shard:
         c.hset(AT + "shard", mapping={
             "lease": LEASE, "until": 1, "ttl": 1000, "call": 8, "last": f"{seq(1)} 2", "high": 0, "normal": 13, "low": 0, "claimed": CLAIMED,
             "done": 3, "dropped": 1, "results_dropped": 0, "gone": "0 1 0", "returned": 1, "applied": 1, "last_delayed": 2,
-            "last_dead": 2, "last_result": 2, "outbox_base": 0, "want": "9 99999999999999 0 1000 bb"})
+            "last_dead": 2, "last_result": 2, "outbox_base": 0, "merged": 1, "want": "9 99999999999999 0 1000 bb"})
         c.rpush(AT + "high", envelope("k9", "high-1"))
         c.rpush(AT + "normal", *LISTED, envelope("k1", "queued-1"), "cancelled", envelope("k8", "queued-2"))
         c.rpush(AT + "low", envelope("k7", "low-1"))
@@ -126,6 +126,7 @@ class Shard:
         c.hset(AT + "sent", mapping={3: 7, "born": 1})
         c.rpush(AT + "kept", self.pack(["outbox 4.1", "\x01"]))
         c.hset(AT + "sources", mapping={"source": "4 1", "outbox 4.1": "5 1"})
+        c.rpush(AT + "merged", "gone-1-0 1 flight-1-0")
         c.hset(AT + "idempotent", mapping={"old\nk": f"1 {DIGEST} old-1-0", "new\nk": f"99999999999999 {DIGEST} new-9-0"})
         c.zadd(AT + "idempotentends", {"old\nk": 1, "new\nk": 99999999999999})
         c.hset(APP[0], mapping={"schema": 2, "shards": 1, "coordination": "local:/x", "desired_version": 3,
@@ -181,7 +182,12 @@ def outcome(kind, number, key, *, cost=1, delay=1000, refill=2, reply=0, result=
             "data", "", waits, "aa", 1000, list(follow_ups)]
 
 
-DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = range(8)
+def merge(number, *merged):
+    """Those that are merged: the first keeps its place, the last one's payload stays."""
+    return [*outcome(MERGE, number, f"f{number}"), [[seq(n), f"flight-{n}-0", 5] for n in merged], 0]
+
+
+DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT, MERGE = range(9)
 
 
 def advance_lists(view="-", done=0, *lanes):
@@ -203,6 +209,8 @@ def calls(shard):
     return [
         advance("advance claims"),
         advance("advance again", call=8),
+        advance("advance merges", [merge(1, 2, 3)], may_end=("flight-1", "flight-2")),
+        advance("advance merges and debounces", [merge(2, 3), [*outcome(DIVERT, 4, "f4"), [], 1]], may_end=("flight-2",)),
         advance("advance plainly done", seqs=(1, 2), may_end=("flight-1", "flight-2")),
         advance("advance listed done", seqs=(1,), may_end=("flight-1", "listed-1"), view=CLAIMED, done=1,
                 lanes=((2, 1, "", 64, 0, 1000, LISTED[2]),)),

@@ -54,6 +54,7 @@ def damaged(host):
         client.zadd(AT + "results", {"1": 1})
         client.zadd(AT + "leased", {"2": 1})
         client.hset(AT + "consumers", "2", "x")
+        client.rpush(AT + "merged", "x-0 5 y-0", "?")
         # an idempotency key that says nothing; one that never ends; one that ends and is not there
         client.hset(AT + "idempotent", mapping={"one\nk": "?", "two\nk": f"5 {'ab' * 32} x-0"})
         client.zadd(AT + "idempotentends", {"one\nk": 5, "three\nk": 5})
@@ -81,6 +82,7 @@ def test_damage_is_mended_and_named_and_no_task_is_lost(redis_host):
                  "delayed 00000000000000bb waits for no time; mended", "dead x-0 is not found by its id; mended",
                  "dead x-0 is not listed; mended", "dead number 8 is not there; mended",
                  "dead y-0 is not there; mended",
+                 "merged task 2: what is remembered of it cannot be read; mended",
                  "what is remembered cannot be read; mended", "ends at 5, queued for false; mended",
                  "ends, but is not there; mended",
                  "result 1 is not there; mended", "result 2 is held, but not there; mended"):
@@ -260,6 +262,23 @@ def test_an_idempotency_key_that_says_nothing_refuses_its_own_submit_until_it_is
     host.cli("fsck", "--repair")
     assert "sound" in host.cli("fsck")
     assert host.cli(*words, "one", "1").strip() != first
+
+
+def test_what_is_remembered_of_merged_tasks_is_mended(host):
+    host.configure(shards=2, work="").start()
+    assert host.stop() == 0
+    change(host, ("UPDATE shard SET merged = 2, submitted = submitted + 2 WHERE shard = 1", ()),
+           *(("INSERT INTO merged VALUES(?, 'x-1', ?, ?)", ((1 << 50) + number, into, at))
+             for number, into, at in ((1, "y-1", 5), (2, "y-0", 5), (3, "y-1", 5))))
+    said = host.cli("fsck", "--json", code=1)
+    assert "1 records of merged tasks say nothing" in said and "1 records of merged tasks beyond the last" in said
+    host.cli("fsck", "--repair")
+    assert "sound" in host.cli("fsck")
+    assert [row["into_id"] for row in host.rows("merged")] == ["y-1"]
+    change(host, ("UPDATE shard SET merged = -7 WHERE shard = 1", ()))
+    assert "merged is out of range" in host.cli("fsck", "--json", code=1)
+    host.cli("fsck", "--repair")
+    assert "sound" in host.cli("fsck")
 
 
 def test_mailboxes_of_a_file_are_counted_anew(host):

@@ -15,9 +15,9 @@ from hosts import Host, wait_until
 SHARD = ["shard", "owner", "host", "epoch", "waiting", "running", "queued", "delayed", "in_flight", "parked", "dead", "oldest_ms"]
 MEMBER = ["name", "nonce", "state", "weight", "shards", "age_ms", "version", "machine", "pid", "started_ms", "seats"]
 HANDLER = ["name", "plugin", "version", "generation", "state", "waiting", "running", "done", "retried", "later", "rejected",
-           "crashed", "timed_out", "dead", "oldest_ms", "hash"]
+           "crashed", "timed_out", "merged", "dead", "oldest_ms", "hash"]
 HOST_HANDLER = ["name", "plugin", "version", "generation", "hash", "state", "waiting", "running", "done", "retried", "later",
-                "rejected", "crashed", "timed_out", "oldest_ms", "generations"]
+                "rejected", "crashed", "timed_out", "merged", "oldest_ms", "generations"]
 WHY = "it is down"
 
 

@@ -57,6 +57,7 @@ static void demand_same(const struct envelope *back, const struct envelope *e)
         demand(back->attempts == e->attempts && back->not_before_ms == e->not_before_ms);
         demand(back->unique_ms == e->unique_ms && back->timeout_ms == e->timeout_ms && back->reply_ms == e->reply_ms);
         demand(back->submitted_ms == e->submitted_ms);
+        demand(back->is_merge == e->is_merge && back->debounce_ms == e->debounce_ms);
 }
 
 static void round_trip(const struct envelope *e)

@@ -75,6 +75,11 @@ static void on_renewed(void *self, bool is_answered, uint64_t desired_version)
                 shards_reconcile(&h->shards);
 }
 
+static void on_merged(void *self, const struct claimed *into, uint32_t count)
+{
+        (void)self, (void)into, (void)count;
+}
+
 /* Whatever is handed over has started here. */
 static void on_recall(void *self, struct claimed *claimed)
 {
@@ -85,6 +90,7 @@ static const struct shards_events shards_events = { .now_ms = on_now_ms,
         .stop = on_stop,
         .recall = on_recall,
         .failed = on_failed,
+        .merged = on_merged,
         .stale = on_stale,
         .renewed = on_renewed };
 

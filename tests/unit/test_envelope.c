@@ -75,6 +75,8 @@ static void describe(struct buffer *to, const void *data, size_t size)
         describe_number(to, "timeout", e.timeout_ms);
         describe_number(to, "reply", e.reply_ms);
         describe_number(to, "submitted", e.submitted_ms);
+        describe_number(to, "merge", e.is_merge);
+        describe_number(to, "debounce", e.debounce_ms);
         struct span name;
         struct span value;
         struct span needs = envelope_needs(&e);
@@ -145,6 +147,8 @@ static void what_is_put_is_parsed_back(void **state)
         e.reply_ms = 5;
         e.submitted_ms = 1763256000123;
         e.attempts = UINT32_MAX;
+        e.is_merge = true;
+        e.debounce_ms = TASK_DEBOUNCE_MAX;
         e.headers = (struct span){ (const char *)headers.data, headers.size };
         e.payload = (struct span){ "a\0b\n\n", 5 };
         assert_int_equal(envelope_check(&e, NULL), 0);
@@ -161,6 +165,8 @@ static void what_is_put_is_parsed_back(void **state)
         assert_int_equal(back.reply_ms, e.reply_ms);
         assert_int_equal(back.submitted_ms, e.submitted_ms);
         assert_int_equal(back.attempts, e.attempts);
+        assert_true(back.is_merge);
+        assert_int_equal(back.debounce_ms, e.debounce_ms);
         buffer_free(&bytes);
         buffer_free(&headers);
 }
@@ -321,7 +327,7 @@ static void reserved_names_are_refused_at_submit_alone(void **state)
 {
         (void)state;
         static const char *const reserved[] = { "gate", "expires", "group", "backoff", "backoff_max", "crashes",
-                "merge", "debounce", "!merge" };
+                "!gate", "!merge", "!unique" };
         static const char *const free_names[] = { "prio", "gates", "header64", "expire" };
         for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]) + sizeof(free_names) / sizeof(free_names[0]);
                 i++) {
@@ -382,11 +388,73 @@ static void shards_are_zlibs_crc32(void **state)
         assert_int_equal(shard_of_key(text("123456789"), 4096), 0xcbf43926u % 4096);
 }
 
+static void a_merged_task_keeps_its_own_and_gets_all_else(void **state)
+{
+        (void)state;
+        struct envelope first = { .key = text("k"),
+                .handler = text("h"),
+                .id = text("a-1"),
+                .headers = text("header.a:1\n"),
+                .payload = text("old"),
+                .submitted_ms = 5,
+                .reply_ms = 70,
+                .timeout_ms = 1,
+                .attempts = 2,
+                .is_merge = true,
+                .lane = LANE_LOW };
+        struct envelope later = { .key = text("k"),
+                .handler = text("h"),
+                .id = text("b-1"),
+                .headers = text("header.b:2\n"),
+                .others = text("prio:1\n"),
+                .payload = text("new"),
+                .submitted_ms = 9,
+                .reply_ms = 60,
+                .attempts = 3,
+                .is_merge = true,
+                .lane = LANE_NORMAL };
+        struct envelope merged = envelope_merge(&first, &later);
+        assert_true(span_is(merged.id, text("a-1")) && span_is(merged.payload, text("new")));
+        assert_true(span_is(merged.headers, later.headers) && span_is(merged.others, later.others));
+        assert_int_equal(merged.submitted_ms, 5);
+        assert_int_equal(merged.reply_ms, 70);
+        assert_int_equal(merged.timeout_ms, 0);
+        assert_int_equal(merged.attempts, 3);
+        assert_int_equal(merged.lane, LANE_LOW);
+        assert_int_equal(envelope_merge(&later, &first).reply_ms, 70);
+}
+
+static void a_note_says_what_was_merged(void **state)
+{
+        (void)state;
+        struct task_note note = { 0 };
+        struct buffer bytes = { 0 };
+        note_merge(&note, 7, 3);
+        note_merge(&note, 9, NOTE_COUNT_MAX);
+        note.is_debounced = true;
+        assert_false(note_is_empty(&note));
+        note_put(&bytes, &note);
+        assert_int_equal(note_parse(bytes.data, bytes.size, &note), 0);
+        assert_int_equal(note.merged, NOTE_COUNT_MAX);
+        assert_int_equal(note.merged_ms, 9);
+        assert_true(note.is_debounced);
+        assert_false(note_has_started(&note));
+        buffer_free(&bytes);
+        const struct task_note merged = { .merged = 1 };
+        const struct task_note debounced = { .is_debounced = true };
+        assert_false(note_is_empty(&merged) || note_is_empty(&debounced));
+        const struct task_note started[] = { { .attempts = 1 }, { .crashes = 1 }, { .interruptions = 1 },
+                { .started_epoch = 1 }, { .is_suspect = true }, { .checkpoint = text("c") } };
+        for (size_t i = 0; i < sizeof(started) / sizeof(started[0]); i++)
+                assert_true(note_has_started(&started[i]));
+}
+
 static void a_note_with_a_number_out_of_range_is_none(void **state)
 {
         (void)state;
         static const char *const bad[] = { "qn1\nattempts:4294967295\n\n", "qn1\ncrashes:nan\n\n",
-                "qn1\nstarted:9007199254740992\n\n", "qn1\nstarted:99999999999999999999\n\n", "qn1\nsuspect:2\n\n" };
+                "qn1\nstarted:9007199254740992\n\n", "qn1\nstarted:99999999999999999999\n\n", "qn1\nsuspect:2\n\n",
+                "qn1\nmerged:4294967295\n\n", "qn1\nmergedat:9007199254740992\n\n", "qn1\ndebounced:2\n\n" };
         struct task_note note;
         struct buffer scratch = { 0 };
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -513,6 +581,8 @@ int main(void)
                 cmocka_unit_test(a_head_without_end_is_refused_without_a_search),
                 cmocka_unit_test(ids_end_in_their_shard_and_do_not_repeat),
                 cmocka_unit_test(shards_are_zlibs_crc32),
+                cmocka_unit_test(a_merged_task_keeps_its_own_and_gets_all_else),
+                cmocka_unit_test(a_note_says_what_was_merged),
                 cmocka_unit_test(a_note_with_a_number_out_of_range_is_none),
                 cmocka_unit_test(a_note_keeps_counts_checkpoint_and_the_latest_events),
                 cmocka_unit_test(the_lines_of_an_events_text_come_back),

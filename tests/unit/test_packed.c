@@ -151,7 +151,9 @@ static void what_is_cut_short_is_refused(void **state)
                 .timeout_ms = 300,
                 .reply_ms = 70000,
                 .submitted_ms = 1794830665532,
-                .attempts = UINT32_MAX };
+                .attempts = UINT32_MAX,
+                .is_merge = true,
+                .debounce_ms = TASK_DEBOUNCE_MAX };
         expect_kept(&e, 5);
         packed_put_head(&packed, &e, 5);
         for (size_t size = 0; size < packed.size; size++) {

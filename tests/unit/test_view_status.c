@@ -140,11 +140,11 @@ static void a_status_as_json_has_this_shape(void **state)
                 "\"state\":\"open\",\"waiting\":1,\"running\":4,\"done\":675,\"retried\":0,\"later\":0,\"rejected\":0,"
                 "\"crashed\":"
                 "0,"
-                "\"timed_out\":0,\"dead\":0,\"oldest_ms\":1250}],\"dead\":[],"
+                "\"timed_out\":0,\"merged\":0,\"dead\":0,\"oldest_ms\":1250}],\"dead\":[],"
                 "\"totals\":{\"waiting\":322,\"running\":3,\"queued\":321,\"delayed\":0,\"in_flight\":4,\"parked\":0,"
                 "\"dead\":2,\"queued_lanes\":{\"high\":1,\"normal\":20,\"low\":300},\"oldest_ms\":1500,"
                 "\"parked_keys\":0,\"held_keys\":0,\"results\":0,\"results_dropped\":0,\"submitted\":1010,"
-                "\"done\":675,\"dropped\":0,\"owned\":2,\"unowned\":2,"
+                "\"done\":675,\"dropped\":0,\"merged\":0,\"owned\":2,\"unowned\":2,"
                 "\"paused\":{\"\":\"all\",\"mail\":\"one\"},\"desired\":{\"drain.b\":\"asked\"},"
                 "\"durability\":\"all of it\"},"
                 "\"rates\":{\"done\":1.5,\"retried\":0.5,\"failed\":0.0},"
@@ -528,6 +528,7 @@ static void what_has_another_type_counts_as_nothing(void **state)
         assert_json(json_incref(rig->status.handlers),
                 "[{\"name\":\"m\",\"plugin\":\"\",\"version\":\"\",\"generation\":0,\"state\":\"open\",\"waiting\":0,"
                 "\"running\":0,\"done\":0,\"retried\":0,\"later\":0,\"rejected\":0,\"crashed\":0,\"timed_out\":0,"
+                "\"merged\":0,"
                 "\"dead\":0,"
                 "\"oldest_ms\":0}]");
         assert_json(json_incref(rig->status.rates), "{\"done\":0.0,\"retried\":0.0,\"failed\":0.0}");

@@ -37,6 +37,17 @@ static void print_task(const struct task_request *show, const struct store_liste
         cli_text_print(&text);
 }
 
+static void print_merged(const struct task_request *show, const struct task_look *look)
+{
+        struct buffer text = { 0 };
+        struct span into = span_of_text(look->merged_into);
+        if (show->has_json)
+                cli_json_print_wide(merged_as_json(look->id, into, look->merged_ms));
+        else
+                merged_as_text(&text, look->id, into, look->merged_ms);
+        cli_text_print(&text);
+}
+
 static int look(struct cli_store *s, const struct task_request *q, struct span id, struct error *error)
 {
         struct task_look task = { 0 };
@@ -44,10 +55,12 @@ static int look(struct cli_store *s, const struct task_request *q, struct span i
         int r = task_id_check(id, NULL, error);
         if (r == 0)
                 r = cli_look(s, &task.look, error);
-        if (r == 0 && !task.found.is_there)
+        if (r == 0 && task.merged_into[0] && !q->has_payload)
+                print_merged(q, &task);
+        else if (r == 0 && !task.found.is_there)
                 r = error_set(error, -ENOENT, "there is no task %.*s: it is done or dropped, or never was",
                         (int)id.size, id.data);
-        if (r == 0) {
+        if (r == 0 && task.found.is_there) {
                 json_t *where = task_look_where(&task);
                 print_task(q, &task.found.task, where);
                 json_decref(where);

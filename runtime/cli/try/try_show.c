@@ -25,6 +25,10 @@ static json_t *submits_as_json(const struct ring_reply *reply)
                         view_json_bytes(one, "key", submit.key, strlen(submit.key));
                 (void)json_object_set_new(one, "lane", json_integer(submit.lane));
                 (void)json_object_set_new(one, "delay_ms", json_integer((json_int_t)submit.delay_ms));
+                if (submit.is_merge)
+                        (void)json_object_set_new(one, "merge", json_true());
+                if (submit.debounce_ms)
+                        (void)json_object_set_new(one, "debounce_ms", json_integer((json_int_t)submit.debounce_ms));
                 view_json_bytes(one, "payload", submit.payload, submit.payload_size);
                 (void)json_array_append_new(list, one);
         }
@@ -95,6 +99,10 @@ static void print_submits(const struct ring_reply *reply)
                                           : "normal");
                 if (submit.delay_ms)
                         (void)printf(" delay=%s", units_format_ms(delay, submit.delay_ms));
+                if (submit.is_merge)
+                        (void)printf(" merge");
+                if (submit.debounce_ms)
+                        (void)printf(" debounce=%s", units_format_ms(delay, submit.debounce_ms));
                 (void)putchar('\n');
                 print_bytes("", submit.payload, submit.payload_size);
         }

@@ -27,6 +27,7 @@ struct rollout_queue {
 /* How a handler's tasks ended here, since this host started: the handler's answers, and what ended it without one. */
 struct outcome_counts {
         uint64_t done, retried, later, rejected, crashed, timed_out;
+        uint64_t merged;                   /* tasks that ended in another one */
         uint64_t unavailable, interrupted; /* They run again, as if this had not been. */
 };
 

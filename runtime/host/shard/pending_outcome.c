@@ -19,6 +19,7 @@ void pending_outcome_free(struct pending_outcome *pending)
         if (!pending)
                 return;
         free(pending->follow_ups);
+        free(pending->merged);
         free(pending);
 }
 
@@ -63,6 +64,15 @@ struct pending_outcome *pending_outcome_checkpoint(const void *data, size_t size
         return pending;
 }
 
+struct pending_outcome *pending_outcome_merge(uint32_t count)
+{
+        struct pending_outcome *pending = make(STORE_MERGE, 0);
+        pending->merged = memory_zero(count, sizeof(*pending->merged));
+        pending->outcome.merged = pending->merged;
+        pending->outcome.merged_count = count;
+        return pending;
+}
+
 static int put_headers(struct buffer *to, const struct ring_submit *submit, struct error *error)
 {
         struct reader headers;
@@ -89,6 +99,8 @@ static int put_follow_up(struct pending_outcome *pending, struct store_follow_up
                 .key = keep(pending, submit->key, strlen(submit->key)),
                 .headers = keep(pending, headers.data, headers.size),
                 .payload = keep(pending, submit->payload, submit->payload_size),
+                .is_merge = submit->is_merge,
+                .debounce_ms = submit->debounce_ms,
                 .lane = submit->lane > 0   ? LANE_HIGH
                         : submit->lane < 0 ? LANE_LOW
                                            : LANE_NORMAL,

@@ -9,9 +9,10 @@
 #include "store/store.h"
 
 struct pending_outcome {
-        struct store_outcome outcome; /* its spans point into `bytes` and `follow_ups` */
+        struct store_outcome outcome; /* its spans point into `bytes`, `follow_ups` and `merged` */
         struct store_follow_up *follow_ups;
-        size_t room, size; /* of bytes */
+        struct store_ref *merged; /* MERGE; what they point to is the tasks' own */
+        size_t room, size;        /* of bytes */
         char bytes[];
 };
 
@@ -26,6 +27,8 @@ struct pending_outcome *pending_outcome_divert(const char *reason, const char *n
 struct pending_outcome *pending_outcome_start(const char *holder);
 /* CHECKPOINT. */
 struct pending_outcome *pending_outcome_checkpoint(const void *data, size_t size);
+/* MERGE, of so many tasks: the caller fills in `merged`. */
+struct pending_outcome *pending_outcome_merge(uint32_t count);
 /* Accepts NULL. */
 void pending_outcome_free(struct pending_outcome *pending);
 

@@ -280,7 +280,7 @@ static void remember_done(struct done_tasks *done, const struct claimed *c, uint
 }
 
 /* What the call said is durable now. */
-static void told(struct shard *s, uint64_t now_ms)
+static void told(struct shard *s, bool is_sure, uint64_t now_ms)
 {
         lents_told(s, now_ms);
         for (uint32_t i = 0; i < shard_telling_count(s); i++) {
@@ -293,6 +293,10 @@ static void told(struct shard *s, uint64_t now_ms)
                 if (kind == STORE_DONE || kind == STORE_DEAD)
                         routes_task_finished(s->routes, c->pool, kind == STORE_DONE, c->pending->outcome.reason);
                 lent_detach(c, true);
+                if (kind == STORE_MERGE) {
+                        shard_merged(s, c, is_sure, now_ms);
+                        continue;
+                }
                 if (kind != STORE_START && kind != STORE_INTERRUPTED) {
                         window_drop(&s->window, c);
                         continue;
@@ -321,9 +325,11 @@ void shard_advanced(struct shard *s, const struct store_advance *advance, uint64
         s->call++;
         shard_lease_renewed(s, sent_ms, advance->left_ms);
         /* First out, then in: what was given back may be handed out again by the same call. */
-        told(s, now_ms);
+        told(s, !advance->gone, now_ms);
         struct claimed **added = shard_add_tasks(s, advance->tasks, advance->tasks_count, now_ms);
         window_prune(&s->window);
+        /* Those that are merged are no longer more than their key's share. */
+        shard_merge_tasks(s, added, advance->tasks_count, now_ms);
         shard_trim_tasks(s, added, advance->tasks, advance->tasks_count, now_ms);
         free(added);
         s->has_work = s->has_rung;

@@ -50,6 +50,7 @@ struct shard_limits {
         uint64_t gather_ms; /* how long an outcome may wait for others while there is other work */
         uint32_t window_tasks;
         uint64_t window_bytes;
+        bool can_merge; /* the app has that switched on */
         uint32_t seats; /* tasks that a host runs at once, at most: so many of a dead one's may have been running */
 };
 

@@ -220,12 +220,24 @@ static void forward_outbox(struct shard_io *io)
         store_forward(io->all->store, &io->forward);
 }
 
+static void report_merged(struct shard_io *io)
+{
+        const struct shard *s = &io->shard;
+        for (uint32_t i = 0; i < shard_telling_count(s); i++) {
+                const struct claimed *c = s->telling->tasks[i];
+                if (c->pending->outcome.merged_count)
+                        io->all->events->merged(io->all->self, c, c->pending->outcome.merged_count);
+        }
+}
+
 static void on_advanced(struct store_request *request)
 {
         struct shard_io *io = container_of(request, struct shard_io, request);
         if (has_failed(io, request))
                 return;
         uint64_t fenced = io->shard.fenced;
+        if (io->advance.verdict == STORE_OK && !io->advance.gone)
+                report_merged(io);
         shard_advanced(&io->shard, &io->advance, now(io));
         dispatch_told(io->all->dispatch, io->shard.number, io->advance.outcomes_count);
         for (uint32_t i = 0; i < io->advance.controls_count; i++)

@@ -51,6 +51,8 @@ struct shards_events {
         void (*reported)(void *self, struct shard *shard, const struct store_control *control);
         /* A shard's call failed, and the one before had not.  It is made again. */
         void (*failed)(void *self, const struct shard *shard, int status, const char *text);
+        /* So many tasks were merged into that one. */
+        void (*merged)(void *self, const struct claimed *into, uint32_t count);
         /* The store knows an epoch above the one that a shard was given: coordination has to hear of it. */
         void (*stale)(void *self);
         /* The renewal of all leases was answered (or not), before the shards hear of it. */

@@ -1,5 +1,6 @@
-/* shard_private.h: what shard.c (calls and their answers), shard_tasks.c (what becomes of tasks), shard_lease.c (whose
- * it is, and until when) and shard_pace.c (when to call) need of each other. */
+/* shard_private.h: what shard.c (calls and their answers), shard_tasks.c (what becomes of tasks), shard_merge.c (which
+ * of them become one), shard_lease.c (whose it is, and until when) and shard_pace.c (when to call) need of each other.
+ */
 #ifndef QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 #define QUIVER_HOST_SHARD_SHARD_PRIVATE_H
 
@@ -34,6 +35,19 @@ void shard_put_back(struct shard *s, struct claimed *c, uint64_t now_ms);
 
 /* Forgets its schedules: they are read again when it is acquired. */
 void shard_drop_schedules(struct shard *s);
+
+/* A task has an outcome, which the next call tells; `pending` is taken. */
+void shard_end_task(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms);
+
+/* shard_merge.c: of the keys of tasks that have just come, neighbours that may be merged are.  `added` may have NULLs.
+ */
+void shard_merge_tasks(struct shard *s, struct claimed *const *added, uint32_t count, uint64_t now_ms);
+/* A MERGE is durable; `is_sure`: all that it named was still there. */
+void shard_merged(struct shard *s, struct claimed *c, bool is_sure, uint64_t now_ms);
+/* A task that is about to start is first to wait for others to join it: it goes back to the store for that. */
+bool shard_debounce(struct shard *s, struct claimed *c, uint64_t now_ms);
+/* shard_tasks.c: a task into which others were merged is ready again. */
+void shard_put_back_merged(struct shard *s, struct claimed *c, uint64_t now_ms);
 
 /* How many tasks of each lane it may claim, and of how many bytes (0: as many as a call brings). */
 struct shard_want {

@@ -13,12 +13,17 @@
 /* A task that two hosts have died with comes back after this long; four times as long for each one more. */
 #define DIED_AGAIN_MS UINT64_C(250)
 
-static void end(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms)
+void shard_end_task(struct shard *s, struct claimed *c, struct pending_outcome *pending, uint64_t now_ms)
 {
         c->pending = pending;
+        /* All else says that it has started, or may have: an interruption, a mark. */
+        c->may_merge &= pending->outcome.kind == STORE_MERGE;
         if (pending->outcome.kind == STORE_DIVERT) {
                 /* First of all: an end that asks for more of its key must find this where it belongs. */
                 window_divert(&s->window, c);
+                /* A merge behind it that is being told ends with its task ready, which must not overtake this one. */
+                for (struct claimed *behind = c->next; behind; behind = behind->next)
+                        behind->is_to_go_back |= behind->state == CLAIMED_ENDED;
                 c->ended_next = s->ended;
                 s->ended = c;
                 if (!s->ended_last)
@@ -42,7 +47,7 @@ static void end(struct shard *s, struct claimed *c, struct pending_outcome *pend
 /* Gives a task back; the key comes back when it asks for it. */
 static void divert(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
-        end(s, c, pending_outcome_new(STORE_DIVERT, COST_NONE, ""), now_ms);
+        shard_end_task(s, c, pending_outcome_new(STORE_DIVERT, COST_NONE, ""), now_ms);
 }
 
 /* Its start is recorded, but it will not start now.  A mark that stays behind would be charged to it as a crash. */
@@ -51,7 +56,7 @@ static void take_mark_back(struct shard *s, struct claimed *c, uint64_t now_ms)
         struct pending_outcome *pending =
                 pending_outcome_new(STORE_INTERRUPTED, COST_NONE, "it was about to start, and did not");
         pending->outcome.is_suspect = c->trust >= TRUST_SUSPECT;
-        end(s, c, pending, now_ms);
+        shard_end_task(s, c, pending, now_ms);
 }
 
 static void divert_rest(struct shard *s, struct window_key *key, uint64_t now_ms)
@@ -87,7 +92,7 @@ static void divert_unserved(struct shard *s, struct claimed *unserved, uint64_t 
                 }
                 struct pending_outcome *pending = pending_outcome_divert(reason, is_good ? name : "");
                 pending->outcome.delay_ms = is_good ? 0 : UNSERVED_MS;
-                end(s, c, pending, now_ms);
+                shard_end_task(s, c, pending, now_ms);
         }
 }
 
@@ -95,7 +100,27 @@ static void cancel(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         struct pending_outcome *pending = pending_outcome_new(STORE_DEAD, COST_NONE, "cancelled before it started");
         pending->outcome.reason = SPAN_TEXT("cancelled");
-        end(s, c, pending, now_ms);
+        shard_end_task(s, c, pending, now_ms);
+}
+
+/* The pool that is to run such tasks; WINDOW_NO_POOL (also for what only a newer Quiver understands), or
+ * WINDOW_SHUT_POOL if it takes none of this shard's now. */
+static uint32_t pool_of(const struct shard *s, struct span handler, struct span needs)
+{
+        if (needs.size)
+                return WINDOW_NO_POOL;
+        uint32_t pool = routes_find(s->routes, handler);
+        if (pool == ROUTES_NONE)
+                return WINDOW_NO_POOL;
+        switch (s->routes->states[pool]) {
+        case ROUTE_OPEN:
+                return pool;
+        case ROUTE_DOWN:
+                return s->window.count < s->limits->window_tasks / 2 ? pool : WINDOW_SHUT_POOL;
+        case ROUTE_SHUT:
+                break;
+        }
+        return WINDOW_SHUT_POOL;
 }
 
 /* It is to run (again), unless somebody has decided otherwise meanwhile. */
@@ -109,6 +134,21 @@ void shard_put_back(struct shard *s, struct claimed *c, uint64_t now_ms)
                 take_mark_back(s, c, now_ms);
         else if (c->of->is_barred)
                 divert(s, c, now_ms);
+}
+
+void shard_put_back_merged(struct shard *s, struct claimed *c, uint64_t now_ms)
+{
+        shard_put_back(s, c, now_ms);
+        if (c->state != CLAIMED_WAITING)
+                return;
+        if (c->is_to_go_back) {
+                divert(s, c, now_ms);
+                return;
+        }
+        /* Whatever became of its handler meanwhile was told to those that waited then. */
+        window_move(&s->window, c, pool_of(s, c->handler, c->needs));
+        if (c->pool >= s->window.pools)
+                divert_unserved(s, c, now_ms);
 }
 
 void shard_take_marks_back(struct shard *s, uint64_t now_ms)
@@ -156,7 +196,7 @@ void shard_ended(struct shard *s, struct claimed *c, struct pending_outcome *pen
                 forget_stale(s, c);
                 return;
         }
-        end(s, c, pending, now_ms);
+        shard_end_task(s, c, pending, now_ms);
         if (kind == STORE_RETRY || kind == STORE_HOLD)
                 divert_rest(s, c->of, now_ms);
         shard_lease_call_ended(s, started_ms, now_ms);
@@ -172,26 +212,6 @@ void shard_return_pool(struct shard *s, uint32_t pool, uint64_t now_ms)
                 if (c)
                         divert_unserved(s, c, now_ms);
         }
-}
-
-/* The pool that is to run such tasks; WINDOW_NO_POOL (also for what only a newer Quiver understands), or
- * WINDOW_SHUT_POOL if it takes none of this shard's now. */
-static uint32_t pool_of(const struct shard *s, struct span handler, struct span needs)
-{
-        if (needs.size)
-                return WINDOW_NO_POOL;
-        uint32_t pool = routes_find(s->routes, handler);
-        if (pool == ROUTES_NONE)
-                return WINDOW_NO_POOL;
-        switch (s->routes->states[pool]) {
-        case ROUTE_OPEN:
-                return pool;
-        case ROUTE_DOWN:
-                return s->window.count < s->limits->window_tasks / 2 ? pool : WINDOW_SHUT_POOL;
-        case ROUTE_SHUT:
-                break;
-        }
-        return WINDOW_SHUT_POOL;
 }
 
 void shard_look_at_names(struct shard *s)
@@ -275,7 +295,7 @@ static void mark(struct shard *s, struct claimed *c, uint64_t now_ms)
 {
         char holder[2 * STORE_NONCE_SIZE + 1];
         holder_name(s, holder);
-        end(s, c, pending_outcome_start(holder), now_ms);
+        shard_end_task(s, c, pending_outcome_start(holder), now_ms);
 }
 
 /* Somebody else may be running it: a worker, or another host's seat. */
@@ -297,7 +317,7 @@ static void divert_busy(struct shard *s, struct claimed *busy, uint64_t busy_ms,
                 struct pending_outcome *pending =
                         pending_outcome_divert("started elsewhere, and may still run there", "");
                 pending->outcome.delay_ms = busy_ms;
-                end(s, c, pending, now_ms);
+                shard_end_task(s, c, pending, now_ms);
         }
 }
 
@@ -310,9 +330,12 @@ struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
         struct claimed *c;
         while ((c = window_next(&s->window, pool))) {
                 shard_stir(s);
+                if (shard_debounce(s, c, now_ms))
+                        continue;
                 if (!c->hosts_died || c->is_marked || c->trust == TRUST_DIED_ALONE) {
                         s->running++;
                         c->started_ms = now_ms;
+                        c->may_merge = false;
                         return c;
                 }
                 mark(s, c, now_ms);
@@ -400,7 +423,7 @@ static void note_recovered(struct shard *s, struct claimed **added, uint32_t cou
                 if (may_have_run)
                         s->recovered--;
                 c->hosts_died++;
-                end(s, c, host_died(c), now_ms);
+                shard_end_task(s, c, host_died(c), now_ms);
                 if (c->hosts_died > 1)
                         divert_rest(s, c->of, now_ms);
         }
@@ -412,6 +435,7 @@ void shard_add_page(struct shard *s, const struct store_page *page, uint64_t now
         struct claimed **added = shard_add_tasks(s, page->tasks, page->tasks_count, now_ms);
         shard_trim_tasks(s, added, page->tasks, page->tasks_count, now_ms);
         note_recovered(s, added, page->tasks_count, now_ms);
+        shard_merge_tasks(s, added, page->tasks_count, now_ms);
         free(added);
         if (page->tasks_count)
                 s->after_seq = page->tasks[page->tasks_count - 1].seq;

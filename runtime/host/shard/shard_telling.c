@@ -53,27 +53,32 @@ void shard_tellings_free(struct shard_telling **list)
 /* What the store has to move for an outcome: its own bytes, and those of a task that it keeps in another place. */
 static uint64_t outcome_bytes(const struct claimed *c)
 {
+        uint64_t merged = 0;
+        for (const struct claimed *m = c->next; m && m->merges_into == c; m = m->next)
+                merged += m->payload.size;
         enum store_outcome_kind kind = c->pending->outcome.kind;
         bool is_moved = kind == STORE_RETRY || kind == STORE_HOLD || kind == STORE_DEAD || kind == STORE_DIVERT;
-        return c->pending->size + (is_moved ? c->payload.size : 0);
+        return c->pending->size + (is_moved ? c->payload.size : 0) + merged;
 }
 
 /* Whether the call is full with what it has, or would be with this one.  An outcome that is too large by itself goes
  * alone. */
-static bool is_too_much(const struct shard *s, const struct claimed *c, uint64_t bytes, uint32_t follow_ups)
+static bool is_too_much(
+        const struct shard *s, const struct claimed *c, uint64_t bytes, uint32_t follow_ups, uint32_t merged)
 {
         const struct shard_telling *telling = s->telling;
         if (!telling->tasks_count)
                 return false;
         return telling->outcomes_count + 2 > STORE_CALL_TASKS || bytes + outcome_bytes(c) > STORE_CALL_BYTES ||
-               follow_ups + c->pending->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS;
+               follow_ups + c->pending->outcome.follow_ups_count > STORE_CALL_FOLLOW_UPS ||
+               merged + c->pending->outcome.merged_count > STORE_CALL_MERGED;
 }
 
 /* What depends on the key as it is now. */
 static void complete(const struct shard *s, const struct claimed *c, struct store_outcome *o)
 {
         uint32_t live = c->of->live;
-        bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD;
+        bool ends = o->kind == STORE_DONE || o->kind == STORE_DEAD || o->kind == STORE_MERGE;
         /* Also if we know of none: who had the shard before us may have given back more of the key than we have seen.
          * Half of them at a time: a store that has nothing to fetch has much less to do. */
         if (ends && live <= s->window.per_key / 2)
@@ -108,16 +113,18 @@ void shard_gather(struct shard *s)
 {
         uint64_t bytes = 0;
         uint32_t follow_ups = 0;
+        uint32_t merged = 0;
         assert(!s->telling);
         if (!s->ended && !s->saves.waiting && !s->starts_waiting)
                 return;
         s->telling = take(s->spare);
         lents_tell(s);
         saves_tell(s);
-        while (s->ended && !is_too_much(s, s->ended, bytes, follow_ups)) {
+        while (s->ended && !is_too_much(s, s->ended, bytes, follow_ups, merged)) {
                 struct claimed *c = s->ended;
                 bytes += outcome_bytes(c);
                 follow_ups += c->pending->outcome.follow_ups_count;
+                merged += c->pending->outcome.merged_count;
                 s->ended = c->ended_next;
                 c->ended_next = NULL;
                 s->ended_count--;

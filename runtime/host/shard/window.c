@@ -20,6 +20,7 @@ static void free_claimed(struct claimed *c)
         buffer_free(&c->checkpoint);
         buffer_free(&c->saved);
         buffer_free(&c->headers_packed);
+        free(c->donor);
         free(c);
 }
 
@@ -156,6 +157,9 @@ static struct claimed *copy_task(const struct store_task *task, uint32_t pool)
         c->laters = task->note.laters;
         c->hosts_died = count_latest(task->note.events, SPAN_TEXT(HOST_DIED));
         c->silences = count_latest(task->note.events, SPAN_TEXT(WORKER_SILENT));
+        c->may_merge = e->is_merge && e->key.size && !needs.size && !note_has_started(&task->note);
+        c->debounce_ms = e->debounce_ms;
+        c->is_debounced = task->note.is_debounced;
         buffer_put(&c->checkpoint, task->note.checkpoint.data, task->note.checkpoint.size);
         return c;
 }
@@ -383,7 +387,8 @@ void window_bar(struct window *w, struct window_key *key)
         line_up(w, key);
 }
 
-void window_drop(struct window *w, struct claimed *c)
+/* Takes it out of everything. */
+static void unlink_task(struct window *w, struct claimed *c)
 {
         struct window_key *key = c->of;
         if (c->prev)
@@ -405,6 +410,12 @@ void window_drop(struct window *w, struct claimed *c)
         if (c->holds_key)
                 key->is_busy = false;
         window_unmark(w, c);
+}
+
+void window_drop(struct window *w, struct claimed *c)
+{
+        struct window_key *key = c->of;
+        unlink_task(w, c);
         free_claimed(c);
         line_up(w, key);
         if (key->count || key->is_emptied)
@@ -412,6 +423,30 @@ void window_drop(struct window *w, struct claimed *c)
         key->is_emptied = true;
         key->emptied_next = w->emptied;
         w->emptied = key;
+}
+
+void window_merge(struct window *w, struct claimed *c, struct claimed *last)
+{
+        unlink_task(w, last);
+        w->bytes += last->payload.size;
+        w->bytes -= c->payload.size;
+        c->payload = last->payload;
+        c->headers = last->headers;
+        c->timeout_ms = last->timeout_ms;
+        c->attempts_max = last->attempts_max;
+        c->debounce_ms = last->debounce_ms;
+        /* The spans point into the texts of one of these. */
+        struct claimed *before = c->donor;
+        c->donor = last->donor ? last->donor : last;
+        if (last->donor) {
+                last->donor = NULL;
+                free_claimed(last);
+        } else {
+                buffer_free(&last->checkpoint);
+                buffer_free(&last->saved);
+                buffer_free(&last->headers_packed);
+        }
+        free(before);
 }
 
 void window_prune(struct window *w)

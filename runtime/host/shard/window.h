@@ -73,6 +73,14 @@ struct claimed {
         bool has_mark;                   /* a suspect's is, or is being: counted in its pool's line of suspects */
         bool is_cancelled;               /* dead, once what is being told about it is told */
         bool is_diverted;                /* ended by window_divert() */
+        bool may_merge;                  /* it, or others into it: it asks for that, and nobody has it started */
+        bool is_debounced;               /* it has waited for others to join it */
+        uint64_t debounce_ms;            /* may_merge: it waits so long for that; 0: not */
+        uint32_t merge_rounds;           /* so many merges into it one after the other, without a chance to start */
+        uint64_t merge_call;             /* the shard's call that told of the last one */
+        bool is_to_go_back;              /* a merge into it is being told, and one before it went back to the store */
+        struct claimed *merges_into;     /* CLAIMED_ENDED: ends with what is told about that one; NULL: has its own */
+        struct claimed *donor;           /* whose payload and headers it has since that was merged into it; owned */
         char texts[];                    /* what the spans point to */
 };
 
@@ -172,6 +180,9 @@ void window_bar(struct window *w, struct window_key *key);
 
 /* The task's outcome is durable (or it was never ours): forgets it.  Its key's next task, if any, becomes ready. */
 void window_drop(struct window *w, struct claimed *c);
+
+/* `last` was merged into `c`, durably: forgets it, but what it was to do is now for `c` to do. */
+void window_merge(struct window *w, struct claimed *c, struct claimed *last);
 
 /* Forgets keys that have no tasks left.  Until then they are remembered, for a call may end a key's tasks here and hand
  * out more of them. */

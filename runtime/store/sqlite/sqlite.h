@@ -224,6 +224,22 @@ void claim_due(struct sqlite_store *s, struct sqlite_shard_row *shard, struct cl
 void claim_lanes(struct sqlite_store *s, struct sqlite_shard_row *shard, struct claim *claim, uint32_t want_bytes);
 void claim_remember(struct sqlite_shard_row *shard, const struct claim *claim);
 
+/* advance.c: one task in flight, as it stands in the log. */
+struct flight {
+        struct span task;
+        struct span note;
+};
+bool flight_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq, struct arena_chunk **arena,
+        struct flight *ret_flight);
+bool flight_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t seq);
+
+/* merge.c: MERGE.  False if one of them is not in flight: then nothing has changed. */
+bool settle_merge(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_outcome *outcome,
+        struct arena_chunk **arena);
+/* Into which task this one was merged; false if that is not known. */
+bool merged_find(struct sqlite_store *s, uint32_t shard, struct span id, struct arena_chunk **arena,
+        struct span *ret_into, uint64_t *ret_at_ms);
+
 /* names.c: whether keys of the shard wait for names. */
 bool shard_has_names(struct sqlite_store *s, const struct sqlite_shard_row *shard);
 
@@ -277,14 +293,6 @@ void result_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const st
         struct span note);
 void reply_put(struct sqlite_store *s, const struct store_ref *task, enum store_reply_state state, bool has_data,
         struct span data, struct span reason, struct span note);
-
-/* advance.c: one task in flight, as it stands in the log. */
-struct flight {
-        struct span task;
-        struct span note;
-};
-bool flight_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, uint64_t seq, struct arena_chunk **arena,
-        struct flight *ret_flight);
 
 /* control.c */
 void control_add(struct sqlite_store *s, struct sqlite_shard_row *shard, enum store_control_verb verb, struct span key,

@@ -29,6 +29,7 @@ STATEMENT(
 
 STATEMENT(LOG_PUT_FREE, "INSERT OR IGNORE INTO log(id, task, note) VALUES(?1, ?2, ?3)")
 STATEMENT(LOG_GET, "SELECT task, note FROM log WHERE id = ?1")
+STATEMENT(LOG_SET, "UPDATE log SET task = ?2, note = ?3 WHERE id = ?1")
 STATEMENT(LOG_NOTE, "UPDATE log SET note = ?2 WHERE id = ?1")
 STATEMENT(LOG_REMOVE, "DELETE FROM log WHERE id = ?1")
 STATEMENT(LOG_TAKE, "DELETE FROM log WHERE id = ?1 RETURNING note")
@@ -177,6 +178,11 @@ STATEMENT(REPLY_WAIT,
 STATEMENT(REPLY_PUT, "INSERT OR REPLACE INTO reply(id, until, state, waiter, data, reason, note) VALUES(?1, ?2, ?3, "
                      "NULL, ?4, ?5, ?6)")
 STATEMENT(REPLY_SWEEP, "DELETE FROM reply WHERE id IN (SELECT id FROM reply WHERE until <= ?1 LIMIT 4)")
+
+STATEMENT(MERGED_PUT, "INSERT OR REPLACE INTO merged(id, task_id, into_id, at) VALUES(?1, ?2, ?3, ?4)")
+STATEMENT(MERGED_SWEEP, "DELETE FROM merged WHERE id > ?1 AND id <= ?2")
+STATEMENT(MERGED_GET, "SELECT into_id, at FROM merged WHERE task_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id DESC "
+                      "LIMIT 1")
 
 STATEMENT(CONTROL_ADD, "INSERT INTO control(id, verb, key, reason, task_id, seq) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")
 STATEMENT(CONTROL_PAGE,

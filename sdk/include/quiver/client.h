@@ -31,6 +31,7 @@
 #ifndef QUIVER_CLIENT_H
 #define QUIVER_CLIENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -119,10 +120,16 @@ struct qv_client_task {
         uint64_t idempotency_ms;                  /* how long the name is remembered; 0: a day */
         const struct qv_client_header2 *headers2; /* more headers */
         size_t headers2_count;
+        /* The task may be merged with its neighbours of the same handler and key that wait and were submitted so, too:
+         * the first keeps its place and gets the last one's payload and headers, the others are not run.  Who waits
+         * for one of those gets the first one's outcome.  Needs a key */
+        bool merge;
+        uint64_t debounce_ms; /* the first waits this long for others to join it, a day at most; implies `merge` */
 };
 #define QV_CLIENT_TASK_INIT                                                                                            \
         {                                                                                                              \
-                sizeof(struct qv_client_task), 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0, 0, NULL, 0, NULL, 0     \
+                sizeof(struct qv_client_task), 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0, 0, NULL, 0, NULL, 0,    \
+                        false, 0                                                                                       \
         }
 
 /* Submits one task.  After 0 the task is stored, as durably as the store is configured; or, with `idempotency_key`, it
@@ -171,9 +178,11 @@ struct qv_client_outcome {
         uint32_t crashes;
         uint32_t interruptions;
         uint32_t laters; /* how often its handler said LATER */
+        uint32_t merged; /* so many tasks were merged into the one that ended */
 };
 
-/* Waits for the outcome of a task that was submitted with reply_ms.  -EAGAIN: it has not ended within timeout_ms (0: do
+/* Waits for the outcome of a task that was submitted with reply_ms; of one that was merged into
+ * another it is that one's.  -EAGAIN: it has not ended within timeout_ms (0: do
  * not wait; UINT64_MAX: wait for ever), or there is no such task, or its reply_ms are over.  May be called again: the
  * outcome stays. */
 int qv_client_wait(
@@ -248,10 +257,11 @@ struct qv_client_counts {
         uint64_t done;
         uint64_t dropped;   /* dead tasks that a person dropped */
         uint64_t oldest_ms; /* the age of the task that was queued first */
+        uint64_t merged;    /* tasks that were merged into others */
 };
 #define QV_CLIENT_COUNTS_INIT                                                                                          \
         {                                                                                                              \
-                sizeof(struct qv_client_counts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                       \
+                sizeof(struct qv_client_counts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                    \
         }
 
 /* Counts the tasks of one shard, or of all. */

@@ -148,10 +148,16 @@ struct qv_submit {
         const struct qv_header2 *headers2;
         size_t headers2_count;
         size_t headers2_stride; /* QV_SUBMIT_INIT sets it */
+        /* 1: may be merged with its neighbours of the same handler and key that wait and were submitted so, too: the
+         * first keeps its place and gets the last one's payload.  Needs a key. */
+        uint32_t merge;
+        uint32_t reserved;
+        uint64_t debounce_ms; /* the first waits this long for others to join it, a day at most; implies `merge` */
 };
 #define QV_SUBMIT_INIT                                                                                                 \
         {                                                                                                              \
-                sizeof(struct qv_submit), 0, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, 0, sizeof(struct qv_header2)       \
+                sizeof(struct qv_submit), 0, NULL, NULL, NULL, 0, 0, NULL, 0, NULL, 0, sizeof(struct qv_header2), 0,   \
+                        0, 0                                                                                           \
         }
 
 /* The services of one seat.  Call them on the seat's own thread, unless the comment says otherwise.

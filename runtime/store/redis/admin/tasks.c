@@ -9,7 +9,7 @@
 static uint64_t sum(const struct store_counts *c)
 {
         return c->queued[LANE_HIGH] + c->queued[LANE_NORMAL] + c->queued[LANE_LOW] + c->delayed + c->in_flight +
-               c->parked + c->dead + c->done + c->dropped;
+               c->parked + c->dead + c->done + c->dropped + c->merged;
 }
 
 static void count_answer(struct redis_call *call, const redisReply *reply)
@@ -18,7 +18,7 @@ static void count_answer(struct redis_call *call, const redisReply *reply)
         struct store_counts *to = &((struct store_count *)op->request)->counts[call->number];
         uint64_t *const numbers[] = { &to->queued[LANE_HIGH], &to->queued[LANE_NORMAL], &to->queued[LANE_LOW],
                 &to->delayed, &to->in_flight, &to->parked, &to->dead, &to->results, &to->controls, &to->keys,
-                &to->outbox, &to->done, &to->dropped, &to->results_dropped, &to->epoch };
+                &to->outbox, &to->done, &to->dropped, &to->results_dropped, &to->merged, &to->epoch };
         size_t count = sizeof(numbers) / sizeof(numbers[0]);
         if (reply_count(reply) != count + 7) {
                 op_bad_answer(op);
@@ -140,6 +140,11 @@ static void find_answer(struct redis_call *call, const redisReply *reply)
                 find->task = found;
                 find->is_end = true;
         } else if (answer_bool(call->op, reply_at(reply, 1), "end")) {
+                struct span into = reply_span(reply_at(reply, 3));
+                if (into.size && !task_id_check(into, NULL, NULL)) {
+                        find->merged_into = arena_copy(request_arena(&find->request), into);
+                        find->merged_ms = answer_number(call->op, reply_at(reply, 4), TASK_NUMBER_MAX, "time");
+                }
                 find->cursor = (struct store_cursor){ .major = find->cursor.major + 1 };
                 find->is_end = find->cursor.major == FIND_STAGES;
         } else {
@@ -153,6 +158,7 @@ void redis_find(struct redis_store *s, struct store_request *request)
         uint32_t shard = 0;
         (void)task_id_check(find->id, &shard, NULL);
         find->task = NULL;
+        find->merged_into = (struct span){ 0 };
         find->is_end = find->cursor.major >= FIND_STAGES;
         if (find->is_end) {
                 op_defer(s, request);

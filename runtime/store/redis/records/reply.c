@@ -11,7 +11,12 @@ static void reply_answer(struct redis_call *call, const redisReply *reply)
         struct arena_chunk **arena = request_arena(&to->request);
         if (!reply_count(reply))
                 return;
-        to->state = (enum store_reply_state)answer_number(call->op, reply_at(reply, 0), REPLY_DEAD, "state");
+        uint64_t state = answer_number(call->op, reply_at(reply, 0), REPLY_MERGED, "state");
+        if (state == REPLY_MERGED) {
+                to->is_led_on = store_reply_follow(to, reply_span(reply_at(reply, 2)));
+                return;
+        }
+        to->state = (enum store_reply_state)state;
         to->has_data = answer_bool(call->op, reply_at(reply, 1), "data");
         to->data = arena_copy(arena, reply_span(reply_at(reply, 2)));
         to->reason = arena_copy(arena, reply_span(reply_at(reply, 3)));
@@ -24,6 +29,10 @@ static void looked(struct redis_op *op)
 {
         struct redis_store *s = op->s;
         struct store_reply *reply = (struct store_reply *)op->request;
+        if (reply->is_led_on && !reply->request.status) {
+                look(s, &reply->request);
+                return;
+        }
         if (reply->request.status || reply->state != REPLY_PENDING || uv_now(s->loop) >= reply->deadline_ms) {
                 request_finish(&reply->request, reply->request.status);
                 return;
@@ -39,7 +48,9 @@ static void look(struct redis_store *s, struct store_request *request)
         char name[TASK_ID_MAX + 16];
         uint32_t shard = 0;
         (void)task_id_check(reply->id, &shard, NULL);
-        (void)snprintf(name, sizeof(name), "reply:%.*s", (int)reply->id.size, reply->id.data);
+        struct span id = store_reply_id(reply);
+        reply->is_led_on = false;
+        (void)snprintf(name, sizeof(name), "reply:%.*s", (int)id.size, id.data);
         /* What an earlier look left in the arena goes with it. */
         arena_free(*request_arena(request));
         *request_arena(request) = NULL;

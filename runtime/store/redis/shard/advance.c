@@ -205,7 +205,7 @@ static uint32_t read_troubles(const struct redis_call *call, const redisReply *t
 static bool has_replies(const struct store_advance *advance)
 {
         for (uint32_t i = 0; i < advance->outcomes_count; i++)
-                if (advance->outcomes[i].task.reply_ms)
+                if (advance->outcomes[i].task.reply_ms || advance->outcomes[i].merged_count)
                         return true;
         return false;
 }

@@ -24,7 +24,7 @@ static void pack_outcome(struct buffer *b, const struct store_outcome *o)
         struct span error = o->error;
         if (error.size > NOTE_TEXT_MAX)
                 error.size = NOTE_TEXT_MAX;
-        msgpack_array(b, 19);
+        msgpack_array(b, o->merged_count || o->is_debounce ? 21 : 19);
         msgpack_number(b, o->kind);
         msgpack_number(b, task->seq);
         msgpack_bytes(b, task->id);
@@ -46,6 +46,21 @@ static void pack_outcome(struct buffer *b, const struct store_outcome *o)
         msgpack_array(b, o->follow_ups_count);
 }
 
+/* Few outcomes have these: the others end before. */
+static void pack_merged(struct buffer *b, const struct store_outcome *o)
+{
+        if (!o->merged_count && !o->is_debounce)
+                return;
+        msgpack_array(b, o->merged_count);
+        for (uint32_t i = 0; i < o->merged_count; i++) {
+                msgpack_array(b, 3);
+                msgpack_number(b, o->merged[i].seq);
+                msgpack_bytes(b, o->merged[i].id);
+                msgpack_number(b, bounded(o->merged[i].reply_ms));
+        }
+        msgpack_number(b, o->is_debounce);
+}
+
 struct span outcomes_pack(const struct store *store, const struct store_advance *advance, struct arena_chunk **arena)
 {
         struct buffer b = { 0 };
@@ -58,6 +73,7 @@ struct span outcomes_pack(const struct store *store, const struct store_advance 
                 pack_outcome(&b, &advance->outcomes[i]);
                 for (uint32_t j = 0; j < advance->outcomes[i].follow_ups_count; j++)
                         pack_follow_up(&b, follow_up++, advance->lease.shard);
+                pack_merged(&b, &advance->outcomes[i]);
         }
         struct span packed = arena_copy(arena, (struct span){ (const char *)b.data, b.size });
         buffer_free(&b);

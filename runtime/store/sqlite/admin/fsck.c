@@ -164,7 +164,7 @@ static void check_rest(struct sqlite_check *c)
                 shard->controls);
         compare(c, "returned controls",
                 in_shard(c, "SELECT count(*) FROM control WHERE id > ?1 AND id <= ?2 AND call > 0"), shard->returned);
-        compare(c, "submitted", c->tasks + shard->done + shard->dropped, shard->submitted);
+        compare(c, "submitted", c->tasks + shard->done + shard->dropped + shard->merged, shard->submitted);
 }
 
 static void check_idempotency(struct sqlite_check *c)
@@ -178,6 +178,22 @@ static void check_idempotency(struct sqlite_check *c)
                 "SELECT count(*) FROM idempotency WHERE shard = ?1 AND " IDEMPOTENCY_IS_WRONG " AND ?2 = ?2", shard, 0);
         if (wrong)
                 problem(c, "%" PRIu64 " idempotency keys of which nothing can be read", wrong);
+}
+
+static void check_merged(struct sqlite_check *c)
+{
+        uint64_t first = shard_id(c->shard->shard, 0);
+        uint64_t last = shard_id(c->shard->shard + 1, 0) - 1;
+        uint64_t wrong = number_of(c,
+                "SELECT count(*) FROM merged WHERE id > ?1 AND id <= ?2 AND (typeof(at) != 'integer' OR at < 0 OR "
+                "length(task_id) > 64 OR length(into_id) > 64 OR into_id NOT LIKE '%-' || (?1 >> 50))",
+                first, last);
+        if (wrong)
+                problem(c, "%" PRIu64 " records of merged tasks say nothing", wrong);
+        uint64_t beyond =
+                number_of(c, "SELECT count(*) FROM merged WHERE id > ?1 AND id <= ?2", first + c->shard->merged, last);
+        if (beyond)
+                problem(c, "%" PRIu64 " records of merged tasks beyond the last", beyond);
 }
 
 /* Mailboxes belong to no shard; the first one answers for them. */
@@ -217,6 +233,7 @@ static void check_shard(struct sqlite_check *c)
         check_rooms(c);
         check_mail(c);
         check_idempotency(c);
+        check_merged(c);
         check_log(c);
         check_side(c);
         check_schedules(c);

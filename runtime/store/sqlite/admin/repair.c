@@ -65,6 +65,7 @@ static void mend_row(struct sqlite_store *s, uint32_t shard)
         mend_last(s, shard, "last_result", "result");
         mend_last(s, shard, "last_control", "control");
         mend_last(s, shard, "last_key", "key");
+        mend_last(s, shard, "merged", "merged");
         /* A call that still travels must not fit. */
         mend(s, shard,
                 "UPDATE shard SET call = ?4, last = NULL WHERE shard = ?1 AND call NOT BETWEEN 0 AND 9007199254740991");
@@ -142,12 +143,23 @@ static void mend_counts(struct sqlite_store *s, uint32_t number)
         mend(s, number,
                 "INSERT INTO dead_group SELECT ?1, handler, reason, error, count(*) FROM dead WHERE id > ?2 AND id <= "
                 "?3 GROUP BY 2, 3, 4");
-        mend(s, number, "UPDATE shard SET done = max(done, 0), dropped = max(dropped, 0) WHERE shard = ?1");
+        mend(s, number,
+                "UPDATE shard SET done = max(done, 0), dropped = max(dropped, 0), merged = max(merged, 0) WHERE shard "
+                "= ?1");
         mend(s, number,
                 "UPDATE shard SET submitted = high_queued + normal_queued + low_queued + in_flight + delayed + parked "
                 "+ dead"
-                " + done + dropped WHERE shard = ?1");
+                " + done + dropped + merged WHERE shard = ?1");
         shard_table_forget(&s->shards);
+}
+
+/* What became of a task that is gone is no more than a hint: what cannot be read goes. */
+static void mend_merged(struct sqlite_store *s, uint32_t number)
+{
+        mend(s, number,
+                "DELETE FROM merged WHERE id > ?2 AND id <= ?3 AND (typeof(at) != 'integer' OR at < 0 OR "
+                "length(task_id) > 64 OR length(into_id) > 64 OR into_id NOT LIKE '%-' || ?1 OR "
+                "id > ?2 + (SELECT merged FROM shard WHERE shard = ?1))");
 }
 
 bool shard_may_repair(struct sqlite_store *s, struct store_request *request, uint32_t number)
@@ -165,6 +177,7 @@ void shard_repair(struct sqlite_store *s, struct store_request *request, uint32_
         strays_bury(s, shard_write(s, number), request_arena(request));
         mend_counts(s, number);
         mend_idempotency(s, number);
+        mend_merged(s, number);
         mend_mail(s, number);
         mend_rooms(s, number);
 }

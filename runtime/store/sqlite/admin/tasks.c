@@ -56,6 +56,7 @@ static void count_one(struct sqlite_store *s, uint32_t number, struct store_coun
                 .submitted = shard->submitted,
                 .done = shard->done,
                 .dropped = shard->dropped,
+                .merged = shard->merged,
                 .results_dropped = shard->results_dropped,
                 .epoch = shard->epoch,
                 .is_held = shard->is_held,
@@ -300,6 +301,10 @@ void sqlite_find(struct sqlite_store *s, struct store_request *request)
                         break;
         }
         find->is_end = stage == FIND_STAGES || find->task;
+        find->merged_into = (struct span){ 0 };
+        if (find->is_end && !find->task &&
+                !merged_find(s, shard, find->id, scan.arena, &find->merged_into, &find->merged_ms))
+                find->merged_into = (struct span){ 0 };
         find->cursor = (struct store_cursor){ stage << FIND_SHIFT | scan.cursor.major, scan.cursor.minor };
 }
 

@@ -20,7 +20,7 @@
 /* Step i brings a file from version i to i + 1.  A step that was released is never changed; a new one is added. */
 static const char *const steps[] = {
         "CREATE TABLE meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
-        "CREATE TABLE shard(shard INTEGER PRIMARY KEY, " SHARD_NUMBERS(
+        "CREATE TABLE shard(shard INTEGER PRIMARY KEY, " SHARD_FIRST_NUMBERS(
                 NUMBER_COLUMN) "holder BLOB, want_nonce BLOB, last BLOB);"
                                "CREATE TABLE log(id INTEGER PRIMARY KEY, task BLOB NOT NULL, note BLOB);"
                                "CREATE TABLE key(id INTEGER PRIMARY KEY, shard INTEGER NOT NULL, key BLOB NOT NULL,"
@@ -118,7 +118,12 @@ static const char *const steps[] = {
         "CREATE TABLE room_follower(shard INTEGER NOT NULL, nonce BLOB NOT NULL, until INTEGER NOT NULL, PRIMARY "
         "KEY(shard, nonce)) WITHOUT ROWID;",
         /* The name of the host that holds the lease, for people (lease.c). */
-        "ALTER TABLE shard ADD COLUMN host TEXT;",
+        "ALTER TABLE shard ADD COLUMN host TEXT;"
+        /* Tasks that were merged into others (merge.c). */
+        "ALTER TABLE shard ADD COLUMN merged INTEGER NOT NULL DEFAULT 0;"
+        "CREATE TABLE merged(id INTEGER PRIMARY KEY, task_id TEXT NOT NULL, into_id TEXT NOT NULL, at INTEGER NOT "
+        "NULL);"
+        "CREATE INDEX merged_task ON merged(task_id);",
 };
 
 #define VERSION (sizeof(steps) / sizeof(steps[0]))

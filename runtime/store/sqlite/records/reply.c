@@ -42,23 +42,25 @@ bool reply_must_announce(const struct store_reply *reply)
 static void announce(struct sqlite_store *s, struct store_reply *reply)
 {
         struct query q = query(&s->db, STATEMENT_REPLY_WAIT);
-        bind_text(&q, reply->id);
+        bind_text(&q, store_reply_id(reply));
         bind_number(&q, s->now_ms + reply->wait_ms);
         bind_span(&q, (struct span){ (const char *)s->nonce, STORE_NONCE_SIZE });
         (void)query_run(&q);
         reply->is_announced = true;
 }
 
-void sqlite_reply(struct sqlite_store *s, struct store_request *request)
+/* True if it was merged into another, which is to be looked at instead. */
+static bool look(struct sqlite_store *s, struct store_reply *reply)
 {
-        struct store_reply *reply = (struct store_reply *)request;
-        struct arena_chunk **arena = request_arena(request);
+        struct arena_chunk **arena = request_arena(&reply->request);
+        bool is_led_on = false;
         reply->state = REPLY_PENDING;
         struct query q = query(&s->db, STATEMENT_REPLY_GET);
-        bind_text(&q, reply->id);
+        bind_text(&q, store_reply_id(reply));
         bind_number(&q, s->now_ms);
         if (query_row(&q)) {
                 uint64_t state = column_number(&q, 0);
+                is_led_on = state == REPLY_MERGED && store_reply_follow(reply, column_span(&q, 1));
                 reply->state = state <= REPLY_DEAD ? (enum store_reply_state)state : REPLY_PENDING;
                 reply->has_data = !column_is_null(&q, 1);
                 reply->data = arena_copy(arena, column_span(&q, 1));
@@ -68,6 +70,14 @@ void sqlite_reply(struct sqlite_store *s, struct store_request *request)
                         reply->note = (struct task_note){ 0 };
         }
         query_end(&q);
+        return is_led_on;
+}
+
+void sqlite_reply(struct sqlite_store *s, struct store_request *request)
+{
+        struct store_reply *reply = (struct store_reply *)request;
+        while (look(s, reply))
+                reply->is_announced = false;
         if (reply->state == REPLY_PENDING && reply_must_announce(reply))
                 announce(s, reply);
 }

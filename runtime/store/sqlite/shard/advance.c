@@ -21,7 +21,7 @@ bool flight_get(struct sqlite_store *s, const struct sqlite_shard_row *shard, ui
         return is_there;
 }
 
-static bool flight_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t seq)
+bool flight_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, uint64_t seq)
 {
         if (!seq_is_taken(shard, seq))
                 return false;
@@ -52,6 +52,7 @@ static struct span note_after(struct sqlite_store *s, const struct store_outcome
                 note.checkpoint = outcome->checkpoint;
                 break;
         case STORE_DIVERT:
+                note.is_debounced |= outcome->is_debounce;
                 break;
         default:
                 note_clear_start(&note);
@@ -213,11 +214,13 @@ static void divert(struct sqlite_store *s, struct sqlite_shard_row *shard, const
         struct key *key, uint64_t due_ms)
 {
         const struct store_ref *task = &outcome->task;
-        bool is_plain = !key->id || (key->state == KEY_WAITING && !outcome->name.size);
+        bool is_plain = !key->id || (key->state == KEY_WAITING && !outcome->name.size && !outcome->is_debounce);
         bool is_first = is_plain || task->seq < side_first(s, key);
         struct span reason = outcome->reason.size ? outcome->reason : SPAN_TEXT("more than its share");
         if (outcome->name.size && is_first)
                 key_set_name(s, shard, task->key, key, outcome->name, reason);
+        else if (outcome->is_debounce && is_first && key->id)
+                key_set_state(s, shard, task->key, key, KEY_WAITING, due_ms, reason);
         else if (key->state == KEY_WAITING && key->id && due_ms < key->due_ms)
                 key->due_ms = due_ms;
         else if (is_first && (!key->id || key->state == KEY_NAMED))
@@ -295,6 +298,8 @@ static bool settle(struct sqlite_store *s, struct sqlite_shard_row *shard, const
         case STORE_HOLD:
         case STORE_DIVERT:
                 return settle_aside(s, shard, outcome, epoch, arena);
+        case STORE_MERGE:
+                return settle_merge(s, shard, outcome, arena);
         default:
                 return settle_noted(s, shard, outcome, epoch, arena);
         }
@@ -315,7 +320,7 @@ static void outcomes_apply(
                         settled++;
                 }
                 for (; outcome < settled; outcome++)
-                        if (outcome->kind == STORE_DONE || outcome->kind == STORE_DEAD)
+                        if (outcome->kind == STORE_DONE || outcome->kind == STORE_DEAD || outcome->kind == STORE_MERGE)
                                 refill(s, shard, outcome, claim);
         }
 }

@@ -149,8 +149,11 @@ static void keys_take(struct sqlite_store *s, struct sqlite_shard_row *shard, st
                 }
                 uint32_t taken = claim->count;
                 side_take(s, shard, &keys[i], 1, claim);
-                if (claim->count > taken && lane < LANES)
-                        claim->want[lane]--;
+                /* What it may be merged with comes along, so that it does not start before. */
+                if (claim->count > taken && keys[i].id && claim->tasks[taken].envelope.is_merge && lane < LANES)
+                        side_take(s, shard, &keys[i], min_u64(claim->want[lane], STORE_MERGE_TASKS) - 1, claim);
+                if (lane < LANES)
+                        claim->want[lane] -= min_u64(claim->want[lane], claim->count - taken);
         }
         /* If none had room, what is behind them is not looked at either before it has.  Otherwise the next call goes
          * on there at once. */

@@ -116,6 +116,7 @@ static const char *bad_number(const struct sqlite_shard_row *s)
                 { s->last_result, SHARD_NUMBER_MAX, "last_result" },
                 { s->last_control, SHARD_NUMBER_MAX, "last_control" },
                 { s->last_key, SHARD_NUMBER_MAX, "last_key" },
+                { s->merged, SHARD_NUMBER_MAX, "merged" },
         };
         for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
                 if (numbers[i].value > numbers[i].max)

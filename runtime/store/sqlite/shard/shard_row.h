@@ -8,8 +8,8 @@
 #include "store/sqlite/file/query.h"
 #include "store/store.h"
 
-/* X(field, column) for every number of the row. */
-#define SHARD_NUMBERS(X)                                                                                               \
+/* X(field, column) for every number of the row that the first schema had. */
+#define SHARD_FIRST_NUMBERS(X)                                                                                         \
         X(is_held, held)                                                                                               \
         X(epoch, epoch)                                                                                                \
         X(until_ms, until)                                                                                             \
@@ -46,6 +46,10 @@
         X(last_result, last_result)                                                                                    \
         X(last_control, last_control)                                                                                  \
         X(last_key, last_key)
+/* And for every number of the row. */
+#define SHARD_NUMBERS(X)                                                                                               \
+        SHARD_FIRST_NUMBERS(X)                                                                                         \
+        X(merged, merged)
 
 #define LAST_RANGES STORE_CALL_TASKS
 
@@ -96,6 +100,7 @@ struct sqlite_shard_row {
         uint64_t done;
         uint64_t dropped;
         uint64_t results_dropped;
+        uint64_t merged; /* also the number of the last record of one (merge.c) */
 
         uint64_t last_delayed;
         uint64_t last_dead;

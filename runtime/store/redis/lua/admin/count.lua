@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- count: a shard in numbers.
--- → queued × 3, delayed, in flight, parked, dead, results, controls, keys, outbox, done, dropped, results_dropped, epoch,
+-- → queued × 3, delayed, in flight, parked, dead, results, controls, keys, outbox, done, dropped, results_dropped, merged, epoch,
 --   is_held, holder, left, wanted, submitted_ms of the oldest, now, host
 --include shard
 --include lease
@@ -11,7 +11,7 @@
 --include portion
 
 local f = redis.call('HMGET', shard, 'lease', 'until', 'ttl', 'want', 'gone', 'returned', 'done', 'dropped', 'results_dropped',
-	'host')
+	'host', 'merged')
 local state, epoch, holder = lease_read(f[1])
 if not state then
 	state, epoch, holder = 'free', 0, ''
@@ -50,5 +50,6 @@ local function size(command, name)
 end
 return { queued[0], queued[1], queued[2], size('ZCARD', 'delayed'), size('HLEN', 'flight') + #claimed_seqs(claimed), size('HLEN', 'parked'),
 	size('HLEN', 'dead'), size('ZCARD', 'results'), math.max(0, size('LLEN', 'control') - (whole(f[6]) or 0)), size('HLEN', 'keys'),
-	size('LLEN', 'outbox') + size('LLEN', 'kept'), whole(f[7]) or 0, whole(f[8]) or 0, whole(f[9]) or 0, epoch, is_held and 1 or 0,
-	holder, is_held and left_ms(f[2], f[3]) or 0, wanted(want_read(f[4], epoch)), oldest, now, of == holder and host or '' }
+	size('LLEN', 'outbox') + size('LLEN', 'kept'), whole(f[7]) or 0, whole(f[8]) or 0, whole(f[9]) or 0, whole(f[11]) or 0, epoch,
+	is_held and 1 or 0, holder, is_held and left_ms(f[2], f[3]) or 0, wanted(want_read(f[4], epoch)), oldest, now,
+	of == holder and host or '' }

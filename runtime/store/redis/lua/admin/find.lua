@@ -1,6 +1,7 @@
 #!lua flags=no-writes
 -- find: looks for a task by its id in one state, a slice at a time.  ARGV: id, state, cursor, slice.
--- → cursor (how many were seen; queued: the last seq), is_end, rows (none or one)
+-- → cursor (how many were seen; queued: the last seq), is_end, rows (none or one); of a task that is not among the dead either:
+--   into which it was merged, when
 --include shard
 --include task
 --include log
@@ -91,6 +92,17 @@ local function find_dead()
 	return member and row_dead(string.format('%.0f', tonumber(string.sub(member, -16), 16) or 0)), true
 end
 
+-- The shard remembers the latest.
+local function find_merged()
+	for _, entry in ipairs(redis.pcall('LRANGE', at .. 'merged', 0, -1)) do
+		local its_id, when, into = string.match(entry, '^(%S+) (%d+) (%S+)$')
+		if its_id == id then
+			return into, whole(when) or 0
+		end
+	end
+	return '', 0
+end
+
 local found, is_end
 if state == QUEUED then
 	found, is_end = find_queued()
@@ -105,5 +117,8 @@ elseif state == PARKED then
 	found, is_end = find_ranked('side', row_parked)
 else
 	found, is_end = find_dead()
+end
+if state > PARKED and not found then
+	return { cursor, 1, {}, find_merged() }
 end
 return { cursor, is_end and 1 or 0, { found and row_named(found) or nil } }

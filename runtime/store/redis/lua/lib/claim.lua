@@ -34,6 +34,7 @@ end
 -- So many keys that are due are looked at in one call, though there may be room for fewer: some of them may be of a lane
 -- that has none.
 local DUE_LOOKS = 64
+local MERGE_TASKS = 16 -- as STORE_MERGE_TASKS
 
 -- The heads of keys whose time has come.  One whose lane has no room stays where it is.  Returns the lanes of these.  If
 -- none had room, what is behind them is not looked at either before it has; otherwise the next call goes on there at once.
@@ -58,9 +59,13 @@ local function due_take(max)
 			waits[lane] = true
 		elseif k then
 			local taken = count
-			side_take(k, 1)
-			if lane and count > taken then
-				want[lane] = want[lane] - 1
+			local head = side_take(k, 1)
+			-- What it may be merged with comes along, so that it does not start before.
+			if lane and head and k.tasks > 0 and task_field(head, 'merge') == '1' then
+				side_take(k, math.min(want[lane], MERGE_TASKS) - 1)
+			end
+			if lane then
+				want[lane] = math.max(0, want[lane] - (count - taken))
 			end
 		else
 			redis.call('ZREM', due_keys, name)

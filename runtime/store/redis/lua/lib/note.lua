@@ -1,12 +1,12 @@
 -- Notes, as task/note.h describes them, as tables.
 local NUMBERS = { attempts = 4294967294, crashes = 4294967294, interruptions = 4294967294, laters = 4294967294, started = 9007199254740991,
-	['until'] = 9007199254740991, suspect = 1 }
+	['until'] = 9007199254740991, merged = 4294967294, mergedat = 9007199254740991, debounced = 1, suspect = 1 }
 local EVENTS_MAX = 8
 local TEXT_MAX = 2048
 
 local function note_read(bytes)
-	local n = { attempts = 0, crashes = 0, interruptions = 0, laters = 0, started = 0, ['until'] = 0, suspect = 0, holder = '', events = {},
-		checkpoint = '' }
+	local n = { attempts = 0, crashes = 0, interruptions = 0, laters = 0, started = 0, ['until'] = 0, merged = 0, mergedat = 0,
+		debounced = 0, suspect = 0, holder = '', events = {}, checkpoint = '' }
 	if not bytes or string.sub(bytes, 1, 4) ~= 'qn1\n' then
 		return n
 	end
@@ -39,7 +39,8 @@ end
 -- '' for a note that says nothing.
 local function note_write(n)
 	local lines = {}
-	for _, name in ipairs({ 'attempts', 'crashes', 'interruptions', 'laters', 'started', 'until', 'suspect' }) do
+	for _, name in ipairs({ 'attempts', 'crashes', 'interruptions', 'laters', 'started', 'until', 'merged', 'mergedat', 'debounced',
+		'suspect' }) do
 		if n[name] > 0 then
 			lines[#lines + 1] = string.format('%s:%.0f', name, n[name])
 		end

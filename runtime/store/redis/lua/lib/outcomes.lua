@@ -1,9 +1,11 @@
 -- The part of advance that commits outcomes.  Works on advance's own variables.
 local done, gone, results_put = 0, 0, 0
-local DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT = 0, 1, 2, 3, 4, 5, 6, 7
+local MERGED_KEPT, MERGED_MS = 1000, 86400000 -- as STORE_MERGED_KEPT and STORE_MERGED_MS
+local DONE, RETRY, HOLD, DEAD, DIVERT, START, INTERRUPTED, CHECKPOINT, MERGE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
--- Moves up to `max` heads of a key's queue back in flight, and no more than a call's bytes.
+-- Moves up to `max` heads of a key's queue back in flight, and no more than a call's bytes.  Returns the first one's bytes.
 local function side_take(k, max)
+	local first
 	local members, seqs, strays, bytes, is_cut = side_read(k, math.min(max, room - count), last, PORTION_BYTES - moved, moved == 0)
 	moved = moved + bytes
 	if #strays > 0 then
@@ -16,6 +18,7 @@ local function side_take(k, max)
 		for i, seq in ipairs(seqs) do
 			put[#put + 1] = seq
 			put[#put + 1] = tasks[i]
+			first = first or tasks[i]
 			claim_add(tonumber(seq), tasks[i], their_notes[i])
 		end
 		redis.call('HDEL', parked, unpack(seqs))
@@ -25,6 +28,7 @@ local function side_take(k, max)
 	-- Behind what was set aside, or had no room, the next call goes on at once: nobody would refill the key.
 	local is_next = #seqs == 0 and (#strays > 0 or is_cut or count == room)
 	k.state, k.due, k.is_changed = 'waiting', is_next and now or now + WAITING_MS, true
+	return first
 end
 
 local function follow_up(f)
@@ -79,13 +83,16 @@ end
 -- A key waits for what its first task waits for: another one that is put behind it changes nothing.
 local function divert(k, o, seq, due)
 	local waits, reason = o[16], o[12] ~= '' and o[12] or 'more than its share'
-	local is_first = not k or (k.state == 'waiting' and waits == '')
+	local is_debounce = o[21] == 1
+	local is_first = not k or (k.state == 'waiting' and waits == '' and not is_debounce)
 	if not is_first then
 		local head = side_members(k, 1)[1]
 		is_first = not head or seq < tonumber(side_field(head))
 	end
 	if waits ~= '' and is_first then
 		return key_set(o[4], 'named', 0, reason, waits)
+	elseif is_debounce and is_first then
+		return key_set(o[4], 'waiting', due, reason)
 	elseif k and k.state == 'waiting' then
 		k.due = math.min(due, k.due)
 	elseif is_first then
@@ -125,7 +132,9 @@ local function note_after(o, seq)
 		n.started, n.holder, n['until'] = epoch, o[17], o[18] > 0 and now + o[18] or 0
 	elseif kind == CHECKPOINT then
 		n.checkpoint = o[15]
-	elseif kind ~= DIVERT then
+	elseif kind == DIVERT then
+		n.debounced = math.max(n.debounced, o[21] or 0)
+	else
 		note_clear_start(n)
 		n.suspect = kind == INTERRUPTED and o[10] or 0
 		note_charge(n, o[7], o[13])
@@ -139,6 +148,40 @@ local function note_after(o, seq)
 	end
 end
 
+-- MERGE: those in o[20], of seq, id and reply, end as merged into this one.  All are read before the first write: one that
+-- is not in flight makes that nothing happens.
+local function settle_merge(o, seq, bytes)
+	local merged, fields, ids, size = o[20], {}, {}, #bytes
+	for i, m in ipairs(merged) do
+		fields[i] = string.format('%d', m[1])
+	end
+	local tasks = redis.call('HMGET', flight, unpack(fields))
+	for i = 1, #fields do
+		if not tasks[i] then
+			return false
+		end
+		bytes = envelope_merge(bytes, tasks[i], seq)
+		size = size + #tasks[i]
+	end
+	moved = moved + size
+	local n = note_read(note_get(seq))
+	n.merged, n.mergedat = math.min(n.merged + #merged, NUMBERS.merged), now
+	redis.call('HDEL', flight, unpack(fields))
+	note_remove(unpack(fields))
+	redis.call('HSET', flight, seq, bytes)
+	redis.call('HSET', notes, seq, note_write(n))
+	has_notes = true
+	for i, m in ipairs(merged) do
+		ids[i] = string.format('%s %.0f %s', m[2], now, o[3])
+		-- The other may take longer to end than this one's outcome was to be kept.
+		reply_put(m[2], m[3] > 0 and m[3] + MERGED_MS or 0, 3, 1, o[3], '', '')
+	end
+	redis.call('RPUSH', at .. 'merged', unpack(ids))
+	redis.call('LTRIM', at .. 'merged', -MERGED_KEPT, -1)
+	redis.call('HINCRBY', shard, 'merged', #merged)
+	return true
+end
+
 local function settle(o)
 	local kind, seq = o[1], o[2]
 	if kind == DONE then
@@ -147,6 +190,9 @@ local function settle(o)
 	local bytes = redis.call('HGET', flight, seq)
 	if not bytes then
 		return false
+	end
+	if kind == MERGE then
+		return settle_merge(o, seq, bytes)
 	end
 	moved = moved + #bytes
 	if kind == DEAD then
@@ -205,7 +251,7 @@ local function outcomes_apply()
 		if not settle(o) then
 			gone = gone + 1
 		end
-		if o[1] == DONE or o[1] == DEAD then
+		if o[1] == DONE or o[1] == DEAD or o[1] == MERGE then
 			refill(o[4], o[9])
 		end
 		i = settle_plain(i + 1)

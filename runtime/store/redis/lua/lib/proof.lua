@@ -467,6 +467,19 @@ parts[#parts + 1] = function()
 	end)
 end
 
+-- What is remembered of merged tasks can be read.
+parts[#parts + 1] = function()
+	for i, entry in ipairs(redis.call('LRANGE', at .. 'merged', 0, -1)) do
+		local id, when, into = string.match(entry, '^(%S+) (%d+) (%S+)$')
+		if not id or #id > 64 or #into > 64 or not whole(when) then
+			problem('forgotten', function()
+				redis.call('LREM', at .. 'merged', 1, entry)
+			end, 'merged task %d: what is remembered of it cannot be read', i)
+		end
+	end
+	return ''
+end
+
 -- Sizes that must be equal at any moment; last, so that of what was mended nothing is left to say.
 parts[#parts + 1] = function()
 	local marks, claimed = marks_read(redis.call('HGET', shard, 'gone')), claimed_read()

@@ -20,7 +20,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local TYPES = { shard = 'hash', high = 'list', normal = 'list', low = 'list', delayed = 'zset', control = 'list',
 	flight = 'hash', notes = 'hash', keys = 'hash', due = 'zset', named = 'zset', side = 'zset', parked = 'hash', later = 'hash',
 	dead = 'hash', deadnumbers = 'zset', deadids = 'zset', deadgroups = 'hash', results = 'zset', resultdata = 'hash', leased = 'zset',
-	consumers = 'hash', outbox = 'list', sent = 'hash', sources = 'hash', kept = 'list',
+	consumers = 'hash', merged = 'list', outbox = 'list', sent = 'hash', sources = 'hash', kept = 'list',
 	idempotent = 'hash', idempotentends = 'zset', rooms = 'hash', schedules = 'hash', scheduled = 'zset' }
 
 -- What is wrong with the first of these keys that is of another type than it should be; nil: nothing.
@@ -63,7 +63,7 @@ end
 
 -- The numbers that scripts count on.
 local COUNTS = { 'high', 'normal', 'low', 'call', 'done', 'dropped', 'results_dropped', 'last_delayed', 'last_dead',
-	'last_result', 'outbox_base' }
+	'last_result', 'outbox_base', 'merged' }
 -- A lane's numbers are 48 bits of a seq, and there must be room for more; the others may grow as well.
 local COUNT_MAX, LANE_MAX = 9007194959773695, LANE - 4294967296
 

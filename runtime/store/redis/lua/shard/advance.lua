@@ -311,12 +311,13 @@ local results_max, results_age, outcomes = 0, 0, {}
 if ARGV[9] ~= '' then
 	results_max, results_age, outcomes = unpack(cmsgpack.unpack(ARGV[9]))
 end
-local room, has_dead, has_results, has_follow_ups = want[0] + want[1] + want[2], false, false, false
+local room, has_dead, has_results, has_follow_ups, has_merged = want[0] + want[1] + want[2], false, false, false, false
 for _, o in ipairs(outcomes) do
 	room = room + o[9]
 	has_dead = has_dead or o[1] == 3
 	has_results = has_results or o[11] == 1
 	has_follow_ups = has_follow_ups or #o[19] > 0
+	has_merged = has_merged or o[1] == 8
 end
 room = math.min(room, 256)
 
@@ -352,6 +353,9 @@ if has_results then
 end
 if has_follow_ups then
 	check_types('outbox', 'sent')
+end
+if has_merged then
+	check_types('merged')
 end
 
 -- --- controls ---------------------------------------------------------------------------------------------------------
