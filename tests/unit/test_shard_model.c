@@ -42,8 +42,8 @@ struct model {
         struct claimed *seats[SEATS];
         uint32_t done, ran;
         uint64_t random;
-        bool is_calm;
-        bool is_over; /* the host goes: nothing is assigned to it any more */ /* nothing goes wrong any more */
+        bool is_calm; /* nothing goes wrong any more */
+        bool is_over; /* the host goes: nothing is assigned to it any more */
 };
 
 static const char *const key_names[KEYS] = { "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "kA", "kB" };
@@ -194,6 +194,15 @@ static void do_acquire(struct model *m, struct store_acquire *a)
         m->until_ms = m->rig.now_ms + RIG_TTL_MS;
 }
 
+/* It is to be given back: its key waits for more than its turn, or one before it stands in the key's side queue. */
+static bool is_key_waiting(const struct model *m, const struct model_task *t)
+{
+        for (const struct model_task *other = m->tasks; other < t; other++)
+                if (other->key == t->key && other->place == SIDE)
+                        return true;
+        return m->keys[t->key].state >= KEY_PARKED;
+}
+
 /* A few a page, so that there are several. */
 static bool fill_page(struct model *m, uint64_t after_seq)
 {
@@ -203,7 +212,7 @@ static bool fill_page(struct model *m, uint64_t after_seq)
                 if (m->rig.tasks_count == 5)
                         return true;
                 give(m, i);
-                m->rig.tasks[m->rig.tasks_count - 1].is_key_waiting = m->keys[m->tasks[i].key].state >= KEY_PARKED;
+                m->rig.tasks[m->rig.tasks_count - 1].is_key_waiting = is_key_waiting(m, &m->tasks[i]);
         }
         return false;
 }
