@@ -317,7 +317,7 @@ static const struct field handler_fields[] = {
         TEXT("plugin", handler_config, plugin, NULL, name_check_plugin, GENERATION,
                 "The shared object: a file in `plugins`, or an absolute path. `remote`: none; workers outside run the "
                 "tasks, "
-                "over HTTP or with `quiver take`."),
+                "over HTTP."),
         TEXTS("tasks", handler_config, tasks, "the handler's own name", name_check_handler, LIVE,
                 "The task names that this handler's runners serve."),
         COUNT("processes", handler_config, processes, "1", 1, 256, LIVE, "Runners; they share nothing."),

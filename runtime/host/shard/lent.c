@@ -78,16 +78,6 @@ void lent_stop(struct shard *s, struct lent *lent)
         lent->is_to_tell = false;
 }
 
-void lent_detach(struct claimed *c, bool is_durable)
-{
-        struct lent *lent = c->lent;
-        if (!lent)
-                return;
-        lent->claimed = NULL;
-        lent->is_durable = is_durable;
-        c->lent = NULL;
-}
-
 void lents_drop(struct shard *s)
 {
         for (struct lent *lent = s->starts_waiting; lent; lent = lent->tell_next)

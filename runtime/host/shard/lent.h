@@ -81,7 +81,7 @@ void lents_tell(struct shard *s);
 void lents_told(struct shard *s, uint64_t now_ms);
 /* Its task has ended: there is nothing more to record of its start. */
 void lent_stop(struct shard *s, struct lent *lent);
-/* The task is lent no more: it has left the window, or is to start again. */
+/* window.c: the task is lent no more: it has left the window, or is to start again. */
 void lent_detach(struct claimed *c, bool is_durable);
 /* The shard is not ours any more. */
 void lents_drop(struct shard *s);

@@ -13,6 +13,16 @@ void window_init(struct window *w, uint32_t pools, uint32_t per_key)
         *w = (struct window){ .lines = lines, .pools = pools, .per_key = per_key };
 }
 
+void lent_detach(struct claimed *c, bool is_durable)
+{
+        struct lent *lent = c->lent;
+        if (!lent)
+                return;
+        lent->claimed = NULL;
+        lent->is_durable = is_durable;
+        c->lent = NULL;
+}
+
 static void free_claimed(struct claimed *c)
 {
         lent_detach(c, false);
