@@ -78,7 +78,8 @@ const struct metric_family metric_families[METRICS] = {
                 "32." },
 
         [METRIC_STORE_CALL] = { "quiver_store_call_seconds", HISTOGRAM, "call",
-                "How long the store took to answer. call: acquire, page, names, advance, wake, release, renew." },
+                "How long the store took to answer. call: acquire, page, names, schedules, advance, wake, fires, "
+                "release, renew." },
         [METRIC_STORE_CALLS_FAILED] = { "quiver_store_calls_failed_total", COUNTER, "",
                 "Calls about shards that the store did not answer or could not do. They are made again." },
         [METRIC_STORE_UP] = { "quiver_store_up", GAUGE, "", "1 if the store has answered within lease.ttl." },
