@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "cli/command.h"
 #include "cli/open.h"
 #include "cli/print.h"
@@ -96,7 +97,7 @@ static int write_envelope(const struct envelope_request *request, struct error *
                 goto out;
         envelope.submitted_ms = clock_wall_ms();
         if (task->delay_ms)
-                envelope.not_before_ms = envelope.submitted_ms + task->delay_ms;
+                envelope.not_before_ms = max_u64(envelope.not_before_ms, envelope.submitted_ms + task->delay_ms);
         if (request->shards) {
                 uint32_t shard = envelope.key.size ? shard_of_key(envelope.key, request->shards)
                                                    : task_id_any_shard(request->shards);

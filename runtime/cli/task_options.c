@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "base/base64.h"
+#include "base/clock.h"
 #include "base/memory.h"
+#include "base/timestamp.h"
 #include "cli/open.h"
 #include "view/json.h"
 
@@ -70,6 +72,12 @@ static int split_header(
         *ret_name = keep_text(t, text, (size_t)(equals - text));
         *ret_value = equals + 1;
         return 0;
+}
+
+int task_options_take_at(void *self, const char *value, struct error *error)
+{
+        struct task_options *t = self;
+        return timestamp_parse(value, true, clock_wall_ms(), &t->task.not_before_ms, error);
 }
 
 int task_options_take_header(void *self, const char *value, struct error *error)
@@ -161,7 +169,7 @@ static int take_json_option(const struct option *row, const char *name, const js
 static int take_json_field(struct task_options *t, const char *name, const json_t *value, struct error *error)
 {
         const struct option rows[] = { TASK_OPTIONS(t) };
-        static const char *const known[] = { "handler", "key", "lane", "delay", "unique", "merge", "debounce",
+        static const char *const known[] = { "handler", "key", "lane", "delay", "at", "unique", "merge", "debounce",
                 "attempts", "timeout", "headers", "headers_base64", "payload", "payload_base64", "idempotency_key" };
         if (!strcmp(name, "payload"))
                 return take_json_payload(t, value);
@@ -176,6 +184,11 @@ static int take_json_field(struct task_options *t, const char *name, const json_
         if (!strcmp(name, "idempotency_key")) {
                 t->task.idempotency_key = plain_text(value);
                 return t->task.idempotency_key ? 0 : error_set(error, -EINVAL, "idempotency_key: must be a text");
+        }
+        if (!strcmp(name, "at")) {
+                if (!plain_text(value))
+                        return error_set(error, -EINVAL, "at: must be a text");
+                return task_options_take_at(t, plain_text(value), error) < 0 ? error_prefix(error, -EINVAL, "at") : 0;
         }
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
                 if (rows[i].kind != OPTION_CALL && option_is(&rows[i], name, strlen(name)))

@@ -31,6 +31,9 @@ void task_options_free(struct task_options *t);
         OPT_TEXT("-k, --key KEY", &(t)->task.key, "what order is kept for; none: unordered"),                          \
                 OPT_CHOICE("--lane LANE", &(t)->task.lane, task_lanes, "high, normal or low"),                         \
                 OPT_DURATION("--delay TIME", &(t)->task.delay_ms, 0, "start no sooner than in 10s, 5m, 1h"),           \
+                OPT_CALL("--at TIME", task_options_take_at, t,                                                         \
+                        "start no sooner than then: 2026-11-20T09:00:00Z; by the local clock: 2026-11-20 09:00, "      \
+                        "09:00"),                                                                                      \
                 OPT_DURATION(                                                                                          \
                         "--unique TIME", &(t)->task.unique_ms, 0, "no second one for handler and key within TIME"),    \
                 OPT_FLAG("--merge", &(t)->task.merge,                                                                  \
@@ -45,10 +48,11 @@ void task_options_free(struct task_options *t);
                 OPT_CALL("--header64 NAME=BASE64", task_options_take_header64, t, "the same, for any bytes")
 
 extern const struct option_choice task_lanes[];
+int task_options_take_at(void *self, const char *value, struct error *error);
 int task_options_take_header(void *self, const char *value, struct error *error);
 int task_options_take_header64(void *self, const char *value, struct error *error);
 
-/* {"handler", "key", "lane", "delay", "unique", "merge", "debounce", "attempts", "timeout", "headers": {…},
+/* {"handler", "key", "lane", "delay", "at", "unique", "merge", "debounce", "attempts", "timeout", "headers": {…},
  * "headers_base64": {…},
  * "idempotency_key", "payload" or "payload_base64"}: what is there replaces what was said before.  A payload that is no
  * text is the JSON itself. `object` must outlive the task.  0 or -EINVAL. */

@@ -8,6 +8,7 @@
 CALL_START(list)
 CALL_START(find)
 CALL_START(cancel)
+CALL_START(reschedule)
 CALL_START(dead)
 CALL_START(dead_groups)
 CALL_START(keys)
@@ -92,6 +93,24 @@ int client_cancel(struct qv_client *client, struct span id, bool *ret_is_pending
                 if (r != -ENOENT || tries == 100)
                         return r;
         }
+}
+
+int client_reschedule(struct qv_client *client, struct span id, uint64_t delay_ms, uint64_t at_ms, struct error *error)
+{
+        struct found_place place = { 0 };
+        int r = client_find(client, id, take_place, &place, error);
+        if (r < 0)
+                return r;
+        if (place.state != STATE_DELAYED)
+                return error_set(error, -EBUSY,
+                        "task %.*s is %s, not delayed: only what waits for its time gets another", (int)id.size,
+                        id.data, store_state_name(place.state));
+        struct client_call call = { .start = start_reschedule };
+        call.reschedule.id = id;
+        call.reschedule.number = place.number;
+        call.reschedule.delay_ms = delay_ms;
+        call.reschedule.at_ms = at_ms;
+        return client_call(client, &call, error);
 }
 
 struct each_task {

@@ -35,6 +35,8 @@ int client_find(struct qv_client *client, struct span id, void (*found)(void *se
 
 /* Finds and cancels.  -ENOENT; -EALREADY: it is dead. */
 int client_cancel(struct qv_client *client, struct span id, bool *ret_is_pending, struct error *error);
+/* Another time for a delayed task: at `at_ms`, or if that is 0, in `delay_ms`.  -EBUSY: it is not delayed. */
+int client_reschedule(struct qv_client *client, struct span id, uint64_t delay_ms, uint64_t at_ms, struct error *error);
 
 /* Tasks of one shard in one state, at most `max`; of one handler, if it is not empty.  Returns how many. */
 int client_list(struct qv_client *client, uint32_t shard, enum store_state state, struct span handler, uint32_t max,

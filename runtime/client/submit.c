@@ -68,6 +68,7 @@ int client_task_envelope(
                 .handler = text_span(task->handler),
                 .headers = { headers->data ? (const char *)headers->data + start : NULL, headers->size - start },
                 .payload = { task->payload, task->payload_size },
+                .not_before_ms = task->not_before_ms,
                 .unique_ms = task->unique_ms,
                 .timeout_ms = task->timeout_ms,
                 .reply_ms = task->reply_ms,

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/timestamp.h"
 #include "base/units.h"
 #include "http/endpoints.h"
 #include "http/server_private.h"
@@ -63,6 +64,10 @@ int intake_set_option(struct store_submission *item, const char *name, const cha
                                ? 0
                                : error_set(error, -EINVAL, "merge: %s; it is 1 or 0", value);
         }
+        if (!strcmp(name, "at"))
+                return timestamp_parse(value, false, 0, &e->not_before_ms, error) < 0
+                               ? error_prefix(error, -EINVAL, "at")
+                               : 0;
         if (!strcmp(name, "delay"))
                 ms = &item->delay_ms;
         else if (!strcmp(name, "debounce"))

@@ -95,9 +95,9 @@ static int take_payload(
 static int take_field(struct line_task *line, struct store_submission *item, const char *name, const json_t *value,
         struct error *error)
 {
-        static const char *const known[] = { "handler", "key", "lane", "delay", "unique", "merge", "debounce",
+        static const char *const known[] = { "handler", "key", "lane", "delay", "at", "unique", "merge", "debounce",
                 "timeout", "attempts", "idempotency_key", "headers", "headers_base64", "payload", "payload_base64" };
-        static const size_t options_end = 10;
+        static const size_t options_end = 11;
         size_t i = 0;
         while (i < sizeof(known) / sizeof(known[0]) && strcmp(name, known[i]) != 0)
                 i++;

@@ -10,7 +10,7 @@ static const struct http_route routes[] = {
         { VERB_GET, "/livez", ROLE_NONE, "", false, false, http_get_live },
         { VERB_GET, "/readyz", ROLE_NONE, "verbose", false, false, http_get_ready },
         { VERB_GET, "/metrics", ROLE_READ, "", false, false, http_get_metrics },
-        { VERB_POST, "/v1/tasks/:handler", ROLE_SUBMIT, "key lane delay unique merge debounce timeout attempts wait",
+        { VERB_POST, "/v1/tasks/:handler", ROLE_SUBMIT, "key lane delay at unique merge debounce timeout attempts wait",
                 true, false, http_post_task },
         { VERB_POST, "/v1/tasks", ROLE_SUBMIT, "", true, true, http_post_tasks },
         { VERB_GET, "/v1/tasks", ROLE_READ, "state handler key host error reason older before limit cursor", false,

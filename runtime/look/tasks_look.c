@@ -165,6 +165,7 @@ static bool seek(struct tasks_look *look)
                         at->skip = 0;
                 }
                 *at = (struct look_place){ .shard = at->shard + 1 };
+                look->shard_shown = 0;
                 keys_free(&look->keys);
         }
         return false;
@@ -199,6 +200,7 @@ static bool see_task(struct tasks_look *look, const struct store_listed *task)
         if (look->is_plain || is_asked_for(&look->filter, where)) {
                 has_room = look->shown < look->shown_max && look->show(look->self, task, where);
                 look->shown += has_room;
+                look->shard_shown += has_room;
         }
         look->looked += has_room;
         json_decref(where);
@@ -211,6 +213,10 @@ static bool take_page(struct tasks_look *look)
         const struct store_list *page = &look->look.list;
         struct look_place *at = &look->place;
         for (; at->skip < page->tasks_count; at->skip++) {
+                if (look->shard_max && look->shard_shown >= look->shard_max) {
+                        *at = (struct look_place){ .shard = at->shard, .part = STATES };
+                        return true;
+                }
                 if (see_task(look, &page->tasks[at->skip]))
                         continue;
                 look->has_more = true;

@@ -50,7 +50,8 @@ struct tasks_look {
         uint64_t now_ms; /* unix time */
         uint64_t shown_max;
         uint64_t looked_max;
-        uint32_t keys_max; /* of one shard, that are read to say what tasks wait for */
+        uint64_t shard_max; /* show no more of one shard; 0: no such limit */
+        uint32_t keys_max;  /* of one shard, that are read to say what tasks wait for */
         /* A task that fits; `where` is what view/whereabouts.h says of it, borrowed; NULL: it is a plain look.  False:
          * it has no room for this one, which is then where the list goes on. */
         bool (*show)(void *self, const struct store_listed *task, const json_t *where);
@@ -58,9 +59,10 @@ struct tasks_look {
 
         struct look_place place; /* where it begins; afterwards where it goes on */
         uint64_t shown, looked;
-        uint64_t total;   /* tasks in the states that can have what is wanted, in all shards */
-        uint64_t time_ms; /* by the store's clock, when it began */
-        bool has_more;    /* another one fits, or has not been looked at */
+        uint64_t shard_shown; /* of the shard at hand */
+        uint64_t total;       /* tasks in the states that can have what is wanted, in all shards */
+        uint64_t time_ms;     /* by the store's clock, when it began */
+        bool has_more;        /* another one fits, or has not been looked at */
         enum tasks_step step;
         struct store_counts *counts;
         struct whereabouts_look where;

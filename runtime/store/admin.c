@@ -142,6 +142,15 @@ void store_cancel(struct store *store, struct store_cancel *cancel)
         request_start(&cancel->request);
 }
 
+void store_reschedule(struct store *store, struct store_reschedule *reschedule)
+{
+        request_begin(store, &reschedule->request, OP_RESCHEDULE);
+        check_id(&reschedule->request, reschedule->id);
+        if (reschedule->delay_ms > TASK_NUMBER_MAX / 2 || reschedule->at_ms > TASK_NUMBER_MAX / 2)
+                request_refuse(&reschedule->request, "that time is too far away");
+        request_start(&reschedule->request);
+}
+
 void store_dead(struct store *store, struct store_dead *dead)
 {
         request_begin(store, &dead->request, OP_DEAD);

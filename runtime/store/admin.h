@@ -136,6 +136,18 @@ struct store_cancel {
 };
 void store_cancel(struct store *store, struct store_cancel *cancel);
 
+/* Another time for a delayed task that list or find showed.  From then on that time alone counts, also if its envelope
+ * names a later one.  The task's history says so.  -ENOENT: it is not delayed any more; find it again.
+ * SQLite: 1 row.  Redis: one script. */
+struct store_reschedule {
+        struct store_request request;
+        struct span id;
+        uint64_t number;   /* as shown */
+        uint64_t delay_ms; /* from now */
+        uint64_t at_ms;    /* that time instead, unix milliseconds; 0: none */
+};
+void store_reschedule(struct store *store, struct store_reschedule *reschedule);
+
 enum store_dead_verb {
         DEAD_REQUEUE, /* to the tail of its lane, with fresh budgets and its history */
         DEAD_DROP

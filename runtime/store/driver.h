@@ -41,6 +41,7 @@ enum store_kind {
         X(LIST, list, "list", STORE_READ)                                                                              \
         X(FIND, find, "find", STORE_READ)                                                                              \
         X(CANCEL, cancel_task, "cancel", STORE_DURABLE)                                                                \
+        X(RESCHEDULE, reschedule, "reschedule", STORE_DURABLE)                                                         \
         X(DEAD, dead, "dead", STORE_DURABLE)                                                                           \
         X(DEAD_GROUPS, dead_groups, "dead", STORE_READ)                                                                \
         X(KEYS, keys, "keys", STORE_READ)                                                                              \

@@ -58,7 +58,8 @@ struct task_note {
 
 struct note_event {
         uint64_t at_ms;   /* store time */
-        struct span kind; /* "attempt", "crash", "interruption", "later", "waited", "dead", "requeued", "held" */
+        struct span kind; /* "attempt", "crash", "interruption", "later", "waited", "dead", "requeued", "held",
+                             "rescheduled" */
         struct span text;
         /* Where it had started: "host-a pid=7 generation=1 plugin=9f0c1a2b version=1.0", or "worker alice (via
          * host-a)"; empty: not said. */

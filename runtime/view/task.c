@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "view/json.h"
@@ -109,8 +110,8 @@ static void set_where(json_t *o, struct span where)
                 return;
         }
         char *pid_at = strstr(text, " pid=");
-        if (!pid_at || sscanf(pid_at, " pid=%9u generation=%9u plugin=%8[0-9a-f] version=%32[!-~]", &pid, &generation, hash,
-                               version) < 3)
+        if (!pid_at || sscanf(pid_at, " pid=%9u generation=%9u plugin=%8[0-9a-f] version=%32[!-~]", &pid, &generation,
+                               hash, version) < 3)
                 return;
         *pid_at = 0;
         view_json_set_text(o, "host", text);
@@ -259,6 +260,16 @@ static void put_event_lines(struct buffer *to, struct span text)
         }
 }
 
+/* The new time of a delayed task; 0: it is another event. */
+static uint64_t rescheduled_to(const struct note_event *event)
+{
+        char digits[24];
+        if (!span_is(event->kind, SPAN_TEXT("rescheduled")) || !event->text.size || event->text.size >= sizeof(digits))
+                return 0;
+        (void)snprintf(digits, sizeof(digits), "%.*s", (int)event->text.size, event->text.data);
+        return strtoull(digits, NULL, 10);
+}
+
 void event_as_text(struct buffer *to, const struct note_event *event)
 {
         char time[TEXT_TIME_MAX];
@@ -266,7 +277,11 @@ void event_as_text(struct buffer *to, const struct note_event *event)
         buffer_printf(to, "  %s  ", text_time(time, event->at_ms));
         (void)text_put_column(to, event->kind, KIND_COLUMNS, SIZE_MAX);
         buffer_put(to, " ", 1);
-        put_event_lines(to, event->text);
+        uint64_t due_ms = rescheduled_to(event);
+        if (due_ms)
+                buffer_printf(to, "to %s", text_time(time, due_ms));
+        else
+                put_event_lines(to, event->text);
         if (event->where.size) {
                 buffer_printf(to, "%s(on ", has_lines ? "\n" EVENT_INDENT : event->text.size ? "  " : "");
                 text_put_bytes(to, event->where, NOTE_TEXT_MAX);

@@ -291,6 +291,21 @@ static void set_wait(
         json_decref(name);
 }
 
+/* A start that is recorded durably: a suspect's, a worker's, one on a borrowed seat. */
+static void set_start(json_t *o, const struct whereabouts *w, const struct task_note *note)
+{
+        json_t *start = json_object();
+        json_t *holder = view_json_text_span(note->holder);
+        const char *host = view_json_get_text(w->hosts, json_string_value(holder));
+        view_json_number(start, "epoch", note->started_epoch);
+        (void)json_object_set_new(start, "holder", holder);
+        if (*host)
+                view_json_set_text(start, "host", host);
+        if (note->until_ms)
+                view_json_number(start, "until_ms", note->until_ms);
+        (void)json_object_set_new(o, "start", start);
+}
+
 /* --- all of it --- */
 
 static const char *state_of(const struct store_listed *task, const struct whereabouts_place *place, bool is_running)
@@ -315,6 +330,10 @@ json_t *whereabouts_of(
         const char *state = state_of(task, place, runs != NULL);
         view_json_set_text(o, "state", state);
         view_json_set_text(o, "stored", store_state_name(task->state));
+        if (task->note.started_epoch)
+                set_start(o, w, &task->note);
+        if (task->note.is_suspect)
+                (void)json_object_set_new(o, "suspect", json_true());
         for (size_t i = 0; runs && i < COUNT_OF(running_texts); i++)
                 if (json_object_get(runs, running_texts[i]))
                         view_json_set_text(o, running_texts[i], view_json_get_text(runs, running_texts[i]));
@@ -376,6 +395,21 @@ void whereabouts_as_words(struct buffer *to, const json_t *o, uint64_t now_ms)
                 text_put_between(to, "", view_json_get_text(o, "waits_for"), "");
 }
 
+static void put_start(struct buffer *to, const json_t *start)
+{
+        char time[TEXT_TIME_MAX];
+        const char *host = view_json_get_text(start, "host");
+        const char *holder = view_json_get_text(start, "holder");
+        uint64_t until_ms = view_json_get_number(start, "until_ms");
+        if (!start)
+                return;
+        text_put_between(to, "started by   ", *host ? host : *holder ? holder : "a host", "");
+        buffer_printf(to, " in epoch %" PRIu64 ", durably", view_json_get_number(start, "epoch"));
+        if (until_ms)
+                buffer_printf(to, "; nobody else starts its key before %s", text_time(time, until_ms));
+        buffer_put(to, "\n", 1);
+}
+
 void whereabouts_as_text(struct buffer *to, const json_t *o, uint64_t now_ms)
 {
         const char *waits_for = view_json_get_text(o, "waits_for");
@@ -387,6 +421,9 @@ void whereabouts_as_text(struct buffer *to, const json_t *o, uint64_t now_ms)
                 put_running(to, o, now_ms);
                 text_put_between(to, *hash ? ", plugin " : "", hash, "\n");
         }
+        put_start(to, json_object_get(o, "start"));
+        if (json_is_true(json_object_get(o, "suspect")))
+                buffer_printf(to, "%-12s its process or its host died while it ran, so it runs alone\n", "suspect");
         if (*waits_for)
                 text_put_between(to, "waits for    ", waits_for, "\n");
         if (*behind)

@@ -38,7 +38,8 @@ struct whereabouts_place {
 
 /* What is known of it besides what the store keeps: `state` (waiting, running, delayed, parked, held, dead), `stored`
  * (the store's own word) and, as far as they apply, `host`, `pid`, `generation`, `hash` (or `worker`, `until_ms`),
- * `since_ms`, `progress`; `waits_for`, `behind`, `claimed_by`. */
+ * `since_ms`, `progress`; `waits_for`, `behind`, `claimed_by`; `start` (holder, host, epoch,
+ * until_ms) of one whose start is recorded durably; `suspect`. */
 json_t *whereabouts_of(
         const struct whereabouts *w, const struct store_listed *task, const struct whereabouts_place *place);
 /* The same for people, on lines of fields. */

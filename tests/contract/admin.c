@@ -200,6 +200,63 @@ static void the_last_queued_task_can_be_cancelled(void **state)
         expect_cancelled(w, id);
 }
 
+static void a_delayed_task_can_be_given_another_time(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        struct span sooner = submit_delayed(w, "k1", "sooner", 60000);
+        struct span later = submit_delayed(w, "k2", "later", 1000);
+        const struct store_listed *task = find(w, sooner);
+        assert_int_equal(reschedule(w, sooner, task->number, 500, 0), 0);
+        task = find(w, sooner);
+        assert_int_equal(task->state, STATE_DELAYED);
+        assert_int_equal(task->due_in_ms, 500);
+        struct span events = task->note.events;
+        struct note_event event;
+        assert_true(note_event_next(&events, &event));
+        assert_true(span_is(event.kind, T("rescheduled")));
+        assert_int_equal(reschedule(w, later, find(w, later)->number, 5000, 0), 0);
+        /* The owner is told when the next one is due. */
+        assert_int_equal(claim(w, &o, 10).next_due_ms, 500);
+        world_step(w, 500);
+        expect_tasks(w, claim(w, &o, 10), "sooner");
+        world_step(w, 4000);
+        expect_tasks(w, claim(w, &o, 10), "");
+        world_step(w, 1000);
+        expect_tasks(w, claim(w, &o, 10), "later");
+        /* What is not delayed any more has no time to change. */
+        assert_int_equal(reschedule(w, later, 1, 1, 0), -ENOENT);
+        assert_int_equal(reschedule(w, T("nobody-0"), 1, 1, 0), -ENOENT);
+        assert_int_equal(reschedule(w, T("nobody"), 1, 1, 0), -EINVAL);
+        assert_int_equal(reschedule(w, sooner, 1, UINT64_MAX, 0), -EINVAL);
+        expect_sound(w);
+}
+
+/* Its envelope names a time, and a person another one: that counts, earlier or later. */
+static void another_time_counts_for_more_than_that_of_the_envelope(void **state)
+{
+        struct world *w = *state;
+        uint64_t began_ms = store_now_ms(w);
+        struct owner o = own(w, 0, 1, 1);
+        struct store_submission item = { .envelope = { .key = T("k"),
+                                                 .handler = T("h"),
+                                                 .payload = T("x"),
+                                                 .lane = LANE_NORMAL,
+                                                 .not_before_ms = began_ms + 60000 } };
+        assert_int_equal(submit_items(w, &item, 1), 0);
+        struct span id = T(item.id);
+        const struct store_listed *task = find(w, id);
+        assert_int_equal(task->state, STATE_DELAYED);
+        assert_int_equal(task->due_in_ms, 60000);
+        assert_int_equal(reschedule(w, id, task->number, 0, began_ms + 2000), 0);
+        assert_int_equal(find(w, id)->due_in_ms, 2000);
+        world_step(w, 1999);
+        expect_tasks(w, claim(w, &o, 10), "");
+        world_step(w, 1);
+        expect_tasks(w, claim(w, &o, 10), "x");
+        expect_sound(w);
+}
+
 static void a_delayed_task_can_be_cancelled(void **state)
 {
         struct world *w = *state;
@@ -619,6 +676,8 @@ const struct CMUnitTest admin_tests[] = {
         IN_WORLD(find_reads_a_long_log_in_slices),
         IN_WORLD(a_queued_task_can_be_cancelled),
         IN_WORLD(the_last_queued_task_can_be_cancelled),
+        IN_WORLD(a_delayed_task_can_be_given_another_time),
+        IN_WORLD(another_time_counts_for_more_than_that_of_the_envelope),
         IN_WORLD(a_delayed_task_can_be_cancelled),
         IN_WORLD(a_parked_task_can_be_cancelled),
         IN_WORLD(a_running_task_is_cancelled_through_its_owner),

@@ -218,6 +218,12 @@ struct store_status_list status_list_of(struct world *w, enum store_document kin
         return status_list_one(w, (struct store_status_list){ .kind = kind });
 }
 
+int reschedule(struct world *w, struct span id, uint64_t number, uint64_t delay_ms, uint64_t at_ms)
+{
+        struct store_reschedule r = { .id = id, .number = number, .delay_ms = delay_ms, .at_ms = at_ms };
+        return CALL(w, store_reschedule, &r, NULL);
+}
+
 struct store_status_list status_list_one(struct world *w, struct store_status_list l)
 {
         assert_int_equal(CALL(w, store_status_list, &l, keep_status), 0);

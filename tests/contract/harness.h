@@ -171,6 +171,7 @@ int status_put(struct world *w, uint8_t who, const char *document, uint64_t keep
 int call_status_put(struct world *w, struct store_status_put *put);
 struct store_status_list status_list(struct world *w);
 struct store_status_list status_list_of(struct world *w, enum store_document kind);
+int reschedule(struct world *w, struct span id, uint64_t number, uint64_t delay_ms, uint64_t at_ms);
 /* As it was asked for. */
 struct store_status_list status_list_one(struct world *w, struct store_status_list asked);
 struct store_dead_groups dead_groups(struct world *w, uint32_t shard);

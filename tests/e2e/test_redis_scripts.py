@@ -236,6 +236,7 @@ def calls(shard):
         ("aside", "aside", KEYS, [LEASE, shard.pack([[seq(1), 0, "malformed", "no"], [seq(2), 99999999999999, "", ""],
                                                     [seq(13), 0, "malformed", "no"]]), LIMIT, 0, "", 13, LISTED[2], 0, ""], ()),
         ("cancel queued", "cancel", KEYS, [0, seq(16), "queued-2-0", "k8"], ()),
+        ("reschedule", "reschedule", KEYS, [1, "later-1-0", 5000, 0], ()),
         ("cancel delayed", "cancel", KEYS, [1, 1, "later-1-0", "d1"], ()),
         ("cancel in flight", "cancel", KEYS, [2, seq(1), "flight-1-0", "f1"], ()),
         ("cancel in flight in its list", "cancel", KEYS, [2, seq(13), "listed-3-0", "l3"], ()),

@@ -122,3 +122,29 @@ def test_what_became_of_a_done_task_is_known_elsewhere_and_later(host):
     host.wait_done(2)
     host.stop()  # its document has taken the place of its predecessor's
     assert known()["pid"] == first["pid"] and json.loads(host.cli("task", later, "--json"))["attempt"] == 1
+
+
+def test_a_delayed_task_has_a_time_that_a_person_can_change(host):
+    host.configure(shards=4, work="").start()
+    ids = {name: host.cli("submit", "work", "--key", name, *words, "1").strip() for name, words in {
+        "far": ["--at", "2099-01-01T00:00:00Z"], "next": ["--delay", "1h"], "later": ["--delay", "2h"],
+        "zone": ["--at", "2098-01-01 00:00:00+02:00"]}.items()}
+    listed = tasks(host, "--state", "delayed", "--order", "due")
+    assert [t["key"] for t in listed] == ["next", "later", "zone", "far"]
+    assert [t["key"] for t in tasks(host, "--state", "delayed", "--order", "due", "--limit", "2")] == ["next", "later"]
+    lines = host.cli("tasks", "--state", "delayed", "--order", "due", "--limit", "3").splitlines()
+    assert lines[0].split() == ["due", "at", "in", "task", "handler", "key"] and lines[3].startswith("2097-12-31 22:00:00")
+    assert "the first 3 are shown" in lines[-1]
+    assert listed[3]["not_before_ms"] == 4070908800000
+    said = host.cli("task", "reschedule", ids["later"], "--at", "2090-05-01T00:00:00Z")
+    assert said == f"{ids['later']} is due at 2090-05-01 00:00:00.000Z\n"
+    assert " rescheduled  to 2090-05-01 00:00:00.000Z\n" in host.cli("task", ids["later"])
+    host.cli("task", "reschedule", ids["far"], "--delay", "0s")  # its owner is rung
+    host.wait_done(1)
+    assert host.starts("far") == [1]
+    for words, why in (([ids["far"], "--delay", "1s"], "there is no task"), ([ids["next"]], "--at or --delay"),
+                       ([ids["next"], "--at", "tomorrow"], "is not a time")):
+        done = subprocess.run([host.quiver, "task", "reschedule", *words, "-c", host.config], capture_output=True, text=True, timeout=60)
+        assert done.returncode in (1, 2) and why in done.stderr
+    assert "--state delayed" in subprocess.run([host.quiver, "tasks", "--order", "due", "-c", host.config], capture_output=True,
+                                               text=True, timeout=60).stderr

@@ -100,6 +100,16 @@ MUTANTS = [
      "if (!document.size || document.size > STORE_HISTORY_MAX)", "if (!document.size)", [UNIT("hour")]),
     ("hour: any name", "runtime/view/hour.c",
      "size <= HOUR_NAME && strspn(name, letters) == size", "size <= HOUR_NAME", [UNIT("hour")]),
+    # --- another time for a delayed task
+    ("sqlite: the envelope's time counts for more", "runtime/store/sqlite/shard/claim.c",
+     "} else if (!note.size && task->envelope.not_before_ms", "} else if (task->envelope.not_before_ms", [CONTRACT("store_sqlite")]),
+    ("sqlite: another time is not taken", "runtime/store/sqlite/statements.h",
+     "UPDATE delayed SET due = ?2, note = ?3", "UPDATE delayed SET due = due + 0 * ?2, note = ?3", [CONTRACT("store_sqlite")]),
+    ("redis: another task gets the time", "runtime/store/redis/lua/admin/reschedule.lua",
+     "or task_id(task[2], task[1] * LANE + number) ~= id ", "", [CONTRACT("store_redis")]),
+    ("time: the first of two", "runtime/base/timestamp.c", "if (found > 1)", "if (found > 2)", [UNIT("timestamp")]),
+    ("time: any day of a month", "runtime/base/timestamp.c",
+     "return (month != 2 || t->tm.tm_mday < 29 || is_leap) &&", "return", [UNIT("timestamp")]),
     # --- who a lease is of; ages
     ("sqlite: a name beside another's nonce", "runtime/store/sqlite/shard/lease.c",
      "if (!acquire->host.size && is_nonce(shard->holder, acquire->lease.nonce))", "if (!acquire->host.size)",

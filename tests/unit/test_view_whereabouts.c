@@ -162,9 +162,36 @@ static void where_a_start_was_is_no_part_of_its_error(void **state)
 
 #define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+static void a_durable_start_says_whose_it_is_and_until_when(void **state)
+{
+        struct rig *rig = *state;
+        struct store_listed task = task_of("x-7", STATE_IN_FLIGHT);
+        host_says(rig, OPEN, "{}");
+        task.note = (struct task_note){ .started_epoch = 7,
+                .holder = SPAN_TEXT("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+                .until_ms = 1763256060000,
+                .is_suspect = true };
+        json_t *o = whereabouts_of(&rig->w, &task, &(struct whereabouts_place){ .shard = &rig->shard });
+        assert_string_equal(view_json_get_text(json_object_get(o, "start"), "host"), "a");
+        assert_int_equal(view_json_get_number(json_object_get(o, "start"), "until_ms"), 1763256060000);
+        buffer_clear(&rig->text);
+        whereabouts_as_text(&rig->text, o, 0);
+        assert_non_null(strstr(buffer_text(&rig->text),
+                "started by   a in epoch 7, durably; nobody else starts its key before 2025-11-16 01:21:00.000Z\n"));
+        assert_non_null(strstr(buffer_text(&rig->text), "suspect      "));
+        json_decref(o);
+        task.note = (struct task_note){ .started_epoch = 7, .holder = SPAN_TEXT("worker-3") };
+        o = whereabouts_of(&rig->w, &task, &(struct whereabouts_place){ .shard = &rig->shard });
+        buffer_clear(&rig->text);
+        whereabouts_as_text(&rig->text, o, 0);
+        assert_non_null(strstr(buffer_text(&rig->text), "started by   worker-3 in epoch 7, durably\n"));
+        json_decref(o);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                WITH_RIG(a_durable_start_says_whose_it_is_and_until_when),
                 WITH_RIG(what_runs_says_where),
                 WITH_RIG(what_waits_says_for_what),
                 WITH_RIG(a_document_that_says_something_else_harms_nothing),

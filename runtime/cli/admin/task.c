@@ -1,9 +1,10 @@
-/* task.c: one task: where it is, what happened to it; cancelling it. */
+/* task.c: one task: where it is, what happened to it; cancelling it, and another time for a delayed one. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/timestamp.h"
 #include "base/units.h"
 #include "cli/admin/done_ask.h"
 #include "cli/command.h"
@@ -13,11 +14,15 @@
 #include "look/task_look.h"
 #include "view/json.h"
 #include "view/task.h"
+#include "view/text.h"
 
 struct task_request {
         const char *config;
         const char *id;
         bool is_cancel;
+        bool is_reschedule;
+        bool has_at, has_delay;
+        uint64_t delay_ms, at_ms; /* of a reschedule */
         bool has_json;
         bool has_payload;
 };
@@ -93,6 +98,35 @@ static int look_among_done(struct cli_store *s, const struct task_request *q, st
         return r;
 }
 
+static int reschedule(struct cli_store *s, const struct task_request *q, struct span id)
+{
+        struct error error = { "" };
+        char time[TEXT_TIME_MAX];
+        uint64_t due_ms = q->has_at ? q->at_ms : clock_wall_ms() + q->delay_ms;
+        int r = client_reschedule(s->client, id, q->delay_ms, q->has_at ? q->at_ms : 0, &error);
+        if (r < 0)
+                return cli_fail(s->command, r, error.text);
+        if (q->has_json)
+                cli_json_print(json_pack("{s:s, s:I}", "id", q->id, "due_ms", (json_int_t)due_ms));
+        else
+                (void)printf("%s is due at %s\n", q->id, text_time(time, due_ms));
+        return EXIT_DONE;
+}
+
+static int take_at(void *self, const char *value, struct error *error)
+{
+        struct task_request *q = self;
+        q->has_at = true;
+        return timestamp_parse(value, true, clock_wall_ms(), &q->at_ms, error);
+}
+
+static int take_delay(void *self, const char *value, struct error *error)
+{
+        struct task_request *q = self;
+        q->has_delay = true;
+        return units_duration_ms(value, &q->delay_ms, error);
+}
+
 static int act(struct cli_store *s, void *self)
 {
         const struct task_request *q = self;
@@ -100,6 +134,8 @@ static int act(struct cli_store *s, void *self)
         struct error error = { "" };
         bool is_pending = false;
         struct span wanted = { id, strlen(id) };
+        if (q->is_reschedule)
+                return reschedule(s, q, wanted);
         int r = q->is_cancel ? client_cancel(s->client, wanted, &is_pending, &error) : look(s, q, wanted, &error);
         if (r == -ENOENT)
                 r = look_among_done(s, q, wanted, &error);
@@ -128,26 +164,39 @@ int cmd_task(int argc, char **argv)
         const struct option table[] = {
                 OPT_CONFIG(&q.config),
                 OPT_FLAG("--payload", &q.has_payload, "print the payload's bytes and nothing else"),
+                OPT_CALL("--delay TIME", take_delay, &q, "reschedule: in 10s, 5m, 1h; 0s: now"),
+                OPT_CALL("--at TIME", take_at, &q,
+                        "reschedule: 2026-11-20T09:00:00Z; by the local clock: 2026-11-20 09:00, 09:00"),
                 OPT_JSON(&q.has_json),
         };
         struct options o = {
-                .usage = "task [cancel] ID",
+                .usage = "task [cancel|reschedule] ID",
                 .about = "Says where a task is, what happened to it and what is in it. With cancel: it is not run, or\n"
-                         "stopped if it runs; it is then among the dead, with reason cancelled.",
+                         "stopped if it runs; it is then among the dead, with reason cancelled. With reschedule: a "
+                         "delayed task\n"
+                         "gets another time.",
                 OPTIONS_TABLE(table),
                 .words_max = WORDS_ANY,
                 .examples = "  quiver task 9kq2v7d3c0a8x1m5r4t6-12\n"
                             "  quiver task 9kq2v7d3c0a8x1m5r4t6-12 --payload > payload.bin\n"
-                            "  quiver task cancel 9kq2v7d3c0a8x1m5r4t6-12\n",
+                            "  quiver task cancel 9kq2v7d3c0a8x1m5r4t6-12\n"
+                            "  quiver task reschedule 9kq2v7d3c0a8x1m5r4t6-12 --at \"2026-11-20 09:00\"\n",
         };
         struct error error = { "" };
         int code;
         if (!options_read(&o, argc, argv, &code))
                 return code;
         q.is_cancel = o.words_count && !strcmp(o.words[0], "cancel");
-        if (o.words_count != 1u + q.is_cancel)
-                return options_wrong(&o, "which task? quiver task %sID", q.is_cancel ? "cancel " : "");
-        q.id = o.words[q.is_cancel];
+        q.is_reschedule = o.words_count && !strcmp(o.words[0], "reschedule");
+        bool has_verb = q.is_cancel || q.is_reschedule;
+        if (o.words_count != 1u + has_verb)
+                return options_wrong(&o, "which task? quiver task %sID",
+                        q.is_cancel ? "cancel "
+                        : has_verb  ? "reschedule "
+                                    : "");
+        if (q.is_reschedule ? q.has_at == q.has_delay : q.has_at || q.has_delay)
+                return options_wrong(&o, "--at or --delay: one of them, with quiver task reschedule ID");
+        q.id = o.words[has_verb];
         if (task_id_check((struct span){ q.id, strlen(q.id) }, NULL, &error) < 0)
                 return options_wrong(&o, "%s is not a task's id: %s", q.id, error.text);
         return cli_act(&o, q.config, act, &q);

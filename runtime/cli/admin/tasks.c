@@ -6,6 +6,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
+#include "base/numbers.h"
 #include "cli/command.h"
 #include "cli/look.h"
 #include "cli/open.h"
@@ -26,8 +28,12 @@ static const struct option_choice states[] = { { "all", SHOW_ALL }, { "waiting",
         { "running", SHOW_RUNNING }, { "delayed", SHOW_DELAYED }, { "parked", SHOW_PARKED }, { "held", SHOW_HELD },
         { "dead", SHOW_DEAD }, { 0 } };
 
+enum { ORDER_PLACE, ORDER_DUE };
+static const struct option_choice orders[] = { { "due", ORDER_DUE }, { 0 } };
+
 struct tasks_request {
         const char *config;
+        int32_t order; /* ORDER_PLACE: by shard and state, as they stand there */
         int32_t state; /* enum tasks_state */
         struct tasks_filter filter;
         uint64_t limit;
@@ -39,6 +45,7 @@ struct tasks_list {
         struct tasks_look look;
         struct table table;
         uint64_t created_ms; /* of the app: nothing is older */
+        json_t *due;         /* ORDER_DUE: what is to be put in order */
 };
 
 /* Since when it counts: submitted; of a dead one, since it is dead. */
@@ -83,6 +90,57 @@ static bool show(void *self, const struct store_listed *task, const json_t *wher
         return true;
 }
 
+/* --- by due time --- */
+
+static bool keep_due(void *self, const struct store_listed *task, const json_t *where)
+{
+        struct tasks_list *list = self;
+        json_t *o = listed_as_json(task);
+        (void)json_object_update(o, (json_t *)(uintptr_t)where);
+        (void)json_array_append_new(list->due, o);
+        return true;
+}
+
+static int by_due(const void *a, const void *b)
+{
+        uint64_t x = view_json_get_number(*(json_t *const *)a, "due_in_ms");
+        uint64_t y = view_json_get_number(*(json_t *const *)b, "due_in_ms");
+        return (x > y) - (x < y);
+}
+
+static void add_due_row(struct tasks_list *list, const json_t *o)
+{
+        char time[TEXT_TIME_MAX];
+        uint64_t due_in_ms = view_json_get_number(o, "due_in_ms");
+        table_row(&list->table);
+        /* To the second: the store was asked a moment after our clock. */
+        uint64_t due_s = (list->look.now_ms + due_in_ms + 500) / 1000;
+        table_put_text(&list->table, TONE_PLAIN, text_time(time, 1000 * due_s));
+        table_put_age(&list->table, TONE_PLAIN, due_in_ms);
+        table_put_text(&list->table, TONE_PLAIN, view_json_get_text(o, "id"));
+        table_put_text(&list->table, TONE_PLAIN, view_json_get_text(o, "handler"));
+        table_put_text(&list->table, TONE_PLAIN, view_json_get_text(o, "key"));
+}
+
+/* Each shard has shown its first ones: of all of these the first are those of the app. */
+static void show_due(struct tasks_list *list)
+{
+        size_t count = json_array_size(list->due);
+        json_t **sorted = memory_zero(count, sizeof(json_t *));
+        for (size_t i = 0; i < count; i++)
+                sorted[i] = json_array_get(list->due, i);
+        qsort(sorted, count, sizeof(json_t *), by_due);
+        list->look.has_more |= count > list->q->limit;
+        list->look.shown = min_u64(count, list->q->limit);
+        list->look.shown_max = list->q->limit;
+        for (size_t i = 0; i < list->look.shown; i++)
+                if (list->q->has_json)
+                        cli_json_print(json_incref(sorted[i]));
+                else
+                        add_due_row(list, sorted[i]);
+        free(sorted);
+}
+
 static void say_how_far(const struct tasks_list *list)
 {
         const struct tasks_look *look = &list->look;
@@ -111,6 +169,25 @@ static void print_table(const struct tasks_list *list)
         cli_text_print(&text);
 }
 
+static void add_columns(struct tasks_list *list)
+{
+        static const char *const titles[] = { "state", "task", "handler", "key" };
+        static const char *const due_titles[] = { "due at", "in", "task", "handler", "key" };
+        if (list->q->order == ORDER_DUE) {
+                for (size_t i = 0; i < sizeof(due_titles) / sizeof(due_titles[0]); i++)
+                        if (i == 1)
+                                table_number_column(&list->table, due_titles[i]);
+                        else
+                                table_text_column(&list->table, due_titles[i], i == 4 ? KEY_SHOWN : 0);
+                return;
+        }
+        for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+                table_text_column(&list->table, titles[i], i == 3 ? KEY_SHOWN : 0);
+        table_number_column(&list->table, "age");
+        table_number_column(&list->table, "failed");
+        table_text_column(&list->table, list->q->state == SHOW_DEAD ? "error" : "where, or what it waits for", 0);
+}
+
 static int act(struct cli_store *s, void *self)
 {
         const struct tasks_request *q = self;
@@ -125,21 +202,25 @@ static int act(struct cli_store *s, void *self)
                         .show = show,
                         .self = &list },
                 .table.has_color = cli_has_color() };
-        static const char *const titles[] = { "state", "task", "handler", "key" };
-        for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-                table_text_column(&list.table, titles[i], i == 3 ? KEY_SHOWN : 0);
-        table_number_column(&list.table, "age");
-        table_number_column(&list.table, "failed");
-        table_text_column(&list.table, q->state == SHOW_DEAD ? "error" : "where, or what it waits for", 0);
+        add_columns(&list);
         list.look.filter.state = (enum tasks_state)q->state;
+        if (q->order == ORDER_DUE) {
+                list.due = json_array();
+                list.look.show = keep_due;
+                list.look.shown_max = UINT64_MAX;
+                list.look.shard_max = q->limit;
+        }
         tasks_look_init(&list.look);
         int r = cli_look(s, &list.look.look, &error);
+        if (r == 0 && q->order == ORDER_DUE)
+                show_due(&list);
         if (r == 0 && !q->has_json && list.look.shown)
                 print_table(&list);
         if (r == 0)
                 say_how_far(&list);
         tasks_look_free(&list.look);
         table_free(&list.table);
+        json_decref(list.due);
         return r < 0 ? cli_fail(s->command, r, error.text) : EXIT_DONE;
 }
 
@@ -156,6 +237,7 @@ int cmd_tasks(int argc, char **argv)
                 OPT_TEXT("--error TEXT", &q.filter.error, "only those whose last error has the text in it"),
                 OPT_DURATION(
                         "--older TIME", &q.filter.older_ms, 1, "only those submitted (dead: given up) so long ago"),
+                OPT_CHOICE("--order ORDER", &q.order, orders, "due: delayed tasks, the next first"),
                 OPT_NUMBER("--limit N", &q.limit, 1, UINT32_MAX, "show at most N; else 100"),
                 OPT_JSON(&q.has_json),
         };
@@ -168,10 +250,13 @@ int cmd_tasks(int argc, char **argv)
                 OPTIONS_TABLE(table),
                 .examples = "  quiver tasks --state running\n"
                             "  quiver tasks --state waiting --handler mail --older 5m\n"
-                            "  quiver tasks --key user-17 --json\n",
+                            "  quiver tasks --key user-17 --json\n"
+                            "  quiver tasks --state delayed --order due\n",
         };
         int code;
         if (!options_read(&o, argc, argv, &code))
                 return code;
+        if (q.order == ORDER_DUE && q.state != SHOW_DELAYED)
+                return options_wrong(&o, "--order due is for what has a time: --state delayed");
         return cli_act(&o, q.config, act, &q);
 }

@@ -39,6 +39,7 @@
         X(repair)                                                                                                      \
         X(report)                                                                                                      \
         X(reply)                                                                                                       \
+        X(reschedule)                                                                                                  \
         X(room_append)                                                                                                 \
         X(room_delete)                                                                                                 \
         X(room_list)                                                                                                   \

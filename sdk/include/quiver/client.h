@@ -124,12 +124,13 @@ struct qv_client_task {
          * the first keeps its place and gets the last one's payload and headers, the others are not run.  Who waits
          * for one of those gets the first one's outcome.  Needs a key */
         bool merge;
-        uint64_t debounce_ms; /* the first waits this long for others to join it, a day at most; implies `merge` */
+        uint64_t debounce_ms;   /* the first waits this long for others to join it, a day at most; implies `merge` */
+        uint64_t not_before_ms; /* the task is not started before this time, unix milliseconds, besides delay_ms */
 };
 #define QV_CLIENT_TASK_INIT                                                                                            \
         {                                                                                                              \
                 sizeof(struct qv_client_task), 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, NULL, 0, 0, 0, NULL, 0, NULL, 0,    \
-                        false, 0                                                                                       \
+                        false, 0, 0                                                                                    \
         }
 
 /* Submits one task.  After 0 the task is stored, as durably as the store is configured; or, with `idempotency_key`, it

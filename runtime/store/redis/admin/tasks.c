@@ -238,6 +238,33 @@ void redis_cancel_task(struct redis_store *s, struct store_request *request)
         call_send(call);
 }
 
+/* --- reschedule -------------------------------------------------------------------------------------------------- */
+
+static void reschedule_answer(struct redis_call *call, const redisReply *reply)
+{
+        const struct store_reschedule *asked = (const struct store_reschedule *)call->op->request;
+        if (reply->type != REDIS_REPLY_INTEGER)
+                op_bad_answer(call->op);
+        else if (reply->integer < 0)
+                op_fail(call->op, -ENOENT, "task %.*s is not delayed any more", (int)asked->id.size, asked->id.data);
+        else
+                bell_own_write(call->op->s, call->shard);
+}
+
+void redis_reschedule(struct redis_store *s, struct store_request *request)
+{
+        const struct store_reschedule *asked = (const struct store_reschedule *)request;
+        uint32_t shard = 0;
+        (void)task_id_check(asked->id, &shard, NULL);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_reschedule, shard, 4);
+        call->answer = reschedule_answer;
+        call_put_number(call, asked->number);
+        call_put(call, asked->id);
+        call_put_number(call, asked->delay_ms);
+        call_put_number(call, asked->at_ms);
+        call_send(call);
+}
+
 /* --- the dead ---------------------------------------------------------------------------------------------------- */
 
 static void dead_answer(struct redis_call *call, const redisReply *reply)

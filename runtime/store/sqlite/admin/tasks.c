@@ -1,5 +1,7 @@
 /* Counting, listing, finding and cancelling tasks. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/numbers.h"
@@ -317,10 +319,9 @@ struct sqlite_found {
 };
 
 /* The row of one statement with (task, note) at `at`, if it is the task that is meant. */
-static bool row_take(struct sqlite_store *s, struct store_cancel *cancel, uint32_t shard, struct query *q, int at,
-        struct sqlite_found *found)
+static bool row_take(struct sqlite_store *s, const struct store_cancel *cancel, struct arena_chunk **arena,
+        uint32_t shard, struct query *q, int at, struct sqlite_found *found)
 {
-        struct arena_chunk **arena = request_arena(&cancel->request);
         struct store_task task;
         bool is_there = query_row(q);
         if (is_there) {
@@ -345,7 +346,7 @@ static bool cancel_log(
                 return false;
         struct query q = query(&s->db, STATEMENT_LOG_GET);
         bind_number(&q, log_id(shard->shard, found->seq));
-        if (!row_take(s, cancel, shard->shard, &q, 0, found))
+        if (!row_take(s, cancel, request_arena(&cancel->request), shard->shard, &q, 0, found))
                 return false;
         if (!is_queued && shard->is_held) {
                 cancel->is_pending = true;
@@ -364,7 +365,7 @@ static bool cancel_delayed(
 {
         struct query q = query(&s->db, STATEMENT_DELAYED_GET);
         bind_number(&q, shard_id(shard->shard, cancel->number));
-        if (!row_take(s, cancel, shard->shard, &q, 1, found))
+        if (!row_take(s, cancel, request_arena(&cancel->request), shard->shard, &q, 1, found))
                 return false;
         q = query(&s->db, STATEMENT_DELAYED_REMOVE);
         bind_number(&q, shard_id(shard->shard, cancel->number));
@@ -382,7 +383,7 @@ static bool cancel_parked(
         struct query q = query(&s->db, STATEMENT_SIDE_GET);
         bind_number(&q, key.id);
         bind_number(&q, found->seq);
-        if (!row_take(s, cancel, shard->shard, &q, 0, found))
+        if (!row_take(s, cancel, request_arena(&cancel->request), shard->shard, &q, 0, found))
                 return false;
         q = query(&s->db, STATEMENT_SIDE_REMOVE);
         bind_number(&q, key.id);
@@ -424,4 +425,42 @@ void sqlite_cancel_task(struct sqlite_store *s, struct store_request *request)
                         cancel->id.data, store_state_name(cancel->state));
         else if (!cancel->is_pending)
                 dead_put_bytes(s, shard, found.seq, SPAN_TEXT("cancelled"), (struct span){ 0 }, found.task, found.note);
+}
+
+/* --- reschedule -------------------------------------------------------------------------------------------------- */
+
+void sqlite_reschedule(struct sqlite_store *s, struct store_request *request)
+{
+        const struct store_reschedule *asked = (const struct store_reschedule *)request;
+        const struct store_cancel meant = { .id = asked->id, .number = asked->number };
+        struct arena_chunk **arena = request_arena(request);
+        struct sqlite_found found = { 0 };
+        struct task_note note;
+        struct buffer events = { 0 };
+        struct buffer bytes = { 0 };
+        char due[24];
+        uint64_t due_ms = asked->at_ms ? asked->at_ms : s->now_ms + asked->delay_ms;
+        uint32_t number = 0;
+        (void)task_id_check(asked->id, &number, NULL);
+        struct sqlite_shard_row *shard = shard_write(s, number);
+        struct query q = query(&s->db, STATEMENT_DELAYED_GET);
+        bind_number(&q, shard_id(number, asked->number));
+        if (!row_take(s, &meant, arena, number, &q, 1, &found)) {
+                operation_refuse(
+                        request, -ENOENT, "task %.*s is not delayed any more", (int)asked->id.size, asked->id.data);
+                return;
+        }
+        if (note_parse(found.note.data, found.note.size, &note))
+                note = (struct task_note){ 0 };
+        (void)snprintf(due, sizeof(due), "%" PRIu64, due_ms);
+        note_add_event(&note, &events, s->now_ms, "rescheduled", span_of_text(due));
+        note_put(&bytes, &note);
+        q = query(&s->db, STATEMENT_DELAYED_MOVE);
+        bind_number(&q, shard_id(number, asked->number));
+        bind_number(&q, due_ms);
+        bind_span(&q, (struct span){ (const char *)bytes.data, bytes.size });
+        (void)query_run(&q);
+        buffer_free(&events);
+        buffer_free(&bytes);
+        ring_holder(s, shard);
 }

@@ -194,7 +194,8 @@ static void settle(struct sqlite_store *s, struct sqlite_shard_row *shard, struc
         claim->bytes += bytes.size;
         if (r) {
                 set_aside(s, shard, claim, seq, bytes, r, &error);
-        } else if (task->envelope.not_before_ms > s->now_ms) {
+        } else if (!note.size && task->envelope.not_before_ms > s->now_ms) {
+                /* One with a note has waited for its time before, or was given another. */
                 log_remove(s, shard, seq);
                 shard_delay(s, shard, task->envelope.lane, task->envelope.not_before_ms, bytes, note);
         } else if (key_get(s, shard, task->key, &key)) {
