@@ -356,7 +356,7 @@ def test_a_task_is_found_in_every_state(shop):
     text = shop.out("task", third)
     assert "dead (rejected)" in text and "no such user" in text and f"quiver dead requeue {third}" in text
     said = shop.err("task", "1m7h39ctwaz2q77zdmb7-4", code=1)
-    assert "done or dropped" in said
+    assert "it was dropped, or done too long ago" in said
 
 
 def test_a_task_is_cancelled_in_every_state(shop):
