@@ -94,9 +94,9 @@ struct host {
 
         struct notify notify;
         struct clock_watch clock_watch;
-        bool is_told_busy;        /* The service manager knows of a reload under way. */
-        struct control *control;  /* NULL: there is none */
-        struct http_server *http; /* NULL: there is none */
+        bool is_told_busy;         /* The service manager knows of a reload under way. */
+        struct control *control;   /* NULL: there is none */
+        struct http_server *http;  /* NULL: there is none */
         struct work_services work; /* what it has for workers */
         struct host_status status_doc;
         struct backlog backlog;

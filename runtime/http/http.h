@@ -45,7 +45,7 @@ struct http_services {
          * them. */
         void (*want_metrics)(void *self, struct waiter *waiter);
         void (*put_metrics)(void *self, struct metrics *to);
-        const struct work_services *work;   /* who has tasks for workers */
+        const struct work_services *work; /* who has tasks for workers */
         void *self;
 };
 

@@ -158,9 +158,10 @@ static struct store_listed dead_task(void)
                 .at_ms = UINT64_C(1763256000123),
                 .note = { .attempts = 2,
                         .crashes = 1,
-                        .events = SPAN_TEXT("event:1763256000001 attempt connection refused\n"
-                                            "event:1763256000002 crash SIGSEGV at 0x10\x1fhandle+0x9 (m.so)\x1f@a pid=7 "
-                                            "generation=1 plugin=9f0c1a2b version=1.0\n"),
+                        .events =
+                                SPAN_TEXT("event:1763256000001 attempt connection refused\n"
+                                          "event:1763256000002 crash SIGSEGV at 0x10\x1fhandle+0x9 (m.so)\x1f@a pid=7 "
+                                          "generation=1 plugin=9f0c1a2b version=1.0\n"),
                         .checkpoint = SPAN_TEXT("\x01") },
                 .envelope = { .handler = SPAN_TEXT("mail"),
                         .lane = LANE_HIGH,
@@ -183,7 +184,8 @@ static void a_task_as_json_has_this_shape(void **state)
                 "{\"id\":\"9kq2v7d3c0a8x1m5r4t6-12\",\"state\":\"dead\",\"key\":\"user 1\",\"reason\":\"exhausted\","
                 "\"at_ms\":1763256000123,\"attempts\":2,\"crashes\":1,\"interruptions\":0,\"laters\":0,\"history\":["
                 "{\"at_ms\":1763256000001,\"kind\":\"attempt\",\"text\":\"connection refused\"},"
-                "{\"at_ms\":1763256000002,\"kind\":\"crash\",\"text\":\"SIGSEGV at 0x10\\nhandle+0x9 (m.so)\",\"host\":\"a\","
+                "{\"at_ms\":1763256000002,\"kind\":\"crash\",\"text\":\"SIGSEGV at 0x10\\nhandle+0x9 "
+                "(m.so)\",\"host\":\"a\","
                 "\"pid\":7,\"generation\":1,\"hash\":\"9f0c1a2b\",\"version\":\"1.0\"}],"
                 "\"checkpoint\":\"\\u0001\",\"handler\":\"mail\",\"lane\":\"high\",\"submitted_ms\":1763256000000,"
                 "\"not_before_ms\":1763256000000,\"unique_ms\":60000,\"timeout_ms\":1500,\"reply_ms\":1000,"
@@ -308,8 +310,8 @@ static void a_key_says_what_it_waits_for_and_what_helps(void **state)
                 "  quiver key retry  'user 1'   try its first task now\n"
                 "  quiver key skip   'user 1'   give its first task up, and go on with the next\n"
                 "  quiver task x-3   look at its first task\n");
-        assert_string_equal(TEXT(key_as_line(&text, &key)),
-                "parked          2 waiting  due 1.5s     user 1  connection\n");
+        assert_string_equal(
+                TEXT(key_as_line(&text, &key)), "parked          2 waiting  due 1.5s     user 1  connection\n");
         assert_json(key_as_json(&key),
                 "{\"key\":\"user 1\",\"shard\":3,\"state\":\"parked\",\"reason\":\"connection\\nrefused\","
                 "\"since_ms\":1763256000000,\"due_in_ms\":1500,\"tasks\":2,\"head\":\"x-3\"}");
