@@ -2,88 +2,32 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/timestamp.h"
 #include "schedule/calendar.h"
 
-struct time_reader {
-        const char *at;
-        bool is_bad;
-};
+#define TIME_TEXT_MAX 40u
 
-static int take_digits(struct time_reader *r, int digits, int least, int most)
-{
-        int value = 0;
-        for (int i = 0; i < digits; i++, r->at++) {
-                if (*r->at < '0' || *r->at > '9') {
-                        r->is_bad = true;
-                        return least;
-                }
-                value = value * 10 + (*r->at - '0');
-        }
-        r->is_bad |= value < least || value > most;
-        return value;
-}
-
-static bool take(struct time_reader *r, char c)
-{
-        if (*r->at != c)
-                return false;
-        r->at++;
-        return true;
-}
-
-static void need(struct time_reader *r, char c)
-{
-        r->is_bad |= !take(r, c);
-}
-
-/* In seconds; false: none is given. */
-static bool take_offset(struct time_reader *r, int64_t *ret)
-{
-        *ret = 0;
-        if (take(r, 'Z') || take(r, 'z'))
-                return true;
-        bool is_negative = *r->at == '-';
-        if (!is_negative && *r->at != '+')
-                return false;
-        r->at++;
-        int hours = take_digits(r, 2, 0, 23);
-        (void)take(r, ':');
-        int minutes = take_digits(r, 2, 0, 59);
-        *ret = (hours * 3600 + minutes * 60) * (is_negative ? -1 : 1);
-        return true;
-}
-
+/* A time without a zone is read as if it were UTC; that is what the zone's clock shows. */
 int time_parse(const char *text, const struct zone *zone, uint64_t *ret_ms, struct error *error)
 {
-        struct time_reader r = { .at = text };
-        int64_t offset;
-        int hour = 0, minute = 0, second = 0;
-        int year = take_digits(&r, 4, 1970, 9999);
-        need(&r, '-');
-        int month = take_digits(&r, 2, 1, 12);
-        need(&r, '-');
-        int day = take_digits(&r, 2, 1, 31);
-        if (!r.is_bad && day > calendar_month_days(year, month))
+        char whole[TIME_TEXT_MAX + sizeof("T00:00Z")];
+        size_t size = strlen(text);
+        bool has_time = size > 10;
+        bool has_zone = has_time && strpbrk(text + 10, "Zz+-");
+        uint64_t ms;
+        if (size > TIME_TEXT_MAX)
+                return error_set(error, -EINVAL, "%.40s… is no time", text);
+        (void)snprintf(whole, sizeof(whole), "%s%s%s", text, has_time ? "" : "T00:00", has_zone ? "" : "Z");
+        if (timestamp_parse(whole, false, 0, &ms, error) < 0)
                 return error_set(
-                        error, -EINVAL, "%.40s: that month has %d days", text, calendar_month_days(year, month));
-        if (!r.is_bad && (take(&r, 'T') || take(&r, 't') || take(&r, ' '))) {
-                hour = take_digits(&r, 2, 0, 23);
-                need(&r, ':');
-                minute = take_digits(&r, 2, 0, 59);
-                if (!r.is_bad && take(&r, ':'))
-                        second = take_digits(&r, 2, 0, 59);
-        }
-        bool has_offset = !r.is_bad && take_offset(&r, &offset);
-        if (r.is_bad || *r.at)
-                return error_set(
-                        error, -EINVAL, "%.40s: a time is written as 2026-12-01T03:00:00Z or 2026-12-01 03:00", text);
-        int64_t local = calendar_days(year, month, day) * CALENDAR_DAY_S + hour * 3600 + minute * 60 + second;
-        int64_t at = has_offset ? local - offset : zone_from_local(zone, local);
+                        error, -EINVAL, "%s: a time is written as 2026-12-01T03:00:00Z or 2026-12-01 03:00", text);
+        int64_t at = has_zone ? (int64_t)(ms / 1000) : zone_from_local(zone, (int64_t)(ms / 1000));
         if (at < 0)
-                return error_set(error, -EINVAL, "%.40s: is before 1970", text);
+                return error_set(error, -EINVAL, "%s: is before 1970", text);
         *ret_ms = (uint64_t)at * 1000;
         return 0;
 }
