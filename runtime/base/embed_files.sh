@@ -5,7 +5,7 @@
 set -e
 number=0
 table=
-echo '#include "http/page.h"'
+echo '#include "http/api/page.h"'
 for file in "$@"; do
 	echo "static const unsigned char bytes_$number[] = {"
 	gzip -9nc "$file" | od -An -v -tu1 | sed 's/  */,/g; s/^,//; s/$/,/'

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "host/host_private.h"
-#include "host/metrics.h"
+#include "host/report/metrics.h"
 
 static const struct config *on_config(void *self)
 {

@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "base/numbers.h"
-#include "http/endpoints.h"
-#include "http/server_private.h"
+#include "http/api/endpoints.h"
+#include "http/server.h"
 
 static void process(struct http_connection *c);
 static void start_reading(struct http_connection *c);

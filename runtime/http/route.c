@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "http/endpoints.h"
+#include "http/api/endpoints.h"
 
 static const struct http_route routes[] = {
         { VERB_GET, "/livez", ROLE_NONE, "", false, false, http_get_live },

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/strings.h"
-#include "http/server_private.h"
+#include "http/server.h"
 
 #define BACKLOG  128
 #define SWEEP_MS 1000u

@@ -2,7 +2,7 @@
  *
  * Decides and does no I/O: look_next() takes the answer to the last request and fills in the next one, and whoever
  * drives the look starts that: a command through the client library (cli/look.h), a host's HTTP server on its loop
- * (http/look_io.h).  So both show the same.  Each look is bounded, and says how far it looked. */
+ * (http/api/look_io.h).  So both show the same.  Each look is bounded, and says how far it looked. */
 #ifndef QUIVER_LOOK_LOOK_H
 #define QUIVER_LOOK_LOOK_H
 

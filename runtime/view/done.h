@@ -1,8 +1,8 @@
 /* done.h: what became of a task that is done: when, on which host, in which attempt and generation, for how long.
  *
  * The store keeps nothing of a done task.  Each host remembers the last ones that it did and writes them down
- * (host/done_document.h); one looks for an id in all of these documents.  A document may say anything: what is not as
- * expected counts as nothing. */
+ * (host/report/done_document.h); one looks for an id in all of these documents.  A document may say anything: what is
+ * not as expected counts as nothing. */
 #ifndef QUIVER_VIEW_DONE_H
 #define QUIVER_VIEW_DONE_H
 

@@ -34,7 +34,8 @@ void membership_view_add_member(struct membership_view *view, const char *node, 
 void membership_view_set_leader(struct membership_view *view, const char *const *nodes, size_t count);
 void membership_view_set_assignment(struct membership_view *view, struct span document);
 void membership_view_set_moves(struct membership_view *view, struct span document);
-/* A host's status document out of the store (host/status.h): where and what it is, which the tree does not say. */
+/* A host's status document out of the store (host/report/status.h): where and what it is, which the tree does not say.
+ */
 void membership_view_add_document(struct membership_view *view, const struct store_status *document);
 void membership_view_free(struct membership_view *view);
 

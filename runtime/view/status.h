@@ -1,8 +1,8 @@
 /* status.h: an app as a whole: what waits and what runs, who owns which shard, how the handlers do, what is paused.
  *
  * Made of replies of a store: the counts of its shards, the desired state, the documents that hosts write about
- * themselves (host/status.h), the keys that are not free, samples of tasks, and the dead by group.  A document may say
- * anything: what is not as expected counts as nothing.
+ * themselves (host/report/status.h), the keys that are not free, samples of tasks, and the dead by group.  A document
+ * may say anything: what is not as expected counts as nothing.
  *
  * Waiting is queued, claimed but not started, parked or held; running is inside handle().  By shard both are exact.  By
  * handler they are exact for what a host has claimed; what is in the store is counted in samples, and a handler with

@@ -1,8 +1,8 @@
 /* whereabouts.h: where a task is and why it does not run: on which host, in which process, since when, how far; or
  * waiting: for what, behind which task, claimed by whom.
  *
- * Made of the documents of the hosts (host/status.h, host/survey.h) and of the desired state, once for any number of
- * tasks.  A document may say anything: what is not as expected counts as nothing. */
+ * Made of the documents of the hosts (host/report/status.h, host/report/survey.h) and of the desired state, once for
+ * any number of tasks.  A document may say anything: what is not as expected counts as nothing. */
 #ifndef QUIVER_VIEW_WHEREABOUTS_H
 #define QUIVER_VIEW_WHEREABOUTS_H
 

@@ -37,7 +37,9 @@ MAY_INCLUDE = {
     "guard": {"base", "ring", "store", "coord"},
     # host/ itself puts its rooms together; none of them knows it.
     "host": {"base", "config", "task", "ring", "store", "coord", "guard", "http", "view", "host/shard", "host/handler", "host/pool",
-             "host/membership", "host/remote", "work"},
+             "host/membership", "host/remote", "host/report", "work"},
+    "host/report": {"base", "config", "task", "store", "http", "view", "host/shard", "host/handler", "host/pool", "host/membership",
+                    "host/remote"},
     "host/shard": {"base", "config", "task", "ring", "store", "schedule", "work", "host/handler", "host/pool", "host/membership"},
     "host/handler": {"base", "config", "task", "ring", "store", "host/shard", "host/pool", "host/membership", "host/remote"},
     "host/remote": {"base", "config", "ring", "store", "work", "host/shard", "host/handler"},

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "host/backlog.h"
+#include "host/report/backlog.h"
 
 #define SHARDS 4u
 #define NOW_MS UINT64_C(100000)

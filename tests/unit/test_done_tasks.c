@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "host/done_document.h"
-#include "host/survey.h"
+#include "host/report/done_document.h"
+#include "host/report/survey.h"
 #include "view/done.h"
 #include "view/json.h"
 

@@ -1,0 +1,34 @@
+/* metrics.h: writes what a host knows of itself as metrics (view/metrics.h).
+ *
+ * Counters are of this process, since its start.  What belongs to a shard is written by its owner until its own
+ * deadline of the lease, and by the leader if no member holds the shard: so a sum over all hosts counts everything
+ * once. */
+#ifndef QUIVER_HOST_REPORT_METRICS_H
+#define QUIVER_HOST_REPORT_METRICS_H
+
+#include "base/histogram.h"
+#include "host/handler/handlers.h"
+#include "host/handler/reload.h"
+#include "host/membership/membership.h"
+#include "host/report/backlog.h"
+#include "host/report/survey.h"
+#include "host/shard/shard_io.h"
+#include "view/metrics.h"
+
+/* What it is written from. */
+struct host_metrics {
+        const struct membership *membership;
+        const struct shards *shards;
+        const struct handlers *handlers;
+        const struct backlog *backlog;
+        const struct reload *reload;
+        const struct histogram *loop_busy;
+        uint64_t loop_idle_ns;
+        uint64_t started_ms; /* wall time */
+};
+
+/* All families but those of the HTTP server.  `survey` is room to work in.
+ * Work: the shards, the handlers, and the tasks in the windows of this host. */
+void host_metrics_put(const struct host_metrics *from, struct survey *survey, struct metrics *to);
+
+#endif

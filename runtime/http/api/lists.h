@@ -1,0 +1,21 @@
+/* lists.h: the parameters that lists and actions on many tasks share. */
+#ifndef QUIVER_HTTP_API_LISTS_H
+#define QUIVER_HTTP_API_LISTS_H
+
+#include "http/exchange.h"
+#include "look/tasks_look.h"
+
+#define LIST_LIMIT     100u /* of what is shown, if `limit` is not given */
+#define LIST_LIMIT_MAX 1000u
+#define LIST_LOOKED    10000u               /* tasks or keys that one request looks at */
+#define LIST_BYTES     (2u * 1024u * 1024u) /* of payloads in one answer, but for the last one's */
+
+/* From state, handler, key, host, error, reason, older, before; what is not given means any.  The texts are the
+ * exchange's.  False: it is answered. */
+bool list_read_filter(struct http_exchange *x, struct tasks_filter *ret_filter);
+/* From limit and cursor. */
+bool list_read_page(struct http_exchange *x, uint64_t *ret_limit, struct look_place *ret_place);
+/* `more`, and with it `cursor`. */
+void list_set_more(json_t *to, bool has_more, const struct look_place *place);
+
+#endif

@@ -1,0 +1,320 @@
+/* tasks.c: one task by its id: its payload, cancelling it, and what becomes of a dead one. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "http/api/audit.h"
+#include "http/api/endpoints.h"
+#include "http/api/intake.h"
+#include "look/keep.h"
+#include "store/admin.h"
+
+/* A task that moves on between the look and the act is looked for again; none can move for ever. */
+#define CANCEL_TRIES 100
+
+struct task_act {
+        struct http_exchange *x;
+        union {
+                struct store_request request;
+                struct store_find find;
+                struct store_cancel cancel;
+                struct store_dead dead;
+                struct store_submit submit;
+        };
+        struct span id; /* a parameter of the exchange */
+        uint32_t shard;
+        bool is_cancel;
+        bool is_edit;         /* a dead one goes to the queue with another payload */
+        struct kept_task old; /* EDIT */
+        struct store_submission item;
+        char name[TASK_ID_MAX + 16];
+        unsigned tries;
+        char key[TASK_KEY_MAX + 1];
+        size_t key_size;
+};
+
+bool http_check_task_id(struct http_exchange *x, struct span id, uint32_t *ret_shard)
+{
+        struct error error = { { 0 } };
+        struct store_info info;
+        uint32_t shard = 0;
+        store_info(x->services->store, &info);
+        int r = task_id_check(id, &shard, &error);
+        if (r < 0 || shard >= info.shards) {
+                http_answer_problem(x, 404, "%s", r < 0 ? error.text : "the app has no such shard");
+                return false;
+        }
+        if (ret_shard)
+                *ret_shard = shard;
+        return true;
+}
+
+static struct task_act *task_act_start(struct http_exchange *x)
+{
+        struct span id = span_of_text(http_parameter(x, "id"));
+        uint32_t shard;
+        if (!http_check_task_id(x, id, &shard))
+                return NULL;
+        struct task_act *call = memory_zero(1, sizeof(*call));
+        call->x = x;
+        call->id = id;
+        call->shard = shard;
+        x->call = call;
+        return call;
+}
+
+static void act_free(struct task_act *call)
+{
+        arena_free(call->old.arena);
+        free(call);
+}
+
+/* Answers and frees. */
+static void fail(struct task_act *call)
+{
+        struct http_exchange *x = call->x;
+        int status = call->request.status;
+        struct error error = call->request.error;
+        act_free(call);
+        if (status == -ENOENT)
+                http_answer_problem(x, 404, "there is no such task: it is done or was dropped, or never was");
+        else if (status == -EALREADY)
+                http_answer_problem(x, 409, "this task is dead already");
+        else
+                http_answer_store_problem(x, status, error.text);
+}
+
+static void end(struct task_act *call, unsigned status, json_t *body)
+{
+        struct http_exchange *x = call->x;
+        act_free(call);
+        http_answer_json(x, status, body);
+}
+
+/* --- looking for it ----------------------------------------------------------------------------------------------- */
+
+static void on_cancelled(struct store_request *request);
+
+static void cancel(struct task_act *call, const struct store_listed *task)
+{
+        call->key_size = min_u64(task->key.size, TASK_KEY_MAX);
+        memcpy(call->key, task->key.data, call->key_size);
+        call->cancel = (struct store_cancel){ .request.done = on_cancelled,
+                .id = call->id,
+                .key = { call->key, call->key_size },
+                .state = task->state,
+                .number = task->number };
+        store_cancel(call->x->services->store, &call->cancel);
+}
+
+/* The bytes are a stranger's: a browser shall not run them as a page of ours, whatever they are. */
+static void answer_payload(struct task_act *call)
+{
+        struct http_exchange *x = call->x;
+        struct store_listed task = *call->find.task;
+        /* The payload points into the reply, which outlives this call. */
+        free(call);
+        if (task.long_bytes) {
+                http_answer_problem(x, 409,
+                        "the task is dead as too long: it has %llu bytes, of which the list keeps the first",
+                        (unsigned long long)task.long_bytes);
+                return;
+        }
+        http_answer_field(x, "Content-Disposition", "attachment; filename=\"payload\"");
+        http_answer_field(x, "Content-Security-Policy", "sandbox; default-src 'none'");
+        http_answer(x, 200, "application/octet-stream", task.envelope.payload);
+}
+
+static void submit_edited(struct task_act *call);
+
+static void on_found(struct store_request *request)
+{
+        struct task_act *call = container_of(request, struct task_act, request);
+        struct store *store = call->x->services->store;
+        if (request->status < 0) {
+                fail(call);
+        } else if (call->find.task && call->is_cancel) {
+                struct store_listed task = *call->find.task;
+                cancel(call, &task);
+        } else if (call->find.task && call->is_edit) {
+                submit_edited(call);
+        } else if (call->find.task) {
+                answer_payload(call);
+        } else if (call->find.is_end) {
+                call->request.status = -ENOENT;
+                fail(call);
+        } else {
+                /* A slice at a time: others have their turn in between. */
+                store_find(store, &call->find);
+        }
+}
+
+static void find(struct task_act *call)
+{
+        call->find = (struct store_find){ .request.done = on_found, .id = call->id };
+        store_find(call->x->services->store, &call->find);
+}
+
+static void on_cancelled(struct store_request *request)
+{
+        struct task_act *call = container_of(request, struct task_act, request);
+        if (request->status == -ENOENT && call->tries++ < CANCEL_TRIES) {
+                find(call);
+                return;
+        }
+        if (request->status < 0) {
+                fail(call);
+                return;
+        }
+        http_audit(call->x, "cancel", http_parameter(call->x, "id"));
+        bool is_pending = call->cancel.is_pending;
+        end(call, is_pending ? 202 : 200,
+                json_pack("{s:s, s:b}", "id", http_parameter(call->x, "id"), "pending", is_pending));
+}
+
+void http_get_payload(struct http_exchange *x)
+{
+        struct task_act *call = task_act_start(x);
+        if (call)
+                find(call);
+}
+
+void http_cancel_task(struct http_exchange *x)
+{
+        struct task_act *call = task_act_start(x);
+        if (!call)
+                return;
+        call->is_cancel = true;
+        find(call);
+}
+
+/* --- a dead one --------------------------------------------------------------------------------------------------- */
+
+static void on_dead_done(struct store_request *request)
+{
+        struct task_act *call = container_of(request, struct task_act, request);
+        const char *verb = call->dead.verb == DEAD_REQUEUE ? "requeue" : "drop";
+        if (request->status == 0 && !call->dead.acted && call->dead.refused) {
+                struct http_exchange *x = call->x;
+                free(call);
+                http_answer_problem(x, 409,
+                        "this task is too long to be requeued; drop it, or raise store.max_payload and submit it "
+                        "again");
+                return;
+        }
+        if (request->status == 0 && !call->dead.acted)
+                request->status = -ENOENT;
+        if (request->status == -ENOENT) {
+                struct http_exchange *x = call->x;
+                free(call);
+                http_answer_problem(x, 404, "there is no dead task of this id");
+                return;
+        }
+        if (request->status < 0) {
+                fail(call);
+                return;
+        }
+        http_audit(call->x, verb, http_parameter(call->x, "id"));
+        end(call, 200, json_pack("{s:s, s:s}", "id", http_parameter(call->x, "id"), "done", verb));
+}
+
+static void act_on_dead(struct http_exchange *x, enum store_dead_verb verb)
+{
+        struct task_act *call = task_act_start(x);
+        if (!call)
+                return;
+        call->dead = (struct store_dead){
+                .request.done = on_dead_done, .shard = call->shard, .verb = verb, .ids = &call->id, .ids_count = 1
+        };
+        store_dead(x->services->store, &call->dead);
+}
+
+/* --- a dead one with another payload ------------------------------------------------------------------------------ */
+
+/* Whatever becomes of the dead one, the new one is there: it may have been dropped or requeued meanwhile. */
+static void on_replaced(struct store_request *request)
+{
+        struct task_act *call = container_of(request, struct task_act, request);
+        const char *id = http_parameter(call->x, "id");
+        if (request->status < 0) {
+                struct http_exchange *x = call->x;
+                struct error error = request->error;
+                char as[TASK_ID_MAX + 1];
+                (void)snprintf(as, sizeof(as), "%s", call->item.id);
+                act_free(call);
+                http_answer_problem(x, 504,
+                        "%s; the task is queued again as %s, and the dead one may be there still: repeat this, or drop "
+                        "it",
+                        error.text, as);
+                return;
+        }
+        http_audit(call->x, "requeue-edited", id);
+        end(call, 200, json_pack("{s:s, s:s, s:s}", "id", id, "done", "requeue", "as", call->item.id));
+}
+
+static void on_resubmitted(struct store_request *request)
+{
+        struct task_act *call = container_of(request, struct task_act, request);
+        struct http_exchange *x = call->x;
+        struct error error = { { 0 } };
+        if (request->status < 0) {
+                fail(call);
+                return;
+        }
+        unsigned status = intake_status(&call->item, &error);
+        if (status != 202) {
+                act_free(call);
+                http_answer_problem(x, status, "%s", error.text);
+                return;
+        }
+        call->dead = (struct store_dead){
+                .request.done = on_replaced, .shard = call->shard, .verb = DEAD_DROP, .ids = &call->id, .ids_count = 1
+        };
+        store_dead(x->services->store, &call->dead);
+}
+
+/* The new one is stored first, under a name that makes it safe to repeat: at no moment there is neither. */
+static void submit_edited(struct task_act *call)
+{
+        struct http_exchange *x = call->x;
+        struct envelope *e = &call->item.envelope;
+        keep_task(&call->old, call->find.task);
+        if (call->old.task.state != STATE_DEAD || !call->old.task.envelope.handler.size) {
+                bool is_dead = call->old.task.state == STATE_DEAD;
+                act_free(call);
+                http_answer_problem(x, 409, "%s",
+                        is_dead ? "this task cannot be read, so it cannot be queued again" : "this task is not dead");
+                return;
+        }
+        *e = call->old.task.envelope;
+        e->id = (struct span){ 0 };
+        e->payload = x->body;
+        e->submitted_ms = e->not_before_ms = e->unique_ms = 0;
+        if (span_is(e->key, call->id))
+                e->key = (struct span){ 0 };
+        (void)snprintf(call->name, sizeof(call->name), "requeue %.*s", (int)call->id.size, call->id.data);
+        call->item.idempotency = span_of_text(call->name);
+        call->submit = (struct store_submit){ .request.done = on_resubmitted, .items = &call->item, .items_count = 1 };
+        store_submit(x->services->store, &call->submit);
+}
+
+void http_requeue_task(struct http_exchange *x)
+{
+        if (!x->body.size && !http_parameter(x, "edit")) {
+                act_on_dead(x, DEAD_REQUEUE);
+                return;
+        }
+        struct task_act *call = task_act_start(x);
+        if (!call)
+                return;
+        call->is_edit = true;
+        find(call);
+}
+
+void http_drop_task(struct http_exchange *x)
+{
+        act_on_dead(x, DEAD_DROP);
+}
