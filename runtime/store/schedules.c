@@ -21,13 +21,14 @@ static bool is_time(uint64_t ms)
 void store_schedule_set(struct store *store, struct store_schedule_set *set)
 {
         struct store_request *request = &set->request;
-        bool has_version = set->verb == SCHEDULE_PUT || set->verb == SCHEDULE_DELETE;
-        bool has_next = set->verb == SCHEDULE_PUT || set->verb == SCHEDULE_RESUME;
+        bool has_definition = set->verb == SCHEDULE_PUT || set->verb == SCHEDULE_LOAD;
+        bool has_version = has_definition || set->verb == SCHEDULE_DELETE;
+        bool has_next = has_definition || set->verb == SCHEDULE_RESUME;
         request_begin(store, request, OP_SCHEDULE_SET);
         request_check_feature(request, "schedules");
         request_check_shard(request, set->shard);
         check_name(request, set->name);
-        if ((unsigned)set->verb > SCHEDULE_DELETE)
+        if ((unsigned)set->verb > SCHEDULE_LOAD)
                 request_refuse(request, "no such verb");
         if (has_version && (!set->version || set->version > TASK_NUMBER_MAX))
                 request_refuse(request, "a version is from 1");
@@ -35,6 +36,9 @@ void store_schedule_set(struct store *store, struct store_schedule_set *set)
                 request_refuse(request, "a time is in whole seconds");
         if (set->definition.size > STORE_SCHEDULE_DEFINITION)
                 request_refuse(request, "a definition has at most 4096 bytes");
+        if (set->verb == SCHEDULE_LOAD && ((unsigned)set->state > SCHEDULE_PAUSED || set->last_ms > TASK_NUMBER_MAX ||
+                                                  set->fired > TASK_NUMBER_MAX || set->skipped > TASK_NUMBER_MAX))
+                request_refuse(request, "a schedule is active or paused, and its counts are numbers");
         request_start(request);
 }
 
@@ -99,6 +103,7 @@ enum store_schedule_change schedule_change(
         bool is_gone = !is_there || schedule->state == SCHEDULE_DELETED;
         switch (set->verb) {
         case SCHEDULE_PUT:
+        case SCHEDULE_LOAD:
                 if (is_there && set->version <= schedule->version)
                         return set->version == schedule->version && !is_gone &&
                                                span_is(set->definition, schedule->definition)
@@ -108,6 +113,13 @@ enum store_schedule_change schedule_change(
                 schedule->version = set->version;
                 schedule->definition = set->definition;
                 schedule->next_ms = set->next_ms;
+                if (set->verb == SCHEDULE_LOAD) {
+                        schedule->state = set->state;
+                        schedule->last_ms = set->last_ms;
+                        schedule->last_seq = 0;
+                        schedule->fired = set->fired;
+                        schedule->skipped = set->skipped;
+                }
                 return SCHEDULE_CHANGED;
         case SCHEDULE_DELETE:
                 if (is_there && set->version < schedule->version)

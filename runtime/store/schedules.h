@@ -40,7 +40,8 @@ enum store_schedule_verb {
         SCHEDULE_PUT,    /* makes it, or replaces an older definition with its next time; paused stays paused */
         SCHEDULE_PAUSE,  /* fires no more */
         SCHEDULE_RESUME, /* from next_ms on */
-        SCHEDULE_DELETE
+        SCHEDULE_DELETE,
+        SCHEDULE_LOAD /* as PUT, of one that another store had: its state, last time and counts come with it */
 };
 
 enum store_schedule_change {
@@ -50,17 +51,21 @@ enum store_schedule_change {
         SCHEDULE_GONE   /* private to the drivers: -ENOENT */
 };
 
-/* PUT and DELETE compare `version`: the newest wins.  Any process may; the owner is told.  -ENOENT: PAUSE and RESUME of
- * what is not there; -E2BIG: the shard has too many; -ENOTSUP: the feature "schedules" is not switched on.
+/* PUT, LOAD and DELETE compare `version`: the newest wins.  Any process may; the owner is told.  -ENOENT: PAUSE and
+ * RESUME of what is not there; -E2BIG: the shard has too many; -ENOTSUP: the feature "schedules" is not switched on.
  * SQLite: 2 rows.  Redis: one script. */
 struct store_schedule_set {
         struct store_request request;
         enum store_schedule_verb verb;
         uint32_t shard; /* of the task's key */
         struct span name;
-        uint64_t version;       /* PUT, DELETE */
-        struct span definition; /* PUT */
-        uint64_t next_ms;       /* PUT, RESUME */
+        uint64_t version;                /* PUT, LOAD, DELETE */
+        struct span definition;          /* PUT, LOAD */
+        uint64_t next_ms;                /* PUT, LOAD, RESUME */
+        enum store_schedule_state state; /* LOAD: ACTIVE or PAUSED */
+        uint64_t last_ms;                /* LOAD, and what follows; the task of that time is not known here */
+        uint64_t fired;
+        uint64_t skipped;
 
         enum store_schedule_change change;
 };

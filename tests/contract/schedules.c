@@ -183,6 +183,55 @@ static void what_is_wrong_with_a_schedule_is_said(void **state)
         assert_int_equal(set(w, &good), -ENOTSUP);
 }
 
+static void a_loaded_one_is_as_it_was_elsewhere(void **state)
+{
+        struct world *w = *state;
+        struct store_schedule_set load = { .verb = SCHEDULE_LOAD,
+                .name = T("a"),
+                .version = 3,
+                .definition = T("x"),
+                .next_ms = AT,
+                .state = SCHEDULE_PAUSED,
+                .last_ms = AT - HOUR,
+                .fired = 7,
+                .skipped = 2 };
+        struct owner o = own(w, 0, 1, 1);
+        assert_int_equal(set(w, &load), 0);
+        assert_int_equal(load.change, SCHEDULE_CHANGED);
+        assert_int_equal(claim(w, &o, 9).controls_count, 1); /* its owner is told */
+        struct store_schedule s = schedule(w, "a");
+        assert_true(s.state == SCHEDULE_PAUSED && s.version == 3 && s.next_ms == AT && s.last_ms == AT - HOUR);
+        assert_true(s.last_seq == 0 && s.fired == 7 && s.skipped == 2 && span_is(s.definition, T("x")));
+        /* Again, after it has gone on here: nothing is changed. */
+        assert_int_equal(act(w, SCHEDULE_RESUME, "a", AT + HOUR), SCHEDULE_CHANGED);
+        struct store_fire f = fire_of("a", AT + HOUR, AT + 2 * HOUR);
+        f.version = 3;
+        assert_int_equal(fire(w, &o, f).fired, STORE_FIRED);
+        assert_int_equal(set(w, &load), 0);
+        assert_int_equal(load.change, SCHEDULE_SAME);
+        load.version = 2;
+        assert_int_equal(set(w, &load), 0);
+        assert_int_equal(load.change, SCHEDULE_STALE);
+        s = schedule(w, "a");
+        assert_true(s.state == SCHEDULE_ACTIVE && s.fired == 8 && s.last_ms == AT + HOUR && s.last_seq);
+        /* An older one is replaced whole; its last task is not this one's. */
+        load.version = 4;
+        assert_int_equal(set(w, &load), 0);
+        assert_int_equal(load.change, SCHEDULE_CHANGED);
+        s = schedule(w, "a");
+        assert_true(s.state == SCHEDULE_PAUSED && s.fired == 7 && s.last_ms == AT - HOUR && !s.last_seq);
+        assert_int_equal(act(w, SCHEDULE_DELETE, "a", 5), SCHEDULE_CHANGED);
+        assert_int_equal(set(w, &load), 0);
+        assert_int_equal(load.change, SCHEDULE_STALE);
+        load.version = 6;
+        load.state = SCHEDULE_DELETED;
+        assert_int_equal(set(w, &load), -EINVAL);
+        load.state = SCHEDULE_ACTIVE;
+        load.fired = TASK_NUMBER_MAX + 1;
+        assert_int_equal(set(w, &load), -EINVAL);
+        expect_sound(w);
+}
+
 /* --- firing ------------------------------------------------------------------------------------------------------ */
 
 static void a_time_appends_its_task_and_sets_the_next(void **state)
@@ -352,6 +401,7 @@ const struct CMUnitTest schedule_tests[] = {
         IN_WORLD(a_paused_one_does_not_fire),
         IN_WORLD(schedules_are_listed_by_name_and_bounded),
         IN_WORLD(what_is_wrong_with_a_schedule_is_said),
+        IN_WORLD(a_loaded_one_is_as_it_was_elsewhere),
         IN_WORLD(a_time_appends_its_task_and_sets_the_next),
         IN_WORLD(a_lost_answer_fires_nothing_twice),
         IN_WORLD(a_takeover_fires_each_time_once),

@@ -55,6 +55,22 @@ def load(host, dump, *words, code=0):
     return (done.stdout + done.stderr).decode()
 
 
+def dump_of(host):
+    """Bytes."""
+    return subprocess.run([host.quiver, "dump", "-c", host.config], capture_output=True, timeout=120, check=True).stdout
+
+
+def lines_of(dump, kind):
+    """The lines of a dump that have that name."""
+    return [line for line in map(json.loads, dump.splitlines()) if kind in line]
+
+
+def schedule(name, key=None, **more):
+    definition = json.dumps({"cron": "0 3 * * *", "handler": "work", **({"key": key} if key else {})})
+    return {"schedule": name, "version": 3, "is_paused": False, "next_ms": 4102444800000, "last_ms": 0, "fired": 0,
+            "skipped": 0, "definition": definition, **more}
+
+
 def tasks_of(host):
     """What the store holds, as its own dump says: every envelope's payload by key, in order."""
     done = subprocess.run([host.quiver, "dump", "-c", host.config], capture_output=True, timeout=120, check=True)

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from dumps import dead, head, load, make_dump, queued, tasks_of
+from dumps import dead, dump_of, head, lines_of, load, make_dump, queued, schedule, tasks_of
 from hosts import Host, wait_until
 
 
@@ -100,7 +100,11 @@ def test_what_a_dump_says_has_a_range(embedded):
                        ({**queued(1), "state": "delayed", "due_in_ms": 1 << 62}, "time"),
                        ({**queued(1), "state": "delayed", "due_in_ms": 1.5}, "time"),
                        ({**dead(1), "id": ""}, "id"), ({**dead(1), "at_ms": -5}, "time"), ({"held": "a\nb"}, "key"),
-                       ({**dead(1), "handler": "h" * 65}, "handler"), ({"sing": 1}, "neither"), ([1], "JSON")]:
+                       ({**dead(1), "handler": "h" * 65}, "handler"), ({"sing": 1}, '"sing" is neither'), ([1], "JSON"),
+                       (schedule("a", version=0), "version"), (schedule("9"), "name"), (schedule("a" * 41), "name"),
+                       (schedule("a", next_ms=1500), "seconds"), (schedule("a", next_ms=0), "seconds"),
+                       (schedule("a", fired=-1), "range"), (schedule("a", is_paused=1), "is_paused"),
+                       (schedule("a", definition="x" * 4097), "4096"), (schedule("a", definition=1), "definition")]:
         assert_refused(embedded, make_dump([queued(0), item, queued(2)]), "line 3", says)
     assert_refused(embedded, make_dump(some(300), chunk=300), "more than 256 lines")
     assert_refused(embedded, make_dump([queued(i, payload="x" * 600000) for i in range(3)]), "line 4", "bytes")
@@ -120,7 +124,8 @@ def test_a_dump_that_is_loaded_twice_is_loaded_once(store):
     assert load(store, dump).startswith("700 tasks")
     assert load(store, dump).startswith("0 tasks; an earlier load had put in 700")
     assert json.loads(load(store, dump, "--json")) == {"name": json.loads(dump.splitlines()[0])["name"], "tasks": 700,
-                                                       "loaded": 0, "were_there": 700, "chunks": 3, "shards": 5}
+                                                       "loaded": 0, "were_there": 700, "schedules": 0, "left_out": 0,
+                                                       "chunks": 3, "shards": 5}
     assert tasks_of(store) == by_key(items)
     assert "sound" in store.cli("fsck") and "share" not in store.cli("fsck")
 
@@ -240,6 +245,45 @@ def test_a_repeated_load_holds_no_key_again(store):
     assert b'"held"' not in done.stdout and b'"desired"' not in done.stdout
 
 
+SCHEDULES = [schedule("nightly", "k1", is_paused=True, last_ms=1763256000000, fired=7, skipped=2),
+             {key: value for key, value in schedule("once", fired=1).items() if key != "next_ms"},
+             schedule("strange", definition="no JSON"), schedule("weekly", "k2", version=1 << 40)]
+
+
+@pytest.fixture
+def other(quiver, tmp_path):
+    """Another store of another number of shards, always SQLite."""
+    (tmp_path / "other").mkdir()
+    return Host(quiver, quiver.parent / "test-plugins", tmp_path / "other").configure(shards=300, work="")
+
+
+def test_schedules_survive_and_none_is_loaded_twice(store, other):
+    first = make_dump([queued(1), *SCHEDULES])
+    assert load(store, first).startswith("1 tasks, 4 schedules, dump")
+    there = dump_of(store)
+    assert lines_of(there, "schedule") == SCHEDULES
+    assert "4 schedules" in load(other, there)
+    back = dump_of(other)
+    assert lines_of(back, "schedule") == SCHEDULES
+    assert "sound" in store.cli("fsck") and "sound" in other.cli("fsck")
+    # Each stands where the commands and its owner look for it, and says what was written.
+    said = json.loads(other.cli("schedule", "show", "nightly", "--json"))
+    assert said["state"] == "paused" and said["fired"] == 7, said
+    other.cli("schedule", "resume", "nightly")
+    other.cli("schedule", "delete", "weekly")
+    changed = lines_of(dump_of(other), "schedule")
+    assert [line["schedule"] for line in changed] == ["nightly", "once", "strange"] and not changed[0]["is_paused"]
+    # The same dump again, or the same schedules under another dump's name: what is there stays as it is.
+    assert "schedules" not in load(other, there)
+    assert "weekly: a newer version is there or was deleted" in load(other, first, "--merge")
+    assert lines_of(dump_of(other), "schedule") == changed
+    assert json.loads(load(store, back, "--merge", "--json"))["schedules"] == 0
+    assert lines_of(dump_of(store), "schedule") == SCHEDULES
+    # One name never stands in two shards.
+    assert "another key" in load(other, make_dump([schedule("nightly", "k7", version=1 << 41)]), "--merge")
+    assert lines_of(dump_of(other), "schedule") == changed
+
+
 BYTES = [b"\0", b"a\0b\nc\r\n\n\n", bytes(range(256)), "käse\u2028".encode(), b"\xff\xfe", b"{\"end\":true}\n", b"",
          b"x" * 70000]
 
@@ -272,7 +316,8 @@ def test_a_dump_says_what_it_holds(store):
     done = subprocess.run([store.quiver, "dump", "--json", "-c", store.config], capture_output=True, timeout=60)
     said = json.loads(done.stderr)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert said == {"name": lines[0]["name"], "tasks": 605, "chunks": 3, "shards": 5, "left_out": 0}
+    assert said == {"name": lines[0]["name"], "tasks": 605, "schedules": 0, "chunks": 3, "shards": 5,
+                    "left_out": 0}
     assert lines[-1]["tasks"] == 605 and lines[-1]["chunks"] == 3
     again = subprocess.run([store.quiver, "dump", "-c", store.config], capture_output=True, timeout=60).stdout
     assert json.loads(again.splitlines()[0])["name"] != lines[0]["name"]

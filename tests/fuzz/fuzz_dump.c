@@ -21,6 +21,8 @@ static void demand_in_range(const struct dump_reader *r)
         demand(r->lines_count <= DUMP_CHUNK_LINES && r->shards && r->shards <= SHARDS_MAX);
         for (uint32_t i = 0; i < r->lines_count; i++) {
                 const struct dump_record *l = &r->lines[i];
+                if (l->kind == DUMP_SCHEDULE)
+                        demand(dump_schedule_is_fit(&l->schedule) && l->schedule.last_seq == 0);
                 if (l->kind != DUMP_TASK)
                         continue;
                 demand(l->shard < r->shards && (unsigned)l->task.lane < LANES && l->task.bytes.size);

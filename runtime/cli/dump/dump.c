@@ -12,33 +12,15 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/dump/dump_format.h"
+#include "cli/dump/dump.h"
 #include "host/handler/reload_order.h"
 #include "view/json.h"
 
-/* --- writing
-   ------------------------------------------------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------------------------------------------------ */
 
 struct dump_line {
         uint64_t seq;
         json_t *json;
-};
-
-struct dumping {
-        uint32_t shard;
-        struct dump_line *lines; /* NULL: written as they come */
-        size_t count;
-        size_t room;
-
-        char name[DUMP_NAME_SIZE + 1];
-        uint32_t sum; /* of every byte so far */
-        uint64_t chunks;
-        uint32_t chunk_lines;
-        size_t chunk_bytes;
-        uint64_t tasks;
-        uint64_t left_out; /* what no load would take; named on standard error */
-        bool is_too_long;  /* a line that no load would read */
-        struct cli_progress progress;
 };
 
 static void write_bytes(struct dumping *d, const char *text, size_t size)
@@ -60,7 +42,7 @@ static size_t write_json(struct dumping *d, json_t *object)
         return size;
 }
 
-static void end_chunk(struct dumping *d)
+void dump_end_chunk(struct dumping *d)
 {
         char mark[DUMP_MARK_MAX];
         if (!d->chunk_lines)
@@ -71,16 +53,16 @@ static void end_chunk(struct dumping *d)
         d->chunk_bytes = 0;
 }
 
-static void write_line(struct dumping *d, json_t *object)
+void dump_write_line(struct dumping *d, json_t *object)
 {
         d->chunk_bytes += write_json(d, object);
         if (++d->chunk_lines == DUMP_CHUNK_LINES || d->chunk_bytes >= DUMP_CHUNK_BYTES)
-                end_chunk(d);
+                dump_end_chunk(d);
 }
 
 /* --- one line each ------------------------------------------------------------------------------------------------ */
 
-__attribute__((format(printf, 2, 3))) static void leave_out(struct dumping *d, const char *format, ...)
+void dump_leave_out(struct dumping *d, const char *format, ...)
 {
         va_list args;
         progress_end(&d->progress);
@@ -150,7 +132,7 @@ static bool is_nothing(struct dumping *d, const struct store_listed *task)
 {
         if (task->envelope.handler.size || task->envelope.payload.size)
                 return false;
-        leave_out(d, "%s number %" PRIu64 " is empty", store_state_name(task->state), task->number);
+        dump_leave_out(d, "%s number %" PRIu64 " is empty", store_state_name(task->state), task->number);
         return true;
 }
 
@@ -160,11 +142,11 @@ static void print_task(void *self, const struct store_listed *task)
         if (is_nothing(d, task))
                 return;
         if (task->long_bytes) {
-                leave_out(d, "%.*s is too long (%" PRIu64 " bytes), and dead", (int)task->id.size, task->id.data,
+                dump_leave_out(d, "%.*s is too long (%" PRIu64 " bytes), and dead", (int)task->id.size, task->id.data,
                         task->long_bytes);
                 return;
         }
-        write_line(d, task_json(d, task));
+        dump_write_line(d, task_json(d, task));
         progress_show(&d->progress, ++d->tasks);
 }
 
@@ -199,7 +181,7 @@ static int dump_claimed(struct cli_store *s, struct dumping *d, struct error *er
         if (d->count)
                 qsort(d->lines, d->count, sizeof(*d->lines), by_seq);
         for (size_t i = 0; i < d->count; i++)
-                write_line(d, d->lines[i].json);
+                dump_write_line(d, d->lines[i].json);
         free(d->lines);
         d->lines = NULL;
         d->count = d->room = 0;
@@ -211,13 +193,13 @@ static void print_held(void *self, const struct store_key_info *key)
         if (key->state != KEY_HELD)
                 return;
         if (task_key_check(key->key, NULL)) {
-                leave_out(self, "a hold of something that is no key");
+                dump_leave_out(self, "a hold of something that is no key");
                 return;
         }
         json_t *o = json_object();
         view_json_span(o, "held", key->key);
         view_json_span(o, "reason", key->reason);
-        write_line(self, o);
+        dump_write_line(self, o);
 }
 
 /* An order to a host that runs now means nothing in another store. */
@@ -232,13 +214,13 @@ static void print_desired(void *self, const struct store_desired *item)
         if (is_order(item->name))
                 return;
         if (!dump_desired_is_fit(item)) {
-                leave_out(self, "a desired state that no Quiver has written");
+                dump_leave_out(self, "a desired state that no Quiver has written");
                 return;
         }
         json_t *o = json_object();
         view_json_span(o, "desired", item->name);
         view_json_span(o, "value", item->value);
-        write_line(self, o);
+        dump_write_line(self, o);
 }
 
 /* Holds come first: a store whose hosts run takes the key before its tasks. */
@@ -314,6 +296,8 @@ static int write_all(struct cli_store *s, struct dumping *d, struct error *error
         r = client_desired(s->client, print_desired, d, NULL, error);
         for (; d->shard < s->info->shards && r >= 0; d->shard++)
                 r = dump_shard(s, d, error);
+        if (r >= 0)
+                r = dump_schedules(s, d, error);
         if (r >= 0 && d->is_too_long)
                 r = error_set(error, -E2BIG, "a task is too large for a dump: more than %u MiB", DUMP_LINE_MAX >> 20);
         if (r >= 0)
@@ -321,7 +305,7 @@ static int write_all(struct cli_store *s, struct dumping *d, struct error *error
         free(epochs);
         if (r < 0)
                 return r;
-        end_chunk(d);
+        dump_end_chunk(d);
         write_bytes(d, mark, dump_end_mark(mark, d->chunks, d->tasks, d->sum));
         if (fflush(stdout) || ferror(stdout))
                 return error_set(error, -EINVAL, "the dump could not be written whole: %s", strerror(errno));
@@ -346,11 +330,12 @@ static int dump(struct cli_store *s, void *self)
                 return cli_fail("dump", r, error.text);
         if (has_json)
                 (void)fprintf(stderr,
-                        "{\"name\":\"%s\",\"tasks\":%" PRIu64 ",\"chunks\":%" PRIu64 ",\"shards\":%" PRIu32
-                        ",\"left_out\":%" PRIu64 "}\n",
-                        d.name, d.tasks, d.chunks, s->info->shards, d.left_out);
+                        "{\"name\":\"%s\",\"tasks\":%" PRIu64 ",\"schedules\":%" PRIu64 ",\"chunks\":%" PRIu64
+                        ",\"shards\":%" PRIu32 ",\"left_out\":%" PRIu64 "}\n",
+                        d.name, d.tasks, d.records.schedules, d.chunks, s->info->shards, d.left_out);
         else
-                (void)fprintf(stderr, "%" PRIu64 " tasks in %" PRIu64 " chunks, dump %s\n", d.tasks, d.chunks, d.name);
+                (void)fprintf(stderr, "%" PRIu64 " tasks%s in %" PRIu64 " chunks, dump %s\n", d.tasks,
+                        dump_records_text(&d.records, (char[DUMP_RECORDS_TEXT]){ 0 }), d.chunks, d.name);
         return EXIT_DONE;
 }
 
@@ -363,9 +348,10 @@ int cmd_dump(int argc, char **argv)
                 .usage = "dump > FILE",
                 .about =
                         "Writes every task of the store, with its history, one JSON object a line: queued, delayed, in "
-                        "flight, parked and\ndead ones, keys that are held, and what is paused.  Not results, rooms, "
-                        "schedules, the state of limits, and the names of\nsubmits that may be repeated.  Refused "
-                        "while a host works on the store.\nThe last line is an end mark: without it, load refuses the "
+                        "flight, parked and\ndead ones, keys that are held, what is paused, and schedules.  "
+                        "Not results, rooms,\nthe state of limits, and the names of submits that may be repeated.  "
+                        "Refused while a host works on the store.\nThe last line is an end mark: without it, load "
+                        "refuses the "
                         "dump.  A summary goes to standard error.",
                 OPTIONS_TABLE(table),
                 .examples = "  quiver dump -c old.cfg > tasks && quiver load -c new.cfg tasks\n",

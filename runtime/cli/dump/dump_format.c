@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "view/text.h"
 
 int dump_check_idle(struct cli_store *s)
 {
@@ -24,4 +25,13 @@ int dump_check_idle(struct cli_store *s)
         }
         free(counts);
         return code;
+}
+
+const char *dump_records_text(const struct dump_records *records, char text[DUMP_RECORDS_TEXT])
+{
+        text[0] = 0;
+        if (records->schedules)
+                (void)snprintf(text, DUMP_RECORDS_TEXT, ", %" PRIu64 " schedule%s", records->schedules,
+                        text_plural(records->schedules));
+        return text;
 }

@@ -7,6 +7,8 @@
  *         {"state": "delayed", …, "due_in_ms": 5000}
  *         {"state": "dead", …, "id": "…", "handler": "…", "reason": "exhausted", "at_ms": 1763256000123}
  *         {"chunk": 1, "lines": 5, "sum": "1c291ca3"}
+ *         {"schedule": "nightly", "version": 3, "is_paused": true, "next_ms": 1763256000000, "last_ms": 1763169600000,
+ *          "fired": 7, "skipped": 1, "definition": "{…}"}
  *         …
  *         {"end": true, "chunks": 12, "tasks": 2077, "sum": "0d4a1185"}
  *
@@ -14,8 +16,9 @@
  * up to there; the end says how many chunks and tasks there are, and the same sum.  So whatever is cut off, changed or
  * in another order is found, and where.  `name` is random: a store takes each chunk of a name once (store/admin.h).
  *
- * Tasks of a shard come in the order in which they are to be loaded, and after the holds of their keys.  Bytes that are
- * not UTF-8 stand in base64 under NAME_base64. */
+ * Tasks of a shard come in the order in which they are to be loaded, and after the holds of their keys.  Schedules come
+ * in chunks of their own after all tasks, so that none fires before the older tasks of its key are there; one that has
+ * no next_ms does not fire again.  Bytes that are not UTF-8 stand in base64 under NAME_base64. */
 #ifndef QUIVER_CLI_DUMP_DUMP_FORMAT_H
 #define QUIVER_CLI_DUMP_DUMP_FORMAT_H
 
@@ -23,6 +26,7 @@
 
 #include "cli/open.h"
 #include "cli/progress.h"
+#include "client/schedules.h"
 
 #define DUMP_VERSION     2
 #define DUMP_NAME_SIZE   32u              /* hexadecimal digits */
@@ -39,20 +43,30 @@ int dump_check_idle(struct cli_store *s);
 size_t dump_chunk_mark(char text[DUMP_MARK_MAX], uint64_t number, uint32_t lines, uint32_t sum);
 size_t dump_end_mark(char text[DUMP_MARK_MAX], uint64_t chunks, uint64_t tasks, uint32_t sum);
 
+/* What is not a task, counted for the summary. */
+struct dump_records {
+        uint64_t schedules;
+};
+/* ", 2 schedules", or "" if there is none.  Returns `text`. */
+#define DUMP_RECORDS_TEXT 96
+const char *dump_records_text(const struct dump_records *records, char text[DUMP_RECORDS_TEXT]);
+
 /* What `load` would take. */
 bool dump_desired_is_fit(const struct store_desired *item);
+bool dump_schedule_is_fit(const struct store_schedule *schedule);
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-enum dump_kind { DUMP_TASK, DUMP_HELD, DUMP_DESIRED };
+enum dump_kind { DUMP_TASK, DUMP_HELD, DUMP_DESIRED, DUMP_SCHEDULE };
 
 /* One line of a chunk.  Its spans point into its memory. */
 struct dump_record {
         enum dump_kind kind;
-        uint32_t shard;          /* TASK: where it was */
-        struct store_moved task; /* TASK */
-        struct span name;        /* HELD: the key; DESIRED */
-        struct span value;       /* HELD: the reason; DESIRED */
+        uint32_t shard;                 /* TASK: where it was */
+        struct store_moved task;        /* TASK */
+        struct span name;               /* HELD: the key; DESIRED */
+        struct span value;              /* HELD: the reason; DESIRED */
+        struct store_schedule schedule; /* SCHEDULE */
         struct buffer memory[5];
 };
 

@@ -127,6 +127,17 @@ bool dump_desired_is_fit(const struct store_desired *item)
                (!item->value.size || !memchr(item->value.data, 0, item->value.size));
 }
 
+bool dump_schedule_is_fit(const struct store_schedule *schedule)
+{
+        bool has_next = schedule->next_ms != STORE_NEVER;
+        return !task_handler_check(schedule->name, NULL) && schedule->name.size <= STORE_SCHEDULE_NAME_MAX &&
+               schedule->state <= SCHEDULE_PAUSED && schedule->version && schedule->version <= TASK_NUMBER_MAX &&
+               (!has_next ||
+                       (schedule->next_ms && schedule->next_ms <= TASK_NUMBER_MAX && schedule->next_ms % 1000 == 0)) &&
+               schedule->last_ms <= TASK_NUMBER_MAX && schedule->fired <= TASK_NUMBER_MAX &&
+               schedule->skipped <= TASK_NUMBER_MAX && schedule->definition.size <= STORE_SCHEDULE_DEFINITION;
+}
+
 static bool state_get(const json_t *o, enum store_state *ret_state)
 {
         static const struct {
@@ -200,6 +211,43 @@ static int pair_read(struct dump_reader *r, const json_t *o, const char *name, c
         return 0;
 }
 
+static int schedule_read(struct dump_reader *r, const json_t *o, struct dump_record *l)
+{
+        struct store_schedule *s = &l->schedule;
+        const json_t *is_paused = json_object_get(o, "is_paused");
+        *s = (struct store_schedule){ .state = json_is_true(is_paused) ? SCHEDULE_PAUSED : SCHEDULE_ACTIVE };
+        if (bytes_get(o, "schedule", &l->memory[0]) || bytes_get(o, "definition", &l->memory[1]))
+                return wrong(r, "a schedule has a name and a definition");
+        if (is_paused && !json_is_boolean(is_paused))
+                return wrong(r, "a schedule's is_paused is true or false");
+        if (!number_get(o, "version", TASK_NUMBER_MAX, &s->version) ||
+                !number_get(o, "next_ms", TASK_NUMBER_MAX, &s->next_ms) ||
+                !number_get(o, "last_ms", TASK_NUMBER_MAX, &s->last_ms) ||
+                !number_get(o, "fired", TASK_NUMBER_MAX, &s->fired) ||
+                !number_get(o, "skipped", TASK_NUMBER_MAX, &s->skipped))
+                return wrong(r, "a number of the schedule is out of range");
+        if (!json_object_get(o, "next_ms"))
+                s->next_ms = STORE_NEVER;
+        s->name = span_of(&l->memory[0]);
+        s->definition = span_of(&l->memory[1]);
+        if (!dump_schedule_is_fit(s))
+                return wrong(r,
+                        "a schedule has a name of 1 to %u letters, digits, _ or -, a version from 1, a next time in "
+                        "whole seconds, and a definition of at most %u bytes",
+                        STORE_SCHEDULE_NAME_MAX, STORE_SCHEDULE_DEFINITION);
+        return 0;
+}
+
+/* What this Quiver does not know, a newer one may have written. */
+static int unknown_read(struct dump_reader *r, const json_t *o)
+{
+        const char *kind = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)o));
+        return wrong(r,
+                "a line that begins with \"%.40s\" is neither a task nor anything else that this Quiver loads; load it "
+                "with the Quiver that wrote it, or a newer one",
+                kind ? kind : "");
+}
+
 static int item_read(struct dump_reader *r, const json_t *o)
 {
         if (r->lines_count == DUMP_CHUNK_LINES)
@@ -222,7 +270,11 @@ static int item_read(struct dump_reader *r, const json_t *o)
                 l->kind = DUMP_DESIRED;
                 return pair_read(r, o, "desired", "value", l);
         }
-        return wrong(r, "neither a task nor anything else that a dump has");
+        if (json_object_get(o, "schedule")) {
+                l->kind = DUMP_SCHEDULE;
+                return schedule_read(r, o, l);
+        }
+        return unknown_read(r, o);
 }
 
 /* --- marks -------------------------------------------------------------------------------------------------------- */

@@ -153,16 +153,20 @@ static void report(const struct cli_store *s, const struct loading *l, uint64_t 
                 view_json_number(o, "tasks", tasks);
                 view_json_number(o, "loaded", l->loaded);
                 view_json_number(o, "were_there", l->were_there);
+                view_json_number(o, "schedules", l->records.schedules);
+                view_json_number(o, "left_out", l->left_out);
                 view_json_number(o, "chunks", l->reader->chunk);
                 view_json_number(o, "shards", s->info->shards);
                 cli_json_print(o);
                 return;
         }
+        char records[DUMP_RECORDS_TEXT];
+        (void)dump_records_text(&l->records, records);
         if (l->were_there)
-                (void)printf("%" PRIu64 " tasks; an earlier load had put in %" PRIu64 " of dump %s\n", l->loaded,
-                        l->were_there, l->reader->name);
+                (void)printf("%" PRIu64 " tasks%s; an earlier load had put in %" PRIu64 " of dump %s\n", l->loaded,
+                        records, l->were_there, l->reader->name);
         else
-                (void)printf("%" PRIu64 " tasks, dump %s\n", l->loaded, l->reader->name);
+                (void)printf("%" PRIu64 " tasks%s, dump %s\n", l->loaded, records, l->reader->name);
 }
 
 static int load(
@@ -237,7 +241,8 @@ int cmd_load(int argc, char **argv)
                 .about =
                         "Puts what quiver dump wrote (FILE, or standard input) into this store, in order; it may be of "
                         "another kind and have\nanother number of shards.  What was in flight or parked is queued, "
-                        "with its history.  If there is no store, it is made.\n\n"
+                        "with its history.  If there is no store, it is made.\nSchedules keep their next time, their "
+                        "counts, and whether they are paused; one that the store has in a newer version stays.\n\n"
                         "A dump that is cut off or was changed is refused before anything is loaded.  Each task is "
                         "loaded once per dump:\nafter a failure, or kill -9, run the same load again.  A store "
                         "remembers the last 64 dumps that were loaded.\nHosts may run meanwhile: they take up the "

@@ -10,15 +10,19 @@ struct loading {
         struct dump_reader *reader; /* its head was read */
         struct cli_progress progress;
 
-        bool has_begun;      /* some shard has some of this dump */
-        uint64_t loaded;     /* tasks put in */
-        uint64_t were_there; /* tasks that an earlier load had put in */
+        bool has_begun;              /* some shard has some of this dump */
+        uint64_t loaded;             /* tasks put in */
+        uint64_t were_there;         /* tasks that an earlier load had put in */
+        struct dump_records records; /* put in */
+        uint64_t left_out;           /* records that the store has otherwise; named on standard error */
 
         /* private */
         uint64_t *taken;    /* per shard: the highest chunk it had when we began */
         uint64_t *last;     /* per shard: the last chunk that had something for it */
         uint32_t *shard_of; /* per line of the chunk: where it belongs here */
         struct store_moved *items;
+        struct kept_schedules schedules; /* that the store had when the first one came */
+        bool has_schedules;              /* those were read */
 };
 
 /* Asks every shard what it has of the dump.  0 or -errno. */
@@ -26,5 +30,11 @@ int loading_start(struct loading *l);
 /* Reads the chunks and puts in what is not there. */
 int loading_run(struct loading *l);
 void loading_free(struct loading *l);
+
+/* --- load_records.c: what is not a task, and comes after all tasks --- */
+
+uint32_t load_schedule_shard(const struct store_schedule *schedule, uint32_t shards);
+/* Puts it in, if the store has none of the name or an older version.  It may be repeated. */
+int load_schedule(struct loading *l, uint32_t shard, const struct store_schedule *schedule);
 
 #endif

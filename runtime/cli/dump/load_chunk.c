@@ -61,6 +61,8 @@ static uint32_t place(const struct loading *l, struct dump_record *line)
                 return shard_of_key(line->name, shards);
         if (line->kind == DUMP_DESIRED)
                 return 0;
+        if (line->kind == DUMP_SCHEDULE)
+                return load_schedule_shard(&line->schedule, shards);
         if (!envelope_parse(line->task.bytes.data, line->task.bytes.size, &e, NULL)) {
                 struct buffer moved = { 0 };
                 if (e.key.size)
@@ -136,6 +138,20 @@ static int load_desired(struct loading *l, const struct dump_record *line)
         return r < 0 ? error_set(&l->reader->error, r, "%s", qv_client_error()) : 0;
 }
 
+static int load_other(struct loading *l, uint32_t shard, const struct dump_record *line)
+{
+        switch (line->kind) {
+        case DUMP_HELD:
+                return load_held(l, shard, line);
+        case DUMP_DESIRED:
+                return load_desired(l, line);
+        case DUMP_SCHEDULE:
+                return load_schedule(l, shard, &line->schedule);
+        default:
+                return 0;
+        }
+}
+
 /* --- one shard's part --------------------------------------------------------------------------------------------- */
 
 /* Puts the part in and remembers its number, in one step; what is not a task comes before that, and may be repeated. */
@@ -154,7 +170,7 @@ static int load_part(struct loading *l, uint32_t shard)
                 if (line->kind == DUMP_TASK)
                         l->items[count++] = line->task;
                 else if (!is_there)
-                        result = line->kind == DUMP_HELD ? load_held(l, shard, line) : load_desired(l, line);
+                        result = load_other(l, shard, line);
                 if (result < 0)
                         return result;
         }
@@ -230,4 +246,5 @@ void loading_free(struct loading *l)
         free(l->last);
         free(l->shard_of);
         free(l->items);
+        kept_schedules_free(&l->schedules);
 }

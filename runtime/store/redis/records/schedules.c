@@ -60,7 +60,7 @@ static void set_answer(struct redis_call *call, const redisReply *reply)
 void redis_schedule_set(struct redis_store *s, struct store_request *request)
 {
         struct store_schedule_set *set = (struct store_schedule_set *)request;
-        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_schedule_set, set->shard, 6);
+        struct redis_call *call = call_script(op_begin(s, request), SCRIPT_schedule_set, set->shard, 10);
         call->answer = set_answer;
         call_put_number(call, set->verb);
         call_put(call, set->name);
@@ -68,6 +68,10 @@ void redis_schedule_set(struct redis_store *s, struct store_request *request)
         call_put(call, set->definition);
         call_put_number(call, time_put(set->next_ms));
         call_put_number(call, STORE_SCHEDULES_MAX);
+        call_put_number(call, set->state);
+        call_put_number(call, set->last_ms);
+        call_put_number(call, set->fired);
+        call_put_number(call, set->skipped);
         call_send(call);
 }
 

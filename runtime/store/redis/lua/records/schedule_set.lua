@@ -1,19 +1,19 @@
 #!lua
--- schedule_set: changes one schedule.  ARGV: verb (0 put, 1 pause, 2 resume, 3 delete), name, version, definition, next (0:
--- none), how many a shard may have.  → 0 (changed), 1 (the same), 2 (stale), 3 (there is none), 4 (too many), 5 (unreadable)
+-- schedule_set: changes one schedule.  ARGV: verb (0 put, 1 pause, 2 resume, 3 delete, 4 load), name, version, definition,
+-- next (0: none), how many a shard may have, of load: state, last, fired, skipped.  → 0 (changed), 1 (the same), 2 (stale), 3 (there is none), 4 (too many), 5 (unreadable)
 --include shard
 --include schedule
 
 check_types('shard', 'control', 'schedules', 'scheduled')
 local verb, name, version, definition, next_ms, max = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]),
 	tonumber(ARGV[6])
-local PUT, PAUSE, DELETE = 0, 1, 3
+local PUT, PAUSE, DELETE, LOAD = 0, 1, 3, 4
 local s = schedule_get(name)
 if s == false then
 	return 5
 end
 local is_gone = not s or s[1] == DELETED
-if verb == PUT then
+if verb == PUT or verb == LOAD then
 	if s and version <= s[2] then
 		return version == s[2] and not is_gone and definition == s[8] and 1 or 2
 	end
@@ -46,6 +46,8 @@ end
 s = s or { DELETED, version, 0, 0, 0, 0, 0, '' }
 if verb == PUT then
 	s[1], s[2], s[3], s[8] = is_gone and ACTIVE or s[1], version, next_ms, definition
+elseif verb == LOAD then
+	s = { tonumber(ARGV[7]), version, next_ms, tonumber(ARGV[8]), 0, tonumber(ARGV[9]), tonumber(ARGV[10]), definition }
 elseif verb == DELETE then
 	s[1], s[2], s[3], s[8] = DELETED, version, 0, ''
 elseif verb == PAUSE then
