@@ -103,6 +103,9 @@ int schedule_parse(struct schedule *schedule, struct span definition, struct err
         made.key = take_text(&d, "key");
         made.from = take_text(&d, "from");
         made.lane = LANE_NORMAL;
+        /* Times are in whole seconds. */
+        made.at_ms -= made.at_ms % 1000;
+        made.start_ms -= made.start_ms % 1000;
         take_payload(&d, &made);
         if (zone && strlen(zone) > ZONE_NAME_MAX)
                 refuse(&d, "zone", "is too long");

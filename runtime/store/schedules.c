@@ -63,8 +63,8 @@ static void prepare(struct store_fires *fires, struct store_fire *fire, struct s
         int size = snprintf(id, sizeof(id), "%.*s.%" PRIu64 "-%" PRIu32, (int)fire->name.size, fire->name.data,
                 fire->expected_ms / 1000, fires->lease.shard);
         task.id = arena_copy(request_arena(request), (struct span){ id, (size_t)size });
-        if (!task.key.size || task.not_before_ms || task.unique_ms)
-                request_refuse(request, "a schedule's task has a key, and neither a time nor a unique of its own");
+        if (task.not_before_ms || task.unique_ms)
+                request_refuse(request, "a schedule's task has neither a time nor a unique of its own");
         if (!request->status && submission_prepare(request, &task, ret_prepared, &error))
                 request_refuse(request, error.text);
 }

@@ -98,7 +98,7 @@ struct store_fire {
         uint32_t passed;      /* times besides this one that pass without a task: they are counted as skipped */
         bool has_task;
         bool unless_alive;    /* skip, if the task of the last time is queued, in flight or parked */
-        struct envelope task; /* with a key of this shard; its id is made: NAME.UNIX-SHARD */
+        struct envelope task; /* with a key of this shard, or without one; its id is made: NAME.UNIX-SHARD */
 
         enum store_fired fired;
         struct store_schedule stored; /* after this call; without a definition.  STALE: look again */

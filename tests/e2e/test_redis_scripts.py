@@ -5,6 +5,7 @@ script wrote before it failed.  What is wrong is every key in turn of another ty
 turn replaced by something that nobody wrote.
 """
 import json
+import os
 import re
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from servers import RedisServer
 
 redis = pytest.importorskip("redis")
+
+LONG = bool(os.environ.get("QUIVER_TEST_LONG"))
 
 AT = "quiver:{t:0}:"
 LANE = 1 << 48
@@ -366,15 +369,15 @@ def may_meet(name, keys, what):
     return tag[0].split("}")[0] + "}" in keys[0] and name.startswith(alone or "") and (not is_room or alone == "room_")
 
 
-def losses(root, shard, all_calls):
-    """Runs every call against every corruption; returns what went wrong."""
+def losses(root, shard, all_calls, chance):
+    """Runs every call against every corruption; returns what went wrong.  The short run draws a quarter of these."""
     client, bad = shard.client, []
     wrong = list(corruptions(shard))
     made = [(name, client.script_load(assemble(root, script)), keys, args, {m.encode() for m in may_end})
             for name, script, keys, args, may_end in all_calls]
     for what, corrupt in wrong:
         for name, sha, keys, args, may_end in made:
-            if not may_meet(name, keys, what):
+            if not may_meet(name, keys, what) or (what != "nothing" and not LONG and chance.random() > .25):
                 continue
             shard.restore()
             corrupt()
@@ -394,11 +397,11 @@ def losses(root, shard, all_calls):
     return bad
 
 
-def test_a_script_that_fails_has_changed_nothing_and_one_that_does_not_loses_no_task(root, client):
+def test_a_script_that_fails_has_changed_nothing_and_one_that_does_not_loses_no_task(root, client, chance):
     shard = Shard(client)
     writers = {name for name, path in scripts_of(root).items() if "flags=no-writes" not in path.read_text().splitlines()[0]}
     assert writers - {script for _, script, *_ in calls(shard)} == {"repair", "writable"}, "a script that is not run here"
-    bad = losses(root, shard, calls(shard))
+    bad = losses(root, shard, calls(shard), chance)
     assert not bad, f"{len(bad)}:\n" + "\n".join(bad[:40])
 
 
@@ -432,12 +435,12 @@ def common_calls(high):
 
 
 @pytest.mark.parametrize("high", [False, True])
-def test_the_common_case_loses_no_task_whatever_is_stored(root, client, high):
+def test_the_common_case_loses_no_task_whatever_is_stored(root, client, chance, high):
     shard = CommonShard(client)
     if high:
         client.rpush(AT + "high", envelope("k9", "high-1"))
         shard.image = shard.dump()
-    bad = losses(root, shard, common_calls(high))
+    bad = losses(root, shard, common_calls(high), chance)
     assert not bad, f"{len(bad)}:\n" + "\n".join(bad[:40])
 
 

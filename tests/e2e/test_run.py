@@ -3,6 +3,7 @@ import base64
 import collections
 import contextlib
 import json
+import os
 import signal
 import sqlite3
 import time
@@ -404,13 +405,16 @@ def test_another_number_of_shards_is_refused(host):
 # --- death ------------------------------------------------------------------------------------------------------------
 
 
+KILLS = 50 if os.environ.get("QUIVER_TEST_LONG") else 20
+
+
 def test_kill_nine_again_and_again(host, chance):
     """Every task is done once in the store, per key in order, never two at once; none is dead."""
-    tasks = [task(f"k{chance.randrange(200)}", n, f"us:{chance.randrange(16000)}") for n in range(20000)]
+    tasks = [task(f"k{chance.randrange(200)}", n, f"us:{chance.randrange(16000)}") for n in range(400 * KILLS)]
     host.configure(shards=8, work="processes = 4; threads = 4;").start()
     host.submit(tasks)
     kills = 0
-    while kills < 50 and host.sum("done") < len(tasks):
+    while kills < KILLS and host.sum("done") < len(tasks):
         # Somebody else has to let go first: its guard, or its lease.
         wait_until(lambda: host.log().count("event=acquired") == 8, "it owns every shard")
         time.sleep(chance.random() * 0.25)
@@ -418,7 +422,7 @@ def test_kill_nine_again_and_again(host, chance):
         kills += 1
         host.start()
     host.wait_done(len(tasks), 120)
-    assert kills == 50
+    assert kills == KILLS
     assert host.stop() == 0
     check_ledger(host.ledger(), by_key(tasks), may_repeat=True)
     assert host.rows("dead") == [] and host.rows("log") == [] and host.rows("side") == []

@@ -3,6 +3,7 @@ import datetime
 import json
 import os
 import re
+import sqlite3
 import struct
 import subprocess
 import time
@@ -221,6 +222,30 @@ def test_a_time_that_comes_while_the_last_task_runs_is_skipped(clock_host, tmp_p
     assert len(clock_host.starts()) == 1
     gate.write_text("")
     wait_until(lambda: len(clock_host.starts()) > 1, "the next one")
+
+
+def test_times_may_overlap_where_that_is_asked_for(clock_host, tmp_path):
+    clock_host.configure(work="processes = 3;").start()
+    gate = tmp_path / "gate"
+    clock_host.cli("schedule", "set", "tick", "--every", "1s", "--handler", "work", "--overlap", "allow", f"1 wait:{gate}")
+    wait_until(lambda: len(clock_host.starts()) >= 2, "two run side by side")
+    gate.write_text("")
+    clock_host.cli("schedule", "pause", "tick")
+    settle(clock_host)
+
+
+def test_a_schedule_that_stands_in_a_wrong_shard_stops_nobody_else(clock_host):
+    clock_host.start()
+    set_tick(clock_host)
+    wait_until(lambda: fired(clock_host), "it fires")
+    with sqlite3.connect(clock_host.folder / "q.db", timeout=30) as db:
+        shard, = db.execute("SELECT shard FROM schedule").fetchone()
+        db.execute("UPDATE schedule SET shard = ?", ((shard + 1) % 8,))
+    clock_host.kill()
+    clock_host.start()
+    clock_host.wait_for_log("event=schedule-unreadable")
+    clock_host.submit([{"handler": "work", "key": f"k{i}", "payload": f"{i} result"} for i in range(40)])
+    wait_until(lambda: clock_host.sum("done") == clock_host.sum("submitted"), "all are done")
 
 
 def test_what_was_set_is_replaced_and_what_was_deleted_is_gone(clock_host):

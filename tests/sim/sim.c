@@ -189,6 +189,7 @@ void sim_run(uint64_t seed, uint64_t steps, struct sim_counts *counts)
         sim->seed = sim->random = seed;
         sim->unix_ms = UINT64_C(1763000000000);
         sim->now_ms = 1000000;
+        sim_schedule_start(sim);
         for (uint32_t shard = 0; shard < SHARDS; shard++)
                 for (uint32_t i = 0; i < SHARD_TASKS; i++)
                         sim->shards[shard].tasks[i].key = sim_draw(sim, SHARD_KEYS);

@@ -20,6 +20,7 @@
 #include "ring/leases.h"
 #include "store/driver.h"
 #include "store/names.h"
+#include "store/schedules.h"
 
 #define HOSTS       3
 #define SHARDS      8
@@ -98,6 +99,9 @@ struct sim_store_shard {
         uint64_t want_epoch, want_until_ms, want_firm_ms;
         uint32_t last[CALL_MAX]; /* what the last call claimed */
         uint32_t last_count;
+        char schedule[16];    /* the name of its schedule */
+        uint64_t schedule_ms; /* when that fires next */
+        uint64_t times_fired;
         uint64_t unowned_ms; /* since when nobody's lease lasts; 0: somebody's does */
 };
 
@@ -118,11 +122,15 @@ struct sim_call {
                 struct store_renew renew;
                 struct store_wake wake;
                 struct store_names names;
+                struct store_schedule_list schedules;
+                struct store_fires fires;
         };
         /* What texts of the request say, which stand in the host's memory: the number of a pool. */
         uint32_t pools[CALL_MAX]; /* that the key of an outcome waits for; POOLS: none */
         uint32_t name;            /* to be woken; or the last one that is known; POOLS: none */
         struct span names_found[1];
+        struct store_schedule schedule;            /* that was found */
+        struct store_fire fired[STORE_CALL_FIRES]; /* copies of the host's, and the answers */
         struct store_renewal renewals[SHARDS];
         struct store_outcome outcomes[CALL_MAX];
         struct store_task tasks[CALL_MAX];
@@ -156,6 +164,16 @@ bool sim_key_is_waiting(const struct sim_store_shard *s, uint32_t number);
 bool sim_keys_wait_for(const struct sim_store_shard *s, uint32_t pool);
 /* Returns how many were woken. */
 uint32_t sim_keys_wake(const struct sim *sim, struct sim_store_shard *s, uint32_t pool, uint32_t max);
+
+/* --- a schedule on each shard: sim_schedule.c --- */
+
+#define SIM_CAUGHT_UP_MS 120000u
+
+void sim_schedule_start(struct sim *sim);
+void sim_schedule_list(const struct sim_store_shard *s, struct sim_call *call);
+/* Each time once, none passed over. */
+void sim_schedule_fire(struct sim *sim, struct sim_store_shard *s, struct sim_call *call, bool is_ours);
+void sim_schedule_check(struct sim *sim);
 
 /* --- a person pauses handlers: sim_pause.c --- */
 
@@ -279,7 +297,7 @@ void sim_check_end(struct sim *sim);
 
 struct sim_counts {
         uint64_t events, calls, starts, done, kills, pauses, cuts, handovers, fenced, documents, overlaps, suspects;
-        uint64_t handler_pauses, woken, workers;
+        uint64_t handler_pauses, woken, workers, fired;
 };
 
 struct sim {

@@ -38,6 +38,8 @@ static void on_answer(struct sim *sim, void *arg)
                 renew->desired_version = call->renew.desired_version;
         } else
                 memcpy((char *)call->request + head, (const char *)&call->acquire + head, call->size - head);
+        if (call->op == OP_FIRES)
+                memcpy(call->fires.fires, call->fired, call->fires.fires_count * sizeof(*call->fired));
         finish(h, call->request, 0);
 }
 
@@ -118,6 +120,14 @@ static void describe(struct sim_call *call, const struct store_request *request)
                 call->shard = ((const struct store_names *)request)->lease.shard;
                 call->name = sim_store_pool(((const struct store_names *)request)->after);
                 break;
+        case OP_SCHEDULE_LIST:
+                call->size = sizeof(struct store_schedule_list);
+                call->shard = ((const struct store_schedule_list *)request)->shard;
+                break;
+        case OP_FIRES:
+                call->size = sizeof(struct store_fires);
+                call->shard = ((const struct store_fires *)request)->lease.shard;
+                break;
         case OP_RENEW:
                 call->size = sizeof(struct store_renew);
                 call->shard = SHARDS;
@@ -146,6 +156,8 @@ static void start(struct store *store, struct store_request *request)
                 memcpy(call->outcomes, call->advance.outcomes, call->advance.outcomes_count * sizeof(*call->outcomes));
         for (uint32_t i = 0; call->op == OP_ADVANCE && i < call->advance.outcomes_count; i++)
                 call->pools[i] = sim_store_pool(call->outcomes[i].name);
+        if (call->op == OP_FIRES)
+                memcpy(call->fired, call->fires.fires, call->fires.fires_count * sizeof(*call->fired));
         if (call->op == OP_RENEW)
                 memcpy(call->renewals, call->renew.items, call->renew.items_count * sizeof(*call->renewals));
         if (h->waiting_call[call->shard])

@@ -157,6 +157,7 @@ void sim_check_always(struct sim *sim)
         if (sim->counts.events % 16 == 0) {
                 check_assign(sim);
                 check_names(sim);
+                sim_schedule_check(sim);
         }
 }
 

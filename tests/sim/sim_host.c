@@ -1,4 +1,5 @@
 /* sim_host.c: a host: shard_io.c and dispatch.c as runtime/host has them, with seats instead of pools. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -298,6 +299,8 @@ static void open_shards(struct sim_host *h)
         static const char *const names[POOLS] = { "even", "odd" };
         h->store = (struct store){ .driver = &sim_store_driver, .shards = SHARDS };
         h->leases = (struct leases){ .fd = -1, .count = SHARDS, .slots = h->page };
+        h->store.record.features_count = 1;
+        (void)snprintf(h->store.record.features[0], sizeof(h->store.record.features[0]), "schedules");
         h->shards = (struct shards){ .store = &h->store,
                 .dispatch = &h->dispatch,
                 .leases = &h->leases,

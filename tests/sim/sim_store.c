@@ -126,7 +126,7 @@ static void acquire(struct sim *sim, struct sim_store_shard *s, struct sim_call 
         for (uint32_t i = 0; i < POOLS; i++)
                 a->has_names |= sim_keys_wait_for(s, i);
         a->next_due_ms = sim_keys_due_ms(sim, s);
-        a->next_schedule_ms = STORE_NEVER;
+        a->next_schedule_ms = s->schedule_ms;
 }
 
 static void apply(struct sim *sim, struct sim_store_shard *s, struct sim_call *call, const struct store_outcome *o)
@@ -280,6 +280,12 @@ void sim_store_execute(struct sim *sim, struct sim_call *call)
                 break;
         case OP_NAMES:
                 names(s, call);
+                break;
+        case OP_SCHEDULE_LIST:
+                sim_schedule_list(s, call);
+                break;
+        case OP_FIRES:
+                sim_schedule_fire(sim, s, call, is_ours(s, &call->fires.lease));
                 break;
         case OP_ACQUIRE:
                 acquire(sim, s, call);

@@ -103,7 +103,9 @@ static void an_exit_on_another_thread_is_told(void **state)
         assert_int_equal(WEXITSTATUS(wait_for_end()), 8);
         assert_int_equal(fault(0).kind, FAULT_NONE);
         assert_int_equal(fault(RING_NO_SEAT).kind, FAULT_EXIT);
+#ifndef __SANITIZE_ADDRESS__ /* Its exit() stands between, and is not walked through. */
         expect_words(fault(RING_NO_SEAT).text, "exit_elsewhere+0x");
+#endif
 }
 
 static void a_crash_while_loading_is_told(void **state)

@@ -380,6 +380,12 @@ void shard_fired(struct shard *s, const struct store_fires *fires)
         s->has_work = true;
 }
 
+void shard_fires_refused(struct shard *s)
+{
+        answered(s);
+        shard_schedules_drop_due(s->schedules);
+}
+
 void shard_schedules_changed(struct shard *s)
 {
         shard_stir(s);

@@ -175,6 +175,8 @@ void shard_woken(struct shard *s, const struct store_wake *wake);
 /* They were read: shard_schedules_begin() and _add() of s->schedules are called after this. */
 void shard_listed(struct shard *s);
 void shard_fired(struct shard *s, const struct store_fires *fires);
+/* They cannot be: nothing was sent, and what was due is forgotten until the schedules are read again. */
+void shard_fires_refused(struct shard *s);
 void shard_released(struct shard *s);
 void shard_renewed(struct shard *s, const struct store_renewal *renewal, uint64_t sent_ms, uint64_t now_ms);
 void shard_failed(struct shard *s, uint64_t now_ms);

@@ -275,6 +275,11 @@ static void add_schedule(struct shard_io *io, const struct store_schedule *store
                 return;
         struct schedule *definition = memory_zero(1, sizeof(*definition));
         int r = schedule_parse(definition, stored->definition, &error);
+        /* What the store would refuse to fire would be asked for again and again. */
+        if (r == 0 && shard_of_key(schedule_key(definition, stored->name), io->all->count) != io->shard.number)
+                r = error_set(&error, -EINVAL, "its key belongs to another shard");
+        if (r == 0 && stored->next_ms % 1000)
+                r = error_set(&error, -EINVAL, "its next time is not in whole seconds");
         if (r == 0)
                 r = schedule_read_zone(definition, &error);
         if (r == 0) {
@@ -306,6 +311,13 @@ static void on_listed(struct store_request *request)
 static void on_fired(struct store_request *request)
 {
         struct shard_io *io = container_of(request, struct shard_io, request);
+        if (request->status == -EINVAL) {
+                log_event(LEVEL_ERROR, "schedule-refused", "shard=%" PRIu32 " error=%s text=%s", io->shard.number,
+                        LOG_QUOTE(request->error.text),
+                        LOG_QUOTE("what was due there does not fire; set these schedules again"));
+                shard_fires_refused(&io->shard);
+                return;
+        }
         if (has_failed(io, request))
                 return;
         uint64_t fenced = io->shard.fenced;

@@ -94,6 +94,7 @@ void shard_schedules_fill(struct shard_schedules *s, const struct window *window
                 const struct schedule *definition = one->definition;
                 struct schedule_plan plan;
                 struct claimed *replaced = NULL;
+                struct span key = schedule_key(definition, name_of(one));
                 if (one->next_ms > wall_ms)
                         continue;
                 schedule_plan(definition, name_of(one), one->next_ms, one->fired, wall_ms, &plan);
@@ -107,9 +108,10 @@ void shard_schedules_fill(struct shard_schedules *s, const struct window *window
                 if (!plan.has_task)
                         continue;
                 fire->unless_alive = is_unless_alive(one, window, &replaced);
+                if (definition->overlap == OVERLAP_ALLOW)
+                        key.size = 0;
                 fire->task = (struct envelope){ .handler = span_of_text(definition->handler),
-                        .key = definition->overlap == OVERLAP_ALLOW ? (struct span){ 0 }
-                                                                    : schedule_key(definition, name_of(one)),
+                        .key = key,
                         .payload = definition->payload,
                         .submitted_ms = wall_ms,
                         .lane = definition->lane };
@@ -126,6 +128,24 @@ static struct shard_schedule *find(struct shard_schedules *s, struct span name)
         return NULL;
 }
 
+static void set_next(struct shard_schedules *s)
+{
+        s->next_ms = STORE_NEVER;
+        for (uint32_t i = 0; i < s->count; i++)
+                s->next_ms = min_u64(s->next_ms, s->list[i].next_ms);
+}
+
+void shard_schedules_drop_due(struct shard_schedules *s)
+{
+        for (uint32_t i = 0; i < s->fires_count; i++) {
+                struct shard_schedule *one = find(s, s->fires[i].name);
+                if (one)
+                        one->next_ms = STORE_NEVER;
+        }
+        s->fires_count = 0;
+        set_next(s);
+}
+
 void shard_schedules_fired(struct shard_schedules *s)
 {
         for (uint32_t i = 0; i < s->fires_count; i++) {
@@ -140,7 +160,5 @@ void shard_schedules_fired(struct shard_schedules *s)
                 one->fired = fire->stored.fired;
         }
         s->fires_count = 0;
-        s->next_ms = STORE_NEVER;
-        for (uint32_t i = 0; i < s->count; i++)
-                s->next_ms = min_u64(s->next_ms, s->list[i].next_ms);
+        set_next(s);
 }

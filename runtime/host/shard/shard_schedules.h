@@ -42,6 +42,8 @@ void shard_schedules_add(struct shard_schedules *s, const struct store_schedule 
  * at most one per fire. */
 void shard_schedules_fill(struct shard_schedules *s, const struct window *window, uint64_t wall_ms,
         struct claimed *ret_replaced[STORE_CALL_FIRES], uint32_t *ret_replaced_count);
+/* Those that the call was about are forgotten. */
+void shard_schedules_drop_due(struct shard_schedules *s);
 /* What became of them. */
 void shard_schedules_fired(struct shard_schedules *s);
 
