@@ -12,6 +12,7 @@
 #include "store/admin.h"
 #include "store/app.h"
 #include "store/results.h"
+#include "store/rooms.h"
 #include "store/schedules.h"
 #include "store/store.h"
 
@@ -50,6 +51,10 @@ struct client_call {
                 struct store_app_set app_set;
                 struct store_schedule_list schedule_list;
                 struct store_schedule_set schedule_set;
+                struct store_room_list room_list;
+                struct store_room_read room_read;
+                struct store_room_append room_append;
+                struct store_room_set room_set;
         };
 
         /* private */

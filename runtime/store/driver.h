@@ -171,6 +171,8 @@ void report_refuse(struct store_report *report, int status);
 /* -ENOENT: there is no such room.  -E2BIG: the shard has as many as it may. */
 void room_refuse_missing(struct store_request *request, struct span name);
 void room_refuse_more(struct store_request *request, uint32_t shard);
+/* -ESTALE: the room goes on from another number than `begin`. */
+void room_refuse_begin(struct store_room_append *append);
 /* Whether a reader that asks for `from` (0: for whatever is there) misses something. */
 bool room_is_gap(uint64_t from, uint64_t first, uint64_t last);
 

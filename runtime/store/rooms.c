@@ -45,6 +45,8 @@ static void check_entries(struct store_request *request, const struct store_room
                         request->status = error_set(&request->error, -EMSGSIZE,
                                 "room append: entry %" PRIu32 " has %zu bytes, at most %" PRIu64 " are allowed", i + 1,
                                 size, request->store->payload_max);
+                else if (append->at_ms && append->at_ms[i] > TASK_NUMBER_MAX)
+                        request_refuse(request, "a time is out of range");
                 else if (i && bytes > STORE_CALL_BYTES)
                         request->status = error_set(&request->error, -EMSGSIZE,
                                 "room append: more than %u bytes in one request", STORE_CALL_BYTES);
@@ -58,8 +60,10 @@ void store_room_append(struct store *store, struct store_room_append *append)
         append->number = 0;
         append->is_repeat = false;
         check_name(request, append->name);
-        if (!append->entries_count || append->entries_count > STORE_CALL_TASKS)
+        if ((!append->entries_count && !append->begin) || append->entries_count > STORE_CALL_TASKS)
                 request_refuse(request, "an append has 1 to 256 entries");
+        if (append->begin > STORE_ROOM_BEGIN_MAX)
+                request_refuse(request, "no entry has such a number");
         if (!is_source(append->source) || append->source_number > TASK_NUMBER_MAX ||
                 !append->source.size != !append->source_number)
                 request_refuse(request, "a source has a name of 1 to 64 letters, and a number");
@@ -127,6 +131,13 @@ void room_refuse_more(struct store_request *request, uint32_t shard)
         request->status =
                 error_set(&request->error, -E2BIG, "%s: shard %" PRIu32 " has %u rooms, which is the most; delete some",
                         store_op_name(request->op), shard, STORE_ROOMS_MAX);
+}
+
+void room_refuse_begin(struct store_room_append *append)
+{
+        append->request.status = error_set(&append->request.error, -ESTALE,
+                "room append: the next entry of room %.*s does not get the number %" PRIu64, (int)append->name.size,
+                append->name.data, append->begin);
 }
 
 bool room_is_gap(uint64_t from, uint64_t first, uint64_t last)

@@ -19,9 +19,10 @@
 #define STORE_ROOM_BYTES_MAX   (UINT64_C(1) << 36)
 #define STORE_ROOM_AGE_MS      (7u * 86400000u)
 #define STORE_ROOM_SOURCES_MAX                                                                                         \
-        16u                      /* that a room remembers; one more makes it forget the one that was silent longest    \
-                                  */
-#define STORE_ROOM_PORTION 1024u /* entries that one truncate or delete removes at most */
+        16u /* that a room remembers; one more makes it forget the one that was silent longest                         \
+             */
+#define STORE_ROOM_BEGIN_MAX (TASK_NUMBER_MAX - 2u * STORE_CALL_TASKS) /* what `begin` may be at most */
+#define STORE_ROOM_PORTION   1024u /* entries that one truncate or delete removes at most */
 
 struct store_room {
         struct span name; /* 1 to 255 bytes, no control characters */
@@ -49,14 +50,20 @@ void store_room_set(struct store *store, struct store_room_set *set);
  *
  * With a source an append is safe to repeat: the room keeps the highest number of each source and takes only higher
  * ones. A repeat changes nothing; of the last append of a source it returns the same number, of an earlier one 0.
+ *
+ * What another store had keeps its numbers and times (`begin`, `at_ms`): a room that has given no number yet gives that
+ * one first.  -ESTALE: the next number of the room is another one, or an append without entries is to begin a room that
+ * has given a number; nothing was changed.
  * SQLite: n rows + 1, and up to 2n + 16 that are removed.  Redis: one script, the same. */
 struct store_room_append {
         struct store_request request;
         struct span name;
         const struct span *entries;
-        uint32_t entries_count; /* 1 to STORE_CALL_TASKS */
+        uint32_t entries_count; /* 1 to STORE_CALL_TASKS; with `begin` also 0: it only begins the room */
         struct span source;     /* 1 to STORE_ROOM_SOURCE_SIZE printable letters; empty: none */
         uint64_t source_number; /* with a source: at least 1, growing */
+        uint64_t begin;         /* the number that the first of them has to get; 0: whichever is next */
+        const uint64_t *at_ms;  /* when each was appended first; a time to come counts as now.  NULL: now */
 
         uint64_t number; /* of the first of them */
         bool is_repeat;

@@ -257,6 +257,53 @@ static void a_room_remembers_so_many_sources(void **state)
         assert_false(a.is_repeat);
 }
 
+static void what_another_store_had_keeps_its_numbers_and_times(void **state)
+{
+        struct world *w = *state;
+        struct span entries[] = { T("a"), T("b") };
+        uint64_t now_ms = (append(w, "clock", "x"), read_from(w, "clock", 0, 1).entries[0].at_ms);
+        uint64_t times[] = { now_ms - 60000, TASK_NUMBER_MAX };
+        struct store_room_append a = { .name = T("chat"), .source = T("dump"), .source_number = 40, .begin = 40 };
+        assert_int_equal(append_all(w, &a), 0); /* a room whose entries are all gone */
+        struct store_room_read r = read_from(w, "chat", 0, 9);
+        assert_true(r.is_there && r.first == 40 && r.last == 39);
+        a.source_number = a.begin = 41;
+        a.entries = entries;
+        a.entries_count = 2;
+        a.at_ms = times;
+        assert_int_equal(append_all(w, &a), -ESTALE);
+        a.begin = 40;
+        for (unsigned i = 0; i < 2; i++) { /* again: nothing is taken twice */
+                assert_int_equal(append_all(w, &a), 0);
+                assert_true(a.number == 40 && a.is_repeat == (i == 1));
+        }
+        r = read_from(w, "chat", 0, 9);
+        expect_entries(w, r, "40:a 41:b");
+        assert_int_equal(r.entries[0].at_ms, times[0]);
+        assert_in_range(r.entries[1].at_ms, now_ms, now_ms + 600000); /* a time to come is now */
+        assert_int_equal(append(w, "chat", "c"), 42);
+        a.source = T("another");
+        assert_int_equal(append_all(w, &a), -ESTALE);
+        a.begin = 43;
+        a.entries_count = 0;
+        assert_int_equal(append_all(w, &a), -ESTALE); /* it has begun */
+        a.entries_count = 2;
+        /* One that was made and has given no number yet begins there; what is too old is gone at once. */
+        assert_int_equal(set(w, "short", 0, 0, 1000), 0);
+        a.name = T("short");
+        a.begin = 7;
+        assert_int_equal(append_all(w, &a), 0);
+        expect_entries(w, read_from(w, "short", 0, 9), "8:b");
+        a.source_number++;
+        a.begin = 9;
+        times[0] = TASK_NUMBER_MAX + 1;
+        assert_int_equal(append_all(w, &a), -EINVAL);
+        times[0] = 1;
+        a.begin = STORE_ROOM_BEGIN_MAX + 1;
+        assert_int_equal(append_all(w, &a), -EINVAL);
+        expect_sound(w);
+}
+
 static void one_answer_has_so_many_bytes(void **state)
 {
         struct world *w = *state;
@@ -384,6 +431,7 @@ const struct CMUnitTest room_tests[] = {
         IN_WORLD(lower_limits_are_reached_in_portions),
         IN_WORLD(an_append_of_a_source_is_done_once),
         IN_WORLD(a_room_remembers_so_many_sources),
+        IN_WORLD(what_another_store_had_keeps_its_numbers_and_times),
         IN_WORLD(one_answer_has_so_many_bytes),
         IN_WORLD_4(rooms_are_listed_by_name_and_deleted),
         IN_WORLD(a_deleted_room_begins_anew),

@@ -71,6 +71,14 @@ def schedule(name, key=None, **more):
             "skipped": 0, "definition": definition, **more}
 
 
+def room(name, first=1, **more):
+    return {"room": name, "first": first, "entries_max": 50000, "bytes_max": 1 << 30, "age_ms": 10 ** 12, **more}
+
+
+def entry(name, number, text="", **more):
+    return {"entry": name, "number": number, "at_ms": 1763256000000 + number, "bytes": text, **more}
+
+
 def tasks_of(host):
     """What the store holds, as its own dump says: every envelope's payload by key, in order."""
     done = subprocess.run([host.quiver, "dump", "-c", host.config], capture_output=True, timeout=120, check=True)

@@ -23,6 +23,11 @@ static void demand_in_range(const struct dump_reader *r)
                 const struct dump_record *l = &r->lines[i];
                 if (l->kind == DUMP_SCHEDULE)
                         demand(dump_schedule_is_fit(&l->schedule) && l->schedule.last_seq == 0);
+                if (l->kind == DUMP_ROOM)
+                        demand(dump_room_is_fit(&l->room));
+                if (l->kind == DUMP_ENTRY)
+                        demand(l->entry.number && l->entry.number <= STORE_ROOM_BEGIN_MAX &&
+                                l->entry.at_ms <= TASK_NUMBER_MAX && l->name.size && l->name.size <= TASK_KEY_MAX);
                 if (l->kind != DUMP_TASK)
                         continue;
                 demand(l->shard < r->shards && (unsigned)l->task.lane < LANES && l->task.bytes.size);

@@ -298,6 +298,8 @@ static int write_all(struct cli_store *s, struct dumping *d, struct error *error
                 r = dump_shard(s, d, error);
         if (r >= 0)
                 r = dump_schedules(s, d, error);
+        if (r >= 0)
+                r = dump_rooms(s, d, error);
         if (r >= 0 && d->is_too_long)
                 r = error_set(error, -E2BIG, "a task is too large for a dump: more than %u MiB", DUMP_LINE_MAX >> 20);
         if (r >= 0)
@@ -330,9 +332,9 @@ static int dump(struct cli_store *s, void *self)
                 return cli_fail("dump", r, error.text);
         if (has_json)
                 (void)fprintf(stderr,
-                        "{\"name\":\"%s\",\"tasks\":%" PRIu64 ",\"schedules\":%" PRIu64 ",\"chunks\":%" PRIu64
-                        ",\"shards\":%" PRIu32 ",\"left_out\":%" PRIu64 "}\n",
-                        d.name, d.tasks, d.records.schedules, d.chunks, s->info->shards, d.left_out);
+                        "{\"name\":\"%s\",\"tasks\":%" PRIu64 ",\"schedules\":%" PRIu64 ",\"rooms\":%" PRIu64
+                        ",\"chunks\":%" PRIu64 ",\"shards\":%" PRIu32 ",\"left_out\":%" PRIu64 "}\n",
+                        d.name, d.tasks, d.records.schedules, d.records.rooms, d.chunks, s->info->shards, d.left_out);
         else
                 (void)fprintf(stderr, "%" PRIu64 " tasks%s in %" PRIu64 " chunks, dump %s\n", d.tasks,
                         dump_records_text(&d.records, (char[DUMP_RECORDS_TEXT]){ 0 }), d.chunks, d.name);
@@ -348,8 +350,8 @@ int cmd_dump(int argc, char **argv)
                 .usage = "dump > FILE",
                 .about =
                         "Writes every task of the store, with its history, one JSON object a line: queued, delayed, in "
-                        "flight, parked and\ndead ones, keys that are held, what is paused, and schedules.  "
-                        "Not results, rooms,\nthe state of limits, and the names of submits that may be repeated.  "
+                        "flight, parked and\ndead ones, keys that are held, what is paused, schedules, and "
+                        "rooms.\nNot results, the state of limits, and the names of submits that may be repeated.\n"
                         "Refused while a host works on the store.\nThe last line is an end mark: without it, load "
                         "refuses the "
                         "dump.  A summary goes to standard error.",

@@ -35,5 +35,6 @@ __attribute__((format(printf, 2, 3))) void dump_leave_out(struct dumping *d, con
 
 /* What is not a task and comes after all tasks.  0 or -errno. */
 int dump_schedules(struct cli_store *s, struct dumping *d, struct error *error);
+int dump_rooms(struct cli_store *s, struct dumping *d, struct error *error);
 
 #endif

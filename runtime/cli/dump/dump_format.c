@@ -29,9 +29,13 @@ int dump_check_idle(struct cli_store *s)
 
 const char *dump_records_text(const struct dump_records *records, char text[DUMP_RECORDS_TEXT])
 {
+        int size = 0;
         text[0] = 0;
         if (records->schedules)
-                (void)snprintf(text, DUMP_RECORDS_TEXT, ", %" PRIu64 " schedule%s", records->schedules,
+                size = snprintf(text, DUMP_RECORDS_TEXT, ", %" PRIu64 " schedule%s", records->schedules,
                         text_plural(records->schedules));
+        if (records->rooms)
+                (void)snprintf(text + size, DUMP_RECORDS_TEXT - (size_t)size, ", %" PRIu64 " room%s", records->rooms,
+                        text_plural(records->rooms));
         return text;
 }

@@ -9,6 +9,8 @@
  *         {"chunk": 1, "lines": 5, "sum": "1c291ca3"}
  *         {"schedule": "nightly", "version": 3, "is_paused": true, "next_ms": 1763256000000, "last_ms": 1763169600000,
  *          "fired": 7, "skipped": 1, "definition": "{…}"}
+ *         {"room": "chat", "first": 5, "entries_max": 10000, "bytes_max": 67108864, "age_ms": 604800000}
+ *         {"entry": "chat", "number": 5, "at_ms": 1763256000123, "bytes": "hello"}
  *         …
  *         {"end": true, "chunks": 12, "tasks": 2077, "sum": "0d4a1185"}
  *
@@ -18,7 +20,8 @@
  *
  * Tasks of a shard come in the order in which they are to be loaded, and after the holds of their keys.  Schedules come
  * in chunks of their own after all tasks, so that none fires before the older tasks of its key are there; one that has
- * no next_ms does not fire again.  Bytes that are not UTF-8 stand in base64 under NAME_base64. */
+ * no next_ms does not fire again.  A room is followed by its entries, whose numbers follow on each other from `first`
+ * on. Bytes that are not UTF-8 stand in base64 under NAME_base64. */
 #ifndef QUIVER_CLI_DUMP_DUMP_FORMAT_H
 #define QUIVER_CLI_DUMP_DUMP_FORMAT_H
 
@@ -26,6 +29,7 @@
 
 #include "cli/open.h"
 #include "cli/progress.h"
+#include "client/rooms.h"
 #include "client/schedules.h"
 
 #define DUMP_VERSION     2
@@ -46,27 +50,31 @@ size_t dump_end_mark(char text[DUMP_MARK_MAX], uint64_t chunks, uint64_t tasks, 
 /* What is not a task, counted for the summary. */
 struct dump_records {
         uint64_t schedules;
+        uint64_t rooms;
 };
-/* ", 2 schedules", or "" if there is none.  Returns `text`. */
+/* ", 2 schedules, 1 room", or "" if there is neither.  Returns `text`. */
 #define DUMP_RECORDS_TEXT 96
 const char *dump_records_text(const struct dump_records *records, char text[DUMP_RECORDS_TEXT]);
 
 /* What `load` would take. */
 bool dump_desired_is_fit(const struct store_desired *item);
 bool dump_schedule_is_fit(const struct store_schedule *schedule);
+bool dump_room_is_fit(const struct store_room *room);
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-enum dump_kind { DUMP_TASK, DUMP_HELD, DUMP_DESIRED, DUMP_SCHEDULE };
+enum dump_kind { DUMP_TASK, DUMP_HELD, DUMP_DESIRED, DUMP_SCHEDULE, DUMP_ROOM, DUMP_ENTRY };
 
 /* One line of a chunk.  Its spans point into its memory. */
 struct dump_record {
         enum dump_kind kind;
         uint32_t shard;                 /* TASK: where it was */
         struct store_moved task;        /* TASK */
-        struct span name;               /* HELD: the key; DESIRED */
+        struct span name;               /* HELD: the key; DESIRED; ENTRY: its room */
         struct span value;              /* HELD: the reason; DESIRED */
         struct store_schedule schedule; /* SCHEDULE */
+        struct store_room room; /* ROOM: `first` is the number of its first entry, or of the next if it is empty */
+        struct store_room_entry entry; /* ENTRY */
         struct buffer memory[5];
 };
 

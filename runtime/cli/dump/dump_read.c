@@ -138,6 +138,13 @@ bool dump_schedule_is_fit(const struct store_schedule *schedule)
                schedule->skipped <= TASK_NUMBER_MAX && schedule->definition.size <= STORE_SCHEDULE_DEFINITION;
 }
 
+bool dump_room_is_fit(const struct store_room *room)
+{
+        return !task_key_check(room->name, NULL) && room->first && room->first <= STORE_ROOM_BEGIN_MAX &&
+               room->entries_max && room->entries_max <= STORE_ROOM_ENTRIES_MAX && room->bytes_max &&
+               room->bytes_max <= STORE_ROOM_BYTES_MAX && room->age_ms && room->age_ms <= TASK_NUMBER_MAX / 2;
+}
+
 static bool state_get(const json_t *o, enum store_state *ret_state)
 {
         static const struct {
@@ -238,6 +245,37 @@ static int schedule_read(struct dump_reader *r, const json_t *o, struct dump_rec
         return 0;
 }
 
+static int room_read(struct dump_reader *r, const json_t *o, struct dump_record *l)
+{
+        struct store_room *room = &l->room;
+        *room = (struct store_room){ 0 };
+        if (bytes_get(o, "room", &l->memory[0]) || !number_get(o, "first", STORE_ROOM_BEGIN_MAX, &room->first) ||
+                !number_get(o, "entries_max", STORE_ROOM_ENTRIES_MAX, &room->entries_max) ||
+                !number_get(o, "bytes_max", STORE_ROOM_BYTES_MAX, &room->bytes_max) ||
+                !number_get(o, "age_ms", TASK_NUMBER_MAX / 2, &room->age_ms))
+                return wrong(r, "a number of the room is out of range");
+        room->name = span_of(&l->memory[0]);
+        if (!dump_room_is_fit(room))
+                return wrong(r, "a room has a name of 1 to 255 bytes, a first number, and what it keeps: from 1");
+        return 0;
+}
+
+static int entry_read(struct dump_reader *r, const json_t *o, struct dump_record *l)
+{
+        struct store_room_entry *entry = &l->entry;
+        *entry = (struct store_room_entry){ 0 };
+        if (bytes_get(o, "entry", &l->memory[0]) || bytes_get(o, "bytes", &l->memory[1]))
+                return wrong(r, "an entry has its room's name, and bytes");
+        if (!number_get(o, "number", STORE_ROOM_BEGIN_MAX, &entry->number) || !entry->number ||
+                !number_get(o, "at_ms", TASK_NUMBER_MAX, &entry->at_ms))
+                return wrong(r, "a number of the entry is out of range");
+        l->name = span_of(&l->memory[0]);
+        entry->bytes = span_of(&l->memory[1]);
+        if (task_key_check(l->name, NULL))
+                return wrong(r, "a room's name has 1 to 255 bytes and no control characters");
+        return 0;
+}
+
 /* What this Quiver does not know, a newer one may have written. */
 static int unknown_read(struct dump_reader *r, const json_t *o)
 {
@@ -273,6 +311,14 @@ static int item_read(struct dump_reader *r, const json_t *o)
         if (json_object_get(o, "schedule")) {
                 l->kind = DUMP_SCHEDULE;
                 return schedule_read(r, o, l);
+        }
+        if (json_object_get(o, "room") || json_object_get(o, "room_base64")) {
+                l->kind = DUMP_ROOM;
+                return room_read(r, o, l);
+        }
+        if (json_object_get(o, "entry") || json_object_get(o, "entry_base64")) {
+                l->kind = DUMP_ENTRY;
+                return entry_read(r, o, l);
         }
         return unknown_read(r, o);
 }

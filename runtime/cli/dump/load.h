@@ -23,6 +23,7 @@ struct loading {
         struct store_moved *items;
         struct kept_schedules schedules; /* that the store had when the first one came */
         bool has_schedules;              /* those were read */
+        struct buffer left_room;         /* the name of the room that was left as it is last */
 };
 
 /* Asks every shard what it has of the dump.  0 or -errno. */
@@ -36,5 +37,11 @@ void loading_free(struct loading *l);
 uint32_t load_schedule_shard(const struct store_schedule *schedule, uint32_t shards);
 /* Puts it in, if the store has none of the name or an older version.  It may be repeated. */
 int load_schedule(struct loading *l, uint32_t shard, const struct store_schedule *schedule);
+/* Makes the room, so that its numbers begin where they began.  One that the store has already, and not from this dump,
+ * is left as it is, with all its entries.  It may be repeated. */
+int load_room(struct loading *l, const struct store_room *room);
+/* Puts in the entry of this line, and those of the lines right after it that fit into the same call.  *ret_lines: how
+ * many that were.  It may be repeated. */
+int load_entries(struct loading *l, uint32_t line, uint32_t *ret_lines);
 
 #endif

@@ -63,6 +63,8 @@ static uint32_t place(const struct loading *l, struct dump_record *line)
                 return 0;
         if (line->kind == DUMP_SCHEDULE)
                 return load_schedule_shard(&line->schedule, shards);
+        if (line->kind == DUMP_ROOM || line->kind == DUMP_ENTRY)
+                return shard_of_key(line->kind == DUMP_ROOM ? line->room.name : line->name, shards);
         if (!envelope_parse(line->task.bytes.data, line->task.bytes.size, &e, NULL)) {
                 struct buffer moved = { 0 };
                 if (e.key.size)
@@ -138,8 +140,11 @@ static int load_desired(struct loading *l, const struct dump_record *line)
         return r < 0 ? error_set(&l->reader->error, r, "%s", qv_client_error()) : 0;
 }
 
-static int load_other(struct loading *l, uint32_t shard, const struct dump_record *line)
+/* A line that is no task; *ret_lines: how many lines it was, with those right after it. */
+static int load_other(struct loading *l, uint32_t shard, uint32_t index, uint32_t *ret_lines)
 {
+        const struct dump_record *line = &l->reader->lines[index];
+        *ret_lines = 1;
         switch (line->kind) {
         case DUMP_HELD:
                 return load_held(l, shard, line);
@@ -147,6 +152,10 @@ static int load_other(struct loading *l, uint32_t shard, const struct dump_recor
                 return load_desired(l, line);
         case DUMP_SCHEDULE:
                 return load_schedule(l, shard, &line->schedule);
+        case DUMP_ROOM:
+                return load_room(l, &line->room);
+        case DUMP_ENTRY:
+                return load_entries(l, index, ret_lines);
         default:
                 return 0;
         }
@@ -162,7 +171,7 @@ static int load_part(struct loading *l, uint32_t shard)
         uint64_t after = l->last[shard];
         bool is_there = r->chunk <= l->taken[shard];
         l->last[shard] = r->chunk;
-        for (uint32_t i = 0; i < r->lines_count; i++) {
+        for (uint32_t i = 0, lines = 1; i < r->lines_count; i += lines, lines = 1) {
                 struct dump_record *line = &r->lines[i];
                 int result = 0;
                 if (l->shard_of[i] != shard)
@@ -170,7 +179,7 @@ static int load_part(struct loading *l, uint32_t shard)
                 if (line->kind == DUMP_TASK)
                         l->items[count++] = line->task;
                 else if (!is_there)
-                        result = load_other(l, shard, line);
+                        result = load_other(l, shard, i, &lines);
                 if (result < 0)
                         return result;
         }
@@ -247,4 +256,5 @@ void loading_free(struct loading *l)
         free(l->shard_of);
         free(l->items);
         kept_schedules_free(&l->schedules);
+        buffer_free(&l->left_room);
 }

@@ -36,10 +36,14 @@ void redis_room_set(struct redis_store *s, struct store_request *request)
 
 static void append_answer(struct redis_call *call, const redisReply *reply)
 {
+        enum { REPEATED = 1, BEGINS_ELSEWHERE };
         struct store_room_append *append = (struct store_room_append *)call->op->request;
         append->number = answer_number(call->op, reply_at(reply, 0), TASK_NUMBER_MAX, "number");
-        append->is_repeat = answer_bool(call->op, reply_at(reply, 1), "verdict");
-        if (!append->number && !append->is_repeat && !append->request.status)
+        uint64_t verdict = answer_number(call->op, reply_at(reply, 1), BEGINS_ELSEWHERE, "verdict");
+        append->is_repeat = verdict == REPEATED;
+        if (verdict == BEGINS_ELSEWHERE)
+                room_refuse_begin(append);
+        else if (!append->number && !append->is_repeat && !append->request.status)
                 room_refuse_more(&append->request, call->shard);
         else if (!append->is_repeat)
                 bell_own_room(call->op->s, call->shard);
@@ -48,8 +52,9 @@ static void append_answer(struct redis_call *call, const redisReply *reply)
 void redis_room_append(struct redis_store *s, struct store_request *request)
 {
         const struct store_room_append *append = (const struct store_room_append *)request;
+        uint32_t values = append->at_ms ? 2 : 1; /* of an entry */
         struct redis_call *call =
-                room_call(op_begin(s, request), SCRIPT_room_append, append->name, 7 + append->entries_count);
+                room_call(op_begin(s, request), SCRIPT_room_append, append->name, 9 + values * append->entries_count);
         call->answer = append_answer;
         call_put(call, append->source);
         call_put_number(call, append->source_number);
@@ -58,8 +63,13 @@ void redis_room_append(struct redis_store *s, struct store_request *request)
         call_put_number(call, STORE_ROOM_AGE_MS);
         call_put_number(call, STORE_ROOMS_MAX);
         call_put_number(call, STORE_ROOM_SOURCES_MAX);
-        for (uint32_t i = 0; i < append->entries_count; i++)
+        call_put_number(call, append->begin);
+        call_put_number(call, values);
+        for (uint32_t i = 0; i < append->entries_count; i++) {
                 call_put(call, append->entries[i]);
+                if (append->at_ms)
+                        call_put_number(call, append->at_ms[i]);
+        }
         call_send(call);
 }
 

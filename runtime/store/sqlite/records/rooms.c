@@ -59,12 +59,12 @@ static void source_set(struct sqlite_store *s, const struct sqlite_room *room, c
         (void)query_run(&q);
 }
 
-static void entry_put(struct sqlite_store *s, struct sqlite_room *room, struct span bytes)
+static void entry_put(struct sqlite_store *s, struct sqlite_room *room, struct span bytes, uint64_t at_ms)
 {
         struct query q = query(&s->db, STATEMENT_ROOM_ENTRY_PUT);
         bind_number(&q, room->id);
         bind_number(&q, ++room->last);
-        bind_number(&q, s->now_ms);
+        bind_number(&q, min_u64(at_ms, s->now_ms));
         bind_span(&q, bytes);
         (void)query_run(&q);
         room->entries++;
@@ -99,9 +99,16 @@ void sqlite_room_append(struct sqlite_store *s, struct store_request *request)
         }
         if (append->source.size && is_repeat(s, &room, append))
                 return;
+        bool is_unused = !room.last;
+        if (append->begin && is_unused)
+                room.last = append->begin - 1;
+        if (append->begin && (append->begin != room.last + 1 || (!append->entries_count && !is_unused))) {
+                room_refuse_begin(append);
+                return;
+        }
         append->number = room.last + 1;
         for (uint32_t i = 0; i < append->entries_count; i++)
-                entry_put(s, &room, append->entries[i]);
+                entry_put(s, &room, append->entries[i], append->at_ms ? append->at_ms[i] : s->now_ms);
         if (append->source.size)
                 source_set(s, &room, append);
         (void)room_trim(s, &room, 0, 2 * append->entries_count + TRIM_MORE);

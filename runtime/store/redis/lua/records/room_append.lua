@@ -1,11 +1,12 @@
 #!lua
 -- room_append: entries for a room, which is made if it is not there.  KEYS: see lib/room.lua.  ARGV: source ('': none), its
--- number, entries_max, bytes_max and age of a new room, the most rooms, the most sources, then the entries.
--- → the first one's number, 0: too many rooms; and 1 if it is a repeat
+-- number, entries_max, bytes_max and age of a new room, the most rooms, the most sources, the number
+-- that the first has to get (0: any), 2 if each entry is followed by its time, else 1; then the entries.
+-- → the first one's number, 0: too many rooms; and 1 if it is a repeat, 2 if the room goes on from another number
 --include room_record
 --include room
 
-local source, source_number = ARGV[1], tonumber(ARGV[2])
+local source, source_number, begin, values = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local room = room_get()
 if not room and redis.call('HLEN', rooms) >= tonumber(ARGV[6]) then
 	return { 0, 0 }
@@ -51,6 +52,13 @@ if source ~= '' then
 	end
 	forgotten = not record and oldest_source()
 end
+local is_unused = room.last == 0
+if begin > 0 and is_unused then
+	room.last = begin - 1
+end
+if begin > 0 and (begin ~= room.last + 1 or (#ARGV == 9 and not is_unused)) then
+	return { 0, 2 }
+end
 if redis.call('EXISTS', stream) == 1 then
 	local info = redis.call('XINFO', 'STREAM', stream)
 	for i = 1, #info, 2 do
@@ -61,9 +69,10 @@ if redis.call('EXISTS', stream) == 1 then
 end
 
 local first = room.last + 1
-for i = 8, #ARGV do
+for i = 10, #ARGV, values do
+	local when = values == 2 and math.min(tonumber(ARGV[i + 1]), now) or now
 	room.last, room.entries, room.bytes = room.last + 1, room.entries + 1, room.bytes + #ARGV[i]
-	redis.call('XADD', stream, string.format('%.0f-%.0f', room.last, now), 'm', ARGV[i])
+	redis.call('XADD', stream, string.format('%.0f-%.0f', room.last, when), 'm', ARGV[i])
 end
 if forgotten then
 	redis.call('HDEL', sources, forgotten)
@@ -72,6 +81,6 @@ if source ~= '' then
 	redis.call('HSET', sources, source, string.format('%.0f %.0f %.0f', source_number, first, now))
 end
 -- More goes than comes, so that a room whose limits were lowered gets there.
-room_trim(room, 0, 2 * (#ARGV - 7) + 16)
+room_trim(room, 0, 2 * (#ARGV - 9) / values + 16)
 room_put(room)
 return { first, 0 }
