@@ -17,6 +17,7 @@ static const struct command commands[] = {
         { "reload", cmd_reload, "take up changed settings and plugins while the host runs" },
         { "submit", cmd_submit, "submit one task, or one per line of standard input" },
         { "status", cmd_status, "what waits, what runs, who owns it" },
+        { "top", cmd_top, "a live view in the terminal: what is wrong, handlers, keys, shards, dead tasks" },
         { "page", cmd_page, "the address of the page in the browser, with a token" },
         { "members", cmd_members, "the hosts: who owns what, who leads, what moved; drain one" },
         { "app", cmd_app, "what all hosts agree on: look, change it, switch features on" },

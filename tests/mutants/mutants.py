@@ -40,6 +40,17 @@ MUTANTS = [
      'events.data[i] = NOTE_NEWLINE;', "events.data[i] = ' ';", [UNIT("envelope")]),
     ("redis: newlines are lost", "runtime/store/redis/lua/lib/note.lua",
      "'\\n', '\\31')", "'\\n', ' ')", [CONTRACT("store_redis")]),
+    # --- quiver top
+    ("top: what acts on a terminal", "runtime/cli/top/top_view.c",
+     'bool is_bad = is_control(text);', 'bool is_bad = false;', [UNIT("top")]),
+    ("top: an error as it is", "runtime/cli/top/top_view.c",
+     'text_put_bytes(&line, (struct span){ (const char *)data->error.data, data->error.size }, 1024);',
+     'buffer_put(&line, data->error.data, data->error.size);', [UNIT("top")]),
+    ("top: read-only acts", "runtime/cli/top/top_keys.c", 'if (state->is_read_only)', 'if (false)', [UNIT("top")]),
+    ("top: no is a yes", "runtime/cli/top/top_keys.c",
+     "key == 'y' || key == 'Y' ? TOP_DO_ACT : TOP_DO_CANCEL", "TOP_DO_ACT", [UNIT("top")]),
+    ("top: the selection stays where it was", "runtime/cli/top/top_rows.c",
+     'if (is_it) {', 'if (false && is_it) {', [UNIT("top")]),
     # --- an order to reload
     ("reload order: any host's", "runtime/host/handler/reload_order.c",
      "if (!span_is(items[i].name, span_of_text(name)) || !is_token(token) ||", "if (!is_token(token) ||",
