@@ -28,6 +28,7 @@ static const struct command commands[] = {
         { "pause", cmd_pause, "start no more tasks, of one handler or of all" },
         { "resume", cmd_resume, "start tasks again, of one handler or of all" },
         { "results", cmd_results, "take results and print them" },
+        { "take", cmd_take, "take tasks of a remote handler, and run a command for each" },
         { "schedule", cmd_schedule, "tasks that are submitted at given times" },
         { "lock", cmd_lock, "run a command while holding a lock that all hosts share" },
         { "elect", cmd_elect, "run a command on one host at a time: the one that leads" },

@@ -31,6 +31,7 @@ int cmd_resume(int argc, char **argv);
 int cmd_schedule(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_submit(int argc, char **argv);
+int cmd_take(int argc, char **argv);
 int cmd_tasks(int argc, char **argv);
 int cmd_task(int argc, char **argv);
 int cmd_run(int argc, char **argv);

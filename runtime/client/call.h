@@ -90,6 +90,10 @@ const uint8_t *client_consumer(const struct qv_client *client);
 /* What was found when it was opened. */
 const struct store_info *client_store_info(const struct qv_client *client);
 
+/* The state folder of the configuration that it was opened with; NULL: there is none.  Set once, by who opens it. */
+void client_set_state(struct qv_client *client, const char *state);
+const char *client_state(const struct qv_client *client);
+
 /* This thread's error text, emptied: every function of client.h begins with it. */
 struct error *client_error_start(void);
 

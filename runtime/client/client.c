@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/memory.h"
+#include "base/strings.h"
 #include "client/call.h"
 
 #define SLOW_S 1
@@ -19,6 +20,7 @@ struct qv_client {
         struct store *store;
         struct store_info info;
         uint8_t consumer[STORE_NONCE_SIZE];
+        char *state; /* NULL: opened without a configuration */
 
         pthread_mutex_t lock; /* what follows */
         struct client_call *waiting;
@@ -39,6 +41,16 @@ const uint8_t *client_consumer(const struct qv_client *client)
 const struct store_info *client_store_info(const struct qv_client *client)
 {
         return &client->info;
+}
+
+void client_set_state(struct qv_client *client, const char *state)
+{
+        client->state = text_copy(state);
+}
+
+const char *client_state(const struct qv_client *client)
+{
+        return client->state;
 }
 
 /* --- on the client's thread --------------------------------------------------------------------------------------- */
@@ -237,5 +249,6 @@ void qv_client_close(struct qv_client *client)
         (void)pthread_join(client->thread, NULL);
         (void)uv_loop_close(&client->loop);
         (void)pthread_mutex_destroy(&client->lock);
+        free(client->state);
         free(client);
 }

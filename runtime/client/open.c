@@ -34,6 +34,8 @@ static int open_config(const struct config *config, bool may_create, struct qv_c
         options.may_create = may_create;
         r = client_open(&options, ret_client, error);
         explicit_bzero(&secrets, sizeof(secrets));
+        if (r == 0)
+                client_set_state(*ret_client, config->state);
         if (r == -ENOENT && !may_create)
                 return error_set(error, r, "there is no store at %s yet; a host makes it: quiver run -c %s",
                         config->store.url.text, config->path);

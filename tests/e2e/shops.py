@@ -11,7 +11,7 @@ store = { url = "sqlite:q.db"; synchronous = "normal"; max_payload = "64KiB"; ma
 coordination = { url = "local:var"; };
 handlers = { mail = { plugin = "mail.so"; }; echo = { plugin = "echo.so"; }; };
 """
-COMMANDS = ["submit", "status", "task", "dead", "key", "pause", "resume", "results", "fsck", "envelope"]
+COMMANDS = ["submit", "status", "task", "dead", "key", "pause", "resume", "results", "take", "fsck", "envelope"]
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,13 @@
 /* Any bytes as what a worker says, as the holder of a recorded start, and as a fence: an answer, what is accepted is in
- * its range, and its follow-ups become an outcome as a runner's do. */
+ * its range, and its follow-ups become an outcome as a runner's do.  The same bytes as what a host says to a worker, as
+ * an HTTP answer and as a task. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/http_answer.h"
+#include "client/work_json.h"
 #include "host/shard/pending_outcome.h"
 #include "work/work.h"
 
@@ -38,6 +41,37 @@ static void read_report(struct span bytes, enum report_kind kind)
         report_free(&r);
 }
 
+/* However the bytes are cut, the answer is the same. */
+static void read_answer(struct span bytes)
+{
+        struct http_answer whole = { 0 };
+        struct http_answer pieces = { 0 };
+        int cut = 0;
+        int r = http_answer_feed(&whole, bytes);
+        for (size_t i = 0; i < bytes.size && cut == 0; i++)
+                cut = http_answer_feed(&pieces, (struct span){ bytes.data + i, 1 });
+        demand(r == cut || (r < 0 && cut < 0));
+        demand(r < 0 || (whole.status == pieces.status && whole.body.size == pieces.body.size));
+        demand(whole.body.size <= bytes.size);
+        http_answer_free(&whole);
+        http_answer_free(&pieces);
+}
+
+static void read_task(struct span bytes)
+{
+        struct error error = { "" };
+        struct qv_client_work *work = NULL;
+        struct qv_client_kept kept = QV_CLIENT_KEPT_INIT;
+        json_t *object = json_loadb(bytes.size ? bytes.data : "", bytes.size, JSON_ALLOW_NUL, NULL);
+        if (work_of_json(object, "mail", "one", &work, &error) == 0)
+                demand(work->id && work->fence && work->key && work->payload && work->ttl_ms && work->attempt);
+        else
+                demand(error.text[0] && !work);
+        qv_client_work_free(work);
+        json_decref(object);
+        demand(kept_of_json(bytes, &kept, &error) == 0 || error.text[0]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct span bytes = { (const char *)data, size };
@@ -48,6 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char name[WORKER_NAME_MAX + 1];
         read_report(bytes, REPORT_OUTCOME);
         read_report(bytes, REPORT_HEARTBEAT);
+        read_answer(bytes);
+        read_task(bytes);
         if (fence_parse(bytes, &fence, NULL) == 0) {
                 fence_put(text, &fence);
                 demand(fence_parse(span_of_text(text), &again, NULL) == 0 && !memcmp(&fence, &again, sizeof(fence)));

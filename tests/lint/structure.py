@@ -47,7 +47,7 @@ MAY_INCLUDE = {
     "host/membership": {"base", "config", "store", "coord"},
     "view": {"base", "task", "store", "host/membership"},
     "look": {"base", "task", "store", "coord", "view"},
-    "client": {"base", "config", "task", "store"},
+    "client": {"base", "config", "task", "store", "view", "work"},
     "http": {"base", "config", "task", "store", "coord", "view", "look", "work"},
     "cli": {"base", "config", "task", "ring", "coord", "client", "view", "look", "host", "runner", "guard", "schedule"},
     "work": {"base", "task", "ring", "store", "view"},

@@ -1,4 +1,4 @@
-/* client.h: submits tasks to Quiver and reads their outcomes.  C11 and C++17; link with -lquiver.
+/* client.h: submits tasks to Quiver, reads their outcomes, and works on tasks.  C11 and C++17; link with -lquiver.
  *
  *         struct qv_client *client;
  *         if (qv_client_open(NULL, &client) < 0)
@@ -189,6 +189,144 @@ struct qv_client_outcome {
 int qv_client_wait(
         struct qv_client *client, const char *id, uint64_t timeout_ms, struct qv_client_outcome **ret_outcome);
 void qv_client_outcome_free(struct qv_client_outcome *outcome);
+
+/* --- working ------------------------------------------------------------------------------------------------------ */
+
+/* A program can be a worker of a handler with plugin = "remote": it takes a task, keeps it by heartbeats, and says how
+ * it ended.  Hosts of this machine are asked over their Unix sockets (STATE/NAME.http), which need no token for root
+ * and for the host's own user; elsewhere a worker speaks HTTP (etc/HTTP.md).  The handle must have been opened with a
+ * configuration, which says where the state folder is.
+ *
+ *         struct qv_client_take take = QV_CLIENT_TAKE_INIT;
+ *         struct qv_client_work *work;
+ *         take.handler = "mail";
+ *         take.wait_ms = 30000;
+ *         if (qv_client_take(client, &take, &work) == 0) {
+ *                 struct qv_client_finish finish = QV_CLIENT_FINISH_INIT;
+ *                 finish.outcome = send_mail(work) ? QV_CLIENT_FINISH_DONE : QV_CLIENT_FINISH_RETRY;
+ *                 if (qv_client_finish(client, work, &finish) == -ESTALE)
+ *                         undo(work);
+ *                 qv_client_work_free(work);
+ *         }
+ *
+ * Besides the errors that every call may return, these return -ECONNREFUSED: no host runs here; -EACCES: it is another
+ * user's; -EBUSY: the host stops, or its store cannot write, and nothing was recorded: try again; -EBADMSG: another
+ * program answers on the host's socket. */
+
+struct qv_client_take {
+        uint32_t size;
+        uint32_t reserved;
+        const char *handler; /* required */
+        const char *worker;  /* this worker's name: 1 to 64 letters, digits or . _ : @ -; NULL: HOST-PID */
+        uint64_t wait_ms;    /* how long to wait for a task; 0: take one that is there; UINT64_MAX: for ever */
+};
+#define QV_CLIENT_TAKE_INIT                                                                                            \
+        {                                                                                                              \
+                sizeof(struct qv_client_take), 0, NULL, NULL, 0                                                        \
+        }
+
+/* A task that is this worker's until its time is over.  A worker that was started again may make one itself, from
+ * QV_CLIENT_WORK_INIT: handler, id and fence are enough for qv_client_heartbeat() and qv_client_finish(). */
+struct qv_client_work {
+        uint32_t size;
+        uint32_t attempt; /* 1: the first */
+        const char *handler;
+        const char *id;
+        const char *fence;   /* which start of the task this is */
+        const char *key;     /* "": none */
+        const void *payload; /* followed by a NUL that is not counted */
+        size_t payload_size;
+        const struct qv_client_header2 *headers;
+        size_t headers_count;
+        const void *checkpoint; /* what an earlier start left; NULL: none */
+        size_t checkpoint_size;
+        /* Both grow with every start of a task: compare the epoch, then the start, to fence your own writes. */
+        uint64_t fence_epoch;
+        uint64_t fence_start;
+        uint64_t submitted_ms; /* unix time; 0: not known */
+        /* Counted from the return of qv_client_take(): when they are over the worker must have stopped by itself, for
+         * then another may get the task.  A heartbeat gives more. */
+        uint64_t remaining_ms;
+        uint64_t ttl_ms;       /* what a heartbeat gives; one every third of this is enough */
+        uint32_t attempts_max; /* 0: not known */
+        uint32_t crashes;
+        const char *host;          /* which host handed it out; NULL: not known */
+        size_t headers_text_count; /* so many of the headers, the first ones, were given as texts; the rest as bytes */
+};
+#define QV_CLIENT_WORK_INIT                                                                                            \
+        {                                                                                                              \
+                sizeof(struct qv_client_work), 0, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, \
+                        0, NULL, 0                                                                                     \
+        }
+
+/* Takes a task.  If several hosts run here, each is asked in turn.  -EAGAIN: none came within wait_ms; -ENOENT: no host
+ * here has a handler of that name with plugin = "remote".  After -ETIMEDOUT or -ECONNRESET a task may have been handed
+ * out that nobody got: it is interrupted when its time is over, at no cost. */
+int qv_client_take(struct qv_client *client, const struct qv_client_take *take, struct qv_client_work **ret_work);
+/* Frees what qv_client_take() returned; says nothing about the task.  Accepts NULL. */
+void qv_client_work_free(struct qv_client_work *work);
+
+struct qv_client_heartbeat {
+        uint32_t size;
+        bool has_progress;
+        uint64_t progress_done, progress_total; /* with has_progress: how much is done, and of how much */
+        const void *checkpoint;                 /* kept for the next start, if there is one; NULL: as it was */
+        size_t checkpoint_size;
+};
+#define QV_CLIENT_HEARTBEAT_INIT                                                                                       \
+        {                                                                                                              \
+                sizeof(struct qv_client_heartbeat), false, 0, 0, NULL, 0                                               \
+        }
+
+struct qv_client_kept {
+        uint32_t size;
+        bool stop;             /* the task was cancelled, or its timeout is over: it gets no more time */
+        uint64_t remaining_ms; /* counted from the return of the call */
+};
+#define QV_CLIENT_KEPT_INIT                                                                                            \
+        {                                                                                                              \
+                sizeof(struct qv_client_kept), false, 0                                                                \
+        }
+
+/* Keeps a task.  `heartbeat` may be NULL.  -ESTALE: the start is over, and the task may run elsewhere: stop at once.
+ * -EINVAL: the text names the field.  Any other thread may call it while the task is worked on. */
+int qv_client_heartbeat(struct qv_client *client, const struct qv_client_work *work,
+        const struct qv_client_heartbeat *heartbeat, struct qv_client_kept *kept);
+
+enum {
+        QV_CLIENT_FINISH_DONE = 0,
+        QV_CLIENT_FINISH_RETRY = 1,
+        QV_CLIENT_FINISH_LATER = 2,      /* the same at no cost, as often as the handler's later.max */
+        QV_CLIENT_FINISH_REJECT = 3,     /* no attempt will help: the task is dead */
+        QV_CLIENT_FINISH_UNAVAILABLE = 4 /* nothing that the handler does would work now: it pauses */
+};
+
+struct qv_client_finish {
+        uint32_t size;
+        int32_t outcome;    /* QV_CLIENT_FINISH_... */
+        const void *result; /* DONE: NULL: none */
+        size_t result_size;
+        const char *error;       /* not DONE: what went wrong, for the task's history; NULL: nothing is said */
+        uint64_t retry_after_ms; /* RETRY, LATER, UNAVAILABLE: 0: as the handler's settings say */
+        const void *checkpoint;  /* not DONE: kept for the next start; NULL: as it was */
+        size_t checkpoint_size;
+        /* DONE: tasks that are submitted in the step that records the outcome.  Of each, handler, key, lane, payload,
+         * delay_ms, headers and headers2 count; whatever else is set is refused.  All have the struct size of the
+         * first. */
+        const struct qv_client_task *follow_ups;
+        size_t follow_ups_count;
+};
+#define QV_CLIENT_FINISH_INIT                                                                                          \
+        {                                                                                                              \
+                sizeof(struct qv_client_finish), 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0                                 \
+        }
+
+/* Says how a task ended.  After 0 the outcome is recorded, or stands on the list of the host that owns the task, which
+ * applies it unless the start is over by then.  -ESTALE: refused, the start is over: the outcome came too late, or an
+ * earlier call had recorded it.  -EMSGSIZE: the result is too large.  -EINVAL: the text names the field.  May be called
+ * again after -ETIMEDOUT, -ECONNRESET, -ECONNREFUSED and -EBUSY. */
+int qv_client_finish(
+        struct qv_client *client, const struct qv_client_work *work, const struct qv_client_finish *finish);
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
