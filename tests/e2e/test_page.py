@@ -58,8 +58,10 @@ def browser():
 @pytest.fixture(scope="module")
 def shown(quiver, root, tmp_path_factory, browser):
     host = Host(quiver, root / "build" / "test-plugins", tmp_path_factory.mktemp("page"))
-    yield Shown(host, browser)
-    host.close()
+    try:
+        yield Shown(host, browser)
+    finally:
+        host.close()
 
 
 def test_without_a_token_the_page_shows_nothing_and_says_where_it_is(shown, browser):
