@@ -47,7 +47,7 @@ static void what_cannot_be_a_schedule_is_refused_by_field(void **state)
         assert_refused("{\"handler\":\"a\",\"every_ms\":1000,\"overlap\":\"maybe\"}", "overlap");
         assert_refused("{\"handler\":\"a\",\"every_ms\":1000,\"zone\":\"../../etc/passwd\"}", "zone");
         assert_refused("{\"handler\":\"a\",\"every_ms\":1000,\"overlap\":\"allow\",\"key\":\"k\"}", "key");
-        assert_refused("{\"handler\":\"a\",\"every_ms\":1000,\"start_ms\":5,\"end_ms\":5}", "end");
+        assert_refused("{\"handler\":\"a\",\"every_ms\":1000,\"start_ms\":5000,\"end_ms\":5000}", "end");
 }
 
 static void a_definition_is_written_as_it_was_read(void **state)
