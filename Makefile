@@ -32,7 +32,7 @@ HARDEN_LD := -Wl,-z,relro,-z,now,-z,noexecstack
 PACKAGES := libuv jansson libconfig sqlite3 hiredis zlib
 PKG_LIBS := $(or $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null),-luv -ljansson -lconfig -lsqlite3 -lhiredis -lz)
 CPPFLAGS += -Iruntime -Isdk/include -D_GNU_SOURCE $(shell $(PKG_CONFIG) --cflags-only-I $(PACKAGES) 2>/dev/null)
-CFLAGS   += -std=gnu11 $(OPT) -g $(HARDEN) $(WARN) $(if $(filter asan tsan,$(SAN)),-Wno-format-truncation) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
+CFLAGS   += -std=gnu11 $(OPT) $(if $(SAN),-g1,-g) $(HARDEN) $(WARN) $(if $(filter asan tsan,$(SAN)),-Wno-format-truncation) $(if $(WERROR),-Werror) -fno-omit-frame-pointer -pthread
 LDFLAGS  += -pthread $(HARDEN_LD)
 LDLIBS   += $(PKG_LIBS) -lzookeeper_mt -lhttp_parser -ldl -lm
 ifeq ($(SAN),asan)

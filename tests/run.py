@@ -4,8 +4,8 @@
     tests/run.py [--all] [--werror] [--only WORD]...
 
 WORD is a suite (unit, asan, tsan, contract, sim, fuzz, e2e, lint, build) or a part of a file's name (ring).
-First everything is built, one make after the other with a job per core.  Then the test programs run, one per core, and
-each suite is reported when its last program has ended.  Whatever a program wrote is in build/test/SUITE/PROGRAM.log.
+First everything is built, one make after the other with a job per core.  Then the test programs run, one per core and one more, since
+most of them wait for something, and each suite is reported when its last program has ended.  Whatever a program wrote is in build/test/SUITE/PROGRAM.log.
 
 Tests that start servers and kill processes share the machine with whatever else runs on it.  One of these that failed is
 run once more, alone; if it passes then, it counts as passed and is named as unsteady, with its first failure in full, and
@@ -471,7 +471,7 @@ def main():
     with Progress("building", build_programs):
         run_all(build_programs, report, 1)
     with Progress("testing", programs):
-        run_all(programs, report, CORES)
+        run_all(programs, report, CORES + 1)
     unsteady = [] if chosen.all else run_unsteady_again(programs, report)
     note_unsteady(unsteady)
     if len(unsteady) > UNSTEADY_MAX:
