@@ -7,8 +7,8 @@ void keep_task(void *self, const struct store_listed *task)
         kept->is_there = true;
         *to = *task;
         struct span *const spans[] = { &to->id, &to->key, &to->reason, &to->note.events, &to->note.checkpoint,
-                &to->envelope.key, &to->envelope.handler, &to->envelope.id, &to->envelope.headers, &to->envelope.others,
-                &to->envelope.payload };
+                &to->note.holder, &to->envelope.key, &to->envelope.handler, &to->envelope.id, &to->envelope.headers,
+                &to->envelope.others, &to->envelope.payload };
         for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++)
                 *spans[i] = arena_copy(&kept->arena, *spans[i]);
 }
