@@ -35,7 +35,7 @@
 #define SESSION_MS  1000
 #define GRACE_MS    100
 #define WINDOW      16
-#define CALL_MAX    (2 * WINDOW + 8) /* outcomes of one call: what a window has, some of them twice */
+#define CALL_MAX    STORE_CALL_TASKS
 
 struct sim;
 struct sim_host;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "sim.h"
 
@@ -368,6 +369,10 @@ void sim_host_kill(struct sim_host *h, bool has_guard)
                 b->epochs[i] = h->page[i].epoch;
                 b->is_held[i] = h->page[i].until_ns > 0;
         }
+        /* What a real store would answer with -ECANCELED. */
+        for (uint32_t i = 0; i < SHARDS; i++)
+                if (h->waiting_call[i])
+                        arena_free(*request_arena(&h->shards.list[i].request));
         shards_free(&h->shards);
         dispatch_free(&h->dispatch);
         if (has_guard)
