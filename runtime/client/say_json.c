@@ -7,6 +7,7 @@
 #include "base/numbers.h"
 #include "client/admin.h"
 #include "client/sized_struct.h"
+#include "view/headers.h"
 #include "view/json.h"
 
 json_t *heartbeat_json(const char *fence, const struct qv_client_heartbeat *heartbeat)
@@ -27,22 +28,6 @@ static void put_duration(json_t *object, const char *name, uint64_t ms)
         char text[32];
         (void)snprintf(text, sizeof(text), "%" PRIu64 "ms", ms);
         view_json_set_text(object, name, text);
-}
-
-/* From the lines of an envelope, which were checked when they were put there. */
-static void put_headers(json_t *object, struct span lines)
-{
-        json_t *texts = json_object();
-        json_t *bytes = json_object();
-        struct task_header header;
-        while (header_next(&lines, &header)) {
-                json_t *name = view_json_text_span(header.name);
-                (void)json_object_set_new(
-                        header.is_base64 ? bytes : texts, json_string_value(name), view_json_text_span(header.value));
-                json_decref(name);
-        }
-        (void)json_object_set_new(object, "headers", texts);
-        (void)json_object_set_new(object, "headers_base64", bytes);
 }
 
 /* -EINVAL: something is set that a follow-up cannot have. */
@@ -70,7 +55,7 @@ static int put_follow_up(json_t *list, const struct qv_client_task *given, struc
                 if (task.delay_ms)
                         put_duration(o, "delay", task.delay_ms);
                 view_json_bytes(o, "payload", task.payload, task.payload_size);
-                put_headers(o, envelope.headers);
+                headers_as_json(o, envelope.headers);
                 (void)json_array_append_new(list, o);
         }
         buffer_free(&headers);

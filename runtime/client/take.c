@@ -18,7 +18,7 @@
 #include "client/work_json.h"
 #include "task/envelope.h"
 #include "task/id.h"
-#include "work/fence.h"
+#include "worker/fence.h"
 
 #define POLL_MAX_MS       UINT64_C(60000) /* what a host lets wait */
 #define POLL_TURN_MS      UINT64_C(1000)  /* the same if there is another host to ask */

@@ -9,7 +9,7 @@
 #include "task/envelope.h"
 #include "task/id.h"
 #include "view/json.h"
-#include "work/fence.h"
+#include "worker/fence.h"
 
 #define TIME_MAX_MS (UINT64_C(3650) * 86400 * 1000) /* ten years */
 

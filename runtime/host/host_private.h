@@ -34,7 +34,7 @@
 #include "store/admin.h"
 #include "store/app.h"
 #include "store/store.h"
-#include "work/work.h"
+#include "worker/work.h"
 
 /* A host goes through them in this order, and may leave some out. */
 enum host_phase {

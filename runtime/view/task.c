@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "view/headers.h"
 #include "view/json.h"
 #include "view/text.h"
 #include "view/whereabouts.h"
@@ -54,23 +55,6 @@ static json_t *others_as_json(struct span lines)
         return object;
 }
 
-/* As a submit takes them: texts in `headers`, bytes as they stand in the envelope in `headers_base64`. */
-static void set_headers(json_t *object, struct span lines)
-{
-        json_t *objects[2] = { NULL };
-        struct task_header header;
-        while (header_next(&lines, &header)) {
-                json_t **of = &objects[header.is_base64];
-                if (!*of)
-                        *of = json_object();
-                set_line(*of, header.name, header.value);
-        }
-        if (objects[0])
-                (void)json_object_set_new(object, "headers", objects[0]);
-        if (objects[1])
-                (void)json_object_set_new(object, "headers_base64", objects[1]);
-}
-
 void envelope_as_json(json_t *object, const struct envelope *e)
 {
         if (e->handler.size)
@@ -83,7 +67,7 @@ void envelope_as_json(json_t *object, const struct envelope *e)
                 view_json_number(object, "attempts_max", e->attempts);
         if (e->is_merge)
                 (void)json_object_set_new(object, "merge", json_true());
-        set_headers(object, e->headers);
+        headers_as_json(object, e->headers);
         if (e->others.size)
                 (void)json_object_set_new(object, "unknown", others_as_json(e->others));
         view_json_span(object, "payload", e->payload);

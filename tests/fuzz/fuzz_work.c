@@ -9,7 +9,7 @@
 #include "client/http_answer.h"
 #include "client/work_json.h"
 #include "host/shard/pending_outcome.h"
-#include "work/work.h"
+#include "worker/work.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,7 +14,7 @@
 #include "client/http_answer.h"
 #include "client/say_json.h"
 #include "client/work_json.h"
-#include "work/report.h"
+#include "worker/report.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "work/work.h"
+#include "worker/work.h"
 
 static struct span T(const char *text) {
         return (struct span){ text, strlen(text) };

@@ -19,7 +19,7 @@
 #include "config/config.h"
 #include "host/shard/lent.h"
 #include "host/shard/shard.h"
-#include "work/work.h"
+#include "worker/work.h"
 
 struct handler;
 struct handlers;

@@ -59,7 +59,7 @@ static bool put_task(struct document *d, const struct done_task *task, uint64_t 
         uint32_t kind = kind_ensure(d, task);
         if (kind == KINDS_MAX)
                 return false;
-        /* The letters of an id, and of a worker's name, need no quoting in JSON: task/id.h, work/fence.h. */
+        /* The letters of an id, and of a worker's name, need no quoting in JSON: task/id.h, worker/fence.h. */
         buffer_printf(&d->tasks, "%s[\"%.*s\",%" PRIu32 ",%" PRIu32 ",%" PRId32 ",%" PRIu64 ",%" PRIu64 ",",
                 d->tasks.size ? "," : "", (int)task->id_size, task->id, kind, task->attempt, task->pid,
                 ago_ms(task->at_ms, now_ms), task->ran_ms);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "task/envelope.h"
-#include "work/fence.h"
+#include "worker/fence.h"
 
 struct done_task {
         int64_t at_ms;    /* when its outcome was durable */

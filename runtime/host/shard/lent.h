@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <uthash.h>
 
-#include "work/fence.h"
+#include "worker/fence.h"
 
 #define SHARD_STARTS_MAX 64u /* recorded with one call */
 

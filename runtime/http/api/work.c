@@ -12,7 +12,7 @@
 #include "store/reports.h"
 #include "store/store.h"
 #include "task/id.h"
-#include "work/work.h"
+#include "worker/work.h"
 
 #define WAIT_MAX_MS 60000u
 

@@ -1,4 +1,4 @@
-#include "work/report.h"
+#include "worker/report.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -5,8 +5,8 @@
  * gives back with everything it says: "12.345.281474976710657", the third number being the task's in its shard.
  *
  * Plain functions, no I/O. */
-#ifndef QUIVER_WORK_FENCE_H
-#define QUIVER_WORK_FENCE_H
+#ifndef QUIVER_WORKER_FENCE_H
+#define QUIVER_WORKER_FENCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * Bytes that are not UTF-8 go in base64 under NAME_base64; a result or payload that is no text is the JSON itself.  It
  * comes from outside, or from a control list that anybody may have written: every member is checked, unknown ones are
  * refused by name.  No I/O. */
-#ifndef QUIVER_WORK_REPORT_H
-#define QUIVER_WORK_REPORT_H
+#ifndef QUIVER_WORKER_REPORT_H
+#define QUIVER_WORKER_REPORT_H
 
 #include <stdbool.h>
 
@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "ring/pack.h"
-#include "work/fence.h"
+#include "worker/fence.h"
 
 enum report_kind { REPORT_HEARTBEAT, REPORT_OUTCOME };
 

@@ -1,4 +1,4 @@
-#include "work/fence.h"
+#include "worker/fence.h"
 
 #include <ctype.h>
 #include <errno.h>

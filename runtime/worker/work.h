@@ -3,16 +3,16 @@
  *
  * Both structs are embedded in the caller's and stay until done() was called: exactly once, on the loop, never inside
  * the starting call.  What it is given is borrowed until it returns. */
-#ifndef QUIVER_WORK_WORK_H
-#define QUIVER_WORK_WORK_H
+#ifndef QUIVER_WORKER_WORK_H
+#define QUIVER_WORKER_WORK_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/span.h"
-#include "work/fence.h"
-#include "work/report.h"
+#include "worker/fence.h"
+#include "worker/report.h"
 
 struct lent;
 
