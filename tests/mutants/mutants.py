@@ -596,11 +596,11 @@ MUTANTS = [
     ("workers: a cancelled task gets more time", "runtime/host/remote/remote_io.c",
      "if (lent->is_cancelled || !give_ms ||", "if (!give_ms ||", [UNIT("remote")]),
     ("workers: a new owner does not wait", "runtime/host/shard/shard_tasks.c",
-     "(void)shard_adopt(s, added[i], &tasks[i], now_ms);", "continue;", [UNIT("remote")]),
+     "(void)shard_adopt(s, added[i], &tasks[i], now_ms);", "continue;", [UNIT("remote_owners")]),
     ("workers: a shard waits for its workers", "runtime/host/shard/shard_tasks.c",
      "        s->lent--;\n", "        s->running--;\n", [UNIT("remote")]),
     ("workers: what was not recorded is confirmed", "runtime/host/shard/window.c",
-     "        lent_detach(c, false);", "        lent_detach(c, true);", [UNIT("remote")]),
+     "        lent_detach(c, false);", "        lent_detach(c, true);", [UNIT("remote_owners")]),
 
     # --- each lane has room of its own
     ("lanes: redis, a lane takes the others' room", "runtime/store/redis/shard/advance.c",
