@@ -231,6 +231,8 @@ int http_reconfigure(struct http_server *server, const struct http_options *opti
         http_access_free(&server->access);
         server->access = access;
         take_limits(server, options);
+        /* A token may be gone: nobody goes on looking with it. */
+        http_events_end_all(server->events);
         return 0;
 }
 

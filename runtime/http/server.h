@@ -31,7 +31,9 @@ struct http_server {
         struct http_counts counts;
 };
 
-/* events.c: ends every stream of events.  Accepts NULL. */
+/* events.c: ends every stream that is open: its client asks again, and is looked at again.  Accepts NULL. */
+void http_events_end_all(struct http_events *events);
+/* The same, and takes no more. */
 void http_events_stop(struct http_events *events);
 /* Something that kept a closing server is over. */
 void http_server_free_if_over(struct http_server *server);

@@ -2,6 +2,7 @@
 import http.client
 import pathlib
 import re
+import signal
 
 import pytest
 
@@ -162,6 +163,30 @@ def test_a_task_is_found_by_its_id_and_its_payload_opens_on_demand(shown, browse
     browser.wait_text("10 reject", "pre")
     browser.press("Hex")
     browser.wait_text("31 30 20", "pre")
+
+
+def test_a_dead_task_is_requeued_with_another_payload(shown, browser):
+    number = shown.host.submit_one(task("mail", 20, "reject", key="edited"))
+    shown.look(f"task?id={number}")
+    browser.press("Requeue with another payload")
+    browser.run("const t = document.querySelector('textarea'); t.focus(); t.select()")
+    browser.key("21 result")
+    browser.press("Requeue it so")
+    browser.wait(lambda: number not in browser.run("return location.hash"), "the new task")
+    browser.wait_text("done")
+    assert "Cancel it" not in browser.text(), "what is done cannot be cancelled"
+
+
+def test_a_token_that_is_taken_back_is_said_and_the_last_known_stays(shown, browser):
+    tokens = shown.host.folder / "tokens"
+    shown.look(token="watcher-watcher-1")
+    tokens.write_text(TOKENS.replace("watcher-watcher-1", "another-another-1"))
+    shown.host.signal(signal.SIGHUP)
+    browser.wait_text("not accepted any more")
+    assert "Handlers" in browser.text()
+    tokens.write_text(TOKENS)
+    shown.host.signal(signal.SIGHUP)
+    browser.wait(lambda: "not accepted" not in browser.text(), "it is accepted again")
 
 
 def test_the_files_are_small_and_are_asked_for_once(shown, browser):

@@ -189,16 +189,19 @@ static void on_timer_closed(uv_handle_t *handle)
         free_if_over(events);
 }
 
+void http_events_end_all(struct http_events *events)
+{
+        while (events && events->streams)
+                stream_end(events->streams);
+}
+
 void http_events_stop(struct http_events *events)
 {
         if (!events || events->is_stopped)
                 return;
         events->is_stopped = true;
         events->run.is_stopped = true;
-        for (struct event_stream *stream = events->streams, *next; stream; stream = next) {
-                next = stream->next;
-                stream_end(stream);
-        }
+        http_events_end_all(events);
         uv_close((uv_handle_t *)&events->timer, on_timer_closed);
 }
 

@@ -59,7 +59,7 @@ export function view(parameters) {
 	const asked = query({ state: parameters.state, order: parameters.order, cursor: parameters.cursor, limit: 100 });
 	const found = wants(`keys${asked}`, () => get(`/v1/keys${asked}`));
 	return [
-		filters("keys", parameters, [["state", "state", ["all", "waiting", "parked", "held"]], ["order", "first", ["all", "tasks"]], ["key", "one key"]]),
+		filters("keys", parameters, [["state", "state", ["all", "waiting", "parked", "held"]], ["order", "most", ["all", "tasks"]], ["key", "one key"]]),
 		found.error ? h("p", { class: "bad" }, found.error.message) : null,
 		found.data ? [found.data.keys.length ? table("keys", [
 			{ name: "key", value: (k) => k.key, show: (k) => keyLink(k.key) },

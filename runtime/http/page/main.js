@@ -76,8 +76,10 @@ function drawNav(current) {
 
 // The host does not answer, or does not let us in.
 function banner() {
-	if (!state.error || state.error.status === 401 || state.error.status === 403)
+	if (!state.error)
 		return null;
+	if (state.error.status === 401 || state.error.status === 403)
+		return h("div", { class: "banner", role: "alert" }, h("strong", {}, "Your token is not accepted any more. "), `${state.error.message}. What is shown is the last that was known. Open the page with another: `, command("quiver page"));
 	const others = (state.status?.members || []).filter((m) => m.name !== state.me?.host && m.http);
 	return h("div", { class: "banner", role: "alert" }, h("strong", {}, `${state.me?.host || "The host"} does not answer. `), `Asked for its status: ${state.error.message}. `,
 		state.status ? "What is shown is the last that was known. " : "", "The page goes on asking. ",

@@ -1,11 +1,11 @@
 // task.js: one task from its submission to its outcome.
 
-import { call, get, part } from "./api.js";
+import { get, part, post, query } from "./api.js";
 import { h, say } from "./dom.js";
 import { age, bytes, clock, number, time } from "./format.js";
-import { action, command, copyable, empty, handlerLink, keyLink, mono, taskLink, word } from "./parts.js";
+import { action, command, copyable, empty, handlerLink, keyLink, may, mono, taskLink, word } from "./parts.js";
 import { why } from "./tasks.js";
-import { redraw, state, wants } from "./state.js";
+import { redraw, wants } from "./state.js";
 
 const LEVELS = { attempt: "warn", crash: "bad", timeout: "bad", interruption: "wait", later: "wait", requeued: "ok", done: "ok", started: "ok" };
 
@@ -79,18 +79,22 @@ function payload(task) {
 }
 
 function requeueEdited(task) {
-	const data = payloadOf(task);
-	if (!data || task.state !== "dead" || !(state.me?.roles || []).includes("operate"))
+	// What is no text cannot be edited as one.
+	if (typeof task.payload !== "string" || task.state !== "dead" || !may("operate"))
 		return null;
 	const send = async (e) => {
 		e.preventDefault();
-		const body = new FormData(e.target).get("payload");
-		const answer = await call("POST", `/v1/tasks/${part(task.id)}/requeue`, { body });
-		say(answer.ok ? "Requeued with the new payload." : `It was refused: ${(await answer.json()).detail}`);
+		try {
+			const answer = await post(`/v1/tasks/${part(task.id)}/requeue?edit=1`, e.target.elements.payload.value);
+			say("Requeued with the new payload.");
+			location.hash = `#/task${query({ id: answer.as })}`;
+		} catch (error) {
+			say(`It was not requeued: ${error.message}`);
+		}
 	};
 	return h("details", {}, h("summary", {}, "Requeue with another payload"),
-		h("form", { onsubmit: send }, h("p", { class: "muted" }, "The task goes to the tail of its lane with fresh attempts and this payload."),
-			h("label", {}, "payload", h("textarea", { name: "payload", oninput: (e) => { e.target.dataset.typed = ""; } }, new TextDecoder().decode(data))),
+		h("form", { onsubmit: send }, h("p", { class: "muted" }, "A new task with this payload takes its place, at the tail of its lane."),
+			h("label", {}, "payload", h("textarea", { name: "payload", oninput: (e) => { e.target.dataset.typed = ""; } }, task.payload)),
 			h("button", { type: "submit", class: "main" }, "Requeue it so")));
 }
 
@@ -104,6 +108,7 @@ export function view(parameters) {
 	const task = found.data;
 	const path = (verb) => `/v1/tasks/${part(id)}/${verb}`;
 	const isDead = task.state === "dead";
+	const isOver = task.state === "done" || task.state === "merged";
 	return [
 		h("dl", { class: "facts" },
 			h("dt", {}, "id"), h("dd", {}, mono(id, 60), copyable(id)),
@@ -118,7 +123,7 @@ export function view(parameters) {
 		h("div", { class: "actions" },
 			isDead ? [action({ label: "Requeue it", path: path("requeue"), command: `quiver dead requeue ${word(id)}` }),
 				action({ label: "Drop it", path: path("drop"), command: `quiver dead drop ${word(id)}`, warns: "The task, its payload and its history are gone for good." })]
-				: action({ label: "Cancel it", path: path("cancel"), command: `quiver task cancel ${word(id)}`,
+				: isOver ? null : action({ label: "Cancel it", path: path("cancel"), command: `quiver task cancel ${word(id)}`,
 					warns: task.state === "running" ? "It is told to stop, and is dead unless it ends well before. It can be requeued." : "It will not run, and is dead. It can be requeued." })),
 		payload(task),
 		requeueEdited(task),
