@@ -19,6 +19,34 @@ static struct store_task *hand_merge(struct rig *g, uint64_t seq, const char *ke
         return t;
 }
 
+/* A call that brings one more of key k for handler a that may be merged. */
+static void bring(struct rig *g, uint64_t seq)
+{
+        hand_merge(g, seq, "k", "a");
+        claim(g);
+}
+
+static void open_with_one(struct rig *g)
+{
+        merge_open(g);
+        bring(g, 1);
+}
+
+/* Tasks 1 and 2 of key k came at once, and the store has not been told yet that they become one. */
+static void open_with_two(struct rig *g)
+{
+        merge_open(g);
+        hand_merge(g, 1, "k", "a");
+        bring(g, 2);
+}
+
+/* Tasks 1 and 2 of key k, and the call that says that they become one is under way. */
+static void open_telling_two(struct rig *g)
+{
+        open_with_two(g);
+        send_advance(g);
+}
+
 /* A call that brings nothing. */
 static void tell(struct rig *g)
 {
@@ -73,15 +101,10 @@ static void while_one_runs_at_most_one_waits(void **state)
 {
         (void)state;
         struct rig g;
-        merge_open(&g);
-        hand_merge(&g, 1, "k", "a");
-        claim(&g);
+        open_with_one(&g);
         struct claimed *running = start(&g, 1);
         for (uint64_t seq = 2; seq < 300; seq++) {
-                hand_merge(&g, seq, "k", "a");
-                g.shard.has_work = true;
-                send_advance(&g);
-                reply_advance(&g, STORE_OK);
+                bring(&g, seq);
                 assert_true(g.shard.window.count <= 3); /* the last one is on its way out */
         }
         tell(&g);
@@ -139,8 +162,7 @@ static void what_has_started_is_not_changed(void **state)
                 struct rig g;
                 merge_open(&g);
                 hand_merge(&g, 1, "k", "a")->note = started[i];
-                hand_merge(&g, 2, "k", "a");
-                claim(&g);
+                bring(&g, 2);
                 assert_int_equal(g.shard.ended_count, 0);
                 hand_merge(&g, 3, "k", "a")->note = started[i];
                 claim(&g);
@@ -170,8 +192,7 @@ static void nothing_is_merged_before_the_app_allows_it(void **state)
         merge_open(&g);
         g.limits.can_merge = false;
         hand_merge(&g, 1, "k", "a")->envelope.debounce_ms = 1000;
-        hand_merge(&g, 2, "k", "a");
-        claim(&g);
+        bring(&g, 2);
         assert_int_equal(g.shard.ended_count, 0);
         start(&g, 1);
         rig_close(&g);
@@ -182,17 +203,11 @@ static void a_stream_of_tasks_does_not_keep_the_first_from_starting(void **state
 {
         (void)state;
         struct rig g;
-        merge_open(&g);
-        hand_merge(&g, 1, "k", "a");
-        hand_merge(&g, 2, "k", "a");
-        claim(&g);
+        open_with_two(&g);
         uint64_t seq = 3;
         while (!next(&g)) {
                 assert_true(seq < 100);
-                hand_merge(&g, seq++, "k", "a");
-                g.shard.has_work = true;
-                send_advance(&g);
-                reply_advance(&g, STORE_OK);
+                bring(&g, seq++);
         }
         rig_close(&g);
 }
@@ -202,12 +217,9 @@ static void one_that_waits_for_a_seat_is_merged_into_for_as_long(void **state)
 {
         (void)state;
         struct rig g;
-        merge_open(&g);
-        hand_merge(&g, 1, "k", "a");
-        claim(&g);
+        open_with_one(&g);
         for (uint64_t seq = 2; seq < 200; seq++) {
-                hand_merge(&g, seq, "k", "a");
-                claim(&g);
+                bring(&g, seq);
                 tell(&g); /* ready now */
         }
         assert_int_equal(g.shard.window.count, 1);
@@ -218,11 +230,7 @@ static void the_next_owner_merges_anew(void **state)
 {
         (void)state;
         struct rig g;
-        merge_open(&g);
-        hand_merge(&g, 1, "k", "a");
-        hand_merge(&g, 2, "k", "a");
-        claim(&g);
-        send_advance(&g);
+        open_telling_two(&g);
         reply_advance(&g, STORE_FENCED);
         assert_int_equal(g.shard.window.count, 0);
         g.now_ms += RIG_TTL_MS;
@@ -260,12 +268,9 @@ static void what_a_pool_has_had_is_not_changed(void **state)
 {
         (void)state;
         struct rig g;
-        merge_open(&g);
-        hand_merge(&g, 1, "k", "a");
-        claim(&g);
+        open_with_one(&g);
         shard_again(&g.shard, start(&g, 1), g.now_ms);
-        hand_merge(&g, 2, "k", "a");
-        claim(&g);
+        bring(&g, 2);
         assert_int_equal(g.shard.ended_count, 0);
         rig_close(&g);
 }
@@ -275,9 +280,7 @@ static void what_comes_in_behind_a_retry_is_not_merged(void **state)
 {
         (void)state;
         struct rig g;
-        merge_open(&g);
-        hand_merge(&g, 1, "k", "a");
-        claim(&g);
+        open_with_one(&g);
         struct claimed *c = start(&g, 1);
         g.shard.has_work = true;
         send_advance(&g);
@@ -354,11 +357,7 @@ static void a_repeat_tells_the_same_merge(void **state)
 {
         (void)state;
         struct rig g;
-        merge_open(&g);
-        hand_merge(&g, 1, "k", "a");
-        hand_merge(&g, 2, "k", "a");
-        claim(&g);
-        send_advance(&g);
+        open_telling_two(&g);
         shard_failed(&g.shard, g.now_ms);
         g.now_ms += 1000;
         send_advance(&g);
@@ -372,11 +371,7 @@ static void what_the_store_does_not_have_any_more_is_read_again(void **state)
 {
         (void)state;
         struct rig g;
-        merge_open(&g);
-        hand_merge(&g, 1, "k", "a");
-        hand_merge(&g, 2, "k", "a");
-        claim(&g);
-        send_advance(&g);
+        open_telling_two(&g);
         g.advance.gone = 1;
         reply_advance(&g, STORE_OK);
         g.advance.gone = 0;
@@ -415,11 +410,7 @@ static void a_cancelled_one_is_dead_and_takes_the_others_with_it(void **state)
 {
         (void)state;
         struct rig g;
-        merge_open(&g);
-        hand_merge(&g, 1, "k", "a");
-        hand_merge(&g, 2, "k", "a");
-        claim(&g);
-        send_advance(&g);
+        open_telling_two(&g);
         shard_obey(
                 &g.shard, &(struct store_control){ .verb = CONTROL_CANCEL, .key = rig_span("k"), .seq = 1 }, g.now_ms);
         reply_advance(&g, STORE_OK);
@@ -433,11 +424,7 @@ static void a_handler_that_was_shut_meanwhile_gets_nothing(void **state)
 {
         (void)state;
         struct rig g;
-        merge_open(&g);
-        hand_merge(&g, 1, "k", "a");
-        hand_merge(&g, 2, "k", "a");
-        claim(&g);
-        send_advance(&g);
+        open_telling_two(&g);
         g.routes.states[0] = ROUTE_SHUT;
         shard_return_pool(&g.shard, 0, g.now_ms);
         reply_advance(&g, STORE_OK);
