@@ -125,6 +125,14 @@ int key_act(struct world *w, enum store_control_verb verb, const char *name)
         return CALL(w, store_key_act, &a, NULL);
 }
 
+uint64_t store_now_ms(struct world *w)
+{
+        assert_int_equal(key_act(w, CONTROL_HOLD, "clock"), 0);
+        uint64_t now_ms = key(w, "clock").since_ms;
+        assert_int_equal(key_act(w, CONTROL_UNHOLD, "clock"), 0);
+        return now_ms;
+}
+
 struct store_dead dead_act(struct world *w, enum store_dead_verb verb, struct span id)
 {
         struct store_dead d = { .verb = verb, .ids = &id, .ids_count = id.size ? 1 : 0 };

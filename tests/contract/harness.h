@@ -157,6 +157,8 @@ const struct store_listed *find(struct world *w, struct span id);
 int cancel(struct world *w, struct span id, bool *ret_pending);
 struct store_key_info key(struct world *w, const char *name);
 int key_act(struct world *w, enum store_control_verb verb, const char *name);
+/* By the store's clock. */
+uint64_t store_now_ms(struct world *w);
 /* On the one with the id; empty: on none. */
 struct store_dead dead_act(struct world *w, enum store_dead_verb verb, struct span id);
 struct store_dead dead_act_on(struct world *w, enum store_dead_verb verb, const uint64_t *numbers, uint32_t count);
@@ -200,8 +202,8 @@ extern const struct CMUnitTest limit_tests[], schedule_tests[];
 extern const size_t limit_count, schedule_count;
 extern const struct CMUnitTest idempotency_tests[], mail_tests[], names_tests[], report_tests[], room_tests[];
 extern const size_t idempotency_count, mail_count, names_count, report_count, room_count;
-extern const struct CMUnitTest window_tests[], look_tests[], merge_tests[];
-extern const size_t window_count, look_count, merge_count;
+extern const struct CMUnitTest window_tests[], look_tests[], merge_tests[], intervene_tests[];
+extern const size_t window_count, look_count, merge_count, intervene_count;
 #define IN_WORLD(test)   cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 #define IN_WORLD_4(test) cmocka_unit_test_setup_teardown(test, world_setup_4, world_teardown)
 #define GROUP(name)      const size_t name##_count = sizeof(name##_tests) / sizeof(name##_tests[0])

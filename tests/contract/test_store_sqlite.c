@@ -11,5 +11,6 @@ int main(void)
                      RUN(import) + RUN(grow) + RUN(app) + RUN(bell);
         failed += RUN(limit) + RUN(schedule) + RUN(window);
         failed += RUN(idempotency) + RUN(mail) + RUN(names) + RUN(report) + RUN(room) + RUN(look) + RUN(merge);
+        failed += RUN(intervene);
         return failed ? 1 : 0;
 }
