@@ -317,7 +317,8 @@ def lint(is_long):
     """clang-tidy looks at each file for seconds: `make lint` and the long run have it."""
     for target in ("cppcheck", "format-check", "structure", *(["tidy"] if is_long else [])):
         yield Program("lint", target, ["make", "--no-print-directory", "-k", target], 600)
-    yield pytest("lint", ROOT / "tests" / "lint" / "test_structure.py", 60)
+    for source in sorted((ROOT / "tests" / "lint").glob("test_*.py")):
+        yield pytest("lint", source, 60)
 
 
 def pytest(suite, source, timeout_s, env=None):

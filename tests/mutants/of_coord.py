@@ -1,0 +1,37 @@
+"""Coordination: runtime/coord."""
+from noticed_by import CONTRACT, SIM, UNIT
+
+MUTANTS = [
+    # --- queues, members and trees
+    ("queue: an old session's place will do", "runtime/coord/queue.c",
+     "if (!status && queue->get.stat.owner == queue->session) {", "if (!status) {", [CONTRACT("coord_recipes"), SIM]),
+    ("queue: any place will do", "runtime/coord/queue.c",
+     "if (!is_own && !queue->request.status && !queue->get.stat.owner) {", "if (false) {", [CONTRACT("coord_recipes")]),
+    ("queue: an empty one stays", "runtime/coord/queue.c",
+     "queue->is_untidy = queue->removes_empty;", "queue->is_untidy = false;", [CONTRACT("coord_recipes")]),
+    ("member: nobody's node will do", "runtime/coord/member.c",
+     "} else if (status == 0 && mate->get.stat.owner) {", "} else if (status == 0) {", [CONTRACT("coord_recipes")]),
+    ("remote tree: an answer that came too late is proof", "runtime/coord/remote.c",
+     "if (remote->coord.answered_ms - remote->proof_ms > remote->coord.session_ms)", "if (false)", [UNIT("coord_remote")]),
+    ("remote tree: a request outlives its session", "runtime/coord/remote.c",
+     "for (struct coord_request *request; count && (request = coord->requests); count--) {",
+     "for (struct coord_request *request; false && count && (request = coord->requests); count--) {",
+     [UNIT("coord_remote")]),
+    ("redis tree: any number", "runtime/coord/redis/lua/lib/tree.lua",
+     "or not string.find(text, '^%d+$') then", "then", [CONTRACT("coord_redis_values")]),
+    ("redis tree: any type", "runtime/coord/redis/lua/lib/tree.lua",
+     "if found == kind or found == 'none' then", "if true then", [CONTRACT("coord_redis_values")]),
+    ("redis tree: any name", "runtime/coord/remote.c",
+     "if (coord_name_is_good(name)) {", "if (name.data) {", [CONTRACT("coord_redis_values")]),
+    ("local tree: any record", "runtime/coord/local/tree.c",
+     "parent->stat.owner || coord_path_check(path, NULL) : stat->owner != 0)", "false : false)", [UNIT("coord_replica")]),
+    ("queue: waits for a place of its own", "runtime/coord/queue.c",
+     "if (before && is_ours(queue, before)) {", "if (false) {", [CONTRACT("coord_recipes")]),
+    ("member: an old session's node will do", "runtime/coord/member.c",
+     "m->get.stat.owner != m->session", "false", [CONTRACT("coord_recipes"), SIM]),
+    ("member: creation ids are not compared", "runtime/coord/member.c",
+     "mate->is_told && mate->created != stat->created", "false", [CONTRACT("coord_recipes")]),
+    ("local tree: any version will do", "runtime/coord/local/tree.c",
+     "return version == COORD_ANY_VERSION || version == node->stat.version ? 0 : -ESTALE;", "return version ? 0 : 0;",
+     [CONTRACT("coord")]),
+]
