@@ -1,6 +1,7 @@
 /* status.c: the replies of a store and the documents of its hosts, merged; and the JSON of that. */
 #include "view/status.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,10 +19,14 @@
 
 static const char *const rate_names[] = { "done", "retried", "failed" };
 /* The counts of a handler that hosts say and that are added up. */
-static const char *const sums[] = { "waiting", "running", "done", "retried", "later", "rejected", "crashed",
+static const char *const sums[] = { "waiting", "running", "seats", "done", "retried", "later", "rejected", "crashed",
         "timed_out", "merged" };
 /* Those of them that the store counts, too, since the app began. */
-#define SUMS_COUNTED_FROM 2
+#define SUMS_COUNTED_FROM 3
+/* Numbers that need not be whole: what is added up, and of which the largest is shown. */
+static const char *const handler_rates[] = { "done_rate", "failed_rate" };
+static const char *const handler_times[] = { "run_p50_ms", "run_p99_ms" };
+#define VERSIONS_MAX 32u /* of one handler, of all hosts */
 /* Of several hosts' states of a handler the last in this list is shown: it is the one that someone should look at.  The
  * first is that of a handler of which no host says anything. */
 static const char *const states[] = { "unserved", "removed", "open", "starting", "paused", "unavailable", "refused",
@@ -114,6 +119,27 @@ static void add_http(json_t *member, const json_t *said)
         (void)json_object_set_new(member, "http_counts", o);
 }
 
+/* A number that is not negative and not endless; else 0. */
+static double real_of(const json_t *o, const char *name)
+{
+        double value = json_number_value(json_object_get(o, name));
+        return isfinite(value) && value > 0 ? value : 0;
+}
+
+/* [[shard, tasks], …] → tasks. */
+static uint64_t count_running(const json_t *pairs)
+{
+        uint64_t sum = 0;
+        size_t i;
+        const json_t *pair;
+        json_array_foreach(pairs, i, pair)
+        {
+                json_int_t tasks = json_integer_value(json_array_get(pair, 1));
+                sum += tasks > 0 && tasks <= UINT32_MAX ? (uint64_t)tasks : 0;
+        }
+        return sum;
+}
+
 static json_t *make_member(const struct status *status, const json_t *document, const struct store_status *found)
 {
         char nonce[NONCE_TEXT];
@@ -132,6 +158,8 @@ static json_t *make_member(const struct status *status, const json_t *document, 
         for (size_t i = 0; i < COUNT_OF(member_numbers); i++)
                 if (view_json_get_number(document, member_numbers[i]))
                         view_json_number(o, member_numbers[i], view_json_get_number(document, member_numbers[i]));
+        view_json_number(o, "running", count_running(json_object_get(document, "running")));
+        (void)json_object_set_new(o, "done_rate", json_real(real_of(json_object_get(document, "rates"), "done")));
         if (json_is_object(json_object_get(document, "http_counts")))
                 add_http(o, json_object_get(document, "http_counts"));
         for (size_t i = 0; i < COUNT_OF(lists); i++)
@@ -169,6 +197,10 @@ static json_t *ensure_handler(json_t *handlers, const char *name)
                 view_json_number(handler, sums[n], 0);
         view_json_number(handler, "dead", 0);
         view_json_number(handler, "oldest_ms", 0);
+        for (size_t n = 0; n < COUNT_OF(handler_rates); n++)
+                (void)json_object_set_new(handler, handler_rates[n], json_real(0));
+        for (size_t n = 0; n < COUNT_OF(handler_times); n++)
+                (void)json_object_set_new(handler, handler_times[n], json_real(0));
         (void)json_array_append_new(handlers, handler);
         return handler;
 }
@@ -208,7 +240,44 @@ static void set_older(json_t *into, const json_t *said, const char *name, uint64
                 set_greater(into, name, age_ms + document_age_ms);
 }
 
-static void add_handler(json_t *handlers, const json_t *said, uint64_t document_age_ms)
+static void add_reals(json_t *into, const json_t *said)
+{
+        for (size_t i = 0; i < COUNT_OF(handler_rates); i++) {
+                double sum = real_of(into, handler_rates[i]) + real_of(said, handler_rates[i]);
+                (void)json_object_set_new(into, handler_rates[i], json_real(isfinite(sum) ? sum : 0));
+        }
+        for (size_t i = 0; i < COUNT_OF(handler_times); i++)
+                if (real_of(said, handler_times[i]) > real_of(into, handler_times[i]))
+                        (void)json_object_set_new(into, handler_times[i], json_real(real_of(said, handler_times[i])));
+}
+
+/* What became of its versions on each host; the latest first, as far as one host goes. */
+static void add_versions(json_t *into, const json_t *said, const char *host)
+{
+        static const char *const texts[] = { "version", "outcome", "by", "text" };
+        json_t *versions = json_object_get(into, "versions");
+        size_t i;
+        const json_t *version;
+        json_array_foreach(json_object_get(said, "versions"), i, version)
+        {
+                if (!versions) {
+                        versions = json_array();
+                        (void)json_object_set_new(into, "versions", versions);
+                }
+                if (json_array_size(versions) == VERSIONS_MAX)
+                        return;
+                json_t *o = json_object();
+                view_json_set_text(o, "host", host);
+                view_json_number(o, "generation", view_json_get_number(version, "generation"));
+                view_json_number(o, "at_ms", view_json_get_number(version, "at_ms"));
+                for (size_t n = 0; n < COUNT_OF(texts); n++)
+                        if (*view_json_get_text(version, texts[n]))
+                                view_json_set_text(o, texts[n], view_json_get_text(version, texts[n]));
+                (void)json_array_append_new(versions, o);
+        }
+}
+
+static void add_handler(json_t *handlers, const json_t *said, const char *host, uint64_t document_age_ms)
 {
         const char *name = view_json_get_text(said, "name");
         if (!*name)
@@ -225,6 +294,8 @@ static void add_handler(json_t *handlers, const json_t *said, uint64_t document_
         add_text(into, said, "refused");
         add_text(into, said, "unavailable");
         set_older(into, said, "unavailable_ms", document_age_ms);
+        add_reals(into, said);
+        add_versions(into, said, host);
         for (size_t i = 0; i < COUNT_OF(sums); i++)
                 view_json_number(
                         into, sums[i], view_json_get_number(into, sums[i]) + view_json_get_number(said, sums[i]));
@@ -275,7 +346,7 @@ void status_add_document(struct status *status, const struct store_status *found
         add_running(status, json_object_get(document, "running"), found);
         json_array_foreach(json_object_get(document, "handlers"), i, handler)
         {
-                add_handler(status->handlers, handler, found->age_ms);
+                add_handler(status->handlers, handler, view_json_get_text(document, "name"), found->age_ms);
         }
         json_decref(document);
 }

@@ -2,6 +2,10 @@
 from noticed_by import CONTRACT, SIM, UNIT
 
 MUTANTS = [
+    ("status: a slot's rates are those of the one before", "runtime/host/report/handler_report.c",
+     'if (strcmp(report->name, handler->name) != 0) {', 'if (!*report->name) {', [UNIT("metrics")]),
+    ("status: durations of all times", "runtime/host/report/handler_report.c",
+     'if (now_ms - report->turned_ms < HANDLER_REPORT_MS)', 'if (true)', [UNIT("metrics")]),
     # --- why a runner died
     ("stderr: lines of earlier tasks", "runtime/host/pool/stderr_tail.c",
      'if (line->at_ms >= since_ms && !i--)', 'if (!i--)', [UNIT("blame_text")]),

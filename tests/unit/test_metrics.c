@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "host/report/handler_report.h"
 #include "view/metrics.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -227,6 +228,54 @@ static void the_documentation_has_every_metric(void **state)
         assert_true(getenv("QUIVER_RECORD") || rows == METRICS);
 }
 
+/* --- what a status document says of a handler --- */
+
+static void ran(struct handler *handler, unsigned tasks, uint64_t ms)
+{
+        for (unsigned i = 0; i < tasks; i++)
+                histogram_add(&handler->times.run, ms * 1000000);
+        handler->counts.done += tasks;
+}
+
+static void a_handlers_rates_are_of_the_time_since_the_last_look(void **state)
+{
+        struct handler handler = { .name = "mail" };
+        struct handler_report report = { 0 };
+        (void)state;
+        handler.counts.done = 1000;
+        handler_report_measure(&report, &handler, 5000);
+        assert_true(report.done_rate == 0); /* what was before the first look is of no known time */
+        handler.counts.done += 30;
+        handler.counts.crashed += 2;
+        handler.counts.retried += 1;
+        handler_report_measure(&report, &handler, 7000);
+        assert_true(report.done_rate == 15);
+        assert_true(report.failed_rate == 1.5);
+        handler_report_measure(&report, &handler, 9000);
+        assert_true(report.done_rate == 0 && report.failed_rate == 0);
+        (void)snprintf(handler.name, sizeof(handler.name), "other");
+        handler.counts.done += 500;
+        handler_report_measure(&report, &handler, 11000);
+        assert_true(report.done_rate == 0); /* the slot is another handler's now */
+}
+
+static void durations_are_told_of_the_last_minutes(void **state)
+{
+        struct handler handler = { .name = "mail" };
+        struct handler_report report = { 0 };
+        (void)state;
+        handler_report_measure(&report, &handler, 1000);
+        ran(&handler, 98, 1);
+        ran(&handler, 2, 5000);
+        handler_report_measure(&report, &handler, 3000);
+        assert_true(report.run_p50_ms > 0.5 && report.run_p50_ms <= 1);
+        assert_true(report.run_p99_ms > 2000 && report.run_p99_ms <= 5000);
+        for (uint64_t now_ms = 61000; now_ms <= 181000; now_ms += 60000)
+                handler_report_measure(&report, &handler, now_ms);
+        handler_report_measure(&report, &handler, 182000);
+        assert_true(report.run_p50_ms == 0 && report.run_p99_ms == 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -240,6 +289,8 @@ int main(void)
                 cmocka_unit_test(openmetrics_names_counters_without_their_ending),
                 cmocka_unit_test(names_say_their_type_and_unit),
                 cmocka_unit_test(the_documentation_has_every_metric),
+                cmocka_unit_test(a_handlers_rates_are_of_the_time_since_the_last_look),
+                cmocka_unit_test(durations_are_told_of_the_last_minutes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,12 +135,14 @@ static void a_status_as_json_has_this_shape(void **state)
                 "\"dead\":0,\"oldest_ms\":0}],"
                 "\"members\":[{\"name\":\"a\",\"nonce\":\"" AA "\",\"state\":\"running\",\"weight\":2,\"shards\":2,"
                 "\"age_ms\":250,\"version\":\"0.9\",\"machine\":\"web\",\"pid\":77,\"started_ms\":5,\"seats\":8,"
-                "\"unserved\":[\"fax\"],\"move_pending\":[1,3]}],"
+                "\"running\":10,\"done_rate\":1.5,\"unserved\":[\"fax\"],\"move_pending\":[1,3]}],"
                 "\"handlers\":[{\"name\":\"mail\",\"plugin\":\"mail.so\",\"version\":\"1.2\",\"generation\":3,"
-                "\"state\":\"open\",\"waiting\":1,\"running\":4,\"done\":675,\"retried\":0,\"later\":0,\"rejected\":0,"
+                "\"state\":\"open\",\"waiting\":1,\"running\":4,\"seats\":0,\"done\":675,\"retried\":0,\"later\":0,"
+                "\"rejected\":0,"
                 "\"crashed\":"
                 "0,"
-                "\"timed_out\":0,\"merged\":0,\"dead\":0,\"oldest_ms\":1250}],\"dead\":[],"
+                "\"timed_out\":0,\"merged\":0,\"dead\":0,\"oldest_ms\":1250,\"done_rate\":0.0,\"failed_rate\":0.0,"
+                "\"run_p50_ms\":0.0,\"run_p99_ms\":0.0}],\"dead\":[],"
                 "\"totals\":{\"waiting\":322,\"running\":3,\"queued\":321,\"delayed\":0,\"in_flight\":4,\"parked\":0,"
                 "\"dead\":2,\"queued_lanes\":{\"high\":1,\"normal\":20,\"low\":300},\"oldest_ms\":1500,"
                 "\"parked_keys\":0,\"held_keys\":0,\"results\":0,\"results_dropped\":0,\"submitted\":1010,"
@@ -524,17 +526,55 @@ static void what_has_another_type_counts_as_nothing(void **state)
                 "\"move_pending\":[\"x\",2.5,-3],\"handlers\":[1,null,\"m\",[],{},{\"name\":7},{\"name\":\"\"},"
                 "{\"name\":\"m\",\"plugin\":1,\"version\":[],\"generation\":\"x\",\"state\":9,\"done\":-5,\"running\":"
                 "2.5,"
-                "\"oldest_ms\":true,\"unavailable\":[],\"unavailable_ms\":-1}]}");
+                "\"oldest_ms\":true,\"unavailable\":[],\"unavailable_ms\":-1,\"done_rate\":-4,\"run_p99_ms\":\"x\","
+                "\"versions\":{\"generation\":1}}]}");
         assert_json(json_incref(rig->status.handlers),
                 "[{\"name\":\"m\",\"plugin\":\"\",\"version\":\"\",\"generation\":0,\"state\":\"open\",\"waiting\":0,"
-                "\"running\":0,\"done\":0,\"retried\":0,\"later\":0,\"rejected\":0,\"crashed\":0,\"timed_out\":0,"
-                "\"merged\":0,"
-                "\"dead\":0,"
-                "\"oldest_ms\":0}]");
+                "\"running\":0,\"seats\":0,\"done\":0,\"retried\":0,\"later\":0,\"rejected\":0,\"crashed\":0,"
+                "\"timed_out\":0,\"merged\":0,\"dead\":0,\"oldest_ms\":0,\"done_rate\":0.0,\"failed_rate\":0.0,"
+                "\"run_p50_ms\":0.0,\"run_p99_ms\":0.0}]");
         assert_json(json_incref(rig->status.rates), "{\"done\":0.0,\"retried\":0.0,\"failed\":0.0}");
         assert_null(json_object_get(json_array_get(rig->status.members, 0), "unserved"));
         assert_contains(text_of(rig), "tasks of f\\x1b[2J wait");
         assert_contains(text_of(rig), "shards 0, 0, -3\n");
+}
+
+static void rates_of_hosts_add_up_and_the_slowest_tells_how_long(void **state)
+{
+        struct rig *rig = *state;
+        add(rig, 0xaa, 0,
+                "{\"name\":\"a\",\"handlers\":[{\"name\":\"m\",\"seats\":4,\"done_rate\":1.5,\"failed_rate\":0.25,"
+                "\"run_p50_ms\":3,\"run_p99_ms\":80.5}]}");
+        add(rig, 0xbb, 0,
+                "{\"name\":\"b\",\"handlers\":[{\"name\":\"m\",\"seats\":2,\"done_rate\":2,\"run_p50_ms\":5,"
+                "\"run_p99_ms\":7}]}");
+        const json_t *m = handler(rig, 0);
+        assert_int_equal(view_json_get_number(m, "seats"), 6);
+        assert_true(json_number_value(json_object_get(m, "done_rate")) == 3.5);
+        assert_true(json_number_value(json_object_get(m, "failed_rate")) == 0.25);
+        assert_true(json_number_value(json_object_get(m, "run_p50_ms")) == 5);
+        assert_true(json_number_value(json_object_get(m, "run_p99_ms")) == 80.5);
+        assert_null(json_object_get(m, "versions"));
+}
+
+#define VERSION(generation, outcome)                                                                                   \
+        "{\"generation\":" #generation ",\"version\":\"1." #generation "\",\"at_ms\":1" #generation                    \
+        ",\"outcome\":\"" outcome "\",\"by\":\"SIGHUP\",\"more\":[1]}"
+
+static void what_became_of_versions_is_told_with_its_host_and_of_few(void **state)
+{
+        struct rig *rig = *state;
+        add(rig, 0xaa, 0,
+                "{\"name\":\"a\",\"handlers\":[{\"name\":\"m\",\"versions\":[" VERSION(2, "rolled back") ",7," VERSION(
+                        1, "good") "]}]}");
+        assert_json(json_incref(json_object_get(handler(rig, 0), "versions")),
+                "[{\"host\":\"a\",\"generation\":2,\"at_ms\":12,\"version\":\"1.2\",\"outcome\":\"rolled back\","
+                "\"by\":\"SIGHUP\"},{\"host\":\"a\",\"generation\":0,\"at_ms\":0},{\"host\":\"a\","
+                "\"generation\":1,\"at_ms\":11,\"version\":\"1.1\",\"outcome\":\"good\",\"by\":\"SIGHUP\"}]");
+        for (unsigned i = 0; i < 40; i++)
+                add(rig, 0xbb, 0,
+                        "{\"name\":\"b\",\"handlers\":[{\"name\":\"m\",\"versions\":[" VERSION(1, "good") "]}]}");
+        assert_int_equal(json_array_size(json_object_get(handler(rig, 0), "versions")), 32);
 }
 
 static void numbers_that_are_too_large_stay_the_largest(void **state)
@@ -640,6 +680,8 @@ int main(void)
                 WITH_RIG(nothing_is_older_than_the_app),
                 WITH_RIG(what_is_no_document_is_a_member_without_a_word),
                 WITH_RIG(what_has_another_type_counts_as_nothing),
+                WITH_RIG(rates_of_hosts_add_up_and_the_slowest_tells_how_long),
+                WITH_RIG(what_became_of_versions_is_told_with_its_host_and_of_few),
                 WITH_RIG(numbers_that_are_too_large_stay_the_largest),
                 WITH_RIG(words_of_others_do_not_act_on_the_terminal),
                 WITH_RIG(a_desire_that_is_no_text_keeps_its_name),

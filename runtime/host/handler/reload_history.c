@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 
+#define VERSION_TEXT_MAX 100u /* bytes of why, where it has to be short */
+
 const char *const history_outcomes[HISTORY_OUTCOMES] = { "good", "unproven", "refused", "held back", "rolled back",
         "superseded" };
 
@@ -93,6 +95,25 @@ json_t *history_json(const struct history *h, uint32_t reload)
                 const struct history_entry *e = &h->entries[i % HISTORY_MAX];
                 if (reload == UINT32_MAX || e->reload == reload)
                         (void)json_array_append_new(list, entry_json(e));
+        }
+        return list;
+}
+
+json_t *history_versions(const struct history *h, const char *handler, size_t max)
+{
+        json_t *list = json_array();
+        for (uint64_t i = h->count; i-- > first(h) && json_array_size(list) < max;) {
+                const struct history_entry *e = &h->entries[i % HISTORY_MAX];
+                if (strcmp(e->handler, handler) != 0)
+                        continue;
+                char cut[VERSION_TEXT_MAX + 1];
+                (void)snprintf(cut, sizeof(cut), "%s", e->text);
+                json_t *o = json_pack("{s:I, s:o, s:I, s:s, s:o}", "generation", (json_int_t)e->generation, "version",
+                        text_json(e->version), "at_ms", (json_int_t)e->at_ms, "outcome", e->outcome, "by",
+                        text_json(e->by));
+                if (*cut)
+                        (void)json_object_set_new(o, "text", text_json(cut));
+                (void)json_array_append_new(list, o);
         }
         return list;
 }

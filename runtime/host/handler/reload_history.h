@@ -47,5 +47,7 @@ bool history_generation(
 
 /* An array of objects, oldest first; of one reload, or of all (UINT32_MAX). */
 json_t *history_json(const struct history *h, uint32_t reload);
+/* The same of one handler, the latest first, at most so many; short, for a document of limited size. */
+json_t *history_versions(const struct history *h, const char *handler, size_t max);
 
 #endif

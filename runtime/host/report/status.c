@@ -43,38 +43,11 @@ static void put_number(json_t *o, const char *name, uint64_t value)
 
 static json_t *make_handler(const struct host_status *r, const struct handler *handler, bool has_ages)
 {
-        const struct generation *current = handler_current(handler);
-        struct survey_handler held = { 0 };
-        char hash[17];
-        json_t *o = json_object();
-        if (handler->slot < r->survey.handlers_count)
-                held = r->survey.handlers[handler->slot];
-        (void)json_object_set_new(o, "name", json_string(handler->name));
-        (void)json_object_set_new(o, "plugin", text(current ? current->settings->plugin : ""));
-        (void)json_object_set_new(o, "version", text(current ? current->plugin_version : ""));
-        put_number(o, "generation", current ? current->version.number : 0);
-        (void)snprintf(hash, sizeof(hash), "%016llx", current ? (unsigned long long)current->copy.hash : 0);
-        (void)json_object_set_new(o, "hash", json_string(current ? hash : ""));
-        (void)json_object_set_new(o, "state", json_string(handler_state_name(handler)));
-        put_number(o, "waiting", held.waiting);
-        put_number(o, "running", held.running);
-        put_number(o, "done", handler->counts.done);
-        put_number(o, "retried", handler->counts.retried);
-        put_number(o, "later", handler->counts.later);
-        put_number(o, "rejected", handler->counts.rejected);
-        put_number(o, "crashed", handler->counts.crashed);
-        put_number(o, "timed_out", handler->counts.timed_out);
-        put_number(o, "merged", handler->counts.merged);
-        put_number(o, "oldest_ms", has_ages ? held.age_ms : 0);
-        if (handler->outage.is_on && !strcmp(handler_state_name(handler), "unavailable")) {
-                (void)json_object_set_new(o, "unavailable", text(handler->outage.text));
-                put_number(o, "unavailable_ms", has_ages ? clock_boot_ms() - handler->outage.since_ms : 0);
-        }
-        if (current && handler_is_remote(current->settings))
-                put_number(o, "polls", handler->remote.polls_count);
-        if (*handler->refused)
-                (void)json_object_set_new(o, "refused", text(handler->refused));
-        return o;
+        static const struct handler_report unmeasured = { 0 };
+        static const struct survey_handler nothing = { 0 };
+        bool is_measured = handler->slot < r->reports_count && !strcmp(r->reports[handler->slot].name, handler->name);
+        return handler_report_make(is_measured ? &r->reports[handler->slot] : &unmeasured, handler,
+                handler->slot < r->survey.handlers_count ? &r->survey.handlers[handler->slot] : &nothing, has_ages);
 }
 
 /* Shards that another is to have, and that stay as long as a call runs which a move must not cut. */
@@ -182,9 +155,20 @@ static void drop_zeroes(json_t *handlers)
                 void *next;
                 json_object_foreach_safe(handler, next, name, value)
                 {
-                        if (json_is_integer(value) && !json_integer_value(value))
+                        if (json_is_number(value) && json_number_value(value) == 0)
                                 (void)json_object_del(handler, name);
                 }
+        }
+}
+
+/* What became of versions is worth less than that all handlers are named. */
+static void drop_versions(json_t *handlers)
+{
+        size_t i;
+        json_t *handler;
+        json_array_foreach(handlers, i, handler)
+        {
+                (void)json_object_del(handler, "versions");
         }
 }
 
@@ -193,6 +177,7 @@ static char *as_text(json_t *document)
 {
         json_t *handlers = json_object_get(document, "handlers");
         size_t left_out = 0;
+        bool has_dropped_versions = false;
         drop_zeroes(handlers);
         for (;;) {
                 char *dumped = memory_or_abort(
@@ -203,6 +188,11 @@ static char *as_text(json_t *document)
                         return dumped;
                 }
                 free(dumped);
+                if (!has_dropped_versions) {
+                        drop_versions(handlers);
+                        has_dropped_versions = true;
+                        continue;
+                }
                 /* A handler takes at most about 400 bytes. */
                 for (size_t excess = size - STORE_STATUS_MAX, n = 1 + excess / 400; n && json_array_size(handlers);
                         n--) {
@@ -240,7 +230,13 @@ static void measure(struct host_status *r, uint64_t now_ms)
 {
         const struct handlers *all = r->view.handlers;
         struct outcome_counts sum = { 0 };
+        if (r->reports_count < all->count) {
+                r->reports = memory_resize(r->reports, all->count * sizeof(*r->reports));
+                memset(r->reports + r->reports_count, 0, (all->count - r->reports_count) * sizeof(*r->reports));
+                r->reports_count = all->count;
+        }
         for (uint32_t i = 0; i < all->count; i++) {
+                handler_report_measure(&r->reports[i], all->list[i], now_ms);
                 const struct outcome_counts *counts = &all->list[i]->counts;
                 sum.done += counts->done;
                 sum.retried += counts->retried;
@@ -470,6 +466,7 @@ void host_status_free(struct host_status *r)
         free(r->document);
         free(r->written);
         free(r->running);
+        free(r->reports);
         free(r->counters);
         free(r->put_counters);
         survey_free(&r->survey);

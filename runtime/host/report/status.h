@@ -5,7 +5,9 @@
  *          "started_ms":1763256000123,"seats":8,"shards":64,"fenced":0,
  *          "rates":{"done":812.5,"retried":0.0,"failed":0.0},
  *          "handlers":[{"name":"mail","plugin":"mail.so","version":"1.2","generation":1,"hash":"9f…","state":"open",
- *                       "waiting":12,"running":3,…}],
+ *                       "waiting":12,"running":3,"seats":4,…,"done_rate":812.5,"run_p50_ms":0.4,"run_p99_ms":9.1,
+ *                       "versions":[{"generation":2,"version":"1.2","at_ms":1763256000123,"outcome":"good",
+ *                                    "by":"SIGHUP"},…]}],
  *          "running":[[7,2],[12,1]]}
  *
  * `running` says how many tasks run in which shard.
@@ -17,8 +19,9 @@
  * The document is written when it has changed, at most every HOST_STATUS_PACE_MS; unchanged, only often enough that it
  * does not expire.  Ages (oldest_ms) change all the time and do not cause a write; the reader adds the document's own
  * age.  The rates cover the time since the last measurement, so that the last document of a busy time is followed by
- * one with zeroes.  In the store, a handler's numbers that are zero are omitted, which keeps more than a hundred
- * handlers within the limit; beyond it, `handlers_left_out` counts the missing ones. */
+ * one with zeroes; how long tasks ran (run_p50_ms) is told of the last minutes, and causes no write.  `versions`, after
+ * a reload, has what became of a handler's latest ones.  In the store, a handler's numbers that are zero are omitted,
+ * which keeps more than a hundred handlers within the limit; beyond it, `handlers_left_out` counts the missing ones. */
 #ifndef QUIVER_HOST_REPORT_STATUS_H
 #define QUIVER_HOST_REPORT_STATUS_H
 
@@ -31,6 +34,7 @@
 #include "host/handler/reload_order.h"
 #include "host/membership/membership.h"
 #include "host/report/done_document.h"
+#include "host/report/handler_report.h"
 #include "host/report/survey.h"
 #include "host/shard/shard_io.h"
 #include "http/http.h"
@@ -78,6 +82,9 @@ struct host_status {
         struct handler_counter *counters; /* by slot */
         uint32_t counters_count;
         struct store_counter *put_counters; /* of the current or latest request */
+
+        struct handler_report *reports; /* by slot */
+        uint32_t reports_count;
 
         struct outcome_counts sum; /* at the last measurement */
         uint64_t sum_ms;
