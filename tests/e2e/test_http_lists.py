@@ -37,7 +37,8 @@ def find(host, key):
     return json.loads(host.cli("tasks", "--key", key, "--json").splitlines()[0])["id"]
 
 
-VOLATILE = {"age_ms", "due_in_ms", "oldest_ms", "rates", "answered_ms", "lag_ms", "progress"}
+VOLATILE = {"age_ms", "due_in_ms", "oldest_ms", "rates", "answered_ms", "lag_ms", "progress", "done_rate",
+            "failed_rate", "run_p50_ms", "run_p99_ms"}
 
 
 def steady(value):

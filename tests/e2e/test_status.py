@@ -13,11 +13,13 @@ import time
 from hosts import Host, wait_until
 
 SHARD = ["shard", "owner", "host", "epoch", "waiting", "running", "queued", "delayed", "in_flight", "parked", "dead", "oldest_ms"]
-MEMBER = ["name", "nonce", "state", "weight", "shards", "age_ms", "version", "machine", "pid", "started_ms", "seats"]
-HANDLER = ["name", "plugin", "version", "generation", "state", "waiting", "running", "done", "retried", "later", "rejected",
-           "crashed", "timed_out", "merged", "dead", "oldest_ms", "hash"]
-HOST_HANDLER = ["name", "plugin", "version", "generation", "hash", "state", "waiting", "running", "done", "retried", "later",
-                "rejected", "crashed", "timed_out", "merged", "oldest_ms", "generations"]
+MEMBER = ["name", "nonce", "state", "weight", "shards", "age_ms", "version", "machine", "pid", "started_ms", "seats",
+          "running", "done_rate"]
+RATES = ["done_rate", "failed_rate", "run_p50_ms", "run_p99_ms"]
+HANDLER = ["name", "plugin", "version", "generation", "state", "waiting", "running", "seats", "done", "retried", "later", "rejected",
+           "crashed", "timed_out", "merged", "dead", "oldest_ms", *RATES, "hash"]
+HOST_HANDLER = ["name", "plugin", "version", "generation", "hash", "state", "waiting", "running", "seats", "done", "retried",
+                "later", "rejected", "crashed", "timed_out", "merged", *RATES, "oldest_ms", "generations"]
 WHY = "it is down"
 
 
@@ -86,6 +88,7 @@ def test_status_as_json_has_its_shape(host):
     assert (work["done"], work["retried"], work["rejected"], work["crashed"], work["timed_out"]) == (2, 1, 1, 1, 0)
     assert found["totals"]["dead"] == 2 and found["totals"]["done"] == 2
     assert set(found["rates"]) == {"done", "retried", "failed"}
+    wait_until(lambda: handler(host)["run_p99_ms"] > 0, "it says how long they took")
 
 
 def test_what_runs_and_how_old_it_is(host, tmp_path):

@@ -11,7 +11,9 @@ static const char status_text[] =
         "'members':[{'name':'a','nonce':'aa','state':'running','shards':1},{'name':'b','nonce':'bb','shards':1}],"
         "'handlers':[{'name':'mail','state':'unavailable','waiting':1204,'estimated':true,'dead':17,'oldest_ms':230000}"
         ","
-        "{'name':'echo','state':'open','waiting':61,'running':4,'done':8380}],"
+        "{'name':'echo','state':'open','waiting':61,'running':4,'done':8380,'done_rate':8380.2,'failed_rate':0.25,"
+        "'run_p50_ms':0.21,'run_p99_ms':1430.0,'versions':[{'host':'a','generation':2,'at_ms':1763256000123,"
+        "'version':'1.4','outcome':'rolled back','by':'SIGHUP','text':'\\u001b[2J 3 failed'}]}],"
         "'dead':[{'handler':'mail','reason':'rejected','error':'no such user','tasks':2},"
         "{'handler':'mail','reason':'exhausted','error':'refused','tasks':15}],"
         "'totals':{'waiting':1265,'running':4,'dead':17,'oldest_ms':230000,'parked_keys':2,'held_keys':1,'paused':{}},"
@@ -120,6 +122,30 @@ static void assert_fits(struct rig *rig)
                 lines++;
         }
         assert_int_equal(lines, rig->size.lines);
+}
+
+static void each_handlers_rates_and_durations_fit_on_a_small_screen(void **state)
+{
+        struct rig *rig = *state;
+        const char *text = shown(rig);
+        assert_contains(text, "done/s  fail/s  dead     p50   p99");
+        assert_contains(text, "8380     0.2     0  0.21ms  1.4s");
+        assert_contains(text, "0       0    17       -     -");
+        assert_fits(rig);
+        rig->state.sort[TOP_OVERVIEW] = top_sorts(TOP_OVERVIEW) - 1;
+        assert_string_equal(top_sort_name(&rig->state), "slowest");
+        assert_order(shown(rig), "echo  ", "mail  ");
+}
+
+static void what_became_of_a_handlers_versions_stands_in_its_detail(void **state)
+{
+        struct rig *rig = *state;
+        (void)press(rig, "j\n");
+        const char *text = shown(rig);
+        assert_contains(text, "run_p99      1.4s");
+        assert_contains(text, "done_rate    8380 per second");
+        assert_contains(text, "2025-11-16 01:20:00.123Z a generation 2 1.4 rolled back, by SIGHUP");
+        assert_contains(text, "\\x1b[2J 3 ");
 }
 
 static void what_is_wrong_comes_first(void **state)
@@ -421,6 +447,8 @@ static void tab_goes_round(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                TEST(each_handlers_rates_and_durations_fit_on_a_small_screen),
+                TEST(what_became_of_a_handlers_versions_stands_in_its_detail),
                 TEST(what_is_wrong_comes_first),
                 TEST(nothing_wrong_is_said_in_one_line),
                 TEST(every_page_fits_every_screen),

@@ -150,84 +150,77 @@ static void put_bytes(struct table *table, const json_t *item, const char *name)
         buffer_free(&bytes);
 }
 
-struct top_column {
-        const char *title;
+#define COLUMNS_MAX 10u
+
+static const struct top_column {
+        const char *title; /* NULL: there are no more */
         const char *member;
-        enum { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_ESTIMATE, COLUMN_AGE } kind;
-        size_t max;
+        enum { COLUMN_TEXT, COLUMN_NUMBER, COLUMN_ESTIMATE, COLUMN_AGE, COLUMN_RATE, COLUMN_DURATION } kind;
+        size_t max; /* of a text */
+} columns[TOP_PAGES][COLUMNS_MAX] = {
+        /* What matters most stands left: a narrow screen cuts the others. */
+        [TOP_OVERVIEW] = { { "handler", "name", COLUMN_TEXT, NAME_SHOWN },
+                { "state", "state", COLUMN_TEXT, STATE_SHOWN }, { "waits", "waiting", COLUMN_ESTIMATE, 0 },
+                { "oldest", "oldest_ms", COLUMN_AGE, 0 }, { "runs", "running", COLUMN_NUMBER, 0 },
+                { "done/s", "done_rate", COLUMN_RATE, 0 }, { "fail/s", "failed_rate", COLUMN_RATE, 0 },
+                { "dead", "dead", COLUMN_NUMBER, 0 }, { "p50", "run_p50_ms", COLUMN_DURATION, 0 },
+                { "p99", "run_p99_ms", COLUMN_DURATION, 0 } },
+        [TOP_KEYS] = { { "state", "state", COLUMN_TEXT, STATE_SHOWN }, { "waiting", "tasks", COLUMN_NUMBER, 0 },
+                { "due in", "due_in_ms", COLUMN_AGE, 0 }, { "key", "key", COLUMN_TEXT, 2 * NAME_SHOWN },
+                { "reason", "reason", COLUMN_TEXT, TEXT_SHOWN } },
+        [TOP_SHARDS] = { { "shard", "shard", COLUMN_NUMBER, 0 }, { "owner", "host", COLUMN_TEXT, NAME_SHOWN },
+                { "epoch", "epoch", COLUMN_NUMBER, 0 }, { "waiting", "waiting", COLUMN_NUMBER, 0 },
+                { "running", "running", COLUMN_NUMBER, 0 }, { "delayed", "delayed", COLUMN_NUMBER, 0 },
+                { "dead", "dead", COLUMN_NUMBER, 0 }, { "oldest", "oldest_ms", COLUMN_AGE, 0 } },
+        [TOP_MEMBERS] = { { "host", "name", COLUMN_TEXT, NAME_SHOWN }, { "state", "state", COLUMN_TEXT, STATE_SHOWN },
+                { "shards", "shards", COLUMN_NUMBER, 0 }, { "running", "running", COLUMN_NUMBER, 0 },
+                { "seats", "seats", COLUMN_NUMBER, 0 }, { "done/s", "done_rate", COLUMN_RATE, 0 },
+                { "heard of", "age_ms", COLUMN_AGE, 0 }, { "pid", "pid", COLUMN_NUMBER, 0 },
+                { "version", "version", COLUMN_TEXT, STATE_SHOWN }, { "machine", "machine", COLUMN_TEXT, NAME_SHOWN } },
+        [TOP_DEAD] = { { "tasks", "tasks", COLUMN_NUMBER, 0 }, { "handler", "handler", COLUMN_TEXT, NAME_SHOWN },
+                { "reason", "reason", COLUMN_TEXT, STATE_SHOWN }, { "error", "error", COLUMN_TEXT, TEXT_SHOWN } },
 };
 
-static const struct top_column handler_columns[] = {
-        { "handler", "name", COLUMN_TEXT, NAME_SHOWN },
-        { "state", "state", COLUMN_TEXT, STATE_SHOWN },
-        { "waiting", "waiting", COLUMN_ESTIMATE, 0 },
-        { "running", "running", COLUMN_NUMBER, 0 },
-        { "done", "done", COLUMN_NUMBER, 0 },
-        { "retried", "retried", COLUMN_NUMBER, 0 },
-        { "dead", "dead", COLUMN_NUMBER, 0 },
-        { "oldest", "oldest_ms", COLUMN_AGE, 0 },
-};
-static const struct top_column key_columns[] = {
-        { "state", "state", COLUMN_TEXT, STATE_SHOWN },
-        { "waiting", "tasks", COLUMN_NUMBER, 0 },
-        { "due in", "due_in_ms", COLUMN_AGE, 0 },
-        { "key", "key", COLUMN_TEXT, 2 * NAME_SHOWN },
-        { "reason", "reason", COLUMN_TEXT, TEXT_SHOWN },
-};
-static const struct top_column shard_columns[] = {
-        { "shard", "shard", COLUMN_NUMBER, 0 },
-        { "owner", "host", COLUMN_TEXT, NAME_SHOWN },
-        { "epoch", "epoch", COLUMN_NUMBER, 0 },
-        { "waiting", "waiting", COLUMN_NUMBER, 0 },
-        { "running", "running", COLUMN_NUMBER, 0 },
-        { "delayed", "delayed", COLUMN_NUMBER, 0 },
-        { "dead", "dead", COLUMN_NUMBER, 0 },
-        { "oldest", "oldest_ms", COLUMN_AGE, 0 },
-};
-static const struct top_column member_columns[] = {
-        { "host", "name", COLUMN_TEXT, NAME_SHOWN },
-        { "state", "state", COLUMN_TEXT, STATE_SHOWN },
-        { "shards", "shards", COLUMN_NUMBER, 0 },
-        { "seats", "seats", COLUMN_NUMBER, 0 },
-        { "heard of", "age_ms", COLUMN_AGE, 0 },
-        { "pid", "pid", COLUMN_NUMBER, 0 },
-        { "version", "version", COLUMN_TEXT, STATE_SHOWN },
-        { "machine", "machine", COLUMN_TEXT, NAME_SHOWN },
-};
-static const struct top_column dead_columns[] = {
-        { "tasks", "tasks", COLUMN_NUMBER, 0 },
-        { "handler", "handler", COLUMN_TEXT, NAME_SHOWN },
-        { "reason", "reason", COLUMN_TEXT, STATE_SHOWN },
-        { "error", "error", COLUMN_TEXT, TEXT_SHOWN },
-};
+static const char *duration(char text[UNITS_TEXT_MAX], double ms)
+{
+        if (ms >= 10)
+                return units_format_ms(text, (uint64_t)ms);
+        if (ms <= 0)
+                return "-";
+        (void)snprintf(text, UNITS_TEXT_MAX, ms < 1 ? "%.2fms" : "%.1fms", ms);
+        return text;
+}
 
-#define COLUMNS(list)                                                                                                  \
-        {                                                                                                              \
-                (list), sizeof(list) / sizeof((list)[0])                                                               \
-        }
-static const struct {
-        const struct top_column *list;
-        size_t count;
-} columns[TOP_PAGES] = {
-        [TOP_OVERVIEW] = COLUMNS(handler_columns),
-        [TOP_KEYS] = COLUMNS(key_columns),
-        [TOP_SHARDS] = COLUMNS(shard_columns),
-        [TOP_MEMBERS] = COLUMNS(member_columns),
-        [TOP_DEAD] = COLUMNS(dead_columns),
-};
+static const char *rate_text(char text[UNITS_TEXT_MAX], double rate)
+{
+        (void)snprintf(text, UNITS_TEXT_MAX, rate > 0 && rate < 10 ? "%.1f" : "%.0f", rate);
+        return text;
+}
 
 static void put_cell(struct table *table, const struct top_column *column, const json_t *item)
 {
-        char text[32];
+        char text[UNITS_TEXT_MAX];
         uint64_t number = view_json_get_number(item, column->member);
-        bool is_estimated = column->kind == COLUMN_ESTIMATE && json_object_get(item, "estimated");
-        if (column->kind == COLUMN_TEXT) {
+        double real = json_number_value(json_object_get(item, column->member));
+        switch (column->kind) {
+        case COLUMN_TEXT:
                 put_bytes(table, item, column->member);
-        } else if (column->kind == COLUMN_AGE) {
+                break;
+        case COLUMN_AGE:
                 table_put_age(table, TONE_PLAIN, number);
-        } else {
-                (void)snprintf(text, sizeof(text), "%s%" PRIu64, is_estimated ? "~" : "", number);
+                break;
+        case COLUMN_RATE:
+                table_put_text(table, TONE_PLAIN, rate_text(text, real));
+                break;
+        case COLUMN_DURATION:
+                table_put_text(table, TONE_PLAIN, duration(text, real));
+                break;
+        case COLUMN_NUMBER:
+        case COLUMN_ESTIMATE:
+                (void)snprintf(text, sizeof(text), "%s%" PRIu64,
+                        column->kind == COLUMN_ESTIMATE && json_object_get(item, "estimated") ? "~" : "", number);
                 table_put_text(table, TONE_PLAIN, text);
+                break;
         }
 }
 
@@ -249,15 +242,17 @@ static void add_table(struct top_lines *lines, enum top_page page, const json_t 
 {
         struct table table = { 0 };
         struct buffer text = { 0 };
-        for (size_t i = 0; i < columns[page].count; i++)
-                if (columns[page].list[i].kind == COLUMN_TEXT)
-                        table_text_column(&table, columns[page].list[i].title, columns[page].list[i].max);
+        const struct top_column *shown = columns[page];
+        size_t count = 0;
+        for (; count < COLUMNS_MAX && shown[count].title; count++)
+                if (shown[count].kind == COLUMN_TEXT)
+                        table_text_column(&table, shown[count].title, shown[count].max);
                 else
-                        table_number_column(&table, columns[page].list[i].title);
+                        table_number_column(&table, shown[count].title);
         for (size_t row = first; row < json_array_size(rows); row++) {
                 table_row(&table);
-                for (size_t i = 0; i < columns[page].count; i++)
-                        put_cell(&table, &columns[page].list[i], json_array_get(rows, row));
+                for (size_t i = 0; i < count; i++)
+                        put_cell(&table, &shown[i], json_array_get(rows, row));
         }
         table_print(&table, &text);
         table_free(&table);
@@ -289,10 +284,23 @@ void top_page_lines(struct top_lines *lines, const struct top_state *state, cons
 
 /* --- one row --- */
 
+static bool ends_with(const char *name, const char *end)
+{
+        size_t size = strlen(name);
+        return size > strlen(end) && !strcmp(name + size - strlen(end), end);
+}
+
 static void put_value(struct buffer *to, const char *name, const json_t *value)
 {
         char text[UNITS_TEXT_MAX];
         size_t size = strlen(name);
+        if (json_is_real(value)) {
+                bool is_duration = ends_with(name, "_ms");
+                double real = json_number_value(value);
+                buffer_printf(to, "%-12.*s %s%s", (int)(is_duration ? size - 3 : size), name,
+                        is_duration ? duration(text, real) : rate_text(text, real), is_duration ? "" : " per second");
+                return;
+        }
         bool is_age = !strcmp(name, "oldest_ms") || !strcmp(name, "age_ms") || !strcmp(name, "due_in_ms") ||
                       !strcmp(name, "unavailable_ms");
         if (is_age) {
@@ -309,6 +317,30 @@ static void put_value(struct buffer *to, const char *name, const json_t *value)
         free(dumped);
 }
 
+/* What became of the versions of a handler, a line each. */
+static void add_versions(struct top_lines *lines, const json_t *versions)
+{
+        char time[TEXT_TIME_MAX];
+        struct buffer line = { 0 };
+        size_t i;
+        const json_t *version;
+        add_text(lines, TONE_PLAIN, "");
+        add_text(lines, TONE_PLAIN, "versions, the latest of each host first:");
+        json_array_foreach(versions, i, version)
+        {
+                bool is_bad = !strcmp(view_json_get_text(version, "outcome"), "refused") ||
+                              !strcmp(view_json_get_text(version, "outcome"), "rolled back");
+                buffer_printf(&line, "%s", text_time(time, view_json_get_number(version, "at_ms")));
+                text_put_between(&line, " ", view_json_get_text(version, "host"), "");
+                buffer_printf(&line, " generation %" PRIu64, view_json_get_number(version, "generation"));
+                text_put_between(&line, " ", view_json_get_text(version, "version"), "");
+                text_put_between(&line, " ", view_json_get_text(version, "outcome"), "");
+                text_put_between(&line, ", by ", view_json_get_text(version, "by"), "");
+                text_put_between(&line, " ", view_json_get_text(version, "text"), "");
+                top_line_add(lines, is_bad ? TONE_BAD : TONE_PLAIN, &line);
+        }
+}
+
 void top_detail_lines(
         struct top_lines *lines, const struct top_state *state, const struct top_data *data, const json_t *rows)
 {
@@ -323,9 +355,13 @@ void top_detail_lines(
         }
         json_object_foreach(item, name, value)
         {
+                if (!strcmp(name, "versions"))
+                        continue;
                 put_value(&line, name, value);
                 top_line_add(lines, TONE_PLAIN, &line);
         }
+        if (json_object_get(item, "versions"))
+                add_versions(lines, json_object_get(item, "versions"));
         if (state->page != TOP_DEAD || !item)
                 return;
         add_text(lines, TONE_PLAIN, "");

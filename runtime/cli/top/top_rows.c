@@ -7,7 +7,7 @@
 #include "cli/top/top.h"
 #include "view/json.h"
 
-#define SORTS_MAX 5u
+#define SORTS_MAX 7u
 
 const char *const top_page_names[TOP_PAGES] = { "overview", "keys", "shards", "members", "dead" };
 
@@ -19,7 +19,8 @@ static const struct top_order {
 } orders[TOP_PAGES][SORTS_MAX] = {
         [TOP_OVERVIEW] = { { "name", "name", true, true }, { "waiting", "waiting", false, false },
                 { "running", "running", false, false }, { "dead", "dead", false, false },
-                { "oldest", "oldest_ms", false, false } },
+                { "oldest", "oldest_ms", false, false }, { "done/s", "done_rate", false, false },
+                { "slowest", "run_p99_ms", false, false } },
         /* By their names the states are held, named, parked, waiting: a person comes first. */
         [TOP_KEYS] = { { "state", "state", true, true }, { "busiest", "tasks", false, false },
                 { "longest", "since_ms", false, true }, { "key", "key", true, true } },
@@ -27,7 +28,7 @@ static const struct top_order {
                 { "oldest", "oldest_ms", false, false }, { "dead", "dead", false, false },
                 { "owner", "host", true, true } },
         [TOP_MEMBERS] = { { "name", "name", true, true }, { "shards", "shards", false, false },
-                { "heard of", "age_ms", false, false } },
+                { "heard of", "age_ms", false, false }, { "running", "running", false, false } },
         [TOP_DEAD] = { { "tasks", "tasks", false, false }, { "handler", "handler", true, true },
                 { "error", "error", true, true } },
 };
@@ -134,7 +135,12 @@ struct top_placed {
         const struct top_order *order;
 };
 
-static int compare_numbers(uint64_t a, uint64_t b, bool is_ascending)
+static double number_of(const struct top_placed *placed, const char *member)
+{
+        return json_number_value(json_object_get(placed->item, member));
+}
+
+static int compare_numbers(double a, double b, bool is_ascending)
 {
         return is_ascending ? (a > b) - (a < b) : (a < b) - (a > b);
 }
@@ -145,12 +151,10 @@ static int compare(const void *a, const void *b)
         const struct top_placed *y = b;
         const char *member = x->order->member;
         int r = x->order->is_text ? strcmp(view_json_get_text(x->item, member), view_json_get_text(y->item, member))
-                                  : compare_numbers(view_json_get_number(x->item, member),
-                                            view_json_get_number(y->item, member), x->order->is_ascending);
+                                  : compare_numbers(number_of(x, member), number_of(y, member), x->order->is_ascending);
         if (!r)
-                r = compare_numbers(
-                        view_json_get_number(x->item, "tasks"), view_json_get_number(y->item, "tasks"), false);
-        return r ? r : compare_numbers(x->place, y->place, true);
+                r = compare_numbers(number_of(x, "tasks"), number_of(y, "tasks"), false);
+        return r ? r : compare_numbers((double)x->place, (double)y->place, true);
 }
 
 static void add_sorted(json_t *rows, const struct top_state *state, const json_t *from)
