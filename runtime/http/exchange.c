@@ -16,6 +16,12 @@ const char *http_parameter(const struct http_exchange *x, const char *name)
         return NULL;
 }
 
+bool http_is_asked(const struct http_exchange *x, const char *name)
+{
+        const char *value = http_parameter(x, name);
+        return value && strcmp(value, "0") != 0;
+}
+
 static void answer_json_as(struct http_exchange *x, unsigned status, const char *type, json_t *object)
 {
         char *text = memory_or_abort(json_dumps(object, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15)));

@@ -49,6 +49,8 @@ struct http_exchange {
 
 /* A named part of the path, or a parameter of the query; NULL if it was not given. */
 const char *http_parameter(const struct http_exchange *x, const char *name);
+/* A parameter that says yes or no: it was given, and is not 0. */
+bool http_is_asked(const struct http_exchange *x, const char *name);
 
 /* Adds a field to the answer.  Neither part may have control characters; what has is left out. */
 void http_answer_field(struct http_exchange *x, const char *name, const char *value);

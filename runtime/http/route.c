@@ -54,6 +54,14 @@ static const struct http_route routes[] = {
         { VERB_GET, "/v1/locks", ROLE_READ, "", false, false, http_get_locks },
         { VERB_GET, "/v1/app", ROLE_READ, "", false, false, http_get_app },
         { VERB_GET, "/v1/schedules", ROLE_READ, "limit cursor", false, false, http_get_schedules },
+        { VERB_GET, "/v1/schedules/:name", ROLE_READ, "times", false, false, http_get_schedule },
+        { VERB_PUT, "/v1/schedules/:name", ROLE_OPERATE, "times dry_run", true, false, http_put_schedule },
+        { VERB_DELETE, "/v1/schedules/:name", ROLE_OPERATE, "force", false, false, http_delete_schedule },
+        { VERB_POST, "/v1/schedules/:name/pause", ROLE_OPERATE, "", false, false, http_pause_schedule },
+        { VERB_POST, "/v1/schedules/:name/resume", ROLE_OPERATE, "", false, false, http_resume_schedule },
+        { VERB_POST, "/v1/schedules/:name/run", ROLE_OPERATE, "", false, false, http_run_schedule },
+        { VERB_POST, "/v1/schedules/:name/backfill", ROLE_OPERATE, "from to limit dry_run", false, false,
+                http_backfill_schedule },
         { VERB_GET, "/v1/limits/:name", ROLE_READ, "limit cursor", false, false, http_get_limit },
 };
 

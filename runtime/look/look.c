@@ -22,6 +22,8 @@ LOOK_START(desired_get, desired)
 LOOK_START(status_list, documents)
 LOOK_START(app_get, app)
 LOOK_START(schedule_list, schedules)
+LOOK_START(schedule_set, schedule_set)
+LOOK_START(submit, submit)
 LOOK_START(limit_look, limit)
 
 bool look_ask_count(struct look *look, uint32_t first_shard, uint32_t shards, struct store_counts *counts)
@@ -80,10 +82,24 @@ bool look_ask_app(struct look *look)
         return true;
 }
 
-bool look_ask_schedules(struct look *look, uint32_t shard)
+bool look_ask_schedules(struct look *look, uint32_t shard, struct span name)
 {
         look->start = start_schedule_list;
-        look->schedules = (struct store_schedule_list){ .shard = shard };
+        look->schedules = (struct store_schedule_list){ .shard = shard, .name = name };
+        return true;
+}
+
+bool look_set_schedule(struct look *look, const struct store_schedule_set *set)
+{
+        look->start = start_schedule_set;
+        look->schedule_set = *set;
+        return true;
+}
+
+bool look_submit(struct look *look, struct store_submission *items, uint32_t count)
+{
+        look->start = start_submit;
+        look->submit = (struct store_submit){ .items = items, .items_count = count };
         return true;
 }
 

@@ -31,6 +31,8 @@ struct look {
                 struct store_status_list documents;
                 struct store_app_get app;
                 struct store_schedule_list schedules;
+                struct store_schedule_set schedule_set;
+                struct store_submit submit;
                 struct store_limit_look limit;
         };
 };
@@ -51,7 +53,11 @@ bool look_ask_groups(struct look *look, uint32_t shard);
 bool look_ask_desired(struct look *look);
 bool look_ask_documents(struct look *look, enum store_document kind);
 bool look_ask_app(struct look *look);
-bool look_ask_schedules(struct look *look, uint32_t shard);
+/* `name` not empty: only that one. */
+bool look_ask_schedules(struct look *look, uint32_t shard, struct span name);
+/* These change something: a look that uses them says so. */
+bool look_set_schedule(struct look *look, const struct store_schedule_set *set);
+bool look_submit(struct look *look, struct store_submission *items, uint32_t count);
 bool look_ask_limit(struct look *look, struct span name, uint64_t cursor);
 
 /* --- a part of several looks: where tasks are --- */

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/strings.h"
+#include "schedule/record.h"
 #include "view/app.h"
 #include "view/json.h"
 #include "view/records.h"
@@ -59,7 +60,7 @@ static bool schedules_next(struct records_look *look)
         }
         bool is_end = look->place.shard >= base->info.shards;
         look->has_more = !is_end && json_array_size(look->found) >= look->shown_max;
-        return !is_end && !look->has_more && look_ask_schedules(base, look->place.shard);
+        return !is_end && !look->has_more && look_ask_schedules(base, look->place.shard, (struct span){ 0 });
 }
 
 /* --- a limit ------------------------------------------------------------------------------------------------------ */

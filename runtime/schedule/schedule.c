@@ -125,6 +125,39 @@ int schedule_parse(struct schedule *schedule, struct span definition, struct err
         return d.status;
 }
 
+int schedule_parse_new(struct schedule *schedule, struct span definition, struct error *error)
+{
+        static const char *const known[] = { "cron", "zone", "every_ms", "at_ms", "overlap", "catchup", "catchup_ms",
+                "jitter_ms", "start_ms", "end_ms", "runs_max", "handler", "key", "lane", "payload", "payload_base64",
+                "from" };
+        const char *name;
+        json_t *value, *object = json_loadb(
+                               definition.size ? definition.data : "", definition.size, JSON_REJECT_DUPLICATES, NULL);
+        int r = 0;
+        json_object_foreach(object, name, value)
+        {
+                size_t i = 0;
+                while (i < sizeof(known) / sizeof(known[0]) && strcmp(known[i], name) != 0)
+                        i++;
+                if (i == sizeof(known) / sizeof(known[0]) && r == 0)
+                        r = error_set(error, -EINVAL, "%s: a schedule has no such field", name);
+        }
+        if (json_is_object(object) && !json_object_get(object, "catchup_ms"))
+                (void)json_object_set_new(object, "catchup_ms", json_integer(SCHEDULE_CATCHUP_MS));
+        (void)json_object_set_new(object, "from", json_string("command"));
+        char *text = json_is_object(object) ? json_dumps(object, JSON_COMPACT) : NULL;
+        json_decref(object);
+        if (r == 0)
+                r = schedule_parse(schedule, span_of_text(text ? text : ""), error);
+        free(text);
+        return r;
+}
+
+bool schedule_is_of_file(const struct schedule *schedule)
+{
+        return schedule->from && !strcmp(schedule->from, "file");
+}
+
 int schedule_check(struct schedule *schedule, struct error *error)
 {
         int ways = (schedule->cron != NULL) + (schedule->every_ms > 0) + (schedule->at_ms > 0);

@@ -9,9 +9,10 @@
 #include "schedule/cron.h"
 #include "task/envelope.h"
 
-#define SCHEDULE_NEVER     UINT64_MAX
-#define SCHEDULE_LATE_MS   60000u /* A time that is later than this was missed. */
-#define SCHEDULE_COUNT_MAX 10000u /* of missed times that are counted one by one */
+#define SCHEDULE_NEVER      UINT64_MAX
+#define SCHEDULE_LATE_MS    60000u            /* A time that is later than this was missed. */
+#define SCHEDULE_CATCHUP_MS UINT64_C(3600000) /* Unless somebody says otherwise, what was missed longer ago passes. */
+#define SCHEDULE_COUNT_MAX  10000u            /* of missed times that are counted one by one */
 
 /* The task of the last time is still queued, parked or running. */
 enum schedule_overlap {
@@ -48,11 +49,15 @@ struct schedule {
         char *from; /* "file": it stands in a configuration, and leaves with it; "command" */
 };
 
+bool schedule_is_of_file(const struct schedule *schedule);
+
 /* The names in definitions, settings and options. */
 extern const char *const schedule_overlaps[], *const schedule_catchups[];
 
 /* Reads and checks a definition; the zone is not read.  0, or -EINVAL with a text that names the field. */
 int schedule_parse(struct schedule *schedule, struct span definition, struct error *error);
+/* The same of one that somebody sends: fields that are not known are refused, and it counts as set by command. */
+int schedule_parse_new(struct schedule *schedule, struct span definition, struct error *error);
 /* The canonical text of a definition; free(). */
 char *schedule_text(const struct schedule *schedule);
 void schedule_free(struct schedule *schedule);

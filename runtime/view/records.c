@@ -30,26 +30,6 @@ void dead_groups_add(json_t *groups, const struct store_dead_group *group)
         (void)json_array_append_new(groups, o);
 }
 
-/* --- schedules ---------------------------------------------------------------------------------------------------- */
-
-json_t *schedule_as_json(const struct store_schedule *schedule, uint32_t shard)
-{
-        static const char *const states[] = { "active", "paused", "deleted" };
-        json_t *o = json_object();
-        view_json_span(o, "name", schedule->name);
-        view_json_set_text(o, "state", states[schedule->state]);
-        view_json_number(o, "shard", shard);
-        view_json_number(o, "version", schedule->version);
-        if (schedule->next_ms != STORE_NEVER)
-                view_json_number(o, "next_ms", schedule->next_ms);
-        if (schedule->last_ms)
-                view_json_number(o, "last_ms", schedule->last_ms);
-        view_json_number(o, "fired", schedule->fired);
-        view_json_number(o, "skipped", schedule->skipped);
-        view_json_span(o, "definition", schedule->definition);
-        return o;
-}
-
 /* --- limits ------------------------------------------------------------------------------------------------------- */
 
 json_t *limit_as_json(const struct store_limit_look *look)

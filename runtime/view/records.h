@@ -1,4 +1,4 @@
-/* records.h: small records of a store as JSON: dead tasks by group, schedules, limits. */
+/* records.h: small records of a store as JSON: dead tasks by group, limits. */
 #ifndef QUIVER_VIEW_RECORDS_H
 #define QUIVER_VIEW_RECORDS_H
 
@@ -6,14 +6,11 @@
 
 #include "store/admin.h"
 #include "store/limits.h"
-#include "store/schedules.h"
 
 /* Adds a shard's group to those of all shards: to the one of the same handler, reason and error, if there is one.
  * Beyond GROUPS_MAX the others of a handler are one group, without reason and error. */
 #define GROUPS_MAX 256u
 void dead_groups_add(json_t *groups, const struct store_dead_group *group);
-
-json_t *schedule_as_json(const struct store_schedule *schedule, uint32_t shard);
 
 /* Without its values. */
 json_t *limit_as_json(const struct store_limit_look *look);

@@ -143,3 +143,62 @@ def test_a_reload_says_what_it_does_and_what_it_would_do(host):
     assert status == 422 and "attempts" in told["problems"][0]
     host.wait_for_log("action=reload on=refused")
     assert server.ask("POST", "/v1/reload", b"", token="watcher-watcher-1")[0] == 403
+
+
+# --- schedules ----------------------------------------------------------------------------------------------------------
+
+
+def put(server, name, status=200, more="", **definition):
+    answer = server.ask("PUT", f"/v1/schedules/{name}{more}", json.dumps(definition).encode(), token=server.token)
+    assert answer[0] == status, answer
+    return json.loads(answer[2])
+
+
+def shown(server, name):
+    return json.loads(server.host.cli("schedule", "show", name, "--json"))
+
+
+def test_a_schedule_is_the_same_over_http_and_by_command(server):
+    made = put(server, "night", cron="0 3 * * *", zone="Europe/Berlin", handler="mail", payload="1")
+    assert made == server.get("/v1/schedules/night") == shown(server, "night")
+    assert len(made["times"]) == len(made["local_times"]) == 10 and made["times"][0] == made["next_ms"]
+    assert made["local_times"][0].endswith(("03:00:00 +01:00", "03:00:00 +02:00"))
+    assert len(server.get("/v1/schedules/night?times=3")["times"]) == 3
+    again = put(server, "night", **made["definition"])
+    assert again["definition"] == made["definition"] and again["version"] > made["version"]
+    listed, = [s for s in server.get("/v1/schedules")["schedules"] if s["name"] == "night"]
+    assert listed["definition"] == made["definition"] and "times" not in listed
+    wrong = put(server, "night", status=400, cron="0 3 * * *", handler="mail", hour=3)
+    assert wrong["detail"] == "hour: a schedule has no such field"
+
+
+def test_a_schedule_that_would_be_set_is_only_shown(server):
+    told = put(server, "preview", more="?dry_run=1&times=2", cron="* 0 * * *", handler="mail")
+    assert "every minute of these hours" in told["doubt"] and told["times"][1] - told["times"][0] in (60000, 23 * 3600000 + 60000)
+    assert server.ask("GET", "/v1/schedules/preview", token=server.token)[0] == 404
+
+
+def test_a_schedule_with_another_key_keeps_its_state_and_is_one(server):
+    put(server, "moved", every_ms=3600000, handler="mail")
+    assert act(server, "/v1/schedules/moved/pause") == (200, {"name": "moved", "changed": True})
+    first = server.get("/v1/schedules/moved")
+    keys = (f"k{i}" for i in range(100))
+    second = next(s for key in keys if (s := put(server, "moved", every_ms=3600000, handler="mail", key=key))["shard"] != first["shard"])
+    assert second["state"] == "paused"
+    assert [s["shard"] for s in server.get("/v1/schedules")["schedules"] if s["name"] == "moved"] == [second["shard"]]
+
+
+def test_a_backfill_in_steps_submits_each_time_once(server):
+    put(server, "back", cron="0 3 * * *", handler="mail", payload="1")
+    begin, tasks, steps = "2026-11-01", 0, 0
+    while begin:
+        status, told = act(server, f"/v1/schedules/back/backfill?to=2026-11-08&limit=3&from={begin.replace(' ', '%20')}")
+        assert status == 200
+        tasks, steps, begin = tasks + told["tasks"], steps + 1, told.get("from")
+    assert (tasks, steps) == (7, 3)
+    assert "7 tasks submitted" in server.host.cli("schedule", "backfill", "back", "--from", "2026-11-01", "--to", "2026-11-08")
+    assert act(server, "/v1/schedules/back/backfill?from=2026-11-01&to=2099-01-01")[0] == 400
+    assert act(server, "/v1/schedules/back/run")[0] == 202
+    wait_until(lambda: len(server.host.starts("back")) >= 8, "the last of the key has run")
+    assert len(server.host.starts("back")) == 8, "what HTTP had submitted was submitted again by the command"
+    assert "action=schedule-run on=back" in server.host.log()

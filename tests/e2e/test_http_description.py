@@ -80,6 +80,28 @@ def check(document, verb, path, answer):
         jsonschema.Draft202012Validator({**schema, "components": document["components"]}).validate(json.loads(text))
 
 
+def schedule_requests():
+    one, daily = "/v1/schedules/{name}", b'{"cron": "0 3 * * *", "zone": "Europe/Berlin", "handler": "mail", "payload": "20"}'
+    yield "PUT", one, "/v1/schedules/daily", daily, 200
+    yield "PUT", one, "/v1/schedules/daily?dry_run=1&times=3", b'{"cron": "* 0 * * *", "handler": "mail"}', 200
+    yield "PUT", one, "/v1/schedules/daily", b'{"cron": "61 * * * *", "handler": "mail"}', 400
+    yield "PUT", one, "/v1/schedules/daily", b'{"cron": "1 * * * *", "handler": "mail", "when": 1}', 400
+    yield "PUT", one, "/v1/schedules/9", daily, 400
+    yield "GET", "/v1/schedules", "/v1/schedules", None, 200
+    yield "GET", one, "/v1/schedules/daily?times=3", None, 200
+    yield "GET", one, "/v1/schedules/daily?times=0", None, 400
+    yield "GET", one, "/v1/schedules/nobody", None, 404
+    for verb in ("pause", "resume"):
+        yield "POST", f"{one}/{verb}", f"/v1/schedules/daily/{verb}", b"", 200
+        yield "POST", f"{one}/{verb}", f"/v1/schedules/nobody/{verb}", b"", 404
+    yield "POST", one + "/run", "/v1/schedules/daily/run", b"", 202
+    yield "POST", one + "/backfill", "/v1/schedules/daily/backfill?from=2026-11-01&to=2026-11-08&limit=3", b"", 200
+    yield "POST", one + "/backfill", "/v1/schedules/daily/backfill?from=2026-11-01", b"", 400
+    yield "POST", one + "/backfill", "/v1/schedules/daily/backfill?from=yesterday&to=2026-11-08", b"", 400
+    yield "DELETE", one, "/v1/schedules/daily", None, 200
+    yield "DELETE", one, "/v1/schedules/daily", None, 404
+
+
 # (verb, path as described, the request, body, the status that must come)
 def requests(server):
     time = server.get("/v1/dead")["time_ms"] + 1
@@ -100,6 +122,7 @@ def requests(server):
     yield "GET", task + "/payload", f"/v1/tasks/{held}/payload", None, 200
     yield "GET", key, "/v1/keys/held", None, 200
     yield "GET", key, "/v1/keys/%0a", None, 400
+    yield from schedule_requests()
     yield "GET", "/v1/limits/{name}", "/v1/limits/nobody", None, (404, 409)
     yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail", b"1", 202
     yield "POST", "/v1/tasks/{handler}", "/v1/tasks/mail?wait=30s", b"2 result", 200

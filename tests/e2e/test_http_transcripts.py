@@ -25,6 +25,8 @@ raw() { exec 3<>"/dev/tcp/127.0.0.1/$port"; printf "$1" >&3; timeout 20 cat <&3 
 def steady(text):
     text = re.sub(r"\b[0-9a-z]{20}-\d+\b", "ID", text)
     text = re.sub(r'("\w*_ms":)\d+', r"\1N", text)
+    text = re.sub(r'("times":\[)[\d,]+', r"\1N", text)
+    text = re.sub(r'("version":)\d{13}', r"\1N", text)
     text = re.sub(r'("(?:looked|total|tasks)":)\d+', r"\1N", text)
     return re.sub(r"[ \t]+\n", "\n", text.replace("\r", ""))
 

@@ -254,7 +254,7 @@ def test_what_was_set_is_replaced_and_what_was_deleted_is_gone(clock_host):
     first = json.loads(clock_host.cli("schedule", "show", "night", "--json"))
     clock_host.cli("schedule", "set", "night", "--cron", "0 4 * * *", "--handler", "work", "--key", "another")
     second, = [json.loads(line) for line in clock_host.cli("schedule", "list", "--json").splitlines()]
-    assert second["version"] > first["version"] and json.loads(second["definition"])["cron"] == "0 4 * * *"
+    assert second["version"] > first["version"] and second["definition"]["cron"] == "0 4 * * *"
     clock_host.cli("schedule", "delete", "night")
     assert "there is no schedule" in clock_host.cli("schedule", "list")
     clock_host.cli("schedule", "show", "night", code=1)

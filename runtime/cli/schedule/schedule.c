@@ -9,17 +9,16 @@
 #include "base/numbers.h"
 #include "base/strings.h"
 #include "cli/command.h"
+#include "cli/look.h"
 #include "cli/print.h"
 #include "cli/schedule/schedule_show.h"
 #include "cli/task_options.h"
+#include "look/schedule_act.h"
 #include "schedule/time_text.h"
 #include "view/json.h"
-#include "view/records.h"
 #include "view/text.h"
 
-#define TIMES_SHOWN    10u
-#define BACKFILL_MAX   100000u
-#define CATCHUP_FOR_MS UINT64_C(3600000)
+#define BACKFILL_MAX 100000u
 
 struct schedule_request {
         const char *config;
@@ -28,7 +27,7 @@ struct schedule_request {
         uint64_t every_ms, catchup_ms, jitter_ms, runs_max;
         int32_t overlap, catchup, lane;
         uint32_t times;
-        bool has_json, is_dry;
+        bool has_json, is_dry, is_forced;
         struct buffer bytes; /* of the payload */
 };
 
@@ -84,72 +83,19 @@ static int make(const struct schedule_request *q, struct schedule *ret, struct e
 /* --- verbs ---------------------------------------------------------------------------------------------------------
  */
 
-static int find(struct cli_store *s, const char *name, struct kept_schedules *ret, struct error *error)
-{
-        int r = client_schedules(s->client, s->info->shards, name, ret, error);
-        if (r == 0 && !ret->count)
-                r = error_set(error, -ENOENT,
-                        "there is no schedule %s; quiver schedule list names those that there are", name);
-        return r;
-}
-
-/* Versions grow with time, so that what was set last wins, whoever set it. */
-static uint64_t next_version(const struct kept_schedules *known)
-{
-        uint64_t version = clock_wall_ms();
-        for (uint32_t i = 0; i < known->count; i++)
-                if (known->list[i].stored.version >= version)
-                        version = known->list[i].stored.version + 1;
-        return version;
-}
-
-/* One whose key has changed stands in another shard: the old record goes. */
-static int remove_elsewhere(
-        struct cli_store *s, const struct kept_schedules *known, uint32_t shard, uint64_t version, struct error *error)
-{
-        for (uint32_t i = 0; i < known->count; i++) {
-                if (known->list[i].shard == shard)
-                        continue;
-                struct store_schedule_set set = { .verb = SCHEDULE_DELETE,
-                        .shard = known->list[i].shard,
-                        .name = known->list[i].stored.name,
-                        .version = version };
-                int r = client_schedule_set(s->client, &set, error);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
-}
-
-static int set_schedule(struct cli_store *s, const struct schedule_request *q, const struct schedule *schedule)
+/* Asks the store; then act->status says what became of it.  0, or an exit code after it said why. */
+static int ask(struct cli_store *s, const struct schedule_request *q, struct schedule_act *act)
 {
         struct error error = { "" };
-        struct kept_schedules known = { 0 };
-        struct span name = span_of_text(q->name);
-        char *definition = schedule_text(schedule);
-        struct store_schedule_set set = { .verb = SCHEDULE_PUT,
-                .shard = shard_of_key(schedule_key(schedule, name), s->info->shards),
-                .name = name,
-                .definition = span_of_text(definition),
-                .next_ms = schedule_next_ms(schedule, name, clock_wall_ms(), 0) };
-        if (set.next_ms == SCHEDULE_NEVER)
-                set.next_ms = STORE_NEVER;
-        int r = client_schedules(s->client, s->info->shards, q->name, &known, &error);
-        set.version = next_version(&known);
-        if (r == 0)
-                r = client_schedule_set(s->client, &set, &error);
-        if (r == 0)
-                r = remove_elsewhere(s, &known, set.shard, set.version, &error);
-        kept_schedules_free(&known);
-        free(definition);
-        if (r < 0)
-                return fail(s, r, &error);
-        int code = EXIT_DONE;
-        r = find(s, q->name, &known, &error);
-        if (r == 0)
-                code = schedule_show(s, &known.list[0], q->times, q->has_json);
-        kept_schedules_free(&known);
-        return r < 0 ? fail(s, r, &error) : code;
+        act->name = span_of_text(q->name);
+        act->now_ms = clock_wall_ms();
+        schedule_act_init(act);
+        int r = cli_look(s, &act->look, &error);
+        if (r == 0 && act->status < 0) {
+                r = act->status;
+                error = act->error;
+        }
+        return r < 0 ? fail(s, r, &error) : EXIT_DONE;
 }
 
 static int verb_set(struct cli_store *s, struct schedule_request *q)
@@ -162,7 +108,11 @@ static int verb_set(struct cli_store *s, struct schedule_request *q)
         const char *doubt = schedule.cron ? cron_doubt(&schedule.pattern) : NULL;
         if (doubt)
                 (void)fprintf(stderr, "quiver schedule: %s: %s\n", schedule.cron, doubt);
-        int code = set_schedule(s, q, &schedule);
+        struct schedule_act act = { .kind = SCHEDULE_ACT_SET, .wanted = &schedule };
+        int code = ask(s, q, &act);
+        if (code == EXIT_DONE)
+                code = schedule_show(s, &act.found, act.shard, q->times, q->has_json);
+        schedule_act_free(&act);
         schedule_free(&schedule);
         return code;
 }
@@ -190,148 +140,81 @@ static int verb_list(struct cli_store *s, struct schedule_request *q)
 
 static int verb_show(struct cli_store *s, struct schedule_request *q)
 {
-        struct error error = { "" };
-        struct kept_schedules kept;
-        int r = find(s, q->name, &kept, &error);
-        if (r < 0)
-                return fail(s, r, &error);
-        int code = schedule_show(s, &kept.list[0], q->times, q->has_json);
-        kept_schedules_free(&kept);
+        struct schedule_act act = { .kind = SCHEDULE_ACT_SHOW };
+        int code = ask(s, q, &act);
+        if (code == EXIT_DONE)
+                code = schedule_show(s, &act.found, act.shard, q->times, q->has_json);
+        schedule_act_free(&act);
         return code;
 }
 
-/* From when on it fires again: a time that passed meanwhile is not caught up. */
-static int resume_time(const struct store_schedule *stored, uint64_t *ret_ms, struct error *error)
+static int change(struct cli_store *s, const struct schedule_request *q, enum schedule_act_kind kind, const char *done)
 {
-        struct schedule schedule;
-        int r = schedule_parse(&schedule, stored->definition, error);
-        if (r < 0)
-                return r;
-        r = schedule_read_zone(&schedule, error);
-        if (r == 0)
-                *ret_ms = schedule_next_ms(&schedule, stored->name, clock_wall_ms(), stored->fired);
-        if (*ret_ms == SCHEDULE_NEVER)
-                *ret_ms = STORE_NEVER;
-        schedule_free(&schedule);
-        return r;
-}
-
-static int change(
-        struct cli_store *s, const struct schedule_request *q, enum store_schedule_verb verb, const char *done)
-{
-        struct error error = { "" };
-        struct kept_schedules kept;
-        int r = find(s, q->name, &kept, &error);
-        if (r < 0)
-                return fail(s, r, &error);
-        const struct kept_schedule *one = &kept.list[0];
-        struct store_schedule_set set = {
-                .verb = verb, .shard = one->shard, .name = one->stored.name, .version = one->stored.version + 1
-        };
-        if (verb == SCHEDULE_RESUME)
-                r = resume_time(&one->stored, &set.next_ms, &error);
-        if (r == 0)
-                r = client_schedule_set(s->client, &set, &error);
-        if (r == 0 && q->has_json)
-                cli_json_print(json_pack("{s:s, s:b}", "name", q->name, "changed", set.change == SCHEDULE_CHANGED));
-        else if (r == 0)
-                (void)printf(
-                        "schedule %s %s%s\n", q->name, set.change == SCHEDULE_SAME ? "was so already: it " : "", done);
-        kept_schedules_free(&kept);
-        return r < 0 ? fail(s, r, &error) : EXIT_DONE;
+        struct schedule_act act = { .kind = kind, .is_forced = q->is_forced };
+        int code = ask(s, q, &act);
+        if (code == EXIT_DONE && q->has_json)
+                cli_json_print(json_pack("{s:s, s:b}", "name", q->name, "changed", act.is_changed));
+        else if (code == EXIT_DONE)
+                (void)printf("schedule %s %s%s\n", q->name, act.is_changed ? "" : "was so already: it ", done);
+        schedule_act_free(&act);
+        return code;
 }
 
 static int verb_pause(struct cli_store *s, struct schedule_request *q)
 {
-        return change(s, q, SCHEDULE_PAUSE, "is paused; go on: quiver schedule resume");
+        return change(s, q, SCHEDULE_ACT_PAUSE, "is paused; go on: quiver schedule resume");
 }
 
 static int verb_resume(struct cli_store *s, struct schedule_request *q)
 {
-        return change(s, q, SCHEDULE_RESUME, "goes on");
+        return change(s, q, SCHEDULE_ACT_RESUME, "goes on");
 }
 
 static int verb_delete(struct cli_store *s, struct schedule_request *q)
 {
-        return change(s, q, SCHEDULE_DELETE, "is deleted");
-}
-
-/* Submits the task of one time.  Under a name of its own, so that a repeat submits nothing twice. */
-static int submit_time(struct cli_store *s, const struct schedule *schedule, const char *name, uint64_t at_ms,
-        char id[QV_CLIENT_ID_SIZE])
-{
-        static const int lanes[] = { [LANE_HIGH] = 1, [LANE_NORMAL] = 0, [LANE_LOW] = -1 };
-        char once[STORE_SCHEDULE_NAME_MAX + 32];
-        struct qv_client_task task = QV_CLIENT_TASK_INIT;
-        (void)snprintf(once, sizeof(once), "%s.%" PRIu64, name, at_ms / 1000);
-        task.handler = schedule->handler;
-        task.key = schedule->overlap == OVERLAP_ALLOW ? NULL : schedule->key ? schedule->key : name;
-        task.lane = lanes[schedule->lane];
-        task.payload = schedule->payload.data;
-        task.payload_size = schedule->payload.size;
-        task.idempotency_key = at_ms ? once : NULL;
-        return qv_client_submit(s->client, &task, id);
-}
-
-static int read_schedule(struct cli_store *s, const char *name, struct schedule *ret, struct error *error)
-{
-        struct kept_schedules kept;
-        int r = find(s, name, &kept, error);
-        if (r < 0)
-                return r;
-        r = schedule_parse(ret, kept.list[0].stored.definition, error);
-        if (r == 0 && (r = schedule_read_zone(ret, error)) < 0)
-                schedule_free(ret);
-        kept_schedules_free(&kept);
-        return r;
+        return change(s, q, SCHEDULE_ACT_DELETE, "is deleted");
 }
 
 static int verb_run(struct cli_store *s, struct schedule_request *q)
 {
-        struct error error = { "" };
-        struct schedule schedule;
-        char id[QV_CLIENT_ID_SIZE];
-        int r = read_schedule(s, q->name, &schedule, &error);
-        if (r < 0)
-                return fail(s, r, &error);
-        r = submit_time(s, &schedule, q->name, 0, id);
-        schedule_free(&schedule);
-        if (r < 0)
-                return cli_fail(s->command, r, qv_client_error());
-        (void)printf("%s\n", id);
-        return EXIT_DONE;
+        struct schedule_act act = { .kind = SCHEDULE_ACT_RUN };
+        int code = ask(s, q, &act);
+        if (code == EXIT_DONE && q->has_json)
+                cli_json_print(json_pack("{s:s}", "id", act.id));
+        else if (code == EXIT_DONE)
+                (void)printf("%s\n", act.id);
+        schedule_act_free(&act);
+        return code;
 }
 
+/* A step at a time, each from where the last one ended. */
 static int verb_backfill(struct cli_store *s, struct schedule_request *q)
 {
-        struct error error = { "" };
-        struct schedule schedule;
-        uint64_t from_ms, to_ms, count = 0;
-        char id[QV_CLIENT_ID_SIZE];
-        int r = read_schedule(s, q->name, &schedule, &error);
-        if (r < 0)
-                return fail(s, r, &error);
-        r = time_parse(q->from, &schedule.zone, &from_ms, &error);
-        if (r == 0)
-                r = time_parse(q->to, &schedule.zone, &to_ms, &error);
-        if (r == 0 && to_ms > clock_wall_ms())
-                r = error_set(&error, -EINVAL, "--to: is not in the past; times to come fire by themselves");
-        for (uint64_t at = from_ms - min_u64(from_ms, 1); r == 0 && count < BACKFILL_MAX;) {
-                at = schedule_next_ms(&schedule, span_of_text(q->name), at, 0);
-                if (at >= to_ms)
-                        break;
-                count++;
-                r = q->is_dry ? 0 : submit_time(s, &schedule, q->name, at, id);
-                if (r < 0)
-                        (void)error_set(&error, r, "%s; after %" PRIu64 " tasks; it may be repeated", qv_client_error(),
-                                count - 1);
-        }
-        schedule_free(&schedule);
-        if (r < 0)
-                return fail(s, r, &error);
-        (void)printf("%" PRIu64 " task%s%s\n", count, text_plural(count),
-                q->is_dry ? " would be submitted" : " submitted; each time once, also if this is repeated");
-        return EXIT_DONE;
+        static const struct zone utc = { .name = "UTC" };
+        struct buffer from = { 0 };
+        uint64_t count = 0, more_ms;
+        int code;
+        buffer_printf(&from, "%s", q->from);
+        do {
+                struct schedule_act act = { .kind = SCHEDULE_ACT_BACKFILL,
+                        .from_text = buffer_text(&from),
+                        .to_text = q->to,
+                        .tasks_max = SCHEDULE_BACKFILL_STEP,
+                        .is_dry = q->is_dry };
+                code = ask(s, q, &act);
+                more_ms = act.more_ms;
+                count += act.tasks;
+                schedule_act_free(&act);
+                buffer_clear(&from);
+                time_put(&from, more_ms, &utc);
+        } while (code == EXIT_DONE && more_ms && count < BACKFILL_MAX);
+        buffer_free(&from);
+        if (code == EXIT_DONE && q->has_json)
+                cli_json_print(json_pack("{s:I, s:b}", "tasks", (json_int_t)count, "more", more_ms != 0));
+        else if (code == EXIT_DONE)
+                (void)printf("%" PRIu64 " task%s%s\n", count, text_plural(count),
+                        q->is_dry ? " would be submitted" : " submitted; each time once, also if this is repeated");
+        return code;
 }
 
 /* --- words ---------------------------------------------------------------------------------------------------------
@@ -363,11 +246,13 @@ static int show_times(const struct options *o, const struct schedule_request *q)
                 r = time_parse(q->from, &schedule.zone, &after_ms, &error);
         if (r < 0)
                 return options_wrong(o, "%s", error.text);
+        uint64_t times[SCHEDULE_TIMES_MAX];
+        uint32_t found = schedule_times(&schedule, span_of_text(""), after_ms, 0, q->times, times);
         if (q->has_json) {
-                cli_json_print(schedule_times_as_json(&schedule, span_of_text(""), after_ms, 0, q->times));
+                cli_json_print(schedule_times_as_json(times, found));
         } else {
                 struct buffer text = { 0 };
-                schedule_put_times(&text, &schedule, span_of_text(""), after_ms, 0, q->times);
+                schedule_put_times(&text, &schedule, times, found, q->times);
                 cli_text_print(&text);
         }
         schedule_free(&schedule);
@@ -397,11 +282,8 @@ static int read_words(struct options *o, struct schedule_request *q, struct erro
                 return error_set(error, -EINVAL, "which schedule? quiver schedule %s NAME", q->verb);
         if ((q->payload && !is_set) || o->words_count > 3 || (q->name && (is_list || is_times)))
                 return error_set(error, -EINVAL, "what is %s?", o->words[o->words_count - 1]);
-        if (q->name &&
-                (strlen(q->name) > STORE_SCHEDULE_NAME_MAX || task_handler_check(span_of_text(q->name), error) < 0))
-                return error_set(error, -EINVAL,
-                        "%s: a name of a schedule has at most %u letters, digits, _ and -, and begins with a letter",
-                        q->name, STORE_SCHEDULE_NAME_MAX);
+        if (q->name && schedule_name_check(q->name, error) < 0)
+                return -EINVAL;
         if (!strcmp(q->verb, "backfill") && (!q->from || !q->to))
                 return error_set(error, -EINVAL, "say which times: --from TIME --to TIME");
         return 0;
@@ -414,7 +296,7 @@ static const struct option_choice catchups[] = { { "last", CATCHUP_LAST }, { "al
 
 int cmd_schedule(int argc, char **argv)
 {
-        struct schedule_request q = { .catchup_ms = CATCHUP_FOR_MS, .times = TIMES_SHOWN };
+        struct schedule_request q = { .catchup_ms = SCHEDULE_CATCHUP_MS, .times = SCHEDULE_TIMES_SHOWN };
         struct task_options payload = TASK_OPTIONS_INIT;
         const struct option table[] = {
                 OPT_CONFIG(&q.config),
@@ -437,7 +319,8 @@ int cmd_schedule(int argc, char **argv)
                 OPT_TEXT("--from TIME", &q.from, "backfill, next: from then on"),
                 OPT_TEXT("--to TIME", &q.to, "backfill: before then"),
                 OPT_FLAG("--dry-run", &q.is_dry, "backfill: only say how many"),
-                OPT_NUMBER("-n, --times N", &q.times, 1, 1000, "how many times are shown (default: 10)"),
+                OPT_FLAG("--force", &q.is_forced, "delete: also one that stands in a configuration"),
+                OPT_NUMBER("-n, --times N", &q.times, 1, SCHEDULE_TIMES_MAX, "how many times are shown (default: 10)"),
                 OPT_JSON(&q.has_json),
         };
         struct options o = {

@@ -206,12 +206,6 @@ static void act_on_found(struct http_look *http_look)
 
 /* --- the request -------------------------------------------------------------------------------------------------- */
 
-static bool is_set(const struct http_exchange *x, const char *name)
-{
-        const char *value = http_parameter(x, name);
-        return value && strcmp(value, "0") != 0;
-}
-
 /* Whoever forgets the filter does not mean everything.  False: it is answered. */
 static bool check(struct http_exchange *x, const struct bulk_call *call)
 {
@@ -221,7 +215,7 @@ static bool check(struct http_exchange *x, const struct bulk_call *call)
                         x, 400, "before: is missing; send time_ms of the list: what came after it is left alone");
                 return false;
         }
-        if (f->handler || f->key || f->host || f->error || f->reason || f->older_ms || is_set(x, "all"))
+        if (f->handler || f->key || f->host || f->error || f->reason || f->older_ms || http_is_asked(x, "all"))
                 return true;
         http_answer_problem(x, 400, "which tasks? handler, key, error or another filter; or all=1");
         return false;
@@ -232,7 +226,7 @@ static void start(struct http_exchange *x, enum bulk_action action)
         struct bulk_call *call = memory_zero(1, sizeof(*call));
         call->http_look = (struct http_look){ .answer = act_on_found, .free = free_bulk };
         call->action = action;
-        call->is_dry = is_set(x, "dry_run");
+        call->is_dry = http_is_asked(x, "dry_run");
         call->tasks.filter.state = action == BULK_CANCEL ? SHOW_ALL : SHOW_DEAD;
         call->tasks.is_plain = action != BULK_CANCEL;
         if (!list_read_filter(x, &call->tasks.filter) ||

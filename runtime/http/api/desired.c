@@ -92,13 +92,6 @@ void http_activate(struct http_exchange *x)
 
 /* --- reload ------------------------------------------------------------------------------------------------------- */
 
-/* As read from the query, since it is answered later. */
-static bool is_dry_run(const struct http_exchange *x)
-{
-        const char *dry = http_parameter(x, "dry_run");
-        return dry && strcmp(dry, "0") != 0;
-}
-
 static void on_reloaded(struct http_exchange *x, json_t *reply, const char *refused)
 {
         json_t *problems = json_object_get(reply, "problems");
@@ -106,7 +99,7 @@ static void on_reloaded(struct http_exchange *x, json_t *reply, const char *refu
                 http_answer_problem(x, 503, "%s; nothing was changed", refused);
                 return;
         }
-        if (!is_dry_run(x))
+        if (!http_is_asked(x, "dry_run"))
                 http_audit(x, "reload", problems ? "refused" : "taken");
         if (problems) {
                 json_t *body = json_pack("{s:i, s:s, s:O}", "status", 422, "detail",
@@ -122,5 +115,5 @@ void http_reload(struct http_exchange *x)
 {
         char by[sizeof(x->who.name) + 8];
         (void)snprintf(by, sizeof(by), "HTTP %s", x->who.name);
-        x->services->reload(x->services->self, by, is_dry_run(x), on_reloaded, x);
+        x->services->reload(x->services->self, by, http_is_asked(x, "dry_run"), on_reloaded, x);
 }

@@ -36,6 +36,15 @@ void http_get_schedules(struct http_exchange *x);
 void http_get_limit(struct http_exchange *x);
 void http_get_app(struct http_exchange *x);
 
+/* schedules.c: one of them. */
+void http_get_schedule(struct http_exchange *x);
+void http_put_schedule(struct http_exchange *x);
+void http_delete_schedule(struct http_exchange *x);
+void http_pause_schedule(struct http_exchange *x);
+void http_resume_schedule(struct http_exchange *x);
+void http_run_schedule(struct http_exchange *x);
+void http_backfill_schedule(struct http_exchange *x);
+
 /* tree.c: from the coordination tree. */
 void http_get_members(struct http_exchange *x);
 void http_get_locks(struct http_exchange *x);

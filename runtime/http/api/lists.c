@@ -18,7 +18,7 @@
 
 /* --- parameters --------------------------------------------------------------------------------------------------- */
 
-static bool read_number(struct http_exchange *x, const char *name, uint64_t max, uint64_t *ret)
+bool list_read_number(struct http_exchange *x, const char *name, uint64_t max, uint64_t *ret)
 {
         const char *text = http_parameter(x, name);
         char *end = NULL;
@@ -56,7 +56,7 @@ bool list_read_filter(struct http_exchange *x, struct tasks_filter *ret_filter)
                 http_answer_problem(x, 400, "older: %s", error.text);
                 return false;
         }
-        if (!read_number(x, "before", TASK_NUMBER_MAX, &f.before_ms))
+        if (!list_read_number(x, "before", TASK_NUMBER_MAX, &f.before_ms))
                 return false;
         *ret_filter = f;
         return true;
@@ -66,7 +66,7 @@ bool list_read_page(struct http_exchange *x, uint64_t *ret_limit, struct look_pl
 {
         const char *cursor = http_parameter(x, "cursor");
         *ret_limit = LIST_LIMIT;
-        if (!read_number(x, "limit", LIST_LIMIT_MAX, ret_limit))
+        if (!list_read_number(x, "limit", LIST_LIMIT_MAX, ret_limit))
                 return false;
         if (!cursor || look_place_parse(cursor, ret_place))
                 return true;

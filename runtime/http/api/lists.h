@@ -13,6 +13,8 @@
 /* From state, handler, key, host, error, reason, older, before; what is not given means any.  The texts are the
  * exchange's.  False: it is answered. */
 bool list_read_filter(struct http_exchange *x, struct tasks_filter *ret_filter);
+/* A number from 1 to `max`; if it is not given, *ret stays.  False: it is answered. */
+bool list_read_number(struct http_exchange *x, const char *name, uint64_t max, uint64_t *ret);
 /* From limit and cursor. */
 bool list_read_page(struct http_exchange *x, uint64_t *ret_limit, struct look_place *ret_place);
 /* `more`, and with it `cursor`. */

@@ -1,0 +1,34 @@
+/* record.h: a schedule's record in the store (store/schedules.h) as people and programs are shown it, by commands and
+ * over HTTP alike. */
+#ifndef QUIVER_SCHEDULE_RECORD_H
+#define QUIVER_SCHEDULE_RECORD_H
+
+#include <jansson.h>
+
+#include "schedule/schedule.h"
+#include "store/schedules.h"
+
+#define SCHEDULE_TIMES_SHOWN 10u
+#define SCHEDULE_TIMES_MAX   1000u
+
+/* Its definition stands there as an object; as a text, if it is none. */
+json_t *schedule_as_json(const struct store_schedule *stored, uint32_t shard);
+
+/* Reads the definition and its zone.  0, or -errno with the text; then there is nothing to free. */
+int schedule_read(const struct store_schedule *stored, struct schedule *ret, struct error *error);
+
+/* The next times after `after_ms`, in unix milliseconds; fewer, if it ends.  Returns how many. */
+uint32_t schedule_times(const struct schedule *schedule, struct span name, uint64_t after_ms, uint64_t fired,
+        uint32_t count, uint64_t *ret_times);
+json_t *schedule_times_as_json(const uint64_t *times, uint32_t count);
+/* Those of a record: the first is the one that is stored, and may have passed: it fires as soon as a host is there.
+ * None, if it is not active. */
+uint32_t schedule_stored_times(const struct schedule *schedule, const struct store_schedule *stored, uint64_t now_ms,
+        uint32_t count, uint64_t *ret_times);
+
+/* With `times`, the same as texts by the clock of its zone, `local_times`, and what is doubtful about its pattern,
+ * `doubt`.  One that cannot be read has `error` instead. */
+json_t *schedule_as_json_with_times(
+        const struct store_schedule *stored, uint32_t shard, uint64_t now_ms, uint32_t count);
+
+#endif
