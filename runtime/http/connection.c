@@ -32,13 +32,6 @@ static void free_if_over(struct http_connection *c)
         free(c);
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-        struct http_connection *c = handle->data;
-        c->is_closed = true;
-        free_if_over(c);
-}
-
 static void drop_body(struct http_connection *c)
 {
         c->server->body_bytes -= c->body_counted;
@@ -58,6 +51,15 @@ static void tell_gone(struct http_connection *c)
                 gone(&c->x);
 }
 
+/* Not before this is the endpoint told: what it wrote may be how the client's leaving was noticed. */
+static void on_closed(uv_handle_t *handle)
+{
+        struct http_connection *c = handle->data;
+        tell_gone(c);
+        c->is_closed = true;
+        free_if_over(c);
+}
+
 void http_connection_close(struct http_connection *c)
 {
         if (c->phase == CONNECTION_CLOSING)
@@ -65,7 +67,6 @@ void http_connection_close(struct http_connection *c)
         c->phase = CONNECTION_CLOSING;
         drop_body(c);
         uv_close(&c->handle, on_closed);
-        tell_gone(c);
 }
 
 void http_connection_check_time(struct http_connection *c, uint64_t now_ms)
@@ -282,7 +283,6 @@ static void refuse_bad(struct http_connection *c)
         c->server->counts.malformed++;
         c->is_last = c->has_unread = true;
         c->phase = CONNECTION_ANSWERING;
-        c->is_pending = true;
         c->x.head = &c->reader.head;
         http_answer_problem(&c->x, c->reader.status, "%s", c->reader.why);
 }
@@ -341,7 +341,6 @@ static bool take_head(struct http_connection *c)
         x->body = (struct span){ 0 };
         x->who = (struct http_who){ 0 };
         c->is_head_only = x->head->verb == VERB_HEAD;
-        c->is_pending = true;
         c->phase = x->head->body_bytes ? CONNECTION_BODY : CONNECTION_ANSWERING;
         c->server->counts.requests++;
         c->route = http_route_find(x, &status, &error);
@@ -362,6 +361,13 @@ static bool take_head(struct http_connection *c)
         return true;
 }
 
+/* From here on the endpoint has to answer, also if the client leaves. */
+static void start(struct http_connection *c)
+{
+        c->is_pending = true;
+        c->route->start(&c->x);
+}
+
 static void begin_body(struct http_connection *c)
 {
         if (!take_head(c))
@@ -371,7 +377,7 @@ static void begin_body(struct http_connection *c)
                 send_more(c);
         }
         if (c->phase == CONNECTION_BODY && c->route->is_streamed)
-                c->route->start(&c->x);
+                start(c);
 }
 
 static void take_body(struct http_connection *c, struct span piece)
@@ -406,7 +412,7 @@ static void take_end(struct http_connection *c)
         c->phase = CONNECTION_ANSWERING;
         x->body = (struct span){ (const char *)c->body.data, c->body.size };
         if (!c->route->is_streamed || !was_begun)
-                c->route->start(x);
+                start(c);
         if (c->is_pending && x->piece)
                 (void)x->piece(x, (struct span){ 0 });
 }

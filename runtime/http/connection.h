@@ -58,7 +58,7 @@ struct http_connection {
         bool has_unread;      /* A body was refused before it was read. */
         bool is_full;         /* Reading has stopped, since the input has no room. */
         bool is_waiting;      /* The endpoint wants no more of the body for now. */
-        bool is_pending;      /* The endpoint has not answered. */
+        bool is_pending;      /* The endpoint has the request, and has not answered. */
         bool is_in_process;   /* process() is on the stack. */
         bool is_closed;       /* The handle is closed: freed as soon as nothing is pending. */
         uint64_t deadline_ms; /* by the loop's clock */

@@ -1,8 +1,8 @@
 /* exchange.h: one request and its answer, as the endpoints see it.
  *
  * An endpoint is called when the request is complete (or, if it streams, when its head is), and answers exactly once,
- * at once or later.  If the client leaves meanwhile, `gone` is called once; the endpoint answers all the same, and the
- * answer is dropped.  Everything runs on the loop. */
+ * at once or later.  If the client leaves meanwhile, `gone` is called once, by the loop and not from within a call of
+ * the endpoint's; the endpoint answers all the same, and the answer is dropped.  Everything runs on the loop. */
 #ifndef QUIVER_HTTP_EXCHANGE_H
 #define QUIVER_HTTP_EXCHANGE_H
 

@@ -55,11 +55,12 @@ static uint64_t take_number(struct definition *d, const char *field, uint64_t mo
 
 static int take_choice(struct definition *d, const char *field, const char *const *words)
 {
-        const char *text = json_string_value(json_object_get(d->object, field));
-        if (!text && !json_object_get(d->object, field))
+        json_t *value = json_object_get(d->object, field);
+        struct span text = { json_string_value(value), json_string_length(value) };
+        if (!value)
                 return 0;
-        for (int i = 0; text && words[i]; i++)
-                if (!strcmp(words[i], text))
+        for (int i = 0; text.data && words[i]; i++)
+                if (span_is(text, span_of_text(words[i])))
                         return i;
         refuse(d, field, "is not one of the words that are known");
         return 0;
@@ -68,11 +69,14 @@ static int take_choice(struct definition *d, const char *field, const char *cons
 static void take_payload(struct definition *d, struct schedule *schedule)
 {
         const json_t *text = json_object_get(d->object, "payload");
-        const char *packed = json_string_value(json_object_get(d->object, "payload_base64"));
+        const json_t *packed = json_object_get(d->object, "payload_base64");
         struct buffer bytes = { 0 };
-        if (json_is_string(text))
+        if (text && !json_is_string(text))
+                refuse(d, "payload", "is no text");
+        else if (text)
                 buffer_put(&bytes, json_string_value(text), json_string_length(text));
-        else if (packed && view_base64_decode(packed, strlen(packed), &bytes) < 0)
+        else if (packed && (!json_is_string(packed) ||
+                                   view_base64_decode(json_string_value(packed), json_string_length(packed), &bytes)))
                 refuse(d, "payload_base64", "is no base64");
         schedule->payload = (struct span){ (const char *)bytes.data, bytes.size };
 }
@@ -80,7 +84,7 @@ static void take_payload(struct definition *d, struct schedule *schedule)
 int schedule_parse(struct schedule *schedule, struct span definition, struct error *error)
 {
         struct definition d = { .object = json_loadb(definition.size ? definition.data : "", definition.size,
-                                        JSON_REJECT_DUPLICATES, NULL),
+                                        JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL),
                 .error = error };
         struct schedule made = { 0 };
         if (!json_is_object(d.object)) {

@@ -1,6 +1,8 @@
 """HTTP at a host: tasks come in, health is told, strangers and malformed requests are refused."""
 import http.client
 import json
+import pathlib
+import signal
 import socket
 
 import pytest
@@ -64,6 +66,44 @@ def test_a_client_that_leaves_ends_its_wait_and_not_the_task(server, tmp_path):
     gate.touch()
     server.host.wait_done(1)
     assert server.host.stop() == 0
+
+
+def state_of(host):
+    """As ps(1) shows it."""
+    return pathlib.Path(f"/proc/{host.process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def is_answered(server):
+    try:
+        return server.ask("GET", "/livez")[0] == 200
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("path", ["/v1/tasks/mail", "/v1/tasks"])
+def test_a_client_that_leaves_within_its_body_leaves_its_place(host, path):
+    server = Server(host, "connections = 4;")
+    for _ in range(8):
+        server.raw(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+                   "Content-Length: 100\r\n\r\nhalf of it".encode(), wait=False)
+        wait_until(lambda: is_answered(server), "there is a place again")
+    assert host.stop() == 0
+
+
+def test_a_client_that_leaves_before_its_stream_begins_leaves_its_place(host):
+    server = Server(host, "connections = 4;")
+    path, = (host.folder / "state").glob("*.http")
+    for _ in range(8):
+        host.signal(signal.SIGSTOP)  # it reads the request when the client is gone
+        try:
+            wait_until(lambda: state_of(host) == "T", "it stands still")
+            with socket.socket(socket.AF_UNIX) as s:
+                s.connect(str(path))
+                s.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        finally:
+            host.signal(signal.SIGCONT)
+        wait_until(lambda: is_answered(server), "there is a place again")
+    assert host.stop() == 0
 
 
 def test_lines_are_tasks_in_their_order(server):

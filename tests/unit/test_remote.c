@@ -216,6 +216,44 @@ static void a_heartbeat_in_time_counts_though_the_store_is_slow(void **state)
         world_close(&w);
 }
 
+/* A client that sends two requests at once: the second is read while the first is answered. */
+struct told_twice {
+        struct told first;
+        struct world *w;
+        const struct asked *a;
+        struct told outcome;
+};
+
+static void on_first_said(struct work_saying *saying)
+{
+        struct told_twice *both = (struct told_twice *)saying;
+        both->first.is_done = true;
+        assert_int_equal(say(both->w, &both->outcome, both->a, REPORT_OUTCOME, OUTCOME_DONE), WORK_NONE);
+}
+
+static void an_outcome_sent_together_with_a_heartbeat_is_confirmed_once_it_is_durable(void **state)
+{
+        (void)state;
+        struct world w;
+        struct asked a;
+        struct told_twice both = { .w = &w, .a = &a };
+        world_open(&w);
+        own_shard(&w);
+        give(&w, &a, 1, "k");
+        w.now_ms += 2000;
+        assert_int_equal(say(&w, &both.first, &a, REPORT_HEARTBEAT, 0), WORK_NONE);
+        both.first.saying.done = on_first_said;
+        call_store(&w);
+        assert_true(both.first.is_done);
+        assert_false(both.outcome.is_done);
+        assert_int_equal(w.handlers.list[0]->remote.lent, 1);
+        call_store(&w);
+        assert_true(both.outcome.is_done);
+        assert_int_equal(both.outcome.saying.verdict, WORK_TAKEN);
+        assert_int_equal(w.handlers.list[0]->remote.lent, 0);
+        world_close(&w);
+}
+
 static void a_checkpoint_of_a_heartbeat_is_kept(void **state)
 {
         (void)state;
@@ -404,6 +442,7 @@ int main(void)
                 cmocka_unit_test(a_host_that_stops_sends_its_workers_away),
                 cmocka_unit_test(a_heartbeat_makes_the_time_later_at_most_every_third_of_it),
                 cmocka_unit_test(a_heartbeat_in_time_counts_though_the_store_is_slow),
+                cmocka_unit_test(an_outcome_sent_together_with_a_heartbeat_is_confirmed_once_it_is_durable),
                 cmocka_unit_test(a_checkpoint_of_a_heartbeat_is_kept),
                 cmocka_unit_test(past_its_timeout_a_task_gets_no_more_time),
                 cmocka_unit_test(only_the_current_start_is_listened_to),

@@ -48,6 +48,9 @@ static void what_cannot_be_a_schedule_is_refused_by_field(void **state)
         assert_refused("{\"handler\":\"a\",\"every_ms\":1000,\"zone\":\"../../etc/passwd\"}", "zone");
         assert_refused("{\"handler\":\"a\",\"every_ms\":1000,\"overlap\":\"allow\",\"key\":\"k\"}", "key");
         assert_refused("{\"handler\":\"a\",\"every_ms\":1000,\"start_ms\":5000,\"end_ms\":5000}", "end");
+        assert_refused("{\"handler\":\"a\",\"every_ms\":1000,\"payload\":5}", "payload: ");
+        assert_refused("{\"handler\":\"a\",\"every_ms\":1000,\"payload_base64\":[]}", "payload_base64: ");
+        assert_refused("{\"handler\":\"a\\u0000b\",\"every_ms\":1000}", "handler: ");
 }
 
 static void a_definition_is_written_as_it_was_read(void **state)
@@ -61,6 +64,24 @@ static void a_definition_is_written_as_it_was_read(void **state)
         assert_string_equal(again, text);
         free(again);
         schedule_free(&schedule);
+}
+
+static void a_payload_may_have_any_bytes(void **state)
+{
+        (void)state;
+        static const struct span payloads[] = { { "a\0b", 3 }, { "\xff\0", 2 }, { "\0", 1 } };
+        for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+                struct schedule schedule = parsed("{\"handler\":\"a\",\"every_ms\":1000}");
+                free((char *)schedule.payload.data);
+                schedule.payload = payloads[i];
+                char *text = schedule_text(&schedule);
+                schedule.payload = (struct span){ 0 };
+                schedule_free(&schedule);
+                schedule = parsed(text);
+                assert_true(span_is(schedule.payload, payloads[i]));
+                free(text);
+                schedule_free(&schedule);
+        }
 }
 
 static void every_so_often_counts_from_the_start(void **state)
@@ -177,6 +198,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_cannot_be_a_schedule_is_refused_by_field),
                 cmocka_unit_test(a_definition_is_written_as_it_was_read),
+                cmocka_unit_test(a_payload_may_have_any_bytes),
                 cmocka_unit_test(every_so_often_counts_from_the_start),
                 cmocka_unit_test(an_end_and_a_number_of_runs_are_kept),
                 cmocka_unit_test(jitter_is_the_same_each_time_and_within_its_bound),

@@ -53,12 +53,14 @@ static struct lent *find(const struct handlers *all, uint32_t shard, uint64_t se
         return lent;
 }
 
-/* Those that wait hear it. */
+/* Those that wait hear it.  One of them may say the next thing at once, and waits for an answer of its own. */
 static void answer(struct lent *lent, enum work_verdict verdict, uint64_t now_ms)
 {
-        while (lent->sayings) {
-                struct work_saying *saying = lent->sayings;
-                lent->sayings = saying->next;
+        struct work_saying *next = lent->sayings;
+        lent->sayings = NULL;
+        while (next) {
+                struct work_saying *saying = next;
+                next = saying->next;
                 saying->verdict = verdict;
                 saying->remaining_ms = lent_remaining_ms(lent, now_ms);
                 saying->is_stop |= lent->is_cancelled;
@@ -442,8 +444,9 @@ static void look(struct handlers *all, struct lent *lent, uint64_t now_ms)
                 hand_out(all, lent, now_ms);
         if (lent->is_to_tell || lent->is_telling)
                 return;
-        answer(lent, WORK_TAKEN, now_ms);
+        /* It rests before those who wait are answered: what they say next has it watched again. */
         rest(&all->remotes, lent);
+        answer(lent, WORK_TAKEN, now_ms);
 }
 
 void remotes_look(struct handlers *all, const struct shards *shards, uint64_t now_ms)

@@ -90,11 +90,9 @@ static void stream_serve(struct event_stream *stream)
 
 static void serve_all(struct http_events *events)
 {
-        /* To write may find that a client has left, which takes its stream out of the list. */
-        for (struct event_stream *stream = events->streams, *next; stream; stream = next) {
-                next = stream->next;
+        struct event_stream *stream;
+        DL_FOREACH (events->streams, stream)
                 stream_serve(stream);
-        }
 }
 
 /* --- looking ------------------------------------------------------------------------------------------------------ */
