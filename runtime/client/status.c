@@ -46,7 +46,7 @@ int qv_client_count(struct qv_client *client, uint32_t shard, struct qv_client_c
                 .queued = store_counts_queued(&sum),
                 .delayed = sum.delayed,
                 .in_flight = sum.in_flight,
-                .parked = sum.parked,
+                .parked = store_counts_parked(&sum),
                 .dead = sum.dead,
                 .results = sum.results,
                 .submitted = sum.submitted,

@@ -43,7 +43,7 @@ static uint64_t to_sample(const struct status_look *look, enum store_state state
         if (state == STATE_QUEUED)
                 return store_counts_queued(c);
         if (state == STATE_PARKED)
-                return c->parked;
+                return store_counts_parked(c);
         return has_document(&look->status, c) ? 0 : c->in_flight;
 }
 
@@ -85,7 +85,7 @@ static bool ask_shard(struct status_look *look)
         for (; look->shard < look->look.info.shards; look->shard++) {
                 const struct store_counts *c = &look->counts[look->shard];
                 look->state = 0;
-                look->sampled += store_counts_queued(c) || c->parked || c->in_flight;
+                look->sampled += store_counts_queued(c) || store_counts_parked(c) || c->in_flight;
                 if (ask_sample(look) || ask_keys(look) || ask_groups(look))
                         return true;
         }

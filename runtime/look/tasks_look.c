@@ -136,7 +136,7 @@ static uint64_t total_of(const struct tasks_filter *f, const struct store_counts
         case STATE_IN_FLIGHT:
                 return is_waiting || is_behind || f->state == SHOW_RUNNING ? c->in_flight : 0;
         case STATE_PARKED:
-                return is_waiting || is_behind ? c->parked : 0;
+                return is_waiting || is_behind ? store_counts_parked(c) : 0;
         case STATE_DEAD:
                 return f->state == SHOW_DEAD ? c->dead : 0;
         default:

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/numbers.h"
 #include "store/request.h"
 
 const char *store_state_name(enum store_state state)
@@ -20,11 +21,12 @@ const char *store_key_state_name(enum store_key_state state)
 
 void store_counts_add(struct store_counts *to, const struct store_counts *c)
 {
-        for (int lane = 0; lane < LANES; lane++)
+        for (int lane = 0; lane < LANES; lane++) {
                 to->queued[lane] += c->queued[lane];
+                to->parked[lane] += c->parked[lane];
+        }
         to->delayed += c->delayed;
         to->in_flight += c->in_flight;
-        to->parked += c->parked;
         to->dead += c->dead;
         to->results += c->results;
         to->controls += c->controls;
@@ -45,6 +47,21 @@ uint64_t store_counts_queued(const struct store_counts *c)
         for (int lane = 0; lane < LANES; lane++)
                 queued += c->queued[lane];
         return queued;
+}
+
+uint64_t store_counts_parked(const struct store_counts *c)
+{
+        uint64_t parked = 0;
+        for (int lane = 0; lane < LANES; lane++)
+                parked += c->parked[lane];
+        return parked;
+}
+
+void store_counts_set_parked(struct store_counts *c, uint64_t all, uint64_t high, uint64_t low)
+{
+        c->parked[LANE_HIGH] = min_u64(high, all);
+        c->parked[LANE_LOW] = min_u64(low, all - c->parked[LANE_HIGH]);
+        c->parked[LANE_NORMAL] = all - c->parked[LANE_HIGH] - c->parked[LANE_LOW];
 }
 
 /* The last part of an id names the shard. */

@@ -29,7 +29,7 @@ struct store_counts {
         uint64_t queued[LANES];
         uint64_t delayed;
         uint64_t in_flight;
-        uint64_t parked;
+        uint64_t parked[LANES];
         uint64_t dead;
         uint64_t results;
         uint64_t controls; /* controls that the owner has not taken yet */
@@ -59,6 +59,9 @@ struct store_counts {
 void store_counts_add(struct store_counts *to, const struct store_counts *c);
 /* In all lanes. */
 uint64_t store_counts_queued(const struct store_counts *c);
+uint64_t store_counts_parked(const struct store_counts *c);
+/* For a driver that counts all of them, and apart those of the lanes that are rare. */
+void store_counts_set_parked(struct store_counts *c, uint64_t all, uint64_t high, uint64_t low);
 
 /* SQLite: 1 row + 3 log heads per shard.  Redis: one script per shard, LLEN and HLEN, pipelined. */
 struct store_count {

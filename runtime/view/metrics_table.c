@@ -14,7 +14,7 @@ const struct metric_family metric_families[METRICS] = {
         [METRIC_TASKS_WAITING] = { "quiver_tasks_waiting", GAUGE, "state lane",
                 "Tasks that wait to be started, in the shards that this host exports. state: queued (in the store), "
                 "claimed (in a window of the owner), side_queue (their key is parked, held, or has more than its "
-                "share), unowned (claimed by an owner that is gone). The last two are not divided by lane." },
+                "share), unowned (claimed by an owner that is gone). The last is not divided by lane." },
         [METRIC_TASKS_DELAYED] = { "quiver_tasks_delayed", GAUGE, "", "Tasks whose time has not come yet." },
         [METRIC_TASKS_DEAD] = { "quiver_tasks_dead", GAUGE, "", "Tasks that were given up and are kept." },
         [METRIC_OLDEST_TASK_AGE] = { "quiver_oldest_task_age_seconds", GAUGE, "",

@@ -441,13 +441,14 @@ void status_add_total(struct status *status, const struct store_total *total)
 uint64_t status_shard_waiting(const struct status *status, uint32_t shard)
 {
         const struct store_counts *c = &status->counts[shard];
-        uint64_t all = store_counts_queued(c) + c->in_flight + c->parked;
+        uint64_t all = store_counts_queued(c) + c->in_flight + store_counts_parked(c);
         return all - min_u64(all, status->shards[shard].running);
 }
 
 uint64_t status_waiting(const struct status *status)
 {
-        uint64_t all = store_counts_queued(&status->total) + status->total.in_flight + status->total.parked;
+        uint64_t all =
+                store_counts_queued(&status->total) + status->total.in_flight + store_counts_parked(&status->total);
         return all - min_u64(all, status->running);
 }
 
@@ -471,7 +472,7 @@ static void set_counts(json_t *o, const struct store_counts *c)
         view_json_number(o, "queued", store_counts_queued(c));
         view_json_number(o, "delayed", c->delayed);
         view_json_number(o, "in_flight", c->in_flight);
-        view_json_number(o, "parked", c->parked);
+        view_json_number(o, "parked", store_counts_parked(c));
         view_json_number(o, "dead", c->dead);
 }
 
@@ -493,16 +494,22 @@ static json_t *shard_as_json(const struct status *status, uint32_t shard)
         return o;
 }
 
+static json_t *lanes_as_json(const uint64_t counts[LANES])
+{
+        json_t *o = json_object();
+        for (unsigned lane = 0; lane < LANES; lane++)
+                view_json_number(o, lane_name((enum lane)lane), counts[lane]);
+        return o;
+}
+
 static json_t *totals_as_json(const struct status *status)
 {
         json_t *o = json_object();
-        json_t *lanes = json_object();
         view_json_number(o, "waiting", status_waiting(status));
         view_json_number(o, "running", status->running);
         set_counts(o, &status->total);
-        for (unsigned lane = 0; lane < LANES; lane++)
-                view_json_number(lanes, lane_name((enum lane)lane), status->total.queued[lane]);
-        (void)json_object_set_new(o, "queued_lanes", lanes);
+        (void)json_object_set_new(o, "queued_lanes", lanes_as_json(status->total.queued));
+        (void)json_object_set_new(o, "parked_lanes", lanes_as_json(status->total.parked));
         view_json_number(o, "oldest_ms", status->oldest_ms);
         view_json_number(o, "parked_keys", status->parked_keys);
         view_json_number(o, "held_keys", status->held_keys);

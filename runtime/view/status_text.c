@@ -232,7 +232,7 @@ static void put_handlers(struct buffer *to, const struct status *status, unsigne
 /* How much there is of a shard to be seen. */
 static uint64_t fullness(const struct store_counts *c)
 {
-        return store_counts_queued(c) + c->delayed + c->in_flight + c->parked + c->dead;
+        return store_counts_queued(c) + c->delayed + c->in_flight + store_counts_parked(c) + c->dead;
 }
 
 static int by_fullness(const void *a, const void *b)

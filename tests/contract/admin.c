@@ -20,7 +20,7 @@ static void counts_add_up_in_every_state(void **state)
         assert_int_equal(c.queued[LANE_LOW], 4);
         assert_int_equal(c.delayed, 1);
         assert_int_equal(c.in_flight, 4);
-        assert_int_equal(c.parked, 2);
+        assert_int_equal(store_counts_parked(&c), 2);
         assert_int_equal(c.dead, 1);
         assert_int_equal(c.done, 1);
         assert_true(c.is_held);

@@ -10,8 +10,8 @@ struct store_counts counts(struct world *w, uint32_t shard)
         assert_int_equal(CALL(w, store_count, &c, NULL), 0);
         assert_int_equal(c.counted, 1);
         assert_int_equal(found.submitted, found.queued[0] + found.queued[1] + found.queued[2] + found.delayed +
-                                                  found.in_flight + found.parked + found.dead + found.done +
-                                                  found.dropped + found.merged);
+                                                  found.in_flight + store_counts_parked(&found) + found.dead +
+                                                  found.done + found.dropped + found.merged);
         return found;
 }
 

@@ -408,8 +408,9 @@ static void what_cannot_be_merged_is_refused(void **state)
         struct store_outcome debounced = done(&a.tasks[0]);
         debounced.is_debounce = true;
         struct store_outcome no_seq = merge(w, a.tasks, 2);
-        refs[0].seq = STORE_SEQ_MAX + 1;
-        no_seq.merged = refs;
+        struct store_ref beyond = ref(&a.tasks[1]);
+        beyond.seq = STORE_SEQ_MAX + 1;
+        no_seq.merged = &beyond;
         struct store_outcome wrong[] = { many, none, done_with, debounced, no_seq };
         for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
                 assert_int_equal(advance_call(w, &o, o.call + 1, &wrong[i], 1, 0).request.status, -EINVAL);

@@ -17,7 +17,7 @@ static void a_retry_is_not_overtaken(void **state)
         assert_int_equal(b.tasks_count, 0); /* 3 was diverted by the claim itself */
         assert_int_equal(b.next_due_ms, 500);
         struct store_counts c = counts(w, 0);
-        assert_int_equal(c.parked, 3);
+        assert_int_equal(c.parked[LANE_NORMAL], 3);
         assert_int_equal(c.in_flight, 0);
         assert_int_equal(c.keys, 1);
         world_step(w, 499);
@@ -97,7 +97,7 @@ static void a_key_with_more_than_its_share_leaves_room_for_others(void **state)
         (void)submit(w, "cold", "c");
         struct store_advance b = advance(w, &o, surplus, 2, 100);
         expect_tasks(w, b, "c"); /* 14 more hot ones were diverted on the way */
-        assert_int_equal(counts(w, 0).parked, 16);
+        assert_int_equal(counts(w, 0).parked[LANE_NORMAL], 16);
         assert_int_equal(key(w, "hot").state, KEY_WAITING);
         assert_int_equal(key(w, "hot").tasks, 16);
         /* Each one done brings the next, in order. */
@@ -342,7 +342,51 @@ static void a_key_that_gets_no_more_of_its_tasks_in_a_call_gets_them_in_the_next
         assert_true(claim(w, &o, 256).tasks_count > 0);
 }
 
+static void expect_parked(struct world *w, uint64_t high, uint64_t normal, uint64_t low)
+{
+        struct store_counts c = counts(w, 0);
+        assert_int_equal(c.parked[LANE_HIGH], high);
+        assert_int_equal(c.parked[LANE_NORMAL], normal);
+        assert_int_equal(c.parked[LANE_LOW], low);
+        expect_sound(w);
+}
+
+/* By every way into a side queue and out of it. */
+static void what_is_parked_is_counted_by_lane(void **state)
+{
+        struct world *w = *state;
+        struct owner o = own(w, 0, 1, 1);
+        for (unsigned lane = 0; lane < LANES; lane++)
+                (void)submit_lane(w, F(w, "k%u", lane).data, "1", (enum lane)lane);
+        struct store_advance a = claim_each(w, &o, 1, 1, 1);
+        struct store_outcome aside[] = { retry(&a.tasks[0], 100), hold(&a.tasks[1]), divert(&a.tasks[2]) };
+        aside[2].delay_ms = 100;
+        (void)advance(w, &o, aside, 3, 0);
+        expect_parked(w, 1, 1, 1);
+        /* Behind others of their keys: the claim itself puts them there. */
+        struct span cancelled[LANES];
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                cancelled[lane] = submit_lane(w, F(w, "k%u", lane).data, "2", (enum lane)lane);
+                (void)submit_lane(w, F(w, "k%u", lane).data, "3", (enum lane)lane);
+        }
+        assert_int_equal(claim_each(w, &o, 8, 8, 8).tasks_count, 0);
+        expect_parked(w, 3, 3, 3);
+        for (unsigned lane = 0; lane < LANES; lane++)
+                assert_int_equal(cancel(w, cancelled[lane], NULL), 0);
+        expect_parked(w, 2, 2, 2);
+        assert_int_equal(release(w, &o), STORE_OK);
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                assert_int_equal(key_act(w, CONTROL_HOLD, F(w, "k%u", lane).data), 0);
+                assert_int_equal(key_act(w, CONTROL_SKIP, F(w, "k%u", lane).data), 0);
+        }
+        expect_parked(w, 1, 1, 1);
+        o = own(w, 0, 2, 1);
+        assert_int_equal(claim_each(w, &o, 8, 8, 8).tasks_count, 3);
+        expect_parked(w, 0, 0, 0);
+}
+
 const struct CMUnitTest side_tests[] = {
+        IN_WORLD(what_is_parked_is_counted_by_lane),
         IN_WORLD(a_key_that_gets_no_more_of_its_tasks_in_a_call_gets_them_in_the_next),
         IN_WORLD(a_retry_is_not_overtaken),
         IN_WORLD(a_new_owner_does_not_start_what_waits_behind_a_retry),

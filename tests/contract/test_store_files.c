@@ -127,6 +127,7 @@ static void a_file_from_before_merging_is_taken_up(void **state)
         struct world w;
         make();
         sql("DROP TABLE merged; ALTER TABLE shard DROP COLUMN merged; ALTER TABLE shard DROP COLUMN host;"
+            "ALTER TABLE shard DROP COLUMN parked_high; ALTER TABLE shard DROP COLUMN parked_low;"
             "PRAGMA user_version = 4;"
             "UPDATE meta SET value = 'limits names' WHERE name = 'features'");
         world_start(&w, 1, 4);
@@ -140,6 +141,36 @@ static void a_file_from_before_merging_is_taken_up(void **state)
         struct owner o = own(&w, shard, 1, 1);
         expect_tasks(&w, claim(&w, &o, 1), "1");
         assert_int_equal(counts(&w, shard).merged, 0);
+        world_end(&w);
+}
+
+/* One of schema 5: what was parked by then is counted by lane. */
+static void what_an_older_file_has_parked_is_counted_by_lane(void **state)
+{
+        (void)state;
+        struct world w;
+        world_start(&w, 1, 4);
+        struct owner o = own(&w, 3, 1, 1);
+        static const unsigned parked[LANES] = { 1, 2, 3 };
+        struct store_outcome aside[6];
+        unsigned count = 0;
+        for (unsigned lane = 0; lane < LANES; lane++)
+                for (unsigned i = 0; i < parked[lane]; i++)
+                        (void)submit_lane(&w, text_of(&w, key_of(&w, 3, count++)), "x", (enum lane)lane);
+        struct store_advance a = claim_each(&w, &o, 8, 8, 8);
+        assert_int_equal(a.tasks_count, count);
+        for (unsigned i = 0; i < count; i++)
+                aside[i] = i % 2 ? hold(&a.tasks[i]) : retry(&a.tasks[i], 1000);
+        (void)advance(&w, &o, aside, count, 0);
+        world_end(&w);
+        sql("ALTER TABLE shard DROP COLUMN parked_high; ALTER TABLE shard DROP COLUMN parked_low;"
+            "PRAGMA user_version = 5");
+        world_start(&w, 1, 4);
+        for (unsigned lane = 0; lane < LANES; lane++) {
+                assert_int_equal(counts(&w, 3).parked[lane], parked[lane]);
+                assert_int_equal(counts(&w, 0).parked[lane], 0);
+        }
+        expect_sound(&w);
         world_end(&w);
 }
 
@@ -165,7 +196,7 @@ static void an_older_schema_is_taken_up(void **state)
         expect_tasks(&w, a, "high 1026 1027 1028 1029 1030");
         assert_int_equal(counts(&w, 1).in_flight, 6);
         assert_int_equal(counts(&w, 1).queued[LANE_NORMAL], 5);
-        assert_int_equal(counts(&w, 0).parked, 1);
+        assert_int_equal(counts(&w, 0).parked[LANE_NORMAL], 1);
         uint64_t last = a.tasks[5].seq;
         (void)submit(&w, text_of(&w, key_of(&w, 0, 0)), "new");
         a = claim(&w, &o, 10);
@@ -515,6 +546,7 @@ int main(int argc, char **argv)
         const struct CMUnitTest tests[] = {
                 IN_FOLDER(a_newer_schema_is_refused),
                 IN_FOLDER(a_file_from_before_merging_is_taken_up),
+                IN_FOLDER(what_an_older_file_has_parked_is_counted_by_lane),
                 IN_FOLDER(an_older_schema_is_taken_up),
                 IN_FOLDER(a_store_opens_while_another_writes),
                 IN_FOLDER(tasks_behind_a_large_backlog_of_others_are_found),

@@ -72,7 +72,7 @@ static void compare_counts(struct world *w)
         assert_int_equal(c.queued[0] + c.queued[1] + c.queued[2], model_count(&m, MODEL_QUEUED));
         assert_int_equal(c.delayed, model_count(&m, MODEL_DELAYED));
         assert_int_equal(c.in_flight, model_count(&m, MODEL_FLIGHT));
-        assert_int_equal(c.parked, model_count(&m, MODEL_PARKED));
+        assert_int_equal(store_counts_parked(&c), model_count(&m, MODEL_PARKED));
         assert_int_equal(c.dead, model_count(&m, MODEL_DEAD));
         assert_int_equal(c.keys, model_keys(&m));
         assert_int_equal(c.controls, m.controls_count);

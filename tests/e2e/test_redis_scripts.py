@@ -18,6 +18,7 @@ LONG = bool(os.environ.get("QUIVER_TEST_LONG"))
 
 AT = "quiver:{t:0}:"
 LANE = 1 << 48
+LOW = 2 * LANE + 1
 LEASE = "held 5 aa"
 KEYS = [AT + name for name in ("shard", "high", "normal", "low", "delayed", "control")]
 APP = ["quiver:{t}:app", "quiver:{t}:desired"]
@@ -95,7 +96,7 @@ class Shard:
     def fill(self):
         c = self.client
         c.hset(AT + "shard", mapping={
-            "lease": LEASE, "until": 1, "ttl": 1000, "call": 8, "last": f"{seq(1)} 2", "high": 0, "normal": 13, "low": 0, "claimed": CLAIMED,
+            "lease": LEASE, "until": 1, "ttl": 1000, "call": 8, "last": f"{seq(1)} 2", "high": 0, "normal": 13, "low": 1, "claimed": CLAIMED,
             "done": 3, "dropped": 1, "results_dropped": 0, "gone": "0 1 0", "returned": 1, "applied": 1, "last_delayed": 2,
             "last_dead": 2, "last_result": 2, "outbox_base": 0, "merged": 1, "want": "9 99999999999999 0 1000 bb"})
         c.rpush(AT + "high", envelope("k9", "high-1"))
@@ -104,14 +105,16 @@ class Shard:
         for n in (1, 2, 3, 4, 5):
             c.hset(AT + "flight", seq(n), envelope(f"f{n}", f"flight-{n}"))
         c.hset(AT + "notes", mapping={seq(1): "qn1\nattempts:1\nstarted:5\nholder:worker/5.1/w\nuntil:1\n\n", seq(6): "qn1\nattempts:2\n\n"})
-        c.hset(AT + "keys", mapping={"k1": "parked 1 2 1 no", "k2": "held 1 1 0 me", "k3": "waiting 1 1 1 share",
+        c.hset(AT + "keys", mapping={"k1": "parked 1 2 1 no", "k2": "held 1 2 0 me", "k3": "waiting 1 1 1 share",
                                      "k6": "named 1 1 0 handler:m paused"})
         c.zadd(AT + "named", {f"handler:m\0{1:016x}k6": 0})
         c.zadd(AT + "due", {"k1": 1, "k2": "inf", "k3": 1, "k6": "inf"})
         c.zadd(AT + "side", {side("k1", 6): 0, side("k1", 7): 0, side("k2", 8): 0, side("k3", 9): 0, side("k6", 10): 0})
         c.hset(AT + "parked", mapping={seq(6): envelope("k1", "parked-6"), seq(7): envelope("k1", "parked-7"),
                                        seq(8): envelope("k2", "parked-8"), seq(9): envelope("k3", "parked-9"),
-                                       seq(10): envelope("k6", "parked-0")})
+                                       seq(10): envelope("k6", "parked-0"), LOW: envelope("k2", "parked-5")})
+        c.zadd(AT + "side", {f"k2\0{LOW:016x}": 0})
+        c.zadd(AT + "parkedlanes", {str(LOW): LOW})
         c.zadd(AT + "delayed", {f"{1:016x}": 1, f"{2:016x}": 99999999999999})
         c.hset(AT + "later", mapping={f"{1:016x}": self.pack([1, envelope("d1", "later-1"), ""]),
                                       f"{2:016x}": self.pack([1, envelope("d2", "later-2"), ""])})

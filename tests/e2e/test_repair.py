@@ -45,6 +45,13 @@ def damaged(host):
         client.zadd(AT + "due", {"n": float("inf")})
         client.zadd(AT + "named", {f"handler:work\0{1:016x}c": 0})
         client.hset(AT + "notes", FIRST + 9, "qn1\nattempts:1\n\n")
+        # parked and not counted in its lane, as by a Quiver that did not; counted and not there
+        client.hset(AT + "shard", "low", 11)
+        client.hset(AT + "parked", 2 * FIRST + 11, ENVELOPE % ("l", 11))
+        client.zadd(AT + "side", {side("l", 2 * FIRST + 11): 0})
+        client.hset(AT + "keys", "l", "parked 1 1 1 why")
+        client.zadd(AT + "due", {"l": 1})
+        client.zadd(AT + "parkedlanes", {str(2 * FIRST + 10): 2 * FIRST + 10})
         # delayed without its bytes; without its time
         client.zadd(AT + "delayed", {"00000000000000aa": 1})
         pack(client, "later", "00000000000000bb", 1, ENVELOPE % ("h", 5), "")
@@ -82,6 +89,8 @@ def test_damage_is_mended_and_named_and_no_task_is_lost(redis_host):
                  "delayed 00000000000000bb waits for no time; mended", "dead x-0 is not found by its id; mended",
                  "dead x-0 is not listed; mended", "dead number 8 is not there; mended",
                  "dead y-0 is not there; mended",
+                 "task 562949953421323 is parked, but not counted in its lane; mended",
+                 "task 562949953421322 is counted as parked in its lane, but is not; mended",
                  "merged task 2: what is remembered of it cannot be read; mended",
                  "what is remembered cannot be read; mended", "ends at 5, queued for false; mended",
                  "ends, but is not there; mended",
@@ -89,10 +98,11 @@ def test_damage_is_mended_and_named_and_no_task_is_lost(redis_host):
         assert line in said, line
     assert "sound" in host.cli("fsck")
     assert "sound" in host.cli("fsck", "--repair")
+    assert json.loads(host.cli("status", "--json"))["totals"]["parked_lanes"] == {"high": 0, "normal": 3, "low": 1}
     host.start()
-    host.wait_done(5)  # a, b, d, h, n
+    host.wait_done(6)  # a, b, d, h, n, l
     assert host.stop() == 0
-    assert sorted(host.starts()) == [1, 2, 4, 5, 10]
+    assert sorted(host.starts()) == [1, 2, 4, 5, 10, 11]
     assert "x-0" in host.cli("dead", "list")
     assert "sound" in host.cli("fsck")
 

@@ -250,4 +250,16 @@ MUTANTS = [
      "if (server->leave_at_ms && now_ms >= server->leave_at_ms && server->main)", "if (false)", [CONTRACT("redis_sentinel")]),
     ("redis: a server without slots is waited for", "runtime/redis/cluster.c",
      "server->main->sent && !conn_is_silent(server->main, now_ms);", "server->main->sent;", [CONTRACT("redis_cluster")]),
+
+    # --- what is parked is counted by lane
+    ("parked: redis, a retry is not counted in its lane", "runtime/store/redis/lua/lib/key.lua",
+     "	redis.call('HSET', parked, seq, bytes)\n	if rare.is(seq) then", "	redis.call('HSET', parked, seq, bytes)\n	if false then",
+     [CONTRACT("store_redis")]),
+    ("parked: redis, what stands behind others is not counted in its lane", "runtime/store/redis/lua/lib/claim.lua",
+     "		if lane ~= 1 then", "		if false then", [CONTRACT("store_redis")]),
+    ("parked: redis, what goes on is still counted in its lane", "runtime/store/redis/lua/lib/outcomes.lua",
+     "		if #rares > 0 then", "		if false then", [CONTRACT("store_redis")]),
+    ("parked: redis, what is cancelled is still counted in its lane", "runtime/store/redis/lua/lib/key.lua",
+     "	redis.call('HDEL', parked, seq)\n	if rare.is(seq) then", "	redis.call('HDEL', parked, seq)\n	if false then",
+     [CONTRACT("store_redis")]),
 ]

@@ -246,4 +246,13 @@ MUTANTS = [
      [CONTRACT("store_sqlite")]),
     ("sqlite: a result has the checkpoint", "runtime/store/sqlite/shard/advance.c",
      "        note.checkpoint = (struct span){ 0 };\n", "", [CONTRACT("store_sqlite")]),
+
+    # --- what is parked is counted by lane
+    ("parked: sqlite, is not counted in its lane", "runtime/store/sqlite/shard/side_queue.c",
+     "                (*lane_counter(shard, seq))++;\n", "                (*lane_counter(shard, seq)) += 0;\n", [CONTRACT("store_sqlite")]),
+    ("parked: sqlite, what goes on is still counted in its lane", "runtime/store/sqlite/shard/side_queue.c",
+     "                count_down(lane_counter(shard, seq));\n", "                (void)shard;\n", [CONTRACT("store_sqlite")]),
+    ("parked: sqlite, what an older file had is normal", "runtime/store/sqlite/file/schema.c",
+     "key > shard << 50 AND key < (shard + 1) << 50 \"\n        \"AND seq >> 48 = 0)", "key > shard << 50 AND key < (shard + 1) << 50 \"\n        \"AND seq >> 48 = 3)",
+     [CONTRACT("store_files")]),
 ]

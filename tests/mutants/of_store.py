@@ -114,4 +114,8 @@ MUTANTS = [
      "return from > last + 1;", [CONTRACT("store_sqlite")]),
     ("rooms: nobody is told that the room is another", "runtime/store/rooms.c", "from < first || from > last + 1",
      "from < first || last > from + TASK_NUMBER_MAX", [CONTRACT("store_sqlite")]),
+
+    # --- what is parked is counted by lane
+    ("parked: more in a lane than there are", "runtime/store/admin.c",
+     "c->parked[LANE_HIGH] = min_u64(high, all);", "c->parked[LANE_HIGH] = high;", [UNIT("view_status")]),
 ]

@@ -248,7 +248,7 @@ static int epochs_get(struct cli_store *s, uint64_t **ret_epochs, uint64_t *ret_
         for (uint32_t i = 0; i < shards; i++) {
                 const struct store_counts *c = &counts[i];
                 epochs[i] = c->epoch;
-                *ret_tasks += store_counts_queued(c) + c->delayed + c->in_flight + c->parked + c->dead;
+                *ret_tasks += store_counts_queued(c) + c->delayed + c->in_flight + store_counts_parked(c) + c->dead;
         }
         free(counts);
         if (r < 0)

@@ -115,7 +115,7 @@ static int count_tasks(struct cli_store *s, uint64_t *ret_tasks, struct error *e
         int r = client_count(s->client, 0, shards, counts, error);
         for (uint32_t i = 0; i < shards; i++) {
                 const struct store_counts *c = &counts[i];
-                tasks += c->delayed + c->in_flight + c->parked + c->dead;
+                tasks += c->delayed + c->in_flight + store_counts_parked(c) + c->dead;
                 for (unsigned lane = 0; lane < LANES; lane++)
                         tasks += c->queued[lane];
         }

@@ -43,7 +43,7 @@ static void measure_held(struct hour_report *r, struct hour_point *point)
         struct backlog_sum backlog = backlog_sum(r->backlog, now_ms);
         survey_take(&r->survey, r->handlers, r->shards, now_ms, clock_wall_ms());
         if (backlog.is_recent)
-                point->waiting = (double)(store_counts_queued(&backlog.counts) + backlog.counts.parked +
+                point->waiting = (double)(store_counts_queued(&backlog.counts) + store_counts_parked(&backlog.counts) +
                                           backlog.unowned_in_flight);
         for (uint32_t i = 0; i < r->handlers->count; i++) {
                 const struct survey_handler *held = &r->survey.handlers[i];

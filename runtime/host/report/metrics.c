@@ -23,8 +23,8 @@ static void put_backlog(const struct backlog_sum *sum, const struct survey *surv
         for (unsigned lane = 0; lane < LANES; lane++) {
                 metrics_put(to, (double)c->queued[lane], "queued", lane_name((enum lane)lane));
                 metrics_put(to, (double)claimed[lane], "claimed", lane_name((enum lane)lane));
+                metrics_put(to, (double)c->parked[lane], "side_queue", lane_name((enum lane)lane));
         }
-        metrics_put(to, (double)c->parked, "side_queue", "");
         metrics_put(to, (double)sum->unowned_in_flight, "unowned", "");
         metrics_put_one(to, METRIC_TASKS_DELAYED, (double)c->delayed);
         metrics_put_one(to, METRIC_TASKS_DEAD, (double)c->dead);

@@ -266,6 +266,7 @@ uint64_t side_first(struct sqlite_store *s, const struct key *key);
 void key_save(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key);
 void side_put(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint64_t seq, struct span task,
         struct span note);
+void side_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint64_t seq);
 /* Moves up to `max` heads back in flight and adds them to the claim. */
 void side_take(
         struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint32_t max, struct claim *claim);

@@ -9,16 +9,18 @@
 static uint64_t sum(const struct store_counts *c)
 {
         return c->queued[LANE_HIGH] + c->queued[LANE_NORMAL] + c->queued[LANE_LOW] + c->delayed + c->in_flight +
-               c->parked + c->dead + c->done + c->dropped + c->merged;
+               store_counts_parked(c) + c->dead + c->done + c->dropped + c->merged;
 }
 
 static void count_answer(struct redis_call *call, const redisReply *reply)
 {
         struct redis_op *op = call->op;
         struct store_counts *to = &((struct store_count *)op->request)->counts[call->number];
+        uint64_t parked[3]; /* in all lanes, high, low */
         uint64_t *const numbers[] = { &to->queued[LANE_HIGH], &to->queued[LANE_NORMAL], &to->queued[LANE_LOW],
-                &to->delayed, &to->in_flight, &to->parked, &to->dead, &to->results, &to->controls, &to->keys,
-                &to->outbox, &to->done, &to->dropped, &to->results_dropped, &to->merged, &to->epoch };
+                &to->delayed, &to->in_flight, &parked[0], &parked[1], &parked[2], &to->dead, &to->results,
+                &to->controls, &to->keys, &to->outbox, &to->done, &to->dropped, &to->results_dropped, &to->merged,
+                &to->epoch };
         size_t count = sizeof(numbers) / sizeof(numbers[0]);
         if (reply_count(reply) != count + 7) {
                 op_bad_answer(op);
@@ -26,6 +28,7 @@ static void count_answer(struct redis_call *call, const redisReply *reply)
         }
         for (size_t i = 0; i < count; i++)
                 *numbers[i] = answer_number(op, reply->element[i], TASK_NUMBER_MAX, "count");
+        store_counts_set_parked(to, parked[0], parked[1], parked[2]);
         to->is_held = answer_bool(op, reply->element[count], "lease");
         if (to->is_held)
                 (void)nonce_read(reply_span(reply->element[count + 1]), to->holder);

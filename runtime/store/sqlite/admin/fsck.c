@@ -119,6 +119,12 @@ static void check_side(struct sqlite_check *c)
         uint64_t parked = in_shard(c, "SELECT count(*) FROM side WHERE key > ?1 AND key <= ?2");
         c->tasks += parked;
         compare(c, "parked", parked, c->shard->parked);
+        compare(c, "parked in the lane high",
+                in_shard(c, "SELECT count(*) FROM side WHERE key > ?1 AND key <= ?2 AND seq >> 48 = 0"),
+                c->shard->parked_high);
+        compare(c, "parked in the lane low",
+                in_shard(c, "SELECT count(*) FROM side WHERE key > ?1 AND key <= ?2 AND seq >> 48 = 2"),
+                c->shard->parked_low);
         compare(c, "keys", in_shard(c, "SELECT count(*) FROM key WHERE id > ?1 AND id <= ?2"), c->shard->keys);
         compare(c, "keys of this shard",
                 number_of(c, "SELECT count(*) FROM key WHERE shard = ?1 AND ?2 = ?2", c->shard->shard, 0),

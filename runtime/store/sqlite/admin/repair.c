@@ -136,6 +136,8 @@ static void mend_counts(struct sqlite_store *s, uint32_t number)
                 " dead = (SELECT count(*) FROM dead WHERE id > ?2 AND id <= ?3),"
                 " results = (SELECT count(*) FROM result WHERE id > ?2 AND id <= ?3),"
                 " parked = (SELECT count(*) FROM side WHERE key > ?2 AND key <= ?3),"
+                " parked_high = (SELECT count(*) FROM side WHERE key > ?2 AND key <= ?3 AND seq >> 48 = 0),"
+                " parked_low = (SELECT count(*) FROM side WHERE key > ?2 AND key <= ?3 AND seq >> 48 = 2),"
                 " keys = (SELECT count(*) FROM key WHERE id > ?2 AND id <= ?3),"
                 " controls = (SELECT count(*) FROM control WHERE id > ?2 AND id <= ?3 AND ifnull(call, 0) = 0),"
                 " returned = (SELECT count(*) FROM control WHERE id > ?2 AND id <= ?3 AND call > 0) WHERE shard = ?1");

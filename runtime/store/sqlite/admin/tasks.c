@@ -50,7 +50,6 @@ static void count_one(struct sqlite_store *s, uint32_t number, struct store_coun
         *to = (struct store_counts){ .shard = number,
                 .delayed = shard->delayed,
                 .in_flight = shard->in_flight,
-                .parked = shard->parked,
                 .dead = shard->dead,
                 .results = shard->results,
                 .controls = shard->controls,
@@ -67,6 +66,7 @@ static void count_one(struct sqlite_store *s, uint32_t number, struct store_coun
                 .oldest_ms = oldest_ms(s, shard, arena),
                 .time_ms = s->now_ms };
         memcpy(to->queued, shard->queued, sizeof(to->queued));
+        store_counts_set_parked(to, shard->parked, shard->parked_high, shard->parked_low);
         if (!shard->is_held)
                 return;
         memcpy(to->holder, shard->holder, STORE_NONCE_SIZE);
@@ -385,12 +385,7 @@ static bool cancel_parked(
         bind_number(&q, found->seq);
         if (!row_take(s, cancel, request_arena(&cancel->request), shard->shard, &q, 0, found))
                 return false;
-        q = query(&s->db, STATEMENT_SIDE_REMOVE);
-        bind_number(&q, key.id);
-        bind_number(&q, found->seq);
-        (void)query_run(&q);
-        count_down(&key.tasks);
-        count_down(&shard->parked);
+        side_remove(s, shard, &key, found->seq);
         key_save(s, shard, &key);
         return true;
 }

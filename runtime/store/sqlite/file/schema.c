@@ -124,6 +124,12 @@ static const char *const steps[] = {
         "CREATE TABLE merged(id INTEGER PRIMARY KEY, task_id TEXT NOT NULL, into_id TEXT NOT NULL, at INTEGER NOT "
         "NULL);"
         "CREATE INDEX merged_task ON merged(task_id);",
+        /* What is parked of the lanes that are rare; the rest is normal (side_queue.c). */
+        "ALTER TABLE shard ADD COLUMN parked_high INTEGER NOT NULL DEFAULT 0;"
+        "ALTER TABLE shard ADD COLUMN parked_low INTEGER NOT NULL DEFAULT 0;"
+        "UPDATE shard SET parked_high = (SELECT count(*) FROM side WHERE key > shard << 50 AND key < (shard + 1) << 50 "
+        "AND seq >> 48 = 0), parked_low = (SELECT count(*) FROM side WHERE key > shard << 50 AND key < (shard + 1) << "
+        "50 AND seq >> 48 = 2);",
 };
 
 #define VERSION (sizeof(steps) / sizeof(steps[0]))

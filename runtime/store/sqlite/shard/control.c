@@ -35,12 +35,7 @@ static void skip(struct sqlite_store *s, struct sqlite_shard_row *shard, struct 
         }
         query_end(&q);
         if (is_there) {
-                q = query(&s->db, STATEMENT_SIDE_REMOVE);
-                bind_number(&q, key->id);
-                bind_number(&q, seq);
-                (void)query_run(&q);
-                count_down(&key->tasks);
-                count_down(&shard->parked);
+                side_remove(s, shard, key, seq);
                 dead_put_bytes(s, shard, seq, SPAN_TEXT("skipped"), (struct span){ 0 }, task, note);
         }
         arena_free(arena);

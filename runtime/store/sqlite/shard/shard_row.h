@@ -49,7 +49,9 @@
 /* And for every number of the row. */
 #define SHARD_NUMBERS(X)                                                                                               \
         SHARD_FIRST_NUMBERS(X)                                                                                         \
-        X(merged, merged)
+        X(merged, merged)                                                                                              \
+        X(parked_high, parked_high)                                                                                    \
+        X(parked_low, parked_low)
 
 #define LAST_RANGES STORE_CALL_TASKS
 
@@ -90,7 +92,9 @@ struct sqlite_shard_row {
         uint64_t queued[LANES];
         uint64_t delayed;
         uint64_t in_flight;
-        uint64_t parked;
+        uint64_t parked; /* in all lanes */
+        uint64_t parked_high;
+        uint64_t parked_low;
         uint64_t dead;
         uint64_t results;
         uint64_t keys;

@@ -116,11 +116,20 @@ void key_save(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key
         (void)query_run(&q);
 }
 
+/* Those of the lane normal are the rest; NULL for them. */
+static uint64_t *lane_counter(struct sqlite_shard_row *shard, uint64_t seq)
+{
+        enum lane lane = STORE_SEQ_LANE(seq);
+        return lane == LANE_HIGH ? &shard->parked_high : lane == LANE_LOW ? &shard->parked_low : NULL;
+}
+
 void side_put(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint64_t seq, struct span task,
         struct span note)
 {
         key->tasks++;
         shard->parked++;
+        if (lane_counter(shard, seq))
+                (*lane_counter(shard, seq))++;
         struct query q = query(&s->db, STATEMENT_SIDE_PUT);
         bind_number(&q, key->id);
         bind_number(&q, seq);
@@ -132,7 +141,7 @@ void side_put(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key
         (void)query_run(&q);
 }
 
-static void side_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint64_t seq)
+void side_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, struct key *key, uint64_t seq)
 {
         struct query q = query(&s->db, STATEMENT_SIDE_REMOVE);
         bind_number(&q, key->id);
@@ -140,6 +149,8 @@ static void side_remove(struct sqlite_store *s, struct sqlite_shard_row *shard, 
         (void)query_run(&q);
         count_down(&key->tasks);
         count_down(&shard->parked);
+        if (lane_counter(shard, seq))
+                count_down(lane_counter(shard, seq));
 }
 
 /* False if another task stands in the log under its number. */

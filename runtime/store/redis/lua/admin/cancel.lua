@@ -11,7 +11,7 @@
 
 local state, number, id, name = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local QUEUED, DELAYED, IN_FLIGHT, PARKED = 0, 1, 2, 3
-check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'named', 'side', 'parked', 'later',
+check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'named', 'side', 'parked', 'parkedlanes', 'later',
 	'dead', 'deadnumbers', 'deadids', 'deadgroups')
 
 check_counts('high', 'normal', 'low', 'last_dead')

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- count: a shard in numbers.
--- → queued × 3, delayed, in flight, parked, dead, results, controls, keys, outbox, done, dropped, results_dropped, merged, epoch,
+-- → queued × 3, delayed, in flight, parked, those of them in the lanes high and low, dead, results, controls, keys, outbox, done, dropped, results_dropped, merged, epoch,
 --   is_held, holder, left, wanted, submitted_ms of the oldest, now, host
 --include shard
 --include lease
@@ -45,10 +45,12 @@ end
 for _, seq in pairs(first) do
 	see_age(redis.call('HGET', flight, decimal(seq)))
 end
+local rare = at .. 'parkedlanes'
 local function size(command, name)
 	return redis.call(command, at .. name)
 end
 return { queued[0], queued[1], queued[2], size('ZCARD', 'delayed'), size('HLEN', 'flight') + #claimed_seqs(claimed), size('HLEN', 'parked'),
+	redis.call('ZCOUNT', rare, '-inf', '(' .. decimal(LANE)), redis.call('ZCOUNT', rare, decimal(LANE), '+inf'),
 	size('HLEN', 'dead'), size('ZCARD', 'results'), math.max(0, size('LLEN', 'control') - (whole(f[6]) or 0)), size('HLEN', 'keys'),
 	size('LLEN', 'outbox') + size('LLEN', 'kept'), whole(f[7]) or 0, whole(f[8]) or 0, whole(f[9]) or 0, whole(f[11]) or 0, epoch,
 	is_held and 1 or 0, holder, is_held and left_ms(f[2], f[3]) or 0, wanted(want_read(f[4], epoch)), oldest, now,

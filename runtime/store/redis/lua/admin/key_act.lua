@@ -8,7 +8,7 @@
 --include log
 --include key
 
-check_types('shard', 'control', 'keys', 'due', 'named', 'side', 'parked', 'notes', 'dead', 'deadnumbers', 'deadids', 'deadgroups')
+check_types('shard', 'control', 'keys', 'due', 'named', 'side', 'parked', 'parkedlanes', 'notes', 'dead', 'deadnumbers', 'deadids', 'deadgroups')
 check_counts('high', 'normal', 'low', 'last_dead')
 local verb, name, reason = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local fields = redis.call('HMGET', shard, 'lease', 'returned')

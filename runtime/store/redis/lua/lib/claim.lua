@@ -76,7 +76,7 @@ end
 
 local marks = marks_read(fields[4])
 local bytes_claimed = 0
-local diverted, diverted_side = {}, {} -- behind others of their keys: for …parked and …side
+local diverted = { parked = {}, side = {}, rare = {} } -- behind others of their keys
 
 -- A task that has just been taken from its lane: in flight, or behind others of its key.
 local function lane_settle(lane, seq, bytes)
@@ -87,11 +87,15 @@ local function lane_settle(lane, seq, bytes)
 	bytes_claimed, moved = bytes_claimed + #bytes, moved + #bytes
 	local k = has_keys and key_get(task_key(bytes, seq))
 	if k then
-		local field = string.format('%d', seq)
-		diverted_side[#diverted_side + 1] = 0
-		diverted_side[#diverted_side + 1] = k.name .. '\0' .. hex(seq)
-		diverted[#diverted + 1] = field
-		diverted[#diverted + 1] = bytes
+		local field, d = string.format('%d', seq), diverted
+		d.side[#d.side + 1] = 0
+		d.side[#d.side + 1] = k.name .. '\0' .. hex(seq)
+		d.parked[#d.parked + 1] = field
+		d.parked[#d.parked + 1] = bytes
+		if lane ~= 1 then
+			d.rare[#d.rare + 1] = field -- the score: the number itself
+			d.rare[#d.rare + 1] = field
+		end
 		k.tasks, k.is_changed = k.tasks + 1, true
 	else
 		put[#put + 1] = string.format('%d', seq)
@@ -176,9 +180,12 @@ local function claim()
 	keys_save()
 	has_keys = redis.call('EXISTS', keys) == 1
 	lanes_claim()
-	if #diverted > 0 then
-		redis.call('HSET', parked, unpack(diverted))
-		redis.call('ZADD', side, unpack(diverted_side))
+	if #diverted.parked > 0 then
+		redis.call('HSET', parked, unpack(diverted.parked))
+		redis.call('ZADD', side, unpack(diverted.side))
+		if #diverted.rare > 0 then
+			redis.call('ZADD', rare.key, unpack(diverted.rare))
+		end
 	end
 	return waits
 end

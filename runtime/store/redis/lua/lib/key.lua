@@ -5,8 +5,11 @@
 -- A record that cannot be read is kept as it is.  Its tasks wait in their queue, as those of a key that is held, until fsck
 -- mends it or the key is given a new state.
 -- …side: members KEY NUL hex(seq), all of score 0: a key's queue is a lexical range.  …parked: seq → envelope.
+-- …parkedlanes: the seqs of those in the lanes high and low, by themselves, so that a lane's are counted at once.  All others
+-- are of the lane normal: most are, and cost nothing here.
 local keys, due_keys, side, parked = at .. 'keys', at .. 'due', at .. 'side', at .. 'parked'
 local named = at .. 'named'
+local rare = { key = at .. 'parkedlanes' }
 local WAITING_MS = 30000 -- as STORE_WAITING_MS
 local known = {}         -- records of this call by key; false: the key is free
 
@@ -91,9 +94,16 @@ local function keys_save()
 	end
 end
 
+function rare.is(seq)
+	return seq < LANE or seq >= 2 * LANE
+end
+
 local function side_put(k, seq, bytes)
 	redis.call('ZADD', side, 0, k.name .. '\0' .. hex(seq))
 	redis.call('HSET', parked, seq, bytes)
+	if rare.is(seq) then
+		redis.call('ZADD', rare.key, seq, decimal(seq))
+	end
 	k.tasks, k.is_changed = k.tasks + 1, true
 end
 
@@ -129,6 +139,7 @@ end
 local function side_bury(k, strays)
 	for _, member in ipairs(strays) do
 		redis.call('ZREM', side, member)
+		redis.call('ZREM', rare.key, side_field(member))
 		stray_bury('parked', side_field(member))
 		k.tasks, k.is_changed = k.tasks - 1, true
 	end
@@ -139,6 +150,9 @@ local function side_remove(k, seq)
 	local bytes = redis.call('HGET', parked, seq)
 	redis.call('ZREM', side, k.name .. '\0' .. hex(seq))
 	redis.call('HDEL', parked, seq)
+	if rare.is(seq) then
+		redis.call('ZREM', rare.key, decimal(seq))
+	end
 	k.tasks, k.is_changed = k.tasks - 1, true
 	return bytes
 end

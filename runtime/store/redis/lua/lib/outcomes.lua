@@ -15,7 +15,9 @@ local function side_take(k, max)
 	if #seqs > 0 then
 		local tasks = redis.call('HMGET', parked, unpack(seqs))
 		local their_notes = has_notes and redis.call('HMGET', notes, unpack(seqs)) or {}
+		local rares = {}
 		for i, seq in ipairs(seqs) do
+			rares[#rares + 1] = rare.is(tonumber(seq)) and seq or nil
 			put[#put + 1] = seq
 			put[#put + 1] = tasks[i]
 			first = first or tasks[i]
@@ -23,6 +25,9 @@ local function side_take(k, max)
 		end
 		redis.call('HDEL', parked, unpack(seqs))
 		redis.call('ZREM', side, unpack(members))
+		if #rares > 0 then
+			redis.call('ZREM', rare.key, unpack(rares))
+		end
 		k.tasks = k.tasks - #members
 	end
 	-- Behind what was set aside, or had no room, the next call goes on at once: nobody would refill the key.

@@ -197,6 +197,18 @@ parts[#parts + 1] = function()
 				redis.call('ZADD', side, 0, name .. '\0' .. hex(seq))
 				recount(name)()
 			end, 'key %s: task %s is parked, but in no queue', name, field)
+		elseif rare.is(seq) and redis.call('ZSCORE', rare.key, field) ~= field then
+			problem('counted', add('parkedlanes', seq, field), 'task %s is parked, but not counted in its lane', field)
+		end
+	end)
+end
+
+-- What is counted in its lane is there, and of that lane.
+parts[#parts + 1] = function()
+	return slice('ZSCAN', 'parkedlanes', function(field)
+		local seq = whole(field)
+		if not seq or not rare.is(seq) or redis.call('HEXISTS', parked, field) == 0 then
+			problem('forgotten', drop('ZREM', 'parkedlanes', field), 'task %s is counted as parked in its lane, but is not', field)
 		end
 	end)
 end
@@ -523,7 +535,7 @@ parts[#parts + 1] = function()
 end
 
 local function prove()
-	check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'named', 'side', 'parked',
+	check_types('shard', 'high', 'normal', 'low', 'delayed', 'control', 'flight', 'notes', 'keys', 'due', 'named', 'side', 'parked', 'parkedlanes',
 		'later', 'dead', 'deadnumbers', 'deadids', 'deadgroups', 'results', 'resultdata', 'leased', 'consumers', 'outbox', 'sent', 'sources', 'kept',
 		'idempotent', 'idempotentends', 'rooms')
 	local next_cursor = parts[part] and parts[part]() or ''

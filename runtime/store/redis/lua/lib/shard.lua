@@ -18,7 +18,7 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local TYPES = { shard = 'hash', high = 'list', normal = 'list', low = 'list', delayed = 'zset', control = 'list',
-	flight = 'hash', notes = 'hash', keys = 'hash', due = 'zset', named = 'zset', side = 'zset', parked = 'hash', later = 'hash',
+	flight = 'hash', notes = 'hash', keys = 'hash', due = 'zset', named = 'zset', side = 'zset', parked = 'hash', parkedlanes = 'zset', later = 'hash',
 	dead = 'hash', deadnumbers = 'zset', deadids = 'zset', deadgroups = 'hash', results = 'zset', resultdata = 'hash', leased = 'zset',
 	consumers = 'hash', merged = 'list', outbox = 'list', sent = 'hash', sources = 'hash', kept = 'list',
 	idempotent = 'hash', idempotentends = 'zset', rooms = 'hash', schedules = 'hash', scheduled = 'zset' }

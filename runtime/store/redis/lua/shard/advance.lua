@@ -333,7 +333,8 @@ local lane_sizes = { [0] = size('LLEN', 'high'), size('LLEN', 'normal'), size('L
 local has_delayed, has_controls = size('ZCARD', 'delayed') > 0, size('LLEN', 'control') > 0
 local has_notes = size('HLEN', 'notes') > 0
 has_keys = size('HLEN', 'keys') > 0
-for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', due = 'ZCARD', named = 'ZCARD', side = 'ZCARD' }) do
+for name, command in pairs({ flight = 'HLEN', later = 'HLEN', parked = 'HLEN', parkedlanes = 'ZCARD', due = 'ZCARD', named = 'ZCARD',
+	side = 'ZCARD' }) do
 	size(command, name)
 end
 if has_dead or has_controls or has_keys then
