@@ -20,9 +20,9 @@ MUTANTS = [
      "(!header.is_bytes && strnlen(header.value, size) != size - 1)", "false", [UNIT("pack")]),
     ("follow-up: headers of any stride", "runtime/runner/followup.c",
      "if (submit->headers2_count && submit->headers2_stride < offsetof(struct qv_header2, is_bytes))", "if (false)",
-     [UNIT("runner_services")]),
+     [UNIT("runner_followup")]),
     ("follow-up: more headers than a task may have", "runtime/runner/followup.c",
-     "if (submit->headers2_count > QV_HEADERS_MAX - submit->headers_count)", "if (false)", [UNIT("runner_services")]),
+     "if (submit->headers2_count > QV_HEADERS_MAX - submit->headers_count)", "if (false)", [UNIT("runner_followup")]),
     ("runner: bytes among the texts", "runtime/runner/seat_task.c", "                if (!header.is_bytes)\n", "                if (true)\n",
      [UNIT("runner_seat")]),
 

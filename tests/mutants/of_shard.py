@@ -86,7 +86,7 @@ MUTANTS = [
 
     # --- schedules
     ("schedules: a repeat is made anew", "runtime/host/shard/shard.c",
-     "        if (!s->is_repeat)\n                shard_schedules_fill(", "        shard_schedules_fill(", [SIM]),
+     "        if (!s->is_repeat)\n                shard_schedules_fill(", "        shard_schedules_fill(", [UNIT("shard_schedules")]),
 
     # --- what a fleet does with what somebody else began
     ("fleet: a worker's task is started", "runtime/host/shard/shard_tasks.c",

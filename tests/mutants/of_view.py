@@ -57,11 +57,11 @@ MUTANTS = [
     ("alarm: hosts fires when there are enough", "runtime/view/alarm.c",
      "c->is_below ? found >= alarm->limit : found < alarm->limit", "found < alarm->limit", [UNIT("view_status")]),
     ("alarm: what is claimed does not wait", "runtime/view/status.c",
-     "store_counts_queued(&status->total) + status->total.in_flight + status->total.parked",
+     "store_counts_queued(&status->total) + status->total.in_flight + store_counts_parked(&status->total)",
      "store_counts_queued(&status->total)", [UNIT("view_status")]),
     ("status: anybody says what runs in a shard", "runtime/view/status.c",
      "if (!c->is_held || !c->left_ms || memcmp(c->holder, found->nonce, STORE_NONCE_SIZE) != 0)", "if (false)",
-     [UNIT("view_status")]),
+     [UNIT("view_documents")]),
     ("status: a busy key's surplus is parked", "runtime/view/status.c",
      "status->parked_keys += key->state == KEY_PARKED;", "status->parked_keys++;", [UNIT("view_status")]),
 ]
