@@ -18,6 +18,7 @@
 #include "base/strings.h"
 #include "base/url.h"
 #include "config/problems.h"
+#include "id/layout.h"
 
 /* Where to read a password; the configuration itself never holds one. */
 struct secret_config {
@@ -66,6 +67,20 @@ struct coordination_config {
         struct secret_config password;
         struct sentinel_config sentinel;
         uint32_t members_max; /* 0: no limit */
+};
+
+enum ids_layout { IDS_RECORDED, IDS_SNOWFLAKE, IDS_SONYFLAKE };
+
+/* The layout of the app's 64-bit ids, and where this process has its slot from. */
+struct ids_config {
+        int layout;                                   /* enum ids_layout */
+        uint32_t time_bits, slot_bits, sequence_bits; /* 0: the layout's own */
+        char *epoch;                                  /* NULL: the layout's own */
+        char *machine;                                /* NULL: any free slot; "address"; or a number */
+        uint64_t horizon_ms;
+        /* Made of the ones above, if a layout is named. */
+        bool has_layout;
+        struct id_layout asked;
 };
 
 struct lease_config {
@@ -198,6 +213,7 @@ struct config {
         char *plugins; /* folder */
         struct store_config store;
         struct coordination_config coordination;
+        struct ids_config ids;
         struct lease_config lease;
         struct window_config window;
         struct host_config host;

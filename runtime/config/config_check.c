@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/timestamp.h"
 #include "base/units.h"
 #include "config/names.h"
 #include "config/read.h"
@@ -181,11 +182,36 @@ static void finish_handler(struct config_tree *t, struct config *config, size_t 
         check_environment(t, config, h);
 }
 
+/* What the app is to have, of the kind, the widths and the epoch that are set. */
+static void finish_ids(struct config_tree *t, struct ids_config *ids)
+{
+        struct error error;
+        if (ids->layout == IDS_RECORDED) {
+                if (ids->time_bits || ids->slot_bits || ids->sequence_bits || ids->epoch)
+                        problems_error(t->problems, place_of(t, "ids"),
+                                "ids: bits and epoch belong to a layout; say layout = \"snowflake\" or \"sonyflake\"");
+                return;
+        }
+        ids->asked = id_layout_standard(ids->layout == IDS_SNOWFLAKE ? ID_SNOWFLAKE : ID_SONYFLAKE);
+        if (ids->time_bits)
+                ids->asked.time_bits = (uint8_t)ids->time_bits;
+        if (ids->slot_bits)
+                ids->asked.slot_bits = (uint8_t)ids->slot_bits;
+        if (ids->sequence_bits)
+                ids->asked.sequence_bits = (uint8_t)ids->sequence_bits;
+        if (ids->epoch)
+                (void)timestamp_parse(ids->epoch, false, 0, &ids->asked.epoch_ms, NULL);
+        ids->has_layout = true;
+        if (id_layout_check(&ids->asked, &error) < 0)
+                problems_error(t->problems, place_of(t, "ids"), "ids: %s", error.text);
+}
+
 void config_finish(struct config_tree *t, struct config *config)
 {
         if (!config->host.name)
                 config->host.name = machine_name();
         finish_coordination(t, config);
+        finish_ids(t, &config->ids);
         check_secret(t, "store", &config->store.password);
         check_secret(t, "coordination", &config->coordination.password);
         check_sentinel(t, "store", &config->store.url, &config->store.sentinel);

@@ -16,6 +16,7 @@ struct store_options store_options_of(const struct config *config, const struct 
                 .sentinel_password = if_any(secrets->store_sentinel),
                 .wait_replicas = store->wait_replicas,
                 .shards = config->shards,
+                .ids = config->ids.has_layout ? &config->ids.asked : NULL,
                 .sync = store->synchronous == SYNCHRONOUS_FULL ? STORE_SYNC_FULL : STORE_SYNC_NORMAL,
                 .payload_max = store->payload_max_bytes,
                 .backlog_max = store->backlog_max,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/timestamp.h"
+
 #define LOWER   "abcdefghijklmnopqrstuvwxyz"
 #define UPPER   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS  "0123456789"
@@ -78,4 +80,18 @@ int name_check_plugin(const char *text, struct error *error)
         if (!size || text[size - 1] == '/')
                 return error_set(error, -EINVAL, "\"%.80s\" does not name a file; write \"NAME.so\"", text);
         return 0;
+}
+
+int name_check_time(const char *text, struct error *error)
+{
+        uint64_t ms;
+        return timestamp_parse(text, false, 0, &ms, error);
+}
+
+int name_check_machine(const char *text, struct error *error)
+{
+        size_t digits = strspn(text, DIGITS);
+        if (!strcmp(text, "address") || (digits && digits <= 7 && !text[digits]))
+                return 0;
+        return error_set(error, -EINVAL, "\"%.80s\" is neither a number nor \"address\"", text);
 }

@@ -15,6 +15,10 @@ int name_check_environment(const char *text, struct error *error);
 /* ADDRESS:PORT */
 int name_check_listen(const char *text, struct error *error);
 /* A file in the plugins folder, or an absolute path. */
+/* A point in time with its zone. */
+int name_check_time(const char *text, struct error *error);
+/* "address", or the number of a slot. */
+int name_check_machine(const char *text, struct error *error);
 int name_check_plugin(const char *text, struct error *error);
 
 #endif

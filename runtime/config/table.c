@@ -172,6 +172,30 @@ static const struct field coordination_fields[] = {
 };
 static const struct group coordination_table = TABLE(coordination_fields);
 
+static const char *const layout_words[] = { "recorded", "snowflake", "sonyflake", NULL };
+
+static const struct field ids_fields[] = {
+        CHOICE("layout", ids_config, layout, "recorded", layout_words, RESTART,
+                "How 64-bit ids are made of time, slot and sequence: `snowflake` (41 bits of 1 ms, 10, 12), "
+                "`sonyflake` (39 bits of 10 ms, 16, 8), or what the app has recorded. The app's first host records it; "
+                "a host with another one does not start. A new app without the setting gets `snowflake`."),
+        COUNT("time_bits", ids_config, time_bits, "0", 0, 61, RESTART,
+                "Bits of the time. 0: the layout's own. The three together are 63."),
+        COUNT("slot_bits", ids_config, slot_bits, "0", 0, 22, RESTART,
+                "Bits of the slot: as many processes as it has numbers can give ids at once. 0: the layout's own."),
+        COUNT("sequence_bits", ids_config, sequence_bits, "0", 0, 61, RESTART,
+                "Bits of the sequence: so many ids in one unit of time, of one process. 0: the layout's own."),
+        TEXT("epoch", ids_config, epoch, "the layout's own", name_check_time, RESTART,
+                "When the time of ids begins, such as `2024-01-01T00:00:00Z`."),
+        TEXT("machine", ids_config, machine, "any slot that is free", name_check_machine, RESTART,
+                "The slot of this process: a number, or `address` (the low bits of this machine's IPv4 address). "
+                "Whoever wants one that another process has is refused."),
+        DURATION("horizon", ids_config, horizon_ms, "10s", SECOND, HOUR, RESTART,
+                "How far ahead of the clock a process reserves its slot: so long it gives ids without the "
+                "coordination, and so long a killed one's slot is not used again."),
+};
+static const struct group ids_table = TABLE(ids_fields);
+
 static const struct field lease_fields[] = {
         DURATION("ttl", lease_config, ttl_ms, "10s", 500, 10 * MINUTE, LIVE,
                 "How long a host may act on a shard without renewing: shorter means a quicker takeover of a lost "
@@ -374,6 +398,7 @@ static const struct field config_fields[] = {
         GROUP("store", config, store, &store_table, "Where tasks live."),
         GROUP("coordination", config, coordination, &coordination_table,
                 "Which hosts are members, and which shards each owns."),
+        GROUP("ids", config, ids, &ids_table, "Unique 64-bit ids: `quiver id`, `next_id`, `qv_client_next_id`."),
         GROUP("lease", config, lease, &lease_table, "The right to act on a shard."),
         GROUP("window", config, window, &window_table, "What a host claims ahead."),
         GROUP("host", config, host, &host_table, "This host."),

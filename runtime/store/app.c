@@ -9,8 +9,6 @@
 #include "base/url.h"
 #include "store/request.h"
 
-static const struct store_id_layout default_layout = { .time_bits = 41, .slot_bits = 10, .sequence_bits = 12 };
-
 /* --- features ---------------------------------------------------------------------------------------------------- */
 
 const struct store_feature *store_feature_find(const char *name)
@@ -89,7 +87,7 @@ void app_init(struct store_app *app, uint32_t schema, const struct store_options
         *app = (struct store_app){ .schema = schema,
                 .shards = options->shards ? options->shards : 64,
                 .max_members = options->max_members,
-                .ids = default_layout };
+                .ids = options->ids ? *options->ids : id_layout_standard(ID_SNOWFLAKE) };
         for (size_t i = 0; i < store_features_count; i++)
                 (void)app_add_feature(app, span_of_text(store_features[i].name));
 }
@@ -107,26 +105,6 @@ static bool number_read(struct span text, uint64_t max, uint64_t *ret_number)
         }
         *ret_number = number;
         return number <= max;
-}
-
-/* "41.10.12".  A part has at least one bit, and there are 63 in all. */
-static bool layout_read(struct span text, struct store_id_layout *ret_layout)
-{
-        uint64_t bits[3] = { 0 };
-        size_t at = 0;
-        *ret_layout = default_layout;
-        if (!text.size)
-                return true;
-        for (unsigned i = 0; i < 3; i++) {
-                size_t end = at;
-                while (end < text.size && text.data[end] != '.')
-                        end++;
-                if (end == at || !number_read((struct span){ text.data + at, end - at }, 61, &bits[i]) || !bits[i])
-                        return false;
-                at = end + (i < 2);
-        }
-        *ret_layout = (struct store_id_layout){ (uint8_t)bits[0], (uint8_t)bits[1], (uint8_t)bits[2] };
-        return at == text.size && bits[0] + bits[1] + bits[2] == 63;
 }
 
 static bool features_read(struct span text, struct store_app *app)
@@ -176,7 +154,7 @@ int app_read(const char *where, const struct app_texts *texts, uint32_t schema, 
                         where);
         if (!number_read(texts->max_members, STORE_MEMBERS_MAX, &max_members))
                 return bad_record(where, "max_members", texts->max_members, error);
-        if (!layout_read(texts->id_layout, &app.ids))
+        if (!id_layout_read(texts->id_layout, &app.ids))
                 return bad_record(where, "id_layout", texts->id_layout, error);
         if (!features_read(texts->features, &app))
                 return bad_record(where, "features", texts->features, error);
@@ -187,9 +165,20 @@ int app_read(const char *where, const struct app_texts *texts, uint32_t schema, 
         return 0;
 }
 
-void app_put_layout(struct buffer *to, const struct store_app *app)
+static int refuse_layout(
+        const char *where, const struct store_app *app, const struct id_layout *asked, struct error *error)
 {
-        buffer_printf(to, "%u.%u.%u", app->ids.time_bits, app->ids.slot_bits, app->ids.sequence_bits);
+        struct buffer recorded = { 0 };
+        struct buffer other = { 0 };
+        id_layout_put(&recorded, &app->ids);
+        id_layout_put(&other, asked);
+        int r = error_set(error, -EINVAL,
+                "%s: the ids of the app are laid out as %s (bits of time, slot, sequence), but %s was asked for; the "
+                "layout is fixed when the store is made: take ids out of the settings, or name another store",
+                where, buffer_text(&recorded), buffer_text(&other));
+        buffer_free(&recorded);
+        buffer_free(&other);
+        return r;
 }
 
 int app_agree(const char *where, const struct store_app *app, const char *coordination,
@@ -205,6 +194,8 @@ int app_agree(const char *where, const struct store_app *app, const char *coordi
                 return error_set(error, -EINVAL,
                         "%s: the app has %u shards, but %u were asked for; the number is fixed when the store is made",
                         where, app->shards, options->shards);
+        if (options->ids && !id_layout_is_same(options->ids, &app->ids))
+                return refuse_layout(where, app, options->ids, error);
         if (options->coordination && !url_is_same_coordination(options->coordination, coordination))
                 return error_set(error, -EINVAL,
                         "%s: its coordination is \"%s\", but \"%s\" was asked for; change the setting, or name another "

@@ -7,6 +7,7 @@
 #ifndef QUIVER_STORE_APP_H
 #define QUIVER_STORE_APP_H
 
+#include "id/layout.h"
 #include "store/store.h"
 
 #define STORE_FEATURES_MAX     64u
@@ -27,19 +28,12 @@ extern const size_t store_features_count;
 /* NULL: this build does not know it. */
 const struct store_feature *store_feature_find(const char *name);
 
-/* How the bits of the app's 64-bit ids are given out: time, slot, sequence; 63 in all. */
-struct store_id_layout {
-        uint8_t time_bits;
-        uint8_t slot_bits;
-        uint8_t sequence_bits;
-};
-
 /* As it is recorded, every number in its range. */
 struct store_app {
         uint32_t schema;
         uint32_t shards;
         uint32_t max_members; /* 0: no limit */
-        struct store_id_layout ids;
+        struct id_layout ids; /* how the bits of its ids are given out; fixed when it is made */
         char features[STORE_FEATURES_MAX][STORE_FEATURE_NAME_MAX + 1]; /* those that are on, by name */
         uint32_t features_count;
         uint64_t created_ms; /* store time; 0: an older Quiver made it, and did not say */

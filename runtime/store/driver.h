@@ -201,10 +201,9 @@ void app_init(struct store_app *app, uint32_t schema, const struct store_options
 int app_read(const char *where, const struct app_texts *texts, uint32_t schema, struct store_app *ret_app,
         struct error *error);
 void app_put_features(struct buffer *to, const struct store_app *app);
-void app_put_layout(struct buffer *to, const struct store_app *app);
 /* 0, also if it is on already; -EINVAL: no name; -E2BIG. */
 int app_add_feature(struct store_app *app, struct span name);
-/* Whether whoever opens it may: it knows what is switched on, and names no other shards and coordination. */
+/* Whether whoever opens it may: it knows what is switched on, and names no other shards, ids and coordination. */
 int app_agree(const char *where, const struct store_app *app, const char *coordination,
         const struct store_options *options, struct error *error);
 

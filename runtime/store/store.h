@@ -50,6 +50,7 @@
 
 struct store;
 struct store_app;
+struct id_layout;
 struct store_prepared;
 struct uv_loop_s;
 
@@ -92,6 +93,9 @@ struct store_options {
          * with a server in common names the same coordination (base/url.h), and is recorded in place of the other. */
         uint32_t shards;
         const char *coordination;
+        /* How ids are laid out: recorded when the store is made; whoever names another layout is refused in the same
+         * way. NULL: take what is recorded, the standard snowflake in a new store. */
+        const struct id_layout *ids;
         uint32_t max_members; /* of a host: recorded when the store is made; afterwards what is recorded decides */
         bool may_create;      /* make it if it is not there; else -ENOENT */
         bool is_host;         /* does the housekeeping (checkpoints); at least one opener should be one */

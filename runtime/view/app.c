@@ -33,8 +33,9 @@ json_t *app_as_json(const struct app_view *view)
         view_json_set_text(o, "coordination", view->coordination);
         view_json_number(o, "max_members", record->max_members);
         (void)json_object_set_new(o, "id_layout",
-                json_pack("{s:i, s:i, s:i}", "time_bits", (int)record->ids.time_bits, "slot_bits",
-                        (int)record->ids.slot_bits, "sequence_bits", (int)record->ids.sequence_bits));
+                json_pack("{s:s, s:i, s:i, s:i, s:I}", "kind", id_kind_name(record->ids.kind), "time_bits",
+                        (int)record->ids.time_bits, "slot_bits", (int)record->ids.slot_bits, "sequence_bits",
+                        (int)record->ids.sequence_bits, "epoch_ms", (json_int_t)record->ids.epoch_ms));
         for (uint32_t i = 0; i < record->features_count; i++)
                 (void)json_array_append_new(features, feature_as_json(record->features[i], true));
         for (size_t i = 0; i < store_features_count; i++)
@@ -58,8 +59,8 @@ void app_as_text(struct buffer *to, const struct app_view *view)
                 buffer_printf(to, "%-13s %u\n", "max_members", record->max_members);
         else
                 buffer_printf(to, "%-13s 0 (no limit)\n", "max_members");
-        buffer_printf(to, "%-13s %u bits time, %u slot, %u sequence\n", "ids", record->ids.time_bits,
-                record->ids.slot_bits, record->ids.sequence_bits);
+        buffer_printf(to, "%-13s %s: %u bits time, %u slot, %u sequence\n", "ids", id_kind_name(record->ids.kind),
+                record->ids.time_bits, record->ids.slot_bits, record->ids.sequence_bits);
         buffer_printf(to, "features\n");
         for (uint32_t i = 0; i < record->features_count; i++) {
                 const struct store_feature *known = store_feature_find(record->features[i]);

@@ -155,6 +155,30 @@ static void what_no_quiver_recorded_is_refused(void **state)
         assert_int_equal(world_open(w, (struct store_options){ 0 }, NULL), 0);
 }
 
+static void the_layout_of_ids_is_recorded_and_another_is_refused(void **state)
+{
+        struct world *w = *state;
+        struct error error;
+        struct id_layout standard = id_layout_standard(ID_SNOWFLAKE);
+        struct id_layout sony = id_layout_standard(ID_SONYFLAKE);
+        struct id_layout later = standard;
+        later.epoch_ms += 1;
+        struct id_layout recorded = app_get(w).app.ids;
+        assert_true(id_layout_is_same(&recorded, &standard));
+        world_close(w);
+        assert_int_equal(world_open(w, (struct store_options){ .ids = &standard }, NULL), 0);
+        world_close(w);
+        assert_int_equal(world_open(w, (struct store_options){ .ids = &sony, .is_host = true }, &error), -EINVAL);
+        assert_non_null(strstr(error.text, "41.10.12"));
+        assert_non_null(strstr(error.text, "sonyflake:39.16.8"));
+        assert_int_equal(world_open(w, (struct store_options){ .ids = &later }, &error), -EINVAL);
+        assert_non_null(strstr(error.text, "41.10.12@1288834974658"));
+        driver->record(w->place, "id_layout", "sonyflake:39.16.8");
+        assert_int_equal(world_open(w, (struct store_options){ .ids = &sony, .is_host = true }, NULL), 0);
+        recorded = app_get(w).app.ids;
+        assert_true(id_layout_is_same(&recorded, &sony));
+}
+
 /* SQLite has it in the file's head: see test_store_files.c. */
 static void another_schema_is_refused(void **state)
 {
@@ -181,6 +205,7 @@ const struct CMUnitTest app_tests[] = {
         IN_WORLD(no_more_features_than_there_is_room_for),
         IN_WORLD(the_coordination_can_be_another),
         IN_WORLD_4(what_no_quiver_recorded_is_refused),
+        IN_WORLD_4(the_layout_of_ids_is_recorded_and_another_is_refused),
         IN_WORLD(another_schema_is_refused),
 };
 GROUP(app);

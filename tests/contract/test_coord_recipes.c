@@ -1,7 +1,8 @@
-/* Membership, leadership and locks above the tree, on the driver that QUIVER_COORD_DRIVER names. */
+/* Membership, leadership, locks and slots above the tree, on the driver that QUIVER_COORD_DRIVER names. */
 #include "coord/harness.h"
 
 int main(void)
 {
-        return _cmocka_run_group_tests("recipes", recipe_tests, recipe_count, NULL, NULL);
+        return _cmocka_run_group_tests("recipes", recipe_tests, recipe_count, NULL, NULL) +
+               _cmocka_run_group_tests("slots", slot_tests, slot_count, NULL, NULL);
 }

@@ -98,14 +98,18 @@ static void whoever_lacks_a_feature_is_named(void **state)
 static void an_app_as_json_has_this_shape(void **state)
 {
         (void)state;
-        static struct store_app record = { .schema = 4, .shards = 64, .ids = { 41, 10, 12 }, .features_count = 1 };
+        static struct store_app record = { .schema = 4,
+                .shards = 64,
+                .ids = { .time_bits = 41, .slot_bits = 10, .sequence_bits = 12, .epoch_ms = 1288834974657 },
+                .features_count = 1 };
         (void)snprintf(record.features[0], sizeof(record.features[0]), "teleport");
         struct app_view view = { .app = "demo", .driver = "sqlite", .coordination = "local:/x", .record = &record };
         json_t *json = app_as_json(&view);
         (void)json_array_clear(json_object_get(json, "features"));
         assert_json(json,
                 "{\"app\":\"demo\",\"store\":\"sqlite\",\"schema\":4,\"shards\":64,\"coordination\":\"local:/x\","
-                "\"max_members\":0,\"id_layout\":{\"time_bits\":41,\"slot_bits\":10,\"sequence_bits\":12},"
+                "\"max_members\":0,\"id_layout\":{\"kind\":\"snowflake\",\"time_bits\":41,\"slot_bits\":10,\"sequence_"
+                "bits\":12,\"epoch_ms\":1288834974657},"
                 "\"features\":[]}");
         struct buffer text = { 0 };
         app_as_text(&text, &view);

@@ -40,7 +40,7 @@ static struct redis_call *record_call(struct redis_op *op, const struct store_ap
         struct buffer features = { 0 };
         struct buffer layout = { 0 };
         app_put_features(&features, app);
-        app_put_layout(&layout, app);
+        id_layout_put(&layout, &app->ids);
         call_put(call, span_of_text(op->s->app_key));
         call_put_number(call, SCHEMA);
         call_put_number(call, app->shards);

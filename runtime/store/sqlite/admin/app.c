@@ -106,7 +106,7 @@ static void record_complete(struct sqlite_store *s, const struct store_options *
                 features_write(db, &app);
         if (options->is_host && !meta_has(db, "max_members"))
                 meta_set_number(db, "max_members", app.max_members);
-        app_put_layout(&layout, &app);
+        id_layout_put(&layout, &app.ids);
         if (!meta_has(db, "id_layout"))
                 meta_set_text(db, "id_layout", buffer_text(&layout));
         buffer_free(&layout);
