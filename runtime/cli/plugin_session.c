@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "runner/load.h"
@@ -39,6 +40,7 @@ int plugin_session_open(
                 .log_rate = LOG_RATE,
                 .result_max = PAYLOAD_MAX,
                 .payload_max = PAYLOAD_MAX,
+                .can_call = TRY_SERVICES,
                 .user = "" };
         return 0;
 }
@@ -66,7 +68,7 @@ void plugin_session_close(struct plugin_session *s)
 /* --- load, init, close -------------------------------------------------------------------------------------------- */
 
 struct probe {
-        const struct plugin_session *session;
+        struct plugin_session *session;
         struct plugin_report *report;
         uint64_t init_ms, close_ms;
         uv_timer_t timer;
@@ -133,10 +135,13 @@ static void on_probe_log(struct process *p, const struct runner_log *log)
         (void)log;
 }
 
-/* No task is handed over and no service is offered: there is nothing to look for. */
+/* No task is handed over: what there may be is a service that init calls. */
 static void on_probe_rang(struct process *p)
 {
-        (void)p;
+        struct probe *probe = p->owner;
+        do
+                try_services_serve(&probe->session->services, &p->ring, (uint64_t)p->pid, clock_boot_ms());
+        while (!ring_host_sleep(&p->ring));
 }
 
 static void tell_end(struct probe *probe)
@@ -202,6 +207,8 @@ void plugin_session_probe(struct plugin_session *s, uint64_t init_ms, uint64_t c
         probe.timer.data = &probe;
         int r = process_start(&s->loop, &shape, &s->leases, -1, &s->start, &events, &probe, &probe.process, &error);
         if (r == 0) {
+                s->services = (struct try_services){ 0 };
+                on_probe_rang(probe.process);
                 (void)uv_timer_start(&probe.timer, on_late, init_ms, 0);
         } else {
                 complain(&probe, "%s", error.text);
@@ -214,7 +221,9 @@ void plugin_session_probe(struct plugin_session *s, uint64_t init_ms, uint64_t c
 
 static void on_settled(void *owner, struct pool_task *task, const struct settled *settled)
 {
-        const struct plugin_session *s = owner;
+        struct plugin_session *s = owner;
+        if (settled->reply && settled->reply->ticket)
+                try_services_ended(&s->services, (uint64_t)task->pid, settled->reply->ticket);
         s->events->settled(s->owner, task, settled);
 }
 
@@ -281,6 +290,16 @@ static void on_check(uv_check_t *check)
         pools_collect(&s->pools);
 }
 
+static void on_call(void *owner, struct pool_call *call, const struct pool_task *task)
+{
+        struct plugin_session *s = owner;
+        uint64_t numbers[2] = { 0 };
+        (void)task;
+        int status = try_services_answer(&s->services, call->service, (uint64_t)call->pid, call->ticket, call->name,
+                call->number, clock_boot_ms(), numbers);
+        (void)pool_call_answer(call, status, numbers[0], numbers[1]);
+}
+
 void plugin_session_give_up(struct plugin_session *s)
 {
         s->is_exhausted = s->is_giving_up = true;
@@ -300,6 +319,7 @@ int plugin_session_run(struct plugin_session *s, const struct pool_policy *polic
                 .log = on_log,
                 .ready = on_ready,
                 .refused = on_refused,
+                .call = on_call,
                 .quarantined = on_quarantined,
                 .stopped = on_stopped,
         };
@@ -307,6 +327,7 @@ int plugin_session_run(struct plugin_session *s, const struct pool_policy *polic
         uv_check_t check;
         s->events = events;
         s->owner = owner;
+        s->services = (struct try_services){ 0 };
         s->is_exhausted = s->is_giving_up = s->has_cancelled = false;
         s->start.leases = LEASES;
         s->start.seats = policy->threads;

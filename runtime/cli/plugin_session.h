@@ -5,6 +5,7 @@
 #ifndef QUIVER_CLI_PLUGIN_SESSION_H
 #define QUIVER_CLI_PLUGIN_SESSION_H
 
+#include "cli/try/try_services.h"
 #include "host/handler/plugin_copy.h"
 #include "host/pool/pool_io.h"
 
@@ -48,6 +49,7 @@ struct plugin_session {
         struct pool_io pool_io;
         const struct plugin_session_events *events;
         void *owner;
+        struct try_services services;
         bool is_exhausted;  /* no more tasks to come */
         bool is_giving_up;  /* what waits or runs is to be cancelled */
         bool has_cancelled; /* what waited or ran has been cancelled */

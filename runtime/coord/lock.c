@@ -84,6 +84,11 @@ bool lock_is_held(const struct lock *lock)
         return lock->queue.is_front;
 }
 
+bool lock_is_idle(const struct lock *lock)
+{
+        return !lock->queue.is_busy && !lock->queue.wants && lock->queue.step == QUEUE_REST && !lock->queue.own[0];
+}
+
 void lock_session(struct lock *lock, enum coord_state state, uint64_t session)
 {
         queue_session(&lock->queue, state, session);

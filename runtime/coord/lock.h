@@ -8,6 +8,9 @@
 
 #include "coord/queue.h"
 
+/* What a lock's name may have; 1 to 200 of them, the first not a dot. */
+#define LOCK_NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@%+-"
+
 struct lock_events {
         void (*acquired)(void *self, uint64_t token); /* each holder gets a larger token */
         void (*busy)(void *self); /* after lock_try(): another process holds it, and we do not wait for it */
@@ -33,6 +36,9 @@ void lock_try(struct lock *lock);
 /* Releases it, or stops waiting for it.  True: released() follows; false: we neither held it nor waited. */
 bool lock_release(struct lock *lock);
 bool lock_is_held(const struct lock *lock);
+/* No request of it is under way and none is to follow: its memory may be freed while the tree is open, but not from one
+ * of its events. */
+bool lock_is_idle(const struct lock *lock);
 
 /* The owner of the tree passes the tree's events on to these. */
 void lock_session(struct lock *lock, enum coord_state state, uint64_t session);

@@ -47,12 +47,14 @@ static void on_timer(uv_timer_t *timer)
         if (now_ms >= h->give_up_ms)
                 host_give_up(h);
         handlers_tick(&h->handlers, now_ms);
+        services_tick(&h->services, now_ms);
 }
 
 static void set_timer(struct host *h, uint64_t now_ms)
 {
         uint64_t due_ms = handlers_due_ms(&h->handlers);
         due_ms = min_u64(remotes_due_ms(&h->handlers, now_ms), due_ms);
+        due_ms = min_u64(services_due_ms(&h->services), due_ms);
         due_ms = min_u64(h->renew_at_ms, due_ms);
         due_ms = min_u64(h->notify.beat_at_ms, due_ms);
         due_ms = h->phase == HOST_DRAINING && h->cut_ms < due_ms ? h->cut_ms : due_ms;

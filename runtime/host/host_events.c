@@ -144,9 +144,24 @@ static void on_reaped(void *self, pid_t pid)
 {
         struct host *h = self;
         guard_client_reaped(&h->guard, pid);
+        services_runner_gone(&h->services, pid);
 }
 
-const struct handlers_events host_handlers_events = { .spawned = on_spawned, .reaped = on_reaped, .changed = on_news };
+static void on_call(void *self, struct pool_call *call, const char *handler, const char *task_id)
+{
+        struct host *h = self;
+        services_call(&h->services, call, handler, task_id);
+}
+
+static void on_answered(void *self, pid_t pid, uint64_t ticket)
+{
+        struct host *h = self;
+        services_task_ended(&h->services, pid, ticket);
+}
+
+const struct handlers_events host_handlers_events = {
+        .spawned = on_spawned, .reaped = on_reaped, .changed = on_news, .call = on_call, .answered = on_answered
+};
 
 /* --- membership --- */
 

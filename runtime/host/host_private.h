@@ -27,6 +27,7 @@
 #include "host/report/hour_report.h"
 #include "host/report/status.h"
 #include "host/report/survey.h"
+#include "host/service/services.h"
 #include "host/shard/shard_io.h"
 #include "host/state_locks.h"
 #include "http/http.h"
@@ -129,6 +130,7 @@ struct host {
         char copies[PLUGIN_COPIES_PATH_MAX]; /* "": not open */
         int copies_fd;                       /* holds its lock */
         struct handlers handlers;
+        struct services services; /* what runners may ask for */
         struct reload reload;
         struct reload_order reload_order;
 };

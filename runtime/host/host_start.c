@@ -91,6 +91,10 @@ static int connect_parts(struct host *h)
         h->handlers.host = h->config->host.name;
         h->handlers.events = &host_handlers_events;
         h->handlers.self = h;
+        h->handlers.can_call = SERVICES_PROVIDED;
+        h->services.host = h->config->host.name;
+        h->membership.others = services_tree_events;
+        h->membership.others.self = &h->services;
         h->reload = (struct reload){ .loop = &h->loop,
                 .config = h->config,
                 .handlers = &h->handlers,
@@ -359,6 +363,9 @@ static int join(struct host *h)
 {
         h->renew_at_ms = clock_boot_ms() + h->limits.ttl_ms / 3;
         clock_watch_open(&h->clock_watch, &h->loop);
+        char nonce[NONCE_TEXT_SIZE];
+        membership_nonce_text(&h->membership, nonce);
+        services_open(&h->services, h->membership.coord, nonce, h->membership.session);
         membership_start(&h->membership, h->shards.count);
         host_ask_desired(h);
         h->hour.host = h->config->host.name;

@@ -166,6 +166,7 @@ void host_free(struct host *h)
 {
         handlers_free(&h->handlers);
         notify_close(&h->notify);
+        services_free(&h->services);
         membership_free(&h->membership);
         guard_client_free(&h->guard);
         explicit_bzero(&h->secrets, sizeof(h->secrets));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "ring/futex.h"
 
 #define NONE UINT32_MAX
@@ -60,6 +61,7 @@ void ring_host_free(struct ring_host *r)
         (void)close(r->fd);
         free(r->flights);
         buffer_free(&r->scratch);
+        buffer_free(&r->asked);
         *r = (struct ring_host){ .fd = -1 };
 }
 
@@ -363,17 +365,23 @@ bool ring_host_has_attention(struct ring_host *r)
         return true;
 }
 
-bool ring_host_call(const struct ring_host *r, uint32_t seat, struct ring_call_view *ret)
+bool ring_host_call(struct ring_host *r, uint32_t seat, uint32_t known_word, struct ring_call_view *ret)
 {
         struct ring_call *c = &r->map.seats[seat].call;
         uint32_t word = atomic_load_explicit(&c->word, memory_order_acquire);
-        if (RING_CALL_STATE(word) != CALL_ASKED)
+        if (RING_CALL_STATE(word) != CALL_ASKED || word == known_word)
                 return false;
         struct ring_call_view view = { .word = word };
         view.service = atomic_load_explicit(&c->service, memory_order_relaxed);
+        view.ticket = atomic_load_explicit(&c->ticket, memory_order_relaxed);
         view.number = atomic_load_explicit(&c->asked_number, memory_order_relaxed);
+        view.size = (uint32_t)min_u64(atomic_load_explicit(&c->size, memory_order_relaxed), QV_ROOM_ENTRY_MAX);
         ring_words_get(view.name, c->name, sizeof(view.name));
         view.name[sizeof(view.name) - 1] = 0;
+        buffer_clear(&r->asked);
+        ring_words_get(buffer_reserve(&r->asked, view.size), c->bytes, view.size);
+        r->asked.size = view.size;
+        view.bytes = r->asked.data;
         /* Pairs with the fence in ring_ask(): the seat may have timed out and be writing its next call. */
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&c->word, memory_order_relaxed) != word)
@@ -382,16 +390,19 @@ bool ring_host_call(const struct ring_host *r, uint32_t seat, struct ring_call_v
         return true;
 }
 
-void ring_host_reply(struct ring_host *r, uint32_t seat, const struct ring_call_view *call, int status, uint64_t number)
+bool ring_host_reply(struct ring_host *r, uint32_t seat, uint32_t word, int status, const uint64_t numbers[2])
 {
         struct ring_call *c = &r->map.seats[seat].call;
-        uint32_t asked = call->word;
-        /* The seat reads `status` and `answer_number` once the word is ANSWERED, which only the host sets.  A late
-         * reply must not change them after the seat's next call was answered. */
+        uint32_t asked = word;
+        /* The seat reads `status` and the numbers once the word is ANSWERED, which only the host sets.  A late reply
+         * must not change them after the seat's next call was answered. */
         if (atomic_load(&c->word) != asked)
-                return;
+                return false;
         c->status = status;
-        c->answer_number = number;
-        if (atomic_compare_exchange_strong(&c->word, &asked, (asked & ~3u) | CALL_ANSWERED))
-                futex_wake(&c->word, 1);
+        c->answer_numbers[0] = numbers[0];
+        c->answer_numbers[1] = numbers[1];
+        if (!atomic_compare_exchange_strong(&c->word, &asked, (asked & ~3u) | CALL_ANSWERED))
+                return false;
+        futex_wake(&c->word, 1);
+        return true;
 }

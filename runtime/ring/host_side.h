@@ -33,6 +33,7 @@ struct ring_host {
         uint64_t next_ticket;  /* grows by one per task */
         uint64_t answer_head;  /* the next answer cell to read */
         struct buffer scratch; /* copy of the answer that is being read */
+        struct buffer asked;   /* copy of the bytes of the service call that is being read */
         uint32_t attention;    /* the header's value when last read */
         bool needs_bell;       /* a task was submitted since the last ring_host_ring() */
 };
@@ -121,16 +122,20 @@ int ring_host_checkpoint(const struct ring_host *r, uint32_t seat, uint64_t tick
  * taken back.  Call it before submitting, and sleep only afterwards. */
 bool ring_host_has_attention(struct ring_host *r);
 
-/* A copy of the service call that the seat waits for; false if there is none.  The caller must check `service`: it
- * comes from the runner.  A reply that comes after the seat timed out is dropped. */
+/* A copy of the service call that the seat waits for; false if there is none, or if its word is `known_word`, that of a
+ * call that the caller has already (0: it has none).  The caller must check `service`, `ticket` and what is in the
+ * name: they come from the runner. */
 struct ring_call_view {
         uint32_t word;
         uint32_t service;
+        uint64_t ticket;
         uint64_t number;
-        char name[QV_LOCK_NAME_MAX + 1];
+        char name[RING_CALL_NAME_MAX + 1];
+        const uint8_t *bytes; /* valid until the next ring_host_call() */
+        uint32_t size;
 };
-bool ring_host_call(const struct ring_host *r, uint32_t seat, struct ring_call_view *ret);
-void ring_host_reply(
-        struct ring_host *r, uint32_t seat, const struct ring_call_view *call, int status, uint64_t number);
+bool ring_host_call(struct ring_host *r, uint32_t seat, uint32_t known_word, struct ring_call_view *ret);
+/* Answers the call with that word.  False: the seat does not wait for it any more. */
+bool ring_host_reply(struct ring_host *r, uint32_t seat, uint32_t word, int status, const uint64_t numbers[2]);
 
 #endif

@@ -131,15 +131,20 @@ void ring_words_get(void *to, const _Atomic uint64_t *words, size_t size);
  * next call. */
 enum ring_call_state { CALL_IDLE, CALL_ASKED, CALL_ANSWERED };
 #define RING_CALL_STATE(word) ((enum ring_call_state)((word)&3))
-enum ring_service { SERVICE_NEXT_ID, SERVICE_TRYLOCK, SERVICE_UNLOCK };
+enum ring_service { SERVICE_NEXT_ID, SERVICE_TRYLOCK, SERVICE_UNLOCK, SERVICE_ROOM_APPEND, RING_SERVICES };
+
+#define RING_CALL_NAME_MAX 255u /* bytes of the name in a call: of a lock, or of a room */
 
 struct ring_call {
         _Atomic uint32_t word; /* futex */
         _Atomic uint32_t service;
+        _Atomic uint64_t ticket;       /* the task that the seat runs; 0: none */
         _Atomic uint64_t asked_number; /* ttl_ms or token */
-        _Atomic uint64_t name[RING_WORDS(QV_LOCK_NAME_MAX + 1)];
-        int32_t status;         /* answer: 0 or -errno */
-        uint64_t answer_number; /* id or token */
+        _Atomic uint32_t size;         /* of bytes */
+        _Atomic uint64_t name[RING_WORDS(RING_CALL_NAME_MAX + 1)];
+        int32_t status;             /* answer: 0 or -errno */
+        uint64_t answer_numbers[2]; /* what they are depends on the service: an id or a token is the first */
+        _Atomic uint64_t bytes[RING_WORDS(QV_ROOM_ENTRY_MAX)];
 };
 
 enum ring_phase { SEAT_STARTING, SEAT_IDLE, SEAT_BUSY, SEAT_CLOSED };

@@ -246,18 +246,21 @@ void ring_checkpoint(struct ring_runner *r, uint32_t seat, uint64_t ticket, cons
         call_host(r);
 }
 
-int ring_ask(struct ring_runner *r, uint32_t seat, enum ring_service service, const char *name, uint64_t *number,
-        uint32_t timeout_ms)
+int ring_ask(struct ring_runner *r, uint32_t seat, const struct ring_question *question, uint32_t timeout_ms,
+        uint64_t ret_numbers[2])
 {
         struct ring_call *c = &r->map.seats[seat].call;
         uint32_t asked = ((atomic_load_explicit(&c->word, memory_order_relaxed) >> 2) + 1) << 2 | CALL_ASKED;
-        char text[QV_LOCK_NAME_MAX + 1] = "";
-        memcpy(text, name, strnlen(name, QV_LOCK_NAME_MAX));
+        char text[RING_CALL_NAME_MAX + 1] = "";
+        memcpy(text, question->name, strnlen(question->name, RING_CALL_NAME_MAX));
         /* Pairs with ring_host_call(): the host may still be copying the previous call, which timed out. */
         atomic_thread_fence(memory_order_release);
-        atomic_store_explicit(&c->service, service, memory_order_relaxed);
-        atomic_store_explicit(&c->asked_number, *number, memory_order_relaxed);
+        atomic_store_explicit(&c->service, question->service, memory_order_relaxed);
+        atomic_store_explicit(&c->ticket, question->ticket, memory_order_relaxed);
+        atomic_store_explicit(&c->asked_number, question->number, memory_order_relaxed);
+        atomic_store_explicit(&c->size, (uint32_t)question->size, memory_order_relaxed);
         ring_words_put(c->name, text, sizeof(text));
+        ring_words_put(c->bytes, question->data, question->size);
         atomic_store(&c->word, asked);
         call_host(r);
         uint64_t until_ms = clock_boot_ms() + timeout_ms;
@@ -275,6 +278,6 @@ int ring_ask(struct ring_runner *r, uint32_t seat, enum ring_service service, co
                         .tv_nsec = (long)(left_ms % 1000) * 1000000L };
                 futex_wait(&c->word, asked, &left);
         }
-        *number = c->answer_number;
+        memcpy(ret_numbers, c->answer_numbers, sizeof(c->answer_numbers));
         return c->status;
 }

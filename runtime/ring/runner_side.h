@@ -45,9 +45,19 @@ void ring_wake_host(struct ring_runner *r);
 /* Stores the checkpoint in shared memory, where the host finds it even if this process dies. */
 void ring_checkpoint(struct ring_runner *r, uint32_t seat, uint64_t ticket, const void *data, size_t size);
 
+/* A service call of a seat. */
+struct ring_question {
+        enum ring_service service;
+        uint64_t ticket;  /* of the task that the seat runs; 0: none */
+        const char *name; /* cut to RING_CALL_NAME_MAX bytes */
+        uint64_t number;
+        const void *data; /* at most QV_ROOM_ENTRY_MAX bytes */
+        size_t size;
+};
+
 /* Calls a service of the host and waits at most `timeout_ms` for its answer.  Returns the host's status, 0 or -errno,
- * with *number updated; or -ETIMEDOUT. */
-int ring_ask(struct ring_runner *r, uint32_t seat, enum ring_service service, const char *name, uint64_t *number,
-        uint32_t timeout_ms);
+ * with the numbers set; or -ETIMEDOUT. */
+int ring_ask(struct ring_runner *r, uint32_t seat, const struct ring_question *question, uint32_t timeout_ms,
+        uint64_t ret_numbers[2]);
 
 #endif

@@ -110,8 +110,10 @@ static void serve_one(struct seat *s, uint32_t index)
                 answer_unstarted(s, index, why);
                 return;
         }
+        s->ticket = s->taken[index].ticket;
         int32_t outcome = s->runner->plugin.handle(s->self, &s->tasks[index].task);
         end_if_forked();
+        s->ticket = 0;
         answer(s, index, outcome, started_ns, clock_boot_ns());
 }
 
@@ -132,8 +134,10 @@ static void serve_together(struct seat *s, uint32_t count)
         }
         if (!allowed)
                 return;
+        s->ticket = s->taken[index_of(s, s->together[0])].ticket;
         s->runner->plugin.handle_many(s->self, s->together, allowed, s->outcomes);
         end_if_forked();
+        s->ticket = 0;
         uint64_t ended_ns = clock_boot_ns();
         for (uint32_t i = 0; i < allowed; i++)
                 answer(s, index_of(s, s->together[i]), s->outcomes[i], started_ns, ended_ns);

@@ -164,43 +164,68 @@ static bool can_call(struct seat *s, enum ring_service service, const char *name
         return false;
 }
 
-static int32_t ask(const struct qv_host *host, enum ring_service service, const char *service_name,
-        const char *lock_name, uint64_t *number)
+static int32_t ask(
+        const struct qv_host *host, const char *service_name, struct ring_question question, uint64_t ret_numbers[2])
 {
         struct seat *s = seat_of(host);
-        if (!is_on_seat(s, service_name) || strlen(lock_name) > QV_LOCK_NAME_MAX)
+        if (!is_on_seat(s, service_name))
                 return -EINVAL;
-        if (!can_call(s, service, service_name))
+        if (!can_call(s, question.service, service_name))
                 return -ENOTSUP;
-        return ring_ask(&s->runner->ring, s->number, service, lock_name, number, ASK_TIMEOUT_MS);
+        question.ticket = s->ticket;
+        return ring_ask(&s->runner->ring, s->number, &question, ASK_TIMEOUT_MS, ret_numbers);
 }
 
 static int32_t service_trylock(const struct qv_host *host, const char *name, uint64_t ttl_ms, uint64_t *ret_token)
 {
-        uint64_t number = ttl_ms;
-        if (!name || !*name || !ttl_ms || !ret_token)
+        uint64_t numbers[2];
+        if (!name || !*name || !ttl_ms || ttl_ms > QV_LOCK_TTL_MAX_MS || !ret_token)
                 return -EINVAL;
-        int32_t r = ask(host, SERVICE_TRYLOCK, "trylock", name, &number);
+        if (strlen(name) > QV_LOCK_NAME_MAX)
+                return -EMSGSIZE;
+        const struct ring_question question = { .service = SERVICE_TRYLOCK, .name = name, .number = ttl_ms };
+        int32_t r = ask(host, "trylock", question, numbers);
         if (r == 0)
-                *ret_token = number;
+                *ret_token = numbers[0];
         return r;
 }
 
 static int32_t service_unlock(const struct qv_host *host, const char *name, uint64_t token)
 {
+        uint64_t numbers[2];
         if (!name || !*name)
                 return -EINVAL;
-        return ask(host, SERVICE_UNLOCK, "unlock", name, &token);
+        if (strlen(name) > QV_LOCK_NAME_MAX)
+                return -EMSGSIZE;
+        return ask(host, "unlock", (struct ring_question){ .service = SERVICE_UNLOCK, .name = name, .number = token },
+                numbers);
 }
 
 static int32_t service_next_id(const struct qv_host *host, uint64_t *ret_id)
 {
-        uint64_t number = 0;
+        uint64_t numbers[2];
         if (!ret_id)
                 return -EINVAL;
-        int32_t r = ask(host, SERVICE_NEXT_ID, "next_id", "", &number);
+        int32_t r = ask(host, "next_id", (struct ring_question){ .service = SERVICE_NEXT_ID, .name = "" }, numbers);
         if (r == 0)
-                *ret_id = number;
+                *ret_id = numbers[0];
+        return r;
+}
+
+static int32_t service_room_append(
+        const struct qv_host *host, const char *room, const void *data, size_t size, uint64_t *ret_number)
+{
+        uint64_t numbers[2];
+        if (!room || !*room || strlen(room) > RING_CALL_NAME_MAX || (size && !data) || !ret_number)
+                return -EINVAL;
+        if (size > QV_ROOM_ENTRY_MAX)
+                return -EMSGSIZE;
+        const struct ring_question question = {
+                .service = SERVICE_ROOM_APPEND, .name = room, .data = data, .size = size
+        };
+        int32_t r = ask(host, "room_append", question, numbers);
+        if (r == 0)
+                *ret_number = numbers[0];
         return r;
 }
 
@@ -222,5 +247,6 @@ void services_fill(struct seat *s)
                 .unlock = service_unlock,
                 .next_id = service_next_id,
                 .ext = service_ext,
+                .room_append = service_room_append,
         };
 }

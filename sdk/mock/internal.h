@@ -48,6 +48,7 @@ struct lock {
         uint64_t token;
         uint64_t until_ms;            /* free from then on */
         const struct qv_mock *holder; /* the seat; NULL: another host's */
+        bool is_tasks;                /* taken while a task was handled: free when that ends */
 };
 
 /* What a start has gathered; committed or dropped when it ends. */
@@ -107,7 +108,7 @@ struct qv_mock {
         uint64_t last_token;
         struct lock *locks;
 
-        bool is_granted[SERVICES]; /* trylock, unlock, next_id: others always work */
+        bool is_granted[SERVICES]; /* next_id: others always work */
         int32_t failures[SERVICES];
         size_t calls[SERVICES];
         void (*hook)(struct qv_mock *mock, const char *service, void *arg);
@@ -151,6 +152,8 @@ void qv_mock_set_running(struct qv_mock *mock, struct record *const *running, ui
 
 /* The behaviour behind trylock and unlock; arguments are checked already. */
 int32_t qv_mock_lock_take(struct qv_mock *mock, const char *name, uint64_t ttl_ms, uint64_t *ret_token);
+/* The start has ended: what it took is free. */
+void qv_mock_lock_end(struct qv_mock *mock);
 int32_t qv_mock_lock_give(struct qv_mock *mock, const char *name, uint64_t token);
 
 #endif

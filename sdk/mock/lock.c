@@ -44,6 +44,7 @@ static int32_t take(
                 /* A new holder, were it the same seat: whoever still acts on the old token is to be told from it. */
                 lock->token = ++shared->last_token;
                 lock->holder = seat;
+                lock->is_tasks = seat->running_count > 0;
         }
         hold(shared, lock, ttl_ms);
         *ret_token = lock->token;
@@ -67,6 +68,15 @@ int32_t qv_mock_lock_give(struct qv_mock *mock, const char *name, uint64_t token
                 lock->until_ms = 0;
         (void)pthread_mutex_unlock(&mock->first->shared_lock);
         return is_ours ? 0 : -ENOENT;
+}
+
+void qv_mock_lock_end(struct qv_mock *mock)
+{
+        (void)pthread_mutex_lock(&mock->first->shared_lock);
+        for (struct lock *lock = mock->first->locks; lock; lock = lock->next)
+                if (lock->holder == mock && lock->is_tasks)
+                        lock->until_ms = 0;
+        (void)pthread_mutex_unlock(&mock->first->shared_lock);
 }
 
 void qv_mock_lock_elsewhere(struct qv_mock *mock, const char *name, uint64_t ttl_ms)

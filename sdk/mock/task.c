@@ -170,6 +170,7 @@ static void settle(struct qv_mock *mock, struct record *record, int32_t outcome)
 
 static void end_start(struct qv_mock *mock)
 {
+        qv_mock_lock_end(mock);
         qv_mock_set_running(mock, NULL, 0);
         __atomic_store_n(&mock->deadline_ms, UINT64_MAX, __ATOMIC_RELEASE);
         __atomic_store_n(&mock->stop_word, 0, __ATOMIC_RELEASE);

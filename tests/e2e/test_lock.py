@@ -305,3 +305,47 @@ def test_one_that_lost_leadership_leads_again(start, place):
                                    ["lock", "job", "--busy-code", "900", "--", "true"], ["elect", "boss"]])
 def test_wrong_words_are_refused(start, words):
     assert run(start, *words)[0] == 2
+
+
+# --- the service trylock --------------------------------------------------------------------------------------------------
+
+BUSY = -16
+
+
+@pytest.fixture
+def locker(host, root):
+    """A host whose handler takes the locks that its payloads name."""
+    plugin = root / "build" / "villains" / "locks.so"
+    more = f'handlers = {{ locks = {{ plugin = "{plugin}"; threads = 4; crashes = 1; }};'
+    host.configure(change=lambda text: text.replace("handlers = {", more))
+    return host.start()
+
+
+def taken(host, words):
+    """What a task with that payload got: trylock's answer and its token."""
+    return [int(word) for word in host.cli("submit", "locks", "--wait-for", "60s", words).split()]
+
+
+def test_a_lock_is_the_tasks_until_it_ends(locker):
+    gate = locker.folder / "gate"
+    locker.cli("submit", "locks", f"hold one {gate}")
+    wait_for((locker.folder / "gate.held").exists)
+    assert taken(locker, "take one") == [BUSY, 0]
+    assert taken(locker, "take other")[0] == 0
+    shell = [locker.quiver, "lock", "one", "--try", "--busy-code", "9", "-c", locker.config, "--", "true"]
+    assert subprocess.run(shell, cwd=locker.folder, stderr=subprocess.DEVNULL).returncode == 9
+    gate.touch()
+    wait_for(lambda: taken(locker, "take one")[0] == 0)
+    status, token = taken(locker, "take one")
+    assert status == 0 and taken(locker, "take one") > [0, token]
+    assert subprocess.run(shell, cwd=locker.folder).returncode == 0
+
+
+def test_a_lock_of_a_task_that_crashed_is_free(locker):
+    gate = locker.folder / "gate"
+    locker.cli("submit", "locks", f"die one {gate}")
+    wait_for((locker.folder / "gate.held").exists)
+    assert taken(locker, "take one") == [BUSY, 0]
+    gate.touch()
+    locker.wait_for_log("event=crash")
+    assert taken(locker, "take one")[0] == 0

@@ -128,6 +128,7 @@ static void fill_texts(struct ring_seat *seat, uint64_t value)
         seat->fault.kind = FAULT_SIGNAL;
         seat->fault.text_size = (uint32_t)value;
         memset((void *)seat->call.name, 'x', sizeof(seat->call.name));
+        seat->call.size = (uint32_t)value;
         seat->call.word = CALL_ASKED;
 }
 
@@ -230,9 +231,10 @@ static void look_at_seats(struct play *p)
                 check(strlen(fault.text) < sizeof(fault.text));
                 int size = ring_host_checkpoint(&p->host, i, seat.ticket, checkpoint, &version);
                 check(size <= (int)sizeof(checkpoint));
-                if (ring_host_call(&p->host, i, &call)) {
+                if (ring_host_call(&p->host, i, 0, &call)) {
                         check(strlen(call.name) < sizeof(call.name));
-                        ring_host_reply(&p->host, i, &call, 0, 1);
+                        check(call.size <= QV_ROOM_ENTRY_MAX && call.size <= p->host.asked.size);
+                        (void)ring_host_reply(&p->host, i, call.word, 0, (const uint64_t[2]){ 1 });
                 }
                 ring_host_stop(&p->host, i, seat.ticket);
         }

@@ -38,7 +38,8 @@ MAY_INCLUDE = {
     "guard": {"base", "ring", "store", "coord"},
     # host/ itself puts its rooms together; none of them knows it.
     "host": {"base", "id", "config", "task", "ring", "store", "coord", "guard", "http", "view", "host/shard", "host/handler", "host/pool",
-             "host/membership", "host/remote", "host/report", "worker"},
+             "host/membership", "host/remote", "host/report", "host/service", "worker"},
+    "host/service": {"base", "id", "coord", "ring", "store", "host/pool"},
     "host/report": {"base", "config", "task", "store", "http", "view", "host/shard", "host/handler", "host/pool", "host/membership",
                     "host/remote"},
     "host/shard": {"base", "config", "task", "ring", "store", "schedule", "worker", "host/handler", "host/pool", "host/membership"},

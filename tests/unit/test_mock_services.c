@@ -158,25 +158,19 @@ static int32_t call_what_no_host_has(const struct qv_task *task)
 {
         const struct qv_host *host = task->host;
         uint64_t number = 0;
-        assert_int_equal(host->trylock(host, "report", 100, &number), -ENOTSUP);
-        assert_int_equal(host->unlock(host, "report", 1), -ENOTSUP);
         assert_int_equal(host->next_id(host, &number), -ENOTSUP);
         return QV_DONE;
 }
 
-static void locks_and_ids_are_refused_as_a_host_refuses_them(void **state)
+static void ids_are_refused_as_a_host_refuses_them(void **state)
 {
         (void)state;
         assert_int_equal(run(call_what_no_host_has)->outcome, QV_DONE);
-        assert_non_null(qv_mock_logged(mock, QV_LOG_WARN, "trylock is not supported by this host"));
-        assert_non_null(qv_mock_logged(mock, QV_LOG_WARN, "unlock is not supported by this host"));
         assert_non_null(qv_mock_logged(mock, QV_LOG_WARN, "next_id is not supported by this host"));
 }
 
 static void grant_all(void)
 {
-        qv_mock_grant(mock, "trylock");
-        qv_mock_grant(mock, "unlock");
         qv_mock_grant(mock, "next_id");
 }
 
@@ -211,6 +205,21 @@ static void a_lock_is_renewed_and_expires_by_the_clock(void **state)
         assert_int_equal(run(look_at_locks)->outcome, QV_DONE);
 }
 
+static int32_t lock_and_end(const struct qv_task *task)
+{
+        uint64_t token = 0;
+        assert_int_equal(task->host->trylock(task->host, "report", 100000, &token), 0);
+        assert_int_equal(qv_mock_lock_token(mock, "report"), token);
+        return QV_DONE;
+}
+
+static void a_lock_is_free_when_its_task_has_ended(void **state)
+{
+        (void)state;
+        assert_int_equal(run(lock_and_end)->outcome, QV_DONE);
+        assert_int_equal(qv_mock_lock_token(mock, "report"), 0);
+}
+
 static int32_t contend(const struct qv_task *task)
 {
         const struct qv_host *host = task->host;
@@ -231,6 +240,9 @@ static int32_t contend(const struct qv_task *task)
         assert_int_equal(host->trylock(host, "", 100, &token), -EINVAL);
         assert_int_equal(host->trylock(host, "a", 0, &token), -EINVAL);
         assert_int_equal(host->trylock(host, "a", 1, NULL), -EINVAL);
+        assert_int_equal(host->trylock(host, "a", QV_LOCK_TTL_MAX_MS + 1ull, &token), -EINVAL);
+        assert_int_equal(host->trylock(host, ".a", 1, &token), -EINVAL);
+        assert_int_equal(host->trylock(host, "a/b", 1, &token), -EINVAL);
         return QV_DONE;
 }
 
@@ -344,9 +356,10 @@ int main(void)
                 TEST(stop_can_be_raised_in_the_middle),
                 TEST(stop_before_a_start_holds_for_that_start_alone),
                 TEST(stop_is_raised_when_the_deadline_passes),
-                TEST(locks_and_ids_are_refused_as_a_host_refuses_them),
+                TEST(ids_are_refused_as_a_host_refuses_them),
                 TEST(a_lock_is_renewed_and_expires_by_the_clock),
                 TEST(a_lock_held_elsewhere_is_busy),
+                TEST(a_lock_is_free_when_its_task_has_ended),
                 TEST(ids_grow_and_follow_the_clock),
                 TEST(a_service_fails_as_told_until_it_works_again),
                 TEST(services_refuse_a_task_that_is_not_running),

@@ -237,8 +237,19 @@ static void a_lock_name_without_an_end_is_cut(void **state)
         struct ring_call_view view;
         memset((void *)call->name, 'n', sizeof(call->name));
         atomic_store(&call->word, CALL_ASKED);
-        assert_true(ring_host_call(&b->host, 0, &view));
-        assert_int_equal(strlen(view.name), QV_LOCK_NAME_MAX);
+        assert_true(ring_host_call(&b->host, 0, 0, &view));
+        assert_int_equal(strlen(view.name), RING_CALL_NAME_MAX);
+}
+
+static void bytes_of_a_call_beyond_their_room_are_cut(void **state)
+{
+        struct both *b = *state;
+        struct ring_call *call = &b->host.map.seats[0].call;
+        struct ring_call_view view;
+        atomic_store(&call->size, UINT32_MAX);
+        atomic_store(&call->word, CALL_ASKED);
+        assert_true(ring_host_call(&b->host, 0, 0, &view));
+        assert_int_equal(view.size, QV_ROOM_ENTRY_MAX);
 }
 
 #define HOSTILE_TEST(test) cmocka_unit_test_setup_teardown(test, open_ring, close_ring)
@@ -261,6 +272,7 @@ int main(void)
                 HOSTILE_TEST(a_scribbled_word_counts_as_started),
                 HOSTILE_TEST(a_fault_text_of_any_size_ends),
                 HOSTILE_TEST(a_lock_name_without_an_end_is_cut),
+                HOSTILE_TEST(bytes_of_a_call_beyond_their_room_are_cut),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -398,13 +398,16 @@ static void a_checkpoint_is_never_seen_torn(void **state)
 static void *ask_impatiently(void *argument)
 {
         struct both *b = argument;
-        char name[QV_LOCK_NAME_MAX + 1] = "";
+        char name[RING_CALL_NAME_MAX + 1] = "";
         uintptr_t wrong = 0;
         for (uint64_t i = rounds(500000); i; i--) {
-                uint64_t number = i;
+                uint64_t numbers[2];
                 memset(name, (int)('a' + i % 26), sizeof(name) - 1);
-                if (ring_ask(&b->runner, 0, SERVICE_TRYLOCK, name, &number, 0) == 0)
-                        wrong += number != i + 1;
+                const struct ring_question question = {
+                        .service = SERVICE_TRYLOCK, .name = name, .number = i, .data = name, .size = sizeof(name) - 1
+                };
+                if (ring_ask(&b->runner, 0, &question, 0, numbers) == 0)
+                        wrong += numbers[0] != i + 1;
         }
         atomic_store(&b->host.map.header->is_retiring, 1);
         return (void *)wrong;
@@ -422,11 +425,12 @@ static void a_question_is_never_seen_torn_and_answered_only_for_itself(void **st
         uint64_t torn = 0;
         while (!atomic_load(&b.host.map.header->is_retiring)) {
                 struct ring_call_view call;
-                if (!ring_host_call(&b.host, 0, &call))
+                if (!ring_host_call(&b.host, 0, 0, &call))
                         continue;
-                for (size_t i = 0; i < QV_LOCK_NAME_MAX; i++)
-                        torn += call.name[i] != (char)('a' + call.number % 26);
-                ring_host_reply(&b.host, 0, &call, 0, call.number + 1);
+                for (size_t i = 0; i < RING_CALL_NAME_MAX; i++)
+                        torn += call.name[i] != (char)('a' + call.number % 26) ||
+                                call.bytes[i] != (uint8_t)call.name[i];
+                (void)ring_host_reply(&b.host, 0, call.word, 0, (const uint64_t[2]){ call.number + 1 });
         }
         assert_int_equal(pthread_join(thread, &wrong), 0);
         assert_int_equal(torn, 0);

@@ -287,12 +287,12 @@ static void serve_call(enum ring_service service, uint64_t number, int status, u
 {
         struct ring_call_view call;
         uint64_t until_ms = clock_boot_ms() + RIG_WAIT_MS;
-        while (!ring_host_call(&rig.host, 0, &call))
+        while (!ring_host_call(&rig.host, 0, 0, &call))
                 assert_true(clock_boot_ms() < until_ms);
         assert_int_equal(call.service, service);
         assert_int_equal(call.number, number);
         assert_string_equal(call.name, "the lock");
-        ring_host_reply(&rig.host, 0, &call, status, answer);
+        assert_true(ring_host_reply(&rig.host, 0, call.word, status, (const uint64_t[2]){ answer }));
 }
 
 static void a_call_to_the_host_waits_for_its_answer(void **state)

@@ -4,8 +4,7 @@
 #include "cli/command.h"
 #include "cli/lock/run_while_held.h"
 
-#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@%+-"
-#define GRACE_MS   5000
+#define GRACE_MS 5000
 
 #define OPT_GRACE(field)                                                                                               \
         OPT_DURATION("--grace TIME", field, 0, "from SIGTERM to SIGKILL when the command has to end (default: 5s)")
@@ -30,7 +29,7 @@ static int run(struct options *o, struct lock_request *q, int argc, char **argv)
         held->name = o->words[0];
         held->argv = o->words + 1;
         size_t size = strlen(held->name);
-        if (!size || size > 200 || strspn(held->name, NAME_BYTES) != size || held->name[0] == '.')
+        if (!size || size > 200 || strspn(held->name, LOCK_NAME_BYTES) != size || held->name[0] == '.')
                 return options_wrong(o, "a name is 1 to 200 of A-Z a-z 0-9 . _ : @ %% + -, and does not begin with .");
         if (held->is_try && held->wait_ms)
                 return options_wrong(o, "--try or --wait, not both");

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "cli/options.h"
 #include "cli/try/try.h"
+#include "cli/try/try_services.h"
 #include "runner/load.h"
 #include "runner/seat.h"
 
@@ -30,6 +31,7 @@ struct here {
         struct seat seat;
         int control[2]; /* log lines: [1] is the runner's end */
         int bell;
+        struct try_services services;
         struct try_counts counts;
         bool has_failed;
         uint64_t begun_ns;
@@ -61,6 +63,7 @@ static void take_answers(struct here *h)
                         .reply = &reply,
                         .checkpoint = reply.has_checkpoint ? reply.checkpoint : NULL,
                         .checkpoint_size = reply.checkpoint_size };
+                try_services_ended(&h->services, 0, reply.ticket);
                 h->has_failed |= reply.outcome != OUTCOME_DONE;
                 show_logs(h);
                 try_show_settled(h->request, &h->counts, task, &settled);
@@ -115,6 +118,7 @@ static void *play_host(void *arg)
         struct here *h = arg;
         bool has_more = true;
         while (has_more || h->ring.in_flight) {
+                try_services_serve(&h->services, &h->ring, 0, clock_boot_ms());
                 take_answers(h);
                 if (has_more)
                         has_more = hand_over(h);
@@ -171,6 +175,7 @@ static int open_runner(struct here *h, struct error *error)
                 .log_level = LEVEL_DEBUG,
                 .result_max = q->payload_max,
                 .payload_max = q->payload_max,
+                .can_call = TRY_SERVICES,
                 .settings = q->args.settings.items,
                 .settings_count = q->args.settings.count };
         r->leases = h->leases;

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "host/handler/handlers.h"
 #include "host/pool/runner_settings.h"
 
 #define RING_ENTRIES 256
@@ -48,6 +49,7 @@ static void make_start(const struct generation *s, struct runner_start *ret)
 {
         runner_settings_fill(ret, s->config, s->settings, &s->copy);
         ret->leases = s->leases;
+        ret->can_call = s->handler->all->can_call;
 }
 
 int generation_open(struct generation *s, struct pools *pools, const struct leases *leases,

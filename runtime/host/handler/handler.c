@@ -289,6 +289,8 @@ static void on_settled(void *owner, struct pool_task *task, const struct settled
         struct claimed *c = (struct claimed *)task;
         struct pending_outcome *pending = NULL;
         uint64_t now_ns = clock_boot_ns();
+        if (settled->reply && settled->reply->ticket)
+                handler->all->events->answered(handler->all->self, task->pid, settled->reply->ticket);
         if (!settled->never_started)
                 count(&handler->counts, settled->outcome);
         if (settled->reply && settled->reply->ended_ns > settled->reply->started_ns)
@@ -432,10 +434,11 @@ static void on_refused(void *owner, const char *text)
         handler_rollout_event(generation->handler, ROLLOUT_FAILED, generation);
 }
 
-static int on_call(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number)
+static void on_call(void *owner, struct pool_call *call, const struct pool_task *task)
 {
-        (void)owner, (void)service, (void)holder, (void)name, (void)number;
-        return -ENOTSUP;
+        const struct generation *generation = owner;
+        const struct handlers *all = generation->handler->all;
+        all->events->call(all->self, call, generation->settings->name, task ? task->task.id : "");
 }
 
 static void on_quarantined(void *owner, const char *text)

@@ -24,6 +24,10 @@ struct handlers_events {
         void (*reaped)(void *self, pid_t pid);
         /* Another generation of some handler serves now, or none. */
         void (*changed)(void *self);
+        /* A seat of that handler calls a service while it runs the task `task_id` ("": none). */
+        void (*call)(void *self, struct pool_call *call, const char *handler, const char *task_id);
+        /* A seat has answered that task of that runner. */
+        void (*answered)(void *self, pid_t pid, uint64_t ticket);
 };
 
 struct handlers {
@@ -40,6 +44,7 @@ struct handlers {
         struct dispatch *dispatch;
         struct pools *pools;         /* of their generations */
         const struct leases *leases; /* what runners may start */
+        uint32_t can_call;           /* services that runners may call: one bit per enum ring_service */
         const char *copies;          /* folder of the private copies of plugins */
         const char *host;            /* the host's name, for the history of tasks; NULL: not said there */
         const struct handlers_events *events;

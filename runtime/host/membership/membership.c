@@ -192,6 +192,7 @@ static void on_session(void *self, enum coord_state state, uint64_t session)
         leader_session(&m->leader, state, session);
         if (state == COORD_ALIVE)
                 membership_read_assign(m);
+        m->others.session(m->others.self, state, session);
         membership_step(m);
 }
 
@@ -204,6 +205,7 @@ static void on_changed(void *self, const char *path)
                 membership_read_assign(m);
         member_changed(&m->member, path);
         leader_changed(&m->leader, path);
+        m->others.changed(m->others.self, path);
         membership_step(m);
 }
 
@@ -215,6 +217,7 @@ static void on_look(void *self)
         membership_read_assign(m);
         member_look(&m->member);
         leader_look(&m->leader);
+        m->others.look(m->others.self);
         membership_step(m);
 }
 

@@ -62,6 +62,8 @@ struct membership {
         uint32_t members_max;
         const struct membership_events *events;
         void *self; /* theirs */
+        /* Who else uses the tree, from membership_start() on, and is told of its events after the membership. */
+        struct coord_events others;
 
         uint32_t shards_count; /* 0: not started */
         struct coord_events coord_events;

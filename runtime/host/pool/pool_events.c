@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "host/pool/pool_call.h"
 #include "host/pool/pool_io_private.h"
 
 /* The most answers to take from one runner before the other runners and the loop continue. */
@@ -59,8 +60,7 @@ struct pool_view *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_c
         return views;
 }
 
-/* The task that a log line belongs to; NULL if it is not in flight any more. */
-static struct pool_task *task_by_ticket(struct process *p, uint64_t ticket)
+struct pool_task *pool_io_task(struct process *p, uint64_t ticket)
 {
         struct ring_view s;
         for (uint32_t cursor = 0; ticket && ring_host_each(&p->ring, &cursor, &s);)
@@ -93,33 +93,23 @@ static void on_refused(struct process *p, const char *text)
 static void on_log(struct process *p, const struct runner_log *log)
 {
         struct pool_io *io = p->owner;
-        io->events->log(io->owner, log, task_by_ticket(p, log->ticket));
+        io->events->log(io->owner, log, pool_io_task(p, log->ticket));
 }
 
-static void answer_calls(struct pool_io *io, struct process *p)
+static void take_notice(struct pool_io *io, struct process *p)
 {
         if (!ring_host_has_attention(&p->ring))
                 return;
         io->has_saves = p->has_saves = true;
-        for (uint32_t seat = 0; seat < io->shape.seats; seat++) {
-                struct ring_call_view call;
-                if (!ring_host_call(&p->ring, seat, &call))
-                        continue;
-                uint64_t number = call.number;
-                uint64_t holder = (uint64_t)p->pid << 16 | seat;
-                int status = -ENOTSUP;
-                if (call.service <= SERVICE_UNLOCK && (io->start.can_call & 1u << call.service))
-                        status = io->events->call(
-                                io->owner, (enum ring_service)call.service, holder, call.name, &number);
-                ring_host_reply(&p->ring, seat, &call, status, number);
-        }
+        if (p->pid)
+                pool_calls_take(io, p);
 }
 
 bool pool_io_drain(struct pool_io *io, struct process *p)
 {
         struct ring_reply reply;
         void *task;
-        answer_calls(io, p);
+        take_notice(io, p);
         for (int i = 0; i < ANSWERS_A_TURN; i++) {
                 int r = ring_host_next(&p->ring, &reply, &task);
                 if (r == 0)
@@ -142,6 +132,7 @@ static void on_gone(struct process *p)
 {
         struct pool_io *io = p->owner;
         struct pool_runner *runner = runner_of(p);
+        pool_calls_forget(p);
         if (io->events->reaped)
                 io->events->reaped(io->owner, p->handle.pid, pool_exit_of(runner, p->term_signal));
         while (runner->why != BLAME_SCRIBBLE && !pool_io_drain(io, p))

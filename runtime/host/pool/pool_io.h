@@ -11,6 +11,7 @@
 #include "host/pool/ending.h"
 #include "host/pool/explainer.h"
 #include "host/pool/pool.h"
+#include "host/pool/pool_call.h"
 #include "host/pool/process.h"
 #include "ring/leases.h"
 #include "ring/message.h"
@@ -44,9 +45,9 @@ struct pool_io_events {
         void (*reaped)(void *owner, pid_t pid, enum runner_exit exit);
         /* A runner could not be started, or ended before it was ready. */
         void (*refused)(void *owner, const char *text);
-        /* A seat calls a service of the host; `holder` identifies the seat.  Returns 0 or -errno, with *number
-         * updated. */
-        int (*call)(void *owner, enum ring_service service, uint64_t holder, const char *name, uint64_t *number);
+        /* A seat calls one of the services that start.can_call names, while it runs `task` (NULL: none);
+         * pool_call_answer() follows, now or later.  NULL if can_call names none. */
+        void (*call)(void *owner, struct pool_call *call, const struct pool_task *task);
         /* No runner is started any more, after too many failures in a row. */
         void (*quarantined)(void *owner, const char *text);
         /* pool_io_stop(), pool_io_retreat() or pool_io_cut() is complete: no process is left. */

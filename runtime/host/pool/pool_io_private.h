@@ -13,6 +13,9 @@ void pool_io_post(struct pool_io *io, const struct pool_event *event);
  * caller frees the array. */
 struct pool_view *pool_io_look(struct process *p, uint64_t now_ms, size_t *ret_count, bool *ret_is_broken);
 
+/* The task in the runner's ring with that ticket, which came from the runner; NULL: there is none. */
+struct pool_task *pool_io_task(struct process *p, uint64_t ticket);
+
 /* Posts the answers that have arrived; false if there may be more. */
 bool pool_io_drain(struct pool_io *io, struct process *p);
 

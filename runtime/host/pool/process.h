@@ -34,8 +34,9 @@ struct process {
         struct ring_host ring;
         int64_t exit_status;
         int term_signal;
-        bool has_saves; /* for pool_io: a seat may have a new checkpoint */
-        pid_t pid;      /* 0: not started, or reaped */
+        bool has_saves;          /* for pool_io: a seat may have a new checkpoint */
+        struct pool_call *calls; /* for pool_io: those of its seats that are not answered (pool_call.h) */
+        pid_t pid;               /* 0: not started, or reaped */
 
         uv_process_t handle;
         uv_poll_t polls[4]; /* by enum process_channel */

@@ -168,8 +168,8 @@ __attribute__((noreturn)) void qv_mock_crash(struct qv_mock *mock);
  * "config" and "ext" return NULL.  With `result` 0 it works again.  log cannot fail. */
 void qv_mock_fail(struct qv_mock *mock, const char *service, int32_t result);
 
-/* Makes trylock, unlock or next_id work, in memory.  Without it they return -ENOTSUP and log a warning, as on every
- * host so far: a handler that needs one has to be ready for that. */
+/* Makes next_id work, in memory.  Without it that returns -ENOTSUP and logs a warning, as on every host so far: a
+ * handler that needs it has to be ready for that.  trylock and unlock work without it. */
 void qv_mock_grant(struct qv_mock *mock, const char *service);
 
 /* The number of calls of the service so far, failed ones included. */

@@ -70,10 +70,12 @@ enum { QV_LOG_ERROR = 0, QV_LOG_WARN = 1, QV_LOG_INFO = 2, QV_LOG_DEBUG = 3 };
 #define QV_ERROR_MAX        1024u /* bytes of one error text; longer is cut */
 #define QV_LOG_MAX          2048u /* bytes of one log line; longer is cut */
 #define QV_SUBMITS_MAX      256u  /* follow-ups of one task */
-#define QV_LOCK_NAME_MAX    200u  /* bytes of a lock's name */
-#define QV_HEADERS_MAX      32u   /* headers of one task */
-#define QV_HEADER_MAX       1024u /* bytes of a header's value without control characters */
-#define QV_HEADER_BYTES_MAX 768u  /* bytes of any other header's value; a task has at most 16 of these */
+#define QV_LOCK_NAME_MAX    200u  /* bytes of a lock's name: letters, digits and . _ : @ % + -, not beginning with . */
+#define QV_LOCK_TTL_MAX_MS  86400000u /* what trylock takes at most: a day */
+#define QV_ROOM_ENTRY_MAX   65536u    /* bytes of what room_append takes */
+#define QV_HEADERS_MAX      32u       /* headers of one task */
+#define QV_HEADER_MAX       1024u     /* bytes of a header's value without control characters */
+#define QV_HEADER_BYTES_MAX 768u      /* bytes of any other header's value; a task has at most 16 of these */
 
 struct qv_host;
 
@@ -202,13 +204,19 @@ struct qv_host {
         int32_t (*checkpoint)(
                 const struct qv_host *host, const struct qv_task *task, const void *data, size_t size) QV_NOEXCEPT;
 
-        /* Takes a lock that is shared by the whole app.  It is lost at the latest ttl_ms after its last trylock; call
-         * trylock again to renew it.  0: held, *ret_token is its fencing token; -EBUSY: another seat or process holds
-         * it; -ENOTSUP; -ETIMEDOUT. */
+        /* Takes a lock that is shared by the whole app, the one that `quiver lock NAME` takes.  It does not wait for a
+         * holder.  It is held until unlock, or the end of the task that took it (of the process, if it was taken
+         * outside of a task), but no longer than ttl_ms after its last trylock: call trylock again to renew it.  A lock
+         * may also be lost, with the host's session: a renewal then returns another token, or -EBUSY.  Whatever the
+         * lock protects should compare tokens: each holder's is larger than those before.
+         * 0: held, *ret_token is its fencing token; -EBUSY: another task or process holds it; -EINVAL: a name or a ttl
+         * that cannot be; -EAGAIN: this host holds too many; -EIO: the coordination refused it, and the host's log says
+         * why; -ENOTSUP; -ETIMEDOUT: the coordination did not answer within seconds; the lock is not held. */
         int32_t (*trylock)(
                 const struct qv_host *host, const char *name, uint64_t ttl_ms, uint64_t *ret_token) QV_NOEXCEPT;
 
-        /* Releases a lock.  0; -ENOENT: it is no longer held with that token. */
+        /* Releases a lock that this task has taken.  0: others may have it now; -ENOENT: it is no longer held with
+         * that token; -ETIMEDOUT: it is being released. */
         int32_t (*unlock)(const struct qv_host *host, const char *name, uint64_t token) QV_NOEXCEPT;
 
         /* Gives a number that is unique in the app and grows within this process.  0, -ENOTSUP, -ETIMEDOUT. */
@@ -216,6 +224,13 @@ struct qv_host {
 
         /* An extension by name, or NULL.  Version 1.0 defines none. */
         const void *(*ext)(const struct qv_host *host, const char *name)QV_NOEXCEPT;
+
+        /* Appends one entry to a room of the app, at once and whatever becomes of the task; *ret_number is its number
+         * there.  Ask QV_HAS() first.  0; -EINVAL; -EMSGSIZE: longer than QV_ROOM_ENTRY_MAX, or than a payload may be;
+         * -E2BIG: there are as many rooms as there may be; -EIO: the store refused it, and the host's log says why;
+         * -ENOTSUP; -ETIMEDOUT: it may have been appended or not. */
+        int32_t (*room_append)(const struct qv_host *host, const char *room, const void *data, size_t size,
+                uint64_t *ret_number) QV_NOEXCEPT;
 };
 
 /* Whether the other side's table or struct reaches to the end of `field`: QV_HAS(task->host, next_id). */
