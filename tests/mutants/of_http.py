@@ -3,6 +3,19 @@ from noticed_by import UNIT
 
 MUTANTS = [
     # --- a request's head
+    ("json line: half a character is one", "runtime/http/json_line.c",
+     '(c == 0xed && next > 0x9f) ||', '', [UNIT("json_line")]),
+    ("json line: characters in more bytes than they need", "runtime/http/json_line.c",
+     'if (c < 0xc2 ||', 'if (c < 0xc0 ||', [UNIT("json_line")]),
+    ("json line: a half of a pair", "runtime/http/json_line.c",
+     'if (first > 0xdbff || !has_second)', 'if (first > 0xdbff)', [UNIT("json_line")]),
+    ("json line: a NUL in a name", "runtime/http/json_line.c", 'if (s->has_nul)', 'if (false)', [UNIT("json_line")]),
+    ("json line: a name twice", "runtime/http/json_line.c", 'if (entry->object == object)', 'if (false)', [UNIT("json_line")]),
+    ("json line: names of earlier lines stay", "runtime/http/json_line.c",
+     'line->count = line->names_count = 0;', 'line->count = 0;', [UNIT("json_line")]),
+    ("json line: any depth", "runtime/http/json_line.c", '++s->depth > JSON_LINE_DEPTH', '++s->depth > UINT32_MAX', [UNIT("json_line")]),
+    ("json line: what follows it", "runtime/http/json_line.c", 'if (token != TOKEN_END)\n', 'if (false)\n', [UNIT("json_line")]),
+    ("json line: integers of any size", "runtime/http/json_line.c", 's->at - s->token > DIGITS_SAFE', 'false', [UNIT("json_line")]),
     ("http: two tokens", "runtime/http/reader.c",
      "} else if (is_single(field->name) && is_repeated(head, i)) {", "} else if (!head) {", [UNIT("http_reader")]),
 

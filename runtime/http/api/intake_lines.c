@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/base64.h"
 #include "base/memory.h"
 #include "http/api/endpoints.h"
 #include "http/api/intake.h"
+#include "http/json_line.h"
 #include "http/server.h"
 #include "view/json.h"
 
@@ -21,15 +24,13 @@
 /* What is read while a step is on its way to the store: about the thousand lines of the next one. */
 #define AHEAD_BYTES 262144u
 
-/* A line that was read; the submission points into it. */
+/* A line of a step. */
 struct line_task {
-        json_t *json;
-        struct buffer bytes; /* the payload, if it was in base64 or is JSON itself; and the headers */
-        struct buffer headers;
-        struct error error;
-        int index; /* of its submission; -1: it was refused before */
+        int index;         /* of its submission; -1: it was refused before, */
+        struct span error; /* for this reason */
 };
 
+/* The lines of a step, and all that their submissions point to, stay where they are until it is answered. */
 struct intake_lines {
         struct http_exchange *x;
         struct store_submit submit;
@@ -37,114 +38,138 @@ struct intake_lines {
         struct line_task *lines;
         uint32_t lines_count, items_count;
         size_t bytes;
-        uint64_t first_line; /* of this step */
+        uint64_t first_line;       /* of this step */
+        struct buffer step;        /* the lines of this step */
+        struct arena_chunk *arena; /* what stands in a line in another form: headers, bytes, JSON as a payload */
+        struct buffer scratch;
+        struct json_line reader;
         struct buffer input; /* not read yet */
-        bool is_storing;     /* A step is on its way to the store. */
-        bool is_pumping;     /* pump() is on the stack: it ends what has to end. */
-        bool is_ended;       /* All of the body is here. */
-        bool is_over;        /* No further line is stored: the store failed, or the client is gone. */
+        struct buffer answer;
+        bool is_storing; /* A step is on its way to the store. */
+        bool is_pumping; /* pump() is on the stack: it ends what has to end. */
+        bool is_ended;   /* All of the body is here. */
+        bool is_over;    /* No further line is stored: the store failed, or the client is gone. */
 };
 
 /* --- one line ----------------------------------------------------------------------------------------------------- */
 
-static const char *plain_text(const json_t *value)
+/* NULL unless it is a text without a NUL. */
+static const char *plain_text(struct json_line_value *value)
 {
-        const char *text = json_string_value(value);
-        return text && strlen(text) == json_string_length(value) ? text : NULL;
+        if (value->kind != JSON_LINE_TEXT)
+                return NULL;
+        bool had_escapes = value->has_escapes;
+        struct span text = json_line_text(value);
+        return had_escapes && memchr(text.data, 0, text.size) ? NULL : text.data;
 }
 
-static int take_headers(
-        struct line_task *line, const char *field, bool is_base64, const json_t *headers, struct error *error)
+/* Appends to in->scratch, where those of this line are. */
+static int take_headers(struct intake_lines *in, const char *field, bool is_base64, struct json_line_value *headers,
+        struct error *error)
 {
-        const char *name;
-        json_t *value;
-        if (!json_is_object(headers))
+        struct json_line_member header;
+        if (headers->kind != JSON_LINE_OBJECT)
                 return error_set(error, -EINVAL, "%s: must be an object of texts", field);
-        json_object_foreach((json_t *)headers, name, value)
-        {
-                if (!plain_text(value))
-                        return error_set(error, -EINVAL, "%s.%s: must be a text", field, name);
-                struct span text = span_of_text(plain_text(value));
-                int r = is_base64 ? header_put_base64(&line->headers, span_of_text(name), text, error)
-                                  : header_put(&line->headers, span_of_text(name), text, error);
+        for (size_t at = 0; json_line_next(headers, &at, &header);) {
+                struct span name = json_line_text(&header.name);
+                const char *text = plain_text(&header.value);
+                if (!text)
+                        return error_set(error, -EINVAL, "%s.%s: must be a text", field, name.data);
+                int r = is_base64 ? header_put_base64(&in->scratch, name, span_of_text(text), error)
+                                  : header_put(&in->scratch, name, span_of_text(text), error);
                 if (r < 0)
                         return r;
         }
         return 0;
 }
 
-static int take_payload(
-        struct line_task *line, const char *name, const json_t *value, struct span *ret_payload, struct error *error)
+static int take_payload(struct intake_lines *in, const char *name, struct json_line_value *value,
+        struct span *ret_payload, struct error *error)
 {
-        if (!strcmp(name, "payload") && json_is_string(value)) {
-                *ret_payload = (struct span){ json_string_value(value), json_string_length(value) };
+        struct buffer bytes = { 0 };
+        bool is_text = value->kind == JSON_LINE_TEXT;
+        int r = 0;
+        if (!strcmp(name, "payload") && is_text) {
+                *ret_payload = json_line_text(value);
                 return 0;
         }
-        if (!strcmp(name, "payload")) {
-                char *text = memory_or_abort(json_dumps(value, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY));
-                buffer_put(&line->bytes, text, strlen(text));
-                free(text);
-        } else if (!json_is_string(value) ||
-                   view_base64_decode(json_string_value(value), json_string_length(value), &line->bytes) < 0) {
-                return error_set(error, -EINVAL, "payload_base64: is not base64");
-        }
-        *ret_payload = (struct span){ (const char *)line->bytes.data, line->bytes.size };
-        return 0;
+        if (!strcmp(name, "payload"))
+                json_line_put(&bytes, value);
+        else
+                r = is_text ? base64_decode(json_line_text(value), &bytes) : -EINVAL;
+        *ret_payload = arena_copy(&in->arena, (struct span){ (const char *)bytes.data, bytes.size });
+        buffer_free(&bytes);
+        return r < 0 ? error_set(error, r, "payload_base64: is not base64") : 0;
 }
 
-static int take_field(struct line_task *line, struct store_submission *item, const char *name, const json_t *value,
-        struct error *error)
+static const char *const known[] = { "handler", "key", "lane", "delay", "at", "unique", "merge", "debounce", "timeout",
+        "attempts", "idempotency_key", "headers", "headers_base64", "payload", "payload_base64" };
+enum {
+        KNOWN_HANDLER = 0,
+        KNOWN_MERGE = 6,
+        KNOWN_ATTEMPTS = 9,
+        KNOWN_IDEMPOTENCY = 10,
+        KNOWN_HEADERS = 11,
+        KNOWN_HEADERS64 = 12,
+        KNOWN_PAYLOAD = 13,
+        KNOWN_COUNT = 15
+};
+
+static int take_option(
+        struct store_submission *item, unsigned which, struct json_line_value *value, struct error *error)
 {
-        static const char *const known[] = { "handler", "key", "lane", "delay", "at", "unique", "merge", "debounce",
-                "timeout", "attempts", "idempotency_key", "headers", "headers_base64", "payload", "payload_base64" };
-        static const size_t options_end = 11;
-        size_t i = 0;
-        while (i < sizeof(known) / sizeof(known[0]) && strcmp(name, known[i]) != 0)
-                i++;
-        if (i == sizeof(known) / sizeof(known[0])) {
-                const char *nearest = error_nearest(name, known, i);
-                return error_set(error, -EINVAL, "no field %s%s%s%s", name, nearest ? "; did you mean " : "",
-                        nearest ? nearest : "", nearest ? "?" : "");
-        }
-        if (i >= options_end)
-                return !strncmp(name, "headers", 7)
-                               ? take_headers(line, name, strcmp(name, "headers") != 0, value, error)
-                               : take_payload(line, name, value, &item->envelope.payload, error);
-        if (!strcmp(name, "attempts") && json_is_integer(value)) {
-                char number[24];
-                (void)snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        const char *name = known[which];
+        const char *text = plain_text(value);
+        char number[24];
+        if (which == KNOWN_ATTEMPTS && value->kind == JSON_LINE_INTEGER) {
+                (void)snprintf(number, sizeof(number), "%lld", strtoll(value->data, NULL, 10));
                 return intake_set_option(item, name, number, error);
         }
-        if (!strcmp(name, "merge") && json_is_boolean(value))
-                return intake_set_option(item, name, json_is_true(value) ? "1" : "0", error);
-        if (!plain_text(value))
+        if (which == KNOWN_MERGE && (value->kind == JSON_LINE_TRUE || value->kind == JSON_LINE_FALSE))
+                return intake_set_option(item, name, value->kind == JSON_LINE_TRUE ? "1" : "0", error);
+        if (!text)
                 return error_set(error, -EINVAL, "%s: must be a text", name);
-        if (!strcmp(name, "idempotency_key")) {
-                item->idempotency = span_of_text(plain_text(value));
-                return item->idempotency.size ? 0 : error_set(error, -EINVAL, "idempotency_key: is empty");
+        if (which == KNOWN_IDEMPOTENCY) {
+                item->idempotency = (struct span){ text, value->size };
+                return value->size ? 0 : error_set(error, -EINVAL, "idempotency_key: is empty");
         }
-        if (strcmp(name, "handler") != 0)
-                return intake_set_option(item, name, plain_text(value), error);
-        item->envelope.handler = span_of_text(plain_text(value));
+        if (which != KNOWN_HANDLER)
+                return intake_set_option(item, name, text, error);
+        item->envelope.handler = (struct span){ text, value->size };
         return task_handler_check(item->envelope.handler, error);
 }
 
-static int take_line(struct line_task *line, struct store_submission *item, struct span text, struct error *error)
+static int take_member(
+        struct intake_lines *in, struct store_submission *item, struct json_line_member *member, struct error *error)
 {
-        json_error_t where;
-        const char *name;
-        json_t *value;
-        line->json = json_loadb(text.data, text.size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
-        if (!json_is_object(line->json))
-                return error_set(error, -EINVAL, line->json ? "is not a JSON object" : "is not JSON: %s", where.text);
+        struct span name = json_line_text(&member->name);
+        unsigned which = 0;
+        while (which < KNOWN_COUNT && strcmp(name.data, known[which]) != 0)
+                which++;
+        if (which < KNOWN_HEADERS)
+                return take_option(item, which, &member->value, error);
+        if (which < KNOWN_PAYLOAD)
+                return take_headers(in, name.data, which == KNOWN_HEADERS64, &member->value, error);
+        if (which < KNOWN_COUNT)
+                return take_payload(in, name.data, &member->value, &item->envelope.payload, error);
+        const char *nearest = error_nearest(name.data, known, KNOWN_COUNT);
+        return error_set(error, -EINVAL, "no field %s%s%s%s", name.data, nearest ? "; did you mean " : "",
+                nearest ? nearest : "", nearest ? "?" : "");
+}
+
+static int take_line(
+        struct intake_lines *in, struct store_submission *item, char *text, size_t size, struct error *error)
+{
+        int r = json_line_read(&in->reader, text, size, error);
         item->envelope.lane = LANE_NORMAL;
-        json_object_foreach(line->json, name, value)
-        {
-                int r = take_field(line, item, name, value, error);
-                if (r < 0)
-                        return r;
-        }
-        item->envelope.headers = (struct span){ (const char *)line->headers.data, line->headers.size };
+        buffer_clear(&in->scratch);
+        for (size_t i = 0; r == 0 && i < in->reader.count; i++)
+                r = take_member(in, item, &in->reader.members[i], error);
+        if (r < 0)
+                return r;
+        struct span headers = { (const char *)in->scratch.data, in->scratch.size };
+        if (headers.size)
+                item->envelope.headers = arena_copy(&in->arena, headers);
         return item->envelope.handler.size ? 0 : error_set(error, -EINVAL, "handler: is missing");
 }
 
@@ -152,11 +177,8 @@ static int take_line(struct line_task *line, struct store_submission *item, stru
 
 static void step_clear(struct intake_lines *in)
 {
-        for (uint32_t i = 0; i < in->lines_count; i++) {
-                json_decref(in->lines[i].json);
-                buffer_free(&in->lines[i].bytes);
-                buffer_free(&in->lines[i].headers);
-        }
+        arena_free(in->arena);
+        in->arena = NULL;
         in->first_line += in->lines_count;
         in->lines_count = in->items_count = 0;
         in->bytes = 0;
@@ -165,10 +187,34 @@ static void step_clear(struct intake_lines *in)
 static void lines_free(struct intake_lines *in)
 {
         step_clear(in);
+        json_line_free(&in->reader);
+        buffer_free(&in->step);
+        buffer_free(&in->scratch);
+        buffer_free(&in->input);
+        buffer_free(&in->answer);
         free(in->items);
         free(in->lines);
-        buffer_free(&in->input);
         free(in);
+}
+
+static void put_span(struct buffer *to, struct span bytes)
+{
+        buffer_put(to, bytes.data, bytes.size);
+}
+
+/* Of a batch nearly all are so, and an id needs no escape. */
+static void write_stored(struct buffer *to, uint64_t line, const char *id)
+{
+        char digits[24];
+        char *first = digits + sizeof(digits);
+        do
+                *--first = (char)('0' + line % 10);
+        while (line /= 10);
+        put_span(to, SPAN_TEXT("{\"line\":"));
+        buffer_put(to, first, (size_t)(digits + sizeof(digits) - first));
+        put_span(to, SPAN_TEXT(",\"status\":202,\"id\":\""));
+        put_span(to, span_of_text(id));
+        put_span(to, SPAN_TEXT("\"}\n"));
 }
 
 static void write_line(struct buffer *to, const struct intake_lines *in, uint32_t i, int failure, const char *text)
@@ -176,22 +222,21 @@ static void write_line(struct buffer *to, const struct intake_lines *in, uint32_
         struct error error;
         const struct line_task *line = &in->lines[i];
         const struct store_submission *item = line->index >= 0 ? &in->items[line->index] : NULL;
+        uint64_t number = in->first_line + i;
         unsigned status = 400;
         error.text[0] = 0;
         if (item && failure)
                 status = failure == -ETIMEDOUT || failure == -ECONNRESET ? 504 : 503;
         else if (item)
                 status = intake_status(item, &error);
-        /* Of a batch nearly all are so, and an id needs no escape. */
         if (status == 202) {
-                buffer_printf(to, "{\"line\":%llu,\"status\":202,\"id\":\"%s\"}\n",
-                        (unsigned long long)(in->first_line + i), item->id);
+                write_stored(to, number, item->id);
                 return;
         }
-        json_t *answer = json_pack("{s:I, s:i}", "line", (json_int_t)(in->first_line + i), "status", (int)status);
+        json_t *answer = json_pack("{s:I, s:i}", "line", (json_int_t)number, "status", (int)status);
         if (status == 409)
                 view_json_set_text(answer, "id", item->id);
-        view_json_set_text(answer, "error", !item ? line->error.text : failure ? text : error.text);
+        view_json_set_text(answer, "error", !item ? line->error.data : failure ? text : error.text);
         char *dump = memory_or_abort(json_dumps(answer, JSON_COMPACT | JSON_PRESERVE_ORDER));
         json_decref(answer);
         buffer_printf(to, "%s\n", dump);
@@ -200,11 +245,10 @@ static void write_line(struct buffer *to, const struct intake_lines *in, uint32_
 
 static void write_step(struct intake_lines *in, int failure, const char *text)
 {
-        struct buffer out = { 0 };
+        buffer_clear(&in->answer);
         for (uint32_t i = 0; i < in->lines_count; i++)
-                write_line(&out, in, i, failure, text);
-        http_stream_write(in->x, (struct span){ (const char *)out.data, out.size });
-        buffer_free(&out);
+                write_line(&in->answer, in, i, failure, text);
+        http_stream_write(in->x, (struct span){ (const char *)in->answer.data, in->answer.size });
         step_clear(in);
 }
 
@@ -229,42 +273,35 @@ static void on_stored(struct store_request *request)
         go_on(in);
 }
 
-/* The next line of the input that is complete; the last one needs no newline. */
-static bool next_line(const struct intake_lines *in, size_t at, struct span *ret_line)
-{
-        size_t left = in->input.size - at;
-        if (!left)
-                return false;
-        const char *start = (const char *)in->input.data + at;
-        const char *end = memchr(start, '\n', left);
-        if (!end && !in->is_ended)
-                return false;
-        *ret_line = (struct span){ start, end ? (size_t)(end - start) : left };
-        return true;
-}
-
+/* Takes as many lines as a step may have off the input: those that are complete, and at the end of the body the last
+ * one, which needs no newline.  What is left of the input moves to a buffer of its own. */
 static void step_fill(struct intake_lines *in)
 {
+        char *data = (char *)buffer_reserve(&in->input, 1) - in->input.size;
         size_t at = 0;
-        struct span text;
-        while (in->lines_count < STORE_SUBMIT_TASKS && in->bytes < STEP_BYTES && next_line(in, at, &text)) {
+        while (at < in->input.size && in->lines_count < STORE_SUBMIT_TASKS && in->bytes < STEP_BYTES) {
+                struct error error;
+                char *end = memchr(data + at, '\n', in->input.size - at);
+                if (!end && !in->is_ended)
+                        break;
+                size_t size = end ? (size_t)(end - data) - at : in->input.size - at;
                 struct line_task *line = &in->lines[in->lines_count++];
                 struct store_submission *item = &in->items[in->items_count];
-                line->json = NULL;
-                line->bytes = line->headers = (struct buffer){ 0 };
-                line->index = (int)in->items_count;
-                line->error.text[0] = 0;
                 *item = (struct store_submission){ 0 };
-                at += text.size + (at + text.size < in->input.size);
-                in->bytes += text.size;
-                if (take_line(line, item, text, &line->error) < 0)
-                        line->index = -1;
+                if (take_line(in, item, data + at, size, &error) < 0)
+                        *line = (struct line_task){ -1, arena_copy(&in->arena, span_of_text(error.text)) };
                 else
-                        in->items_count++;
+                        *line = (struct line_task){ (int)in->items_count++, { 0 } };
+                at += size + (end != NULL);
+                in->bytes += size;
         }
-        if (at)
-                memmove(in->input.data, in->input.data + at, in->input.size - at);
-        in->input.size -= at;
+        if (!at)
+                return;
+        struct buffer read = in->input;
+        in->input = in->step;
+        in->step = read;
+        buffer_clear(&in->input);
+        buffer_put(&in->input, read.data + at, read.size - at);
 }
 
 /* Writes the steps that need no store, and hands the next one that does to it.  True if it is under way. */
@@ -348,6 +385,7 @@ void http_post_tasks(struct http_exchange *x)
         in->first_line = 1;
         in->items = memory_zero(STORE_SUBMIT_TASKS, sizeof(*in->items));
         in->lines = memory_zero(STORE_SUBMIT_TASKS, sizeof(*in->lines));
+        json_line_init(&in->reader);
         x->call = in;
         x->gone = on_gone;
         x->piece = on_piece;

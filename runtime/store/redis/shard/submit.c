@@ -9,7 +9,10 @@
 /* Only what a producer in any language may do as well: RPUSH.  Everything else takes a script per shard; a shard's
  * portions then follow each other, so that one refused for a full backlog is not overtaken by a later one. */
 struct submission_state {
+        uint32_t
+                *order; /* the items that can be stored, a shard's next to each other in the order in which they came */
         uint32_t *call_of; /* per item: the number of the command that carries it; 0: none yet */
+        uint32_t count;    /* of the order */
         uint32_t calls;
         uint32_t stored;
         int failure;
@@ -36,25 +39,63 @@ static bool is_near_limit(const struct redis_store *s, uint32_t shard, uint32_t 
         return max != UINT64_MAX && (known > max / 2 || known + tasks > max / 2);
 }
 
-static bool needs_script(const struct redis_store *s, const struct store_submit *submit, uint32_t shard)
+/* Items of one shard: a part of the order. */
+struct shard_items {
+        uint32_t begin, end;
+};
+
+/* Stable, by the lower and then by the upper byte of the shard's number. */
+static void order_by_byte(
+        const struct store_prepared *p, unsigned shift, const uint32_t *from, uint32_t *to, uint32_t count)
 {
-        uint32_t tasks = 0;
-        if (s->wait_replicas)
+        uint32_t begins[257] = { 0 };
+        for (uint32_t i = 0; i < count; i++)
+                begins[1 + (p[from[i]].shard >> shift & 0xff)]++;
+        for (unsigned i = 1; i < 257; i++)
+                begins[i] += begins[i - 1];
+        for (uint32_t i = 0; i < count; i++)
+                to[begins[p[from[i]].shard >> shift & 0xff]++] = from[i];
+}
+
+_Static_assert(SHARDS_MAX <= 65536, "a shard's number has two bytes");
+
+static void put_in_order(struct submission_state *state, const struct store_submit *submit, uint32_t *spare)
+{
+        for (uint32_t i = 0; i < submit->items_count; i++)
+                if (submit->prepared[i].bytes.size)
+                        state->order[state->count++] = i;
+        if (state->count < 2)
+                return;
+        order_by_byte(submit->prepared, 0, state->order, spare, state->count);
+        order_by_byte(submit->prepared, 8, spare, state->order, state->count);
+}
+
+static struct shard_items group_at(
+        const struct submission_state *state, const struct store_submit *submit, uint32_t begin)
+{
+        struct shard_items g = { begin, begin + 1 };
+        uint32_t shard = submit->prepared[state->order[begin]].shard;
+        while (g.end < state->count && submit->prepared[state->order[g.end]].shard == shard)
+                g.end++;
+        return g;
+}
+
+static bool needs_script(const struct submission *sub, const struct store_submit *submit, struct shard_items g)
+{
+        const uint32_t *order = sub->state.order;
+        if (sub->op.s->wait_replicas)
                 return true;
-        for (uint32_t i = 0; i < submit->items_count; i++) {
-                const struct store_prepared *p = &submit->prepared[i];
-                if (!p->bytes.size || p->shard != shard)
-                        continue;
+        for (uint32_t i = g.begin; i < g.end; i++) {
+                const struct store_prepared *p = &submit->prepared[order[i]];
                 if (p->delay_ms || p->not_before_ms || p->unique_ms || p->idempotency.size)
                         return true;
-                tasks++;
         }
-        return is_near_limit(s, shard, tasks);
+        return is_near_limit(sub->op.s, submit->prepared[order[g.begin]].shard, g.end - g.begin);
 }
 
 static bool is_waiting(const struct submission *sub, const struct store_submit *submit, uint32_t i)
 {
-        return submit->prepared[i].bytes.size && !submit->items[i].status && !sub->state.call_of[i];
+        return !submit->items[i].status && !sub->state.call_of[i];
 }
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */
@@ -109,7 +150,8 @@ static void scripted(struct redis_call *call, const redisReply *reply)
         }
         sub->state.stored++;
         for (uint32_t i = 0; i < submit->items_count && is_full; i++)
-                if (is_waiting(sub, submit, i) && submit->prepared[i].shard == call->shard)
+                if (submit->prepared[i].bytes.size && submit->prepared[i].shard == call->shard &&
+                        is_waiting(sub, submit, i))
                         submission_settle(submit, i, -EDQUOT, (struct span){ 0 });
         bell_own_write(call->op->s, call->shard);
 }
@@ -129,37 +171,40 @@ static void failed(struct redis_call *call)
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
-/* Gives the items from `first` on that go where it goes a command of their own, as many as one may carry. */
-static uint32_t portion(struct submission *sub, struct store_submit *submit, uint32_t first, bool is_plain)
+/* Gives those of the group, from place `first` on, that may go with it a command of their own, as many as one may
+ * carry. */
+static uint32_t portion(
+        struct submission *sub, struct store_submit *submit, struct shard_items g, uint32_t first, bool is_plain)
 {
         const struct store_prepared *p = submit->prepared;
+        const uint32_t *order = sub->state.order;
         uint32_t number = ++sub->state.calls;
         uint32_t count = 0;
         size_t bytes = 0;
-        for (uint32_t i = first; i < submit->items_count && count < STORE_CALL_TASKS && bytes < STORE_CALL_BYTES; i++) {
-                if (!is_waiting(sub, submit, i) || p[i].shard != p[first].shard ||
-                        (is_plain && p[i].lane != p[first].lane))
+        for (uint32_t i = first; i < g.end && count < STORE_CALL_TASKS && bytes < STORE_CALL_BYTES; i++) {
+                if (!is_waiting(sub, submit, order[i]) || (is_plain && p[order[i]].lane != p[order[first]].lane))
                         continue;
-                sub->state.call_of[i] = number;
-                bytes += p[i].bytes.size;
+                sub->state.call_of[order[i]] = number;
+                bytes += p[order[i]].bytes.size;
                 count++;
         }
         return count;
 }
 
-static void push(struct submission *sub, struct store_submit *submit, uint32_t first)
+static void push(struct submission *sub, struct store_submit *submit, struct shard_items g, uint32_t first)
 {
         const struct store_prepared *p = submit->prepared;
-        uint32_t count = portion(sub, submit, first, true);
+        const uint32_t *order = sub->state.order;
+        uint32_t count = portion(sub, submit, g, first, true);
         struct redis_call *call = call_new(&sub->op, "RPUSH", 1 + count);
         call->number = sub->state.calls;
-        call->shard = p[first].shard;
+        call->shard = p[order[first]].shard;
         call->answer = pushed;
         call->failed = failed;
-        call_put(call, key_of_lane(sub->op.s, p[first].shard, p[first].lane));
-        for (uint32_t i = first; i < submit->items_count; i++)
-                if (sub->state.call_of[i] == call->number)
-                        call_put(call, p[i].bytes);
+        call_put(call, key_of_lane(sub->op.s, call->shard, p[order[first]].lane));
+        for (uint32_t i = first; i < g.end; i++)
+                if (sub->state.call_of[order[i]] == call->number)
+                        call_put(call, p[order[i]].bytes);
         call_send(call);
 }
 
@@ -183,12 +228,12 @@ static void put_record(struct redis_call *call, const struct store_prepared *p)
         call_printf(call, "%s", hex);
 }
 
-static void submit_by_script(struct submission *sub, struct store_submit *submit, uint32_t first)
+static void submit_by_script(struct submission *sub, struct store_submit *submit, struct shard_items g, uint32_t first)
 {
-        const struct store_prepared *p = submit->prepared;
         uint64_t max = sub->op.s->store.backlog_max;
-        uint32_t count = portion(sub, submit, first, false);
-        struct redis_call *call = call_script(&sub->op, SCRIPT_submit, p[first].shard, 4 + 10 * count);
+        uint32_t count = portion(sub, submit, g, first, false);
+        uint32_t shard = submit->prepared[sub->state.order[first]].shard;
+        struct redis_call *call = call_script(&sub->op, SCRIPT_submit, shard, 4 + 10 * count);
         call->number = sub->state.calls;
         call->answer = scripted;
         call->failed = failed;
@@ -196,17 +241,18 @@ static void submit_by_script(struct submission *sub, struct store_submit *submit
         call_printf(call, "%s", sub->op.s->wait_name);
         call_printf(call, "%" PRIu64 ".%" PRIu32, sub->state.wait, call->number);
         call_put_number(call, sub->op.s->store.idempotency_max);
-        for (uint32_t i = first; i < submit->items_count; i++) {
-                if (sub->state.call_of[i] != call->number)
+        for (uint32_t i = first; i < g.end; i++) {
+                const struct store_prepared *p = &submit->prepared[sub->state.order[i]];
+                if (sub->state.call_of[sub->state.order[i]] != call->number)
                         continue;
-                call_put_number(call, p[i].lane);
-                call_put_number(call, p[i].not_before_ms);
-                call_put_number(call, p[i].delay_ms);
-                call_put_number(call, p[i].unique_ms);
-                put_scope(call, &p[i]);
-                call_put(call, p[i].id);
-                call_put(call, p[i].bytes);
-                put_record(call, &p[i]);
+                call_put_number(call, p->lane);
+                call_put_number(call, p->not_before_ms);
+                call_put_number(call, p->delay_ms);
+                call_put_number(call, p->unique_ms);
+                put_scope(call, p);
+                call_put(call, p->id);
+                call_put(call, p->bytes);
+                put_record(call, p);
         }
         call_send(call);
 }
@@ -215,21 +261,20 @@ static void submit_by_script(struct submission *sub, struct store_submit *submit
 static void send_round(struct submission *sub)
 {
         struct store_submit *submit = (struct store_submit *)sub->op.request;
-        uint32_t before = sub->state.calls;
-        for (uint32_t i = 0; i < submit->items_count; i++) {
-                if (!is_waiting(sub, submit, i))
-                        continue;
-                uint32_t shard = submit->prepared[i].shard;
-                if (!needs_script(sub->op.s, submit, shard)) {
-                        push(sub, submit, i);
-                        continue;
+        struct shard_items g = { 0 };
+        for (; g.end < sub->state.count;) {
+                g = group_at(&sub->state, submit, g.end);
+                bool is_plain = !needs_script(sub, submit, g);
+                for (uint32_t i = g.begin; i < g.end; i++) {
+                        if (!is_waiting(sub, submit, sub->state.order[i]))
+                                continue;
+                        if (is_plain) {
+                                push(sub, submit, g, i);
+                                continue;
+                        }
+                        submit_by_script(sub, submit, g, i);
+                        break;
                 }
-                bool is_under_way = false;
-                for (uint32_t j = 0; j < i; j++)
-                        if (submit->prepared[j].shard == shard && sub->state.call_of[j] > before)
-                                is_under_way = true;
-                if (!is_under_way)
-                        submit_by_script(sub, submit, i);
         }
 }
 
@@ -340,7 +385,10 @@ void redis_submit(struct redis_store *s, struct store_request *request)
         struct arena_chunk **arena = request_arena(request);
         struct submission *sub = arena_take(arena, sizeof(*sub));
         sub->op = (struct redis_op){ .s = s, .request = request, .after = after_round };
-        sub->state.call_of = arena_take(arena, submit->items_count * sizeof(uint32_t));
+        uint32_t *rooms = arena_take(arena, 3 * (size_t)submit->items_count * sizeof(uint32_t));
+        sub->state.call_of = rooms;
+        sub->state.order = rooms + submit->items_count;
+        put_in_order(&sub->state, submit, rooms + 2 * (size_t)submit->items_count);
         sub->state.wait = ++s->waits;
         send_round(sub);
         if (!sub->op.pending)
