@@ -328,7 +328,8 @@ def pytest(suite, source, timeout_s, env=None):
 
 
 def end_to_end(is_long):
-    for source in sorted((ROOT / "tests" / "e2e").glob("test_*.py")):
+    folders = (ROOT / "tests" / "e2e", ROOT / "tests" / "page")
+    for source in sorted(source for folder in folders for source in folder.glob("test_*.py")):
         yield pytest("e2e", source, 1800 if is_long else 330, {"QUIVER_TEST_LONG": "1"} if is_long else {})
 
 

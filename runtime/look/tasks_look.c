@@ -58,6 +58,8 @@ bool tasks_filter_fits(const struct tasks_filter *f, const struct store_listed *
                 return false;
         if (f->reason && !is_text(task->reason, f->reason))
                 return false;
+        if (f->cause && !is_text(store_dead_line(error), f->cause))
+                return false;
         if (f->older_ms && store_age_ms(f->created_ms, since_ms, now_ms) < f->older_ms)
                 return false;
         /* One that does not say when it was submitted may be a later one. */

@@ -21,6 +21,7 @@ struct tasks_filter {
         const char *key;
         const char *host;    /* that runs it or has claimed it */
         const char *error;   /* part of the last error */
+        const char *cause;   /* DEAD: the line of the last error by which groups are counted, as it is */
         const char *reason;  /* DEAD */
         uint64_t older_ms;   /* submitted (dead: given up) so long ago */
         uint64_t created_ms; /* when the app was made: nothing is older; 0: not known.  Set by a look */

@@ -177,6 +177,15 @@ void store_dead(struct store *store, struct store_dead *dead)
         request_start(&dead->request);
 }
 
+struct span store_dead_line(struct span error)
+{
+        size_t size = 0;
+        while (size < min_u64(error.size, STORE_DEAD_LINE) && (unsigned char)error.data[size] >= 0x20 &&
+                error.data[size] != 0x7f)
+                size++;
+        return (struct span){ error.data, size };
+}
+
 void store_dead_groups(struct store *store, struct store_dead_groups *groups)
 {
         request_begin(store, &groups->request, OP_DEAD_GROUPS);

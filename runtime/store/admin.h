@@ -182,6 +182,8 @@ void store_dead(struct store *store, struct store_dead *dead);
  * SQLite: as many rows.  Redis: HGETALL. */
 #define STORE_DEAD_GROUPS 64u
 #define STORE_DEAD_LINE   100u /* bytes of the error */
+/* What of an error names its group: up to its first control character. */
+struct span store_dead_line(struct span error);
 struct store_dead_group {
         struct span handler;
         struct span reason;

@@ -69,6 +69,19 @@ def test_a_bulk_action_goes_on_in_steps_until_all_are_done(gone):
     assert all([e["kind"] for e in t["history"]].count("requeued") == 1 for t in history)
 
 
+def test_a_group_of_the_dead_is_chosen_by_its_error_as_it_is(gone):
+    gone.host.submit([{"handler": "mail", "key": f"g{i}", "payload": f"{i} {word}"} for i, word in enumerate(("odd", "odd", "odd?er"))])
+    wait_until(lambda: gone.get("/v1/dead")["total"] == 3, "all are dead")
+    groups = {g["error"]: g["tasks"] for g in gone.get("/v1/dead")["groups"]}
+    assert groups == {"what is odd?": 2, "what is odd?er?": 1}
+    assert len(gone.get("/v1/dead?error=what+is+odd?")["tasks"]) == 3
+    assert [t["key"] for t in gone.get("/v1/dead?cause=what+is+odd?")["tasks"]] in (["g0", "g1"], ["g1", "g0"])
+    assert gone.get("/v1/dead?cause=")["tasks"] == []
+    path = f"/v1/dead/drop?cause=what+is+odd?&before={gone.get('/v1/dead')['time_ms']}"
+    assert act(gone, path)[1]["dropped"] == 2
+    assert [t["key"] for t in gone.get("/v1/dead?handler=mail")["tasks"]] == ["g2"]
+
+
 def test_tasks_that_wait_are_cancelled_by_filter(gone):
     gone.host.submit([{"handler": "idle", "key": f"c{i}", "payload": str(i)} for i in range(12)])
     gone.host.submit([{"handler": "idle", "key": "c-late", "payload": "0", "delay": "1h"}])

@@ -400,6 +400,10 @@ static void on_ready(void *owner, const struct runner_ready *ready, pid_t pid)
 {
         struct generation *generation = owner;
         (void)snprintf(generation->plugin_version, sizeof(generation->plugin_version), "%s", ready->version);
+        struct history_entry *entry = history_find(
+                &generation->handler->all->history, generation->settings->name, generation->version.number);
+        if (entry)
+                (void)snprintf(entry->version, sizeof(entry->version), "%s", ready->version);
         log_event(LEVEL_INFO, "runner-ready", "handler=%s generation=%" PRIu32 " plugin=%s version=%s pid=%d",
                 generation->settings->name, generation->version.number, ready->name, LOG_QUOTE(ready->version),
                 (int)pid);

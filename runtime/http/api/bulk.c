@@ -215,7 +215,8 @@ static bool check(struct http_exchange *x, const struct bulk_call *call)
                         x, 400, "before: is missing; send time_ms of the list: what came after it is left alone");
                 return false;
         }
-        if (f->handler || f->key || f->host || f->error || f->reason || f->older_ms || http_is_asked(x, "all"))
+        if (f->handler || f->key || f->host || f->error || f->cause || f->reason || f->older_ms ||
+                http_is_asked(x, "all"))
                 return true;
         http_answer_problem(x, 400, "which tasks? handler, key, error or another filter; or all=1");
         return false;

@@ -45,6 +45,7 @@ bool list_read_filter(struct http_exchange *x, struct tasks_filter *ret_filter)
                 .key = http_parameter(x, "key"),
                 .host = http_parameter(x, "host"),
                 .error = http_parameter(x, "error"),
+                .cause = http_parameter(x, "cause"),
                 .reason = http_parameter(x, "reason") };
         if (state && !tasks_state_parse(state, &f.state)) {
                 http_answer_problem(x, 400,

@@ -10,7 +10,7 @@
 #define LIST_LOOKED    10000u               /* tasks or keys that one request looks at */
 #define LIST_BYTES     (2u * 1024u * 1024u) /* of payloads in one answer, but for the last one's */
 
-/* From state, handler, key, host, error, reason, older, before; what is not given means any.  The texts are the
+/* From state, handler, key, host, error, cause, reason, older, before; what is not given means any.  The texts are the
  * exchange's.  False: it is answered. */
 bool list_read_filter(struct http_exchange *x, struct tasks_filter *ret_filter);
 /* A number from 1 to `max`; if it is not given, *ret stays.  False: it is answered. */

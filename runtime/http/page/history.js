@@ -9,7 +9,7 @@ import { state, wants } from "./state.js";
 const HOUR_MS = 3600000;
 const MINUTE_MS = 60000;
 // What a point calls it, and how it is called here, as in the samples of this tab.
-const SUMS = { done_per_second: "done", failed_per_second: "failed", waiting: "waiting", running: "running" };
+const SUMS = { done_per_second: "done", failed_per_second: "failed", waiting: "waiting", running: "running", seats_used: "seats_used", seats: "seats" };
 const WORST = { wait_p50_seconds: "wait_p50", wait_p99_seconds: "wait_p99" };
 
 // The points of all hosts, minute by minute: rates and counts add up, of waits the longest is told.
@@ -45,5 +45,6 @@ export function plots() {
 		hasWaits
 			? plot({ ...shared, id: "waits", title: "Wait before the start", show: age, isLog: true, series: [line("p50", "wait_p50"), line("p99", "wait_p99")] })
 			: plot({ ...shared, id: "oldest", title: "Age of the oldest waiting", show: age, series: [line("oldest", "oldest_ms")] }),
-		plot({ ...shared, id: "backlog", title: "Waiting and running tasks", show: number, isWhole: true, series: [line("waiting", "waiting"), line("running", "running")] }));
+		plot({ ...shared, id: "backlog", title: "Waiting and running tasks", show: number, isWhole: true, series: [line("waiting", "waiting"), line("running", "running")] }),
+		plot({ ...shared, id: "seats", title: "Seats in use", show: number, isWhole: true, series: [line("in use", "seats_used"), line("seats", "seats")] }));
 }

@@ -3,14 +3,13 @@
 import { get, part, query } from "./api.js";
 import { h } from "./dom.js";
 import { age, number, plural } from "./format.js";
-import { action, command, copyable, empty, keyLink, keyPath, mono, since, table, taskLink, word } from "./parts.js";
-import { filters, tasksTable } from "./tasks.js";
+import { action, command, copyable, empty, keyLink, level, keyPath, mono, since, table, taskLink, word } from "./parts.js";
+import { filters, tasksTable, why } from "./tasks.js";
 import { state, wants } from "./state.js";
 
 export function title(parameters) {
 	const { totals } = state.status;
-	if (parameters.key)
-		{
+	if (parameters.key) {
 		const { data } = wants(`key ${parameters.key}`, () => get(`/v1/keys/${part(parameters.key)}`));
 		const told = { held: "is held by a person", parked: "waits for its retry", waiting: "has tasks waiting", named: "waits" };
 		return h("span", {}, "Key ", h("code", {}, parameters.key), data ? ` ${told[data.state] || "is free"}` : "");
@@ -35,7 +34,7 @@ function detail(key) {
 			h("dt", {}, "key"), h("dd", {}, mono(key, 80), copyable(key)),
 			h("dt", {}, "state"), h("dd", {}, k.state || "free", k.reason ? `: ${k.reason}` : "", k.since_ms ? [", for ", since(k.since_ms, state.at)] : ""),
 			k.head || first.id ? [h("dt", {}, "first task"), h("dd", {}, taskLink(first.id || k.head), ` ${first.state || ""}`, first.waits_for ? `: waits for ${first.waits_for}` : "",
-				first.host ? `: runs on ${first.host}${first.running_ms ? ` for ${age(first.running_ms)}` : ""}` : "")] : null,
+				first.state === "running" ? `: ${why(first)}` : "")] : null,
 			h("dt", {}, "tasks"), h("dd", {}, number((k.tasks || 0) + (k.claimed || 0))),
 			k.due_in_ms ? [h("dt", {}, "next retry"), h("dd", {}, `in ${age(k.due_in_ms)}`)] : null,
 			h("dt", {}, "shard"), h("dd", {}, number(k.shard))),
@@ -59,13 +58,14 @@ export function view(parameters) {
 	const asked = query({ state: parameters.state, order: parameters.order, cursor: parameters.cursor, limit: 100 });
 	const found = wants(`keys${asked}`, () => get(`/v1/keys${asked}`));
 	return [
-		filters("keys", parameters, [["state", "state", ["all", "waiting", "parked", "held"]], ["order", "most", ["all", "tasks"]], ["key", "one key"]]),
+		filters("keys", parameters, [["state", "state", ["all", "waiting", "parked", "held"]], ["order", "order", [["all", "by shard"], ["tasks", "busiest first"]]], ["key", "one key"]]),
 		found.error ? h("p", { class: "bad" }, found.error.message) : null,
 		found.data ? [found.data.keys.length ? table("keys", [
 			{ name: "key", value: (k) => k.key, show: (k) => keyLink(k.key) },
-			{ name: "state", value: (k) => k.state, show: (k) => k.state },
+			{ name: "state", value: (k) => k.state, show: (k) => level(k.state === "held" || k.state === "parked" ? "warn" : "muted", k.state) },
 			{ name: "tasks", class: "number", value: (k) => k.tasks, show: (k) => number(k.tasks) },
 			{ name: "since", class: "number", value: (k) => k.since_ms, show: (k) => since(k.since_ms, state.at) },
+			{ name: "first task", class: "less", show: (k) => (k.head ? taskLink(k.head) : "–") },
 			{ name: "next retry", class: "number less", value: (k) => k.due_in_ms || 0, show: (k) => (k.due_in_ms ? `in ${age(k.due_in_ms)}` : "–") },
 			{ name: "why", class: "text", show: (k) => k.reason || k.waits_for || "" },
 		], found.data.keys, "Keys") : empty("Every key is free: none is parked, held, or has more tasks than its share."),

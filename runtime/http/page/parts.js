@@ -2,7 +2,7 @@
 
 import { post, part, query } from "./api.js";
 import { h, say, svg } from "./dom.js";
-import { age, cut, number, time } from "./format.js";
+import { age, cut, number, plural, time } from "./format.js";
 import { state, redraw, refresh } from "./state.js";
 
 export const may = (role) => (state.me?.roles || []).includes(role);
@@ -70,7 +70,8 @@ export function table(id, columns, rows, caption) {
 
 let asking = null;
 
-// A button that says what it does, and asks once, in place, if it destroys: { label, path, body, command, warns, done, id }.
+// A button that says what it does, and asks once, in place, if it says what it warns of; isFinal: nothing
+// brings back what it takes away.  { label, path, body, command, warns, isFinal, done, id }.
 export function action(a) {
 	// Which question it is; the path alone may change while it is asked.
 	const id = a.id || a.path;
@@ -79,8 +80,7 @@ export function action(a) {
 	const go = async () => {
 		asking = null;
 		try {
-			const answer = await post(a.path, a.body);
-			say(a.done ? a.done(answer) : `${a.label}: done.`);
+			say(a.run ? await a.run() : await post(a.path, a.body).then((answer) => (a.done ? a.done(answer) : `${a.label}: done.`)));
 		} catch (error) {
 			say(`${a.label}: ${error.message}`);
 		}
@@ -90,15 +90,52 @@ export function action(a) {
 		asking = asking === id ? null : id;
 		redraw();
 	};
-	const button = h("button", { type: "button", class: a.warns ? "danger" : null, onclick: a.warns ? ask : go,
+	const button = h("button", { type: "button", class: a.isFinal ? "danger" : null, onclick: a.warns ? ask : go,
 		"aria-expanded": a.warns ? String(asking === id) : null, title: a.command }, a.label);
 	if (asking !== id)
 		return button;
-	return h("div", { class: "confirm", role: "group", "aria-label": a.label }, h("div", {}, a.warns),
-		h("div", { class: "do" }, h("button", { type: "button", class: "danger", onclick: go }, a.label),
+	return h("div", { class: a.isFinal ? "confirm final" : "confirm", role: "group", "aria-label": a.label }, h("div", {}, a.warns),
+		h("div", { class: "do" }, h("button", { type: "button", class: a.isFinal ? "danger" : "main", onclick: go }, a.label),
 			h("button", { type: "button", onclick: ask }, "Leave it")),
 		a.command ? h("div", { class: "muted" }, "The same from a terminal: ", command(a.command)) : null);
 }
+
+const jobs = new Map();
+
+// An action on many tasks, a step at a time, until all that were meant are through or a person stops it:
+// { id, label, path, parameters, total, done: "requeued", warns, command }.
+export function bulk(a) {
+	const job = jobs.get(a.id);
+	if (job)
+		return h("span", { class: "actions" }, h("progress", { max: job.total || 1, value: job.acted, "aria-label": a.label }), `${number(job.acted)} of ${number(job.total)} ${a.done}`,
+			h("button", { type: "button", onclick: () => { job.isStopped = true; } }, "Stop"));
+	const run = async () => {
+		const mine = { acted: 0, total: a.total, isStopped: false };
+		let cursor = "", more = true;
+		jobs.set(a.id, mine);
+		redraw();
+		try {
+			while (more && !mine.isStopped) {
+				const answer = await post(`${a.path}${query({ ...a.parameters, cursor })}`);
+				mine.acted += answer[a.done];
+				({ more, cursor } = answer);
+				redraw();
+			}
+		} catch (error) {
+			throw new Error(`${error.message}. ${plural(mine.acted, "task")} ${a.done} before that.`);
+		} finally {
+			jobs.delete(a.id);
+		}
+		return `${plural(mine.acted, "task")} ${a.done}${mine.acted < a.total ? ` of ${number(a.total)}${mine.isStopped ? "; stopped" : "; the others have changed meanwhile"}` : ""}.`;
+	};
+	return action({ ...a, run });
+}
+
+// Which of the tasks that a list showed: what a bulk action says with it, so that whatever came later is left alone.
+export const seen = (filter, time) => ({ ...filter, before: time, all: Object.values(filter).some((v) => v !== "" && v !== null && v !== undefined) ? "" : 1 });
+
+// A word with a shape: its meaning does not hang on the colour.
+export const level = (name, text) => h("span", { class: name }, h("span", { "aria-hidden": "true" }, { ok: "● ", warn: "◆ ", bad: "▲ ", muted: "○ " }[name]), text);
 
 export const keyPath = (key, verb) => `/v1/keys/${part(key)}/${verb}`;
 export const empty = (text, example) => h("p", { class: "muted" }, text, example ? [" ", command(example)] : null);

@@ -1,10 +1,10 @@
-// plot.js: lines over time.  Axes with units, direct labels, values on hover and by the arrow keys, a table behind it.
+// plot.js: lines over time.  Axes with units, a legend that tells the values now, on hover and by the arrow keys, a table behind it.
 
 import { h, svg } from "./dom.js";
 import { clock } from "./format.js";
 import { redraw } from "./state.js";
 
-const W = 400, H = 170, LEFT = 52, RIGHT = 50, TOP = 10, BOTTOM = 22;
+const LEFT = 52, RIGHT = 14, TOP = 10, BOTTOM = 22, H = 140;
 const cursors = new Map();
 
 function niceStep(range, count) {
@@ -43,6 +43,8 @@ function path(points, x, y, gapMs) {
 
 // series: [{ name, points: [[time_ms, value], …] }], of one unit; show(value) says a value.
 export function plot({ id, title, series, show, isLog = false, isWhole = false, from, to, gapMs }) {
+	// As wide as it is shown, or its texts would shrink with it.
+	const W = innerWidth < 720 ? 330 : 520;
 	const values = series.flatMap((s) => s.points.map(([, v]) => v)).filter((v) => v !== null && v !== undefined);
 	const scale = scaleOf(values.length ? values : [0], isLog, isWhole);
 	const x = (at) => LEFT + (W - LEFT - RIGHT) * (at - from) / Math.max(1, to - from);
@@ -71,24 +73,21 @@ export function plot({ id, title, series, show, isLog = false, isWhole = false, 
 		redraw();
 	};
 	const ticks = [0, 1 / 3, 2 / 3, 1].map((f) => from + f * (to - from));
-	const say = at === null ? "" : `${clock(at)}: ${series.map((s) => `${s.name} ${valueAt(s) === undefined || valueAt(s) === null ? "–" : show(valueAt(s))}`).join(", ")}`;
 	const latest = series.map((s) => s.points.filter(([, v]) => v !== null && v !== undefined).at(-1));
-	const labels = latest.map((p) => (p ? y(p[1]) + 4 : null));
-	if (labels.length === 2 && labels[0] !== null && labels[1] !== null && Math.abs(labels[0] - labels[1]) < 12) {
-		const higher = labels[0] <= labels[1] ? 0 : 1;
-		labels[higher] -= 6;
-		labels[1 - higher] += 6;
-	}
+	const told = series.map((s, i) => (at === null ? latest[i]?.[1] : valueAt(s)) ?? null);
+	const say = at === null ? "" : `${clock(at)}: ${series.map((s, i) => `${s.name} ${told[i] === null ? "–" : show(told[i])}`).join(", ")}`;
 	return h("figure", {},
-		h("figcaption", {}, title, h("span", { class: "readout", "aria-live": "polite" }, say)),
+		h("figcaption", {}, title, h("ul", { class: "key" }, at === null ? null : h("li", {}, clock(at)),
+			series.map((s, i) => h("li", {}, svg("svg", { viewBox: "0 0 24 8", "aria-hidden": "true" }, svg("path", { class: `line s${i}`, d: "M1 4H23" })), `${s.name} `, h("b", {}, told[i] === null ? "–" : show(told[i])))))),
 		svg("svg", { class: "plot", viewBox: `0 0 ${W} ${H}`, role: "img", tabindex: 0, "aria-label": `${title}. ${values.length ? "Arrow keys tell the values." : "Nothing was measured yet."}`,
 			onmousemove: move, onmouseleave: leave, onkeydown: key, onblur: leave },
 		scale.ticks.map((v) => [svg("line", { class: "grid", x1: LEFT, x2: W - RIGHT, y1: y(v), y2: y(v) }),
 			svg("text", { x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, show(v))]),
-		ticks.map((t) => svg("text", { x: x(t), y: H - 6, "text-anchor": "middle" }, to - from < 600000 ? clock(t) : clock(t).slice(0, 5))),
+		ticks.map((t, i) => svg("text", { x: x(t), y: H - 6, "text-anchor": i === ticks.length - 1 ? "end" : "middle" }, to - from < 600000 ? clock(t) : clock(t).slice(0, 5))),
 		at === null ? null : svg("line", { class: "cursor", x1: x(at), x2: x(at), y1: TOP, y2: H - BOTTOM }),
 		series.map((s, i) => svg("path", { class: `line s${i}`, d: path(s.points, x, y, gapMs) })),
-		series.map((s, i) => (labels[i] === null || labels[i] === undefined ? null : svg("text", { class: `s${i}`, x: W - RIGHT + 5, y: labels[i] }, s.name)))),
+		latest.map((p, i) => (p && p[0] >= from ? svg("circle", { class: `newest s${i}`, cx: x(p[0]), cy: y(p[1]), r: 3 }) : null))),
+		h("span", { class: "hidden", "aria-live": "polite" }, say),
 		h("details", {}, h("summary", {}, "As a table"), h("div", {}, h("table", {},
 			h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "time"), series.map((s) => h("th", { class: "number", scope: "col" }, s.name)))),
 			h("tbody", {}, times.slice(-60).reverse().map((t) => h("tr", {}, h("td", {}, clock(t)), series.map((s) => {

@@ -33,11 +33,12 @@ export function redraw() {
 
 function takeStatus(status) {
 	const totals = status.totals;
+	const seats = status.members.reduce((sum, m) => sum + (m.seats || 0), 0);
 	state.status = status;
 	state.at = Date.now();
 	state.error = null;
 	state.samples.push({ at: state.at, waiting: totals.waiting, running: totals.running, done: status.rates.done,
-		failed: status.rates.failed, oldest_ms: totals.oldest_ms, dead: totals.dead });
+		failed: status.rates.failed, oldest_ms: totals.oldest_ms, dead: totals.dead, seats, seats_used: Math.min(totals.running, seats) });
 	if (state.samples.length > SAMPLES_MAX)
 		state.samples.shift();
 	reload();

@@ -282,7 +282,6 @@ void dead_add(struct sqlite_store *s, struct sqlite_shard_row *shard, const stru
 /* One more or one less in a group (dead_groups.c). */
 void dead_group_count(
         struct sqlite_store *s, uint32_t shard, struct span handler, struct span reason, struct span error, int64_t by);
-struct span dead_first_line(struct span text);
 void dead_put(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct store_ref *task, struct span reason,
         struct span text, enum task_cost cost, struct span bytes, struct span note);
 /* The same for bytes that may be anything. */

@@ -22,7 +22,7 @@ static struct span note_of_death(
 
 void dead_add(struct sqlite_store *s, struct sqlite_shard_row *shard, const struct sqlite_dead_row *row)
 {
-        struct span error = dead_first_line(row->text);
+        struct span error = store_dead_line(row->text);
         shard->dead++;
         struct query q = query(&s->db, STATEMENT_DEAD_PUT);
         bind_number(&q, shard_id(shard->shard, ++shard->last_dead));

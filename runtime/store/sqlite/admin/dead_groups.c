@@ -1,17 +1,7 @@
 /* Dead tasks counted by handler, reason and the first line of the error. */
 #include <string.h>
 
-#include "base/numbers.h"
 #include "store/sqlite/sqlite.h"
-
-struct span dead_first_line(struct span text)
-{
-        size_t size = 0;
-        while (size < min_u64(text.size, STORE_DEAD_LINE) && (unsigned char)text.data[size] >= 0x20 &&
-                text.data[size] != 0x7f)
-                size++;
-        return (struct span){ text.data, size };
-}
 
 /* Whether there is such a group to be changed. */
 static bool group_add(struct sqlite_store *s, enum statement statement, uint32_t shard, struct span handler,
