@@ -109,9 +109,10 @@ const char *units_format_bytes(char text[UNITS_TEXT_MAX], uint64_t bytes)
         return format(text, (double)bytes / 1073741824, " GiB");
 }
 
+static const char digits[] = "0123456789abcdef";
+
 const char *units_hex(char *text, const void *bytes, size_t size)
 {
-        static const char digits[] = "0123456789abcdef";
         const uint8_t *from = bytes;
         for (size_t i = 0; i < size; i++) {
                 text[2 * i] = digits[from[i] >> 4];
@@ -119,4 +120,17 @@ const char *units_hex(char *text, const void *bytes, size_t size)
         }
         text[2 * size] = 0;
         return text;
+}
+
+bool units_hex_read(const char *text, size_t text_size, uint8_t *ret_bytes, size_t size)
+{
+        if (text_size != 2 * size)
+                return false;
+        for (size_t i = 0; i < text_size; i++) {
+                const char *digit = text[i] ? strchr(digits, text[i]) : NULL;
+                if (!digit)
+                        return false;
+                ret_bytes[i / 2] = (uint8_t)(ret_bytes[i / 2] << 4 | (digit - digits));
+        }
+        return true;
 }

@@ -2,6 +2,7 @@
 #ifndef QUIVER_BASE_UNITS_H
 #define QUIVER_BASE_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,5 +29,7 @@ const char *units_format_bytes(char text[UNITS_TEXT_MAX], uint64_t bytes);
 
 /* Two digits a byte, lower case, and a NUL: 2 * size + 1 bytes.  Returns `text`. */
 const char *units_hex(char *text, const void *bytes, size_t size);
+/* Back: exactly two digits a byte, lower case.  False if it is anything else. */
+bool units_hex_read(const char *text, size_t text_size, uint8_t *ret_bytes, size_t size);
 
 #endif

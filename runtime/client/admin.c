@@ -16,6 +16,7 @@ CALL_START(key_act)
 CALL_START(status_list)
 CALL_START(fsck)
 CALL_START(import)
+CALL_START(remembered_list)
 
 /* --- tasks -------------------------------------------------------------------------------------------------------- */
 
@@ -330,5 +331,44 @@ int client_import(struct qv_client *client, struct store_import *import, struct 
         int r = client_call(client, &call, error);
         import->taken = call.import.taken;
         import->is_repeat = call.import.is_repeat;
+        import->names_left = call.import.names_left;
+        return r;
+}
+
+struct remembered {
+        void (*see)(void *self, const struct store_remembered *record);
+        void *self;
+        struct buffer next;
+        uint32_t unreadable;
+        bool is_end;
+};
+
+/* On the client's thread. */
+static void take_remembered(struct client_call *call)
+{
+        struct remembered *to = call->self;
+        const struct store_remembered_list *list = &call->remembered_list;
+        for (uint32_t i = 0; i < list->names_count; i++)
+                to->see(to->self, &list->names[i]);
+        buffer_clear(&to->next);
+        buffer_put(&to->next, list->next.data, list->next.size);
+        to->unreadable += list->unreadable;
+        to->is_end = list->is_end || !list->next.size;
+}
+
+int client_remembered(struct qv_client *client, uint32_t shard,
+        void (*see)(void *self, const struct store_remembered *record), void *self, uint32_t *ret_unreadable,
+        struct error *error)
+{
+        struct remembered to = { .see = see, .self = self };
+        int r = 0;
+        while (r >= 0 && !to.is_end) {
+                struct client_call call = { .start = start_remembered_list, .take = take_remembered, .self = &to };
+                call.remembered_list.shard = shard;
+                call.remembered_list.after = (struct span){ (const char *)to.next.data, to.next.size };
+                r = client_call(client, &call, error);
+        }
+        buffer_free(&to.next);
+        *ret_unreadable = to.unreadable;
         return r;
 }

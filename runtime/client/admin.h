@@ -79,8 +79,14 @@ int client_app(struct qv_client *client, struct store_app *ret_app, char **ret_c
 /* Changes what `set` says. */
 int client_app_set(struct qv_client *client, struct store_app_set *set, struct error *error);
 
-/* Puts a chunk for one shard into the store: all but the request is the caller's; taken and is_repeat are set. */
+/* Puts a chunk for one shard into the store: all but the request is the caller's; what the store
+ * answers is set. */
 int client_import(struct qv_client *client, struct store_import *import, struct error *error);
+/* What a shard remembers of submits that may be repeated; how many of these records cannot be read.  `see` is called on
+ * the client's thread. */
+int client_remembered(struct qv_client *client, uint32_t shard,
+        void (*see)(void *self, const struct store_remembered *record), void *self, uint32_t *ret_unreadable,
+        struct error *error);
 
 /* Proves one shard, or repairs it: fsck->shard and fsck->is_repair say which, its counts are set.  Adds a line for each
  * of the first problems to `report`. */

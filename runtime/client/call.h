@@ -46,6 +46,7 @@ struct client_call {
                 struct store_desired_set desired_set;
                 struct store_status_list status_list;
                 struct store_import import;
+                struct store_remembered_list remembered_list;
                 struct store_fsck fsck;
                 struct store_app_get app_get;
                 struct store_app_set app_set;

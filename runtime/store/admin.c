@@ -299,10 +299,13 @@ void store_import(struct store *store, struct store_import *import)
         request_check_shard(&import->request, import->shard);
         import->taken = 0;
         import->is_repeat = false;
+        import->names_left = 0;
         if (!is_source(import->source))
                 request_refuse(&import->request, "a source has a name of 1 to 64 letters");
-        if (import->items_count > STORE_CALL_TASKS || (import->items_count && !import->number))
-                request_refuse(&import->request, "too many tasks in one request, or tasks without a chunk's number");
+        if (import->items_count > STORE_CALL_TASKS || import->names_count > STORE_CALL_TASKS ||
+                (import->items_count + import->names_count && !import->number))
+                request_refuse(
+                        &import->request, "too many tasks or names in one request, or some without a chunk's number");
         if (import->number > TASK_NUMBER_MAX || (import->number && import->after >= import->number))
                 request_refuse(&import->request, "a source's chunks have growing numbers");
         for (uint32_t i = 0; i < import->items_count && !import->request.status; i++) {
@@ -310,7 +313,23 @@ void store_import(struct store *store, struct store_import *import)
                 if (fault)
                         request_refuse(&import->request, fault);
         }
+        for (uint32_t i = 0; i < import->names_count && !import->request.status; i++)
+                if (!idempotency_is_fit(&import->names[i]))
+                        request_refuse(&import->request,
+                                "an idempotency name has 1 to 255 bytes, a task's id, a digest, and time that is left");
         request_start(&import->request);
+}
+
+void store_remembered_list(struct store *store, struct store_remembered_list *list)
+{
+        request_begin(store, &list->request, OP_REMEMBERED_LIST);
+        request_check_shard(&list->request, list->shard);
+        if (!list->page_names || list->page_names > STORE_CALL_TASKS)
+                list->page_names = STORE_CALL_TASKS;
+        list->names_count = list->unreadable = 0;
+        list->next = (struct span){ 0 };
+        list->is_end = false;
+        request_start(&list->request);
 }
 
 void store_fsck(struct store *store, struct store_fsck *fsck)

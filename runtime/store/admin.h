@@ -5,6 +5,7 @@
 #ifndef QUIVER_STORE_ADMIN_H
 #define QUIVER_STORE_ADMIN_H
 
+#include "store/idempotency.h"
 #include "store/store.h"
 
 struct store_cursor {
@@ -380,11 +381,32 @@ struct store_import {
         uint64_t after;  /* the chunk before this one that had something for the shard; 0: none */
         const struct store_moved *items;
         uint32_t items_count; /* ≤ STORE_CALL_TASKS */
+        /* Names of submits that may be repeated, whatever the shard may remember at most.  One that it remembers itself
+         * stays as it is. */
+        const struct store_remembered *names;
+        uint32_t names_count; /* ≤ STORE_CALL_TASKS */
 
-        uint64_t taken; /* the highest number of the source, before this request */
-        bool is_repeat; /* nothing was changed: the shard has this chunk */
+        uint64_t taken;      /* the highest number of the source, before this request */
+        bool is_repeat;      /* nothing was changed: the shard has this chunk */
+        uint32_t names_left; /* names under which the shard remembers another task */
 };
 void store_import(struct store *store, struct store_import *import);
+
+/* What a shard remembers of submits that may be repeated, but for what is over by now.  SQLite: page rows.  Redis: one
+ * script, O(page). */
+struct store_remembered_list {
+        struct store_request request;
+        uint32_t shard;
+        struct span after;   /* the scope of the last record of the page before; empty: from the first */
+        uint32_t page_names; /* cut to STORE_CALL_TASKS; 0: that */
+
+        struct store_remembered *names;
+        uint32_t names_count;
+        uint32_t unreadable; /* records of the page that are not among them: fsck names them */
+        struct span next;    /* the page after this one comes after it */
+        bool is_end;
+};
+void store_remembered_list(struct store *store, struct store_remembered_list *list);
 
 /* --- proof ------------------------------------------------------------------------------------------------------- */
 

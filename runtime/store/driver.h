@@ -62,6 +62,7 @@ enum store_kind {
         X(ROOM_DELETE, room_delete, "room delete", STORE_DURABLE)                                                      \
         X(ROOM_LIST, room_list, "room list", STORE_READ)                                                               \
         X(IMPORT, import, "load", STORE_DURABLE)                                                                       \
+        X(REMEMBERED_LIST, remembered_list, "idempotency", STORE_READ)                                                 \
         X(FSCK, fsck, "fsck", STORE_READ)                                                                              \
         X(APP_GET, app_get, "app", STORE_READ)                                                                         \
         X(APP_SET, app_set, "app", STORE_DURABLE)                                                                      \

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "task/id.h"
+
 int idempotency_check(struct span name, struct error *error)
 {
         struct error what;
@@ -46,6 +48,24 @@ void idempotency_digest(const struct envelope *envelope, uint64_t delay_ms, uint
         buffer_free(&value);
         buffer_free(&headers);
         buffer_free(&text);
+}
+
+bool idempotency_scope_split(struct span scope, struct span *ret_name, struct span *ret_key)
+{
+        const char *end = scope.size ? memchr(scope.data, '\n', scope.size) : NULL;
+        if (!end)
+                return false;
+        *ret_name = (struct span){ scope.data, (size_t)(end - scope.data) };
+        *ret_key = (struct span){ end + 1, scope.size - ret_name->size - 1 };
+        return !task_key_check(*ret_name, NULL) && (!ret_key->size || !task_key_check(*ret_key, NULL));
+}
+
+bool idempotency_is_fit(const struct store_remembered *record)
+{
+        struct span name;
+        struct span key;
+        return idempotency_scope_split(record->scope, &name, &key) && !task_id_check(record->id, NULL, NULL) &&
+               record->digest.size == SHA256_SIZE && record->left_ms && record->left_ms <= TASK_NUMBER_MAX / 2;
 }
 
 struct span idempotency_scope(struct span name, struct span key, char scope[IDEMPOTENCY_SCOPE_MAX])

@@ -19,5 +19,17 @@ void idempotency_digest(const struct envelope *envelope, uint64_t delay_ms, uint
 /* Under which name a record stands in its shard: the client's name, a newline, the task's key (empty: none). */
 #define IDEMPOTENCY_SCOPE_MAX (2u * TASK_KEY_MAX + 1u)
 struct span idempotency_scope(struct span name, struct span key, char scope[IDEMPOTENCY_SCOPE_MAX]);
+/* The two parts of it; false if it is none. */
+bool idempotency_scope_split(struct span scope, struct span *ret_name, struct span *ret_key);
+
+/* A record as another store had it.  Its task may be in another shard: one without a key is loaded to where its old
+ * shard's tasks go, and its record to where the name will be looked for. */
+struct store_remembered {
+        struct span scope;
+        struct span id;     /* of the task */
+        struct span digest; /* SHA256_SIZE bytes */
+        uint64_t left_ms;   /* for so long it is still remembered; never 0 */
+};
+bool idempotency_is_fit(const struct store_remembered *record);
 
 #endif

@@ -1,4 +1,7 @@
 /* Submits that may be repeated. */
+#include <stdlib.h>
+
+#include "call.h"
 #include "harness.h"
 
 static struct store_submission item_of(const char *name, const char *key, const char *payload)
@@ -256,6 +259,163 @@ static void a_name_is_checked(void **state)
         assert_int_equal(submit_named(w, &item), -EINVAL);
 }
 
+/* --- as another store had them --- */
+
+static void keep_remembered(struct world *w, struct store_request *request)
+{
+        struct store_remembered_list *l = (struct store_remembered_list *)request;
+        l->names = keep_array(w, l->names, l->names_count, sizeof(*l->names));
+        l->next = keep(w, l->next);
+        for (uint32_t i = 0; i < l->names_count; i++) {
+                l->names[i].scope = keep(w, l->names[i].scope);
+                l->names[i].id = keep(w, l->names[i].id);
+                l->names[i].digest = keep(w, l->names[i].digest);
+        }
+}
+
+static struct store_remembered_list remembered(struct world *w, uint32_t shard, struct span after, uint32_t page)
+{
+        struct store_remembered_list l = { .shard = shard, .after = after, .page_names = page };
+        assert_int_equal(CALL(w, store_remembered_list, &l, keep_remembered), 0);
+        return l;
+}
+
+static struct store_import names_chunk(const struct store_remembered *names, uint32_t count, uint64_t number)
+{
+        return (struct store_import){ .source = T("dump"), .number = number, .names = names, .names_count = count };
+}
+
+static void what_is_remembered_is_listed_once_with_what_is_left(void **state)
+{
+        struct world *w = *state;
+        bool is_seen[40] = { false };
+        for (unsigned i = 0; i < 40; i++) {
+                struct store_submission item = item_of(F(w, "n%u", i).data, i % 2 ? "k" : "other", "x");
+                item.idempotency_ms = i < 10 ? 500 : 5000;
+                assert_int_equal(submit_named(w, &item), 0);
+        }
+        world_step(w, 1000); /* the first ten are over */
+        struct store_remembered_list page = { 0 };
+        unsigned seen = 0;
+        while (!page.is_end) {
+                page = remembered(w, 0, page.next, 7);
+                assert_true(page.names_count <= 7 && !page.unreadable);
+                for (uint32_t i = 0; i < page.names_count; i++) {
+                        const struct store_remembered *record = &page.names[i];
+                        struct span name;
+                        struct span key;
+                        assert_true(idempotency_is_fit(record));
+                        assert_true(idempotency_scope_split(record->scope, &name, &key));
+                        unsigned number = (unsigned)atoi(F(w, "%.*s", (int)name.size - 1, name.data + 1).data);
+                        assert_true(number >= 10 && number < 40 && !is_seen[number]);
+                        is_seen[number] = true;
+                        assert_true(span_is(key, number % 2 ? T("k") : T("other")));
+                        assert_int_equal(record->left_ms, 4000);
+                        seen++;
+                }
+        }
+        assert_int_equal(seen, 30);
+        /* Where the page before ended, one may be over and gone by now. */
+        struct store_remembered_list first = remembered(w, 0, T(""), 1);
+        world_step(w, 5000);
+        struct store_submission late = item_of("late", "k", "x");
+        assert_int_equal(submit_named(w, &late), 0);
+        for (unsigned i = 0; i < 12; i++) {
+                late = item_of(F(w, "late%u", i).data, "k", "x");
+                assert_int_equal(submit_named(w, &late), 0);
+        }
+        page = remembered(w, 0, T(""), 100);
+        assert_int_equal(page.names_count, 13);
+        page = remembered(w, 0, first.next, 100);
+        assert_true(page.is_end);
+        expect_sound(w);
+}
+
+static void a_repeat_is_known_where_a_record_was_loaded(void **state)
+{
+        struct world *w = *state;
+        struct store_submission first = item_of("req-1", "k", "x");
+        first.idempotency_ms = 5000;
+        assert_int_equal(submit_named(w, &first), 0);
+        struct store_remembered record = remembered(w, 0, T(""), 1).names[0];
+        struct store_remembered another = record;
+        another.scope = T("req-2\nk");
+        another.id = T("there-0");
+        another.left_ms = 2000;
+        struct store_import chunk = names_chunk(&another, 1, 1);
+        assert_int_equal(import_chunk(w, &chunk), 0);
+        assert_int_equal(chunk.names_left, 0);
+        struct store_submission again = item_of("req-2", "k", "x");
+        assert_int_equal(submit_named(w, &again), 0);
+        assert_true(again.is_repeat);
+        assert_string_equal(again.id, "there-0");
+        again = item_of("req-2", "k", "y");
+        assert_int_equal(submit_named(w, &again), -ENOTUNIQ);
+        assert_int_equal(queued(w, 0), 1);
+        expect_sound(w);
+        world_step(w, 2000);
+        again = item_of("req-2", "k", "x");
+        assert_int_equal(submit_named(w, &again), 0);
+        assert_false(again.is_repeat);
+        expect_sound(w);
+}
+
+static void a_loaded_record_changes_none_that_is_there(void **state)
+{
+        struct world *w = *state;
+        struct store_submission mine = item_of("req-1", "k", "x");
+        mine.idempotency_ms = 5000;
+        assert_int_equal(submit_named(w, &mine), 0);
+        struct store_remembered same = remembered(w, 0, T(""), 1).names[0];
+        struct store_remembered names[] = { same, same, same };
+        names[1].id = T("other-0");
+        names[2].digest = T("01234567890123456789012345678901");
+        for (unsigned i = 0; i < 3; i++) {
+                names[i].left_ms = 60000;
+                struct store_import chunk = names_chunk(&names[i], 1, i + 1);
+                assert_int_equal(import_chunk(w, &chunk), 0);
+                assert_int_equal(chunk.names_left, i > 0);
+                assert_int_equal(import_chunk(w, &chunk), 0);
+                assert_true(chunk.is_repeat && !chunk.names_left);
+        }
+        struct store_remembered_list all = remembered(w, 0, T(""), 10);
+        assert_int_equal(all.names_count, 1);
+        assert_int_equal(all.names[0].left_ms, 5000);
+        assert_true(span_is(all.names[0].id, T(mine.id)));
+        /* What is over is no record any more. */
+        world_step(w, 5000);
+        struct store_import chunk = names_chunk(&names[1], 1, 4);
+        assert_int_equal(import_chunk(w, &chunk), 0);
+        assert_int_equal(chunk.names_left, 0);
+        assert_true(span_is(remembered(w, 0, T(""), 10).names[0].id, T("other-0")));
+        expect_sound(w);
+}
+
+static void a_record_that_is_none_is_not_loaded(void **state)
+{
+        struct world *w = *state;
+        const struct store_remembered good = {
+                .scope = T("n\nk"), .id = T("a-0"), .digest = T("01234567890123456789012345678901"), .left_ms = 1
+        };
+        struct store_remembered wrong[7];
+        for (unsigned i = 0; i < 7; i++)
+                wrong[i] = good;
+        wrong[0].scope = T("no key");
+        wrong[1].scope = T("\nk");
+        wrong[2].scope = T("n\nk\nk");
+        wrong[3].id = T("no shard");
+        wrong[4].digest.size--;
+        wrong[5].left_ms = 0;
+        wrong[6].left_ms = TASK_NUMBER_MAX;
+        for (unsigned i = 0; i < 7; i++) {
+                struct store_import chunk = names_chunk(&wrong[i], 1, 1);
+                assert_int_equal(import_chunk(w, &chunk), -EINVAL);
+        }
+        struct store_import chunk = names_chunk(&good, 1, 0);
+        assert_int_equal(import_chunk(w, &chunk), -EINVAL);
+        assert_int_equal(remembered(w, 0, T(""), 10).names_count, 0);
+}
+
 const struct CMUnitTest idempotency_tests[] = {
         IN_WORLD(a_repeat_returns_the_first_id),
         IN_WORLD(a_submit_whose_answer_was_lost_is_repeated_safely),
@@ -270,5 +430,9 @@ const struct CMUnitTest idempotency_tests[] = {
         IN_WORLD(what_unique_refused_is_not_remembered),
         IN_WORLD(a_shard_remembers_so_many_names_and_no_more),
         IN_WORLD(a_name_is_checked),
+        IN_WORLD(what_is_remembered_is_listed_once_with_what_is_left),
+        IN_WORLD(a_repeat_is_known_where_a_record_was_loaded),
+        IN_WORLD(a_loaded_record_changes_none_that_is_there),
+        IN_WORLD(a_record_that_is_none_is_not_loaded),
 };
 GROUP(idempotency);

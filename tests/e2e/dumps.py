@@ -65,6 +65,11 @@ def lines_of(dump, kind):
     return [line for line in map(json.loads, dump.splitlines()) if kind in line]
 
 
+def name(text, **more):
+    """An idempotency key."""
+    return {"idempotency": text, "key": "k", "shard": 3, "id": "t1-3", "digest": "0f" * 32, "left_ms": 1000, **more}
+
+
 def schedule(name, key=None, **more):
     definition = json.dumps({"cron": "0 3 * * *", "handler": "work", **({"key": key} if key else {})})
     return {"schedule": name, "version": 3, "is_paused": False, "next_ms": 4102444800000, "last_ms": 0, "fired": 0,

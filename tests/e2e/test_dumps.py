@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from dumps import dead, dump_of, entry, head, lines_of, load, make_dump, queued, room, schedule, tasks_of
+from dumps import dead, dump_of, entry, head, lines_of, load, make_dump, name, queued, room, schedule, tasks_of
 from hosts import Host, wait_until
 
 
@@ -110,7 +110,10 @@ def test_what_a_dump_says_has_a_range(embedded):
                        (room("a\nb"), "name"), (room("a", 0), "first"), (room("a", 1 << 53), "range"),
                        (room("a", age_ms=0), "keeps"), (room("a", entries_max=10 ** 8), "range"),
                        (entry("", 1), "name"), (entry("a", 0), "range"), (entry("a", 1, at_ms=-1), "range"),
-                       (entry("a", 1, 7), "bytes")]:
+                       (entry("a", 1, 7), "bytes"), (name(""), "key"), (name("a\nb"), "key"), (name("a", key="b\n"), "key"),
+                       (name("a", shard=8), "range"), (name("a", left_ms=0), "time"), (name("a", left_ms=1 << 53), "range"),
+                       (name("a", id="nothing"), "id"), (name("a", digest="0f"), "digest"), (name("a", digest="xy" * 32), "digest"),
+                       (name("a", id=5), "id")]:
         assert_refused(embedded, make_dump([queued(0), item, queued(2)]), "line 3", says)
     assert_refused(embedded, make_dump(some(300), chunk=300), "more than 256 lines")
     assert_refused(embedded, make_dump([queued(i, payload="x" * 600000) for i in range(3)]), "line 4", "bytes")
@@ -130,7 +133,7 @@ def test_a_dump_that_is_loaded_twice_is_loaded_once(store):
     assert load(store, dump).startswith("700 tasks")
     assert load(store, dump).startswith("0 tasks; an earlier load had put in 700")
     assert json.loads(load(store, dump, "--json")) == {"name": json.loads(dump.splitlines()[0])["name"], "tasks": 700,
-                                                       "loaded": 0, "were_there": 700, "schedules": 0, "rooms": 0,
+                                                       "loaded": 0, "were_there": 700, "idempotency_keys": 0, "schedules": 0, "rooms": 0,
                                                        "left_out": 0, "chunks": 3, "shards": 5}
     assert tasks_of(store) == by_key(items)
     assert "sound" in store.cli("fsck") and "share" not in store.cli("fsck")
@@ -336,6 +339,36 @@ def test_rooms_keep_their_numbers_and_no_entry_is_loaded_twice(store, other):
     assert "sound" in other.cli("fsck")
 
 
+def test_a_submit_of_before_the_dump_is_a_repeat_after_the_load(store, other):
+    """Between drivers and numbers of shards; also of a task without a key, whose id and name may be of different shards."""
+    made = {}
+    load(store, make_dump([]))
+    for i in range(12):
+        words = ("work", "--idempotency-key", f"order {i}", *(() if i % 3 == 0 else ("--key", f"k{i % 2}")), str(i))
+        made[words] = store.cli("submit", *words).strip()
+    first = dump_of(store)
+    assert len(lines_of(first, "idempotency")) == 12
+    assert load(other, first).startswith("12 tasks, 12 idempotency keys, dump")
+    assert "sound" in other.cli("fsck")
+    again = {words: other.cli("submit", *words).strip() for words in made}
+    assert {id.rpartition("-")[0] for id in again.values()} == {id.rpartition("-")[0] for id in made.values()}
+    assert totals(other)["queued"] == 12
+    for words, id in again.items():
+        assert f'"id":"{id}"' in other.cli("task", id, "--json").replace(" ", ""), (words, "the id that a repeat gets is its task's")
+    # And back: with what was left, and no more.
+    back = dump_of(other)
+    left = [{line["idempotency"]: line["left_ms"] for line in lines_of(dump, "idempotency")} for dump in (first, back)]
+    assert left[0].keys() == left[1].keys() and all(0 < left[1][name] <= left[0][name] for name in left[0])
+    # Loaded once more, also by shards that do not know the dump any more, they are what they were.
+    assert "idempotency" not in load(other, first)
+    others = [line for line in lines_of(first, "idempotency")]
+    others[0]["id"] = "somebody-else-0"
+    text = load(other, make_dump(others, first=head(shards=json.loads(first.splitlines()[0])["shards"])), "--merge")
+    assert "1 idempotency key names other tasks here; it is left as it is" in text, text
+    assert {words: other.cli("submit", *words).strip() for words in made} == again
+    assert "sound" in other.cli("fsck")
+
+
 BYTES = [b"\0", b"a\0b\nc\r\n\n\n", bytes(range(256)), "käse\u2028".encode(), b"\xff\xfe", b"{\"end\":true}\n", b"",
          b"x" * 70000]
 
@@ -368,7 +401,7 @@ def test_a_dump_says_what_it_holds(store):
     done = subprocess.run([store.quiver, "dump", "--json", "-c", store.config], capture_output=True, timeout=60)
     said = json.loads(done.stderr)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert said == {"name": lines[0]["name"], "tasks": 605, "schedules": 0, "rooms": 0, "chunks": 3,
+    assert said == {"name": lines[0]["name"], "tasks": 605, "idempotency_keys": 0, "schedules": 0, "rooms": 0, "chunks": 3,
                     "shards": 5, "left_out": 0}
     assert lines[-1]["tasks"] == 605 and lines[-1]["chunks"] == 3
     again = subprocess.run([store.quiver, "dump", "-c", store.config], capture_output=True, timeout=60).stdout

@@ -255,7 +255,7 @@ def calls(shard):
         ("desired set", "desired", APP, [1, "pause.g", "x", 10], ()),
         ("desired remove", "desired", APP, [0, "pause.h", "", 10], ()),
         ("forget", "forget", KEYS, [LEASE, 0, 1], ("outbox-1",)),
-        ("import", "import", KEYS, ["source", 5, 0, 0, 1, envelope("i", "new-1"), "", 0, "new-1-0", "h", "",
+        ("import", "import", KEYS, ["source", 5, 0, 2, "new\nk", 5000, DIGEST, "new-9-0", "fresh\nk", 5000, DIGEST, "new-8-0", 0, 1, envelope("i", "new-1"), "", 0, "new-1-0", "h", "",
                                     1, 1, envelope("i", "new-2"), "", 5000, "new-2-0", "h", "",
                                     4, 1, envelope("i", "new-3"), "", 1, "new-3-0", "h", "no"], ()),
         ("in_flight", "in_flight", KEYS, [LEASE, 0, 256], ()),
@@ -501,10 +501,10 @@ def reads(shard):
     yield from (("fsck", KEYS, [part, 0]) for part in range(1, PARTS + 1))
     yield from (("keys", KEYS, ["", 0, 100, 0]), ("keys", KEYS, ["k1", 0, 1, 0]), ("status_list", STATUS, [10, ""]),
                 ("wanting_list", WANTING, ["", 10]), ("room_list", [AT + "rooms"], ["", 10]), ("count", KEYS, []),
-                ("dead_groups", KEYS, []), ("limit_look", SHARES, [0, 10]), ("limit_look", TOKENS, [0, 10]), ("schedule_list", KEYS, ["", 10]))
+                ("dead_groups", KEYS, []), ("limit_look", SHARES, [0, 10]), ("limit_look", TOKENS, [0, 10]), ("schedule_list", KEYS, ["", 10]), ("remembered_list", KEYS, ["", 10]), ("remembered_list", KEYS, ["old\nk", 10]))
 
 
-RECORDS = ("schedules", "keys", "later", "dead", "resultdata", "status", "deadnumbers", "deadgroups", "counted", "due", "delayed", "control", "notes")
+RECORDS = ("schedules", "idempotent", "keys", "later", "dead", "resultdata", "status", "deadnumbers", "deadgroups", "counted", "due", "delayed", "control", "notes")
 
 
 def test_a_record_that_cannot_be_read_hides_no_other(root, client):

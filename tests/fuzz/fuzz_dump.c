@@ -23,6 +23,8 @@ static void demand_in_range(const struct dump_reader *r)
                 const struct dump_record *l = &r->lines[i];
                 if (l->kind == DUMP_SCHEDULE)
                         demand(dump_schedule_is_fit(&l->schedule) && l->schedule.last_seq == 0);
+                if (l->kind == DUMP_NAME)
+                        demand(l->shard < r->shards && idempotency_is_fit(&l->remembered));
                 if (l->kind == DUMP_ROOM)
                         demand(dump_room_is_fit(&l->room));
                 if (l->kind == DUMP_ENTRY)

@@ -262,4 +262,12 @@ MUTANTS = [
     ("parked: redis, what is cancelled is still counted in its lane", "runtime/store/redis/lua/lib/key.lua",
      "	redis.call('HDEL', parked, seq)\n	if rare.is(seq) then", "	redis.call('HDEL', parked, seq)\n	if false then",
      [CONTRACT("store_redis")]),
+
+    # --- idempotency keys that are loaded
+    ("idempotency: redis, a load changes what is there", "runtime/store/redis/lua/admin/import.lua",
+     "	if not there then", "	if true then", [CONTRACT("store_redis")]),
+    ("idempotency: redis, another task is not told", "runtime/store/redis/lua/admin/import.lua",
+     "	elseif there[1] ~= id or there[2] ~= digest then", "	elseif there[2] ~= digest then", [CONTRACT("store_redis")]),
+    ("idempotency: redis, what is over is dumped", "runtime/store/redis/lua/records/remembered_list.lua",
+     "redis.call('ZCOUNT', idempotent_ends, '-inf', now)", "0", [CONTRACT("store_redis")]),
 ]

@@ -255,4 +255,14 @@ MUTANTS = [
     ("parked: sqlite, what an older file had is normal", "runtime/store/sqlite/file/schema.c",
      "key > shard << 50 AND key < (shard + 1) << 50 \"\n        \"AND seq >> 48 = 0)", "key > shard << 50 AND key < (shard + 1) << 50 \"\n        \"AND seq >> 48 = 3)",
      [CONTRACT("store_files")]),
+
+    # --- idempotency keys that are loaded
+    ("idempotency: sqlite, what is over is dumped", "runtime/store/sqlite/statements.h",
+     "> ?3 ORDER BY name LIMIT ?4", "NOTNULL AND ?3 NOTNULL ORDER BY name LIMIT ?4", [CONTRACT("store_sqlite")]),
+    ("idempotency: sqlite, another task is not told", "runtime/store/sqlite/shard/idempotency.c",
+     "is_same = span_is(column_span(&q, 1), record->id) &&", "is_same =", [CONTRACT("store_sqlite")]),
+    ("idempotency: sqlite, what is over stays", "runtime/store/sqlite/shard/idempotency.c",
+     "is_there = column_number(&q, 0) > s->now_ms;", "is_there = true;", [CONTRACT("store_sqlite")]),
+    ("idempotency: sqlite, what is over is still counted", "runtime/store/sqlite/shard/idempotency.c",
+     "                count_set(s, shard, count > gone ? count - gone : 0);\n        record_put", "                (void)count;\n        record_put", [CONTRACT("store_sqlite")]),
 ]

@@ -118,4 +118,10 @@ MUTANTS = [
     # --- what is parked is counted by lane
     ("parked: more in a lane than there are", "runtime/store/admin.c",
      "c->parked[LANE_HIGH] = min_u64(high, all);", "c->parked[LANE_HIGH] = high;", [UNIT("view_status")]),
+
+    # --- idempotency keys that are loaded
+    ("idempotency: anything is loaded", "runtime/store/admin.c",
+     "if (!idempotency_is_fit(&import->names[i]))", "if (false)", [CONTRACT("store_sqlite")]),
+    ("idempotency: of any length of time", "runtime/store/idempotency.c",
+     "record->left_ms && record->left_ms <= TASK_NUMBER_MAX / 2", "record->left_ms", [CONTRACT("store_sqlite")]),
 ]

@@ -229,6 +229,8 @@ static int dump_shard(struct cli_store *s, struct dumping *d, struct error *erro
         static const enum store_state rest[] = { STATE_QUEUED, STATE_DELAYED, STATE_DEAD };
         int r = client_keys(s->client, d->shard, (struct span){ 0 }, UINT32_MAX, print_held, d, error);
         if (r >= 0)
+                r = dump_names(s, d, error);
+        if (r >= 0)
                 r = dump_claimed(s, d, error);
         for (unsigned i = 0; i < sizeof(rest) / sizeof(rest[0]) && r >= 0; i++)
                 r = client_list(s->client, d->shard, rest[i], (struct span){ 0 }, UINT32_MAX, print_task, d, error);
@@ -332,9 +334,11 @@ static int dump(struct cli_store *s, void *self)
                 return cli_fail("dump", r, error.text);
         if (has_json)
                 (void)fprintf(stderr,
-                        "{\"name\":\"%s\",\"tasks\":%" PRIu64 ",\"schedules\":%" PRIu64 ",\"rooms\":%" PRIu64
-                        ",\"chunks\":%" PRIu64 ",\"shards\":%" PRIu32 ",\"left_out\":%" PRIu64 "}\n",
-                        d.name, d.tasks, d.records.schedules, d.records.rooms, d.chunks, s->info->shards, d.left_out);
+                        "{\"name\":\"%s\",\"tasks\":%" PRIu64 ",\"idempotency_keys\":%" PRIu64 ",\"schedules\":%" PRIu64
+                        ",\"rooms\":%" PRIu64 ",\"chunks\":%" PRIu64 ",\"shards\":%" PRIu32 ",\"left_out\":%" PRIu64
+                        "}\n",
+                        d.name, d.tasks, d.records.names, d.records.schedules, d.records.rooms, d.chunks,
+                        s->info->shards, d.left_out);
         else
                 (void)fprintf(stderr, "%" PRIu64 " tasks%s in %" PRIu64 " chunks, dump %s\n", d.tasks,
                         dump_records_text(&d.records, (char[DUMP_RECORDS_TEXT]){ 0 }), d.chunks, d.name);
@@ -350,8 +354,10 @@ int cmd_dump(int argc, char **argv)
                 .usage = "dump > FILE",
                 .about =
                         "Writes every task of the store, with its history, one JSON object a line: queued, delayed, in "
-                        "flight, parked and\ndead ones, keys that are held, what is paused, schedules, and "
-                        "rooms.\nNot results, the state of limits, and the names of submits that may be repeated.\n"
+                        "flight, parked and\ndead ones, keys that are held, what is paused, idempotency keys of "
+                        "submits with the time that is left of them,\nschedules, and rooms.  Not results, nor the "
+                        "state of "
+                        "limits.\n"
                         "Refused while a host works on the store.\nThe last line is an end mark: without it, load "
                         "refuses the "
                         "dump.  A summary goes to standard error.",

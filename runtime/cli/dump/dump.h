@@ -33,6 +33,8 @@ void dump_end_chunk(struct dumping *d);
 /* Says on standard error what is left out, and counts it. */
 __attribute__((format(printf, 2, 3))) void dump_leave_out(struct dumping *d, const char *format, ...);
 
+/* Under which names tasks of d->shard were submitted.  0 or -errno. */
+int dump_names(struct cli_store *s, struct dumping *d, struct error *error);
 /* What is not a task and comes after all tasks.  0 or -errno. */
 int dump_schedules(struct cli_store *s, struct dumping *d, struct error *error);
 int dump_rooms(struct cli_store *s, struct dumping *d, struct error *error);

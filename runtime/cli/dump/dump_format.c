@@ -29,13 +29,16 @@ int dump_check_idle(struct cli_store *s)
 
 const char *dump_records_text(const struct dump_records *records, char text[DUMP_RECORDS_TEXT])
 {
+        const struct {
+                uint64_t count;
+                const char *what;
+        } all[] = { { records->names, "idempotency key" }, { records->schedules, "schedule" },
+                { records->rooms, "room" } };
         int size = 0;
         text[0] = 0;
-        if (records->schedules)
-                size = snprintf(text, DUMP_RECORDS_TEXT, ", %" PRIu64 " schedule%s", records->schedules,
-                        text_plural(records->schedules));
-        if (records->rooms)
-                (void)snprintf(text + size, DUMP_RECORDS_TEXT - (size_t)size, ", %" PRIu64 " room%s", records->rooms,
-                        text_plural(records->rooms));
+        for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+                if (all[i].count)
+                        size += snprintf(text + size, DUMP_RECORDS_TEXT - (size_t)size, ", %" PRIu64 " %s%s",
+                                all[i].count, all[i].what, text_plural(all[i].count));
         return text;
 }

@@ -3,6 +3,8 @@
  *         {"quiver": "dump", "version": 2, "name": "9f0c…", "app": "demo", "shards": 64}
  *         {"desired": "pause.mail", "value": "…"}
  *         {"held": "user-17", "reason": "by hand"}
+ *         {"idempotency": "order-4711", "key": "user-17", "shard": 3, "id": "…-3", "digest": "9f86…", "left_ms":
+ * 86000000}
  *         {"state": "queued", "shard": 3, "lane": "normal", "envelope": "qv1\\nkey:…", "note": "qn1\\n…"}
  *         {"state": "delayed", …, "due_in_ms": 5000}
  *         {"state": "dead", …, "id": "…", "handler": "…", "reason": "exhausted", "at_ms": 1763256000123}
@@ -18,10 +20,11 @@
  * up to there; the end says how many chunks and tasks there are, and the same sum.  So whatever is cut off, changed or
  * in another order is found, and where.  `name` is random: a store takes each chunk of a name once (store/admin.h).
  *
- * Tasks of a shard come in the order in which they are to be loaded, and after the holds of their keys.  Schedules come
- * in chunks of their own after all tasks, so that none fires before the older tasks of its key are there; one that has
- * no next_ms does not fire again.  A room is followed by its entries, whose numbers follow on each other from `first`
- * on. Bytes that are not UTF-8 stand in base64 under NAME_base64. */
+ * Tasks of a shard come in the order in which they are to be loaded, and after the holds of their keys and the names
+ * under which they were submitted: whoever repeats a submit meanwhile gets the task's id, and no second one.  Schedules
+ * come in chunks of their own after all tasks, so that none fires before the older tasks of its key are there; one that
+ * has no next_ms does not fire again.  A room is followed by its entries, whose numbers follow on each other from
+ * `first` on. Bytes that are not UTF-8 stand in base64 under NAME_base64. */
 #ifndef QUIVER_CLI_DUMP_DUMP_FORMAT_H
 #define QUIVER_CLI_DUMP_DUMP_FORMAT_H
 
@@ -49,11 +52,12 @@ size_t dump_end_mark(char text[DUMP_MARK_MAX], uint64_t chunks, uint64_t tasks, 
 
 /* What is not a task, counted for the summary. */
 struct dump_records {
+        uint64_t names; /* of submits that may be repeated */
         uint64_t schedules;
         uint64_t rooms;
 };
-/* ", 2 schedules, 1 room", or "" if there is neither.  Returns `text`. */
-#define DUMP_RECORDS_TEXT 96
+/* ", 1 idempotency key, 2 schedules, 1 room", or "" if there is none of them.  Returns `text`. */
+#define DUMP_RECORDS_TEXT 144
 const char *dump_records_text(const struct dump_records *records, char text[DUMP_RECORDS_TEXT]);
 
 /* What `load` would take. */
@@ -63,16 +67,17 @@ bool dump_room_is_fit(const struct store_room *room);
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-enum dump_kind { DUMP_TASK, DUMP_HELD, DUMP_DESIRED, DUMP_SCHEDULE, DUMP_ROOM, DUMP_ENTRY };
+enum dump_kind { DUMP_TASK, DUMP_HELD, DUMP_DESIRED, DUMP_NAME, DUMP_SCHEDULE, DUMP_ROOM, DUMP_ENTRY };
 
 /* One line of a chunk.  Its spans point into its memory. */
 struct dump_record {
         enum dump_kind kind;
-        uint32_t shard;                 /* TASK: where it was */
-        struct store_moved task;        /* TASK */
-        struct span name;               /* HELD: the key; DESIRED; ENTRY: its room */
-        struct span value;              /* HELD: the reason; DESIRED */
-        struct store_schedule schedule; /* SCHEDULE */
+        uint32_t shard;                     /* TASK, NAME: where it was */
+        struct store_moved task;            /* TASK */
+        struct span name;                   /* HELD: the key; DESIRED; ENTRY: its room */
+        struct span value;                  /* HELD: the reason; DESIRED */
+        struct store_remembered remembered; /* NAME */
+        struct store_schedule schedule;     /* SCHEDULE */
         struct store_room room; /* ROOM: `first` is the number of its first entry, or of the next if it is empty */
         struct store_room_entry entry; /* ENTRY */
         struct buffer memory[5];

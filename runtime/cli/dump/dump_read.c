@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/memory.h"
+#include "base/units.h"
 #include "cli/dump/dump_format.h"
 #include "view/json.h"
 
@@ -218,6 +219,38 @@ static int pair_read(struct dump_reader *r, const json_t *o, const char *name, c
         return 0;
 }
 
+static int name_read(struct dump_reader *r, const json_t *o, struct dump_record *l)
+{
+        struct buffer *m = l->memory;
+        struct store_remembered *record = &l->remembered;
+        const char *digest = json_string_value(json_object_get(o, "digest"));
+        uint8_t bytes[SHA256_SIZE] = { 0 };
+        uint64_t shard = 0;
+        *record = (struct store_remembered){ 0 };
+        if (bytes_get(o, "idempotency", &m[0]) || bytes_get(o, "key", &m[1]) == -EINVAL || bytes_get(o, "id", &m[2]))
+                return wrong(r, "an idempotency key has a name, and the key and the id of a task");
+        if (!number_get(o, "shard", r->shards - 1, &shard) ||
+                !number_get(o, "left_ms", TASK_NUMBER_MAX / 2, &record->left_ms))
+                return wrong(r, "a number of the idempotency key is out of range");
+        if (!digest || !units_hex_read(digest, strlen(digest), bytes, SHA256_SIZE))
+                return wrong(r, "an idempotency key's digest has %u hexadecimal digits", 2 * SHA256_SIZE);
+        if (task_key_check(span_of(&m[0]), NULL) || (m[1].size && task_key_check(span_of(&m[1]), NULL)))
+                return wrong(r, "the idempotency key or its task's key is none: 1 to 255 bytes, no control characters");
+        buffer_clear(&m[4]);
+        buffer_put(&m[4], bytes, sizeof(bytes));
+        buffer_clear(&m[3]);
+        buffer_printf(&m[3], "%.*s\n%.*s", (int)m[0].size, (const char *)m[0].data, (int)m[1].size,
+                m[1].size ? (const char *)m[1].data : "");
+        l->shard = (uint32_t)shard;
+        l->name = span_of(&m[0]);
+        l->value = span_of(&m[1]);
+        record->scope = span_of(&m[3]);
+        record->id = span_of(&m[2]);
+        record->digest = span_of(&m[4]);
+        return idempotency_is_fit(record) ? 0
+                                          : wrong(r, "an idempotency key has a task's id and some time that is left");
+}
+
 static int schedule_read(struct dump_reader *r, const json_t *o, struct dump_record *l)
 {
         struct store_schedule *s = &l->schedule;
@@ -307,6 +340,10 @@ static int item_read(struct dump_reader *r, const json_t *o)
         if (json_object_get(o, "desired")) {
                 l->kind = DUMP_DESIRED;
                 return pair_read(r, o, "desired", "value", l);
+        }
+        if (json_object_get(o, "idempotency") || json_object_get(o, "idempotency_base64")) {
+                l->kind = DUMP_NAME;
+                return name_read(r, o, l);
         }
         if (json_object_get(o, "schedule")) {
                 l->kind = DUMP_SCHEDULE;

@@ -1,9 +1,40 @@
-/* dump_records.c: what a dump has besides tasks and comes after them: schedules and rooms. */
+/* dump_records.c: what a dump has besides tasks: idempotency keys, and after all tasks schedules and rooms. */
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/units.h"
 #include "cli/dump/dump.h"
 #include "view/json.h"
+
+static void print_name(void *self, const struct store_remembered *record)
+{
+        struct dumping *d = self;
+        char hex[2 * SHA256_SIZE + 1];
+        struct span name;
+        struct span key;
+        if (!idempotency_scope_split(record->scope, &name, &key))
+                return; /* the store says only what can be read */
+        json_t *o = json_object();
+        view_json_span(o, "idempotency", name);
+        if (key.size)
+                view_json_span(o, "key", key);
+        view_json_number(o, "shard", d->shard);
+        view_json_span(o, "id", record->id);
+        (void)json_object_set_new(o, "digest", json_string(units_hex(hex, record->digest.data, SHA256_SIZE)));
+        view_json_number(o, "left_ms", record->left_ms);
+        dump_write_line(d, o);
+        d->records.names++;
+}
+
+int dump_names(struct cli_store *s, struct dumping *d, struct error *error)
+{
+        uint32_t unreadable = 0;
+        int r = client_remembered(s->client, d->shard, print_name, d, &unreadable, error);
+        if (r >= 0 && unreadable)
+                dump_leave_out(d, "idempotency keys whose records cannot be read: %" PRIu32 "; quiver fsck names them",
+                        unreadable);
+        return r;
+}
 
 static void print_schedule(struct dumping *d, const struct kept_schedule *kept)
 {

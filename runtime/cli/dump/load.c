@@ -153,6 +153,7 @@ static void report(const struct cli_store *s, const struct loading *l, uint64_t 
                 view_json_number(o, "tasks", tasks);
                 view_json_number(o, "loaded", l->loaded);
                 view_json_number(o, "were_there", l->were_there);
+                view_json_number(o, "idempotency_keys", l->records.names);
                 view_json_number(o, "schedules", l->records.schedules);
                 view_json_number(o, "rooms", l->records.rooms);
                 view_json_number(o, "left_out", l->left_out);
@@ -244,7 +245,9 @@ int cmd_load(int argc, char **argv)
                         "another kind and have\nanother number of shards.  What was in flight or parked is queued, "
                         "with its history.  If there is no store, it is made.\nSchedules keep their next time, their "
                         "counts, and whether they are paused; one that the store has in a newer version stays.\n"
-                        "Rooms keep their numbers; one that the store has already stays as it is.\n\n"
+                        "Rooms keep their numbers; one that the store has already stays as it is.\nA submit with an "
+                        "idempotency key "
+                        "of the dump is a repeat here, too, for the time that was left of it.\n\n"
                         "A dump that is cut off or was changed is refused before anything is loaded.  Each task is "
                         "loaded once per dump:\nafter a failure, or kill -9, run the same load again.  A store "
                         "remembers the last 64 dumps that were loaded.\nHosts may run meanwhile: they take up the "

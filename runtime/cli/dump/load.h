@@ -21,6 +21,7 @@ struct loading {
         uint64_t *last;     /* per shard: the last chunk that had something for it */
         uint32_t *shard_of; /* per line of the chunk: where it belongs here */
         struct store_moved *items;
+        struct store_remembered *names;
         struct kept_schedules schedules; /* that the store had when the first one came */
         bool has_schedules;              /* those were read */
         struct buffer left_room;         /* the name of the room that was left as it is last */

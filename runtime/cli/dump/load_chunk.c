@@ -50,6 +50,19 @@ static void id_move(const struct loading *l, struct span id, uint32_t old_shard,
         buffer_put(to, suffix, suffix_size);
 }
 
+/* Where its name will be looked for.  Its id becomes that of the task, which may be elsewhere if it has no key. */
+static uint32_t place_name(const struct loading *l, struct dump_record *line)
+{
+        struct buffer id = { 0 };
+        uint32_t shards = l->s->info->shards;
+        struct span key = line->value;
+        id_move(l, line->remembered.id, line->shard, key.size ? shard_of_key(key, shards) : line->shard % shards, &id);
+        buffer_free(&line->memory[2]);
+        line->memory[2] = id;
+        line->remembered.id = span_of(&line->memory[2]);
+        return shard_of_key(key.size ? key : line->name, shards);
+}
+
 /* The line's shard here; its envelope and id say so afterwards.  A malformed envelope stays as it is. */
 static uint32_t place(const struct loading *l, struct dump_record *line)
 {
@@ -61,6 +74,8 @@ static uint32_t place(const struct loading *l, struct dump_record *line)
                 return shard_of_key(line->name, shards);
         if (line->kind == DUMP_DESIRED)
                 return 0;
+        if (line->kind == DUMP_NAME)
+                return place_name(l, line);
         if (line->kind == DUMP_SCHEDULE)
                 return load_schedule_shard(&line->schedule, shards);
         if (line->kind == DUMP_ROOM || line->kind == DUMP_ENTRY)
@@ -163,11 +178,23 @@ static int load_other(struct loading *l, uint32_t shard, uint32_t index, uint32_
 
 /* --- one shard's part --------------------------------------------------------------------------------------------- */
 
+static void leave_names(struct loading *l, uint32_t shard, uint32_t names)
+{
+        progress_end(&l->progress);
+        (void)fprintf(stderr,
+                "quiver load: shard %" PRIu32 ": %" PRIu32
+                " idempotency key%s name%s other tasks here; %s left as %s\n",
+                shard, names, names == 1 ? "" : "s", names == 1 ? "s" : "", names == 1 ? "it is" : "they are",
+                names == 1 ? "it is" : "they are");
+        l->left_out += names;
+}
+
 /* Puts the part in and remembers its number, in one step; what is not a task comes before that, and may be repeated. */
 static int load_part(struct loading *l, uint32_t shard)
 {
         struct dump_reader *r = l->reader;
         uint32_t count = 0;
+        uint32_t names = 0;
         uint64_t after = l->last[shard];
         bool is_there = r->chunk <= l->taken[shard];
         l->last[shard] = r->chunk;
@@ -178,6 +205,8 @@ static int load_part(struct loading *l, uint32_t shard)
                         continue;
                 if (line->kind == DUMP_TASK)
                         l->items[count++] = line->task;
+                else if (line->kind == DUMP_NAME)
+                        l->names[names++] = line->remembered;
                 else if (!is_there)
                         result = load_other(l, shard, i, &lines);
                 if (result < 0)
@@ -192,11 +221,17 @@ static int load_part(struct loading *l, uint32_t shard)
                 .number = r->chunk,
                 .after = after,
                 .items = l->items,
-                .items_count = count };
+                .items_count = count,
+                .names = l->names,
+                .names_count = names };
         int result = client_import(l->s->client, &import, &r->error);
         if (result < 0)
                 return result;
         *(import.is_repeat ? &l->were_there : &l->loaded) += count;
+        if (!import.is_repeat)
+                l->records.names += names - import.names_left;
+        if (import.names_left)
+                leave_names(l, shard, import.names_left);
         progress_show(&l->progress, l->loaded + l->were_there);
         return 0;
 }
@@ -226,6 +261,7 @@ int loading_start(struct loading *l)
         l->last = memory_zero(shards, sizeof(*l->last));
         l->shard_of = memory_zero(DUMP_CHUNK_LINES, sizeof(*l->shard_of));
         l->items = memory_zero(DUMP_CHUNK_LINES, sizeof(*l->items));
+        l->names = memory_zero(DUMP_CHUNK_LINES, sizeof(*l->names));
         for (uint32_t i = 0; i < shards; i++) {
                 struct store_import look = { .shard = i, .source = { l->reader->name, DUMP_NAME_SIZE } };
                 int r = client_import(l->s->client, &look, &l->reader->error);
@@ -255,6 +291,7 @@ void loading_free(struct loading *l)
         free(l->last);
         free(l->shard_of);
         free(l->items);
+        free(l->names);
         kept_schedules_free(&l->schedules);
         buffer_free(&l->left_room);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "store/redis/redis_store.h"
 
 /* --- operations -------------------------------------------------------------------------------------------------- */
@@ -228,33 +229,14 @@ struct span key_of_lane(struct redis_store *s, uint32_t shard, enum lane lane)
         return shard_key(s, shard, 1 + (unsigned)lane);
 }
 
-static const char digits[] = "0123456789abcdef";
-
 void nonce_text(const uint8_t nonce[STORE_NONCE_SIZE], char ret_text[2 * STORE_NONCE_SIZE + 1])
 {
-        for (unsigned i = 0; i < STORE_NONCE_SIZE; i++) {
-                ret_text[2 * i] = digits[nonce[i] >> 4];
-                ret_text[2 * i + 1] = digits[nonce[i] & 15];
-        }
-        ret_text[2 * STORE_NONCE_SIZE] = 0;
-}
-
-bool hex_read(struct span text, uint8_t *ret_bytes, size_t size)
-{
-        if (text.size != 2 * size)
-                return false;
-        for (size_t i = 0; i < text.size; i++) {
-                const char *digit = text.data[i] ? strchr(digits, text.data[i]) : NULL;
-                if (!digit)
-                        return false;
-                ret_bytes[i / 2] = (uint8_t)(ret_bytes[i / 2] << 4 | (digit - digits));
-        }
-        return true;
+        (void)units_hex(ret_text, nonce, STORE_NONCE_SIZE);
 }
 
 bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE])
 {
-        return hex_read(text, ret_nonce, STORE_NONCE_SIZE);
+        return units_hex_read(text.data, text.size, ret_nonce, STORE_NONCE_SIZE);
 }
 
 /* --- answers ----------------------------------------------------------------------------------------------------- */

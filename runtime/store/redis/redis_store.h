@@ -173,7 +173,6 @@ bool reply_is_fenced(const redisReply *reply);
 uint64_t version_read(const redisReply *reply);
 void nonce_text(const uint8_t nonce[STORE_NONCE_SIZE], char ret_text[2 * STORE_NONCE_SIZE + 1]);
 /* As many bytes as asked for, in lower case; false if it is something else. */
-bool hex_read(struct span text, uint8_t *ret_bytes, size_t size);
 bool nonce_read(struct span text, uint8_t ret_nonce[STORE_NONCE_SIZE]);
 
 /* --- app.c ------------------------------------------------------------------------------------------------------- */

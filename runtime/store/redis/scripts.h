@@ -42,6 +42,7 @@
         X(reschedule)                                                                                                  \
         X(room_append)                                                                                                 \
         X(room_delete)                                                                                                 \
+        X(remembered_list)                                                                                             \
         X(room_list)                                                                                                   \
         X(room_read)                                                                                                   \
         X(room_set)                                                                                                    \

@@ -155,9 +155,11 @@ void ring_holder(struct sqlite_store *s, const struct sqlite_shard_row *shard);
 int idempotency_look(struct sqlite_store *s, const struct store_prepared *prepared, struct store_submission *item);
 /* In SQL: a record that says nothing, in shard ?1. */
 #define IDEMPOTENCY_IS_WRONG                                                                                           \
-        "(typeof(until) != 'integer' OR until < 0 OR length(digest) != 32 OR length(id) > 64 OR id NOT LIKE '%-' || "  \
-        "?1)"
+        "(typeof(until) != 'integer' OR until < 0 OR length(digest) != 32 OR length(id) > 64 OR id NOT GLOB "          \
+        "'*-[0-9]*')"
 void idempotency_put(struct sqlite_store *s, const struct store_prepared *prepared);
+/* False if another task is remembered under its name. */
+bool idempotency_load(struct sqlite_store *s, uint32_t shard, const struct store_remembered *record);
 
 /* mail.c, in SQL: a mailbox that counts its messages wrongly. */
 #define MAILBOX_IS_WRONG                                                                                               \

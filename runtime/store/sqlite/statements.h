@@ -108,6 +108,8 @@ STATEMENT(IDEMPOTENCY_PUT, "INSERT INTO idempotency(shard, name, until, id, dige
 STATEMENT(IDEMPOTENCY_REMOVE, "DELETE FROM idempotency WHERE shard = ?1 AND name = ?2")
 STATEMENT(IDEMPOTENCY_SWEEP, "DELETE FROM idempotency WHERE shard = ?1 AND name IN (SELECT name FROM idempotency "
                              "INDEXED BY idempotency_until WHERE shard = ?1 AND until <= ?2 LIMIT 4)")
+STATEMENT(IDEMPOTENCY_PAGE, "SELECT name, until, id, digest FROM idempotency WHERE shard = ?1 AND name > ?2 AND until "
+                            "> ?3 ORDER BY name LIMIT ?4")
 STATEMENT(IDEMPOTENCY_COUNT, "SELECT count FROM idempotency_count WHERE shard = ?1")
 STATEMENT(IDEMPOTENCY_COUNT_SET, "INSERT OR REPLACE INTO idempotency_count(shard, count) VALUES(?1, ?2)")
 

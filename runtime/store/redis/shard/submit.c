@@ -118,7 +118,7 @@ static int remembered(struct store_submission *item, const struct store_prepared
 {
         struct span hex = reply_span(reply_at(said, 1));
         uint8_t digest[SHA256_SIZE];
-        bool is_read = hex_read(hex, digest, SHA256_SIZE);
+        bool is_read = units_hex_read(hex.data, hex.size, digest, SHA256_SIZE);
         return submission_repeat(item, p, reply_span(reply_at(said, 0)),
                 (struct span){ (const char *)digest, is_read ? SHA256_SIZE : 0 });
 }

@@ -62,6 +62,8 @@ void sqlite_import(struct sqlite_store *s, struct store_request *request)
                 return;
         }
         taken_set(s, import);
+        for (uint32_t i = 0; i < import->names_count; i++)
+                import->names_left += !idempotency_load(s, import->shard, &import->names[i]);
         struct sqlite_shard_row *shard = shard_write(s, import->shard);
         for (uint32_t i = 0; i < import->items_count; i++) {
                 const struct store_moved *item = &import->items[i];

@@ -6,7 +6,7 @@ local idempotent, idempotent_ends = at .. 'idempotent', at .. 'idempotentends'
 local function idempotent_read(record)
 	local till, digest, id = string.match(record, '^(%d+) (%x+) ([%w._-]+)$')
 	till = whole(till)
-	if till and #digest == 64 and #id <= 64 and string.match(id, '%-(%d+)$') == string.match(at, ':(%d+)}:$') then
+	if till and #digest == 64 and #id <= 64 and string.find(id, '%-%d+$') then
 		return till, digest, id
 	end
 end
