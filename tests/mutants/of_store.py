@@ -41,8 +41,8 @@ MUTANTS = [
      "store_app_lacks(app)", [CONTRACT("store_sqlite")]),
     ("app: any number of members", "runtime/store/app.c", "!number_read(texts->max_members, STORE_MEMBERS_MAX, &max_members)",
      "!number_read(texts->max_members, UINT64_MAX, &max_members)", [CONTRACT("store_sqlite")]),
-    ("app: ids of any number of bits", "runtime/store/app.c", "at == text.size && bits[0] + bits[1] + bits[2] == 63", "at == text.size",
-     [CONTRACT("store_sqlite")]),
+    ("app: ids of any number of bits", "runtime/id/layout.c", "!l->sequence_bits || all != ID_BITS)", "!l->sequence_bits)",
+     [CONTRACT("store_sqlite"), UNIT("id")]),
     ("app: any number of features", "runtime/store/app.c", "if (app->features_count == STORE_FEATURES_MAX)", "if (false)",
      [CONTRACT("store_sqlite")]),
 
