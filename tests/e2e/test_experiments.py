@@ -2,6 +2,8 @@
 import json
 import zlib
 
+import pytest
+
 from hosts import Host, wait_until
 
 
@@ -33,6 +35,36 @@ def test_two_tasks_in_each_of_three_lanes(host, tmp_path):
     totals = status(host)["totals"]
     assert (totals["queued"], totals["in_flight"], totals["results"]) == (0, 0, 6)
     assert len(set(results(host, 6))) == 6
+
+
+@pytest.mark.parametrize("kind", ["host", "redis_host"])
+def test_a_higher_lane_starts_first_on_whatever_shard(kind, request, tmp_path):
+    """Two tasks without a key in each of three lanes, on 20 shards, while the only seat is taken."""
+    host = request.getfixturevalue(kind)
+    host.configure(shards=20, work="").start()
+    host.submit([task("first", f"1 wait:{tmp_path}/go")])
+    host.wait_started(1)
+    lanes = ["low", "normal", "high"]
+    for i in (1, 2):
+        for lane in lanes:
+            host.cli("submit", "work", "--lane", lane, f"{10 * (3 - lanes.index(lane)) + i}")
+    wait_until(lambda: status(host)["totals"]["in_flight"] == 7, "six wait at the host")
+    (tmp_path / "go").touch()
+    host.wait_done(7)
+    assert [start // 10 for start in host.starts()] == [0, 1, 1, 2, 2, 3, 3]
+
+
+def test_a_high_task_is_the_next_to_start_behind_shards_full_of_low_ones(host, tmp_path):
+    host.configure(shards=64, work="").start()
+    host.submit([task("first", f"1 wait:{tmp_path}/go")])
+    host.wait_started(1)
+    host.submit([{**task(f"k{i}", f"{1000 + i}"), "lane": "low"} for i in range(2000)])
+    wait_until(lambda: status(host)["totals"]["in_flight"] > 64 * 8, "windows fill")
+    high = host.cli("submit", "work", "--lane", "high", "2").strip()
+    wait_until(lambda: json.loads(host.cli("task", high, "--json"))["stored"] != "queued", "it is at the host")
+    (tmp_path / "go").touch()
+    host.wait_done(2002)
+    assert host.starts()[:2] == [1, 2]
 
 
 def spread(host, nonces, shares):

@@ -938,8 +938,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)uv_run(uv_default_loop(), UV_RUN_NOWAIT);
         answer_all();
         demand(done_count == 1);
-        for (struct claimed *c; (c = window_next(&window, 0)) || (c = window_next(&window, 1));)
-                window_drop(&window, c);
+        for (uint32_t line = 0; line < 2 * LANES; line++)
+                for (struct claimed *c; (c = window_next(&window, line / LANES, (enum lane)(line % LANES)));)
+                        window_drop(&window, c);
         window_free(&window);
         if (reader)
                 redisReaderFree(reader);

@@ -237,17 +237,24 @@ static void seat_task(struct sim_host *h, uint32_t pool, struct shard *s, struct
         sim_at(sim, sim_draw(sim, 4), on_start, copy_of(&(struct stop){ (uint32_t)(seat - h->seats), seat->stamp }));
 }
 
+static void measure_room(const struct sim_host *h, uint32_t pool, uint32_t room[LANES])
+{
+        for (unsigned lane = 0; lane < LANES; lane++)
+                room[lane] = count_free(h, pool);
+}
+
 /* As handler_feed(). */
 static void feed(struct sim_host *h, uint32_t pool)
 {
         uint64_t now_ms = h->sim->now_ms;
-        uint32_t room = count_free(h, pool);
+        uint32_t room[LANES];
         struct shard *shard;
         struct claimed *c;
+        measure_room(h, pool, room);
         dispatch_begin(&h->dispatch, pool, DISPATCH_OPEN, room, now_ms);
-        while (room && (c = dispatch_next(&h->dispatch, pool, room, now_ms, &shard))) {
+        while ((c = dispatch_next(&h->dispatch, pool, room, now_ms, &shard))) {
                 seat_task(h, pool, shard, c);
-                room = count_free(h, pool);
+                measure_room(h, pool, room);
         }
 }
 

@@ -177,11 +177,20 @@ static inline void assert_said(const struct rig *g, uint64_t seq, enum store_out
 /* --- running ---------------------------------------------------------------------------------------------------------
  */
 
+/* The next for that pool, of the highest lane that has one. */
+static inline struct claimed *next_of(struct shard *s, uint32_t pool, uint64_t now_ms)
+{
+        struct claimed *c = NULL;
+        for (unsigned lane = 0; lane < LANES && !c; lane++)
+                c = shard_next(s, pool, (enum lane)lane, now_ms);
+        return c;
+}
+
 static inline struct claimed *next(struct rig *g)
 {
         if (!window_marks(&g->shard.window, 0))
                 (void)shard_mark_next(&g->shard, 0, g->now_ms);
-        return shard_next(&g->shard, 0, g->now_ms);
+        return next_of(&g->shard, 0, g->now_ms);
 }
 
 /* The next task of pool 0 must be this one. */

@@ -62,12 +62,23 @@ static struct store_task *give(struct hall *hall, uint32_t shard, const char *ha
         return hand(&hall->rigs[shard], seq, hall->keys[seq], handler);
 }
 
+/* The same, of that lane and at once. */
+static void give_in(struct hall *hall, uint32_t shard, enum lane lane, const char *handler)
+{
+        struct store_task *task = give(hall, shard, handler);
+        task->seq |= (uint64_t)lane << STORE_SEQ_LANE_SHIFT;
+        claim(&hall->rigs[shard]);
+}
+
 static void give_many(struct hall *hall, uint32_t shard, uint32_t count, const char *handler)
 {
         for (uint32_t i = 0; i < count; i++)
                 (void)give(hall, shard, handler);
         claim(&hall->rigs[shard]);
 }
+
+/* The same for every lane. */
+#define ROOM(room) ((const uint32_t[LANES]){ room, room, room })
 
 /* A turn of the loop for one pool.  Returns how many tasks it was given, and from which shards. */
 static uint32_t turn(struct hall *hall, uint32_t pool, enum dispatch_state state, uint32_t room, uint32_t *ret_shards)
@@ -77,8 +88,8 @@ static uint32_t turn(struct hall *hall, uint32_t pool, enum dispatch_state state
         struct shard *shard;
         uint32_t count = 0;
         dispatch_look(d, &hall->changed);
-        dispatch_begin(d, pool, state, room, now_ms);
-        while (count < room && dispatch_next(d, pool, room - count, now_ms, &shard))
+        dispatch_begin(d, pool, state, ROOM(room), now_ms);
+        while (count < room && dispatch_next(d, pool, ROOM(room - count), now_ms, &shard))
                 ret_shards[count++] = shard->number;
         return count;
 }
@@ -153,7 +164,7 @@ static void where_there_is_hardly_room_urgent_shards_have_every_other_place(void
         give_many(hall, 3, 20, "a");
         for (unsigned i = 0; i < 6; i++) {
                 dispatch_told(&hall->dispatch, 3, 1);
-                hall->dispatch.pools[A].next_shard = 0;
+                hall->dispatch.pools[A].next_shard[LANE_HIGH] = 0; /* where rigs put tasks */
                 assert_int_equal(turn_of(hall, A, 1, &from), 1);
                 assert_int_equal(from, i % 2 ? 0 : 3);
         }
@@ -230,8 +241,8 @@ static void one_suspect_at_a_time_is_marked_over_all_shards(void **state)
                 reply_advance(g, STORE_OK);
                 struct shard *started;
                 dispatch_look(&hall->dispatch, &hall->changed);
-                dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, 8, g->now_ms);
-                struct claimed *c = dispatch_next(&hall->dispatch, A, 8, g->now_ms, &started);
+                dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, ROOM(8), g->now_ms);
+                struct claimed *c = dispatch_next(&hall->dispatch, A, ROOM(8), g->now_ms, &started);
                 assert_non_null(c);
                 assert_ptr_equal(started, &g->shard);
                 assert_int_equal(turn_of(hall, A, 8, &from), 0);
@@ -343,8 +354,8 @@ static void what_comes_back_to_a_handler_that_is_gone_goes_where_it_is_served(vo
         uint32_t from;
         give_many(hall, 0, 2, "a");
         dispatch_look(&hall->dispatch, &hall->changed);
-        dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, 1, g->now_ms);
-        struct claimed *c = dispatch_next(&hall->dispatch, A, 1, g->now_ms, &shard);
+        dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, ROOM(1), g->now_ms);
+        struct claimed *c = dispatch_next(&hall->dispatch, A, ROOM(1), g->now_ms, &shard);
         serve(hall, A, NULL);
         shard_again(&g->shard, c, g->now_ms); /* its pool gave it back */
         assert_int_equal(turn(hall, A, DISPATCH_GONE, 0, &from), 0);
@@ -361,8 +372,8 @@ static void a_task_whose_name_was_given_to_another_pool_runs_there(void **state)
         uint32_t from;
         give_many(hall, 0, 1, "a");
         dispatch_look(&hall->dispatch, &hall->changed);
-        dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, 1, g->now_ms);
-        struct claimed *c = dispatch_next(&hall->dispatch, A, 1, g->now_ms, &shard);
+        dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, ROOM(1), g->now_ms);
+        struct claimed *c = dispatch_next(&hall->dispatch, A, ROOM(1), g->now_ms, &shard);
         serve(hall, A, NULL);
         serve(hall, B, "a");
         shard_again(&g->shard, c, g->now_ms);
@@ -405,6 +416,91 @@ static void no_more_than_so_many_unserved_names_are_noted(void **state)
         routes_free(&r);
 }
 
+/* Gives a pool one task after the other, as a seat becomes free; their lanes, as "hnl". */
+static void lanes_of(struct hall *hall, uint32_t pool, uint32_t count, char *ret_lanes)
+{
+        struct shard *shard;
+        for (uint32_t i = 0; i < count; i++) {
+                dispatch_look(&hall->dispatch, &hall->changed);
+                dispatch_begin(&hall->dispatch, pool, DISPATCH_OPEN, ROOM(1), hall->rigs[0].now_ms);
+                const struct claimed *c = dispatch_next(&hall->dispatch, pool, ROOM(1), hall->rigs[0].now_ms, &shard);
+                ret_lanes[i] = c ? "hnl"[STORE_SEQ_LANE(c->seq)] : 0;
+        }
+        ret_lanes[count] = 0;
+}
+
+static void the_highest_lane_is_first_on_whatever_shard(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        char lanes[8];
+        for (uint32_t i = 0; i < SHARDS; i++)
+                give_in(hall, i, LANE_LOW, "a");
+        give_in(hall, 2, LANE_NORMAL, "a");
+        give_in(hall, 0, LANE_NORMAL, "a");
+        give_in(hall, 3, LANE_HIGH, "a");
+        give_in(hall, 1, LANE_HIGH, "b");
+        dispatch_told(&hall->dispatch, 0, 1); /* only within a lane is an urgent shard the first */
+        lanes_of(hall, A, 7, lanes);
+        assert_string_equal(lanes, "hnnllll");
+        hall_close(hall);
+}
+
+static void of_64_tasks_one_is_of_a_lower_lane(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        char lanes[131];
+        for (uint32_t i = 0; i < 128; i++)
+                give_in(hall, i % SHARDS, LANE_HIGH, "a");
+        for (uint32_t i = 0; i < 3; i++)
+                give_in(hall, 1, i ? LANE_LOW : LANE_NORMAL, "a");
+        lanes_of(hall, A, 130, lanes);
+        for (uint32_t i = 0; i < 130; i++)
+                assert_int_equal(lanes[i], i == 63 ? 'n' : i == 127 ? 'l' : 'h');
+        hall_close(hall);
+}
+
+static void what_a_lower_lane_gets_in_a_higher_ones_turn_waits_with_the_higher_ones(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        struct dispatch *d = &hall->dispatch;
+        struct shard *shard;
+        uint32_t low = 0;
+        for (uint32_t i = 0; i < 80; i++)
+                give_in(hall, i % SHARDS, LANE_NORMAL, "a");
+        for (uint32_t i = 0; i < 4; i++)
+                give_in(hall, i % SHARDS, LANE_LOW, "a");
+        dispatch_look(d, &hall->changed);
+        dispatch_begin(d, A, DISPATCH_OPEN, ROOM(400), hall->rigs[0].now_ms);
+        for (uint32_t i = 0; i < 80; i++) {
+                const struct claimed *c = dispatch_next(d, A, ROOM(400), hall->rigs[0].now_ms, &shard);
+                assert_int_equal(c->pool_task.lane, LANE_NORMAL);
+                low += STORE_SEQ_LANE(c->seq) == LANE_LOW;
+                assert_int_equal(low, i >= 63);
+        }
+        hall_close(hall);
+}
+
+static void a_lane_without_room_gives_nothing(void **state)
+{
+        (void)state;
+        struct hall *hall = hall_open();
+        struct shard *shard;
+        const uint32_t room[LANES] = { 1, 0, 0 };
+        uint64_t now_ms = hall->rigs[0].now_ms;
+        give_in(hall, 0, LANE_LOW, "a");
+        give_in(hall, 1, LANE_HIGH, "a");
+        dispatch_look(&hall->dispatch, &hall->changed);
+        dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, room, now_ms);
+        assert_int_equal(STORE_SEQ_LANE(dispatch_next(&hall->dispatch, A, room, now_ms, &shard)->seq), LANE_HIGH);
+        assert_null(dispatch_next(&hall->dispatch, A, room, now_ms, &shard));
+        dispatch_begin(&hall->dispatch, A, DISPATCH_OPEN, ROOM(1), now_ms);
+        assert_non_null(dispatch_next(&hall->dispatch, A, ROOM(1), now_ms, &shard));
+        hall_close(hall);
+}
+
 static void another_handler_in_the_same_place_begins_at_zero(void **state)
 {
         (void)state;
@@ -432,6 +528,10 @@ int main(void)
                 cmocka_unit_test(a_call_that_told_of_nothing_or_of_many_makes_nobody_urgent),
                 cmocka_unit_test(a_shard_stays_urgent_for_the_pool_that_its_task_is_for),
                 cmocka_unit_test(a_shard_that_has_nothing_left_is_not_urgent_any_more),
+                cmocka_unit_test(the_highest_lane_is_first_on_whatever_shard),
+                cmocka_unit_test(of_64_tasks_one_is_of_a_lower_lane),
+                cmocka_unit_test(what_a_lower_lane_gets_in_a_higher_ones_turn_waits_with_the_higher_ones),
+                cmocka_unit_test(a_lane_without_room_gives_nothing),
                 cmocka_unit_test(one_suspect_at_a_time_is_marked_over_all_shards),
                 cmocka_unit_test(a_paused_handler_starts_nothing_and_its_tasks_wait_in_the_store),
                 cmocka_unit_test(what_nobody_serves_waits_in_the_store_and_is_noted_once),

@@ -111,6 +111,27 @@ static void a_full_pool_has_no_room(void **state)
         rig_close(&g);
 }
 
+static void what_waits_in_lower_lanes_is_handed_over_later_and_takes_no_room(void **state)
+{
+        (void)state;
+        struct rig g;
+        struct pool_policy policy = rig_policy();
+        rig_open(&g, &policy);
+        static const enum lane lanes[] = { LANE_LOW, LANE_NORMAL, LANE_HIGH };
+        for (size_t i = 0; i < 3; i++) {
+                assert_int_equal(pool_room(&g.pool, lanes[i]), 1);
+                g.tasks[i].lane = lanes[i];
+                offer(&g, i);
+                assert_int_equal(pool_room(&g.pool, lanes[i]), 0);
+        }
+        ready(&g, runner(&g, 0));
+        for (size_t i = 3; i--;) {
+                assert_true(was_handed(&g, i, runner(&g, 0)));
+                answer(&g, i, OUTCOME_DONE);
+        }
+        rig_close(&g);
+}
+
 static void quick_tasks_are_handed_over_ahead(void **state)
 {
         (void)state;
@@ -471,6 +492,7 @@ int main(void)
                 cmocka_unit_test(a_batch_that_fills_up_spawns_nobody),
                 cmocka_unit_test(the_least_busy_runner_gets_the_task),
                 cmocka_unit_test(a_full_pool_has_no_room),
+                cmocka_unit_test(what_waits_in_lower_lanes_is_handed_over_later_and_takes_no_room),
                 cmocka_unit_test(quick_tasks_are_handed_over_ahead),
                 cmocka_unit_test(no_more_than_the_ring_holds_is_handed_over),
                 cmocka_unit_test(slow_tasks_are_not_hoarded),

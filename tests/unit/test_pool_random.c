@@ -163,6 +163,7 @@ static void offer_some(struct world *w)
         w->is_offered[task] = true;
         w->offered++;
         w->g.tasks[task].task.timeout_ms = dice(w, 2) ? 50 : 0;
+        w->g.tasks[task].lane = (enum lane)dice(w, LANES);
         w->g.views[task] = (struct pool_view){ .task = &w->g.tasks[task] };
         post(w, (struct pool_event){ .kind = POOL_OFFERED, .task = &w->g.tasks[task] });
 }
@@ -258,9 +259,14 @@ static void check_counts(struct world *w)
         size_t waiting = 0;
         size_t held = 0;
         size_t alive = 0;
-        for (const struct pool_task *t = w->g.pool.waiting; t; t = t->next)
+        uint32_t lanes[LANES] = { 0 };
+        for (const struct pool_task *t = w->g.pool.waiting; t; t = t->next) {
                 waiting += w->is_offered[index_of(&w->g, t)] && !t->runner;
+                lanes[t->lane]++;
+                assert_true(!t->next || t->lane <= t->next->lane);
+        }
         assert_int_equal(waiting, w->g.pool.waiting_count);
+        assert_memory_equal(lanes, w->g.pool.waiting_of, sizeof(lanes));
         for (const struct pool_task *t = w->g.pool.suspects; t; t = t->next)
                 waiting += w->is_offered[index_of(&w->g, t)] && !t->runner;
         assert_int_equal(waiting, w->g.pool.waiting_count + w->g.pool.suspects_count);

@@ -18,7 +18,7 @@ static void a_retry_is_not_overtaken(void **state)
         end_as(&g, start(&g, 1), STORE_RETRY);
         start(&g, 4); /* another key goes on */
         assert_null(next(&g));
-        assert_null(shard_next(&g.shard, 1, g.now_ms));
+        assert_null(next_of(&g.shard, 1, g.now_ms));
         send_advance(&g);
         assert_said(&g, 1, STORE_RETRY);
         assert_said(&g, 2, STORE_DIVERT);

@@ -397,7 +397,7 @@ static void a_merge_that_is_being_told_overtakes_nobody(void **state)
         assert_merged(&g, 2, 1);
         shard_return_pool(&g.shard, 0, g.now_ms); /* 1 goes back to the store */
         reply_advance(&g, STORE_OK);
-        assert_null(shard_next(&g.shard, 1, g.now_ms));
+        assert_null(next_of(&g.shard, 1, g.now_ms));
         send_advance(&g);
         assert_said(&g, 1, STORE_DIVERT);
         assert_said(&g, 2, STORE_DIVERT);

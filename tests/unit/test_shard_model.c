@@ -262,7 +262,7 @@ static void start_one(struct model *m)
         if (!window_marks(&m->rig.shard.window, pool))
                 (void)shard_mark_next(&m->rig.shard, pool, m->rig.now_ms);
         assert_true(window_marks(&m->rig.shard.window, pool) <= 1);
-        struct claimed *c = shard_next(&m->rig.shard, pool, m->rig.now_ms);
+        struct claimed *c = next_of(&m->rig.shard, pool, m->rig.now_ms);
         if (!c)
                 return;
         const struct model_task *t = &m->tasks[c->seq - 1];

@@ -303,7 +303,7 @@ static void a_moving_shard_starts_no_task_whose_handler_is_slow(void **state)
         struct claimed *c = start(&g, 1);
         shard_unassign(&g.shard, g.now_ms);
         assert_null(next(&g));
-        assert_non_null(shard_next(&g.shard, 1, g.now_ms + 1));
+        assert_non_null(next_of(&g.shard, 1, g.now_ms + 1));
         end_as(&g, c, STORE_DONE);
         assert_int_equal(g.shard.state, SHARD_LEAVING);
         rig_close(&g);

@@ -24,7 +24,7 @@ static void there_can_be_more_pools_and_nobody_loses_his_place(void **state)
         window_set_pools(&g.shard.window, 40);
         assert_false(window_has_next(&g.shard.window, 39));
         for (uint64_t seq = 1; seq <= 8; seq++) {
-                const struct claimed *c = shard_next(&g.shard, seq % 2 ? 0 : 1, g.now_ms);
+                const struct claimed *c = next_of(&g.shard, seq % 2 ? 0 : 1, g.now_ms);
                 assert_non_null(c);
                 assert_int_equal(c->seq, seq);
         }
@@ -48,12 +48,12 @@ static void what_waits_goes_to_who_serves_it_now(void **state)
         assert_int_equal(routes_add_pool(&g.routes), 2);
         reroute(&g, 2);
         assert_int_equal(running->pool, 0); /* it ends where it runs */
-        assert_null(shard_next(&g.shard, 2, g.now_ms));
+        assert_null(next_of(&g.shard, 2, g.now_ms));
         end_as(&g, running, STORE_DONE);
         send_advance(&g);
         reply_advance(&g, STORE_OK);
-        assert_int_equal(shard_next(&g.shard, 2, g.now_ms)->seq, 2);
-        assert_int_equal(shard_next(&g.shard, 1, g.now_ms)->seq, 3);
+        assert_int_equal(next_of(&g.shard, 2, g.now_ms)->seq, 2);
+        assert_int_equal(next_of(&g.shard, 1, g.now_ms)->seq, 3);
         rig_close(&g);
 }
 

@@ -1,6 +1,7 @@
 #include "host/handler/dispatch.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <utlist.h>
 
 #include "base/memory.h"
@@ -10,13 +11,16 @@
 #define URGENT_TASKS_MAX 4u
 /* A pool's room is for this many shards at least; urgent ones have one share of it. */
 #define SHARDS_AT_LEAST 4
+/* Of so many tasks that a lane gives while a lower one has something, the last is the lower one's. */
+#define LANE_TURNS 64u
 
 void dispatch_init(struct dispatch *d, uint32_t shards_count)
 {
         *d = (struct dispatch){ .shards_count = shards_count };
         d->shards = memory_zero(shards_count, sizeof(struct shard *));
         d->by_shard = memory_zero(shards_count, sizeof(*d->by_shard));
-        shard_set_init(&d->ready, shards_count);
+        for (unsigned lane = 0; lane < LANES; lane++)
+                shard_set_init(&d->ready[lane], shards_count);
         shard_set_init(&d->suspects, shards_count);
 }
 
@@ -97,22 +101,30 @@ static void end_urgency(struct dispatch *d, uint32_t shard)
 
 void dispatch_look(struct dispatch *d, const struct shard_set *changed)
 {
-        shard_set_join(&d->ready, changed);
         shard_set_join(&d->suspects, changed);
+        for (uint32_t i = 0; (i = shard_set_from(changed, i)) != SHARD_SET_NONE; i++)
+                for (unsigned lane = 0; lane < LANES; lane++)
+                        if (window_has_ready_of(&d->shards[i]->window, (enum lane)lane))
+                                shard_set_add(&d->ready[lane], i);
 }
 
 /* --- what cannot start here --- */
 
+static void return_from(struct dispatch *d, const struct shard_set *set, uint32_t pool, uint64_t now_ms)
+{
+        for (uint32_t i = 0; (i = shard_set_from(set, i)) != SHARD_SET_NONE; i++) {
+                const struct window *w = &d->shards[i]->window;
+                if (window_has_next(w, pool) || window_has_suspect(w, pool))
+                        shard_reroute(d->shards[i], now_ms);
+        }
+}
+
 /* Nobody serves here any more: what was put back since then waits in the store, or goes to another pool. */
 static void return_unserved(struct dispatch *d, uint32_t pool, uint64_t now_ms)
 {
-        const struct shard_set *const sets[] = { &d->ready, &d->suspects };
-        for (unsigned set = 0; set < 2; set++)
-                for (uint32_t i = 0; (i = shard_set_from(sets[set], i)) != SHARD_SET_NONE; i++) {
-                        const struct window *w = &d->shards[i]->window;
-                        if (window_has_next(w, pool) || window_has_suspect(w, pool))
-                                shard_reroute(d->shards[i], now_ms);
-                }
+        for (unsigned lane = 0; lane < LANES; lane++)
+                return_from(d, &d->ready[lane], pool, now_ms);
+        return_from(d, &d->suspects, pool, now_ms);
 }
 
 /* The pool takes no tasks for now, and those that it was meant to take fill windows: they wait in the store instead, so
@@ -161,77 +173,36 @@ static uint32_t urgent_share(const struct dispatch_pool *p, uint32_t room)
         return p->was_urgent ? 0 : 1;
 }
 
-void dispatch_begin(struct dispatch *d, uint32_t pool, enum dispatch_state state, uint32_t room, uint64_t now_ms)
+void dispatch_begin(
+        struct dispatch *d, uint32_t pool, enum dispatch_state state, const uint32_t room[LANES], uint64_t now_ms)
 {
         struct dispatch_pool *p = &d->pools[pool];
-        *p = (struct dispatch_pool){ .next_shard = p->next_shard,
-                .was_urgent = p->was_urgent,
-                .is_paused = p->is_paused,
-                .shard = SHARD_SET_NONE };
+        struct dispatch_pool turn = { .was_urgent = p->was_urgent, .is_paused = p->is_paused };
+        memcpy(turn.next_shard, p->next_shard, sizeof(turn.next_shard));
+        memcpy(turn.given, p->given, sizeof(turn.given));
+        *p = turn;
+        p->burst.shard = SHARD_SET_NONE;
         set_state(d, pool, p->is_paused ? ROUTE_SHUT : state == DISPATCH_OPEN ? ROUTE_OPEN : ROUTE_DOWN);
         if (state == DISPATCH_GONE)
                 return_unserved(d, pool, now_ms);
         else if (state == DISPATCH_DOWN)
                 return_waiting(d, pool, now_ms);
-        p->is_round = p->is_paused || state == DISPATCH_GONE;
-        if (p->is_round || !room)
+        /* The highest lane has the most room. */
+        p->is_over = p->is_paused || state == DISPATCH_GONE || !room[LANE_HIGH];
+        if (p->is_over)
                 return;
         mark_suspect(d, pool, now_ms);
         p->urgent = d->urgent;
-        p->urgent_left = urgent_share(p, room);
+        p->urgent_left = urgent_share(p, room[LANE_HIGH]);
 }
 
-/* The shard has had its turn: it has given what it may, or has nothing for this pool. */
-static void end_burst(struct dispatch *d, struct dispatch_pool *p)
+/* The shard's next task of that lane for that pool. */
+static struct claimed *take(struct dispatch *d, uint32_t shard, uint32_t pool, enum lane lane, uint64_t now_ms)
 {
-        uint32_t shard = p->shard;
-        if (shard == SHARD_SET_NONE)
-                return;
-        bool has_ready = window_has_ready(&d->shards[shard]->window);
-        p->shard = SHARD_SET_NONE;
-        if (!p->is_round) {
-                /* What it has may be another pool's. */
-                if (!has_ready || !shard_is_held(d->shards[shard]))
-                        end_urgency(d, shard);
-        } else if (p->fed) {
-                p->left = shard_set_count(&d->ready);
-        } else {
-                p->left--;
-                if (!has_ready)
-                        shard_set_remove(&d->ready, shard);
-        }
-}
-
-/* Whose turn it is to give tasks.  A shard gives one at a time where few fit, so that all get their turn; where many
- * fit it gives several, for what starts together ends together and is one call to the store. */
-static bool begin_burst(struct dispatch *d, struct dispatch_pool *p, uint32_t room)
-{
-        end_burst(d, p);
-        p->fed = 0;
-        if (!p->is_round && p->urgent && p->urgent_left) {
-                p->shard = (uint32_t)(p->urgent - d->by_shard);
-                p->burst_left = min_u64(p->urgent_left, URGENT_TASKS_MAX);
-                p->urgent = p->urgent->next;
-                return true;
-        }
-        if (!p->is_round) {
-                p->is_round = true;
-                p->burst_max = 1 + room / SHARDS_AT_LEAST;
-                p->left = shard_set_count(&d->ready);
-        }
-        if (!p->left)
-                return false;
-        p->shard = shard_set_round(&d->ready, p->next_shard);
-        p->burst_left = p->burst_max;
-        p->next_shard = p->shard + 1;
-        return true;
-}
-
-/* The shard's next task for that pool. */
-static struct claimed *take(struct dispatch *d, struct shard *s, uint32_t pool, uint64_t now_ms)
-{
+        struct shard *s = d->shards[shard];
         struct claimed *c = NULL;
-        while (s->window.count && (c = shard_next(s, pool, now_ms)) && !routes_serves(&d->routes, pool, c->handler)) {
+        while (s->window.count && (c = shard_next(s, pool, lane, now_ms)) &&
+                !routes_serves(&d->routes, pool, c->handler)) {
                 /* It waited through a reload that gave its name to another. */
                 shard_again(s, c, now_ms);
                 shard_reroute(s, now_ms);
@@ -240,26 +211,136 @@ static struct claimed *take(struct dispatch *d, struct shard *s, uint32_t pool, 
         return c;
 }
 
-struct claimed *dispatch_next(
-        struct dispatch *d, uint32_t pool, uint32_t room, uint64_t now_ms, struct shard **ret_shard)
+/* From an urgent shard, each of which is asked once for every lane in a turn. */
+static struct claimed *take_urgent(struct dispatch *d, uint32_t pool, enum lane lane, uint64_t now_ms)
 {
         struct dispatch_pool *p = &d->pools[pool];
-        for (;;) {
-                struct shard *s = p->shard == SHARD_SET_NONE ? NULL : d->shards[p->shard];
-                struct claimed *c = s && p->burst_left ? take(d, s, pool, now_ms) : NULL;
-                if (!c) {
-                        if (!begin_burst(d, p, room))
-                                return NULL;
+        if (p->urgent_lane != lane) {
+                p->urgent_lane = lane;
+                p->urgent = d->urgent;
+        }
+        while (p->urgent && p->urgent_left) {
+                uint32_t shard = (uint32_t)(p->urgent - d->by_shard);
+                p->urgent = p->urgent->next;
+                struct claimed *c = take(d, shard, pool, lane, now_ms);
+                /* What it has may be another pool's. */
+                if (c || !window_has_ready(&d->shards[shard]->window) || !shard_is_held(d->shards[shard]))
+                        end_urgency(d, shard);
+                if (!c)
                         continue;
-                }
-                p->burst_left--;
-                p->fed++;
-                p->was_urgent = !p->is_round;
-                if (!p->is_round) {
-                        p->urgent_left--;
-                        end_urgency(d, s->number);
-                }
-                *ret_shard = s;
+                p->burst.shard = shard;
+                p->burst.left = min_u64(p->urgent_left, URGENT_TASKS_MAX);
+                p->burst.is_urgent = true;
                 return c;
         }
+        return NULL;
+}
+
+/* From the shards in turn.  A shard gives one at a time where few fit, so that all get their turn; where many fit it
+ * gives several, for what starts together ends together and is one call to the store. */
+static struct claimed *take_round(
+        struct dispatch *d, uint32_t pool, enum lane lane, const uint32_t room[LANES], uint64_t now_ms)
+{
+        struct dispatch_pool *p = &d->pools[pool];
+        struct shard_set *ready = &d->ready[lane];
+        if (!p->burst_max)
+                p->burst_max = 1 + room[lane] / SHARDS_AT_LEAST;
+        for (uint32_t left = shard_set_count(ready); left; left--) {
+                uint32_t shard = shard_set_round(ready, p->next_shard[lane]);
+                p->next_shard[lane] = shard + 1;
+                struct claimed *c = take(d, shard, pool, lane, now_ms);
+                if (!window_has_ready_of(&d->shards[shard]->window, lane))
+                        shard_set_remove(ready, shard);
+                if (!c)
+                        continue;
+                p->burst.shard = shard;
+                p->burst.left = p->burst_max;
+                p->burst.is_urgent = false;
+                return c;
+        }
+        p->is_dry[lane] = true;
+        return NULL;
+}
+
+/* A lower lane's, if it is time for one.  The lanes between have such turns of their own. */
+static struct claimed *take_lower(
+        struct dispatch *d, uint32_t pool, enum lane lane, const uint32_t room[LANES], uint64_t now_ms)
+{
+        struct dispatch_pool *p = &d->pools[pool];
+        struct claimed *c = NULL;
+        if (p->given[lane] < LANE_TURNS - 1)
+                return NULL;
+        for (unsigned lower = lane + 1; lower < LANES && !c; lower++) {
+                if (!room[lower] || p->is_dry[lower])
+                        continue;
+                c = take_lower(d, pool, (enum lane)lower, room, now_ms);
+                if (c)
+                        break;
+                c = take_round(d, pool, (enum lane)lower, room, now_ms);
+                if (!c)
+                        continue;
+                p->burst.lane = (enum lane)lower;
+                p->burst.left = 1;
+                p->given[lower]++;
+        }
+        if (c)
+                p->given[lane] = 0;
+        return c;
+}
+
+static bool has_lower(const struct dispatch *d, const struct dispatch_pool *p, enum lane lane)
+{
+        for (unsigned lower = lane + 1; lower < LANES; lower++)
+                if (!p->is_dry[lower] && shard_set_count(&d->ready[lower]))
+                        return true;
+        return false;
+}
+
+/* Whose turn it is to give tasks, and the first of them. */
+static struct claimed *begin_burst(struct dispatch *d, uint32_t pool, const uint32_t room[LANES], uint64_t now_ms)
+{
+        struct dispatch_pool *p = &d->pools[pool];
+        for (unsigned i = 0; i < LANES; i++) {
+                enum lane lane = (enum lane)i;
+                if (!room[lane] || p->is_dry[lane])
+                        continue;
+                struct claimed *c = take_lower(d, pool, lane, room, now_ms);
+                if (c) {
+                        p->burst.turn = lane;
+                        return c;
+                }
+                c = take_urgent(d, pool, lane, now_ms);
+                if (!c)
+                        c = take_round(d, pool, lane, room, now_ms);
+                if (!c)
+                        continue;
+                p->burst.lane = p->burst.turn = lane;
+                if (has_lower(d, p, lane))
+                        p->burst.left =
+                                min_u64(p->burst.left, LANE_TURNS - 1 - min_u64(p->given[lane], LANE_TURNS - 2));
+                return c;
+        }
+        return NULL;
+}
+
+struct claimed *dispatch_next(
+        struct dispatch *d, uint32_t pool, const uint32_t room[LANES], uint64_t now_ms, struct shard **ret_shard)
+{
+        struct dispatch_pool *p = &d->pools[pool];
+        struct claimed *c = NULL;
+        if (p->is_over)
+                return NULL;
+        if (p->burst.shard != SHARD_SET_NONE && p->burst.left && room[p->burst.lane])
+                c = take(d, p->burst.shard, pool, p->burst.lane, now_ms);
+        if (!c)
+                c = begin_burst(d, pool, room, now_ms);
+        if (!c)
+                return NULL;
+        p->burst.left--;
+        p->given[p->burst.turn] += p->burst.turn == p->burst.lane;
+        p->was_urgent = p->burst.is_urgent;
+        p->urgent_left -= p->burst.is_urgent;
+        c->pool_task.lane = p->burst.turn;
+        *ret_shard = d->shards[p->burst.shard];
+        return c;
 }

@@ -3,7 +3,10 @@
  * A machine without I/O over all shards and pools of a host.  In each turn of the loop every pool is asked for in turn:
  * dispatch_begin() says how the pool is, dispatch_next() names its next task until there is none or the pool is full.
  *
+ *         the highest lane first, on whatever shard; of each lane
  *         urgent shards first, with a share of the room; then all shards that have something, round and round
+ *
+ * Of 64 tasks that a lane gives while a lower one has something, one is the lower one's: no lane waits for ever.
  *
  * A suspect starts once its start is recorded, one of a pool's at a time over all shards: if this host dies, it is
  * known which one did it.  A paused pool starts nothing.  Tasks that no pool takes wait in the store. */
@@ -22,17 +25,24 @@ enum dispatch_state {
 
 /* A pool, and how far it has come in the turn of the loop that is under way. */
 struct dispatch_pool {
-        uint32_t next_shard; /* whose turn it is to feed it */
-        bool was_urgent;     /* its latest task was an urgent shard's */
-        bool is_paused;      /* a person wants it to start nothing */
+        uint32_t next_shard[LANES]; /* whose turn it is to feed it */
+        uint32_t given[LANES];      /* tasks since a lower lane had a turn */
+        bool was_urgent;            /* its latest task was an urgent shard's */
+        bool is_paused;             /* a person wants it to start nothing */
 
+        bool is_over;                  /* it gets nothing in this turn */
+        bool is_dry[LANES];            /* no shard has anything of that lane for it */
+        unsigned urgent_lane;          /* the lane for which urgent shards are asked */
         struct dispatch_shard *urgent; /* the next of these to feed it */
         uint32_t urgent_left;          /* tasks that they may still give */
-        bool is_round;                 /* they have had their share: all shards are asked */
-        uint32_t left;                 /* shards to be asked before it is known that none has anything */
-        uint32_t burst_max;            /* tasks that a shard gives before it is another's turn */
-        uint32_t shard;                /* that is asked now; SHARD_SET_NONE */
-        uint32_t burst_left, fed;      /* tasks that it may still give, and has given */
+        uint32_t burst_max;            /* tasks that a shard gives before it is another's turn; 0: not known yet */
+        struct {
+                uint32_t shard; /* that is asked now; SHARD_SET_NONE */
+                enum lane lane; /* that it gives tasks of */
+                enum lane turn; /* whose turn that is: the same, or a higher one */
+                uint32_t left;  /* tasks that it may still give */
+                bool is_urgent;
+        } burst;
 };
 
 struct dispatch_shard {
@@ -45,8 +55,8 @@ struct dispatch {
         struct dispatch_shard *by_shard; /* what is only known here of each */
         uint32_t shards_count;
         struct dispatch_shard *urgent;
-        struct shard_set ready;    /* may have a task to start: those that are found to have none are taken out */
-        struct shard_set suspects; /* may have a suspect, or a marked one: the same */
+        struct shard_set ready[LANES]; /* may have one to start: those that are found to have none are taken out */
+        struct shard_set suspects;     /* may have a suspect, or a marked one: the same */
         struct dispatch_pool *pools;
         struct routes routes; /* has as many pools */
 };
@@ -73,11 +83,13 @@ void dispatch_told(struct dispatch *d, uint32_t shard, uint32_t outcomes);
 /* Something has happened to these shards: they may have something to start. */
 void dispatch_look(struct dispatch *d, const struct shard_set *changed);
 
-/* A turn of the loop begins for that pool, which has room for so many tasks. */
-void dispatch_begin(struct dispatch *d, uint32_t pool, enum dispatch_state state, uint32_t room, uint64_t now_ms);
-/* The next task to start there, counted as running; NULL: none.  To be asked while there is room.  One that is
- * TRUST_DIED_ALONE is not to be started, but ended (retry_died_alone()). */
+/* A turn of the loop begins for that pool, which has room for so many tasks of each lane; what waits there in a lower
+ * one takes no room from a higher one. */
+void dispatch_begin(
+        struct dispatch *d, uint32_t pool, enum dispatch_state state, const uint32_t room[LANES], uint64_t now_ms);
+/* The next task to start there, counted as running; NULL: none, or no room.  Its pool_task.lane is the one whose turn
+ * it is.  One that is TRUST_DIED_ALONE is not to be started, but ended (retry_died_alone()). */
 struct claimed *dispatch_next(
-        struct dispatch *d, uint32_t pool, uint32_t room, uint64_t now_ms, struct shard **ret_shard);
+        struct dispatch *d, uint32_t pool, const uint32_t room[LANES], uint64_t now_ms, struct shard **ret_shard);
 
 #endif

@@ -125,6 +125,12 @@ static void start(struct generation *generation, struct shard *shard, struct cla
                 offer(generation, shard, c);
 }
 
+static void measure_room(const struct pool_io *io, uint32_t room[LANES])
+{
+        for (unsigned lane = 0; lane < LANES; lane++)
+                room[lane] = pool_io_room(io, (enum lane)lane);
+}
+
 void handler_feed(struct handler *handler, uint64_t now_ms)
 {
         struct dispatch *dispatch = handler->all->dispatch;
@@ -144,14 +150,15 @@ void handler_feed(struct handler *handler, uint64_t now_ms)
                 return;
         }
         const struct pool_io *io = &generation->pool_io;
-        uint32_t room = pool_io_room(io);
+        uint32_t room[LANES];
         enum dispatch_state state = io->pool.state == POOL_OPEN ? DISPATCH_OPEN : DISPATCH_DOWN;
+        measure_room(io, room);
         dispatch_begin(dispatch, handler->slot, state, room, now_ms);
-        while (room && (c = dispatch_next(dispatch, handler->slot, room, now_ms, &shard))) {
+        while ((c = dispatch_next(dispatch, handler->slot, room, now_ms, &shard))) {
                 start(generation, shard, c, now_ms);
-                room = pool_io_room(io);
+                measure_room(io, room);
         }
-        if (state == DISPATCH_DOWN && room && !pool_has_tasks(&io->pool))
+        if (state == DISPATCH_DOWN && room[LANE_HIGH] && !pool_has_tasks(&io->pool))
                 dispatch_probe(dispatch, handler->slot);
 }
 

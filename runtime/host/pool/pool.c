@@ -149,6 +149,31 @@ void pool_unhand(struct pool_task *task, uint64_t now_ms)
                 runner->idle_ms = now_ms;
 }
 
+/* The last that waits in one of the lanes before `end`; NULL: none does. */
+static struct pool_task *last_before(const struct pool *pool, unsigned end)
+{
+        struct pool_task *last = NULL;
+        while (end && !last)
+                last = pool->waiting_last[--end];
+        return last;
+}
+
+static void wait_behind(struct pool *pool, struct pool_task *before, struct pool_task *task)
+{
+        task->prev = before;
+        task->next = before ? before->next : pool->waiting;
+        if (task->next)
+                task->next->prev = task;
+        if (before)
+                before->next = task;
+        else
+                pool->waiting = task;
+        if (before == pool->waiting_last[task->lane] || !pool->waiting_last[task->lane])
+                pool->waiting_last[task->lane] = task;
+        pool->waiting_of[task->lane]++;
+        pool->waiting_count++;
+}
+
 static void requeue(struct pool *pool, struct pool_task *task)
 {
         task->stopped_ms = 0;
@@ -156,8 +181,7 @@ static void requeue(struct pool *pool, struct pool_task *task)
                 list_prepend(&pool->suspects, &pool->suspects_last, task);
                 pool->suspects_count++;
         } else {
-                list_prepend(&pool->waiting, &pool->waiting_last, task);
-                pool->waiting_count++;
+                wait_behind(pool, last_before(pool, task->lane), task);
         }
 }
 
@@ -166,10 +190,15 @@ void pool_unqueue(struct pool *pool, struct pool_task *task)
         if (task->is_suspect) {
                 list_remove(&pool->suspects, &pool->suspects_last, task);
                 pool->suspects_count--;
-        } else {
-                list_remove(&pool->waiting, &pool->waiting_last, task);
-                pool->waiting_count--;
+                return;
         }
+        struct pool_task **last = &pool->waiting_last[task->lane];
+        struct pool_task *end; /* of all that wait: it is not kept */
+        pool->waiting_of[task->lane]--;
+        pool->waiting_count--;
+        if (*last == task)
+                *last = pool->waiting_of[task->lane] ? task->prev : NULL;
+        list_remove(&pool->waiting, &end, task);
 }
 
 struct pool_action *pool_settle(struct pool_actions *actions, struct pool_task *task, enum outcome outcome)
@@ -248,8 +277,7 @@ static void on_offered(struct pool *pool, struct pool_task *task, uint64_t now_m
                 pool_append(&pool->suspects, &pool->suspects_last, task);
                 pool->suspects_count++;
         } else {
-                pool_append(&pool->waiting, &pool->waiting_last, task);
-                pool->waiting_count++;
+                wait_behind(pool, last_before(pool, task->lane + 1), task);
         }
 }
 

@@ -16,6 +16,7 @@
 
 #include "host/pool/blame.h"
 #include "ring/pack.h"
+#include "task/envelope.h"
 
 /* How a pool behaves.  0 turns off stall_ms, init_ms, idle_ms, max_tasks and quarantine_after. */
 struct pool_policy {
@@ -41,6 +42,7 @@ struct pool_io;
 struct pool_task {
         struct ring_task task; /* set by the caller; valid until the task is settled */
         bool is_suspect;       /* set by the caller: run the task alone in a new runner */
+        enum lane lane;        /* set by the caller: runners get those of higher lanes first */
         void *owner;
         struct pool_io *pool_io; /* set by pool_io: the pool that has the task */
 
@@ -97,7 +99,9 @@ struct pool {
         bool has_many;               /* the plugin has handle_many(); known after the first READY */
         struct pool_runner *runners; /* one slot per process, and a last one for suspects; never shrinks */
         uint32_t runners_count;
-        struct pool_task *waiting, *waiting_last;
+        struct pool_task *waiting;             /* by lane, and in each in the order in which they came */
+        struct pool_task *waiting_last[LANES]; /* the last of each lane; NULL: it has none */
+        uint32_t waiting_of[LANES];            /* how many of each */
         struct pool_task *suspects, *suspects_last;
         uint32_t waiting_count, suspects_count;
         enum pool_state state;
@@ -198,8 +202,9 @@ void pool_actions_free(struct pool_actions *actions);
  * as they are.  Must not be called within a step, because `runners` may move. */
 void pool_set_policy(struct pool *pool, const struct pool_policy *policy);
 
-/* How many more tasks to offer: somewhat more than the runners can start at once, so that none waits for the loop. */
-uint32_t pool_room(const struct pool *pool);
+/* How many more tasks of that lane to offer: somewhat more than the runners can start at once, so that none waits for
+ * the loop.  What waits in lower lanes takes no room from it. */
+uint32_t pool_room(const struct pool *pool, enum lane lane);
 bool pool_has_room(const struct pool *pool);
 /* It has tasks that wait or run. */
 bool pool_has_tasks(const struct pool *pool);

@@ -39,17 +39,20 @@ static uint32_t depth(const struct pool *pool)
         return (uint32_t)min_u64(tasks, pool->policy.ring_entries);
 }
 
-uint32_t pool_room(const struct pool *pool)
+uint32_t pool_room(const struct pool *pool, enum lane lane)
 {
         if (pool->is_draining || pool->state == POOL_PAUSED || pool->state == POOL_QUARANTINED)
                 return 0;
         uint32_t most = depth(pool) * pool->policy.processes;
-        return pool->waiting_count < most && pool->suspects_count < 16 ? most - pool->waiting_count : 0;
+        uint32_t before = 0;
+        for (unsigned i = 0; i <= lane; i++)
+                before += pool->waiting_of[i];
+        return before < most && pool->suspects_count < 16 ? most - before : 0;
 }
 
 bool pool_has_room(const struct pool *pool)
 {
-        return pool_room(pool) > 0;
+        return pool_room(pool, LANE_HIGH) > 0;
 }
 
 static bool takes_tasks(const struct pool *pool, const struct pool_runner *runner)

@@ -132,9 +132,9 @@ int pool_io_init(struct pool_io *io, struct pools *pools, const struct pool_poli
         return 0;
 }
 
-uint32_t pool_io_room(const struct pool_io *io)
+uint32_t pool_io_room(const struct pool_io *io, enum lane lane)
 {
-        return pool_room(&io->pool);
+        return pool_room(&io->pool, lane);
 }
 
 bool pool_io_has_room(const struct pool_io *io)

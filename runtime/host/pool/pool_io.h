@@ -105,7 +105,7 @@ int pool_io_init(struct pool_io *io, struct pools *pools, const struct pool_poli
         void *owner);
 
 /* How many more tasks to offer. */
-uint32_t pool_io_room(const struct pool_io *io);
+uint32_t pool_io_room(const struct pool_io *io, enum lane lane);
 bool pool_io_has_room(const struct pool_io *io);
 /* Whether every task that was offered is settled. */
 bool pool_io_is_idle(const struct pool_io *io);

@@ -227,6 +227,13 @@ static struct work_poll *free_poll(const struct remote_handler *remote)
         return poll;
 }
 
+/* A worker takes a task of any lane. */
+static void measure_room(const struct handler *handler, uint64_t now_ms, uint32_t room[LANES])
+{
+        for (unsigned lane = 0; lane < LANES; lane++)
+                room[lane] = remote_room(&handler->remote, settings_of(handler)->remote.concurrency, now_ms);
+}
+
 void remote_feed(struct handler *handler, uint64_t now_ms)
 {
         struct dispatch *dispatch = handler->all->dispatch;
@@ -234,16 +241,17 @@ void remote_feed(struct handler *handler, uint64_t now_ms)
         const struct handler_config *settings = settings_of(handler);
         struct shard *shard;
         struct claimed *c;
-        uint32_t room = remote_room(remote, settings->remote.concurrency, now_ms);
+        uint32_t room[LANES];
         enum dispatch_state state = remote_is_served(remote, now_ms) ? DISPATCH_OPEN : DISPATCH_DOWN;
+        measure_room(handler, now_ms, room);
         dispatch_begin(dispatch, handler->slot, state, room, now_ms);
-        while (room && (c = dispatch_next(dispatch, handler->slot, room, now_ms, &shard))) {
+        while ((c = dispatch_next(dispatch, handler->slot, room, now_ms, &shard))) {
                 if (c->trust == TRUST_DIED_ALONE) {
                         handler_end_died_alone(handler, shard, c, now_ms);
                         continue;
                 }
                 start(handler, free_poll(remote), shard, c, settings, now_ms);
-                room = remote_room(remote, settings->remote.concurrency, now_ms);
+                measure_room(handler, now_ms, room);
         }
         expire_polls(handler, now_ms);
 }

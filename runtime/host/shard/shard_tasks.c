@@ -321,14 +321,14 @@ static void divert_busy(struct shard *s, struct claimed *busy, uint64_t busy_ms,
         }
 }
 
-struct claimed *shard_next(struct shard *s, uint32_t pool, uint64_t now_ms)
+struct claimed *shard_next(struct shard *s, uint32_t pool, enum lane lane, uint64_t now_ms)
 {
         if (s->state != SHARD_OWNED || now_ms >= s->until_ms)
                 return NULL;
         if (s->is_to_leave && !routes_is_short(s->routes, pool))
                 return NULL;
         struct claimed *c;
-        while ((c = window_next(&s->window, pool))) {
+        while ((c = window_next(&s->window, pool, lane))) {
                 shard_stir(s);
                 if (shard_debounce(s, c, now_ms))
                         continue;

@@ -69,11 +69,21 @@ void window_set_pools(struct window *w, uint32_t pools)
 /* --- the lines of ready keys -----------------------------------------------------------------------------------------
  */
 
-static void leave_line(struct window_key *key)
+/* Keys that stand in the lines of its lane; NULL: they are suspects. */
+static uint32_t *count_of(struct window *w, const struct window_line *line)
+{
+        size_t kind = (size_t)(line - w->lines) % WINDOW_LINES;
+        return kind == LINE_SUSPECTS ? NULL : &w->ready[kind];
+}
+
+static void leave_line(struct window *w, struct window_key *key)
 {
         if (!key->is_ready)
                 return;
         struct window_line *line = key->line;
+        uint32_t *count = count_of(w, line);
+        if (count)
+                --*count;
         if (key->ready_prev)
                 key->ready_prev->ready_next = key->ready_next;
         else
@@ -102,9 +112,12 @@ static void line_up(struct window *w, struct window_key *key)
                 can_run ? line_of(w, c->pool, is_to_mark ? LINE_SUSPECTS : STORE_SEQ_LANE(c->seq)) : NULL;
         if (key->is_ready && key->line == line)
                 return;
-        leave_line(key);
+        leave_line(w, key);
         if (!line)
                 return;
+        uint32_t *count = count_of(w, line);
+        if (count)
+                ++*count;
         key->line = line;
         key->is_ready = true;
         key->ready_prev = line->last;
@@ -284,10 +297,15 @@ bool window_has_next(const struct window *w, uint32_t pool)
 
 bool window_has_ready(const struct window *w)
 {
-        for (uint32_t pool = 0; pool < w->pools; pool++)
-                if (window_has_next(w, pool))
+        for (unsigned lane = 0; lane < LANES; lane++)
+                if (w->ready[lane])
                         return true;
         return false;
+}
+
+bool window_has_ready_of(const struct window *w, enum lane lane)
+{
+        return w->ready[lane] > 0;
 }
 
 bool window_is_stocked(const struct window *w)
@@ -298,24 +316,21 @@ bool window_is_stocked(const struct window *w)
         return true;
 }
 
-static struct claimed *take_first(struct window_line *line)
+static struct claimed *take_first(struct window *w, struct window_line *line)
 {
         struct window_key *key = line->first;
         if (!key)
                 return NULL;
         struct claimed *c = key->first;
-        leave_line(key);
+        leave_line(w, key);
         key->is_busy = c->holds_key = true;
         c->state = CLAIMED_RUNNING;
         return c;
 }
 
-struct claimed *window_next(struct window *w, uint32_t pool)
+struct claimed *window_next(struct window *w, uint32_t pool, enum lane lane)
 {
-        struct claimed *c = NULL;
-        for (uint32_t lane = 0; lane < LANES && !c; lane++)
-                c = take_first(line_of(w, pool, lane));
-        return c;
+        return take_first(w, line_of(w, pool, lane));
 }
 
 void window_adopt(struct window *w, struct claimed *c)
@@ -346,7 +361,7 @@ bool window_has_suspects(const struct window *w)
 struct claimed *window_mark_next(struct window *w, uint32_t pool)
 {
         struct window_line *line = line_of(w, pool, LINE_SUSPECTS);
-        struct claimed *c = take_first(line);
+        struct claimed *c = take_first(w, line);
         if (!c)
                 return NULL;
         c->has_mark = true;

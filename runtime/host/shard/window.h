@@ -123,6 +123,7 @@ struct window {
         struct window_key *emptied; /* keys without tasks: forgotten by window_prune() */
         uint32_t count;             /* tasks */
         uint32_t lanes[LANES];      /* of these, in each lane */
+        uint32_t ready[LANES];      /* keys in the lines of each lane */
         uint64_t bytes;             /* of their payloads */
         uint32_t per_key;
 };
@@ -141,13 +142,15 @@ struct claimed *window_add(struct window *w, const struct store_task *task, uint
  * back to the store. */
 bool window_is_excess(const struct window *w, const struct claimed *c);
 
-/* The next task for that pool whose key is idle, marking the key busy; NULL if none.  Not a suspect before its start is
- * recorded.  Borrowed: the window owns it until window_drop(). */
-struct claimed *window_next(struct window *w, uint32_t pool);
-/* Whether window_next() would find one for that pool, for some pool, for every pool. */
+/* The next task of that lane for that pool whose key is idle, marking the key busy; NULL if none.  Not a suspect before
+ * its start is recorded.  Borrowed: the window owns it until window_drop(). */
+struct claimed *window_next(struct window *w, uint32_t pool, enum lane lane);
+/* Whether window_next() would find one of some lane for that pool, for some pool, for every pool; of that lane for some
+ * pool. */
 bool window_has_next(const struct window *w, uint32_t pool);
 bool window_has_ready(const struct window *w);
 bool window_is_stocked(const struct window *w);
+bool window_has_ready_of(const struct window *w, enum lane lane);
 
 /* It runs already, at a worker: its key is busy.  Only if the key is idle. */
 void window_adopt(struct window *w, struct claimed *c);
