@@ -30,6 +30,7 @@ static const struct command commands[] = {
         { "results", cmd_results, "take results and print them" },
         { "take", cmd_take, "take tasks of a remote handler, and run a command for each" },
         { "schedule", cmd_schedule, "tasks that are submitted at given times" },
+        { "room", cmd_room, "a log of messages in the store: append, read, follow, truncate" },
         { "lock", cmd_lock, "run a command while holding a lock that all hosts share" },
         { "elect", cmd_elect, "run a command on one host at a time: the one that leads" },
         { "fsck", cmd_fsck, "prove that the store has every task in exactly one place" },

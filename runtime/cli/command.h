@@ -34,6 +34,7 @@ int cmd_submit(int argc, char **argv);
 int cmd_take(int argc, char **argv);
 int cmd_tasks(int argc, char **argv);
 int cmd_task(int argc, char **argv);
+int cmd_room(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_try(int argc, char **argv);

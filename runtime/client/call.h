@@ -56,6 +56,8 @@ struct client_call {
                 struct store_room_read room_read;
                 struct store_room_append room_append;
                 struct store_room_set room_set;
+                struct store_room_truncate room_truncate;
+                struct store_room_delete room_delete;
         };
 
         /* private */
@@ -84,6 +86,10 @@ int client_open(const struct store_options *options, struct qv_client **ret_clie
 
 /* Borrowed; for the client's thread. */
 struct store *client_store(struct qv_client *client);
+
+/* The rooms that the handle follows (client/follow.c); on the client's thread. */
+struct client_follows *client_follows(struct qv_client *client);
+struct uv_loop_s *client_loop(struct qv_client *client);
 
 /* Under which name the handle consumes results. */
 const uint8_t *client_consumer(const struct qv_client *client);

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/strings.h"
 #include "client/call.h"
+#include "client/follow.h"
 
 #define SLOW_S 1
 
@@ -21,6 +22,7 @@ struct qv_client {
         struct store_info info;
         uint8_t consumer[STORE_NONCE_SIZE];
         char *state; /* NULL: opened without a configuration */
+        struct client_follows follows;
 
         pthread_mutex_t lock; /* what follows */
         struct client_call *waiting;
@@ -31,6 +33,16 @@ struct qv_client {
 struct store *client_store(struct qv_client *client)
 {
         return client->store;
+}
+
+struct client_follows *client_follows(struct qv_client *client)
+{
+        return &client->follows;
+}
+
+uv_loop_t *client_loop(struct qv_client *client)
+{
+        return &client->loop;
 }
 
 const uint8_t *client_consumer(const struct qv_client *client)
@@ -95,6 +107,7 @@ static void on_wake(uv_async_t *wake)
         }
         if (!is_closing)
                 return;
+        follows_close(&client->follows);
         if (client->store)
                 store_close(client->store, on_closed, client);
         else
@@ -218,8 +231,10 @@ static void take_store(struct client_call *call)
 int client_open(const struct store_options *options, struct qv_client **ret_client, struct error *error)
 {
         struct client_call call = { .start = start_open, .take = take_store };
-        call.open.options = *options;
         struct qv_client *client = memory_zero(1, sizeof(*client));
+        struct store_bell bell = follows_bell(&client->follows);
+        call.open.options = *options;
+        call.open.options.bell = &bell;
         if (getrandom(client->consumer, sizeof(client->consumer), 0) != sizeof(client->consumer)) {
                 free(client);
                 return error_set(error, -EIO, "cannot get random numbers from the system");

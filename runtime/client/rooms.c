@@ -8,6 +8,8 @@ CALL_START(room_list)
 CALL_START(room_read)
 CALL_START(room_append)
 CALL_START(room_set)
+CALL_START(room_truncate)
+CALL_START(room_delete)
 
 void kept_rooms_free(struct kept_rooms *kept)
 {
@@ -86,4 +88,36 @@ int client_room_set(struct qv_client *client, struct store_room_set *set, struct
         struct client_call call = { .start = start_room_set };
         call.room_set = *set;
         return client_call(client, &call, error);
+}
+
+int client_room_truncate(
+        struct qv_client *client, struct span name, uint64_t through, uint64_t *ret_first, struct error *error)
+{
+        bool has_more = true;
+        while (has_more) {
+                struct client_call call = { .start = start_room_truncate };
+                call.room_truncate.name = name;
+                call.room_truncate.through = through;
+                int r = client_call(client, &call, error);
+                if (r < 0)
+                        return r;
+                has_more = call.room_truncate.has_more;
+                if (ret_first)
+                        *ret_first = call.room_truncate.first;
+        }
+        return 0;
+}
+
+int client_room_delete(struct qv_client *client, struct span name, struct error *error)
+{
+        bool has_more = true;
+        while (has_more) {
+                struct client_call call = { .start = start_room_delete };
+                call.room_delete.name = name;
+                int r = client_call(client, &call, error);
+                if (r < 0)
+                        return r;
+                has_more = call.room_delete.has_more;
+        }
+        return 0;
 }

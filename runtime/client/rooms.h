@@ -21,5 +21,9 @@ int client_room_read(struct qv_client *client, struct span name, uint64_t from,
 /* All but the request is the caller's; what the store answers is set. */
 int client_room_append(struct qv_client *client, struct store_room_append *append, struct error *error);
 int client_room_set(struct qv_client *client, struct store_room_set *set, struct error *error);
+/* Removes all up to a number; ret_first, if not NULL, is then the first that is left. */
+int client_room_truncate(
+        struct qv_client *client, struct span name, uint64_t through, uint64_t *ret_first, struct error *error);
+int client_room_delete(struct qv_client *client, struct span name, struct error *error);
 
 #endif

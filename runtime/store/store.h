@@ -106,7 +106,7 @@ struct store_options {
                 results_max; /* results kept in one shard; beyond that the oldest are dropped and counted.  0: 10 000 */
         uint64_t results_age_ms;         /* results older than this are dropped, too; 0: 1 day */
         uint64_t idempotency_max;        /* names that one shard remembers; 0: 1 000 000 */
-        uint8_t nonce[STORE_NONCE_SIZE]; /* our name for the doorbell.  All zero: no doorbell */
+        uint8_t nonce[STORE_NONCE_SIZE]; /* our name for the doorbell.  All zero: it rings for rooms alone */
         const struct store_clock *clock; /* NULL: the machine's */
         const struct store_bell *bell;   /* NULL: do not listen */
 };

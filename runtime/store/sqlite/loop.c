@@ -79,7 +79,11 @@ static void opened(struct sqlite_store *s)
 {
         struct store_open *open = s->open;
         const struct store_options *options = &open->options;
-        if (!open->request.status && options->bell)
+        static const uint8_t nobody[STORE_NONCE_SIZE];
+        bool has_name = memcmp(options->nonce, nobody, STORE_NONCE_SIZE) != 0;
+        if (options->bell)
+                s->bell.listener = *options->bell;
+        if (!open->request.status && options->bell && has_name)
                 open->request.status =
                         bell_open(&s->bell, s->loop, s->bells.dir_fd, s->nonce, options->bell, &open->request.error);
         if (open->request.status) {
@@ -168,6 +172,10 @@ static void sqlite_start(struct store *store, struct store_request *request)
                 if (reply->wait_ms && s->bell.fd < 0)
                         (void)bell_open(&s->bell, s->loop, s->bells.dir_fd, s->nonce, NULL, NULL);
         }
+        /* Whoever has no name for the doorbell listens from the first room on that it follows. */
+        if (request->op == OP_ROOM_READ && ((struct store_room_read *)request)->follow_ms && s->bell.fd < 0 &&
+                !request->status)
+                request->status = bell_open(&s->bell, s->loop, s->bells.dir_fd, s->nonce, NULL, &request->error);
         if (!s->outstanding++)
                 uv_ref((uv_handle_t *)&s->async);
         writer_post(s, request);

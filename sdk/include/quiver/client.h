@@ -379,6 +379,74 @@ int qv_client_result_history(const struct qv_client_results *results, size_t ind
 int qv_client_commit(
         struct qv_client *client, const struct qv_client_result *items, size_t count, unsigned char *ret_refused);
 
+/* --- rooms -------------------------------------------------------------------------------------------------------- */
+
+/* A room is a named log of messages in the store.  Its entries are numbered from 1, without gaps, in the order in which
+ * they arrived; any number of readers replay it from any number on and follow it.  What is kept is bounded by count,
+ * bytes and age (quiver room NAME set); a reader that asks for what is gone is told so.
+ *
+ *         struct qv_client_follow *follow;
+ *         struct qv_client_room_page *page;
+ *         qv_client_room_follow(client, "news", 0, &follow);
+ *         while (qv_client_follow_next(follow, UINT64_MAX, &page) == 0) {
+ *                 for (size_t i = 0; i < page->entries_count; i++)
+ *                         show(page->entries[i].data, page->entries[i].data_size);
+ *                 qv_client_room_page_free(page);
+ *         }
+ *
+ * A room's name is 1 to 255 bytes without control characters: -EINVAL. */
+
+struct qv_client_room_entry {
+        uint64_t number;
+        uint64_t at_ms;   /* unix time, by the store's clock */
+        const void *data; /* followed by a NUL that is not counted */
+        size_t data_size;
+};
+
+struct qv_client_room_page {
+        uint32_t size;
+        bool is_gap;    /* entries before this page that were asked for are gone, or the room was made anew */
+        bool has_more;  /* entries are there behind this page */
+        uint64_t first; /* the first number that is there; last + 1: the room is empty */
+        uint64_t last;  /* the last number that was given; 0: none yet */
+        const struct qv_client_room_entry *entries;
+        size_t entries_count;
+};
+void qv_client_room_page_free(struct qv_client_room_page *page);
+
+/* Appends one entry and wakes who follows.  A room that is not there is made.  ret_number may be NULL.  -EMSGSIZE: it
+ * is longer than a payload may be; -E2BIG: there are as many rooms as there may be.  After -ETIMEDOUT and -ECONNRESET
+ * it may have been appended or not. */
+int qv_client_room_append(
+        struct qv_client *client, const char *room, const void *data, size_t size, uint64_t *ret_number);
+
+/* Reads a page from a number on; 0: from the first that is there.  A room that is not there is empty. */
+int qv_client_room_read(
+        struct qv_client *client, const char *room, uint64_t from, struct qv_client_room_page **ret_page);
+
+/* Removes all entries up to a number, which are then no reader's any more: after a checkpoint.  -ENOENT: no such room.
+ */
+int qv_client_room_truncate(struct qv_client *client, const char *room, uint64_t through);
+
+struct qv_client_follow;
+#define QV_CLIENT_ROOM_NEW UINT64_MAX /* what is appended from now on */
+
+/* Follows a room from a number on: 0: from the first that is there.  Any number of rooms are followed over one handle,
+ * with one connection; nothing is asked while nothing is appended.  It goes on by itself when the store was away.
+ * -EMFILE: no descriptor is left. */
+int qv_client_room_follow(
+        struct qv_client *client, const char *room, uint64_t from, struct qv_client_follow **ret_follow);
+
+/* The next page, each entry once and in order.  -EAGAIN: nothing came within timeout_ms (0: do not wait; UINT64_MAX:
+ * for ever).  -ECANCELED: the client was closed.  One thread at a time for each follower. */
+int qv_client_follow_next(struct qv_client_follow *follow, uint64_t timeout_ms, struct qv_client_room_page **ret_page);
+
+/* A descriptor that is readable while a page is there: for poll().  Do not read from it. */
+int qv_client_follow_fd(const struct qv_client_follow *follow);
+
+/* Accepts NULL. */
+void qv_client_follow_close(struct qv_client_follow *follow);
+
 /* --- looking ------------------------------------------------------------------------------------------------------ */
 
 #define QV_CLIENT_ALL_SHARDS UINT32_MAX
